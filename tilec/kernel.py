@@ -1,0 +1,147 @@
+"""CompiledKernel: what the compiler hands to the runtime. Plain data, no MLIR, no CUDA.
+
+A kernel's parameters are flattened for the hardware in one order, `CompiledKernel.abi()`:
+for an array the pointer, then one size per run-time dimension, then one stride (in elements)
+per run-time stride; for a scalar its value. Sizes and strides are `index_bits` wide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+ELEMENT_BYTES: Mapping[str, int] = {
+    "f64": 8,
+    "f32": 4,
+    "f16": 2,
+    "bf16": 2,
+    "f8E4M3FN": 1,
+    "f8E5M2": 1,
+    "i1": 1,
+    "i8": 1,
+    "i16": 2,
+    "i32": 4,
+    "i64": 8,
+}
+"""Bytes one element takes in memory, per dtype name (MLIR's spelling)."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the compiler assumed of an array argument; the launcher checks it at every call.
+
+    `align`: the pointer is a multiple of this many bytes. `sizes`/`strides`: known divisor, in
+    elements, of each size/stride (1 = nothing known). A violated fact is a launch error.
+    """
+
+    align: int = 1
+    sizes: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One argument as the author wrote it.
+
+    `kind` is "array" or "scalar". For an array `sizes`/`strides` hold the compile-time values, None
+    where it is passed at launch; `rank == len(sizes) == len(strides)`. For a scalar both are empty.
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    sizes: tuple[int | None, ...] = ()
+    strides: tuple[int | None, ...] = ()
+    facts: Facts = field(default_factory=Facts)
+
+    @property
+    def rank(self) -> int:
+        """Number of array dimensions; 0 for a scalar."""
+        return len(self.sizes)
+
+
+@dataclass(frozen=True)
+class AbiSlot:
+    """One hardware parameter: `field` is pointer, size, stride or value; `axis` where it has one."""
+
+    parameter: int
+    field: str
+    axis: int
+    dtype: str
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """One kernel for one target, ready to launch.
+
+    `grid`: three expressions over the parameters ("cdiv(c.shape[0], 128)"), see `tilec.grid`; None
+    when the kernel has no grid rule and the caller gives the grid. `threads`: CTA size in threads.
+    `shared_bytes`: dynamic shared memory a CTA needs. `report`: the decision report (JSON-able).
+    """
+
+    name: str
+    target: str
+    ptx: str
+    parameters: tuple[Parameter, ...]
+    grid: tuple[str, str, str] | None
+    threads: int
+    shared_bytes: int
+    index_bits: int
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+    def abi(self) -> tuple[AbiSlot, ...]:
+        """The hardware parameters in order."""
+        index = f"i{self.index_bits}"
+        slots: list[AbiSlot] = []
+        for number, parameter in enumerate(self.parameters):
+            if parameter.kind == "scalar":
+                slots.append(AbiSlot(number, "value", 0, parameter.dtype))
+                continue
+            slots.append(AbiSlot(number, "pointer", 0, "pointer"))
+            for name, values in (("size", parameter.sizes), ("stride", parameter.strides)):
+                slots += [
+                    AbiSlot(number, name, axis, index)
+                    for axis, value in enumerate(values)
+                    if value is None
+                ]
+        return tuple(slots)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the PTX, as JSON-able values (the inverse is `from_json`)."""
+        fields = asdict(self)
+        del fields["ptx"]
+        return fields
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any], ptx: str) -> CompiledKernel:
+        """Rebuilds a kernel from `to_json` and its PTX. KeyError/TypeError on a malformed mapping."""
+        parameters = tuple(
+            Parameter(
+                name=entry["name"],
+                kind=entry["kind"],
+                dtype=entry["dtype"],
+                sizes=tuple(entry["sizes"]),
+                strides=tuple(entry["strides"]),
+                facts=Facts(
+                    align=entry["facts"]["align"],
+                    sizes=tuple(entry["facts"]["sizes"]),
+                    strides=tuple(entry["facts"]["strides"]),
+                ),
+            )
+            for entry in fields["parameters"]
+        )
+        grid = fields["grid"]
+        return cls(
+            name=fields["name"],
+            target=fields["target"],
+            ptx=ptx,
+            parameters=parameters,
+            grid=None if grid is None else (grid[0], grid[1], grid[2]),
+            threads=fields["threads"],
+            shared_bytes=fields["shared_bytes"],
+            index_bits=fields["index_bits"],
+            constants=fields["constants"],
+            report=fields["report"],
+        )
