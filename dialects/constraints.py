@@ -1,0 +1,23 @@
+"""Named type constraints of operands and results, as IRDL text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """`irdl`: the IRDL expression; `description`: the words of the documentation."""
+
+    irdl: str
+    description: str
+
+
+ANY = Constraint("irdl.any", "any type")
+TILE = Constraint('irdl.base "!builtin.tensor"', "tile (tensor of static shape)")
+ARRAY = Constraint('irdl.base "!builtin.memref"', "array in global memory (memref)")
+INDEX = Constraint("irdl.is index", "index")
+I32 = Constraint("irdl.is i32", "i32")
+I1 = Constraint("irdl.is i1", "i1")
+BUFFER = Constraint("irdl.base @gpu_tile::@buffer", "shared or tensor memory buffer")
+BARRIER = Constraint("irdl.base @gpu_tile::@barrier", "ring of mbarriers")

@@ -1,0 +1,32 @@
+"""Makes MLIR contexts that know both dialects."""
+
+from __future__ import annotations
+
+from mlir import ir
+from mlir.dialects import irdl
+
+from tilec.dialects import gpu_tile, tile
+from tilec.dialects.gpu_tile.types import IRDL as GPU_TILE_TYPES
+
+
+def dialects_irdl() -> str:
+    """Both dialects as IRDL text."""
+    tile_ops = "\n".join(op.irdl() for op in tile.Op.ALL)
+    gpu_tile_ops = "\n".join(op.irdl() for op in gpu_tile.Op.ALL)
+    return (
+        f"irdl.dialect @tile {{\n{tile_ops}\n}}\n"
+        f"irdl.dialect @gpu_tile {{\n{GPU_TILE_TYPES}\n{gpu_tile_ops}\n}}"
+    )
+
+
+def make_context() -> ir.Context:
+    """A fresh context with `tile` and `gpu_tile`.
+
+    Single-threaded: a process that forks after a multithreaded context exists hangs in the child.
+    Loading a dialect twice into one context aborts, so contexts come only from here.
+    """
+    context = ir.Context()
+    context.enable_multithreading(False)
+    with context, ir.Location.unknown():
+        irdl.load_dialects(ir.Module.parse(dialects_irdl()))
+    return context

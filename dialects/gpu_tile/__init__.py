@@ -1,0 +1,34 @@
+"""The `gpu_tile` dialect: how a kernel computes it. Importing it defines every op."""
+
+from tilec.dialects.gpu_tile.barrier import SyncOp
+from tilec.dialects.gpu_tile.buffer import (
+    AllocOp,
+    BufferGatherOp,
+    BufferLoadOp,
+    BufferStoreOp,
+    ViewOp,
+)
+from tilec.dialects.gpu_tile.dialect import GpuTileDialect, Op
+from tilec.dialects.gpu_tile.mma import MmaOp
+from tilec.dialects.gpu_tile.register import (
+    ConvertLayoutOp,
+    ScanCarryOp,
+    WarpReduceOp,
+    WarpScanOp,
+)
+
+__all__ = [
+    "AllocOp",
+    "BufferGatherOp",
+    "BufferLoadOp",
+    "BufferStoreOp",
+    "ConvertLayoutOp",
+    "GpuTileDialect",
+    "MmaOp",
+    "Op",
+    "ScanCarryOp",
+    "SyncOp",
+    "ViewOp",
+    "WarpReduceOp",
+    "WarpScanOp",
+]

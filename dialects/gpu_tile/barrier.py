@@ -1,0 +1,28 @@
+"""Barriers among the threads of a CTA."""
+
+from __future__ import annotations
+
+from tilec.dialects.attributes import INT, one_of
+from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.op import Attribute
+
+
+class SyncOp(Op, name="sync"):
+    """Named barrier of `warps` warps (PTX `barrier.sync`/`arrive`); barrier 0 is the whole CTA's.
+
+    Orders the shared-memory accesses of the threads that take part.
+
+    Example:
+        "gpu_tile.sync"() {barrier = 0 : i32, warps = 4 : i32, mode = "sync"} : () -> ()
+    """
+
+    barrier = Attribute(INT, default=0)
+    warps = Attribute(INT)
+    mode = Attribute(one_of("sync", "arrive"), default="sync")
+
+    def check(self) -> str | None:
+        if not 0 <= self.barrier < 16:
+            return f"barrier must be 0 to 15, found {self.barrier}"
+        if not 1 <= self.warps <= 32:
+            return f"warps must be 1 to 32, found {self.warps}"
+        return None

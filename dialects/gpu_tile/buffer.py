@@ -1,0 +1,143 @@
+"""Shared-memory buffers: their allocation, views, and traffic with registers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.attributes import INT, options
+from tilec.dialects.constraints import BUFFER, I32, TILE
+from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.types import element, is_integer, shape, show
+
+
+def _check_fits(tile: ir.Value, buffer: ir.Value) -> str | None:
+    try:
+        parsed = buffer_of(buffer)
+    except ValueError as error:
+        return str(error)
+    if shape(tile) != parsed.shape:
+        return f"tile is {show(shape(tile))}, buffer {show(parsed.shape)}"
+    if element(tile) != parsed.element:
+        return f"element types differ: tile {element(tile)}, buffer {parsed.element}"
+    return None
+
+
+class AllocOp(Op, name="alloc"):
+    """Shared memory of one CTA; `options.offset` (bytes) is filled in by allocate-shared.
+
+    Example:
+        %b = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+    """
+
+    result = Result(BUFFER)
+    options = Attribute(options(offset=INT), default={})
+
+    def check(self) -> str | None:
+        try:
+            parsed = buffer_of(self.result)
+        except ValueError as error:
+            return str(error)
+        if parsed.shape != parsed.layout.shape:
+            return f"layout is for {show(parsed.layout.shape)}, the tile is {show(parsed.shape)}"
+        offset = self.options.get("offset", 0)
+        if offset < 0 or offset % parsed.alignment_bytes:
+            return f"offset {offset} is no multiple of {parsed.alignment_bytes}"
+        return None
+
+
+class ViewOp(Op, name="view", pure=True):
+    """A sub-tile of a buffer starting at `offsets` (elements, one per dimension), same layout.
+
+    Example:
+        %v = "gpu_tile.view"(%b, %i, %j) : (!gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>, i32, i32) -> !gpu_tile.buffer<tensor<64x8xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+    """
+
+    src = Operand(BUFFER)
+    offsets = Operand(I32, variadic=True)
+    result = Result(BUFFER)
+
+    def check(self) -> str | None:
+        try:
+            source, result = buffer_of(self.src), buffer_of(self.result)
+        except ValueError as error:
+            return str(error)
+        if len(self.offsets) != len(source.shape):
+            return f"expected one offset per dimension ({len(source.shape)}), found {len(self.offsets)}"
+        if source.layout != result.layout or source.element != result.element:
+            return "a view keeps its buffer's layout and element type"
+        if len(result.shape) != len(source.shape) or any(
+            small > large for small, large in zip(result.shape, source.shape, strict=True)
+        ):
+            return f"view {show(result.shape)} does not fit in {show(source.shape)}"
+        return None
+
+
+class BufferLoadOp(Op, name="buffer_load"):
+    """Reads a whole buffer into registers; the two layouts decide the instruction.
+
+    Example:
+        %t = "gpu_tile.buffer_load"(%b) : (!gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>) -> tensor<64x64xf32, #gpu_tile.layout<"T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)">>
+    """
+
+    src = Operand(BUFFER)
+    result = Result(TILE)
+
+    def check(self) -> str | None:
+        return _check_fits(self.result, self.src)
+
+
+class BufferStoreOp(Op, name="buffer_store"):
+    """Writes a tile from registers into a buffer; phantoms and second copies are not written.
+
+    Example:
+        "gpu_tile.buffer_store"(%t, %b) : (tensor<64x64xf32, #gpu_tile.layout<"T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)">>, !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>) -> ()
+    """
+
+    value = Operand(TILE)
+    dst = Operand(BUFFER)
+
+    def check(self) -> str | None:
+        return _check_fits(self.value, self.dst)
+
+
+class BufferGatherOp(Op, name="buffer_gather"):
+    """Reads per result element the buffer element whose coordinate along `axis` is the index.
+
+    An index outside the buffer reads an unspecified element of it.
+
+    Example:
+        %y = "gpu_tile.buffer_gather"(%b, %i) {axis = 0 : i32} : (!gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>, tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>) -> tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+    """
+
+    src = Operand(BUFFER)
+    indices = Operand(TILE)
+    result = Result(TILE)
+    axis = Attribute(INT)
+
+    @classmethod
+    def infer_types(cls, src: Any, indices: Any, **_: Any) -> list[ir.Type]:
+        indices_type = indices.type
+        return [
+            ir.RankedTensorType.get(
+                list(indices_type.shape), buffer_of(src).element, indices_type.encoding
+            )
+        ]
+
+    def check(self) -> str | None:
+        try:
+            source = buffer_of(self.src)
+        except ValueError as error:
+            return str(error)
+        if not 0 <= self.axis < len(source.shape):
+            return f"axis {self.axis} is out of range for rank {len(source.shape)}"
+        if not is_integer(element(self.indices)):
+            return f"indices must be integers, found {element(self.indices)}"
+        if shape(self.result) != shape(self.indices):
+            return f"result is {show(shape(self.result))}, indices {show(shape(self.indices))}"
+        if element(self.result) != source.element:
+            return f"element types differ: buffer {source.element}, result {element(self.result)}"
+        return None

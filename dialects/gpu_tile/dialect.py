@@ -1,0 +1,29 @@
+"""The `gpu_tile` dialect itself: its name, and the base class that registers each op."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from mlir import ir
+from mlir.dialects._ods_common import _cext
+
+from tilec.dialects.op import TileOp
+
+
+@_cext.register_dialect
+class GpuTileDialect(ir.Dialect):
+    """How it is computed: layouts, buffers, barriers, instructions."""
+
+    DIALECT_NAMESPACE = "gpu_tile"
+
+
+class Op(TileOp):
+    """Base of the `gpu_tile` ops."""
+
+    DIALECT: ClassVar[str] = "gpu_tile"
+    ALL: ClassVar[list[type[TileOp]]] = []
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _cext.register_operation(GpuTileDialect)(cls)
+        Op.ALL.append(cls)

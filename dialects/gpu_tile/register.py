@@ -1,0 +1,121 @@
+"""Ops on tiles in registers that only exist once layouts are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.dialects.attributes import BOOL, INT
+from tilec.dialects.constraints import TILE
+from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.op import Attribute, Operand, Region, Result
+from tilec.dialects.tile.reduction import check_combination
+from tilec.dialects.types import element, shape, show
+
+
+def _check_layouts(values: Sequence[ir.Value]) -> str | None:
+    for value in values:
+        try:
+            layout_of(value)
+        except ValueError as error:
+            return str(error)
+    return None
+
+
+class ConvertLayoutOp(Op, name="convert_layout", pure=True):
+    """The same tile, held by other threads and registers.
+
+    Example:
+        %y = "gpu_tile.convert_layout"(%x) : (tensor<128xf32, #gpu_tile.layout<"T(32):(4@0) V(4):(1@0)">>) -> tensor<128xf32, #gpu_tile.layout<"T(32):(1@0) V(4):(32@0)">>
+    """
+
+    src = Operand(TILE)
+    result = Result(TILE)
+
+    def check(self) -> str | None:
+        if shape(self.src) != shape(self.result) or element(self.src) != element(self.result):
+            return f"a conversion keeps shape and element type: {self.src.type}, {self.result.type}"
+        return _check_layouts([self.src, self.result])
+
+
+class WarpReduceOp(Op, name="warp_reduce", pure=True):
+    """Reduces along `axis` inside each warp: the axis shrinks to the number of warps that share it.
+
+    First half of a reduction across warps; the partial results meet in shared memory.
+
+    Example:
+        %p = "gpu_tile.warp_reduce"(%x) ({
+        ^bb0(%a: f32, %b: f32):
+          %c = arith.addf %a, %b : f32
+          gpu.yield %c : f32
+        }) {axis = 0 : i32} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>) -> tensor<2xf32, #gpu_tile.layout<"T(32,2):(0,1@0) V():()">>
+    """
+
+    inputs = Operand(TILE, variadic=True)
+    outputs = Result(TILE, variadic=True)
+    axis = Attribute(INT)
+    body = Region()
+
+    def check(self) -> str | None:
+        return _check_layouts([*self.inputs, *self.outputs]) or check_combination(
+            self.inputs, self.axis, self.body
+        )
+
+
+class WarpScanOp(Op, name="warp_scan", pure=True):
+    """Inclusive scan along `axis` inside each warp.
+
+    Results: the n scanned tiles, then n tiles of totals whose axis is the number of warps along it.
+
+    Example:
+        %s, %t = "gpu_tile.warp_scan"(%x) ({
+        ^bb0(%a: f32, %b: f32):
+          %c = arith.addf %a, %b : f32
+          gpu.yield %c : f32
+        }) {axis = 0 : i32, reverse = false} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>) -> (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>, tensor<2xf32, #gpu_tile.layout<"T(32,2):(0,1@0) V():()">>)
+    """
+
+    inputs = Operand(TILE, variadic=True)
+    outputs = Result(TILE, variadic=True)
+    axis = Attribute(INT)
+    reverse = Attribute(BOOL)
+    body = Region()
+
+    def check(self) -> str | None:
+        if len(self.outputs) != 2 * len(self.inputs):
+            return f"{len(self.inputs)} inputs need {2 * len(self.inputs)} results"
+        return _check_layouts([*self.inputs, *self.outputs]) or check_combination(
+            self.inputs, self.axis, self.body
+        )
+
+
+class ScanCarryOp(Op, name="scan_carry", pure=True):
+    """Folds into each warp's part of a scan the totals of the warps before it along `axis`.
+
+    Operands: the n scanned tiles, then n tiles of totals which every thread holds whole.
+
+    Example:
+        %y = "gpu_tile.scan_carry"(%s, %t) ({
+        ^bb0(%a: f32, %b: f32):
+          %c = arith.addf %a, %b : f32
+          gpu.yield %c : f32
+        }) {axis = 0 : i32, reverse = false} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>, tensor<2xf32, #gpu_tile.layout<"T(64):(0) V(2):(1@0)">>) -> tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>
+    """
+
+    inputs = Operand(TILE, variadic=True)
+    outputs = Result(TILE, variadic=True)
+    axis = Attribute(INT)
+    reverse = Attribute(BOOL)
+    body = Region()
+
+    def check(self) -> str | None:
+        count = len(self.outputs)
+        if len(self.inputs) != 2 * count:
+            return f"{count} results need {2 * count} operands"
+        if [v.type for v in self.inputs[:count]] != [v.type for v in self.outputs]:
+            return f"results must have the scanned tiles' types, {show(shape(self.inputs[0]))}"
+        return _check_layouts(self.inputs) or check_combination(
+            self.inputs[:count], self.axis, self.body
+        )

@@ -1,0 +1,84 @@
+"""Attributes and types of `gpu_tile`: register layouts, shared-memory layouts, buffers.
+
+IRDL gives Python no access to parameters, so they are read from the text, once per distinct text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.types import bit_width, encoding
+from tilec.layout import Layout, parse_layout
+from tilec.shared_layout import SharedLayout, parse_shared_layout
+
+IRDL = """
+irdl.attribute @layout { %s = irdl.base "#builtin.string" irdl.parameters(form: %s) }
+irdl.attribute @shared { %s = irdl.base "#builtin.string" irdl.parameters(form: %s) }
+irdl.type @buffer { %t = irdl.base "!builtin.tensor" %l = irdl.any irdl.parameters(tile: %t, layout: %l) }
+"""
+
+_LAYOUT = re.compile(r'#gpu_tile\.layout<"([^"]*)">')
+_BUFFER = re.compile(r'!gpu_tile\.buffer<(tensor<[^#]*>), #gpu_tile\.shared<"([^"]*)">>')
+
+
+def layout_attr(layout: Layout) -> ir.Attribute:
+    """`#gpu_tile.layout<"...">` in the current context."""
+    return ir.Attribute.parse(f'#gpu_tile.layout<"{layout}">')
+
+
+def layout_of(value: Any) -> Layout:
+    """The layout of a tile value (or type). ValueError if it has none or it does not read."""
+    attribute = encoding(value)
+    match = _LAYOUT.fullmatch(str(attribute))
+    if not match:
+        raise ValueError(f"expected a tile with a #gpu_tile.layout, found {attribute or 'no layout'}")
+    return parse_layout(match[1])
+
+
+@dataclass(frozen=True)
+class BufferType:
+    """A parsed `!gpu_tile.buffer`: a tile's shape and element type under a shared-memory layout."""
+
+    shape: tuple[int, ...]
+    element: ir.Type
+    layout: SharedLayout
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes one element takes; i1 takes a whole byte."""
+        return max(1, bit_width(self.element) // 8)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of shared memory the buffer takes."""
+        return self.layout.span * self.element_bytes
+
+    @property
+    def alignment_bytes(self) -> int:
+        """16 for vector accesses; a swizzled buffer starts where its pattern does (1024)."""
+        return 1024 if self.layout.swizzle else 16
+
+    def type(self) -> ir.Type:
+        """The MLIR type in the current context."""
+        tile = "x".join([*map(str, self.shape), str(self.element)])
+        return ir.Type.parse(f'!gpu_tile.buffer<tensor<{tile}>, #gpu_tile.shared<"{self.layout}">>')
+
+
+def buffer_of(value: Any) -> BufferType:
+    """The parsed type of a buffer value (or of a buffer type). ValueError if it does not read."""
+    type_ = value if isinstance(value, ir.Type) else value.type
+    return _parse_buffer(type_.context, str(type_))
+
+
+@lru_cache(maxsize=1024)
+def _parse_buffer(context: ir.Context, text: str) -> BufferType:
+    match = _BUFFER.fullmatch(text)
+    if not match:
+        raise ValueError(f"expected a shared-memory buffer, found {text}")
+    tile = ir.RankedTensorType(ir.Type.parse(match[1], context))
+    return BufferType(tuple(tile.shape), tile.element_type, parse_shared_layout(match[2]))

@@ -1,0 +1,229 @@
+"""The op-definition layer: one Python class per op.
+
+From one class with `Operand`, `Result`, attribute and `Region` fields come the IRDL definition (the
+structural verifier inside MLIR), an OpView with named accessors, `build()` with inferred result types,
+and the documentation. `check()` adds the rules IRDL cannot say, with messages that name the operand;
+`passes.verify_ops` runs it after every pass. MLIR 22's IRDL gives dynamic ops no traits, no custom
+assembly and no optional attributes, hence the house rules: at most one variadic or optional group,
+last in its list; every attribute mandatory; what is rare sits in one `options` dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from mlir import ir
+from mlir.dialects._ods_common import _cext
+
+from tilec.dialects.attributes import AttributeKind
+from tilec.dialects.constraints import Constraint
+
+_cext.globals.append_dialect_search_prefix("tilec.dialects")
+
+
+class _Field:
+    name: str
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+
+class _ValueField(_Field):
+    """An operand or result (group). `index` is its position; a variadic or optional one is last."""
+
+    def __init__(
+        self, constraint: Constraint, *, variadic: bool = False, optional: bool = False
+    ) -> None:
+        self.constraint = constraint
+        self.variadic = variadic
+        self.optional = optional
+        self.index = -1
+
+    def _select(self, values: Any) -> Any:
+        if self.variadic:
+            return list(values)[self.index :]
+        if self.optional:
+            return values[self.index] if len(values) > self.index else None
+        return values[self.index]
+
+    @property
+    def irdl(self) -> str:
+        """`name: [variadic|optional] %constraint` without the constraint."""
+        return "variadic " if self.variadic else "optional " if self.optional else ""
+
+
+class Operand(_ValueField):
+    """A declared operand; `op.<name>` is the value, a list when variadic, None when absent."""
+
+    def __get__(self, op: TileOp | None, owner: type) -> Any:
+        return self if op is None else self._select(op.operation.operands)
+
+
+class Result(_ValueField):
+    """A declared result; `op.<name>` is the value, a list when variadic."""
+
+    def __get__(self, op: TileOp | None, owner: type) -> Any:
+        return self if op is None else self._select(op.operation.results)
+
+
+class Attribute(_Field):
+    """A declared attribute; `op.<name>` is its Python value (int, str, tuple, dict ...)."""
+
+    def __init__(self, kind: AttributeKind, *, default: Any = None) -> None:
+        self.kind = kind
+        self.default = default
+
+    def __get__(self, op: TileOp | None, owner: type) -> Any:
+        return self if op is None else self.kind.read(op.operation.attributes[self.name])
+
+
+class Region(_Field):
+    """A declared region of one block; `op.<name>` is the block."""
+
+    def __init__(self) -> None:
+        self.index = -1
+
+    def __get__(self, op: TileOp | None, owner: type) -> Any:
+        return self if op is None else op.operation.regions[self.index].blocks[0]
+
+
+class TileOp(ir.OpView):
+    """Base of every op of the `tile` and `gpu_tile` dialects; subclass with `name="dot"`."""
+
+    DIALECT: ClassVar[str]
+    MNEMONIC: ClassVar[str] = ""
+    OPERATION_NAME: ClassVar[str]
+    OPERANDS: ClassVar[tuple[Operand, ...]] = ()
+    RESULTS: ClassVar[tuple[Result, ...]] = ()
+    ATTRIBUTES: ClassVar[tuple[Attribute, ...]] = ()
+    REGIONS: ClassVar[tuple[Region, ...]] = ()
+    PURE: ClassVar[bool] = False
+    """Whether equal instances may be merged, moved, and dropped when unused (`passes.simplify`)."""
+
+    def __init_subclass__(cls, *, name: str = "", pure: bool = False, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not name:
+            return
+        fields = [f for f in vars(cls).values() if isinstance(f, _Field)]
+        cls.MNEMONIC = name
+        cls.OPERATION_NAME = f"{cls.DIALECT}.{name}"
+        cls.PURE = pure
+        cls.OPERANDS = _numbered(cls, [f for f in fields if isinstance(f, Operand)])
+        cls.RESULTS = _numbered(cls, [f for f in fields if isinstance(f, Result)])
+        cls.ATTRIBUTES = tuple(f for f in fields if isinstance(f, Attribute))
+        cls.REGIONS = tuple(f for f in fields if isinstance(f, Region))
+        for index, region in enumerate(cls.REGIONS):
+            region.index = index
+
+    @classmethod
+    def infer_types(cls, *operands: Any, **attributes: Any) -> list[ir.Type]:
+        """The result types, given operands as declared (a group as a list) and attributes."""
+        raise NotImplementedError(f"{cls.OPERATION_NAME} does not infer its result types")
+
+    def check(self) -> str | None:
+        """What is wrong with this op beyond its structure, or None."""
+        return None
+
+    def check_attributes(self) -> str | None:
+        """The first attribute that is not of its declared kind, or None."""
+        for field in self.ATTRIBUTES:
+            wrong = field.kind.check(self.operation.attributes[field.name])
+            if wrong:
+                return f"attribute '{field.name}' {wrong}"
+        return None
+
+    @classmethod
+    def build(
+        cls,
+        *operands: Any,
+        results: Sequence[ir.Type] | None = None,
+        body: Callable[..., Sequence[ir.Value]] | None = None,
+        body_types: Sequence[ir.Type] = (),
+        loc: ir.Location | None = None,
+        ip: ir.InsertionPoint | None = None,
+        **attributes: Any,
+    ) -> Any:
+        """Creates the op; returns its one result, the list of results, or the op if it has none.
+
+        `operands`: one per declared operand, a group as a sequence. `attributes`: Python values or
+        MLIR attributes; those with a default may be left out. `body(*arguments)` fills a region whose
+        block takes `body_types` and returns the values it yields.
+        """
+        if results is None:
+            results = cls.infer_types(*operands, **attributes) if cls.RESULTS else []
+        flat: list[ir.Value] = []
+        for value in operands:
+            if isinstance(value, (list, tuple)):
+                flat.extend(value)
+            elif value is not None:
+                flat.append(value)
+        op = ir.Operation.create(
+            cls.OPERATION_NAME,
+            results=list(results),
+            operands=flat,
+            attributes=cls._attributes(attributes),
+            regions=len(cls.REGIONS),
+            loc=loc,
+            ip=ip,
+        )
+        if body is not None:
+            _fill(op, body, body_types)
+        if not cls.RESULTS:
+            return op.opview
+        many = len(cls.RESULTS) > 1 or cls.RESULTS[0].variadic
+        return list(op.results) if many else op.results[0]
+
+    @classmethod
+    def _attributes(cls, given: dict[str, Any]) -> dict[str, ir.Attribute]:
+        written = {}
+        for field in cls.ATTRIBUTES:
+            value = given.pop(field.name, field.default)
+            if value is None:
+                raise TypeError(f"{cls.OPERATION_NAME}: attribute '{field.name}' is missing")
+            written[field.name] = value if isinstance(value, ir.Attribute) else field.kind.write(value)
+        if given:
+            raise TypeError(f"{cls.OPERATION_NAME} has no attribute {sorted(given)}")
+        return written
+
+    @classmethod
+    def irdl(cls) -> str:
+        """The `irdl.operation` text of this op."""
+        lines: list[str] = []
+
+        def bound(constraint: str) -> str:
+            lines.append(f"%c{len(lines)} = {constraint}")
+            return f"%c{len(lines) - 1}"
+
+        def values(fields: Sequence[_ValueField]) -> str:
+            return ", ".join(f"{f.name}: {f.irdl}{bound(f.constraint.irdl)}" for f in fields)
+
+        tail = []
+        if cls.OPERANDS:
+            tail.append(f"irdl.operands({values(cls.OPERANDS)})")
+        if cls.RESULTS:
+            tail.append(f"irdl.results({values(cls.RESULTS)})")
+        if cls.ATTRIBUTES:
+            named = ", ".join(f'"{f.name}" = {bound("irdl.any")}' for f in cls.ATTRIBUTES)
+            tail.append(f"irdl.attributes {{{named}}}")
+        if cls.REGIONS:
+            named = ", ".join(f"{f.name}: {bound('irdl.region with size 1')}" for f in cls.REGIONS)
+            tail.append(f"irdl.regions({named})")
+        body = "\n".join(lines + tail)
+        return f"irdl.operation @{cls.MNEMONIC} {{\n{body}\n}}"
+
+
+def _numbered(cls: type[TileOp], fields: list[Any]) -> tuple[Any, ...]:
+    for index, field in enumerate(fields):
+        field.index = index
+        if (field.variadic or field.optional) and index != len(fields) - 1:
+            raise TypeError(f"{cls.__name__}.{field.name}: a variadic or optional group stands last")
+    return tuple(fields)
+
+
+def _fill(op: ir.Operation, body: Callable[..., Sequence[ir.Value]], types: Sequence[ir.Type]) -> None:
+    block = op.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
+    with ir.InsertionPoint(block), op.location:
+        yielded = body(*block.arguments)
+        # gpu.yield: the one upstream terminator that is variadic and takes any parent.
+        ir.Operation.create("gpu.yield", operands=list(yielded))

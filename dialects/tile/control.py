@@ -1,0 +1,151 @@
+"""Ops about the program itself: its place in the grid, facts, assertions, printing, inline PTX."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.attributes import BOOL, INT, STRING, options
+from tilec.dialects.constraints import ANY, INDEX
+from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.tile.dialect import Op
+from tilec.dialects.types import element, is_integer, is_tile, shape
+
+
+def _check_axis(axis: int) -> str | None:
+    return None if 0 <= axis <= 2 else f"axis must be 0, 1 or 2, found {axis}"
+
+
+class ProgramIdOp(Op, name="program_id", pure=True):
+    """Position of this program in the launch grid along `axis`.
+
+    Example:
+        %m = "tile.program_id"() {axis = 0 : i32} : () -> index
+    """
+
+    result = Result(INDEX)
+    axis = Attribute(INT)
+
+    @classmethod
+    def infer_types(cls, **attributes: Any) -> list[ir.Type]:
+        return [ir.IndexType.get()]
+
+    def check(self) -> str | None:
+        return _check_axis(self.axis)
+
+
+class NumProgramsOp(Op, name="num_programs", pure=True):
+    """Size of the launch grid along `axis`.
+
+    Example:
+        %n = "tile.num_programs"() {axis = 0 : i32} : () -> index
+    """
+
+    result = Result(INDEX)
+    axis = Attribute(INT)
+
+    @classmethod
+    def infer_types(cls, **attributes: Any) -> list[ir.Type]:
+        return [ir.IndexType.get()]
+
+    def check(self) -> str | None:
+        return _check_axis(self.axis)
+
+
+class AssumeOp(Op, name="assume"):
+    """States a fact about a scalar integer: the compiler relies on it, nothing checks it.
+
+    `facts` may hold multiple_of, min and max.
+
+    Example:
+        "tile.assume"(%n) {facts = {multiple_of = 16 : i32}} : (index) -> ()
+    """
+
+    value = Operand(ANY)
+    facts = Attribute(options(multiple_of=INT, min=INT, max=INT))
+
+    def check(self) -> str | None:
+        if is_tile(self.value) or not is_integer(self.value.type):
+            return f"value must be a scalar integer, found {self.value.type}"
+        facts = self.facts
+        if facts.get("multiple_of", 1) < 1:
+            return f"multiple_of must be positive, found {facts['multiple_of']}"
+        if "min" in facts and "max" in facts and facts["min"] > facts["max"]:
+            return f"contradictory facts: min {facts['min']} is above max {facts['max']}"
+        return None
+
+
+class AssertOp(Op, name="assert"):
+    """Stops the launch with `message` and the source line where a condition is false.
+
+    Example:
+        "tile.assert"(%ok) {message = "negative index"} : (tensor<128xi1>) -> ()
+    """
+
+    condition = Operand(ANY)
+    message = Attribute(STRING)
+
+    def check(self) -> str | None:
+        scalar = element(self.condition) if is_tile(self.condition) else self.condition.type
+        if str(scalar) != "i1":
+            return f"condition must be i1 or a tile of i1, found {self.condition.type}"
+        return None
+
+
+_PLACEHOLDER = re.compile(r"\{(.*?)\}")
+
+
+class PrintOp(Op, name="print"):
+    """Prints `format` with each `{}` replaced by a value; a tile prints one line per element.
+
+    Example:
+        "tile.print"(%x) {format = "x = {}"} : (f32) -> ()
+    """
+
+    values = Operand(ANY, variadic=True)
+    format = Attribute(STRING)
+
+    def check(self) -> str | None:
+        placeholders = _PLACEHOLDER.findall(self.format)
+        if any(placeholders):
+            return "format placeholders must be empty braces '{}'"
+        if len(placeholders) != len(self.values):
+            return f"format has {len(placeholders)} placeholders for {len(self.values)} values"
+        tiles = {shape(v) for v in self.values if is_tile(v)}
+        if len(tiles) > 1:
+            return "all printed tiles must have one shape"
+        return None
+
+
+class InlinePtxOp(Op, name="inline_ptx"):
+    """PTX text run once per element; `$0 ...` name results, then inputs, as in `constraints`.
+
+    `constraints` are LLVM's: one letter per value (h 16, r 32, l 64 bits, f f32, d f64), results with
+    `=`. `pure` text may be merged and dropped. All tiles have one shape; scalars stay scalars.
+
+    Example:
+        %y = "tile.inline_ptx"(%x) {text = "ex2.approx.f32 $0, $1;", constraints = "=f,f", pure = true} : (tensor<8xf32>) -> tensor<8xf32>
+    """
+
+    inputs = Operand(ANY, variadic=True)
+    outputs = Result(ANY, variadic=True)
+    text = Attribute(STRING)
+    constraints = Attribute(STRING)
+    pure = Attribute(BOOL)
+
+    def check(self) -> str | None:
+        letters = [c.strip() for c in self.constraints.split(",")] if self.constraints else []
+        outputs = [c for c in letters if c.startswith("=")]
+        if len(outputs) != len(self.outputs) or letters[: len(outputs)] != outputs:
+            return f"{len(self.outputs)} results need as many leading '=' constraints"
+        if len(letters) - len(outputs) != len(self.inputs):
+            return f"{len(self.inputs)} inputs but {len(letters) - len(outputs)} input constraints"
+        for letter in letters:
+            if letter.lstrip("=&") not in tuple("hrlfd"):
+                return f"unknown constraint '{letter}'; use h, r, l, f or d"
+        shapes = {shape(v) for v in [*self.inputs, *self.outputs] if is_tile(v)}
+        if len(shapes) > 1:
+            return "all tiles must have one shape"
+        return None

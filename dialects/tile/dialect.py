@@ -1,0 +1,29 @@
+"""The `tile` dialect itself: its name, and the base class that registers each op."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from mlir import ir
+from mlir.dialects._ods_common import _cext
+
+from tilec.dialects.op import TileOp
+
+
+@_cext.register_dialect
+class TileDialect(ir.Dialect):
+    """What is computed: no threads, no memory spaces, no layouts."""
+
+    DIALECT_NAMESPACE = "tile"
+
+
+class Op(TileOp):
+    """Base of the `tile` ops."""
+
+    DIALECT: ClassVar[str] = "tile"
+    ALL: ClassVar[list[type[TileOp]]] = []
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _cext.register_operation(TileDialect)(cls)
+        Op.ALL.append(cls)

@@ -1,0 +1,240 @@
+"""Ops that touch arrays in global memory. Bounds are handled: what lies outside is not accessed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.attributes import INTS, SCALAR, one_of, options
+from tilec.dialects.constraints import ARRAY, INDEX, TILE
+from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.tile.dialect import Op
+from tilec.dialects.types import element, is_float, is_integer, shape, show
+
+CACHE_HINTS = ("evict_first", "evict_last", "no_allocate", "streaming")
+ORDERS = ("relaxed", "acquire", "release", "acq_rel")
+SCOPES = ("cta", "cluster", "gpu", "sys")
+KINDS = {
+    "addf": is_float,
+    "addi": is_integer,
+    "maxs": is_integer,
+    "mins": is_integer,
+    "maxu": is_integer,
+    "minu": is_integer,
+    "maxf": is_float,
+    "minf": is_float,
+    "andi": is_integer,
+    "ori": is_integer,
+    "xori": is_integer,
+    "exchange": lambda _: True,
+}
+"""Read-modify-write kinds and the element types each takes."""
+
+
+def _check_rectangle(array: ir.Value, tile: ir.Value, offsets: list[ir.Value], dims: tuple) -> str | None:
+    rank = len(shape(array))
+    if len(offsets) != rank:
+        return f"expected one offset per array dimension ({rank}), found {len(offsets)}"
+    if len(dims) != len(shape(tile)):
+        return f"'dims' must name one array dimension per tile dimension ({len(shape(tile))})"
+    if len(set(dims)) != len(dims) or any(not 0 <= d < rank for d in dims):
+        return f"'dims' must be distinct array dimensions below {rank}, found {list(dims)}"
+    if element(array) != element(tile):
+        return f"element types differ: array {element(array)}, tile {element(tile)}"
+    return None
+
+
+class LoadOp(Op, name="load", pure=False):
+    """A rectangular tile of an array, `padding` where it reaches past the array's edge.
+
+    `offsets` is one element offset per array dimension; `dims[i]` is the array dimension that tile
+    dimension i runs along (the others have extent 1).
+
+    Example:
+        %t = "tile.load"(%a, %m, %k) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (memref<?x?xbf16, strided<[?, 1]>>, index, index) -> tensor<128x64xbf16>
+    """
+
+    src = Operand(ARRAY)
+    offsets = Operand(INDEX, variadic=True)
+    result = Result(TILE)
+    dims = Attribute(INTS)
+    padding = Attribute(SCALAR)
+    options = Attribute(options(cache=one_of(*CACHE_HINTS)), default={})
+
+    def check(self) -> str | None:
+        if self.padding.type != element(self.result):
+            return f"padding has type {self.padding.type}, elements {element(self.result)}"
+        return _check_rectangle(self.src, self.result, self.offsets, self.dims)
+
+
+class StoreOp(Op, name="store"):
+    """Writes the part of a tile that lies inside the array; see `load` for offsets and dims.
+
+    Example:
+        "tile.store"(%t, %c, %m, %n) {dims = array<i32: 0, 1>, options = {}} : (tensor<128x64xbf16>, memref<?x?xbf16, strided<[?, 1]>>, index, index) -> ()
+    """
+
+    value = Operand(TILE)
+    dst = Operand(ARRAY)
+    offsets = Operand(INDEX, variadic=True)
+    dims = Attribute(INTS)
+    options = Attribute(options(cache=one_of(*CACHE_HINTS)), default={})
+
+    def check(self) -> str | None:
+        return _check_rectangle(self.dst, self.value, self.offsets, self.dims)
+
+
+def _check_indexed(array: ir.Value, tiles: list[ir.Value], indices: list[ir.Value]) -> str | None:
+    if len(indices) != len(shape(array)):
+        return f"expected one index tile per array dimension ({len(shape(array))}), found {len(indices)}"
+    for index in indices:
+        if not is_integer(element(index)):
+            return f"index tiles must hold integers, found {element(index)}"
+    shapes = [shape(t) for t in [*tiles, *indices]]
+    if len(set(shapes)) > 1:
+        return f"tile shapes differ: {', '.join(map(show, shapes))}"
+    return None
+
+
+def _check_mask(mask: ir.Value) -> str | None:
+    return None if str(element(mask)) == "i1" else f"mask must hold i1, found {element(mask)}"
+
+
+def _check_elements(array: ir.Value, *tiles: ir.Value) -> str | None:
+    for tile in tiles:
+        if element(tile) != element(array):
+            return f"element types differ: array {element(array)}, tile {element(tile)}"
+    return None
+
+
+class GatherOp(Op, name="gather"):
+    """One array element per index tuple; `other` where the mask is false or the index is outside.
+
+    Example:
+        %t = "tile.gather"(%x, %ok, %zero, %i) {options = {}} : (memref<?xf32, strided<[1]>>, tensor<256xi1>, tensor<256xf32>, tensor<256xi32>) -> tensor<256xf32>
+    """
+
+    src = Operand(ARRAY)
+    mask = Operand(TILE)
+    other = Operand(TILE)
+    indices = Operand(TILE, variadic=True)
+    result = Result(TILE)
+    options = Attribute(options(cache=one_of(*CACHE_HINTS)), default={})
+
+    @classmethod
+    def infer_types(cls, src: Any, mask: Any, other: Any, indices: Any, **_: Any) -> list[ir.Type]:
+        return [other.type]
+
+    def check(self) -> str | None:
+        return (
+            _check_mask(self.mask)
+            or _check_elements(self.src, self.other, self.result)
+            or _check_indexed(self.src, [self.mask, self.other, self.result], self.indices)
+        )
+
+
+class ScatterOp(Op, name="scatter"):
+    """Writes one array element per index tuple where the mask is true and the index is inside.
+
+    Two lanes with one index race: either value may stay.
+
+    Example:
+        "tile.scatter"(%v, %x, %ok, %i) {options = {}} : (tensor<256xf32>, memref<?xf32, strided<[1]>>, tensor<256xi1>, tensor<256xi32>) -> ()
+    """
+
+    value = Operand(TILE)
+    dst = Operand(ARRAY)
+    mask = Operand(TILE)
+    indices = Operand(TILE, variadic=True)
+    options = Attribute(options(cache=one_of(*CACHE_HINTS)), default={})
+
+    def check(self) -> str | None:
+        return (
+            _check_mask(self.mask)
+            or _check_elements(self.dst, self.value)
+            or _check_indexed(self.dst, [self.mask, self.value], self.indices)
+        )
+
+
+class AtomicRmwOp(Op, name="atomic_rmw"):
+    """Atomic read-modify-write per index tuple; gives the old values (anything where masked off).
+
+    Example:
+        %old = "tile.atomic_rmw"(%v, %x, %ok, %i) {kind = "addf", order = "relaxed", scope = "gpu"} : (tensor<256xf32>, memref<?xf32, strided<[1]>>, tensor<256xi1>, tensor<256xi32>) -> tensor<256xf32>
+    """
+
+    value = Operand(TILE)
+    dst = Operand(ARRAY)
+    mask = Operand(TILE)
+    indices = Operand(TILE, variadic=True)
+    old = Result(TILE)
+    kind = Attribute(one_of(*KINDS))
+    order = Attribute(one_of(*ORDERS))
+    scope = Attribute(one_of(*SCOPES))
+
+    @classmethod
+    def infer_types(cls, value: Any, dst: Any, mask: Any, indices: Any, **_: Any) -> list[ir.Type]:
+        return [value.type]
+
+    def check(self) -> str | None:
+        if not KINDS[self.kind](element(self.value)):
+            return f"kind '{self.kind}' does not apply to {element(self.value)}"
+        return (
+            _check_mask(self.mask)
+            or _check_elements(self.dst, self.value, self.old)
+            or _check_indexed(self.dst, [self.mask, self.value, self.old], self.indices)
+        )
+
+
+class AtomicCasOp(Op, name="atomic_cas"):
+    """Atomic compare-and-swap per index tuple: writes `value` where the array holds `expected`.
+
+    Example:
+        %old = "tile.atomic_cas"(%e, %v, %x, %ok, %i) {order = "acq_rel", scope = "gpu"} : (tensor<32xi32>, tensor<32xi32>, memref<?xi32, strided<[1]>>, tensor<32xi1>, tensor<32xi32>) -> tensor<32xi32>
+    """
+
+    expected = Operand(TILE)
+    value = Operand(TILE)
+    dst = Operand(ARRAY)
+    mask = Operand(TILE)
+    indices = Operand(TILE, variadic=True)
+    old = Result(TILE)
+    order = Attribute(one_of(*ORDERS))
+    scope = Attribute(one_of(*SCOPES))
+
+    @classmethod
+    def infer_types(
+        cls, expected: Any, value: Any, dst: Any, mask: Any, indices: Any, **_: Any
+    ) -> list[ir.Type]:
+        return [value.type]
+
+    def check(self) -> str | None:
+        tiles = [self.mask, self.expected, self.value, self.old]
+        return (
+            _check_mask(self.mask)
+            or _check_elements(self.dst, self.expected, self.value, self.old)
+            or _check_indexed(self.dst, tiles, self.indices)
+        )
+
+
+class FenceOp(Op, name="fence"):
+    """Orders this program's earlier memory accesses before its later ones, as seen from `scope`.
+
+    Example:
+        "tile.fence"() {order = "acq_rel", scope = "gpu"} : () -> ()
+    """
+
+    order = Attribute(one_of("acq_rel", "seq_cst"))
+    scope = Attribute(one_of(*SCOPES))
+
+
+__all__ = [
+    "AtomicCasOp",
+    "AtomicRmwOp",
+    "FenceOp",
+    "GatherOp",
+    "LoadOp",
+    "ScatterOp",
+    "StoreOp",
+]

@@ -1,0 +1,94 @@
+"""Reductions and scans with any associative combination of n values at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.attributes import BOOL, INT
+from tilec.dialects.constraints import TILE
+from tilec.dialects.op import Attribute, Operand, Region, Result
+from tilec.dialects.tile.dialect import Op
+from tilec.dialects.types import element, shape, show, with_shape
+
+
+def check_combination(inputs: Sequence[ir.Value], axis: int, body: ir.Block) -> str | None:
+    """The rules of a combining region: 2n scalars in, n out, for n inputs of one shape."""
+    if not inputs:
+        return "needs at least one input"
+    shapes = [shape(v) for v in inputs]
+    if len(set(shapes)) > 1:
+        return f"input shapes differ: {', '.join(map(show, shapes))}"
+    if not 0 <= axis < len(shapes[0]):
+        return f"axis {axis} is out of range for rank {len(shapes[0])}"
+    expected = [element(v) for v in inputs]
+    if [a.type for a in body.arguments] != expected * 2:
+        return f"region must take {', '.join(map(str, expected * 2))}"
+    *_, last = body.operations
+    if [v.type for v in last.operands] != expected:
+        return f"region must yield {', '.join(map(str, expected))}"
+    return None
+
+
+class ReduceOp(Op, name="reduce", pure=True):
+    """Combines all elements along `axis`, in any order; the region must be associative.
+
+    Two values combine as (first..., second...) -> combined...; argmax is a reduction of two inputs.
+
+    Example:
+        %m = "tile.reduce"(%x) ({
+        ^bb0(%p: f32, %q: f32):
+          %r = arith.maximumf %p, %q : f32
+          gpu.yield %r : f32
+        }) {axis = 1 : i32} : (tensor<64x128xf32>) -> tensor<64xf32>
+    """
+
+    inputs = Operand(TILE, variadic=True)
+    outputs = Result(TILE, variadic=True)
+    axis = Attribute(INT)
+    body = Region()
+
+    @classmethod
+    def infer_types(cls, inputs: Sequence[ir.Value], *, axis: int, **_: Any) -> list[ir.Type]:
+        return [with_shape(v, shape(v)[:axis] + shape(v)[axis + 1 :]) for v in inputs]
+
+    def check(self) -> str | None:
+        wrong = check_combination(self.inputs, self.axis, self.body)
+        if wrong:
+            return wrong
+        for source, result in zip(self.inputs, self.outputs, strict=False):
+            expected = shape(source)[: self.axis] + shape(source)[self.axis + 1 :]
+            if shape(result) != expected or element(result) != element(source):
+                return f"result must be {show(expected)} of {element(source)}, found {result.type}"
+        if len(self.inputs) != len(self.outputs):
+            return f"{len(self.inputs)} inputs but {len(self.outputs)} results"
+        return None
+
+
+class ScanOp(Op, name="scan", pure=True):
+    """Inclusive scan along `axis`, from the last element where `reverse`; same region as `reduce`.
+
+    Example:
+        %s = "tile.scan"(%x) ({
+        ^bb0(%p: f32, %q: f32):
+          %r = arith.addf %p, %q : f32
+          gpu.yield %r : f32
+        }) {axis = 0 : i32, reverse = false} : (tensor<128xf32>) -> tensor<128xf32>
+    """
+
+    inputs = Operand(TILE, variadic=True)
+    outputs = Result(TILE, variadic=True)
+    axis = Attribute(INT)
+    reverse = Attribute(BOOL, default=False)
+    body = Region()
+
+    @classmethod
+    def infer_types(cls, inputs: Sequence[ir.Value], **_: Any) -> list[ir.Type]:
+        return [v.type for v in inputs]
+
+    def check(self) -> str | None:
+        if [v.type for v in self.inputs] != [v.type for v in self.outputs]:
+            return "results must have the inputs' types"
+        return check_combination(self.inputs, self.axis, self.body)

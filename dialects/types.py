@@ -1,0 +1,69 @@
+"""Questions about builtin types that both dialects ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlir import ir
+
+
+def shape(value: Any) -> tuple[int, ...]:
+    """Static shape of a tile or array value (or of its type)."""
+    return tuple(_type(value).shape)
+
+
+def element(value: Any) -> ir.Type:
+    """Element type of a tile or array value (or of its type)."""
+    return _type(value).element_type
+
+
+def encoding(value: Any) -> ir.Attribute | None:
+    """The layout attribute of a tile (or of its type), None at the `tile` level."""
+    return _type(value).encoding
+
+
+def is_tile(value: Any) -> bool:
+    """Whether a value (or type) is a tile."""
+    return isinstance(_type(value), ir.RankedTensorType)
+
+
+def tile(
+    shape: Sequence[int], element: ir.Type, encoding: ir.Attribute | None = None
+) -> ir.RankedTensorType:
+    """`tensor<shape x element, encoding>`."""
+    return ir.RankedTensorType.get(list(shape), element, encoding, loc=ir.Location.current)
+
+
+def with_shape(value: Any, shape: Sequence[int]) -> ir.RankedTensorType:
+    """The tile type of `value` with another shape; its layout, if any, does not carry over."""
+    return tile(shape, element(value))
+
+
+def with_element(value: Any, element: ir.Type) -> ir.RankedTensorType:
+    """The tile type of `value` with another element type, same layout."""
+    return tile(shape(value), element, encoding(value))
+
+
+def show(shape: Sequence[int]) -> str:
+    """A shape as people write it: `128x64`, `scalar` for rank 0."""
+    return "x".join(map(str, shape)) if shape else "scalar"
+
+
+def is_float(element: ir.Type) -> bool:
+    """Whether a scalar type is any floating-point type."""
+    return isinstance(element, ir.FloatType)
+
+
+def is_integer(element: ir.Type) -> bool:
+    """Whether a scalar type is an integer or index."""
+    return isinstance(element, (ir.IntegerType, ir.IndexType))
+
+
+def bit_width(element: ir.Type) -> int:
+    """Bits of a number type; index counts as 64."""
+    return 64 if isinstance(element, ir.IndexType) else element.width
+
+
+def _type(value: Any) -> Any:
+    return value if isinstance(value, ir.Type) else value.type

@@ -1,0 +1,1 @@
+"""Passes: each one file, one public function, one lit folder. See README.md."""

@@ -1,0 +1,104 @@
+"""What a pass is: one function `(module, context)`, a level it reads and a level it leaves.
+
+`@tile_pass` names the pass after its function and gives it its contract. Levels are legality sets,
+checked between passes when `PassContext.verify` is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from mlir import ir
+
+from tilec.passes.locations import source_location
+from tilec.target import Target
+
+
+class Level(Enum):
+    """What a module may contain. Each pass requires one and ensures one."""
+
+    TILE = "tile"
+    """Tile programs without layouts."""
+    SELECTED = "selected"
+    """As TILE, every dot names its instruction (`tile.instruction`) and has legal element types."""
+    LAYOUTS = "layouts"
+    """Every tile has a layout; conversions are explicit."""
+    BUFFERS = "buffers"
+    """No op moves elements across warps but through a buffer."""
+    SYNCHRONIZED = "synchronized"
+    """Every cross-thread dependence through a buffer is ordered by a sync."""
+    ALLOCATED = "allocated"
+    """Every buffer has an offset."""
+    NVVM = "nvvm"
+    """Only llvm, nvvm, and scalar ops."""
+
+
+@dataclass
+class Report:
+    """The decision report: what the compiler chose by itself, and why not otherwise.
+
+    `decisions`: one record per choice, `{"about", "at", "chosen", "why", ...}`, in compile order.
+    """
+
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, about: str, op: ir.Operation | None, chosen: str, why: str, **facts: Any) -> None:
+        """Records one decision about `op`."""
+        entry: dict[str, Any] = {"about": about, "at": show_location(op), "chosen": chosen, "why": why}
+        entry.update(facts)
+        self.decisions.append(entry)
+
+
+def show_location(op: ir.Operation | None) -> str:
+    """`file:line:column` of an op, or "" where it has none."""
+    location = None if op is None else source_location(op.location)
+    return "" if location is None else str(location)
+
+
+@dataclass
+class PassContext:
+    """What a pass may ask: the target, the CTA's warps, the options, and where to report."""
+
+    target: Target
+    num_warps: int = 4
+    index_bits: int = 64
+    report: Report = field(default_factory=Report)
+    verify: bool = True
+
+    @property
+    def num_threads(self) -> int:
+        """Threads of one CTA."""
+        return self.num_warps * self.target.warp_size
+
+
+PassFunction = Callable[[ir.Module, PassContext], None]
+
+
+@dataclass(frozen=True)
+class TilePass:
+    """A pass with its contract; call it like the function it wraps."""
+
+    name: str
+    run: PassFunction
+    requires: Level
+    ensures: Level
+
+    @property
+    def summary(self) -> str:
+        """First line of the pass's documentation."""
+        return (self.run.__doc__ or "").strip().split("\n")[0]
+
+    def __call__(self, module: ir.Module, context: PassContext) -> None:
+        self.run(module, context)
+
+
+def tile_pass(*, requires: Level, ensures: Level) -> Callable[[PassFunction], TilePass]:
+    """Declares a pass; its name is the function's in kebab case."""
+
+    def declare(run: PassFunction) -> TilePass:
+        return TilePass(run.__name__.replace("_", "-"), run, requires, ensures)
+
+    return declare

@@ -1,0 +1,39 @@
+"""verify-ops: runs every op's own rules, after MLIR's structural verifier.
+
+Dynamic ops have no verifier hook in MLIR 22, so their `check()` runs here, after each pass.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.diagnostics import CompileError
+from tilec.dialects.op import TileOp
+from tilec.dialects.types import is_tile
+from tilec.passes.locations import error_at
+
+
+def verify_ops(module: ir.Module) -> None:
+    """CompileError carrying one error per op that breaks its rules."""
+    errors = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        view = op.opview
+        if isinstance(view, TileOp):
+            wrong = view.check_attributes() or _dynamic_tile(op) or view.check()
+            if wrong:
+                errors.append(error_at(op, f"'{op.name}' op {wrong}"))
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    if errors:
+        raise CompileError.group(errors)
+
+
+def _dynamic_tile(op: ir.Operation) -> str | None:
+    for value in [*op.operands, *op.results]:
+        if is_tile(value) and not value.type.has_static_shape:
+            return f"tiles must have a static shape, found {value.type}"
+        if is_tile(value) and 0 in value.type.shape:
+            return f"tiles must not be empty, found {value.type}"
+    return None

@@ -1,0 +1,171 @@
+"""How a matrix instruction tiles a dot: operand layouts over the warps, and registers per instruction.
+
+A dot of (batch..., m, k) by (batch..., k, n) runs along the last two dimensions. `warps` share the
+accumulator as a grid along m and n, each owning one contiguous block of whole instruction tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilec.layout import Layout, Mode, copies, normalize
+from tilec.mma_shapes import MmaInstruction
+
+
+@dataclass(frozen=True)
+class OperandLayouts:
+    """Register layouts of a dot's operands; lhs and rhs hold one k-step."""
+
+    lhs: Layout
+    rhs: Layout
+    acc: Layout
+
+
+def _cdiv(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def _shift(modes: Sequence[Mode], by: int) -> tuple[Mode, ...]:
+    return tuple(Mode(m.size, m.stride, m.dim + by) if m.stride else m for m in modes)
+
+
+def accumulator_layout(
+    instruction: MmaInstruction, shape: Sequence[int], warps_m: int, warps_n: int
+) -> Layout:
+    """The accumulator's layout for a tile of `shape` over a grid of warps (m fastest)."""
+    if instruction.acc_layout is None:
+        raise ValueError(f"{instruction.name} has no fragment of its own; choose a blocked layout")
+    batch = len(shape) - 2
+    repeat_m = _cdiv(shape[-2], instruction.m * warps_m)
+    repeat_n = _cdiv(shape[-1], instruction.n * warps_n)
+    threads = _shift(instruction.acc_layout.threads, batch) + (
+        Mode(warps_m, repeat_m * instruction.m, batch),
+        Mode(warps_n, repeat_n * instruction.n, batch + 1),
+    )
+    values = _shift(instruction.acc_layout.values, batch) + (
+        Mode(repeat_m, instruction.m, batch),
+        Mode(repeat_n, instruction.n, batch + 1),
+    )
+    values += tuple(Mode(shape[dim], 1, dim) for dim in range(batch))
+    return normalize(Layout(threads, values))
+
+
+def operand_layouts(instruction: MmaInstruction, acc: Layout, rank: int, k_step: int) -> OperandLayouts:
+    """The lhs and rhs layouts that go with an accumulator layout, for `k_step` elements of k."""
+    m, n = rank - 2, rank - 1
+    lhs = _operand(instruction.lhs_layout, acc, kept=m, k=n, k_step=k_step, instruction=instruction)
+    rhs = _operand(instruction.rhs_layout, acc, kept=n, k=m, k_step=k_step, instruction=instruction)
+    return OperandLayouts(lhs, rhs, acc)
+
+
+def _operand(
+    fragment: Layout | None,
+    acc: Layout,
+    *,
+    kept: int,
+    k: int,
+    k_step: int,
+    instruction: MmaInstruction,
+) -> Layout:
+    """The accumulator's warps and repeats along `kept` (and the batch), its fragment replaced."""
+    batch = min(kept, k)
+    lanes = 1 if fragment is None else 32
+    threads = _after(acc.threads, lanes)
+    own = instruction.m if kept < k else instruction.n
+    values = [mode for mode in acc.values if mode.dim < batch]
+    if fragment is None:
+        values += [mode for mode in acc.values if mode.dim == kept]
+    else:
+        values.append(Mode(_repeats(acc, kept, own), own, kept))
+    warps = tuple(
+        mode if mode.dim == kept or mode.dim < batch or not mode.stride else copies(mode.size)
+        for mode in threads
+    )
+    head = fragment if fragment is not None else Layout((), ())
+    repeats_k = Mode(_cdiv(k_step, instruction.k), instruction.k, k)
+    return normalize(
+        Layout(
+            _shift(head.threads, batch) + warps,
+            (*_shift(head.values, batch), *values, repeats_k),
+        )
+    )
+
+
+def _repeats(acc: Layout, kept: int, own: int) -> int:
+    """Instruction tiles a thread has along `kept`; its modes may have been joined with the fragment's."""
+    starts = {at[kept] for at in acc.value_coordinates(acc.rank) if at[kept] % own == 0}
+    if starts != set(range(0, len(starts) * own, own)):
+        raise ValueError(f"accumulator {acc} does not repeat every {own} elements")
+    return len(starts)
+
+
+def _after(modes: tuple[Mode, ...], threads: int) -> tuple[Mode, ...]:
+    """The thread modes past the first `threads` threads, splitting a mode where needed."""
+    rest: list[Mode] = []
+    for mode in modes:
+        if threads >= mode.size:
+            threads //= mode.size
+            continue
+        rest.append(Mode(mode.size // threads, mode.stride * threads, mode.dim))
+        threads = 1
+    return tuple(rest)
+
+
+Registers = dict[tuple[int, ...], tuple[int, ...]]
+
+
+def instruction_registers(layout: Layout, fragment: Layout | None, rank: int) -> Registers:
+    """Per instruction tile (its first element's coordinates) the registers of its fragment, in order.
+
+    ValueError if the layout's registers are not whole fragments.
+    """
+    position = {at: register for register, at in enumerate(layout.value_coordinates(rank))}
+    offsets = ((0, 0),) if fragment is None else fragment.value_coordinates(2)
+    batch = rank - 2
+    tiles: Registers = {}
+    taken: set[tuple[int, ...]] = set()
+    for at in sorted(position):
+        if at in taken:
+            continue
+        members = [(*at[:batch], at[batch] + i, at[batch + 1] + j) for i, j in offsets]
+        if not all(member in position and member not in taken for member in members):
+            raise ValueError(f"layout {layout} does not hold whole fragments")
+        taken.update(members)
+        tiles[at] = tuple(position[member] for member in members)
+    return tiles
+
+
+def fragment_mismatch(
+    instruction: MmaInstruction, lhs: Layout, rhs: Layout, acc: Layout, rank: int
+) -> str | None:
+    """What keeps three layouts from being this instruction's operands, or None."""
+    threads = acc.num_threads
+    if not threads == lhs.num_threads == rhs.num_threads:
+        return f"operands are spread over {lhs.num_threads}, {rhs.num_threads} and {threads} threads"
+    fragments = (instruction.lhs_layout, instruction.rhs_layout, instruction.acc_layout)
+    lanes = 1 if instruction.acc_layout is None else 32
+    batch = rank - 2
+    starts = []
+    for name, layout, fragment in zip(("lhs", "rhs", "acc"), (lhs, rhs, acc), fragments, strict=True):
+        try:
+            starts.append(instruction_registers(layout, fragment, rank).keys())
+        except ValueError as error:
+            return f"{name}: {error}"
+        for lane in range(lanes) if fragment is not None else ():
+            if layout.thread_coordinates(lane, rank)[batch:] != fragment.thread_coordinates(lane, 2):
+                return f"{name}: lane {lane} does not hold its part of {instruction.name}"
+    lhs_tiles, rhs_tiles, acc_tiles = starts
+    if (
+        {at[:-1] for at in lhs_tiles} != {at[:-1] for at in acc_tiles}
+        or {(*at[:batch], at[-1]) for at in rhs_tiles} != {(*at[:batch], at[-1]) for at in acc_tiles}
+        or {at[-1] for at in lhs_tiles} != {at[batch] for at in rhs_tiles}
+    ):
+        return "lhs and rhs registers do not meet the accumulator's"
+    for thread in range(0, threads, lanes):
+        left, right, out = (x.thread_coordinates(thread, rank) for x in (lhs, rhs, acc))
+        if (left[: batch + 1], right[:batch], right[-1]) != (out[: batch + 1], out[:batch], out[-1]):
+            return f"thread {thread}: lhs and rhs do not meet the accumulator's elements"
+        if left[-1] or right[batch]:
+            return f"thread {thread}: k must not be spread over warps"
+    return None

@@ -1,0 +1,133 @@
+"""Matrix instructions as rows: shapes, element types, register fragments. Each row checks itself.
+
+Fragments are layouts over one warp: lhs in (m, k), rhs in (k, n), accumulator in (m, n) coordinates.
+Sources: PTX ISA 9.0, "Warp-level matrix fragment" per shape (m16n8k8, m16n8k16, m16n8k32, m8n8k4).
+`fma` is no tensor-core instruction: one thread multiplies its own row and column elements, so its
+fragments are one element and any thread layout is legal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+from tilec.layout import Layout, covers, normalize, parse_layout
+from tilec.target import Feature, Target
+
+
+@dataclass(frozen=True)
+class MmaInstruction:
+    """One instruction. `lhs`, `rhs`, `acc`: MLIR element types; tf32 reads f32 registers.
+
+    `ptx`: the shape and types as PTX spells them. `lhs_layout` etc.: the fragments; None for `fma`.
+    """
+
+    name: str
+    m: int
+    n: int
+    k: int
+    lhs: str
+    rhs: str
+    acc: str
+    feature: Feature | None
+    tf32: bool = False
+    lhs_layout: Layout | None = None
+    rhs_layout: Layout | None = None
+    acc_layout: Layout | None = None
+
+    def __post_init__(self) -> None:
+        for layout, shape in (
+            (self.lhs_layout, (self.m, self.k)),
+            (self.rhs_layout, (self.k, self.n)),
+            (self.acc_layout, (self.m, self.n)),
+        ):
+            if layout is None:
+                continue
+            if not (covers(layout, shape) and layout.num_threads * layout.num_values == prod(shape)):
+                raise ValueError(f"{self.name}: fragment {layout} does not tile {shape}")
+
+
+def _fragments(registers: int) -> tuple[str, str, str]:
+    """lhs, rhs and acc of m16n8kK: a quad of lanes along k with `registers` elements per 32-bit register.
+
+    K is 8 registers wide: two groups of 4 lanes, each lane holding one register's elements.
+    """
+    e, half = registers, 4 * registers
+    lhs = f"T(4,8):({e}@1,1@0) V({e},2,2):(1@1,8@0,{half}@1)"
+    rhs = f"T(4,8):({e}@0,1@1) V({e},2):(1@0,{half}@0)"
+    return lhs, rhs, "T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)"
+
+
+def _row(
+    name: str, k: int, lhs: str, rhs: str, acc: str, feature: Feature, *, tf32: bool = False
+) -> MmaInstruction:
+    layouts = [normalize(parse_layout(text)) for text in _fragments(k // 8)]
+    return MmaInstruction(name, 16, 8, k, lhs, rhs, acc, feature, tf32, *layouts)
+
+
+_E4M3, _E5M2 = "f8E4M3FN", "f8E5M2"
+_SHORT = {_E4M3: "e4m3", _E5M2: "e5m2"}
+
+
+def _fp8_rows() -> list[MmaInstruction]:
+    # PTX also has f16 accumulators for fp8 since 8.7 on sm_120 only; here they are f32.
+    return [
+        _row(f"mma.m16n8k32.f32.{_SHORT[a]}.{_SHORT[b]}", 32, a, b, "f32", Feature.MMA_SYNC_FP8)
+        for a in _SHORT
+        for b in _SHORT
+    ]
+
+
+_F64 = MmaInstruction(
+    "mma.m8n8k4.f64.f64.f64",
+    8,
+    8,
+    4,
+    "f64",
+    "f64",
+    "f64",
+    Feature.MMA_SYNC,
+    False,
+    parse_layout("T(4,8):(1@1,1@0) V():()"),
+    parse_layout("T(4,8):(1@0,1@1) V():()"),
+    parse_layout("T(4,8):(2@1,1@0) V(2):(1@1)"),
+)
+
+
+def _fma(element: str) -> MmaInstruction:
+    return MmaInstruction(f"fma.{element}", 1, 1, 1, element, element, element, None)
+
+
+INSTRUCTIONS: tuple[MmaInstruction, ...] = (
+    _row("mma.m16n8k16.f32.f16.f16", 16, "f16", "f16", "f32", Feature.MMA_SYNC),
+    _row("mma.m16n8k16.f16.f16.f16", 16, "f16", "f16", "f16", Feature.MMA_SYNC),
+    _row("mma.m16n8k16.f32.bf16.bf16", 16, "bf16", "bf16", "f32", Feature.MMA_SYNC),
+    _row("mma.m16n8k8.f32.tf32.tf32", 8, "f32", "f32", "f32", Feature.MMA_SYNC, tf32=True),
+    *_fp8_rows(),
+    _row("mma.m16n8k32.s32.s8.s8", 32, "i8", "i8", "i32", Feature.MMA_SYNC),
+    _F64,
+    _fma("f32"),
+)
+"""Every matrix instruction, in order of preference."""
+
+_BY_NAME = {row.name: row for row in INSTRUCTIONS}
+
+
+def find_instruction(name: str) -> MmaInstruction:
+    """The row of that name. ValueError names the known ones."""
+    try:
+        return _BY_NAME[name]
+    except KeyError:
+        raise ValueError(f"unknown instruction {name!r}; known: {', '.join(_BY_NAME)}") from None
+
+
+def select_instruction(
+    target: Target, lhs: str, rhs: str, acc: str, *, tf32: bool
+) -> MmaInstruction | None:
+    """The first instruction of the target for these element types, None if it has none."""
+    for row in INSTRUCTIONS:
+        fits = (row.lhs, row.rhs, row.acc, row.tf32) == (lhs, rhs, acc, tf32)
+        if fits and (row.feature is None or target.supports(row.feature)):
+            return row
+    return None

@@ -1,0 +1,117 @@
+"""Shared-memory layouts: where each element of a buffer lies.
+
+Written `S<3,4,3> o (128,64):(64,1)`: element strides per dimension, hierarchical where a dimension is
+cut into panels (`(64,2):(1,4096)`, fastest part first), under an optional swizzle of the absolute byte
+address. `Swizzle<B,M,S>` (CuTe) XORs address bits [M+S, M+S+B) into bits [M, M+B); PTX ISA 9.0,
+"Shared memory matrix layout" uses B = 1, 2, 3 with M = 4, S = 3 as its 32, 64 and 128 byte modes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+Parts = tuple[tuple[int, int], ...]
+"""One dimension as (size, stride) parts, fastest first."""
+
+
+@dataclass(frozen=True)
+class SharedLayout:
+    """`dims`: one `Parts` per dimension, strides in elements. `swizzle`: (B, M, S) or None."""
+
+    dims: tuple[Parts, ...]
+    swizzle: tuple[int, int, int] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each dimension."""
+        return tuple(prod(size for size, _ in parts) for parts in self.dims)
+
+    @property
+    def span(self) -> int:
+        """Elements from the first to one past the last, padding included."""
+        return 1 + sum((size - 1) * stride for parts in self.dims for size, stride in parts)
+
+    def offset(self, coordinates: Sequence[int]) -> int:
+        """Element offset of `coordinates`, before the swizzle."""
+        total = 0
+        for at, parts in zip(coordinates, self.dims, strict=True):
+            for size, stride in parts[:-1]:
+                at, digit = divmod(at, size)
+                total += digit * stride
+            total += at * parts[-1][1]
+        return total
+
+    def address(self, coordinates: Sequence[int], element_bytes: int, base: int = 0) -> int:
+        """Byte address of `coordinates` in a buffer at `base`."""
+        address = base + self.offset(coordinates) * element_bytes
+        return address if self.swizzle is None else swizzled(address, self.swizzle)
+
+    def __str__(self) -> str:
+        def group(entries: list[str]) -> str:
+            return entries[0] if len(entries) == 1 else f"({','.join(entries)})"
+
+        sizes = ",".join(group([str(size) for size, _ in parts]) for parts in self.dims)
+        strides = ",".join(group([str(stride) for _, stride in parts]) for parts in self.dims)
+        prefix = "S<{},{},{}> o ".format(*self.swizzle) if self.swizzle else ""
+        return f"{prefix}({sizes}):({strides})"
+
+
+def swizzled(address: int, swizzle: tuple[int, int, int]) -> int:
+    """`address` with bits [M+S, M+S+B) XORed into bits [M, M+B)."""
+    bits, base, shift = swizzle
+    return address ^ (((address >> (base + shift)) & ((1 << bits) - 1)) << base)
+
+
+def strided(shape: Sequence[int], strides: Sequence[int]) -> SharedLayout:
+    """A plain layout without panels or swizzle; strides in elements."""
+    return SharedLayout(tuple(((s, d),) for s, d in zip(shape, strides, strict=True)))
+
+
+_SWIZZLE = re.compile(r"S<(\d+),(\d+),(\d+)> o ")
+_TOKEN = re.compile(r"\d+|[(),]")
+
+
+@lru_cache(maxsize=1024)
+def parse_shared_layout(text: str) -> SharedLayout:
+    """Reads the textual form. ValueError says what is wrong."""
+    swizzle = _SWIZZLE.match(text)
+    form = text[swizzle.end() :] if swizzle else text
+    sizes, colon, strides = form.partition(":")
+    if not colon:
+        raise ValueError(f"malformed shared layout {text!r}; expected e.g. '(128,64):(64,1)'")
+    size_groups, stride_groups = _groups(sizes, text), _groups(strides, text)
+    if [len(g) for g in size_groups] != [len(g) for g in stride_groups]:
+        raise ValueError(f"shared layout {text!r}: sizes and strides differ in structure")
+    dims = tuple(tuple(zip(s, d, strict=True)) for s, d in zip(size_groups, stride_groups, strict=True))
+    if any(size < 1 for parts in dims for size, _ in parts):
+        raise ValueError(f"shared layout {text!r}: sizes must be positive")
+    mode = (int(swizzle[1]), int(swizzle[2]), int(swizzle[3])) if swizzle else None
+    return SharedLayout(dims, mode)
+
+
+def _groups(text: str, whole: str) -> list[tuple[int, ...]]:
+    """`(64,(64,2))` as [(64,), (64, 2)]."""
+    tokens = _TOKEN.findall(text)
+    if "".join(tokens) != text or tokens[:1] != ["("] or tokens[-1:] != [")"]:
+        raise ValueError(f"malformed shared layout {whole!r}")
+    groups: list[tuple[int, ...]] = []
+    nested: list[int] | None = None
+    for token in tokens[1:-1]:
+        if token == "(" and nested is None:
+            nested = []
+        elif token == ")" and nested:
+            groups.append(tuple(nested))
+            nested = None
+        elif token.isdigit() and nested is not None:
+            nested.append(int(token))
+        elif token.isdigit():
+            groups.append((int(token),))
+        elif token != ",":
+            raise ValueError(f"malformed shared layout {whole!r}")
+    if nested is not None:
+        raise ValueError(f"malformed shared layout {whole!r}")
+    return groups
