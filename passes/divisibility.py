@@ -1,0 +1,127 @@
+"""What divides an index value: the analysis behind vector widths and alignment.
+
+Answers "by which power of two (at least) is this scalar divisible" for values of a `tile` program, from
+argument facts (`tile.facts`), `tile.assume`, constants, and the arithmetic between them. A loop's
+induction variable is divisible by what divides both its lower bound and its step.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from mlir import ir
+
+from tilec.dialects import tile
+
+_LIMIT = 1 << 30
+"""Stands for "divisible by anything" (the value 0); a power of two so that gcd keeps its meaning."""
+
+
+class Divisibility:
+    """Divisors of the scalar integers of one function, memoised. Build it anew after a change."""
+
+    def __init__(self, function: ir.Operation) -> None:
+        self._known: dict[ir.Value, int] = {}
+        self._assumed: dict[ir.Value, int] = {}
+        self._arguments = _argument_facts(function)
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            if isinstance(op.opview, tile.AssumeOp):
+                fact = op.opview.facts.get("multiple_of", 1)
+                self._assumed[op.operands[0]] = fact
+            return ir.WalkResult.ADVANCE
+
+        function.walk(visit)
+
+    def of(self, value: ir.Value) -> int:
+        """A divisor of `value`, at least 1; large where the value is known to be 0."""
+        if value not in self._known:
+            self._known[value] = 1  # cuts cycles through loop-carried values
+            found = self._derive(value)
+            assumed = self._assumed.get(value, 1)
+            self._known[value] = found * assumed // gcd(found, assumed)
+        return self._known[value]
+
+    def of_array(self, array: ir.Value, kind: str, axis: int) -> int:
+        """A divisor of an array's size or stride ("sizes" | "strides") along `axis`, in elements."""
+        static = _static(array, kind, axis)
+        if static is not None:
+            return static or _LIMIT
+        divisors = self._arguments.get(array, {}).get(kind, ())
+        return divisors[axis] if axis < len(divisors) else 1
+
+    def alignment(self, array: ir.Value) -> int:
+        """Bytes the array's pointer is known to be a multiple of (1 = unknown)."""
+        return self._arguments.get(array, {}).get("align", 1)
+
+    def _derive(self, value: ir.Value) -> int:
+        if isinstance(value.owner, ir.Block):
+            return self._of_argument(ir.BlockArgument(value))
+        op = value.owner
+        name, operands = op.name, op.operands
+        if name == "arith.constant":
+            attribute = op.attributes["value"]
+            number = attribute.value if isinstance(attribute, ir.IntegerAttr) else 1
+            return abs(int(number)) or _LIMIT
+        if name == "arith.muli":
+            return min(self.of(operands[0]) * self.of(operands[1]), _LIMIT)
+        if name in ("arith.addi", "arith.subi", "arith.maxsi", "arith.minsi", "arith.select"):
+            first, second = list(operands)[-2:]
+            return gcd(self.of(first), self.of(second))
+        if name in ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci"):
+            return self.of(operands[0])
+        if name == "arith.remsi":
+            return gcd(self.of(operands[0]), self.of(operands[1]))
+        if name == "memref.dim":
+            axis = constant_of(operands[1])
+            return 1 if axis is None else self.of_array(operands[0], "sizes", axis)
+        return 1
+
+    def _of_argument(self, argument: ir.BlockArgument) -> int:
+        loop = argument.owner.owner
+        if loop.name == "scf.for" and argument.arg_number == 0:
+            lower, _, step = list(loop.operands)[:3]
+            return gcd(self.of(lower), self.of(step))
+        return 1
+
+
+def constant_of(value: ir.Value) -> int | None:
+    """The integer a scalar value is known to be, or None."""
+    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.constant":
+        return None
+    attribute = value.owner.attributes["value"]
+    return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
+
+
+def static_strides(array: ir.Value) -> list[int | None]:
+    """Per dimension the compile-time stride in elements, None where it is a run-time value."""
+    strides, _ = array.type.get_strides_and_offset()
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    return [None if stride == dynamic else stride for stride in strides]
+
+
+def static_sizes(array: ir.Value) -> list[int | None]:
+    """Per dimension the compile-time size, None where it is a run-time value."""
+    kind = array.type
+    return [None if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank)]
+
+
+def _static(array: ir.Value, kind: str, axis: int) -> int | None:
+    return (static_sizes(array) if kind == "sizes" else static_strides(array))[axis]
+
+
+def _argument_facts(function: ir.Operation) -> dict[ir.Value, dict[str, object]]:
+    if "arg_attrs" not in function.attributes:
+        return {}
+    facts = {}
+    entry = function.regions[0].blocks[0]
+    for argument, attributes in zip(entry.arguments, function.attributes["arg_attrs"], strict=True):
+        if "tile.facts" not in attributes:
+            continue
+        known = attributes["tile.facts"]
+        facts[argument] = {
+            "align": known["align"].value if "align" in known else 1,
+            "sizes": tuple(known["sizes"]) if "sizes" in known else (),
+            "strides": tuple(known["strides"]) if "strides" in known else (),
+        }
+    return facts

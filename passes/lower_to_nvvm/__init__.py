@@ -1,0 +1,106 @@
+"""lower-to-nvvm: from tiles with layouts to what one thread does, in llvm, nvvm and scalar ops.
+
+One file per instruction family; each ends with its table `RULES`, from an op class (or the name of an
+upstream op) to its rule `(op, state) -> None`. The tables are joined here and doubles are rejected. Ops
+of the elementwise dialects need no rule of their own.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.diagnostics import InternalError
+from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.lower_to_nvvm import (
+    buffer,
+    control,
+    conversion,
+    elementwise,
+    indexed,
+    inspection,
+    mma,
+    program,
+    rectangle,
+    reduction,
+    scan,
+    shape,
+)
+from tilec.passes.lower_to_nvvm.kernel import create_kernel
+from tilec.passes.lower_to_nvvm.state import Lowering
+
+_FAMILIES = (
+    program,
+    elementwise,
+    control,
+    shape,
+    rectangle,
+    indexed,
+    reduction,
+    scan,
+    conversion,
+    buffer,
+    mma,
+    inspection,
+)
+
+
+def _join_tables() -> dict[str, object]:
+    joined: dict[str, object] = {}
+    for family in _FAMILIES:
+        for key, rule in family.RULES.items():
+            name = key if isinstance(key, str) else key.OPERATION_NAME
+            if name in joined:
+                raise InternalError(f"two lowering rules for {name}")
+            joined[name] = rule
+    return joined
+
+
+RULES = _join_tables()
+"""Op name -> lowering rule."""
+
+
+@tile_pass(requires=Level.ALLOCATED, ensures=Level.NVVM)
+def lower_to_nvvm(module: ir.Module, context: PassContext) -> None:
+    """Lowers every kernel to an `llvm.func` of scalar code.
+
+    Before:   func.func @k(%a: memref<?xf32, strided<[1]>>, %n: index) { %t = "tile.load"(%a, %n) ... }
+    After:    llvm.func @k(%p: !llvm.ptr<1>, %size: i32, %n: i32) attributes {nvvm.kernel} {
+                %0 = llvm.load %2 : !llvm.ptr<1> -> vector<4xi32> ... }
+    Does not handle: calls, and functions that are no kernels; the frontend inlines.
+    """
+    functions = [op for op in module.body.operations if op.operation.name == "func.func"]
+    for function in functions:
+        with function.location:
+            _lower_kernel(function.operation, context)
+        function.operation.erase()
+
+
+def _lower_kernel(function: ir.Operation, context: PassContext) -> None:
+    _, state = create_kernel(function, context)
+    marker = state.prologue.ref_operation
+    if marker is None:
+        raise InternalError("the kernel's prologue has no end")
+    end = ir.InsertionPoint.at_block_terminator(marker.operation.block)
+    with end:
+        lower_block(function.regions[0].blocks[0], state)
+    marker.operation.erase()
+
+
+def lower_block(block: ir.Block, state: Lowering) -> None:
+    """Lowers each op of a block at the current insertion point."""
+    for op in block.operations:
+        with op.location:
+            _lower_op(op.operation, state)
+
+
+def _lower_op(op: ir.Operation, state: Lowering) -> None:
+    name = op.name
+    rule = RULES.get(name)
+    if rule is not None:
+        rule(op.opview if name.startswith(("tile.", "gpu_tile.")) else op, state)
+    elif name in control.REGION_OPS:
+        control.lower_region_op(op, state, lower_block)
+    elif name.startswith(elementwise.ELEMENTWISE_DIALECTS):
+        elementwise.lower_elementwise(op, state)
+    elif name != "func.return":
+        raise InternalError(f"{show_location(op)}: no lowering rule for '{name}'")

@@ -1,0 +1,206 @@
+"""Vector accesses to global memory: packing registers into words, plain and predicated instructions.
+
+A predicated access is PTX text, since LLVM would branch around it; a certain one is an LLVM load or
+store, which LLVM may combine and schedule. PTX ISA 9.0, "ld", "st": an access of n bytes (n = 1, 2, 4,
+8, 16) needs an address that is a multiple of n; v2/v4 vectors hold 32- or 64-bit words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.dialects.types import bit_width
+from tilec.passes.lower_to_nvvm.state import Lowering, Registers, create
+
+CACHE_MODIFIERS = {
+    None: ("", ""),
+    "evict_first": (".L1::evict_first", ".L1::evict_first"),
+    "evict_last": (".L1::evict_last", ".L1::evict_last"),
+    "no_allocate": (".L1::no_allocate", ".L1::no_allocate"),
+    "streaming": (".cs", ".cs"),
+}
+"""A cache hint as (load, store) modifiers. PTX ISA 9.0, "Cache Operators", "Cache Eviction Priority"."""
+
+
+def storage_bits(element: ir.Type, state: Lowering) -> int:
+    """Bits an element takes in memory; i1 takes a byte, index the index width."""
+    scalar = state.scalar_type(element)
+    return max(8, bit_width(scalar))
+
+
+def word_bits(bits: int, width: int) -> tuple[int, int]:
+    """(bits, count) of the words that carry `width` elements of `bits`: words of at most 32, or 64."""
+    total = bits * width
+    if bits == 64:
+        return 64, width
+    return (32, total // 32) if total >= 32 else (total, 1)
+
+
+def pack(registers: Sequence[ir.Value], element: ir.Type, state: Lowering) -> Registers:
+    """Neighbouring elements as integer words, the first in the lowest bits."""
+    bits = storage_bits(element, state)
+    registers = [_to_integer(r, bits) for r in registers]
+    word, count = word_bits(bits, len(registers))
+    per_word = len(registers) // count
+    if per_word == 1:
+        return list(registers)
+    vector = ir.VectorType.get([per_word], registers[0].type)
+    words = []
+    for first in range(0, len(registers), per_word):
+        value = create("llvm.mlir.undef", [], vector)
+        for lane in range(per_word):
+            operands = [value, registers[first + lane], state.i32_constant(lane)]
+            value = create("llvm.insertelement", operands, vector)
+        words.append(create("llvm.bitcast", [value], ir.IntegerType.get_signless(word)))
+    return words
+
+
+def unpack(words: Sequence[ir.Value], element: ir.Type, width: int, state: Lowering) -> Registers:
+    """The inverse of `pack`."""
+    bits = storage_bits(element, state)
+    per_word = width // len(words)
+    scalar = state.scalar_type(element)
+    if per_word == 1:
+        return [_from_integer(w, scalar) for w in words]
+    integer = ir.IntegerType.get_signless(bits)
+    vector = ir.VectorType.get([per_word], integer)
+    elements = []
+    for word in words:
+        lanes = create("llvm.bitcast", [word], vector)
+        for lane in range(per_word):
+            value = create("llvm.extractelement", [lanes, state.i32_constant(lane)], integer)
+            elements.append(_from_integer(value, scalar))
+    return elements
+
+
+def _to_integer(value: ir.Value, bits: int) -> ir.Value:
+    integer = ir.IntegerType.get_signless(bits)
+    if value.type == integer:
+        return value
+    if isinstance(value.type, ir.IntegerType):  # i1 in a byte
+        return create("arith.extui", [value], integer)
+    return create("arith.bitcast", [value], integer)
+
+
+def _from_integer(value: ir.Value, scalar: ir.Type) -> ir.Value:
+    if value.type == scalar:
+        return value
+    if isinstance(scalar, ir.IntegerType):
+        zero = create("arith.constant", [], value.type, value=ir.IntegerAttr.get(value.type, 0))
+        code = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1)
+        return create("arith.cmpi", [value, zero], scalar, predicate=code)
+    return create("arith.bitcast", [value], scalar)
+
+
+def load_words(
+    pointer: ir.Value, word: int, count: int, predicate: ir.Value | None, padding: ir.Value, hint: str | None
+) -> Registers:
+    """`count` words of `word` bits; `padding` (one word) in each where `predicate` is false."""
+    if predicate is None and hint is None:
+        return _plain_load(pointer, word, count)
+    integer = ir.IntegerType.get_signless(word)
+    register = _asm_type(word)
+    outputs = ", ".join(f"${i}" for i in range(count))
+    destination = f"{{{outputs}}}" if count > 1 else "$0"
+    guard = "" if predicate is None else f"@${2 * count + 1} "
+    suffix = f".v{count}" if count > 1 else ""
+    text = f"{guard}ld.global{CACHE_MODIFIERS[hint][0]}{suffix}.b{word} {destination}, [${2 * count}];"
+    letter = _letter(word)
+    # Ties each result to the padding, so that a lane that does not load keeps it.
+    ties = [str(i) for i in range(count)]
+    constraints = ["=" + letter] * count + ties + ["l"] + (["b"] if predicate is not None else [])
+    operands = [_widen(padding, register)] * count + [pointer]
+    operands += [predicate] if predicate is not None else []
+    results = inline_asm(text, constraints, operands, [register] * count)
+    return [_narrow(r, integer) for r in results]
+
+
+def store_words(pointer: ir.Value, words: Registers, predicate: ir.Value | None, hint: str | None) -> None:
+    """Stores words at a pointer where `predicate` holds."""
+    word = words[0].type.width
+    if predicate is None and hint is None:
+        _plain_store(pointer, words)
+        return
+    register = _asm_type(word)
+    count = len(words)
+    inputs = ", ".join(f"${i + 1}" for i in range(count))
+    source = f"{{{inputs}}}" if count > 1 else "$1"
+    guard = "" if predicate is None else f"@${count + 1} "
+    suffix = f".v{count}" if count > 1 else ""
+    text = f"{guard}st.global{CACHE_MODIFIERS[hint][1]}{suffix}.b{word} [$0], {source};"
+    constraints = ["l"] + [_letter(word)] * count + (["b"] if predicate is not None else [])
+    operands = [pointer, *(_widen(w, register) for w in words)]
+    operands += [predicate] if predicate is not None else []
+    inline_asm(text, constraints, operands, [])
+
+
+def inline_asm(
+    text: str, constraints: Sequence[str], operands: Sequence[ir.Value], results: Sequence[ir.Type]
+) -> Registers:
+    """`llvm.inline_asm` with side effects; the results as separate values."""
+    attributes = {
+        "asm_string": ir.StringAttr.get(text),
+        "constraints": ir.StringAttr.get(",".join(constraints)),
+        "has_side_effects": ir.UnitAttr.get(),
+    }
+    if len(results) <= 1:
+        op = ir.Operation.create(
+            "llvm.inline_asm", results=list(results), operands=list(operands), attributes=attributes
+        )
+        return list(op.results)
+    struct = ir.Type.parse(f"!llvm.struct<({', '.join(map(str, results))})>")
+    packed = create("llvm.inline_asm", operands, struct, **attributes)
+    return [
+        create("llvm.extractvalue", [packed], type_, position=ir.DenseI64ArrayAttr.get([i]))
+        for i, type_ in enumerate(results)
+    ]
+
+
+def _letter(word: int) -> str:
+    return {8: "h", 16: "h", 32: "r", 64: "l"}[word]
+
+
+def _asm_type(word: int) -> ir.Type:
+    """PTX has no 8-bit registers: a byte travels in 16 bits."""
+    return ir.IntegerType.get_signless(max(word, 16))
+
+
+def _widen(value: ir.Value, register: ir.Type) -> ir.Value:
+    return value if value.type == register else create("arith.extui", [value], register)
+
+
+def _narrow(value: ir.Value, integer: ir.Type) -> ir.Value:
+    return value if value.type == integer else create("arith.trunci", [value], integer)
+
+
+def _plain_load(pointer: ir.Value, word: int, count: int) -> Registers:
+    integer = ir.IntegerType.get_signless(word)
+    alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), word * count // 8)
+    if count == 1:
+        return [create("llvm.load", [pointer], integer, alignment=alignment)]
+    vector = ir.VectorType.get([count], integer)
+    loaded = create("llvm.load", [pointer], vector, alignment=alignment)
+    i32 = ir.IntegerType.get_signless(32)
+    lanes = [
+        create("arith.constant", [], i32, value=ir.IntegerAttr.get(i32, i)) for i in range(count)
+    ]
+    return [create("llvm.extractelement", [loaded, lane], integer) for lane in lanes]
+
+
+def _plain_store(pointer: ir.Value, words: Registers) -> None:
+    alignment = ir.IntegerAttr.get(
+        ir.IntegerType.get_signless(64), words[0].type.width * len(words) // 8
+    )
+    value = words[0]
+    if len(words) > 1:
+        vector = ir.VectorType.get([len(words)], words[0].type)
+        value = create("llvm.mlir.undef", [], vector)
+        i32 = ir.IntegerType.get_signless(32)
+        for lane, word in enumerate(words):
+            position = create("arith.constant", [], i32, value=ir.IntegerAttr.get(i32, lane))
+            value = create("llvm.insertelement", [value, word, position], vector)
+    ir.Operation.create(
+        "llvm.store", operands=[value, pointer], attributes={"alignment": alignment}
+    )

@@ -1,0 +1,75 @@
+"""Lowers arith and math: each op becomes one scalar op per register; `index` becomes an integer."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.types import bit_width, element, is_tile
+from tilec.passes.lower_to_nvvm.state import Lowering, create
+
+
+def lower_elementwise(op: ir.Operation, state: Lowering) -> None:
+    """Any op whose result element depends on the operands' elements at the same coordinates."""
+    attributes = {a.name: a.attr for a in op.attributes}
+    columns = [state.registers(operand) for operand in op.operands]
+    scalar = [element(r) if is_tile(r) else r.type for r in op.results]
+    types = [state.scalar_type(t) for t in scalar]
+    width = max(len(column) for column in columns)
+    columns = [column * width if len(column) == 1 else column for column in columns]
+    rows = [
+        ir.Operation.create(op.name, results=types, operands=list(row), attributes=attributes).results
+        for row in zip(*columns, strict=True)
+    ]
+    for number, result in enumerate(op.results):
+        registers = [row[number] for row in rows]
+        state.values[result] = registers if is_tile(result) else registers[0]
+
+
+def lower_constant(op: ir.Operation, state: Lowering) -> None:
+    """A scalar, or a dense tile: splats share one constant, others index by coordinates."""
+    result, attribute = op.results[0], op.attributes["value"]
+    if not is_tile(result):
+        state.values[result] = state.constant(state.scalar_type(result.type), attribute)
+        return
+    count = len(state.register_types(result))
+    splat = state.constant(state.scalar_type(element(result)), attribute.get_splat_value())
+    state.values[result] = [splat] * count
+
+
+def lower_index_cast(op: ir.Operation, state: Lowering) -> None:
+    """index <-> integer: with a fixed index width it is an extension, a truncation or nothing."""
+    source, result = op.operands[0], op.results[0]
+    from_type = state.scalar_type(element(source) if is_tile(source) else source.type)
+    to_type = state.scalar_type(element(result) if is_tile(result) else result.type)
+    signed = op.name == "arith.index_cast"
+    if bit_width(from_type) < bit_width(to_type):
+        name = "arith.extsi" if signed else "arith.extui"
+    else:
+        name = "arith.trunci"
+    registers = state.registers(source)
+    if from_type != to_type:
+        registers = [create(name, [r], to_type) for r in registers]
+    state.values[result] = list(registers) if is_tile(result) else registers[0]
+
+
+def lower_splat(op: ir.Operation, state: Lowering) -> None:
+    """A scalar held by every register."""
+    result = op.results[0]
+    state.values[result] = state.registers(op.operands[0]) * len(state.register_types(result))
+
+
+def lower_extract(op: ir.Operation, state: Lowering) -> None:
+    """The scalar of a rank-0 tile, which every thread holds."""
+    state.values[op.results[0]] = state.registers(op.operands[0])[0]
+
+
+RULES = {
+    "arith.constant": lower_constant,
+    "arith.index_cast": lower_index_cast,
+    "arith.index_castui": lower_index_cast,
+    "tensor.splat": lower_splat,
+    "tensor.extract": lower_extract,
+}
+
+ELEMENTWISE_DIALECTS = ("arith.", "math.")
+"""Dialects whose ops are elementwise on tiles, but for the rules above."""

@@ -1,0 +1,117 @@
+"""The kernel's signature: arrays and scalars flattened into hardware parameters.
+
+The order is `CompiledKernel.abi()`: per array the pointer, run-time sizes, run-time strides (elements);
+per scalar its value. The parameter's name stays in the PTX's order only.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.types import element
+from tilec.passes.contract import PassContext
+from tilec.passes.divisibility import Divisibility, static_sizes, static_strides
+from tilec.passes.lower_to_nvvm.state import Array, Lowering, create
+
+
+def is_array(type_: ir.Type) -> bool:
+    """Whether a parameter is an array in global memory."""
+    return isinstance(type_, ir.MemRefType)
+
+
+def parameter_types(function: ir.Operation, index: ir.Type) -> list[ir.Type]:
+    """The hardware parameters' types."""
+    pointer = ir.Type.parse("!llvm.ptr<1>")
+    types: list[ir.Type] = []
+    for argument in function.regions[0].blocks[0].arguments:
+        if not is_array(argument.type):
+            types.append(_scalar_parameter(argument.type, index))
+            continue
+        dynamic = [*static_sizes(argument), *static_strides(argument)].count(None)
+        types += [pointer] + [index] * dynamic
+    return types
+
+
+def _scalar_parameter(type_: ir.Type, index: ir.Type) -> ir.Type:
+    if isinstance(type_, ir.IndexType):
+        return index
+    if str(type_) == "i1":  # a bool takes a byte
+        return ir.IntegerType.get_signless(8)
+    return type_
+
+
+def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Operation, Lowering]:
+    """An `llvm.func` before `function`, its arguments bound. Its block ends in `llvm.return`."""
+    index = ir.IntegerType.get_signless(context.index_bits)
+    types = parameter_types(function, index)
+    arguments = function.regions[0].blocks[0].arguments
+    signature = ir.Type.parse(f"!llvm.func<void ({', '.join(map(str, types))})>")
+    facts = Divisibility(function)
+    kernel = ir.Operation.create(
+        "llvm.func",
+        attributes={
+            "sym_name": function.attributes["sym_name"],
+            "function_type": ir.TypeAttr.get(signature),
+            "nvvm.kernel": ir.UnitAttr.get(),
+            "nvvm.reqntid": ir.DenseI32ArrayAttr.get([context.num_threads]),
+            "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
+            "CConv": ir.Attribute.parse("#llvm.cconv<ccc>"),
+            "arg_attrs": _argument_attributes(arguments, types, facts),
+        },
+        regions=1,
+        ip=ir.InsertionPoint(function),
+        loc=function.location,
+    )
+    block = kernel.regions[0].blocks.append(*types, arg_locs=[function.location] * len(types))
+    with ir.InsertionPoint(block), function.location:
+        end = ir.Operation.create("llvm.return")
+    # The prologue's marker: a no-op that is erased once the body is lowered.
+    with ir.InsertionPoint(end), function.location:
+        marker = ir.Operation.create("llvm.mlir.zero", results=[ir.Type.parse("!llvm.ptr")])
+    state = Lowering(context, facts, marker)
+    with state.prologue, function.location:
+        _bind_arguments(arguments, list(block.arguments), state)
+    return kernel, state
+
+
+def _argument_attributes(
+    arguments: ir.BlockArgumentList, types: list[ir.Type], facts: Divisibility
+) -> ir.ArrayAttr:
+    aligned = {}
+    at = 0
+    for argument in arguments:
+        if is_array(argument.type):
+            aligned[at] = facts.alignment(argument)
+            at += 1 + [*static_sizes(argument), *static_strides(argument)].count(None)
+        else:
+            at += 1
+    i64 = ir.IntegerType.get_signless(64)
+    return ir.ArrayAttr.get(
+        [
+            ir.DictAttr.get(
+                {"llvm.align": ir.IntegerAttr.get(i64, aligned[i])} if aligned.get(i, 1) > 1 else {}
+            )
+            for i in range(len(types))
+        ]
+    )
+
+
+def _bind_arguments(
+    arguments: ir.BlockArgumentList, parameters: list[ir.Value], state: Lowering
+) -> None:
+    remaining = iter(parameters)
+    for argument in arguments:
+        if not is_array(argument.type):
+            value = next(remaining)
+            if str(argument.type) == "i1":
+                value = create("arith.trunci", [value], state.i1)
+            state.values[argument] = value
+            continue
+        pointer = next(remaining)
+        sizes, strides = (
+            tuple(next(remaining) if v is None else state.index_constant(v) for v in values)
+            for values in (static_sizes(argument), static_strides(argument))
+        )
+        state.values[argument] = Array(
+            argument, pointer, sizes, strides, tuple(static_strides(argument)), element(argument)
+        )

@@ -1,0 +1,68 @@
+"""Lowers what asks about the launch: program ids, array sizes, fences; facts have served and vanish."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import gpu_tile, tile
+from tilec.diagnostics import InternalError
+from tilec.passes.divisibility import constant_of
+from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.state import Lowering, create
+
+_AXES = "xyz"
+
+
+def _special_register(name: str, axis: int, state: Lowering) -> ir.Value:
+    value = create(f"nvvm.read.ptx.sreg.{name}.{_AXES[axis]}", [], state.i32)
+    if state.context.index_bits == 32:
+        return value
+    return create("arith.extui", [value], state.index)
+
+
+def lower_program_id(op: tile.ProgramIdOp, state: Lowering) -> None:
+    """%ctaid."""
+    state.values[op.result] = _special_register("ctaid", op.axis, state)
+
+
+def lower_num_programs(op: tile.NumProgramsOp, state: Lowering) -> None:
+    """%nctaid."""
+    state.values[op.result] = _special_register("nctaid", op.axis, state)
+
+
+def lower_dim(op: ir.Operation, state: Lowering) -> None:
+    """memref.dim of an argument: its size parameter."""
+    axis = constant_of(op.operands[1])
+    if axis is None:
+        raise InternalError("memref.dim of a run-time dimension reached the lowering")
+    state.values[op.results[0]] = state.values[op.operands[0]].sizes[axis]
+
+
+def lower_assume(op: tile.AssumeOp, state: Lowering) -> None:
+    """Facts were read by the analyses; no code remains."""
+
+
+def lower_fence(op: tile.FenceOp, state: Lowering) -> None:
+    """PTX `fence`: LLVM drops the scope of its own, so it is text."""
+    order = {"acq_rel": "acq_rel", "seq_cst": "sc"}[op.order]
+    inline_asm(f"fence.{order}.{op.scope};", [], [], [])
+
+
+def lower_sync(op: gpu_tile.SyncOp, state: Lowering) -> None:
+    """Barrier 0 of the whole CTA is `bar.sync 0`; others name their threads."""
+    whole = op.warps == state.context.num_warps and op.barrier == 0
+    if op.mode == "sync" and whole:
+        ir.Operation.create("nvvm.barrier0")
+        return
+    threads = op.warps * state.context.target.warp_size
+    inline_asm(f"barrier.cta.{op.mode} {op.barrier}, {threads};", [], [], [])
+
+
+RULES = {
+    tile.ProgramIdOp: lower_program_id,
+    tile.NumProgramsOp: lower_num_programs,
+    tile.AssumeOp: lower_assume,
+    tile.FenceOp: lower_fence,
+    gpu_tile.SyncOp: lower_sync,
+    "memref.dim": lower_dim,
+}

@@ -1,0 +1,283 @@
+"""Lowers tile.load and tile.store: rectangular tiles of an array, vectorised, bounds respected.
+
+The vector width is the longest run of neighbouring elements that one instruction may move: the layout
+holds them in neighbouring registers, the array's stride is 1 there, and every address is a proven
+multiple of the vector's bytes. Three shapes of code follow:
+
+1. the array's size is a multiple of the width: each vector lies wholly inside or outside, so one
+   predicate guards it;
+2. otherwise a thread whose vectors all lie inside takes an unguarded path, the others go element by
+   element;
+3. width 1: a predicate an element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.types import element, shape
+from tilec.layout import Layout
+from tilec.passes.lower_to_nvvm.access import (
+    load_words,
+    pack,
+    storage_bits,
+    store_words,
+    unpack,
+    word_bits,
+)
+from tilec.passes.lower_to_nvvm.state import (
+    Array,
+    Lowering,
+    Registers,
+    both,
+    compare,
+    constant,
+    create,
+)
+from tilec.passes.vector_width import vector_width
+
+
+@dataclass
+class Rectangle:
+    """Where a tile lies in an array: addresses and bounds, per register."""
+
+    state: Lowering
+    array: Array
+    offsets: list[ir.Value]
+    dims: tuple[int, ...]
+    layout: Layout
+    shape: tuple[int, ...]
+    width: int
+    contiguous: int | None
+    whole_vectors: bool
+
+    @cached_property
+    def coordinates(self) -> tuple[tuple[int, ...], ...]:
+        """Per register, the tile coordinates it adds to its thread's."""
+        return self.layout.value_coordinates(len(self.shape))
+
+    @cached_property
+    def starts(self) -> list[ir.Value]:
+        """Array index (index width) of this thread's register 0, per array dimension."""
+        starts = list(self.offsets)
+        at = self.state.thread_coordinates(self.layout, len(self.shape))
+        for d, axis in enumerate(self.dims):
+            step = self.state.to_index(at[d])
+            starts[axis] = create("arith.addi", [starts[axis], step], self.state.index)
+        return starts
+
+    @cached_property
+    def base(self) -> ir.Value:
+        """Pointer to this thread's register 0."""
+        state, total = self.state, None
+        for axis, start in enumerate(self.starts):
+            term = start
+            if self.array.static_strides[axis] != 1:
+                term = create("arith.muli", [start, self.array.strides[axis]], state.index)
+            total = term if total is None else create("arith.addi", [total, term], state.index)
+        return self.array.pointer if total is None else self._step(self.array.pointer, total)
+
+    def pointer(self, register: int) -> ir.Value:
+        """Pointer to a register's element."""
+        fixed, total = 0, None
+        for d, axis in enumerate(self.dims):
+            steps, stride = self.coordinates[register][d], self.array.static_strides[axis]
+            if not steps:
+                continue
+            if stride is not None:
+                fixed += steps * stride
+                continue
+            operands = [self.array.strides[axis], self.state.index_constant(steps)]
+            term = create("arith.muli", operands, self.state.index)
+            total = term if total is None else create("arith.addi", [total, term], self.state.index)
+        pointer = self.base if total is None else self._step(self.base, total)
+        return self._step(pointer, self.state.index_constant(fixed)) if fixed else pointer
+
+    def _step(self, pointer: ir.Value, elements: ir.Value) -> ir.Value:
+        bits = storage_bits(self.array.element, self.state)
+        return create(
+            "llvm.getelementptr",
+            [pointer, elements],
+            pointer.type,
+            elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(bits)),
+            rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
+        )
+
+    @cached_property
+    def outside_dims(self) -> ir.Value | None:
+        """Bounds of the array dimensions the tile does not run along."""
+        flag = None
+        for axis in range(len(self.offsets)):
+            if axis not in self.dims:
+                flag = both(flag, compare("ult", self.offsets[axis], self.array.sizes[axis]))
+        return flag
+
+    def inside(self, register: int) -> ir.Value | None:
+        """Whether a register's element lies in the array and the tile (i1); None where certain.
+
+        Unsigned comparison: a negative index is a huge one.
+        """
+        flag = both(self.outside_dims, self._valid[register])
+        for d, axis in enumerate(self.dims):
+            flag = both(flag, self._inside(d, axis, self.coordinates[register][d]))
+        return flag
+
+    @cached_property
+    def _valid(self) -> list[ir.Value | None]:
+        return self.state.valid(self.layout, self.shape)
+
+    def _inside(self, d: int, axis: int, steps: int) -> ir.Value:
+        key = (d, steps)
+        if key not in self._tests:
+            at = self.starts[axis]
+            if steps:
+                at = create("arith.addi", [at, self.state.index_constant(steps)], self.state.index)
+            self._tests[key] = compare("ult", at, self.array.sizes[axis])
+        return self._tests[key]
+
+    @cached_property
+    def _tests(self) -> dict[tuple[int, int], ir.Value]:
+        return {}
+
+    def all_inside(self) -> ir.Value | None:
+        """Whether every register of this thread lies inside (i1): first and last along each dimension."""
+        flag = self.outside_dims
+        for valid in self._valid:
+            flag = both(flag, valid)
+        for d, axis in enumerate(self.dims):
+            steps = {at[d] for at in self.coordinates}
+            flag = both(flag, self._inside(d, axis, 0))
+            flag = both(flag, self._inside(d, axis, max(steps)))
+        return flag
+
+
+def lower_load(op: tile.LoadOp, state: Lowering) -> None:
+    """tile.load."""
+    place = _rectangle(op, op.src, op.result, op.offsets, state)
+    hint = op.options.get("cache")
+    bits = storage_bits(place.array.element, state)
+    padding = _padding(op, bits, state)
+
+    def vectors(guard: Callable[[int], ir.Value | None], width: int) -> Registers:
+        word, count = word_bits(bits, width)
+        pads = padding if word == bits else _repeat(padding, word // bits, state)
+        registers: Registers = []
+        for first in range(0, place.layout.num_values, width):
+            pointer = place.pointer(first)
+            words = load_words(pointer, word, count, guard(first), pads, hint)
+            registers += unpack(words, place.array.element, width, state)
+        return registers
+
+    if place.width == 1 or place.whole_vectors:
+        state.values[op.result] = vectors(place.inside, place.width)
+        return
+    fast = _branch(place.all_inside(), state.register_types(op.result))
+    for block, guard, width in (
+        (fast.regions[0].blocks[0], lambda _: None, place.width),
+        (fast.regions[1].blocks[0], place.inside, 1),
+    ):
+        place.__dict__.pop("_tests", None)  # values made in one branch do not reach the other
+        with ir.InsertionPoint(block):
+            ir.Operation.create("scf.yield", operands=vectors(guard, width))
+    state.values[op.result] = list(fast.results)
+
+
+def lower_store(op: tile.StoreOp, state: Lowering) -> None:
+    """tile.store: of several copies of an element only the first is written."""
+    place = _rectangle(op, op.dst, op.value, op.offsets, state)
+    hint = op.options.get("cache")
+    registers = state.registers(op.value)
+    mine = state.first_copy(place.layout)
+
+    def vectors(guard: Callable[[int], ir.Value | None], width: int) -> None:
+        for first in range(0, place.layout.num_values, width):
+            words = pack(registers[first : first + width], place.array.element, state)
+            store_words(place.pointer(first), words, guard(first), hint)
+
+    def guarded(register: int) -> ir.Value | None:
+        return both(mine, place.inside(register))
+
+    if place.width == 1 or place.whole_vectors:
+        vectors(guarded, place.width)
+        return
+    fast = _branch(both(mine, place.all_inside()), [])
+    for block, guard, width in (
+        (fast.regions[0].blocks[0], lambda _: None, place.width),
+        (fast.regions[1].blocks[0], guarded, 1),
+    ):
+        place.__dict__.pop("_tests", None)
+        with ir.InsertionPoint(block):
+            vectors(guard, width)
+            ir.Operation.create("scf.yield")
+
+
+def _rectangle(
+    op: tile.LoadOp | tile.StoreOp,
+    array: ir.Value,
+    value: ir.Value,
+    offsets: list[ir.Value],
+    state: Lowering,
+) -> Rectangle:
+    layout = layout_of(value)
+    access = vector_width(state.divisibility, array, offsets, op.dims, layout, shape(value))
+    place = Rectangle(
+        state,
+        state.values[array],
+        [state.values[offset] for offset in offsets],
+        op.dims,
+        layout,
+        shape(value),
+        access.width,
+        access.dim,
+        access.whole,
+    )
+    state.context.report.add(
+        "memory access",
+        op.operation,
+        f"{access.bytes}-byte {'loads' if isinstance(op, tile.LoadOp) else 'stores'}",
+        access.why,
+        layout=str(layout),
+    )
+    # Made here so that both branches of a ragged access may use them.
+    _ = place.base, place.outside_dims, place._valid
+    return place
+
+
+def _branch(condition: ir.Value | None, results: list[ir.Type]) -> ir.Operation:
+    if condition is None:
+        condition = constant(ir.IntegerType.get_signless(1), 1)
+    op = ir.Operation.create("scf.if", results=results, operands=[condition], regions=2)
+    for region in op.regions:
+        region.blocks.append()
+    return op
+
+
+def _padding(op: tile.LoadOp, bits: int, state: Lowering) -> ir.Value:
+    """The padding as an integer of the element's storage bits."""
+    scalar = state.scalar_type(element(op.result))
+    value = state.constant(scalar, op.padding)
+    integer = ir.IntegerType.get_signless(bits)
+    if value.type == integer:
+        return value
+    name = "arith.extui" if isinstance(scalar, ir.IntegerType) else "arith.bitcast"
+    return create(name, [value], integer)
+
+
+def _repeat(pattern: ir.Value, times: int, state: Lowering) -> ir.Value:
+    """A word that holds a narrower pattern `times` times."""
+    bits = pattern.type.width
+    word = ir.IntegerType.get_signless(bits * times)
+    factor = sum(1 << (bits * i) for i in range(times))
+    wide = create("arith.extui", [pattern], word)
+    if factor >= 1 << (word.width - 1):
+        factor -= 1 << word.width
+    return create("arith.muli", [wide, state.constant(word, factor)], word)
+
+
+RULES = {tile.LoadOp: lower_load, tile.StoreOp: lower_store}

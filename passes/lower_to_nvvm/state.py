@@ -1,0 +1,260 @@
+"""What a lowering rule works with: the value map, constants, and each thread's coordinates.
+
+A tile value becomes the list of its registers (scalars, in the order of its layout's values); an array
+becomes an `Array`; a buffer becomes a `Buffer`; a scalar stays one value, `index` as an integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile.types import BufferType, layout_of
+from tilec.dialects.types import element, is_tile, shape
+from tilec.layout import Layout
+from tilec.passes.contract import PassContext
+from tilec.passes.divisibility import Divisibility
+
+Registers = list[ir.Value]
+
+
+@dataclass(frozen=True)
+class Array:
+    """A kernel argument in global memory; sizes and strides (elements) are index values."""
+
+    source: ir.Value
+    pointer: ir.Value
+    sizes: tuple[ir.Value, ...]
+    strides: tuple[ir.Value, ...]
+    static_strides: tuple[int | None, ...]
+    element: ir.Type
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A buffer at `address` (i32, bytes, shared space); `constant` where it is known."""
+
+    type: BufferType
+    address: ir.Value
+
+
+class Lowering:
+    """State of lowering one kernel. Rules create ops at the current insertion point."""
+
+    def __init__(self, context: PassContext, divisibility: Divisibility, prologue: ir.Operation) -> None:
+        self.context = context
+        self.divisibility = divisibility
+        self.values: dict[ir.Value, Any] = {}
+        self.prologue = ir.InsertionPoint(prologue)
+        """Before this everything dominates the whole body; constants and thread coordinates go here."""
+        self.shared: ir.Value | None = None
+        self._constants: dict[tuple[str, Any], ir.Value] = {}
+        self._coordinates: dict[tuple[Layout, int], tuple[ir.Value, ...]] = {}
+        self._first_copy: dict[Layout, ir.Value | None] = {}
+        self._types: dict[ir.Type, ir.Type] = {}
+        self._thread: ir.Value | None = None
+        self.i1 = ir.IntegerType.get_signless(1)
+        self.i32 = ir.IntegerType.get_signless(32)
+        self.index = ir.IntegerType.get_signless(context.index_bits)
+
+    # Types and values ------------------------------------------------------------------------
+
+    def scalar_type(self, type_: ir.Type) -> ir.Type:
+        """The lowered type of a scalar: index becomes an integer."""
+        if type_ not in self._types:
+            self._types[type_] = self.index if isinstance(type_, ir.IndexType) else type_
+        return self._types[type_]
+
+    def register_types(self, value: ir.Value) -> list[ir.Type]:
+        """The lowered types of a scalar or tile value, one per register."""
+        if is_tile(value):
+            return [self.scalar_type(element(value))] * layout_of(value).num_values
+        return [self.scalar_type(value.type)]
+
+    def registers(self, value: ir.Value) -> Registers:
+        """The registers of a tile, or a scalar as a list of one."""
+        lowered = self.values[value]
+        return lowered if isinstance(lowered, list) else [lowered]
+
+    def flatten(self, values: Iterable[ir.Value]) -> Registers:
+        """The registers of several values, in order."""
+        return [register for value in values for register in self.registers(value)]
+
+    def bind(self, values: Iterable[ir.Value], registers: Sequence[ir.Value]) -> None:
+        """The inverse of `flatten`: gives each value its share of `registers`."""
+        at = 0
+        for value in values:
+            if is_tile(value):
+                count = layout_of(value).num_values
+                self.values[value] = list(registers[at : at + count])
+                at += count
+            else:
+                self.values[value] = registers[at]
+                at += 1
+
+    # Constants and arithmetic ----------------------------------------------------------------
+
+    def constant(self, type_: ir.Type, value: Any) -> ir.Value:
+        """A scalar constant (a Python number or a typed attribute), made once in the prologue."""
+        key = (str(type_), str(value))
+        if key not in self._constants:
+            with self.prologue, ir.Location.unknown():
+                self._constants[key] = constant(type_, value)
+        return self._constants[key]
+
+    def i32_constant(self, value: int) -> ir.Value:
+        """An i32 constant."""
+        return self.constant(self.i32, value)
+
+    def index_constant(self, value: int) -> ir.Value:
+        """A constant of the index width."""
+        return self.constant(self.index, value)
+
+    def to_index(self, value: ir.Value) -> ir.Value:
+        """An i32 as an index-width integer (signed)."""
+        if self.context.index_bits == 32:
+            return value
+        return create("arith.extsi", [value], self.index)
+
+    # Threads and layouts ---------------------------------------------------------------------
+
+    def thread(self) -> ir.Value:
+        """This thread's number in the CTA, i32."""
+        if self._thread is None:
+            with self.prologue, ir.Location.unknown():
+                self._thread = create("nvvm.read.ptx.sreg.tid.x", [], self.i32)
+        return self._thread
+
+    def thread_coordinates(self, layout: Layout, rank: int) -> tuple[ir.Value, ...]:
+        """Coordinates (i32) of this thread's register 0, computed once in the prologue."""
+        key = (layout, rank)
+        if key not in self._coordinates:
+            with self.prologue, ir.Location.unknown():
+                self._coordinates[key] = self._compute_coordinates(layout, rank)
+        return self._coordinates[key]
+
+    def _compute_coordinates(self, layout: Layout, rank: int) -> tuple[ir.Value, ...]:
+        sums: list[ir.Value | None] = [None] * rank
+        below = 1
+        for mode in layout.threads:
+            if mode.stride:
+                term = self._digit(below, mode.size, layout.num_threads)
+                term = create("arith.muli", [term, self.i32_constant(mode.stride)], self.i32)
+                known = sums[mode.dim]
+                sums[mode.dim] = term if known is None else create("arith.addi", [known, term], self.i32)
+            below *= mode.size
+        return tuple(self.i32_constant(0) if s is None else s for s in sums)
+
+    def _digit(self, below: int, size: int, num_threads: int) -> ir.Value:
+        """(thread / below) % size; both are powers of two."""
+        digit = self.thread()
+        if below > 1:
+            shift = self.i32_constant(below.bit_length() - 1)
+            digit = create("arith.shrui", [digit, shift], self.i32)
+        if below * size < self.context.num_threads:
+            digit = create("arith.andi", [digit, self.i32_constant(size - 1)], self.i32)
+        return digit
+
+    def first_copy(self, layout: Layout) -> ir.Value | None:
+        """Whether this thread holds the first of several copies (i1); None where all are first."""
+        if layout not in self._first_copy:
+            with self.prologue, ir.Location.unknown():
+                self._first_copy[layout] = self._compute_first_copy(layout)
+        return self._first_copy[layout]
+
+    def _compute_first_copy(self, layout: Layout) -> ir.Value | None:
+        bits, below = 0, 1
+        for mode in layout.threads:
+            if not mode.stride:
+                bits |= (mode.size - 1) * below
+            below *= mode.size
+        # Threads past the layout's last one hold copies of the first ones.
+        bits |= (self.context.num_threads - 1) & ~(below - 1)
+        if not bits:
+            return None
+        masked = create("arith.andi", [self.thread(), self.i32_constant(bits)], self.i32)
+        return compare("eq", masked, self.i32_constant(0))
+
+    def valid(self, layout: Layout, tile_shape: Sequence[int]) -> list[ir.Value | None]:
+        """Per register, whether it lies inside the tile (i1); None where that is certain."""
+        rank = len(tile_shape)
+        extents = layout.extents(rank)
+        ragged = [d for d in range(rank) if extents[d] > tile_shape[d]]
+        if not ragged:
+            return [None] * layout.num_values
+        at = self.thread_coordinates(layout, rank)
+        tests: dict[tuple[int, int], ir.Value | None] = {}
+        largest = _largest_thread_coordinates(layout, rank)
+        flags: list[ir.Value | None] = []
+        for offsets in layout.value_coordinates(rank):
+            flag: ir.Value | None = None
+            for d in ragged:
+                key = (d, offsets[d])
+                if key not in tests:
+                    limit = tile_shape[d] - offsets[d]
+                    # A bound no thread can cross needs no test.
+                    certain = limit > largest[d]
+                    tests[key] = (
+                        None if certain else compare("slt", at[d], self.i32_constant(limit))
+                    )
+                flag = both(flag, tests[key])
+            flags.append(flag)
+        return flags
+
+
+def _largest_thread_coordinates(layout: Layout, rank: int) -> tuple[int, ...]:
+    largest = [0] * rank
+    for mode in layout.threads:
+        if mode.stride:
+            largest[mode.dim] += (mode.size - 1) * mode.stride
+    return tuple(largest)
+
+
+def create(name: str, operands: Sequence[ir.Value], result: ir.Type, **attributes: Any) -> ir.Value:
+    """An op with one result at the current insertion point."""
+    return ir.Operation.create(
+        name, results=[result], operands=list(operands), attributes=attributes
+    ).results[0]
+
+
+def constant(type_: ir.Type, value: Any) -> ir.Value:
+    """`arith.constant` of a Python number or an attribute (retyped to an integer `type_`)."""
+    if isinstance(value, ir.IntegerAttr):
+        value = value.value
+    if isinstance(value, ir.Attribute):
+        attribute = value
+    elif isinstance(type_, ir.FloatType):
+        attribute = ir.FloatAttr.get(type_, float(value))
+    else:
+        attribute = ir.IntegerAttr.get(type_, int(value))
+    return create("arith.constant", [], type_, value=attribute)
+
+
+_PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7}
+
+
+def compare(predicate: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """`arith.cmpi`."""
+    code = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _PREDICATES[predicate])
+    return create("arith.cmpi", [lhs, rhs], ir.IntegerType.get_signless(1), predicate=code)
+
+
+def both(first: ir.Value | None, second: ir.Value | None) -> ir.Value | None:
+    """Conjunction of two conditions, None meaning "certain"."""
+    if first is None or second is None:
+        return second if first is None else first
+    if first == second:
+        return first
+    return create("arith.andi", [first, second], first.type)
+
+
+def select(condition: ir.Value | None, if_true: ir.Value, if_false: ir.Value) -> ir.Value:
+    """`arith.select`; a certain condition (None) picks the first."""
+    if condition is None:
+        return if_true
+    return create("arith.select", [condition, if_true, if_false], if_true.type)
+
+
