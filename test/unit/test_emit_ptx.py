@@ -1,0 +1,183 @@
+"""PTX emission: what comes out for each target, and that LLVM's deaths stay in its own process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+from tilec import emit_ptx as module_under_test
+from tilec.diagnostics import InternalError
+from tilec.emit_ptx import emit_ptx, start_worker
+from tilec.llvm_worker import DATA_LAYOUT
+from tilec.target import TARGETS
+
+ADD_ONE = """
+@smem = external addrspace(3) global [0 x i8], align 1024
+define ptx_kernel void @add_one(ptr addrspace(1) %p, i32 %i) {
+  %f = getelementptr float, ptr addrspace(1) %p, i32 %i
+  %s = getelementptr float, ptr addrspace(3) @smem, i32 %i
+  %v = load float, ptr addrspace(1) %f, align 4
+  %w = fadd float %v, 1.0
+  store float %w, ptr addrspace(3) %s, align 4
+  ret void
+}
+"""
+
+# An f64 sine has no NVPTX instruction and no library call: LLVM aborts in instruction selection.
+UNSELECTABLE = """
+declare double @llvm.sin.f64(double)
+define ptx_kernel void @k(ptr addrspace(1) %p) {
+  %v = load double, ptr addrspace(1) %p, align 8
+  %w = call double @llvm.sin.f64(double %v)
+  store double %w, ptr addrspace(1) %p, align 8
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_prints_ptx_for_every_target(name: str) -> None:
+    ptx = emit_ptx(ADD_ONE, TARGETS[name])
+    assert f".target {name}\n" in ptx
+    assert ".version 9.0\n" in ptx
+    assert ".visible .entry add_one(" in ptx
+
+
+def test_prints_the_ptx_version_asked_for() -> None:
+    assert ".version 8.6\n" in emit_ptx(ADD_ONE, TARGETS["sm_100a"], 86)
+
+
+@pytest.mark.parametrize(("version", "message"), [(85, "needs PTX version 86"), (89, "unknown")])
+def test_refuses_versions_the_target_lacks_before_llvm_sees_them(
+    version: int, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        emit_ptx(ADD_ONE, TARGETS["sm_100a"], version)
+
+
+def test_shared_addresses_have_32_bits() -> None:
+    lines = emit_ptx(ADD_ONE, TARGETS["sm_80"]).splitlines()
+    (base,) = [line for line in lines if "smem;" in line and "mov" in line]
+    assert "mov.b32" in base
+
+
+def test_death_of_llvm_is_an_internal_error_with_its_words() -> None:
+    with pytest.raises(InternalError, match=r"(?s)SIGABRT.*Cannot select.*fsin"):
+        emit_ptx(UNSELECTABLE, TARGETS["sm_80"])
+    assert "add_one" in emit_ptx(ADD_ONE, TARGETS["sm_80"])
+
+
+def test_malformed_ir_is_an_internal_error() -> None:
+    with pytest.raises(InternalError, match="expected top-level entity"):
+        emit_ptx("nonsense", TARGETS["sm_80"])
+
+
+def test_ir_for_another_data_layout_is_refused() -> None:
+    other = f'target datalayout = "{DATA_LAYOUT.replace("p3:32:32-", "")}"\n{ADD_ONE}'
+    with pytest.raises(InternalError, match="lowered for another layout"):
+        emit_ptx(other, TARGETS["sm_80"])
+
+
+def test_alignment_left_out_is_that_of_the_data_layout() -> None:
+    # LLVM's default layout aligns i64 to 4 bytes, which would split the load in two.
+    text = """
+    define ptx_kernel void @k(ptr addrspace(1) %p, ptr addrspace(1) %q) {
+      %v = load i64, ptr addrspace(1) %p
+      store i64 %v, ptr addrspace(1) %q
+      ret void
+    }"""
+    assert "ld.global.b64" in emit_ptx(text, TARGETS["sm_80"])
+
+
+def test_silence_of_llvm_ends_after_the_timeout() -> None:
+    with pytest.raises(InternalError, match="did not finish within 0 s"):
+        emit_ptx(ADD_ONE, TARGETS["sm_80"], timeout_s=0)
+
+
+def test_a_worker_killed_while_idle_is_replaced() -> None:
+    start_worker()
+    for worker in module_under_test._workers._idle:
+        os.kill(worker._process.pid, signal.SIGKILL)
+        worker._process.wait()
+    assert "add_one" in emit_ptx(ADD_ONE, TARGETS["sm_80"])
+
+
+def test_threads_compile_side_by_side() -> None:
+    found: dict[int, str] = {}
+
+    def compile_one(number: int) -> None:
+        text = ADD_ONE.replace("add_one", f"kernel_{number}")
+        found[number] = emit_ptx(text, TARGETS["sm_80"])
+
+    threads = [threading.Thread(target=compile_one, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(f".entry kernel_{n}(" in found[n] for n in range(4))
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_forked_child_gets_its_own_worker() -> None:
+    done = run(
+        f"""
+        import os
+        from tilec.emit_ptx import emit_ptx
+        from tilec.target import TARGETS
+        text, target = {ADD_ONE!r}, TARGETS["sm_80"]
+        emit_ptx(text, target)
+        child = os.fork()
+        for i in range(20):
+            name = f"kernel_{{'p' if child else 'c'}}{{i}}"
+            assert f".entry {{name}}(" in emit_ptx(text.replace("add_one", name), target)
+        if child:
+            assert os.waitpid(child, 0)[1] == 0
+        """
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_worker_ends_with_its_asker() -> None:
+    done = run(
+        """
+        import os
+        from tilec import emit_ptx
+        emit_ptx.start_worker()
+        print(emit_ptx._workers._idle[0]._process.pid, flush=True)
+        os._exit(0)
+        """
+    )
+    pid = int(done.stdout)
+    for _ in range(100):
+        if _has_ended(pid):
+            return
+        threading.Event().wait(0.05)
+    pytest.fail("the worker outlived the process that started it")
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_importing_it_does_not_import_llvmlite() -> None:
+    done = run("import sys, tilec.emit_ptx; print('llvmlite' in sys.modules)")
+    assert done.stdout == "False\n"
