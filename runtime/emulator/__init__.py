@@ -1,0 +1,29 @@
+"""tilec's embedded device: executes PTX on the CPU with NumPy and checks its synchronisation."""
+
+from __future__ import annotations
+
+from tilec.runtime.emulator.errors import (
+    EmulatorError,
+    Finding,
+    Place,
+    PtxError,
+    SourceLocation,
+    UnsupportedInstruction,
+)
+from tilec.runtime.emulator.global_memory import Pointer
+from tilec.runtime.emulator.launch import Result, Statistics
+from tilec.runtime.emulator.program import Program, load
+
+__all__ = [
+    "EmulatorError",
+    "Finding",
+    "Place",
+    "Pointer",
+    "Program",
+    "PtxError",
+    "Result",
+    "SourceLocation",
+    "Statistics",
+    "UnsupportedInstruction",
+    "load",
+]

@@ -1,0 +1,129 @@
+"""Compiles basic blocks of one entry into Python functions, on demand and once per variant."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import dataclass
+
+from tilec.runtime.emulator.control import needs_whole_warp
+from tilec.runtime.emulator.instruction import Entry, Instruction, Symbol
+from tilec.runtime.emulator.machine import Binding, Machine, Rectangle
+from tilec.runtime.emulator.opcodes import emit, is_control
+from tilec.runtime.emulator.writer import Factory, Writer
+
+
+@dataclass(frozen=True)
+class Block:
+    """Compiled instructions [start, next): `terminator` is the last one if it is control."""
+
+    start: int
+    next: int
+    code: types.CodeType
+    factories: dict[str, Factory]
+    terminator: Instruction | None
+
+
+@dataclass(frozen=True)
+class _Snippet:
+    lines: tuple[str, ...]
+    factories: dict[str, Factory]
+
+
+class BlockCompiler:
+    """The blocks of an entry. Creating it writes every instruction once, so that what is
+    unsupported is found before anything runs."""
+
+    def __init__(self, entry: Entry, mode: str) -> None:
+        self.entry = entry
+        self.mode = mode
+        self.leaders = self._leaders()
+        self._snippets: dict[tuple[int, bool], _Snippet] = {}
+        self._blocks: dict[tuple[int, bool], Block] = {}
+        for instruction in entry.instructions:
+            self._snippet(instruction, False)
+
+    def _leaders(self) -> frozenset[int]:
+        targets: set[int] = set()
+        for instruction in self.entry.instructions:
+            if instruction.opcode in ("bra", "brx"):
+                for operand in instruction.operands:
+                    if isinstance(operand, Symbol):
+                        targets.update(self.targets(operand.name))
+        return frozenset(targets)
+
+    def targets(self, name: str) -> list[int]:
+        """Instruction numbers of a label or of every label of a branch table."""
+        labels = self.entry.tables.get(name, (name,))
+        return [self.entry.labels[label] for label in labels]
+
+    def _snippet(self, instruction: Instruction, lanes: bool) -> _Snippet:
+        key = (instruction.index, lanes)
+        found = self._snippets.get(key)
+        if found is None:
+            writer = Writer(lanes, self.mode, self.entry)
+            emit(instruction, writer)
+            found = self._snippets[key] = _Snippet(tuple(writer.lines), writer.factories)
+        return found
+
+    def block(self, start: int, lanes: bool) -> Block:
+        """The block that begins at instruction `start`."""
+        key = (start, lanes)
+        found = self._blocks.get(key)
+        if found is None:
+            found = self._blocks[key] = self._compile(start, lanes)
+        return found
+
+    def _compile(self, start: int, lanes: bool) -> Block:
+        lines = ["def block(L):"] if lanes else ["def block():"]
+        factories: dict[str, Factory] = {}
+        instructions = self.entry.instructions
+        where, terminator = start, None
+        while where < len(instructions):
+            instruction = instructions[where]
+            if where > start and (
+                where in self.leaders or (lanes and needs_whole_warp(instruction))
+            ):
+                break
+            snippet = self._snippet(instruction, lanes)
+            lines.extend(snippet.lines)
+            factories.update(snippet.factories)
+            where += 1
+            if is_control(instruction):
+                terminator = instruction
+                break
+        if len(lines) == 1:
+            lines.append("    pass")
+        source = "\n".join(lines)
+        module = compile(source, f"<block {start} of {self.entry.name}>", "exec")
+        code = next(c for c in module.co_consts if isinstance(c, types.CodeType))
+        return Block(start, where, code, factories, terminator)
+
+
+class BoundBlocks:
+    """Blocks bound to one machine: names of registers and memories are filled in."""
+
+    def __init__(self, compiler: BlockCompiler, machine: Machine) -> None:
+        self.compiler = compiler
+        self.machine = machine
+        self._bindings: dict[Rectangle | None, Binding] = {}
+        self._names: dict[Rectangle | None, dict[str, object]] = {}
+        self._functions: dict[tuple[int, Rectangle | None], tuple[types.FunctionType, Block]] = {}
+
+    def get(self, start: int, rectangle: Rectangle | None) -> tuple[types.FunctionType, Block]:
+        """The function of the block at `start` for a rectangle, or for lanes (None)."""
+        key = (start, rectangle)
+        found = self._functions.get(key)
+        if found is None:
+            found = self._functions[key] = self._bind(start, rectangle)
+        return found
+
+    def _bind(self, start: int, rectangle: Rectangle | None) -> tuple[types.FunctionType, Block]:
+        block = self.compiler.block(start, rectangle is None)
+        if rectangle not in self._bindings:
+            self._bindings[rectangle] = Binding(self.machine, rectangle)
+            self._names[rectangle] = {"__builtins__": __builtins__}
+        binding, names = self._bindings[rectangle], self._names[rectangle]
+        for name, factory in block.factories.items():
+            if name not in names:
+                names[name] = factory(binding)
+        return types.FunctionType(block.code, names), block

@@ -1,0 +1,166 @@
+"""cp.async: copies from global to shared memory in groups (PTX ISA 9.7.9.25.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilec.runtime.emulator.global_memory import GlobalSite
+from tilec.runtime.emulator.instruction import Immediate, Instruction, Register
+from tilec.runtime.emulator.memory import lanes_of, own_base
+from tilec.runtime.emulator.scalar_types import TYPES
+from tilec.runtime.emulator.shared_memory import SharedSite
+from tilec.runtime.emulator.writer import U32, U64, Writer
+
+if TYPE_CHECKING:
+    from tilec.runtime.emulator.machine import Binding
+
+_IGNORED = {
+    "shared", "shared::cta", "shared::cluster", "global", "L2::64B", "L2::128B", "L2::256B",
+    "L2::cache_hint",
+}  # fmt: skip
+
+
+def emit_cp(instruction: Instruction, writer: Writer) -> None:
+    """cp.async.{ca,cg}, cp.async.commit_group, .wait_group, .wait_all."""
+    names = instruction.modifiers
+    if names[:1] != ("async",) or len(names) < 2:
+        raise writer.unsupported("modifiers")
+    if names == ("async", "commit_group"):
+        queue = writer.bind("queue", lambda b: b.machine.copies)
+        writer.line(f"{queue}.commit({lanes_of(writer)})")
+    elif names == ("async", "wait_group"):
+        (pending,) = instruction.operands
+        if not isinstance(pending, Immediate):
+            raise writer.unsupported("operand")
+        _emit_wait(instruction, writer, int(pending.value))
+    elif names == ("async", "wait_all"):
+        queue = writer.bind("queue", lambda b: b.machine.copies)
+        writer.line(f"{queue}.commit({lanes_of(writer)})")
+        _emit_wait(instruction, writer, 0)
+    elif names[1] in ("ca", "cg") and not set(names[2:]) - _IGNORED:
+        _emit_copy(instruction, writer)
+    else:
+        raise writer.unsupported("modifiers")
+
+
+def _emit_wait(instruction: Instruction, writer: Writer, pending: int) -> None:
+    queue = writer.bind("queue", lambda b: b.machine.copies)
+    writer.line(f"{queue}.wait({lanes_of(writer)}, {pending})")
+
+
+def _emit_copy(instruction: Instruction, writer: Writer) -> None:
+    destination, source, size, *rest = instruction.operands
+    if "L2::cache_hint" in instruction.modifiers:
+        rest = rest[:-1]
+    if not isinstance(size, Immediate) or size.value not in (4, 8, 16) or len(rest) > 1:
+        raise writer.unsupported("copy size")
+    if instruction.modifiers[1] == "cg" and size.value != 16:
+        raise writer.unsupported("cp.async.cg copies 16 bytes")
+    count = int(size.value)
+    limit = "None"
+    if rest and isinstance(rest[0], Register) and rest[0].bits == 1:  # ignore-src
+        limit = f"np.where({writer.read(rest[0], TYPES['pred'])}, 0, {count})"
+    elif rest:
+        limit = writer.broadcast(writer.read(rest[0], U32), rest[0])
+        if isinstance(rest[0], Immediate) and rest[0].value == count:
+            limit = "None"
+    copy = writer.bind("copy", lambda b: Copy(b, instruction, count))
+    writer.line(
+        f"{copy}({writer.address(destination, U32)}, {own_base(writer, 'shared')}, "
+        f"{writer.address(source, U64)}, {limit}, {lanes_of(writer)})"
+    )
+
+
+class Copy:
+    """One cp.async instruction of one block."""
+
+    def __init__(self, binding: Binding, instruction: Instruction, size: int) -> None:
+        machine = binding.machine
+        self.size = size
+        self.shift = size.bit_length() - 1
+        self.instruction = instruction
+        self.shared_site = SharedSite(machine, size, instruction.place)
+        self.global_site = GlobalSite(machine.launch.memory, size, instruction.place, False)
+        self.bytes_site = GlobalSite(machine.launch.memory, 1, instruction.place, False)
+        dtype = {4: np.uint32, 8: np.uint64, 16: np.complex128}[size]
+        self.shared_rows = machine.shared[: machine.shared.size // 16 * 16].view(dtype)
+        self.global_rows = machine.launch.memory.rows(np.dtype(dtype), 1)
+        self.memory = machine.launch.memory
+        self.queue = machine.copies
+
+    def __call__(
+        self,
+        destination: np.ndarray,
+        base: np.ndarray,
+        source: np.ndarray,
+        limit: np.ndarray | None,
+        lanes: np.ndarray,
+    ) -> None:
+        where = self.shared_site.locate(destination, base) >> self.shift
+        if limit is None or (limit == self.size).all():
+            index = self.global_site.locate(source) >> self.shift
+            full = None
+        else:
+            index, full = self._limited(source, limit)
+        self.queue.issue(self, where, index, full, limit, source, lanes)
+
+    def _limited(self, source: np.ndarray, limit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Indices of the lanes that copy whole rows; the others are filled byte by byte."""
+        if int(limit.max()) > self.size:
+            raise self.memory.fail(
+                int(source.flat[0]), int(limit.max()), "src-size beyond cp-size",
+                self.instruction.place,
+            )  # fmt: skip
+        full = limit == self.size
+        index = np.zeros(source.shape, np.int64)
+        if full.any():
+            index[full] = self.global_site.locate(source[full]) >> self.shift
+        return index, full
+
+    def transfer(
+        self,
+        where: np.ndarray,
+        index: np.ndarray,
+        full: np.ndarray | None,
+        limit: np.ndarray | None,
+        source: np.ndarray,
+    ) -> None:
+        """Move the bytes now."""
+        if full is None:
+            self.shared_rows[where] = self.global_rows[index]
+            return
+        assert limit is not None
+        rows = np.zeros(where.shape, self.shared_rows.dtype)
+        rows[full] = self.global_rows[index[full]]
+        partial = ~full & (limit > 0)
+        if partial.any():
+            rows[partial] = self._partial(source[partial], limit[partial])
+        self.shared_rows[where] = rows
+
+    def _partial(self, source: np.ndarray, limit: np.ndarray) -> np.ndarray:
+        """Rows of which only the first `limit` bytes come from global memory."""
+        block = np.zeros((source.size, self.size), np.uint8)
+        for byte in range(self.size):
+            used = limit > byte
+            if used.any():
+                offsets = self.bytes_site.locate(source[used] + np.uint64(byte))
+                block[used, byte] = self.memory.bytes[offsets]
+        return block.view(self.shared_rows.dtype)[:, 0]
+
+
+class EagerCopies:
+    """Copies happen when they are issued; groups mean nothing."""
+
+    def issue(self, copy: Copy, where, index, full, limit, source, lanes) -> None:
+        copy.transfer(where, index, full, limit, source)
+
+    def commit(self, lanes: np.ndarray) -> None:
+        """A group closes: nothing is pending."""
+
+    def wait(self, lanes: np.ndarray, pending: int) -> None:
+        """Everything is there already."""
+
+
+RULES = {"cp": emit_cp}

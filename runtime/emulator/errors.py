@@ -1,0 +1,81 @@
+"""Errors and findings of the emulator: what went wrong, at which line of PTX and of the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SourceLocation:
+    """A place in the kernel's own source, taken from the PTX `.loc` directives."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an instruction stands: the line of the PTX text and, if `.loc` told, of the source."""
+
+    ptx_line: int
+    source: SourceLocation | None
+    text: str
+
+    def __str__(self) -> str:
+        source = f"{self.source} " if self.source else ""
+        return f"{source}(PTX line {self.ptx_line}: {self.text})"
+
+
+class PtxError(ValueError):
+    """The PTX text cannot be read; `ptx_line` is the line of the text (from 1)."""
+
+    def __init__(self, message: str, ptx_line: int) -> None:
+        super().__init__(f"PTX line {ptx_line}: {message}")
+        self.ptx_line = ptx_line
+
+
+class UnsupportedInstruction(PtxError):
+    """The PTX is (or may be) right, but the emulator has no meaning for this instruction."""
+
+    def __init__(self, reason: str, place: Place) -> None:
+        super().__init__(f"unsupported: {reason} in `{place.text}`", place.ptx_line)
+        self.place = place
+
+
+class EmulatorError(RuntimeError):
+    """The running kernel did something a GPU would not survive, or an assertion of it failed."""
+
+    def __init__(self, message: str, place: Place | None = None) -> None:
+        super().__init__(f"{message}, at {place}" if place else message)
+        self.message = message
+        self.place = place
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One synchronisation or memory mistake seen in check mode.
+
+    kind:   the rule broken, e.g. "race", "uninitialised read", "divergent barrier".
+    memory: "shared", "global", "mbarrier", "tensor memory" ...
+    second: the access that showed the mistake; first: the earlier one it collides with.
+    missing: the order that is not there; mend: what would establish it.
+    """
+
+    kind: str
+    memory: str
+    first: Place | None
+    second: Place | None
+    missing: str
+    mend: str
+    severity: str = "error"
+
+    def __str__(self) -> str:
+        where = [str(place) for place in (self.first, self.second) if place]
+        return (
+            f"{self.severity}: {self.kind} on {self.memory} memory: {' against '.join(where)}: "
+            f"{self.missing}; {self.mend}"
+        )

@@ -1,0 +1,336 @@
+"""Floating-point arithmetic, scalar and packed (PTX ISA 9.7.3, 9.7.4, 9.7.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tilec.runtime.emulator import rounding
+from tilec.runtime.emulator.instruction import Immediate, Instruction, Operand
+from tilec.runtime.emulator.integer import split_modifiers
+from tilec.runtime.emulator.scalar_types import TYPES
+from tilec.runtime.emulator.writer import Writer
+
+U32, U64, PRED = TYPES["u32"], TYPES["u64"], TYPES["pred"]
+_PACKED = {"f16x2": TYPES["f16"], "bf16x2": TYPES["bf16"], "f32x2": TYPES["f32"]}
+_ROUNDINGS = {"rn", "rz", "rm", "rp", "rna"}
+
+
+class Form:
+    """What the modifiers of a float instruction say."""
+
+    def __init__(self, instruction: Instruction, writer: Writer, known: set[str]) -> None:
+        flags, (scalar,) = split_modifiers(instruction, writer, known)
+        self.packed = scalar if scalar.name in _PACKED else None
+        self.scalar = _PACKED.get(scalar.name, scalar)
+        if self.scalar.kind != "f":
+            raise writer.unsupported(f"type .{scalar.name}")
+        self.flags = flags
+        roundings = flags & _ROUNDINGS
+        if len(roundings) > 1:
+            raise writer.unsupported("two rounding modes")
+        self.rounding = roundings.pop() if roundings else "rn"
+
+    @property
+    def directed(self) -> bool:
+        return self.rounding != "rn"
+
+    def read(self, writer: Writer, operand: Operand) -> str:
+        """The operand as an array of the scalar type, (..., 2) for packed forms, flushed by .ftz."""
+        if self.packed is not None:
+            if isinstance(operand, Immediate):
+                value = f"np.array({writer.read(operand, U32)})"
+            else:
+                value = writer.read(operand, self.packed)
+            function = writer.function(packed_values)
+            value = f"{function}({value}, np.dtype({self._dtype_name(writer)}))"
+        else:
+            value = writer.read(operand, self.scalar)
+        if "ftz" in self.flags and self.scalar.bits < 64:
+            value = f"{writer.function(rounding.flush)}({value})"
+        return value
+
+    def _dtype_name(self, writer: Writer) -> str:
+        dtype = self.scalar.dtype
+        name = f"dt_{self.scalar.code}"
+        writer.factories[name] = lambda _: dtype
+        return name
+
+    def write(self, writer: Writer, destination: Operand, value: str) -> None:
+        for flag, function in (
+            ("ftz", rounding.flush),
+            ("sat", rounding.saturate),
+            ("relu", rounding.relu),
+        ):
+            if flag in self.flags:
+                value = f"{writer.function(function)}({value})"
+        if self.packed is None:
+            writer.assign(destination, self.scalar, value)
+            return
+        function = writer.function(packed_register)
+        writer.assign(destination, self.packed, f"{function}({value})")
+
+
+def packed_values(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    raw = np.ascontiguousarray(value)
+    return raw.reshape(*np.shape(value), 1).view(dtype)
+
+
+def packed_register(value: np.ndarray) -> np.ndarray:
+    raw = np.ascontiguousarray(value)
+    return raw.view(f"u{2 * raw.dtype.itemsize}").reshape(raw.shape[:-1])
+
+
+def emit_arithmetic(instruction: Instruction, writer: Writer) -> None:
+    """add, sub, mul: correctly rounded; .ftz, .sat, .relu on operands and result."""
+    form = Form(instruction, writer, _ROUNDINGS | {"ftz", "sat", "relu"})
+    if len(instruction.operands) != 3:
+        raise writer.unsupported("operand count")
+    x, y = (form.read(writer, operand) for operand in instruction.operands[1:])
+    name = {"add": "add", "sub": "subtract", "mul": "multiply"}[instruction.opcode]
+    destination = instruction.operands[0]
+    if form.directed:
+        function = writer.function(directed_binary)
+        form.write(writer, destination, f"{function}(np.{name}, {x}, {y}, {form.rounding!r})")
+    elif form.packed or form.flags & {"ftz", "sat", "relu"}:
+        form.write(writer, destination, f"np.{name}({x}, {y})")
+    else:
+        writer.apply(name, destination, form.scalar, x, y)
+
+
+def directed_binary(
+    ufunc: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray, mode: str
+) -> np.ndarray:
+    """A sum or product rounded towards zero, down or up."""
+    if a.dtype == np.float64:
+        return _directed64(ufunc, a, b, mode)
+    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    exact = ufunc(wide_a, wide_b)
+    if ufunc is not np.multiply:
+        other = wide_b if ufunc is np.add else -wide_b
+        exact = rounding._to_odd(wide_a, other, exact)
+    return rounding.directed(ufunc(a, b), exact, mode)
+
+
+def _directed64(
+    ufunc: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray, mode: str
+) -> np.ndarray:
+    wide = ufunc(a.astype(np.longdouble), b.astype(np.longdouble))
+    value = ufunc(a, b)
+    back = value.astype(np.longdouble)
+    down, up = np.nextafter(value, -np.inf), np.nextafter(value, np.inf)
+    if mode == "rm":
+        return np.where(back > wide, down, value)
+    if mode == "rp":
+        return np.where(back < wide, up, value)
+    return np.where(np.abs(back) > np.abs(wide), np.where(wide > 0, down, up), value)
+
+
+def emit_fma(instruction: Instruction, writer: Writer) -> None:
+    form = Form(instruction, writer, _ROUNDINGS | {"ftz", "sat", "relu"})
+    a, b, c = (form.read(writer, operand) for operand in instruction.operands[1:])
+    value = f"{writer.function(rounding.fma)}({a}, {b}, {c})"
+    if form.directed:
+        value = f"{writer.function(directed_fma)}({a}, {b}, {c}, {form.rounding!r})"
+    form.write(writer, instruction.operands[0], value)
+
+
+def directed_fma(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
+    product = a.astype(np.float64) * b.astype(np.float64)
+    wide = np.asarray(c, np.float64)
+    exact = rounding._to_odd(product, wide, product + wide)
+    return rounding.directed(rounding.fma(a, b, c), exact, mode)
+
+
+def emit_div(instruction: Instruction, writer: Writer) -> None:
+    form = Form(instruction, writer, _ROUNDINGS | {"ftz", "approx", "full"})
+    x, y = (form.read(writer, operand) for operand in instruction.operands[1:])
+    if form.directed:
+        function = writer.function(directed_quotient)
+        value = f"{function}({x}, {y}, {form.rounding!r})"
+    else:
+        value = f"np.divide({x}, {y})"
+    form.write(writer, instruction.operands[0], value)
+
+
+def directed_quotient(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
+    wide = np.float64 if np.asarray(a).dtype == np.float32 else np.longdouble
+    exact = np.asarray(a).astype(wide) / np.asarray(b).astype(wide)
+    return rounding.directed(np.divide(a, b), exact, mode)
+
+
+def emit_unary(instruction: Instruction, writer: Writer) -> None:
+    """rcp, sqrt, rsqrt, ex2, lg2, sin, cos, tanh: computed in a wider type, rounded once."""
+    form = Form(instruction, writer, _ROUNDINGS | {"ftz", "approx", "full"})
+    function = writer.function(_UNARY[instruction.opcode])
+    value = f"{function}({form.read(writer, instruction.operands[1])})"
+    if form.directed:
+        other = writer.function(directed_unary)
+        value = (
+            f"{other}({function}, {form.read(writer, instruction.operands[1])}, {form.rounding!r})"
+        )
+    form.write(writer, instruction.operands[0], value)
+
+
+def directed_unary(
+    function: Callable[[np.ndarray], np.ndarray], a: np.ndarray, mode: str
+) -> np.ndarray:
+    wide = np.float64 if a.dtype == np.float32 else np.longdouble
+    return rounding.directed(function(a), function(a.astype(wide)), mode)
+
+
+def reciprocal(a: np.ndarray) -> np.ndarray:
+    a = np.asarray(a)
+    return np.divide(a.dtype.type(1), a)
+
+
+def square_root(a: np.ndarray) -> np.ndarray:
+    return np.sqrt(a)
+
+
+def reciprocal_root(a: np.ndarray) -> np.ndarray:
+    a = np.asarray(a)
+    return (1.0 / np.sqrt(a.astype(np.float64))).astype(a.dtype)
+
+
+def power_of_two(a: np.ndarray) -> np.ndarray:
+    a = np.asarray(a)
+    return np.exp2(a) if a.dtype != rounding.BF16 else np.exp2(a.astype("f4")).astype(a.dtype)
+
+
+def logarithm(a: np.ndarray) -> np.ndarray:
+    return np.log2(a)
+
+
+def sine(a: np.ndarray) -> np.ndarray:
+    return np.sin(a.astype(np.float64)).astype(a.dtype)
+
+
+def cosine(a: np.ndarray) -> np.ndarray:
+    return np.cos(a.astype(np.float64)).astype(a.dtype)
+
+
+def hyperbolic_tangent(a: np.ndarray) -> np.ndarray:
+    a = np.asarray(a)
+    return np.tanh(a.astype(np.float32)).astype(a.dtype)
+
+
+_UNARY: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "rcp": reciprocal,
+    "sqrt": square_root,
+    "rsqrt": reciprocal_root,
+    "ex2": power_of_two,
+    "lg2": logarithm,
+    "sin": sine,
+    "cos": cosine,
+    "tanh": hyperbolic_tangent,
+}
+
+
+def emit_min_max(instruction: Instruction, writer: Writer) -> None:
+    """min and max of two or three floats; .xorsign.abs compares magnitudes."""
+    form = Form(instruction, writer, {"ftz", "NaN", "xorsign", "abs"})
+    function = writer.function(
+        rounding.minimum if instruction.opcode == "min" else rounding.maximum
+    )
+    values = [form.read(writer, operand) for operand in instruction.operands[1:]]
+    propagate = "NaN" in form.flags
+    if "xorsign" in form.flags:
+        inner = f"{function}(np.abs({values[0]}), np.abs({values[1]}), {propagate})"
+        sign = writer.function(xor_of_signs)
+        return form.write(
+            writer, instruction.operands[0], f"{sign}({inner}, {values[0]}, {values[1]})"
+        )
+    result = values[0]
+    for value in values[1:]:
+        result = f"{function}({result}, {value}, {propagate})"
+    if propagate:
+        result = f"{writer.function(canonical_nan)}({result})"
+    return form.write(writer, instruction.operands[0], result)
+
+
+def xor_of_signs(value: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    sign = np.where(np.signbit(a) ^ np.signbit(b), -1.0, 1.0)
+    return np.copysign(value, sign.astype(value.dtype))
+
+
+def canonical_nan(value: np.ndarray) -> np.ndarray:
+    """NaN results of min/max are canonical: all ones below the sign (PTX ISA min, max)."""
+    nan = np.isnan(value)
+    if not np.any(nan):
+        return value
+    bits = f"u{value.dtype.itemsize}"
+    raw = np.ascontiguousarray(value).view(bits)
+    largest = np.array((1 << (8 * value.dtype.itemsize - 1)) - 1, bits)
+    return np.where(nan, largest, raw).view(value.dtype)
+
+
+def emit_neg_abs(instruction: Instruction, writer: Writer) -> None:
+    """Sign bit operations: exact for every bit pattern, NaN included."""
+    form = Form(instruction, writer, {"ftz"})
+    scalar = form.packed or form.scalar
+    if "ftz" in form.flags:
+        name = "negative" if instruction.opcode == "neg" else "absolute"
+        value = form.read(writer, instruction.operands[1])
+        return form.write(writer, instruction.operands[0], f"np.{name}({value})")
+    unsigned = TYPES[f"b{scalar.bits}"]
+    sign = 1 << (form.scalar.bits - 1)
+    if form.packed is not None:
+        sign |= sign << form.scalar.bits
+    mask = sign if instruction.opcode == "neg" else ~sign & ((1 << scalar.bits) - 1)
+    name = "bitwise_xor" if instruction.opcode == "neg" else "bitwise_and"
+    constant = writer.constant(unsigned.dtype.type(mask))
+    value = writer.read(instruction.operands[1], unsigned)
+    return writer.apply(name, instruction.operands[0], unsigned, value, constant)
+
+
+def emit_copysign(instruction: Instruction, writer: Writer) -> None:
+    """d = |b| with the sign of a (PTX ISA copysign: the sign comes from the first operand)."""
+    _, (scalar,) = split_modifiers(instruction, writer, set())
+    a, b = (writer.read(operand, scalar) for operand in instruction.operands[1:])
+    writer.apply("copysign", instruction.operands[0], scalar, b, a)
+
+
+_TESTS: dict[str, str] = {
+    "finite": "np.isfinite({0})",
+    "infinite": "np.isinf({0})",
+    "number": "~np.isnan({0})",
+    "notanumber": "np.isnan({0})",
+    "normal": "(np.isfinite({0}) & (np.abs({0}) >= np.finfo({0}.dtype).tiny))",
+    "subnormal": "(({0} != 0) & (np.abs({0}) < np.finfo({0}.dtype).tiny))",
+}
+
+
+def emit_testp(instruction: Instruction, writer: Writer) -> None:
+    test, kind = instruction.modifiers
+    if test not in _TESTS or kind not in ("f32", "f64"):
+        raise writer.unsupported("modifiers")
+    value = writer.read(instruction.operands[1], TYPES[kind])
+    writer.assign(instruction.operands[0], PRED, _TESTS[test].format(value))
+
+
+RULES = {
+    "fma": emit_fma,
+    "rcp": emit_unary,
+    "sqrt": emit_unary,
+    "rsqrt": emit_unary,
+    "ex2": emit_unary,
+    "lg2": emit_unary,
+    "sin": emit_unary,
+    "cos": emit_unary,
+    "tanh": emit_unary,
+    "copysign": emit_copysign,
+    "testp": emit_testp,
+}
+SHARED_RULES = {
+    "add": emit_arithmetic,
+    "sub": emit_arithmetic,
+    "mul": emit_arithmetic,
+    "mad": emit_fma,
+    "div": emit_div,
+    "min": emit_min_max,
+    "max": emit_min_max,
+    "neg": emit_neg_abs,
+    "abs": emit_neg_abs,
+}

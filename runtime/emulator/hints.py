@@ -1,0 +1,74 @@
+"""Instructions without an effect on values: fences, prefetches, sleeps, launch hints."""
+
+from __future__ import annotations
+
+from tilec.runtime.emulator.instruction import Instruction
+from tilec.runtime.emulator.scalar_types import TYPES
+from tilec.runtime.emulator.writer import Writer
+
+_B64 = TYPES["b64"]
+_FENCE_WORDS = {
+    "cta", "gl", "sys", "sc", "acq_rel", "acquire", "release", "cluster", "gpu", "proxy", "alias",
+    "async", "async.global", "global", "shared::cta", "shared::cluster", "mbarrier_init",
+    "sync_restrict::shared::cta", "sync_restrict::shared::cluster", "tensormap::generic",
+    "async::generic", "async::proxy", "generic", "level",
+}  # fmt: skip
+_PREFETCH_WORDS = {
+    "global", "local", "L1", "L2", "L2::evict_last", "L2::evict_normal", "param", "const",
+    "tensormap", "L2::evict_first",
+}  # fmt: skip
+
+
+def emit_fence(instruction: Instruction, writer: Writer) -> None:
+    """fence and membar: one schedule is executed in order, so values never depend on them."""
+    unknown = set(instruction.modifiers) - _FENCE_WORDS
+    if unknown:
+        raise writer.unsupported(f"modifier .{sorted(unknown)[0]}")
+    writer.line("pass")
+
+
+def emit_prefetch(instruction: Instruction, writer: Writer) -> None:
+    unknown = set(instruction.modifiers) - _PREFETCH_WORDS
+    if unknown:
+        raise writer.unsupported(f"modifier .{sorted(unknown)[0]}")
+    writer.line("pass")
+
+
+def emit_discard(instruction: Instruction, writer: Writer) -> None:
+    if instruction.modifiers not in (("global", "L2"), ("L2",)):
+        raise writer.unsupported("modifiers")
+    writer.line("pass")
+
+
+def emit_griddepcontrol(instruction: Instruction, writer: Writer) -> None:
+    if instruction.modifiers not in (("wait",), ("launch_dependents",)):
+        raise writer.unsupported("modifiers")
+    writer.line("pass")
+
+
+def emit_nanosleep(instruction: Instruction, writer: Writer) -> None:
+    if instruction.modifiers != ("u32",):
+        raise writer.unsupported("modifiers")
+    writer.line("pass")
+
+
+def emit_createpolicy(instruction: Instruction, writer: Writer) -> None:
+    """Cache policies are opaque 64-bit values that only hints read."""
+    known = {"fractional", "L2::evict_first", "L2::evict_last", "L2::evict_normal",
+             "L2::evict_unchanged", "b64", "range", "global", "cvt", "L2"}  # fmt: skip
+    if set(instruction.modifiers) - known:
+        raise writer.unsupported("modifiers")
+    writer.assign(instruction.operands[0], _B64, "np.uint64(0)")
+
+
+RULES = {
+    "fence": emit_fence,
+    "membar": emit_fence,
+    "prefetch": emit_prefetch,
+    "prefetchu": emit_prefetch,
+    "nanosleep": emit_nanosleep,
+    "discard": emit_discard,
+    "applypriority": emit_prefetch,
+    "griddepcontrol": emit_griddepcontrol,
+    "createpolicy": emit_createpolicy,
+}

@@ -1,0 +1,302 @@
+"""ld and st in every state space, scalar and vector (PTX ISA 9.7.9.8 and following)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilec.runtime.emulator.errors import EmulatorError
+from tilec.runtime.emulator.global_memory import GlobalSite
+from tilec.runtime.emulator.instruction import Address, Instruction, Operand, Symbol
+from tilec.runtime.emulator.scalar_types import INTEGER_CODE, TYPES, ScalarType
+from tilec.runtime.emulator.shared_memory import LocalSite, SharedSite, rows
+from tilec.runtime.emulator.spaces import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
+from tilec.runtime.emulator.writer import U32, U64, Writer, vector_elements
+
+if TYPE_CHECKING:
+    from tilec.runtime.emulator.machine import Binding
+
+SPACES = {
+    "global", "shared", "shared::cta", "shared::cluster", "local", "const", "param",
+    "param::entry", "param::func",
+}  # fmt: skip
+_IGNORED = {
+    "ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "volatile", "relaxed", "weak", "acquire",
+    "release", "mmio", "cta", "cluster", "gpu", "sys", "L1::evict_normal", "L1::evict_unchanged",
+    "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::evict_first", "L2::evict_last",
+    "L2::evict_normal", "L2::cache_hint", "L2::64B", "L2::128B", "L2::256B",
+}  # fmt: skip
+SYNCHRONISING = {"volatile", "relaxed", "acquire", "release", "mmio"}
+Access = Callable[..., np.ndarray]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the modifiers of a load or store say."""
+
+    space: str
+    scalar: ScalarType
+    count: int
+    strong: bool
+    cached_policy: bool
+
+    @property
+    def size(self) -> int:
+        return self.scalar.size * self.count
+
+    @property
+    def bits(self) -> ScalarType:
+        """The type used to move the bytes: signed where loads must sign-extend."""
+        return self.scalar if self.scalar.kind == "s" else TYPES[f"b{self.scalar.bits}"]
+
+
+def parse_form(instruction: Instruction, writer: Writer) -> Form:
+    names = list(instruction.modifiers)
+    if not names or names[-1] not in TYPES or TYPES[names[-1]].kind == "p":
+        raise writer.unsupported("type")
+    scalar = TYPES[names.pop()]
+    count = 1
+    if names and names[-1] in ("v2", "v4", "v8"):
+        count = int(names.pop()[1])
+    space, strong = "generic", False
+    for name in names:
+        if name in SPACES and space == "generic":
+            space = name
+        elif name not in _IGNORED:
+            raise writer.unsupported(f"modifier .{name}")
+        strong |= name in SYNCHRONISING
+    space = {"const": "global", "shared::cta": "shared", "shared::cluster": "shared"}.get(
+        space, space
+    )
+    return Form(space, scalar, count, strong, "L2::cache_hint" in names)
+
+
+def emit_ld(instruction: Instruction, writer: Writer) -> None:
+    form = parse_form(instruction, writer)
+    destination, address = instruction.operands[:2]
+    if form.space.startswith("param"):
+        return _emit_param(instruction, writer, form)
+    value = writer.fresh()
+    load = _site(writer, form, instruction, Load)
+    writer.line(f"{value} = {load}({_arguments(writer, form, address)})")
+    elements = vector_elements(destination)
+    if len(elements) != form.count:
+        raise writer.unsupported("vector length")
+    if form.count == 1:
+        return writer.assign(elements[0], form.bits, value)
+    for position, element in enumerate(elements):
+        writer.assign(element, form.bits, f"{value}[..., {position}]")
+    return None
+
+
+def emit_st(instruction: Instruction, writer: Writer) -> None:
+    form = parse_form(instruction, writer)
+    address, source = instruction.operands[:2]
+    if form.space.startswith("param"):
+        return _emit_call_param_store(instruction, writer, form)
+    elements = vector_elements(source)
+    if len(elements) != form.count:
+        raise writer.unsupported("vector length")
+    unsigned = TYPES[f"b{form.scalar.bits}"]
+    values = ", ".join(writer.read(element, unsigned) for element in elements)
+    store = _site(writer, form, instruction, Store)
+    writer.line(f"{store}({_arguments(writer, form, address)}, ({values},))")
+    return None
+
+
+def _arguments(writer: Writer, form: Form, address: Operand) -> str:
+    """Addresses, and where the lanes' own shared or local memory starts."""
+    if form.space == "global":
+        return writer.address(address, U64) + ", None"
+    if form.space in ("shared", "local"):
+        return f"{writer.address(address, U32)}, {own_base(writer, form.space)}"
+    return f"{writer.address(address, U64)}, {lanes_of(writer)}"
+
+
+def own_base(writer: Writer, space: str) -> str:
+    """The start of each running lane's shared or local memory in the batch's bytes."""
+    if writer.lanes:
+        name = f"{space}_base_flat"
+        writer.factories[name] = lambda b: getattr(b.machine, f"{space}_base").reshape(-1)
+        return f"{name}[L]"
+    name = f"{space}_base"
+    if space == "shared":
+        writer.factories[name] = lambda b: b.cut(b.machine.shared_base)[:1, :, :1]
+    else:
+        writer.factories[name] = lambda b: b.cut(b.machine.local_base)
+    return name
+
+
+def lanes_of(writer: Writer) -> str:
+    """The flat numbers of the running lanes."""
+    if writer.lanes:
+        return "L"
+    writer.factories["lane_numbers"] = lambda b: b.lane_numbers
+    return "lane_numbers"
+
+
+def _site(writer: Writer, form: Form, instruction: Instruction, kind: type) -> str:
+    return writer.bind("m", lambda b: make_access(b, form, instruction, kind))
+
+
+class Load:
+    """Loads of one instruction from one memory."""
+
+    def __init__(self, locate: Access, memory: np.ndarray, form: Form) -> None:
+        self.locate = locate
+        self.shift = form.size.bit_length() - 1
+        self.rows = rows(memory, form.bits.dtype, form.count)
+
+    def __call__(self, address: np.ndarray, base: np.ndarray) -> np.ndarray:
+        return self.rows[self.locate(address, base) >> self.shift]
+
+
+class Store:
+    """Stores of one instruction to one memory."""
+
+    def __init__(self, locate: Access, memory: np.ndarray, form: Form) -> None:
+        self.locate = locate
+        self.shift = form.size.bit_length() - 1
+        self.rows = rows(memory, TYPES[f"b{form.scalar.bits}"].dtype, form.count)
+
+    def __call__(self, address: np.ndarray, base: np.ndarray, values: tuple) -> None:
+        where = self.locate(address, base) >> self.shift
+        if len(values) == 1:
+            self.rows[where] = values[0]
+            return
+        row = np.empty((*where.shape, len(values)), self.rows.dtype)
+        for position, value in enumerate(values):
+            row[..., position] = value
+        self.rows[where] = row
+
+
+class _Generic:
+    """A generic access: lanes may point into different state spaces."""
+
+    def __init__(self, parts: dict[int, tuple[Callable, np.ndarray | None]]) -> None:
+        self.parts = parts  # window -> (access, own base of every lane)
+
+    def __call__(self, address: np.ndarray, lanes: np.ndarray, *values: tuple) -> np.ndarray | None:
+        result = None
+        window = np.where(
+            (address >= LOCAL_WINDOW) & (address < SHARED_WINDOW + WINDOW_SIZE),
+            address & np.uint64(~(WINDOW_SIZE - 1) & 0xFFFF_FFFF_FFFF_FFFF),
+            np.uint64(0),
+        )
+        for start, (access, bases) in self.parts.items():
+            chosen = window == start
+            if not chosen.any():
+                continue
+            part = address[chosen]
+            own = None
+            if bases is not None:
+                part = (part - np.uint64(start)).astype(np.uint32)
+                own = bases[lanes[chosen]]
+            picked = [tuple(_pick(v, chosen) for v in value) for value in values]
+            loaded = access(part, own, *picked)
+            if loaded is not None:
+                if result is None:
+                    result = np.zeros((*address.shape, *loaded.shape[1:]), loaded.dtype)
+                result[chosen] = loaded
+        return result
+
+
+def _pick(value: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    return value[chosen] if np.ndim(value) else value
+
+
+def make_access(binding: Binding, form: Form, instruction: Instruction, kind: type) -> Callable:
+    """The callable that performs one load or store on this machine."""
+    machine, place = binding.machine, instruction.place
+    store = kind is Store
+    if form.space == "global":
+        site = GlobalSite(machine.launch.memory, form.size, place, store)
+        access = kind(lambda address, _: site.locate(address), machine.launch.memory.bytes, form)
+        return machine.launch.watch_global(machine, binding, access, form, instruction, store)
+    if form.space == "shared":
+        shared = SharedSite(machine, form.size, place)
+        access = kind(shared.locate, machine.shared, form)
+        return machine.launch.watch_shared(machine, binding, access, form, instruction, store)
+    if form.space == "local":
+        return kind(LocalSite(machine, form.size, place).locate, machine.local, form)
+    parts = {
+        0: (make_access(binding, _in_space(form, "global"), instruction, kind), None),
+        SHARED_WINDOW: (
+            make_access(binding, _in_space(form, "shared"), instruction, kind),
+            machine.shared_base.reshape(-1),
+        ),
+        LOCAL_WINDOW: (
+            make_access(binding, _in_space(form, "local"), instruction, kind),
+            machine.local_base.reshape(-1),
+        ),
+    }
+    return _Generic(parts)
+
+
+def _in_space(form: Form, space: str) -> Form:
+    return Form(space, form.scalar, form.count, form.strong, form.cached_policy)
+
+
+def _emit_param(instruction: Instruction, writer: Writer, form: Form) -> None:
+    """Kernel parameters are the same in every lane: a constant, unless the address is computed."""
+    destination, address = instruction.operands
+    if not isinstance(address, Address):
+        raise writer.unsupported("an address in brackets is expected")
+    elements = vector_elements(destination)
+    if isinstance(address.base, Symbol):
+        if writer.is_call_block(address.base.name):
+            return _emit_call_param_load(writer, form, address, elements)
+        for position, element in enumerate(elements):
+            offset = address.offset + position * form.scalar.size
+            writer.assign(element, form.bits, _parameter(writer, form, address.base.name, offset))
+        return None
+    as_global = _in_space(form, "global")
+    value = writer.fresh()
+    load = _site(writer, as_global, instruction, Load)
+    writer.line(f"{value} = {load}({writer.address(address, U64)}, None)")
+    if form.count == 1:
+        return writer.assign(elements[0], form.bits, value)
+    for position, element in enumerate(elements):
+        writer.assign(element, form.bits, f"{value}[..., {position}]")
+    return None
+
+
+def _parameter(writer: Writer, form: Form, name: str, offset: int) -> str:
+    dtype, place = form.bits.dtype, writer.instruction.place
+
+    def read(binding: Binding) -> np.generic:
+        raw = binding.machine.launch.parameter_bytes(name)
+        if offset < 0 or offset + dtype.itemsize > len(raw):
+            raise EmulatorError(f"read beyond the end of parameter {name}", place)
+        return np.frombuffer(raw, dtype, 1, offset)[0]
+
+    return writer.bind("param", read)
+
+
+def _emit_call_param_store(instruction: Instruction, writer: Writer, form: Form) -> None:
+    """st.param of a call block: kept as Python variables until the call."""
+    address, source = instruction.operands
+    if not isinstance(address, Address) or not isinstance(address.base, Symbol):
+        raise writer.unsupported("st.param to a computed address")
+    for position, element in enumerate(vector_elements(source)):
+        offset = address.offset + position * form.scalar.size
+        block = writer.call_block(address.base.name)
+        value = writer.broadcast(writer.read(element, TYPES[f"b{form.scalar.bits}"]), element)
+        writer.line(f"{block}[{offset}] = np.array({value})")
+
+
+def _emit_call_param_load(
+    writer: Writer, form: Form, address: Address, elements: tuple[Operand, ...]
+) -> None:
+    block = writer.call_block(address.base.name)  # type: ignore[union-attr]
+    for position, element in enumerate(elements):
+        offset = address.offset + position * form.scalar.size
+        value = f"{block}[{offset}]"
+        code = INTEGER_CODE[form.scalar.bits]
+        writer.assign(element, TYPES[f"b{form.scalar.bits}"], f"{value}.view('{code}')")
+
+
+RULES = {"ld": emit_ld, "ldu": emit_ld, "st": emit_st}

@@ -1,0 +1,137 @@
+"""Loading PTX and running an entry of it: the public face of the emulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from tilec.runtime.emulator.blocks import BlockCompiler, BoundBlocks
+from tilec.runtime.emulator.instruction import Module
+from tilec.runtime.emulator.launch import Launch, Result
+from tilec.runtime.emulator.machine import Machine
+from tilec.runtime.emulator.parser import parse_module
+from tilec.runtime.emulator.scheduler import Scheduler
+
+MODES = ("eager", "late", "check")
+_LANES_PER_BATCH = 4096
+_SHARED_PER_BATCH = 64 << 20
+Dimensions = int | tuple[int, ...]
+
+
+class Program:
+    """A PTX module ready to run; instructions are decoded, unsupported ones were refused."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._compilers: dict[tuple[str, str], BlockCompiler] = {}
+        for name in module.entries:
+            self._compiler(name, "eager")
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        return tuple(self.module.entries)
+
+    def _compiler(self, name: str, mode: str) -> BlockCompiler:
+        key = (name, mode)
+        if key not in self._compilers:
+            self._compilers[key] = BlockCompiler(self.module.entries[name], mode)
+        return self._compilers[key]
+
+    def run(
+        self,
+        entry: str,
+        grid: Dimensions,
+        block: Dimensions,
+        args: Sequence[Any],
+        shared_bytes: int = 0,
+        cluster: Dimensions = (1, 1, 1),
+        mode: str = "eager",
+        progress: bool = False,
+    ) -> Result:
+        """Execute `entry` over the grid; arrays among `args` receive what the kernel stores.
+
+        args are in parameter order: a NumPy array is a pointer to its first element, `Pointer`
+        one into the middle of an array, everything else is a value of the parameter's size.
+        Raises EmulatorError for what would crash a GPU, ValueError/TypeError for wrong arguments.
+        """
+        if entry not in self.module.entries:
+            raise ValueError(f"no entry {entry!r}; the module has {', '.join(self.entries)}")
+        if mode not in MODES:
+            raise ValueError(f"mode {mode!r} is not one of {', '.join(MODES)}")
+        launch = Launch(
+            self.module,
+            self.module.entries[entry],
+            dimensions(grid, "grid"),
+            dimensions(block, "block"),
+            dimensions(cluster, "cluster"),
+            mode,
+            shared_bytes,
+        )
+        check_dimensions(launch)
+        launch.place(args)
+        with np.errstate(all="ignore"):
+            self._run_batches(launch, self._compiler(entry, mode), progress)
+        launch.memory.copy_back()
+        return Result("".join(launch.printed), launch.findings, launch.statistics)
+
+    def _run_batches(self, launch: Launch, compiler: BlockCompiler, progress: bool) -> None:
+        total = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        size = batch_size(launch, total)
+        machine: Machine | None = None
+        blocks: BoundBlocks | None = None
+        with tqdm(total=total, unit="CTA", disable=not progress, desc=launch.entry.name) as bar:
+            for first in range(0, total, size):
+                count = min(size, total - first)
+                if machine is None or blocks is None or machine.cta_count != count:
+                    machine = Machine(launch, launch.entry, count)
+                    blocks = BoundBlocks(compiler, machine)
+                machine.reset(first)
+                try:
+                    Scheduler(compiler, machine, blocks).run()
+                finally:
+                    launch.memory.copy_back()
+                bar.update(count)
+
+
+def batch_size(launch: Launch, total: int) -> int:
+    """CTAs to run side by side: enough lanes to be worth a NumPy call, whole clusters."""
+    threads = -(-launch.threads // 32) * 32
+    size = min(total, max(1, _LANES_PER_BATCH // threads))
+    size = min(size, max(1, _SHARED_PER_BATCH // (launch.shared_size + 1)))
+    return max(size // launch.cluster_size, 1) * launch.cluster_size
+
+
+def dimensions(value: Dimensions, what: str) -> tuple[int, int, int]:
+    """An int or up to three of them as (x, y, z)."""
+    parts = (value,) if isinstance(value, (int, np.integer)) else tuple(value)
+    if not 1 <= len(parts) <= 3 or any(int(part) < 1 for part in parts):
+        raise ValueError(f"{what} {value!r}: expected one to three positive numbers")
+    x, y, z = (*map(int, parts), 1, 1)[:3]
+    return x, y, z
+
+
+def check_dimensions(launch: Launch) -> None:
+    """The launch must fit the limits of CUDA and what the entry requires."""
+    if launch.threads > 1024:
+        raise ValueError(f"block has {launch.threads} threads; the limit is 1024")
+    for name, exact in (("reqntid", True), ("maxntid", False)):
+        wanted = launch.entry.directives.get(name)
+        if not wanted:
+            continue
+        threads = int(np.prod(wanted))
+        if launch.threads > threads or (exact and launch.threads != threads):
+            raise ValueError(f"block has {launch.threads} threads; .{name} says {wanted}")
+    for size, part in zip(launch.grid, launch.cluster):
+        if size % part:
+            raise ValueError(f"grid {launch.grid} is not a multiple of cluster {launch.cluster}")
+
+
+def load(ptx_text: str) -> Program:
+    """Parse and decode PTX. Raises PtxError (a ValueError), UnsupportedInstruction included."""
+    return Program(parse_module(ptx_text))
+
+
+__all__ = ["MODES", "Program", "load"]

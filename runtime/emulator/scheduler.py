@@ -1,0 +1,248 @@
+"""Runs the lanes of a machine: groups of lanes at one instruction, lowest first, until all exit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilec.runtime.emulator.barrier import CtaBarriers
+from tilec.runtime.emulator.blocks import Block, BlockCompiler, BoundBlocks
+from tilec.runtime.emulator.control import member_mask, needs_whole_warp
+from tilec.runtime.emulator.errors import EmulatorError
+from tilec.runtime.emulator.instruction import Instruction, Symbol
+from tilec.runtime.emulator.machine import Machine, Rectangle
+
+_PATIENCE = 256  # blocks one group may run before another one gets a turn
+
+
+@dataclass
+class Piece:
+    """Lanes that run together: a rectangle, or an array of flat lane numbers."""
+
+    rectangle: Rectangle | None
+    lanes: np.ndarray | None
+
+    def mask(self, shape: tuple[int, int, int]) -> np.ndarray:
+        mask = np.zeros(shape, np.bool_)
+        if self.rectangle is not None:
+            mask[self.rectangle.slices] = True
+        else:
+            mask.reshape(-1)[self.lanes] = True
+        return mask
+
+
+class Scheduler:
+    """One run of a machine from the first instruction to the exit of every lane."""
+
+    def __init__(self, compiler: BlockCompiler, machine: Machine, blocks: BoundBlocks) -> None:
+        self.compiler = compiler
+        self.machine = machine
+        self.blocks = blocks
+        self.barriers = CtaBarriers(machine)
+        self.ready: dict[int, np.ndarray] = {}
+        self.held: dict[int, np.ndarray] = {}
+        self.turn = 0
+
+    def run(self) -> None:
+        self.add(0, ~self.machine.exited)
+        while self.ready or self._deadlock():
+            pc = self._choose()
+            mask = self.ready.pop(pc)
+            for piece in pieces(mask):
+                self._run_piece(pc, piece)
+
+    def _choose(self) -> int:
+        """The lowest instruction, so that lanes meet; now and then another, so that all move."""
+        self.turn += 1
+        if self.turn % _PATIENCE == 0:
+            return max(self.ready)
+        return min(self.ready)
+
+    def add(self, pc: int, mask: np.ndarray) -> None:
+        """Lanes become ready at `pc`; they join those that are there or held there."""
+        held = self.held.pop(pc, None)
+        if held is not None:
+            mask = mask | held
+        present = self.ready.get(pc)
+        self.ready[pc] = mask if present is None else present | mask
+
+    def _run_piece(self, pc: int, piece: Piece) -> None:
+        machine, ready = self.machine, self.ready
+        statistics = machine.launch.statistics
+        for _ in range(_PATIENCE):
+            if ready and pc >= min(ready):
+                break
+            rectangle = piece.rectangle
+            if rectangle is None:
+                instruction = machine.entry.instructions[pc]
+                if needs_whole_warp(instruction) and not self._converged(pc, piece, instruction):
+                    return
+            function, block = self.blocks.get(pc, rectangle)
+            values = function() if rectangle is not None else function(piece.lanes)
+            warps = (
+                rectangle.shape[0] * rectangle.shape[1]
+                if rectangle is not None
+                else -(-len(piece.lanes) // 32)  # type: ignore[arg-type]
+            )
+            statistics.warp_instructions += warps * (block.next - block.start)
+            if block.terminator is None:
+                pc = block.next
+                continue
+            following = self._control(block, piece, values)
+            if following is None:
+                return
+            pc = following
+        self.add(pc, piece.mask(machine.shape))
+
+    def _converged(self, pc: int, piece: Piece, instruction: Instruction) -> bool:
+        """Hold lanes back until all of their warp's member lanes stand at this instruction."""
+        mask = piece.mask(self.machine.shape)
+        members = (np.uint32(member_mask(instruction)) >> np.arange(32, dtype=np.uint32)) & 1
+        wanted = members.astype(bool) & ~self.machine.exited
+        complete = ~(wanted & ~mask).any(2) & mask.any(2)
+        if complete[mask.any(2)].all():
+            return True
+        late = mask & ~complete[:, :, None]
+        present = self.held.get(pc)
+        self.held[pc] = late if present is None else present | late
+        ready = mask & complete[:, :, None]
+        if ready.any():
+            for part in pieces(ready):
+                self._run_piece(pc, part)
+        return False
+
+    # -- control instructions ------------------------------------------------------------------
+
+    def _control(self, block: Block, piece: Piece, values: tuple) -> int | None:
+        """Execute the terminator; the next pc if the whole piece goes there, else None."""
+        instruction = block.terminator
+        assert instruction is not None
+        guard = values[0]
+        if guard is not None:
+            count = np.count_nonzero(guard)
+            if count == 0:
+                return block.next
+            if count != guard.size:
+                return self._split(block, piece, values, guard)
+        return self._execute(instruction, piece, values, block.next)
+
+    def _split(self, block: Block, piece: Piece, values: tuple, guard: np.ndarray) -> int | None:
+        """Part of the lanes take the control instruction, the others fall through."""
+        shape = self.machine.shape
+        lanes = self._lane_numbers(piece)
+        chosen = np.array(guard)
+        stays = np.zeros(shape, np.bool_)
+        stays.reshape(-1)[lanes[~chosen]] = True
+        self.add(block.next, stays)
+        part = Piece(None, lanes[chosen])
+        values = (None, *(None if v is None else np.asarray(v)[chosen] for v in values[1:]))
+        instruction = block.terminator
+        assert instruction is not None
+        following = self._execute(instruction, part, values, block.next)
+        if following is not None:
+            self.add(following, part.mask(shape))
+        return None
+
+    def _lane_numbers(self, piece: Piece) -> np.ndarray:
+        if piece.rectangle is not None:
+            return self.machine.lane_numbers[piece.rectangle.slices]
+        assert piece.lanes is not None
+        return piece.lanes
+
+    def _execute(
+        self, instruction: Instruction, piece: Piece, values: tuple, after: int
+    ) -> int | None:
+        opcode = instruction.opcode
+        if opcode == "bra":
+            target = instruction.operands[0]
+            assert isinstance(target, Symbol)
+            return self.compiler.entry.labels[target.name]
+        if opcode in ("exit", "ret"):
+            return self._exit(piece)
+        if opcode == "brx":
+            return self._indexed_branch(instruction, piece, values[1])
+        if opcode == "trap":
+            raise EmulatorError("the kernel executed trap", instruction.place)
+        return self._barrier(instruction, piece, values, after)
+
+    def _exit(self, piece: Piece) -> None:
+        lanes = self._lane_numbers(piece)
+        self.machine.exited.reshape(-1)[lanes.reshape(-1)] = True
+        self.machine.launch.lanes_exited(self.machine, lanes)
+        for pc, mask in self.barriers.recheck():
+            self.add(pc, mask)
+        for pc in list(self.held):  # a warp may be complete now
+            self.add(pc, np.zeros(self.machine.shape, np.bool_))
+
+    def _indexed_branch(self, instruction: Instruction, piece: Piece, index: np.ndarray) -> None:
+        table = instruction.operands[1]
+        assert isinstance(table, Symbol)
+        targets = self.compiler.targets(table.name)
+        lanes = self._lane_numbers(piece)
+        if int(index.max()) >= len(targets):
+            raise EmulatorError("brx.idx beyond its table", instruction.place)
+        for number in np.unique(index):
+            mask = np.zeros(self.machine.shape, np.bool_)
+            mask.reshape(-1)[lanes[index == number]] = True
+            self.add(targets[int(number)], mask)
+
+    def _barrier(
+        self, instruction: Instruction, piece: Piece, values: tuple, after: int
+    ) -> int | None:
+        mask = piece.mask(self.machine.shape)
+        order = np.argsort(self._lane_numbers(piece), axis=None)
+        flat = [None if v is None else np.asarray(v).reshape(-1)[order] for v in values[1:]]
+        numbers = flat[0]
+        if numbers is None:
+            numbers = np.zeros(int(mask.sum()), np.int64)
+        predicate = flat[2] if len(flat) > 2 else None
+        released = self.barriers.arrive(instruction, mask, numbers, flat[1], predicate)
+        if len(released) == 1 and released[0][0] == after and np.array_equal(released[0][1], mask):
+            return after
+        for pc, lanes in released:
+            self.add(pc, lanes)
+        return None
+
+    def _deadlock(self) -> bool:
+        """Nothing is ready: fine if every lane has exited, else the launch hangs."""
+        if self.machine.exited.all():
+            return False
+        reports = self.barriers.waiters()
+        for pc, mask in self.held.items():
+            instruction = self.machine.entry.instructions[pc]
+            warp, cta, lane = (int(part[0]) for part in np.nonzero(mask))
+            reports.append(
+                f"CTA {cta}: warp {warp} is divergent, lane {lane} waits for the others at "
+                f"{instruction.place}"
+            )
+        raise EmulatorError("deadlock: no thread can go on\n  " + "\n  ".join(reports))
+
+
+def pieces(mask: np.ndarray) -> list[Piece]:
+    """Rectangles of whole warps, and the lanes that are in none of them."""
+    whole = mask.all(2)
+    found: list[Piece] = []
+    if whole.all():
+        return [Piece(Rectangle(0, mask.shape[0], 0, mask.shape[1]), None)]
+    left = whole.copy()
+    while left.any() and len(found) < 8:
+        rectangle = _largest_from_first(left)
+        left[rectangle.slices] = False
+        found.append(Piece(rectangle, None))
+    rest = mask & (left | ~whole)[:, :, None]
+    if rest.any():
+        found.append(Piece(None, np.flatnonzero(rest)))
+    return found
+
+
+def _largest_from_first(left: np.ndarray) -> Rectangle:
+    """The first run of CTAs in the first warp, widened over the warps that have it all."""
+    warp, cta = (int(part[0]) for part in np.nonzero(left))
+    end = cta
+    while end < left.shape[1] and left[warp, end]:
+        end += 1
+    last = warp
+    while last < left.shape[0] and left[last, cta:end].all():
+        last += 1
+    return Rectangle(warp, last, cta, end)

@@ -1,0 +1,22 @@
+"""Generic address space: where the windows of shared and local memory lie (PTX ISA 9.7.9, cvta)."""
+
+from __future__ import annotations
+
+WINDOW_SIZE = 1 << 32
+SHARED_WINDOW = 0x7D00_0000_0000
+LOCAL_WINDOW = 0x7C00_0000_0000
+
+# Windows of state spaces; global, const and param memory are generic addresses themselves.
+SPACE_WINDOWS = {
+    "global": 0,
+    "const": 0,
+    "param": 0,
+    "shared": SHARED_WINDOW,
+    "shared::cta": SHARED_WINDOW,
+    "shared::cluster": SHARED_WINDOW,
+    "local": LOCAL_WINDOW,
+}
+
+# Bit 24 and up of a shared address is the rank of the CTA in its cluster plus one; a plain
+# .shared::cta address (rank field 0) is the executing CTA's own (mapa gives explicit ranks).
+CLUSTER_RANK_SHIFT = 24

@@ -1,0 +1,61 @@
+"""A cursor over tokens with the few questions a recursive-descent parser asks."""
+
+from __future__ import annotations
+
+from tilec.runtime.emulator.errors import PtxError
+from tilec.runtime.emulator.tokens import Token, number
+
+
+class TokenStream:
+    """Tokens and a position. Every read past the end or of the wrong token raises PtxError."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
+        self.position = 0
+        last = tokens[-1].line if tokens else 1
+        self._end = Token("end", "end of text", last)
+
+    def at_end(self) -> bool:
+        return self.position >= len(self.tokens)
+
+    def peek(self, ahead: int = 0) -> Token:
+        where = self.position + ahead
+        return self.tokens[where] if where < len(self.tokens) else self._end
+
+    def next(self) -> Token:
+        token = self.peek()
+        if token is self._end:
+            raise PtxError("the text ends inside a statement", token.line)
+        self.position += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        if self.peek().text == text:
+            self.position += 1
+            return True
+        return False
+
+    def expect(self, text: str) -> Token:
+        token = self.next()
+        if token.text != text:
+            raise PtxError(f"expected `{text}`, found `{token.text}`", token.line)
+        return token
+
+    def integer(self) -> int:
+        negative = self.accept("-")
+        token = self.next()
+        value = number(token.text) if token.kind == "number" else None
+        if not isinstance(value, int):
+            raise PtxError(f"expected an integer, found `{token.text}`", token.line)
+        return -value if negative else value
+
+    def skip_past(self, text: str) -> None:
+        while self.next().text != text:
+            pass
+
+    def skip_block(self) -> None:
+        """Move past the `}` that closes a block whose `{` was just read."""
+        depth = 1
+        while depth:
+            text = self.next().text
+            depth += (text == "{") - (text == "}")
