@@ -82,7 +82,9 @@ class _Worker:
         assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             llvm_worker.write_message(self._process.stdin, request)
-        if not select.select([self._process.stdout], [], [], timeout_s)[0]:
+        poll = select.poll()
+        poll.register(self._process.stdout, select.POLLIN)
+        if not poll.poll(timeout_s * 1000):
             raise InternalError(f"LLVM did not finish within {timeout_s:g} s")
         answer = llvm_worker.read_message(self._process.stdout)
         words = self._new_words()

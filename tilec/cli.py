@@ -1,0 +1,170 @@
+"""The `tilec` command: one module per subcommand, imported when that subcommand runs.
+
+Exit codes: 0 done, 1 the program or its environment is at fault (diagnosed), 2 wrong usage, 3 a bug
+in tilec. `compile` and `opt` run in a forked child: whatever MLIR does to it, one diagnostic comes
+out. `TILEC_DEBUG=1` switches that off and shows Python's traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tilec
+from tilec.diagnostics import CompileError, InternalError
+
+DONE, AT_FAULT, USAGE, BUG = 0, 1, 2, 3
+"""Exit codes."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A subcommand: `module` has `add_arguments(parser)` and `run(arguments) -> exit code`.
+
+    `isolated`: runs in a child process. `warm`: a function ("module:name") called before the module
+    is imported, to start in parallel what it will need.
+    """
+
+    module: str
+    summary: str
+    isolated: bool = False
+    warm: str = ""
+
+
+COMMANDS = {
+    "compile": Command(
+        "tilec.cli_compile",
+        "compile a .tile file or a Python kernel",
+        isolated=True,
+        warm="tilec.emit_ptx:start_worker",
+    ),
+    "opt": Command("tilec.cli_opt", "run named passes on a .tile file of any level", isolated=True),
+    "run": Command("tilec.cli_run", "run a Python file's kernels on a GPU or the emulator"),
+    "doctor": Command(
+        "tilec.cli_doctor", "show versions, devices and targets, and what is missing"
+    ),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] not in COMMANDS:
+        return _without_command(words)
+    command = COMMANDS[words[0]]
+    if not command.isolated or _is_debugging():
+        return _guarded(words[0], words[1:])
+    return _in_child(words[0], words[1:])
+
+
+def _without_command(words: list[str]) -> int:
+    """`--help`, `--version`, or a usage error."""
+    parser = argparse.ArgumentParser(
+        prog="tilec",
+        description="Compiles tile programs to PTX.",
+        epilog="commands:\n"
+        + "\n".join(f"  {name:10}{command.summary}" for name, command in COMMANDS.items())
+        + "\n\n`tilec COMMAND --help` explains a command.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tilec {tilec.__version__}")
+    parser.add_argument(
+        "command", choices=COMMANDS, metavar="COMMAND", help="what to do, see below"
+    )
+    parser.add_argument("arguments", nargs="*", help="the command's arguments")
+    try:
+        parser.parse_args(words)
+    except SystemExit as end:
+        return int(end.code or 0)
+    return USAGE
+
+
+def _in_child(name: str, words: list[str]) -> int:
+    """Runs a command in a forked child, whose death is one internal error here."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        code = BUG
+        try:
+            code = _guarded(name, words)
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            _leave(code)
+    while True:
+        try:
+            _, status = os.waitpid(child, 0)
+            break
+        except KeyboardInterrupt:
+            continue  # the child got it, too, and ends by itself
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number == signal.SIGINT:
+            return 128 + number
+        print(InternalError(f"tilec died of {signal.Signals(number).name}"), file=sys.stderr)
+        return BUG
+    return os.WEXITSTATUS(status)
+
+
+def _leave(code: int) -> None:
+    """Ends a child without tearing MLIR down: that would only take time."""
+    os._exit(code)
+
+
+def _guarded(name: str, words: list[str]) -> int:
+    """Runs a command; whatever it raises becomes one diagnostic and an exit code."""
+    try:
+        return _run(name, words)
+    except SystemExit as end:  # argparse has printed the usage
+        return end.code if isinstance(end.code, int) else DONE
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:  # the reader of our output is gone, as in `tilec ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return AT_FAULT
+    except CompileError as error:
+        print(error, file=sys.stderr)
+        return AT_FAULT
+    except Exception as error:
+        if _is_debugging():
+            traceback.print_exc()
+        print(error if isinstance(error, InternalError) else _unexpected(error), file=sys.stderr)
+        return BUG
+
+
+def _run(name: str, words: list[str]) -> int:
+    command = COMMANDS[name]
+    if command.warm and not {"-h", "--help"} & set(words):
+        module, _, function = command.warm.partition(":")
+        getattr(importlib.import_module(module), function)()
+    module = importlib.import_module(command.module)
+    parser = argparse.ArgumentParser(
+        prog=f"tilec {name}",
+        description=f"{(module.__doc__ or '').strip()}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(parser)
+    return module.run(parser.parse_args(words))
+
+
+def _unexpected(error: Exception) -> InternalError:
+    """An exception nobody raised on purpose, with the place it came from."""
+    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+    place = f"{os.path.basename(frame.f_code.co_filename)}:{line}"
+    words = " ".join(str(error).split())
+    return InternalError(f"{type(error).__name__} at {place}: {words}")
+
+
+def _is_debugging() -> bool:
+    return os.environ.get("TILEC_DEBUG", "0") not in ("", "0")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

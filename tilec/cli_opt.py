@@ -1,0 +1,107 @@
+"""Runs named passes on a `.tile` file of any level and prints the result.
+
+A pass is one of tilec's (`--list-passes`) or one of MLIR's (`canonicalize`, `cse`, ...). Without
+`--passes` the file is parsed, verified and printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from mlir import ir
+
+from tilec.diagnostics import CompileError
+from tilec.dialects.context import make_context
+from tilec.expectations import SEPARATOR, split_input
+from tilec.opt import Steps, check_expectations, optimize, parse_passes
+from tilec.passes.contract import PassContext
+from tilec.pipeline import ALL_PASSES
+from tilec.source import read_source, source_name
+from tilec.target import TARGETS, find_target
+
+
+def usage(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """`read` for argparse: its ValueError becomes a usage error with its words."""
+
+    def convert(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `tilec opt`."""
+    parser.add_argument("input", nargs="?", default="-", help="a file; - (default): standard input")
+    parser.add_argument(
+        "--passes", type=usage(parse_passes), default=Steps(()), metavar="A,B,...", help="in order"
+    )
+    parser.add_argument(
+        "--target",
+        type=usage(find_target),
+        default=next(iter(TARGETS.values())),
+        metavar="NAME",
+        help=f"one of {', '.join(TARGETS)}; default {next(iter(TARGETS))}",
+    )
+    parser.add_argument("--num-warps", type=int, choices=(1, 2, 4, 8, 16, 32), default=4)
+    parser.add_argument(
+        "--split-input-file",
+        action="store_true",
+        help=f"run each part between lines '{SEPARATOR}' for itself",
+    )
+    parser.add_argument(
+        "--verify-diagnostics",
+        action="store_true",
+        help="compare the errors with the file's '// expected-error @below {{text}}' comments",
+    )
+    parser.add_argument("--locations", action="store_true", help="print source positions, too")
+    parser.add_argument("--list-passes", action="store_true", help="list tilec's passes and stop")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs `tilec opt`; the exit code."""
+    if arguments.list_passes:
+        _list_passes()
+        return 0
+    name = source_name(arguments.input)
+    text = read_source(arguments.input)
+    mlir = make_context()
+    outputs: list[str] = []
+    wrong = False
+    for part in split_input(text) if arguments.split_input_file else [text]:
+        output, errors = _run_part(part, name, arguments, mlir)
+        for error in errors:
+            print(error, file=sys.stderr)
+            wrong = True
+        if output is not None:
+            outputs.append(output)
+    sys.stdout.write(f"{SEPARATOR}\n".join(outputs))
+    return 1 if wrong else 0
+
+
+def _run_part(
+    text: str, name: str, arguments: argparse.Namespace, mlir: ir.Context
+) -> tuple[str | None, list[CompileError]]:
+    """The printed result, None if there is none, and the errors to show."""
+    context = PassContext(target=arguments.target, num_warps=arguments.num_warps)
+    output, errors = None, []
+    try:
+        module = optimize(text, name, arguments.passes, context, mlir)
+        output = module.operation.get_asm(enable_debug_info=arguments.locations) + "\n"
+    except CompileError as error:
+        errors.append(error)
+    if arguments.verify_diagnostics:
+        errors = check_expectations(text, name, errors)
+    return output, errors
+
+
+def _list_passes() -> None:
+    width = max((len(entry.name) for entry in ALL_PASSES), default=0)
+    for entry in ALL_PASSES:
+        levels = f"{entry.requires.value} -> {entry.ensures.value}"
+        print(f"{entry.name:{width}}  {levels:24}{entry.summary}")

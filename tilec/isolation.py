@@ -1,0 +1,81 @@
+"""Runs what might kill the process in a forked child first.
+
+MLIR's parser overflows the stack or fails an assertion on some texts. A child that tries the text
+costs a few milliseconds and turns the death of the process into a value.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Death:
+    """How a child ended: `reason` ("died of SIGSEGV"), and its last `words` on standard error."""
+
+    reason: str
+    words: str
+
+
+def death_of(action: Callable[[], object], timeout_s: float) -> Death | None:
+    """How `action` kills the process, None if it ends by itself. What it raises does not count.
+
+    The child has nothing but this thread: `action` must not wait for another one.
+    """
+    read_end, write_end = os.pipe()
+    with warnings.catch_warnings():
+        # Python 3.12 warns of forks beside other threads: the child takes none of their locks.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        _act(action, write_end)
+    os.close(write_end)
+    words = None
+    try:
+        words = read_until_closed(read_end, timeout_s)
+    finally:
+        os.close(read_end)
+        if words is None:
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    if words is None:
+        return Death(f"did not finish within {timeout_s:g} s", "")
+    if os.WIFSIGNALED(status):
+        return Death(f"died of {signal.Signals(os.WTERMSIG(status)).name}", words)
+    if os.WEXITSTATUS(status):
+        return Death(f"ended with exit code {os.WEXITSTATUS(status)}", words)
+    return None
+
+
+def _act(action: Callable[[], object], log: int) -> None:
+    """The child: ends the process, whatever happens."""
+    try:
+        os.dup2(log, 2)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        action()
+    except Exception:
+        os._exit(0)
+    except BaseException:
+        os._exit(1)
+    os._exit(0)
+
+
+def read_until_closed(descriptor: int, timeout_s: float) -> str | None:
+    """Everything written until the other end closes, None if that takes too long."""
+    deadline = time.monotonic() + timeout_s
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    parts = []
+    while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        part = os.read(descriptor, 65536)
+        if not part:
+            return b"".join(parts).decode(errors="replace").strip()
+        parts.append(part)
+    return None

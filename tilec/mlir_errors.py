@@ -1,0 +1,41 @@
+"""MLIR's diagnostics as the compiler's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from mlir import ir
+
+from tilec.diagnostics import CompileError, Location, Note
+from tilec.passes.locations import source_location
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def compile_error(error: ir.MLIRError, names: Mapping[str, str] = _NOTHING) -> CompileError:
+    """Every diagnostic of an MLIRError, files renamed by `names`.
+
+    Notes that only print the op again are left out: the source line stands above.
+    """
+    return CompileError.group(
+        CompileError(found.message, _located(found.location, names), _notes(found, names))
+        for found in error.error_diagnostics
+    )
+
+
+def _located(location: ir.Location, names: Mapping[str, str]) -> Location | None:
+    found = source_location(location)
+    if found is None:
+        return None
+    return Location(names.get(found.file, found.file), max(found.line, 1), max(found.column, 1))
+
+
+def _notes(found: ir.DiagnosticInfo, names: Mapping[str, str]) -> list[Note]:
+    notes: list[Note] = []
+    for note in found.notes:
+        if note.message.startswith("see current operation"):
+            continue
+        position = _located(note.location, names)
+        notes.append(note.message if position is None else (note.message, position))
+    return notes

@@ -1,0 +1,100 @@
+"""Runs named passes on text: the engine behind `tilec opt`.
+
+Names out of `pipeline.ALL_PASSES` are tilec's; any other goes to MLIR's pass manager
+(`canonicalize`, `cse`, `func.func(...)`). The module is verified before, between and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+from mlir.passmanager import PassManager
+
+from tilec.diagnostics import CompileError
+from tilec.expectations import find_expectations, unmet
+from tilec.mlir_errors import compile_error
+from tilec.passes.contract import PassContext, TilePass
+from tilec.passes.verify_ops import verify_ops
+from tilec.pipeline import ALL_PASSES
+from tilec.source import parse_source
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A parsed pass list: runs of tilec's passes and pipelines of MLIR's, in order."""
+
+    passes: tuple[TilePass | str, ...]
+
+
+def parse_passes(names: str, known: Iterable[TilePass] = ALL_PASSES) -> Steps:
+    """Reads `simplify,canonicalize{max-iterations=2},cse`. ValueError names what is unknown."""
+    ours = {tile_pass.name: tile_pass for tile_pass in known}
+    steps: list[TilePass | str] = []
+    for name in _split(names):
+        if name in ours:
+            steps.append(ours[name])
+            continue
+        _check_upstream(name, ours)
+        if steps and isinstance(steps[-1], str):
+            steps[-1] += f",{name}"
+        else:
+            steps.append(name)
+    return Steps(tuple(steps))
+
+
+def _split(names: str) -> list[str]:
+    """Splits at the commas outside of braces and parentheses."""
+    parts, depth = [""], 0
+    for character in names:
+        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _check_upstream(name: str, ours: Iterable[str]) -> None:
+    try:
+        with ir.Context():
+            PassManager.parse(f"builtin.module({name})")
+    except ValueError as error:
+        known = ", ".join(ours) or "none"
+        reason = str(error).strip().split("\n")[0].rpartition("error: ")[2]
+        raise ValueError(f"unknown pass {name!r} (tilec's: {known}); MLIR: {reason}") from None
+
+
+def run_passes(module: ir.Module, steps: Steps, context: PassContext) -> None:
+    """Runs every step, verifying after each. CompileError carries what a step diagnosed."""
+    for step in steps.passes:
+        try:
+            if isinstance(step, TilePass):
+                step(module, context)
+                module.operation.verify()
+            else:
+                with module.context:
+                    PassManager.parse(f"builtin.module({step})").run(module.operation)
+        except ir.MLIRError as error:
+            raise compile_error(error) from None
+        verify_ops(module)
+
+
+def optimize(
+    text: str, name: str, steps: Steps, context: PassContext, mlir: ir.Context
+) -> ir.Module:
+    """Parses a text, runs the steps, and returns the module. CompileError for wrong programs."""
+    module = parse_source(text, name, mlir)
+    run_passes(module, steps, context)
+    return module
+
+
+def check_expectations(text: str, name: str, errors: Sequence[CompileError]) -> list[CompileError]:
+    """What differs between the `// expected-error` comments of a text and the errors it gave."""
+    try:
+        expected = find_expectations(text, name)
+    except CompileError as error:
+        return list(error.errors)
+    flat = [single for error in errors for single in error.errors]
+    return unmet(expected, flat)
