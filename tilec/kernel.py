@@ -78,6 +78,7 @@ class CompiledKernel:
     `grid`: three expressions over the parameters ("cdiv(c.shape[0], 128)"), see `tilec.grid`; None
     when the kernel has no grid rule and the caller gives the grid. `threads`: CTA size in threads.
     `shared_bytes`: dynamic shared memory a CTA needs. `report`: the decision report (JSON-able).
+    `cubin`: the PTX assembled for exactly this target, where somebody asked for it.
     """
 
     name: str
@@ -90,6 +91,7 @@ class CompiledKernel:
     index_bits: int
     constants: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
+    cubin: bytes | None = field(default=None, repr=False)
 
     def abi(self) -> tuple[AbiSlot, ...]:
         """The hardware parameters in order."""
@@ -109,14 +111,16 @@ class CompiledKernel:
         return tuple(slots)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the PTX, as JSON-able values (the inverse is `from_json`)."""
+        """Everything but the PTX and the cubin, as JSON-able values; `from_json` is the inverse."""
         fields = asdict(self)
-        del fields["ptx"]
+        del fields["ptx"], fields["cubin"]
         return fields
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any], ptx: str) -> CompiledKernel:
-        """Rebuilds a kernel from `to_json` and its PTX. KeyError/TypeError on a malformed mapping."""
+    def from_json(
+        cls, fields: Mapping[str, Any], ptx: str, cubin: bytes | None = None
+    ) -> CompiledKernel:
+        """Rebuilds a kernel from `to_json` and its code. KeyError/TypeError if malformed."""
         parameters = tuple(
             Parameter(
                 name=entry["name"],
@@ -144,4 +148,5 @@ class CompiledKernel:
             index_bits=fields["index_bits"],
             constants=fields["constants"],
             report=fields["report"],
+            cubin=cubin,
         )
