@@ -20,7 +20,7 @@ from tilec.target import Feature, Target
 class MmaInstruction:
     """One instruction. `lhs`, `rhs`, `acc`: MLIR element types; tf32 reads f32 registers.
 
-    `ptx`: the shape and types as PTX spells them. `lhs_layout` etc.: the fragments; None for `fma`.
+    `intrinsic`: LLVM's name for it. `lhs_layout` etc.: the fragments; None for `fma`.
     """
 
     name: str
@@ -31,6 +31,7 @@ class MmaInstruction:
     rhs: str
     acc: str
     feature: Feature | None
+    intrinsic: str = ""
     tf32: bool = False
     lhs_layout: Layout | None = None
     rhs_layout: Layout | None = None
@@ -60,10 +61,17 @@ def _fragments(registers: int) -> tuple[str, str, str]:
 
 
 def _row(
-    name: str, k: int, lhs: str, rhs: str, acc: str, feature: Feature, *, tf32: bool = False
+    name: str,
+    k: int,
+    types: tuple[str, str, str],
+    suffix: str,
+    feature: Feature = Feature.MMA_SYNC,
+    *,
+    tf32: bool = False,
 ) -> MmaInstruction:
+    intrinsic = f"llvm.nvvm.mma.m16n8k{k}.row.col.{suffix}"
     layouts = [normalize(parse_layout(text)) for text in _fragments(k // 8)]
-    return MmaInstruction(name, 16, 8, k, lhs, rhs, acc, feature, tf32, *layouts)
+    return MmaInstruction(name, 16, 8, k, *types, feature, intrinsic, tf32, *layouts)
 
 
 _E4M3, _E5M2 = "f8E4M3FN", "f8E5M2"
@@ -71,9 +79,14 @@ _SHORT = {_E4M3: "e4m3", _E5M2: "e5m2"}
 
 
 def _fp8_rows() -> list[MmaInstruction]:
-    # PTX also has f16 accumulators for fp8 since 8.7 on sm_120 only; here they are f32.
     return [
-        _row(f"mma.m16n8k32.f32.{_SHORT[a]}.{_SHORT[b]}", 32, a, b, "f32", Feature.MMA_SYNC_FP8)
+        _row(
+            f"mma.m16n8k32.f32.{_SHORT[a]}.{_SHORT[b]}",
+            32,
+            (a, b, "f32"),
+            f"f32.{_SHORT[a]}.{_SHORT[b]}.f32",
+            Feature.MMA_SYNC_FP8,
+        )
         for a in _SHORT
         for b in _SHORT
     ]
@@ -88,6 +101,7 @@ _F64 = MmaInstruction(
     "f64",
     "f64",
     Feature.MMA_SYNC,
+    "llvm.nvvm.mma.m8n8k4.row.col.f64",
     False,
     parse_layout("T(4,8):(1@1,1@0) V():()"),
     parse_layout("T(4,8):(1@0,1@1) V():()"),
@@ -100,12 +114,12 @@ def _fma(element: str) -> MmaInstruction:
 
 
 INSTRUCTIONS: tuple[MmaInstruction, ...] = (
-    _row("mma.m16n8k16.f32.f16.f16", 16, "f16", "f16", "f32", Feature.MMA_SYNC),
-    _row("mma.m16n8k16.f16.f16.f16", 16, "f16", "f16", "f16", Feature.MMA_SYNC),
-    _row("mma.m16n8k16.f32.bf16.bf16", 16, "bf16", "bf16", "f32", Feature.MMA_SYNC),
-    _row("mma.m16n8k8.f32.tf32.tf32", 8, "f32", "f32", "f32", Feature.MMA_SYNC, tf32=True),
+    _row("mma.m16n8k16.f32.f16.f16", 16, ("f16", "f16", "f32"), "f32.f32"),
+    _row("mma.m16n8k16.f16.f16.f16", 16, ("f16", "f16", "f16"), "f16.f16"),
+    _row("mma.m16n8k16.f32.bf16.bf16", 16, ("bf16", "bf16", "f32"), "bf16"),
+    _row("mma.m16n8k8.f32.tf32.tf32", 8, ("f32", "f32", "f32"), "tf32", tf32=True),
     *_fp8_rows(),
-    _row("mma.m16n8k32.s32.s8.s8", 32, "i8", "i8", "i32", Feature.MMA_SYNC),
+    _row("mma.m16n8k32.s32.s8.s8", 32, ("i8", "i8", "i32"), "s8"),
     _F64,
     _fma("f32"),
 )

@@ -6,6 +6,7 @@ from tilec.dialects.gpu_tile.buffer import (
     BufferGatherOp,
     BufferLoadOp,
     BufferStoreOp,
+    ReshapeViewOp,
     ViewOp,
 )
 from tilec.dialects.gpu_tile.dialect import GpuTileDialect, Op
@@ -26,6 +27,7 @@ __all__ = [
     "GpuTileDialect",
     "MmaOp",
     "Op",
+    "ReshapeViewOp",
     "ScanCarryOp",
     "SyncOp",
     "ViewOp",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from mlir import ir
@@ -12,6 +13,7 @@ from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, is_integer, shape, show
+from tilec.shared_layout import strided
 
 
 def _check_fits(tile: ir.Value, buffer: ir.Value) -> str | None:
@@ -73,6 +75,30 @@ class ViewOp(Op, name="view", pure=True):
             small > large for small, large in zip(result.shape, source.shape, strict=True)
         ):
             return f"view {show(result.shape)} does not fit in {show(source.shape)}"
+        return None
+
+
+class ReshapeViewOp(Op, name="reshape_view", pure=True):
+    """The same row-major memory under another shape; both layouts are dense and row-major.
+
+    Example:
+        %v = "gpu_tile.reshape_view"(%b) : (!gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(64,1)">>) -> !gpu_tile.buffer<tensor<512xf32>, #gpu_tile.shared<"(512):(1)">>
+    """
+
+    src = Operand(BUFFER)
+    result = Result(BUFFER)
+
+    def check(self) -> str | None:
+        try:
+            source, result = buffer_of(self.src), buffer_of(self.result)
+        except ValueError as error:
+            return str(error)
+        for parsed in (source, result):
+            strides = [prod(parsed.shape[d + 1 :]) for d in range(len(parsed.shape))]
+            if parsed.layout != strided(parsed.shape, strides):
+                return f"layout {parsed.layout} of {show(parsed.shape)} is not dense and row-major"
+        if prod(source.shape) != prod(result.shape) or source.element != result.element:
+            return f"{show(source.shape)} and {show(result.shape)} hold different elements"
         return None
 
 

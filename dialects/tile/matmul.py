@@ -6,7 +6,7 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dialects.attributes import one_of, options
+from tilec.dialects.attributes import STRING, one_of, options
 from tilec.dialects.constraints import TILE
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
@@ -30,7 +30,7 @@ class DotOp(Op, name="dot", pure=True):
     """Matrix multiply-accumulate: result = lhs @ rhs + acc; leading dimensions are a batch.
 
     `options.precision` says how f32 inputs multiply: "tf32" rounds them to 10 mantissa bits for the
-    tensor cores, "ieee" (the default) keeps all 23.
+    tensor cores, "ieee" (the default) keeps all 23. `options.instruction` is filled in by select-mma.
 
     Example:
         %d = "tile.dot"(%a, %b, %c) {options = {}} : (tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
@@ -40,7 +40,7 @@ class DotOp(Op, name="dot", pure=True):
     rhs = Operand(TILE)
     acc = Operand(TILE)
     result = Result(TILE)
-    options = Attribute(options(precision=one_of(*PRECISIONS)), default={})
+    options = Attribute(options(precision=one_of(*PRECISIONS), instruction=STRING), default={})
 
     @classmethod
     def infer_types(cls, lhs: Any, rhs: Any, acc: Any, **_: Any) -> list[ir.Type]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.diagnostics import InternalError
+from tilec.dialects.elementwise import is_elementwise
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.lower_to_nvvm import (
+    atomics,
     buffer,
     control,
     conversion,
@@ -35,6 +37,7 @@ _FAMILIES = (
     shape,
     rectangle,
     indexed,
+    atomics,
     reduction,
     scan,
     conversion,
@@ -100,7 +103,7 @@ def _lower_op(op: ir.Operation, state: Lowering) -> None:
         rule(op.opview if name.startswith(("tile.", "gpu_tile.")) else op, state)
     elif name in control.REGION_OPS:
         control.lower_region_op(op, state, lower_block)
-    elif name.startswith(elementwise.ELEMENTWISE_DIALECTS):
+    elif is_elementwise(op):
         elementwise.lower_elementwise(op, state)
     elif name != "func.return":
         raise InternalError(f"{show_location(op)}: no lowering rule for '{name}'")

@@ -95,11 +95,16 @@ def _from_integer(value: ir.Value, scalar: ir.Type) -> ir.Value:
 
 
 def load_words(
-    pointer: ir.Value, word: int, count: int, predicate: ir.Value | None, padding: ir.Value, hint: str | None
+    pointer: ir.Value,
+    word: int,
+    count: int,
+    predicate: ir.Value | None,
+    padding: ir.Value | None,
+    hint: str | None,
 ) -> Registers:
-    """`count` words of `word` bits; `padding` (one word) in each where `predicate` is false."""
+    """`count` words of `word` bits from global memory; `padding` in each where `predicate` is false."""
     if predicate is None and hint is None:
-        return _plain_load(pointer, word, count)
+        return plain_load(pointer, word, count)
     integer = ir.IntegerType.get_signless(word)
     register = _asm_type(word)
     outputs = ", ".join(f"${i}" for i in range(count))
@@ -117,11 +122,18 @@ def load_words(
     return [_narrow(r, integer) for r in results]
 
 
-def store_words(pointer: ir.Value, words: Registers, predicate: ir.Value | None, hint: str | None) -> None:
-    """Stores words at a pointer where `predicate` holds."""
+def store_words(
+    pointer: ir.Value,
+    words: Registers,
+    predicate: ir.Value | None,
+    hint: str | None,
+    *,
+    space: str = "global",
+) -> None:
+    """Stores words at a pointer into `space` ("global" | "shared") where `predicate` holds."""
     word = words[0].type.width
     if predicate is None and hint is None:
-        _plain_store(pointer, words)
+        plain_store(pointer, words)
         return
     register = _asm_type(word)
     count = len(words)
@@ -129,8 +141,10 @@ def store_words(pointer: ir.Value, words: Registers, predicate: ir.Value | None,
     source = f"{{{inputs}}}" if count > 1 else "$1"
     guard = "" if predicate is None else f"@${count + 1} "
     suffix = f".v{count}" if count > 1 else ""
-    text = f"{guard}st.global{CACHE_MODIFIERS[hint][1]}{suffix}.b{word} [$0], {source};"
-    constraints = ["l"] + [_letter(word)] * count + (["b"] if predicate is not None else [])
+    text = f"{guard}st.{space}{CACHE_MODIFIERS[hint][1]}{suffix}.b{word} [$0], {source};"
+    # Shared pointers are 32 bits wide (see emit_ptx).
+    address = "r" if space == "shared" else "l"
+    constraints = [address] + [_letter(word)] * count + (["b"] if predicate is not None else [])
     operands = [pointer, *(_widen(w, register) for w in words)]
     operands += [predicate] if predicate is not None else []
     inline_asm(text, constraints, operands, [])
@@ -175,7 +189,8 @@ def _narrow(value: ir.Value, integer: ir.Type) -> ir.Value:
     return value if value.type == integer else create("arith.trunci", [value], integer)
 
 
-def _plain_load(pointer: ir.Value, word: int, count: int) -> Registers:
+def plain_load(pointer: ir.Value, word: int, count: int) -> Registers:
+    """An unguarded LLVM load of `count` words, naturally aligned."""
     integer = ir.IntegerType.get_signless(word)
     alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), word * count // 8)
     if count == 1:
@@ -189,7 +204,8 @@ def _plain_load(pointer: ir.Value, word: int, count: int) -> Registers:
     return [create("llvm.extractelement", [loaded, lane], integer) for lane in lanes]
 
 
-def _plain_store(pointer: ir.Value, words: Registers) -> None:
+def plain_store(pointer: ir.Value, words: Registers) -> None:
+    """An unguarded LLVM store of words, naturally aligned."""
     alignment = ir.IntegerAttr.get(
         ir.IntegerType.get_signless(64), words[0].type.width * len(words) // 8
     )

@@ -70,6 +70,3 @@ RULES = {
     "tensor.splat": lower_splat,
     "tensor.extract": lower_extract,
 }
-
-ELEMENTWISE_DIALECTS = ("arith.", "math.")
-"""Dialects whose ops are elementwise on tiles, but for the rules above."""

@@ -1,18 +1,19 @@
 """Lowers ops that make or rename elements: registers are chosen, nothing moves between threads.
 
-Layout inference gave source and result layouts that agree (see `passes.layout_maps`), so each result
-register is a source register of the same thread.
+What moves between threads went through buffers (`passes.split_conversions`), so each result register is
+a source register of the same thread (`passes.layout_maps`).
 """
 
 from __future__ import annotations
 
-from math import prod
+from mlir import ir
 
 from tilec.diagnostics import InternalError
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.layout import Layout
+from tilec.passes.layout_maps import join_registers, reshape_registers
 from tilec.passes.lower_to_nvvm.state import Lowering, create
 
 
@@ -65,56 +66,46 @@ def lower_transpose(op: tile.TransposeOp, state: Lowering) -> None:
     state.values[op.result] = chosen
 
 
-def _linear(at: tuple[int, ...], sizes: tuple[int, ...]) -> int:
-    total = 0
-    for coordinate, size in zip(at, sizes, strict=True):
-        total = total * size + coordinate
-    return total
-
-
 def lower_reshape(op: tile.ReshapeOp, state: Lowering) -> None:
-    """Registers meet by their row-major number; both layouts cover their tiles exactly."""
-    sizes, result_sizes = shape(op.src), shape(op.result)
-    if prod(sizes) != prod(result_sizes):
-        raise InternalError("reshape between different element counts")
+    """Registers meet by their row-major number."""
+    chosen = reshape_registers(
+        layout_of(op.src), shape(op.src), layout_of(op.result), shape(op.result)
+    )
+    if chosen is None:
+        raise InternalError(f"a reshape across threads reached the lowering: {op}")
     registers = state.registers(op.src)
-    held = {
-        _linear(at, sizes): register
-        for at, register in zip(
-            layout_of(op.src).value_coordinates(len(sizes)), registers, strict=True
-        )
-    }
-    state.values[op.result] = [
-        held[_linear(at, result_sizes)]
-        for at in layout_of(op.result).value_coordinates(len(result_sizes))
-    ]
+    state.values[op.result] = [registers[i] for i in chosen]
 
 
 def lower_join(op: tile.JoinOp, state: Lowering) -> None:
-    """Result register at c comes from the input whose span along the axis holds c."""
-    rank = len(shape(op.result))
-    held = {}
-    start = 0
-    for value in op.inputs:
-        for at, register in zip(
-            layout_of(value).value_coordinates(rank), state.registers(value), strict=True
-        ):
-            held[(*at[: op.axis], at[op.axis] + start, *at[op.axis + 1 :])] = register
-        start += shape(value)[op.axis]
-    state.values[op.result] = [held[at] for at in layout_of(op.result).value_coordinates(rank)]
+    """Each result register comes from the input whose span along the axis holds it."""
+    chosen = _join_map(op.inputs, op.result, op.axis)
+    parts = [state.registers(v) for v in op.inputs]
+    state.values[op.result] = [parts[number][register] for number, register in chosen]
 
 
 def lower_split(op: tile.SplitOp, state: Lowering) -> None:
-    """Part p's register at c is the source register at c moved p parts along the axis."""
-    rank = len(shape(op.src))
-    held = _register_at(layout_of(op.src), rank)
+    """The inverse of a join."""
     registers = state.registers(op.src)
+    found: dict[tuple[int, int], int] = {}
+    for position, place in enumerate(_join_map(op.parts, op.src, op.axis)):
+        found[place] = position
     for number, part in enumerate(op.parts):
-        start = number * shape(part)[op.axis]
-        state.values[part] = [
-            registers[held[(*at[: op.axis], at[op.axis] + start, *at[op.axis + 1 :])]]
-            for at in layout_of(part).value_coordinates(rank)
-        ]
+        count = layout_of(part).num_values
+        state.values[part] = [registers[found[number, i]] for i in range(count)]
+
+
+def _join_map(parts: list[ir.Value], whole: ir.Value, axis: int) -> tuple[tuple[int, int], ...]:
+    chosen = join_registers(
+        [layout_of(v) for v in parts],
+        [shape(v) for v in parts],
+        layout_of(whole),
+        shape(whole),
+        axis,
+    )
+    if chosen is None:
+        raise InternalError("a join or split across threads reached the lowering")
+    return chosen
 
 
 RULES = {

@@ -35,10 +35,11 @@ class Array:
 
 @dataclass(frozen=True)
 class Buffer:
-    """A buffer at `address` (i32, bytes, shared space); `constant` where it is known."""
+    """A buffer at `address` (i32, bytes into the shared memory), seen from coordinates `origin` (i32)."""
 
     type: BufferType
     address: ir.Value
+    origin: tuple[ir.Value, ...]
 
 
 class Lowering:

@@ -95,23 +95,22 @@ def exp_sum(b: ScalarBuilder, x: Scalar, low: Scalar) -> Scalar:
 
 def exp(b: ScalarBuilder, x: Scalar) -> Scalar:
     """e**x over the whole range: denormal results are right, NaN and infinities as in C99."""
-    if x.kind == F32:
-        return exp_halved(b, x, 0)
-    r, n = _reduce(b, clamp_magnitude(b, x, 800.0))
-    return scale(b, _expm1_reduced(b, r) + 1.0, n)
+    return exp_halved(b, x, 0)
 
 
 def exp_halved(b: ScalarBuilder, x: Scalar, halvings: int) -> Scalar:
     """e**x * 2**-halvings without overflow before the product does; x >= 0 if halvings > 0."""
     if x.kind != F32:
         r, n = _reduce(b, clamp_magnitude(b, x, 800.0))
-        return scale(b, _expm1_reduced(b, r) + 1.0, n - halvings)
+        return scale(b, _expm1_reduced(b, r) + 1.0, n - halvings if halvings else n)
     # n is clamped to [-126, 126] by saturating n / 252 + 1/2 to [0, 1]; what n lacks stays in r and
     # overflows or underflows in 2**r or in the product. NaN saturates to 0 and comes back in r.
     operands = (x, b.constant(F32, LOG2_E / 252), b.constant(F32, 0.5))
     fraction = b.intrinsic("llvm.nvvm.fma.rn.sat.f", operands, F32)
-    # 1.5 * 2**23 + 1, so that the low bits hold n + 127, the exponent field of 2**n.
-    shifted = b.fma(fraction, 252.0, 12582913.0)
+    # 1.5 * 2**23 + 1, so that the low bits hold n + 127, the exponent field of 2**n. Rounding down
+    # leaves r in [0, 1) and 2**r in [1, 2): its ulps, and its error in ulps, are the result's.
+    operands = (fraction, b.constant(F32, 252.0), b.constant(F32, 12582913.0))
+    shifted = b.intrinsic("llvm.nvvm.fma.rm.f", operands, F32)
     n = shifted - 12583039.0
     r = b.fma(x, LOG2_E_F32[0], -n)
     r = b.fma(x, LOG2_E_F32[1], r)

@@ -187,7 +187,7 @@ FITS = (
     ),
     odd("atan", mp.atan, mp.mpf(1), {"f32": 9, "f64": 20}),
     odd("asin", mp.asin, mp.mpf("0.5"), {"f32": 5, "f64": 13}),
-    odd("sinh", mp.sinh, mp.mpf(1), {"f32": 4, "f64": 8}),
+    odd("sinh", mp.sinh, mp.mpf(2), {"f32": 6, "f64": 11}),
     odd("tanh", mp.tanh, mp.mpf("0.55"), {"f32": 5}),
     Fit(
         "erf",

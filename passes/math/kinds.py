@@ -56,10 +56,6 @@ class Vocabulary:
         self._constants: dict[tuple[Kind, str], ir.Attribute] = {}
         self._attributes: dict[str, ir.Attribute] = {}
 
-    def kind(self, mlir_type: ir.Type) -> Kind | None:
-        """The kind of a scalar type, None for any other type."""
-        return self.kinds.get(mlir_type)
-
     def attribute(self, text: str) -> ir.Attribute:
         """The attribute written `text`."""
         found = self._attributes.get(text)

@@ -40,7 +40,7 @@ BINARY = {
     "f64": Base(1.0, 0.0, 1.4426950408889634, 2.0355273740931033e-17),
 }
 DECIMAL = {
-    "f32": Base(0.301025390625, 4.605038981195214e-06, 0.4342944920063019, -1.010305118701808e-08),
+    "f32": Base(0.301025390625, 4.605039066518657e-06, 0.4342944920063019, -1.0103049952192578e-08),
     "f64": Base(
         float.fromhex("0x1.34413509f7800p-2"),
         float.fromhex("0x1.fef311f12b358p-46"),
@@ -152,12 +152,10 @@ def log1p(b: ScalarBuilder, x: Scalar) -> Scalar:
     kind = x.kind
     total = x + 1.0
     _, e = split_exponent(b, total)
-    # f = (1 + x) / 2**e - 1 with one rounding; twice 2**-e, since 2**-127 is not a normal f32.
-    doubled = power_of_two(b, 1 - e, kind)
-    f = b.fma(x * 0.5, doubled, b.fma(doubled, 0.5, -1.0))
+    # f = (1 + x) / 2**e - 1 with one rounding; 4 * 2**-e, since 2**-128 is not a normal f32.
+    fourfold = power_of_two(b, 2 - e, kind)
+    f = b.fma(x * 0.25, fourfold, b.fma(fourfold, 0.25, -1.0))
     f = b.where(e.equals(0), x, f)
     result = _assemble(b, f, b.convert(e, kind), NATURAL[kind.name])
     result = b.copysign(result, x)
     return special_logarithms(b, total, total, result)
-
-

@@ -16,15 +16,14 @@ from contextlib import contextmanager
 
 from mlir import ir
 
-from tilec.passes.math.kinds import I1, I64, Kind, Number, Vocabulary
-
+from tilec.passes.math.kinds import I1, I32, I64, Kind, Number, Vocabulary
 
 _FLOAT_PREDICATES = {"eq": 1, "gt": 2, "ge": 3, "lt": 4, "le": 5, "une": 13, "uno": 14}
 _INTEGER_PREDICATES = {"eq": 0, "une": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 
 
 class Scalar:
-    """A value with operators. Comparisons are ordered (false on NaN) and signed; `>>` is logical."""
+    """A value with operators. Comparisons are ordered (false on NaN), signed; `>>` is logical."""
 
     __slots__ = ("builder", "kind", "value")
     __hash__ = None  # type: ignore[assignment]
@@ -178,9 +177,7 @@ class ScalarBuilder:
         is_float = lhs.kind.is_float
         code = (_FLOAT_PREDICATES if is_float else _INTEGER_PREDICATES)[predicate]
         name = "arith.cmpf" if is_float else "arith.cmpi"
-        return self.create(
-            name, (lhs, rhs), I1, {"predicate": self.vocabulary.constant(I64, code)}
-        )
+        return self.create(name, (lhs, rhs), I1, {"predicate": self.vocabulary.constant(I64, code)})
 
     def where(self, condition: Scalar, then: Scalar | Number, otherwise: Scalar | Number) -> Scalar:
         """`then` if `condition` else `otherwise`; at least one of them is a Scalar."""
@@ -271,6 +268,35 @@ class ScalarBuilder:
     def from_bits(self, x: Scalar, kind: Kind) -> Scalar:
         """The float whose bits are `x`."""
         return self.create("arith.bitcast", (x,), kind)
+
+    def elements(self, vector: ir.Value) -> list[Scalar]:
+        """The elements of a one-dimensional vector."""
+        kind = self.vocabulary.kinds[ir.VectorType(vector.type).element_type]
+        whole = Scalar(self, vector, kind)
+        return [
+            self.create("llvm.extractelement", (whole, self.constant(I32, index)), kind)
+            for index in range(ir.VectorType(vector.type).shape[0])
+        ]
+
+    def vector(self, elements: Sequence[Scalar]) -> ir.Value:
+        """The vector of these elements, all of one kind."""
+        element_type = self.vocabulary.types[elements[0].kind]
+        vector_type = ir.VectorType.get([len(elements)], element_type, loc=self.location)
+
+        def create(name: str, operands: Sequence[ir.Value]) -> ir.Value:
+            return ir.Operation.create(
+                name,
+                results=[vector_type],
+                operands=operands,
+                loc=self.location,
+                ip=self.insertion_point,
+            ).results[0]
+
+        result = create("llvm.mlir.poison", [])
+        for index, element in enumerate(elements):
+            position = self.constant(I32, index)
+            result = create("llvm.insertelement", [result, element.value, position.value])
+        return result
 
     def if_else(
         self,

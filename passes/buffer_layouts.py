@@ -1,0 +1,77 @@
+"""Chooses how a tile lies in shared memory so that the accesses on both sides have no bank conflicts.
+
+Shared memory has 32 banks of 4 bytes; a warp's access runs in as many passes as its busiest bank has
+distinct words, taken over the whole warp for accesses of up to 4 bytes, over half warps for 8 and over
+quarter warps for 16 (CUDA C++ Programming Guide, "Shared Memory").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import permutations
+
+from tilec.layout import Layout
+from tilec.passes.lower_to_nvvm.buffer import shared_width
+from tilec.shared_layout import SharedLayout, strided
+
+BANKS, BANK_BYTES = 32, 4
+
+
+@lru_cache(maxsize=1024)
+def choose_shared_layout(
+    shape: tuple[int, ...], element_bytes: int, accesses: tuple[Layout, ...]
+) -> SharedLayout:
+    """The padded row-major order (of any dimension order) with the cheapest accesses, then least memory."""
+    best: tuple[tuple[int, int], SharedLayout] | None = None
+    for candidate in _candidates(shape, element_bytes):
+        passes = sum(access_passes(candidate, layout, element_bytes) for layout in accesses)
+        key = (passes, candidate.span)
+        if best is None or key < best[0]:
+            best = (key, candidate)
+    assert best is not None
+    return best[1]
+
+
+def _candidates(shape: tuple[int, ...], element_bytes: int) -> list[SharedLayout]:
+    rank = len(shape)
+    if rank <= 1:
+        return [strided(shape, [1] * rank)]
+    found = []
+    orders = list(permutations(range(rank))) if rank <= 3 else [tuple(reversed(range(rank)))]
+    for order in orders:
+        for pad_bytes in (0, 4, 8, 16, 32):
+            pad = pad_bytes // element_bytes
+            if pad_bytes and not pad:
+                continue
+            strides, step = [0] * rank, 1
+            for position, dim in enumerate(order):
+                strides[dim] = step
+                step *= shape[dim]
+                if position == 0:
+                    step += pad
+            found.append(strided(shape, strides))
+    return found
+
+
+def access_passes(shared: SharedLayout, layout: Layout, element_bytes: int) -> int:
+    """Passes through shared memory that one warp needs to move the whole tile."""
+    rank = len(shared.shape)
+    width = shared_width(shared, layout, rank, element_bytes)
+    lanes = max(1, min(32, 128 // (width * element_bytes)))
+    passes = 0
+    for first in range(0, 32, lanes):
+        banks: dict[int, set[int]] = {}
+        for lane in range(first, min(32, first + lanes)):
+            at = layout.thread_coordinates(lane % layout.num_threads, rank)
+            start = shared.address(_inside(at, shared.shape), element_bytes)
+            for byte in range(start, start + width * element_bytes, BANK_BYTES):
+                word = byte // BANK_BYTES
+                banks.setdefault(word % BANKS, set()).add(word)
+        passes += max(len(words) for words in banks.values())
+    return passes * -(-layout.num_values // width)
+
+
+def _inside(at: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
+    """Phantoms do not access memory; counting them at the edge is close enough."""
+    return tuple(min(a, s - 1) for a, s in zip(at, shape, strict=True))

@@ -1,0 +1,184 @@
+"""Layouts worth considering for a tile, and what each costs in memory traffic.
+
+`blocked_layout` spreads a tile over the CTA so that neighbouring lanes hold neighbouring vectors along
+the contiguous dimension; `access_cost` counts the 32-byte sectors a warp's accesses touch (CUDA C++ Best
+Practices Guide, "Coalesced Access to Global Memory") plus a charge per instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from math import prod
+
+from tilec.layout import Layout, Mode, copies, normalize
+from tilec.mma_shapes import MmaInstruction
+
+SECTOR_BYTES = 32
+INSTRUCTION_COST = 64
+"""Bytes of traffic one warp-wide access instruction is worth."""
+CONVERSION_COST = 1024
+"""Bytes of traffic the two barriers of a conversion through shared memory are worth."""
+
+
+@lru_cache(maxsize=4096)
+def blocked_layout(
+    shape: tuple[int, ...], contiguous: int, width: int, num_threads: int
+) -> Layout:
+    """Vectors of `width` along `contiguous`, lanes first along it, then along the other dimensions.
+
+    The split of threads between dimensions is the one with the fewest registers (phantoms count) that
+    still gives each row segment a full sector; ties go to longer segments.
+    """
+    rank = len(shape)
+    if rank == 0:
+        return Layout((copies(num_threads),), ())
+    order = [contiguous, *(d for d in reversed(range(rank)) if d != contiguous)]
+    while width > 1 and (shape[contiguous] % width or prod(shape) < width * num_threads):
+        width //= 2
+    units = [shape[d] // width if d == contiguous else shape[d] for d in order]
+    best: tuple[tuple[int, int], list[int]] | None = None
+    for along in _powers(num_threads):
+        split = [along, *_spread(units[1:], num_threads // along)]
+        registers = width * prod(-(-u // s) for u, s in zip(units, split, strict=True))
+        useful = min(along, units[0])
+        # A segment shorter than two sectors halves the useful bytes per request.
+        penalty = 2 if useful * width < min(16, shape[contiguous]) else 1
+        key = (registers * penalty, -useful)
+        if best is None or key < best[0]:
+            best = (key, split)
+    assert best is not None
+    return _block(shape, order, best[1], width, num_threads)
+
+
+def _powers(limit: int) -> Iterable[int]:
+    power = 1
+    while power <= limit:
+        yield power
+        power *= 2
+
+
+def _spread(units: list[int], threads: int) -> list[int]:
+    """Threads per dimension, each the largest power of two that does not exceed its units."""
+    split = []
+    for size in units:
+        here = 1
+        while here * 2 <= size and here * 2 <= threads:
+            here *= 2
+        split.append(here)
+        threads //= here
+    return split
+
+
+def _block(
+    shape: Sequence[int], order: list[int], split: list[int], width: int, num_threads: int
+) -> Layout:
+    threads, values = [], [Mode(width, 1, order[0])]
+    for position, (dim, count) in enumerate(zip(order, split, strict=True)):
+        step = width if position == 0 else 1
+        useful = 1
+        while useful < count and useful * step < shape[dim]:
+            useful *= 2
+        threads.append(Mode(useful, step, dim))
+        if useful < count:
+            threads.append(copies(count // useful))
+        repeats = -(-shape[dim] // (useful * step))
+        values.append(Mode(repeats, useful * step, dim))
+    threads.append(copies(num_threads // prod(m.size for m in threads)))
+    return normalize(Layout(tuple(threads), tuple(values)))
+
+
+@lru_cache(maxsize=4096)
+def access_cost(
+    layout: Layout, shape: tuple[int, ...], contiguous: int | None, element_bytes: int, width: int
+) -> int:
+    """Bytes of traffic to load or store the tile from global memory in this layout, whole CTA."""
+    rank = len(shape)
+    first = layout.values[0] if layout.values else None
+    run = 1
+    if contiguous is not None and first is not None and (first.dim, first.stride) == (contiguous, 1):
+        run = min(width, first.size & -first.size)
+    sectors: set[tuple[int, ...]] = set()
+    for lane in range(min(32, layout.num_threads)):
+        at = layout.thread_coordinates(lane, rank)
+        sectors.add(_sector(at, contiguous, element_bytes))
+        if run > 1:
+            end = list(at)
+            end[contiguous] += run - 1
+            sectors.add(_sector(tuple(end), contiguous, element_bytes))
+    instructions = -(-layout.num_values // run) * max(1, layout.num_threads // 32)
+    return instructions * (len(sectors) * SECTOR_BYTES + INSTRUCTION_COST)
+
+
+def _sector(at: tuple[int, ...], contiguous: int | None, element_bytes: int) -> tuple[int, ...]:
+    if contiguous is None:
+        return at
+    return tuple(
+        c * element_bytes // SECTOR_BYTES if d == contiguous else c for d, c in enumerate(at)
+    )
+
+
+def conversion_cost(shape: Sequence[int], element_bytes: int) -> int:
+    """Bytes of traffic a conversion through shared memory is worth: written once, read once."""
+    return CONVERSION_COST + prod(shape) * element_bytes
+
+
+def warp_grid(
+    instruction: MmaInstruction, shape: Sequence[int], num_warps: int, *, rows_only: bool
+) -> tuple[int, int]:
+    """(warps along m, warps along n) for an accumulator: fewest padded tiles, then least operand traffic.
+
+    `rows_only`: whole rows in one warp, so that a reduction along n needs no shared memory.
+    """
+    best: tuple[tuple[int, int], tuple[int, int]] | None = None
+    for warps_n in _powers(1 if rows_only else num_warps):
+        warps_m = num_warps // warps_n
+        tiles_m = -(-shape[-2] // (instruction.m * warps_m))
+        tiles_n = -(-shape[-1] // (instruction.n * warps_n))
+        rows, columns = tiles_m * instruction.m, tiles_n * instruction.n
+        key = (rows * columns, rows + columns)
+        if best is None or key < best[0]:
+            best = (key, (warps_m, warps_n))
+    assert best is not None
+    return best[1]
+
+
+def thread_tile_layout(shape: Sequence[int], num_threads: int) -> Layout:
+    """The accumulator of a dot by fma: micro-tiles of up to 4x4 per thread, repeated.
+
+    Four neighbours along n and along m let each operand come by 16-byte reads; lanes run along n first,
+    so a warp's reads of one operand row are broadcasts or neighbours.
+    """
+    rank = len(shape)
+    m, n = rank - 2, rank - 1
+    tile_m, tile_n = min(4, _power_below(shape[m])), min(4, _power_below(shape[n]))
+    while tile_m * tile_n > 1 and shape[m] * shape[n] < num_threads * tile_m * tile_n:
+        if tile_m >= tile_n:
+            tile_m //= 2
+        else:
+            tile_n //= 2
+    across = min(_power_below(-(-shape[n] // tile_n)), max(1, _square_root(num_threads)))
+    down = min(num_threads // across, _power_above(-(-shape[m] // tile_m)))
+    rest = num_threads // (across * down)
+    threads = (Mode(across, tile_n, n), Mode(down, tile_m, m), copies(rest))
+    values = (
+        Mode(tile_n, 1, n),
+        Mode(tile_m, 1, m),
+        Mode(-(-shape[n] // (across * tile_n)), across * tile_n, n),
+        Mode(-(-shape[m] // (down * tile_m)), down * tile_m, m),
+        *(Mode(shape[d], 1, d) for d in range(m)),
+    )
+    return normalize(Layout(threads, values))
+
+
+def _power_below(size: int) -> int:
+    return 1 << (size.bit_length() - 1)
+
+
+def _power_above(size: int) -> int:
+    return 1 << (size - 1).bit_length()
+
+
+def _square_root(threads: int) -> int:
+    """The power of two nearest above the square root."""
+    return 1 << ((threads.bit_length()) // 2)

@@ -1,0 +1,204 @@
+"""Which values want one layout: the graph behind layout inference.
+
+Values joined by elementwise ops, loop-carried slots and branches form components. Edges are joined
+heaviest first (bytes, ten times more per loop level); two components that each hold a hard anchor of
+another layout are not joined: a conversion will stand on that edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from math import prod
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.layout import Layout
+
+_ONE_LAYOUT = {
+    "tile.gather",
+    "tile.scatter",
+    "tile.atomic_rmw",
+    "tile.atomic_cas",
+    "tile.scan",
+    "tile.inline_ptx",
+    "tile.print",
+}
+"""`tile` ops all of whose tiles share one layout."""
+
+MATERIALIZED = ("arith.constant", "tensor.splat", "tile.iota", "tile.broadcast")
+"""Ops cheap enough to be made anew in each layout that is wanted."""
+
+
+@dataclass
+class Component:
+    """Values of one layout. `weight`: bytes its memory accesses move, scaled by loop depth."""
+
+    values: list[ir.Value]
+    hard: Layout | None = None
+    layout: Layout | None = None
+    weight: int = 0
+
+
+@dataclass
+class Components:
+    """A union-find over the tiles of one function."""
+
+    _parent: dict[ir.Value, ir.Value] = field(default_factory=dict)
+    _component: dict[ir.Value, Component] = field(default_factory=dict)
+
+    def add(self, value: ir.Value) -> None:
+        """Makes `value` a component of its own."""
+        if value not in self._parent:
+            self._parent[value] = value
+            self._component[value] = Component([value])
+
+    def of(self, value: ir.Value) -> Component:
+        """The component `value` belongs to."""
+        return self._component[self._root(value)]
+
+    def all(self) -> list[Component]:
+        """Every component."""
+        return [self._component[v] for v in self._parent if self._parent[v] == v]
+
+    def join(self, first: ir.Value, second: ir.Value) -> None:
+        """Joins two components unless hard layouts or shapes keep them apart."""
+        a, b = self._root(first), self._root(second)
+        if a == b:
+            return
+        left, right = self._component[a], self._component[b]
+        if left.hard and right.hard and left.hard != right.hard:
+            return
+        if len(left.values) < len(right.values):
+            a, b, left, right = b, a, right, left
+        self._parent[b] = a
+        left.values += right.values
+        left.hard = left.hard or right.hard
+        left.weight += right.weight
+        del self._component[b]
+
+    def _root(self, value: ir.Value) -> ir.Value:
+        while self._parent[value] != value:
+            self._parent[value] = self._parent[self._parent[value]]
+            value = self._parent[value]
+        return value
+
+
+def tile_bytes(value: ir.Value) -> int:
+    """Bytes of a tile in memory."""
+    return prod(shape(value)) * max(1, bit_width(element(value)) // 8)
+
+
+def depth_factor(op: ir.Operation) -> int:
+    """10 per enclosing loop: how much more often the op runs."""
+    factor, parent = 1, op.parent
+    while parent is not None and parent.name != "func.func":
+        if parent.name in ("scf.for", "scf.while"):
+            factor *= 10
+        parent = parent.parent
+    return factor
+
+
+def tied_values(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """Pairs that are one storage slot: a loop's block argument and its result."""
+    if op.name == "scf.for":
+        arguments = list(op.regions[0].blocks[0].arguments)[1:]
+    elif op.name == "scf.while":
+        arguments = list(op.regions[1].blocks[0].arguments)
+    else:
+        return
+    for argument, result in zip(arguments, op.results, strict=True):
+        if is_tile(argument):
+            yield argument, result
+
+
+def equal_layout_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """Pairs (leader, follower) of tiles around `op` that want one layout, the leader's."""
+    name, view = op.name, op.opview
+    if name == "scf.for":
+        body = op.regions[0].blocks[0]
+        inits, arguments = list(op.operands)[3:], list(body.arguments)[1:]
+        for init, argument, yielded in zip(inits, arguments, _yielded(body), strict=True):
+            yield from _led(argument, yielded, init)
+    elif name == "scf.if":
+        for region in op.regions:
+            if region.blocks:
+                for value, result in zip(_yielded(region.blocks[0]), op.results, strict=False):
+                    yield from _led(result, value)
+    elif name == "scf.while":
+        before, after = (region.blocks[0] for region in op.regions)
+        for init, argument, yielded in zip(
+            op.operands, before.arguments, _yielded(after), strict=True
+        ):
+            yield from _led(argument, init, yielded)
+        for passed, argument in zip(_yielded(before)[1:], after.arguments, strict=True):
+            yield from _led(argument, passed)
+    elif isinstance(view, tile.DotOp):
+        yield from _led(view.result, view.acc)
+    elif isinstance(view, tile.ReduceOp):
+        yield from _led(*view.inputs)
+        yield from _led(*view.outputs)
+    elif isinstance(view, tile.TakeOp):
+        yield from _led(view.result, view.indices)
+    elif name in _ONE_LAYOUT or is_elementwise(op):
+        yield from _led(*op.results, *op.operands)
+
+
+def _yielded(block: ir.Block) -> list[ir.Value]:
+    *_, last = block.operations
+    return list(last.operands)
+
+
+def _led(*values: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """The first tile leads the others."""
+    leader, *followers = [v for v in values if is_tile(v)] or [None]
+    for follower in followers:
+        yield leader, follower
+
+
+def walk(function: ir.Operation) -> list[ir.Operation]:
+    """Every op inside `function`, outer before inner, combining regions left out."""
+    found: list[ir.Operation] = []
+
+    def visit(block: ir.Block) -> None:
+        for op in block.operations:
+            found.append(op.operation)
+            if op.operation.name.startswith("scf."):
+                for region in op.operation.regions:
+                    for inner in region.blocks:
+                        visit(inner)
+
+    visit(function.regions[0].blocks[0])
+    return found
+
+
+def build_components(ops: Iterable[ir.Operation], hard: dict[ir.Value, Layout]) -> Components:
+    """Components of the tiles among `ops`; `hard` gives the layouts that instructions dictate."""
+    ops = list(ops)
+    components = Components()
+    for op in ops:
+        for value in op.results:
+            if is_tile(value):
+                components.add(value)
+        if op.name.startswith("scf."):
+            for region in op.regions:
+                for block in region.blocks:
+                    for argument in block.arguments:
+                        if is_tile(argument):
+                            components.add(argument)
+    for op in ops:
+        for argument, result in tied_values(op):
+            components.join(argument, result)
+    for value, layout in hard.items():
+        components.of(value).hard = layout
+    edges = [
+        (tile_bytes(a) * depth_factor(op), number, a, b)
+        for number, op in enumerate(ops)
+        for a, b in equal_layout_edges(op)
+    ]
+    for _, _, a, b in sorted(edges, key=lambda edge: (-edge[0], edge[1])):
+        components.join(a, b)
+    return components

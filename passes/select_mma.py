@@ -1,0 +1,73 @@
+"""select-mma: each dot gets the instruction that will run it.
+
+Before:   %d = "tile.dot"(%a, %b, %c) {options = {}} : (tensor<64x32xf8E5M2>, tensor<32x64xf8E5M2>, tensor<64x64xf32>) -> tensor<64x64xf32>
+After (no fp8 mma.sync):
+          %x = arith.extf %a : tensor<64x32xf8E5M2> to tensor<64x32xf16>   ...
+          %d = "tile.dot"(%x, %y, %c) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : ...
+Does not handle: a choice between several instructions for the same types; the table's order decides.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.types import element, with_element
+from tilec.mma_shapes import MmaInstruction, select_instruction
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.locations import error_at
+
+WIDER = {"f8E4M3FN": ir.F16Type, "f8E5M2": ir.F16Type}
+"""Element types that another holds exactly: what an input is widened to where the target lacks it."""
+
+
+@tile_pass(requires=Level.TILE, ensures=Level.SELECTED)
+def select_mma(module: ir.Module, context: PassContext) -> None:
+    """Names the instruction of every dot, widening inputs the target cannot multiply."""
+    dots: list[tile.DotOp] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if isinstance(op.opview, tile.DotOp):
+            dots.append(op.opview)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for dot in dots:
+        _select(dot, context)
+
+
+def _find(dot: tile.DotOp, context: PassContext) -> MmaInstruction | None:
+    lhs, rhs, acc = (str(element(v)) for v in (dot.lhs, dot.rhs, dot.acc))
+    tf32 = dot.options.get("precision") == "tf32"
+    return select_instruction(context.target, lhs, rhs, acc, tf32=tf32)
+
+
+def _select(dot: tile.DotOp, context: PassContext) -> None:
+    row, why = _find(dot, context), "the target multiplies these types"
+    if row is None:
+        narrow = str(element(dot.lhs))
+        _widen(dot)
+        row = _find(dot, context)
+        why = f"{context.target.name} has no instruction for {narrow}: inputs widened, exactly"
+    if row is None:
+        types = ", ".join(str(element(v)) for v in (dot.lhs, dot.rhs, dot.acc))
+        raise error_at(dot.operation, f"{context.target.name} has no way to multiply {types}")
+    dot.operation.attributes["options"] = ir.DictAttr.get(
+        {
+            **{entry.name: entry.attr for entry in dot.operation.attributes["options"]},
+            "instruction": ir.StringAttr.get(row.name),
+        }
+    )
+    context.report.add("dot instruction", dot.operation, row.name, why)
+
+
+def _widen(dot: tile.DotOp) -> None:
+    for index, value in enumerate((dot.lhs, dot.rhs)):
+        wider = WIDER.get(str(element(value)))
+        if wider is None:
+            continue
+        with ir.InsertionPoint(dot.operation), dot.operation.location:
+            cast = ir.Operation.create(
+                "arith.extf", results=[with_element(value, wider.get())], operands=[value]
+            )
+        dot.operation.operands[index] = cast.results[0]

@@ -1,0 +1,132 @@
+"""stage-operands: dot operands go through shared memory and come back as instruction fragments.
+
+Before:   %d = "tile.dot"(%a, %b, %c) {options = {instruction = "mma.m16n8k16.f32.bf16.bf16"}} : ...
+After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (and %sb for %b)
+          %va = "gpu_tile.view"(%sa, %0, %k) ...   %fa = "gpu_tile.buffer_load"(%va)    (per k-step)
+          %d0 = "gpu_tile.mma"(%fa, %fb, %c) {instruction = ...}
+
+A k that is no multiple of the instruction's is padded with zeros in the last step's fragments.
+Does not handle: operands that already lie in a buffer, or in fragments of the same warp.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile import AllocOp, BufferLoadOp, BufferStoreOp, MmaOp, ViewOp
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
+from tilec.dialects.types import element, shape
+from tilec.fragments import operand_layouts
+from tilec.layout import Layout
+from tilec.mma_shapes import find_instruction
+from tilec.passes.buffer_layouts import choose_shared_layout
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.shared_layout import strided
+
+FMA_STEP = 4
+"""Elements of k a step of an fma dot takes: one 16-byte read of a k-contiguous f32 row."""
+
+
+@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+def stage_operands(module: ir.Module, context: PassContext) -> None:
+    """Turns every dot into buffer traffic and `gpu_tile.mma` per k-step."""
+    dots: list[tile.DotOp] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if isinstance(op.opview, tile.DotOp):
+            dots.append(op.opview)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for dot in dots:
+        with ir.InsertionPoint(dot.operation), dot.operation.location:
+            _stage(dot, context)
+
+
+def _stage(dot: tile.DotOp, context: PassContext) -> None:
+    row = find_instruction(dot.options["instruction"])
+    rank = len(shape(dot.acc))
+    depth = shape(dot.lhs)[-1]
+    step = min(depth, FMA_STEP) if row.acc_layout is None else row.k
+    layouts = operand_layouts(row, layout_of(dot.acc), rank, step)
+    lhs = _staged(dot.lhs, layouts.lhs, context, dot)
+    rhs = _staged(dot.rhs, layouts.rhs, context, dot)
+    total = dot.acc
+    for k in range(0, depth, step):
+        size = min(step, depth - k)
+        left = _fragment(lhs, rank - 1, k, size, step, layouts.lhs)
+        right = _fragment(rhs, rank - 2, k, size, step, layouts.rhs)
+        total = MmaOp.build(left, right, total, instruction=row.name)
+    dot.result.replace_all_uses_with(total)
+    dot.operation.erase()
+
+
+def _staged(value: ir.Value, fragment: Layout, context: PassContext, dot: tile.DotOp) -> ir.Value:
+    """A buffer that holds the operand."""
+    bytes_ = BufferType((), element(value), strided((), ())).element_bytes
+    shared = choose_shared_layout(shape(value), bytes_, (layout_of(value), fragment))
+    type_ = BufferType(shape(value), element(value), shared)
+    buffer = AllocOp.build(results=[type_.type()])
+    BufferStoreOp.build(value, buffer)
+    context.report.add(
+        "dot operand",
+        dot.operation,
+        f"{type_.size_bytes} bytes of shared memory",
+        "fragments are read by other threads than loaded the tile",
+        layout=str(shared),
+    )
+    return buffer
+
+
+def _fragment(
+    buffer: ir.Value, axis: int, k: int, size: int, step: int, layout: Layout
+) -> ir.Value:
+    """The fragments of elements [k, k+size) along `axis`; what a short step lacks is zero."""
+    whole = buffer_of(buffer)
+    sizes = list(whole.shape)
+    sizes[axis] = size
+    offsets = [_i32(k if d == axis else 0) for d in range(len(sizes))]
+    viewed = BufferType(tuple(sizes), whole.element, whole.layout)
+    view = ViewOp.build(buffer, offsets, results=[viewed.type()])
+    tile_type = ir.RankedTensorType.get(sizes, whole.element, layout_attr(layout))
+    loaded = BufferLoadOp.build(view, results=[tile_type])
+    return loaded if layout.extents(len(sizes))[axis] == size else _zero_past(loaded, axis, size)
+
+
+def _zero_past(value: ir.Value, axis: int, size: int) -> ir.Value:
+    """Zero in the phantoms along `axis`: the instruction multiplies them like any other element."""
+    i1, i32 = ir.IntegerType.get_signless(1), ir.IntegerType.get_signless(32)
+
+    def like(element_type: ir.Type) -> ir.Type:
+        return ir.RankedTensorType.get(list(shape(value)), element_type, value.type.encoding)
+
+    def splat(type_: ir.Type, number: ir.Attribute) -> ir.Value:
+        attribute = ir.DenseElementsAttr.get_splat(type_, number)
+        return ir.Operation.create(
+            "arith.constant", results=[type_], attributes={"value": attribute}
+        ).results[0]
+
+    at = tile.IotaOp.build(results=[like(i32)], axis=axis)
+    limit = splat(like(i32), ir.IntegerAttr.get(i32, size))
+    less = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
+    inside = ir.Operation.create(
+        "arith.cmpi", results=[like(i1)], operands=[at, limit], attributes={"predicate": less}
+    ).results[0]
+    zero = splat(value.type, _zero(element(value)))
+    return ir.Operation.create(
+        "arith.select", results=[value.type], operands=[inside, value, zero]
+    ).results[0]
+
+
+def _zero(element_type: ir.Type) -> ir.Attribute:
+    if isinstance(element_type, ir.FloatType):
+        return ir.FloatAttr.get(element_type, 0.0)
+    return ir.IntegerAttr.get(element_type, 0)
+
+
+def _i32(value: int) -> ir.Value:
+    i32 = ir.IntegerType.get_signless(32)
+    return ir.Operation.create(
+        "arith.constant", results=[i32], attributes={"value": ir.IntegerAttr.get(i32, value)}
+    ).results[0]

@@ -1,0 +1,270 @@
+"""From a module at any level to PTX and a `CompiledKernel`.
+
+The stages are those of the README's picture: `tile` -> `gpu_tile` -> `llvm` -> LLVM IR -> PTX. Each prints
+(`dump_dir`), verifies, and parses back: a dumped file compiles from there on.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import llvm
+from mlir.passmanager import PassManager
+
+from tilec.diagnostics import CompileError, InternalError
+from tilec.emit_ptx import emit_ptx, start_worker
+from tilec.kernel import CompiledKernel, Facts, Parameter
+from tilec.passes.allocate_shared import SHARED_BYTES
+from tilec.passes.contract import PassContext, Report, TilePass
+from tilec.passes.divisibility import static_sizes, static_strides
+from tilec.passes.locations import error_at
+from tilec.passes.verify_ops import verify_ops
+from tilec.pipeline import LLVM_PIPELINE, TILE_PIPELINE, UPSTREAM_LOWERING
+from tilec.program_size import choose_num_warps
+from tilec.target import Target, check_ptx_version
+
+LEVELS = ("tile", "gpu_tile", "llvm", "llvmir", "ptx")
+"""What `lower_to` can stop at, in order."""
+
+
+@dataclass
+class Compilation:
+    """One kernel on its way: the module, and what was learned on the way."""
+
+    module: ir.Module
+    target: Target
+    name: str
+    context: PassContext
+    signature: tuple[Parameter, ...]
+    grid: tuple[str, str, str] | None
+    constants: dict[str, Any]
+    dump_dir: Path | None = None
+    shared_bytes: int = 0
+    text: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+    _dumped: int = 0
+
+    def dump(self, name: str, suffix: str, text: str | None = None) -> None:
+        """Writes the current state as `NN-name.suffix`."""
+        if self.dump_dir is None:
+            return
+        self.dump_dir.mkdir(parents=True, exist_ok=True)
+        if text is None:
+            text = self.module.operation.get_asm(enable_debug_info=True)
+        (self.dump_dir / f"{self._dumped:02}-{name}.{suffix}").write_text(text)
+        self._dumped += 1
+
+    def timed(self, stage: str, start: float) -> None:
+        """Adds the time since `start` to a stage."""
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
+
+
+def compile_module(
+    module: ir.Module,
+    target: Target,
+    *,
+    kernel: str | None = None,
+    num_warps: int | None = None,
+    ptx_version: int = 90,
+    dump_dir: str | None = None,
+) -> CompiledKernel:
+    """Compiles a kernel of a `tile` module (it is consumed). `kernel`: its name, if there are several.
+
+    CompileError for a mistake in the program, ValueError for a PTX version the target does not have.
+    """
+    job = lower_to(
+        module,
+        target,
+        "ptx",
+        kernel=kernel,
+        num_warps=num_warps,
+        ptx_version=ptx_version,
+        dump_dir=dump_dir,
+    )
+    milliseconds = {stage: round(1000 * s, 2) for stage, s in job.seconds.items()}
+    return CompiledKernel(
+        name=job.name,
+        target=target.name,
+        ptx=job.text,
+        parameters=job.signature,
+        grid=job.grid,
+        threads=job.context.num_threads,
+        shared_bytes=job.shared_bytes,
+        index_bits=job.context.index_bits,
+        constants=job.constants,
+        report={"decisions": job.context.report.decisions, "milliseconds": milliseconds},
+    )
+
+
+def lower_to(
+    module: ir.Module,
+    target: Target,
+    level: str,
+    *,
+    kernel: str | None = None,
+    num_warps: int | None = None,
+    ptx_version: int = 90,
+    dump_dir: str | None = None,
+) -> Compilation:
+    """Lowers a `tile` module to one of `LEVELS`; `.module` holds MLIR, `.text` LLVM IR or PTX."""
+    check_ptx_version(target, ptx_version)
+    if LEVELS.index(level) == len(LEVELS) - 1:
+        start_worker()  # LLVM loads in its own process while the passes run here
+    with module.context, ir.Location.unknown():
+        job = _prepare(module, target, kernel, num_warps, dump_dir)
+        for stage, run in zip(LEVELS[1:], (_to_gpu_tile, _to_llvm, _to_llvmir), strict=False):
+            if LEVELS.index(level) < LEVELS.index(stage):
+                return job
+            start = time.perf_counter()
+            run(job)
+            job.timed(stage, start)
+        if level == "ptx":
+            start = time.perf_counter()
+            job.text = emit_ptx(job.text, target, ptx_version)
+            job.timed("ptx", start)
+            job.dump(job.name, "ptx", job.text)
+    return job
+
+
+def find_kernel(module: ir.Module, name: str | None) -> ir.Operation:
+    """The kernel of that name, or the only one. CompileError says what there is."""
+    kernels = {
+        op.operation.attributes["sym_name"].value: op.operation
+        for op in module.body.operations
+        if op.operation.name == "func.func" and "tile.kernel" in op.operation.attributes
+    }
+    if name is not None and name not in kernels:
+        raise CompileError(f"no kernel named '{name}'; found: {', '.join(kernels) or 'none'}")
+    if name is None and len(kernels) != 1:
+        found = ", ".join(kernels) or "none (a kernel has the attribute tile.kernel)"
+        raise CompileError(f"expected one kernel or a name; found: {found}")
+    return kernels[name] if name is not None else next(iter(kernels.values()))
+
+
+def _prepare(
+    module: ir.Module, target: Target, kernel: str | None, num_warps: int | None, dump_dir: str | None
+) -> Compilation:
+    verify_ops(module)
+    function = find_kernel(module, kernel)
+    for op in list(module.body.operations):
+        if op.operation != function:
+            op.operation.erase()
+    attributes = function.attributes
+    report = Report()
+    if num_warps is None and "tile.num_warps" in attributes:
+        num_warps = attributes["tile.num_warps"].value
+    if num_warps is None:
+        num_warps = choose_num_warps(function, target, report)
+    limit = target.max_threads // target.warp_size
+    if num_warps & (num_warps - 1) or not 1 <= num_warps <= limit:
+        raise error_at(function, f"num_warps must be a power of two up to {limit}, found {num_warps}")
+    bits = attributes["tile.index_bits"].value if "tile.index_bits" in attributes else 64
+    job = Compilation(
+        module,
+        target,
+        attributes["sym_name"].value,
+        PassContext(target, num_warps, bits, report),
+        _signature(function),
+        _grid(function),
+        _constants(function, report),
+        None if dump_dir is None else Path(dump_dir),
+    )
+    job.dump("tile", "mlir")
+    return job
+
+
+def _to_gpu_tile(job: Compilation) -> None:
+    for tile_pass in TILE_PIPELINE:
+        run_pass(tile_pass, job)
+    function = find_kernel(job.module, job.name)
+    job.shared_bytes = function.attributes[SHARED_BYTES].value
+
+
+def run_pass(tile_pass: TilePass, job: Compilation) -> None:
+    """Runs one pass, checks what it left, dumps it. InternalError if it broke the program."""
+    tile_pass(job.module, job.context)
+    job.dump(tile_pass.name, "mlir")
+    if not job.context.verify:
+        return
+    try:
+        job.module.operation.verify()
+        verify_ops(job.module)
+    except (ir.MLIRError, CompileError) as error:
+        raise InternalError(f"{tile_pass.name} left an invalid program:\n{error}") from error
+
+
+def _to_llvm(job: Compilation) -> None:
+    for tile_pass in LLVM_PIPELINE:
+        run_pass(tile_pass, job)
+    try:
+        PassManager.parse(UPSTREAM_LOWERING).run(job.module.operation)
+    except ir.MLIRError as error:
+        raise InternalError(f"the lowering to the llvm dialect failed:\n{error}") from error
+    job.dump("llvm", "mlir")
+
+
+def _to_llvmir(job: Compilation) -> None:
+    job.text = llvm.translate_module_to_llvmir(job.module.operation)
+    job.dump(job.name, "ll", job.text)
+
+
+def _signature(function: ir.Operation) -> tuple[Parameter, ...]:
+    arguments = list(function.regions[0].blocks[0].arguments)
+    given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else []
+    written = list(given) or [ir.DictAttr.get({})] * len(arguments)
+    return tuple(
+        _parameter(number, argument, attributes, function)
+        for number, (argument, attributes) in enumerate(zip(arguments, written, strict=True))
+    )
+
+
+def _parameter(
+    number: int, argument: ir.Value, attributes: ir.DictAttr, function: ir.Operation
+) -> Parameter:
+    name = attributes["tile.name"].value if "tile.name" in attributes else f"arg{number}"
+    type_ = argument.type
+    if not isinstance(type_, ir.MemRefType):
+        if not isinstance(type_, (ir.IntegerType, ir.IndexType, ir.FloatType)):
+            raise error_at(function, f"parameter '{name}' must be an array or a scalar, found {type_}")
+        return Parameter(name, "scalar", str(type_))
+    facts = Facts()
+    if "tile.facts" in attributes:
+        known = attributes["tile.facts"]
+        facts = Facts(
+            known["align"].value if "align" in known else 1,
+            tuple(known["sizes"]) if "sizes" in known else (),
+            tuple(known["strides"]) if "strides" in known else (),
+        )
+    return Parameter(
+        name,
+        "array",
+        str(type_.element_type),
+        tuple(static_sizes(argument)),
+        tuple(static_strides(argument)),
+        facts,
+    )
+
+
+def _grid(function: ir.Operation) -> tuple[str, str, str] | None:
+    if "tile.grid" not in function.attributes:
+        return None
+    rules = [rule.value for rule in function.attributes["tile.grid"]]
+    if len(rules) > 3:
+        raise error_at(function, f"a grid has at most 3 dimensions, found {len(rules)}")
+    x, y, z = [*rules, *["1"] * (3 - len(rules))]
+    return x, y, z
+
+
+def _constants(function: ir.Operation, report: Report) -> dict[str, Any]:
+    if "tile.auto" in function.attributes:
+        for entry in function.attributes["tile.auto"]:
+            report.add("constant", function, entry.name, entry.attr.value)
+    if "tile.constants" not in function.attributes:
+        return {}
+    return {e.name: getattr(e.attr, "value", str(e.attr)) for e in function.attributes["tile.constants"]}
+
+

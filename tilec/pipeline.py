@@ -1,0 +1,52 @@
+"""The passes in order: the file to read first. Upstream's canonicalize and cse run inside `simplify`."""
+
+from __future__ import annotations
+
+from tilec.passes.allocate_shared import allocate_shared
+from tilec.passes.contract import TilePass
+from tilec.passes.convert_floats import convert_floats
+from tilec.passes.expand_math import expand_math
+from tilec.passes.infer_layouts import infer_layouts
+from tilec.passes.insert_barriers import insert_barriers
+from tilec.passes.lower_to_nvvm import lower_to_nvvm
+from tilec.passes.remove_layout_conversions import remove_layout_conversions
+from tilec.passes.select_mma import select_mma
+from tilec.passes.simplify import simplify
+from tilec.passes.split_atomics import split_atomics
+from tilec.passes.split_conversions import split_conversions
+from tilec.passes.split_reductions import split_reductions
+from tilec.passes.stage_operands import stage_operands
+
+TILE_PIPELINE: tuple[TilePass, ...] = (
+    simplify,
+    select_mma,
+    infer_layouts,
+    remove_layout_conversions,
+    simplify,
+    stage_operands,
+    # These three turn what crosses warps into traffic through buffers.
+    split_reductions,
+    split_atomics,
+    split_conversions,
+    # Buffers that share memory depend on each other, so addresses come before barriers.
+    allocate_shared,
+    insert_barriers,
+)
+"""From `tile` to `gpu_tile`: everything explicit."""
+
+LLVM_PIPELINE: tuple[TilePass, ...] = (
+    lower_to_nvvm,
+    # Scalar math after lowering: one expansion serves tiles and scalars alike.
+    expand_math,
+    convert_floats,
+)
+"""From `gpu_tile` to scalar ops that LLVM's back end knows."""
+
+UPSTREAM_LOWERING = (
+    "builtin.module(canonicalize,cse,convert-scf-to-cf,convert-math-to-llvm,convert-arith-to-llvm,"
+    "convert-cf-to-llvm,convert-nvvm-to-llvm,reconcile-unrealized-casts)"
+)
+"""From there to the llvm dialect, by upstream's conversions."""
+
+ALL_PASSES: tuple[TilePass, ...] = tuple(dict.fromkeys((*TILE_PIPELINE, *LLVM_PIPELINE)))
+"""Every pass by name, for `tilec opt`."""
