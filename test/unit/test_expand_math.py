@@ -1,0 +1,465 @@
+"""Errors of the expanded math functions against float64 or long double, and their PTX.
+
+The limits below are those of passes/math/README.md: the largest error, in units in the last place
+of the type, over the samples, with hardware instructions as bad as PTX allows them to be.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+import pytest
+from mlir import ir
+from scalar_execution import CpuFunction, assemble, find_ptxas, llvm_text, ptx_of
+
+from tilec.diagnostics import CompileError
+from tilec.passes.contract import PassContext
+from tilec.passes.expand_math import expand_math
+from tilec.target import TARGETS, find_target
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="the references are x86 long double"
+)
+
+PRECISIONS = {"f16": (11, -14, 16), "bf16": (8, -126, 128), "f32": (24, -126, 128)}
+PRECISIONS["f64"] = (53, -1022, 1024)
+
+
+def expanded(source: str, target: str = "sm_80") -> str:
+    """LLVM IR of `source` after expand_math."""
+    with ir.Context():
+        module = ir.Module.parse(source)
+        expand_math(module, PassContext(find_target(target)))
+        module.operation.verify()
+        return llvm_text(module)
+
+
+def one_op(op: str, operands: list[str], result: str, flags: str = "", name: str = "f") -> str:
+    """MLIR of a function that is one op."""
+    values = [f"%x{index}" for index in range(len(operands))]
+    signature = ", ".join(f"{v}: {t}" for v, t in zip(values, operands, strict=True))
+    fastmath = f" <{{fastmath = #arith.fastmath<{flags}>}}>" if flags else ""
+    return (
+        f"func.func @{name}({signature}) -> {result} {{\n"
+        f'  %r = "{op}"({", ".join(values)}){fastmath} : ({", ".join(operands)}) -> {result}\n'
+        f"  return %r : {result}\n}}\n"
+    )
+
+
+def compiled(
+    op: str,
+    operands: list[str],
+    result: str | None = None,
+    flags: str = "",
+    *,
+    exact_hardware: bool = False,
+) -> CpuFunction:
+    """The op as a function of arrays."""
+    result = result or operands[0]
+    text = expanded(one_op(op, operands, result, flags))
+    return CpuFunction(text, "f", operands, result, exact_hardware=exact_hardware)
+
+
+def errors_in_ulps(got: np.ndarray, wanted: np.ndarray, kind: str) -> np.ndarray:
+    """|got - wanted| in ulps of `wanted`; a NaN on one side only counts as 1e9.
+
+    An infinity counts as the power of two after the largest number.
+    """
+    digits, lowest, highest = PRECISIONS[kind]
+    limit = np.ldexp(np.longdouble(1), highest)
+    with np.errstate(invalid="ignore"):
+        wanted, got = wanted.astype(np.longdouble), got.astype(np.longdouble)
+        clipped = np.where(np.abs(wanted) > limit, np.copysign(limit, wanted), wanted)
+        finite = np.where(np.isinf(got), np.copysign(limit, got), got)
+        _, exponent = np.frexp(np.where(np.isfinite(clipped), clipped, 1))
+        exponent = np.clip(exponent - 1, lowest, highest - 1)
+        error = np.abs(finite - clipped) / np.ldexp(np.longdouble(1), exponent - (digits - 1))
+    error = np.where(np.isnan(got) & np.isnan(wanted), 0, error)
+    return np.where(np.isnan(got) != np.isnan(wanted), 1e9, error)
+
+
+def assert_close(
+    got: np.ndarray, wanted: np.ndarray, kind: str, limit: float, inputs: tuple[np.ndarray, ...]
+) -> None:
+    """Fails at the worst element, and where a zero has the wrong sign."""
+    error = errors_in_ulps(got, wanted, kind)
+    worst = int(np.argmax(error))
+    at = [array[worst] for array in inputs]
+    assert error[worst] <= limit, f"{error[worst]:.3f} ulp at {at}: {got[worst]}, {wanted[worst]}"
+    wrong = (got == 0) & (wanted == 0) & (np.signbit(got) != np.signbit(wanted))
+    assert not wrong.any(), f"sign of zero at {[array[wrong][0] for array in inputs]}"
+
+
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 4, 10, 100, 1000]
+SPECIAL += [1e-45, -1e-45, 1e-38, -1e-38, 2**-126, 3.4e38, -3.4e38, 5e-324, 1e-310, 1e308, -1e308]
+SPECIAL += [2**-1022, 88.7, 88.73, -87.4, -103.9, -104.1, 709.7, 709.8, -745.1, -745.2, 0.55, 1e22]
+
+ARRAYS = {"f32": (np.float32, np.uint32), "f64": (np.float64, np.uint64)}
+
+
+def samples(kind: str, low: float, high: float, count: int, seed: int = 0) -> np.ndarray:
+    """Special values, random bits (all exponents alike), random magnitudes, and [low, high]."""
+    rng = np.random.default_rng(seed)
+    dtype, bits = ARRAYS[kind]
+    largest = np.iinfo(bits).max
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = [
+            np.array(SPECIAL).astype(dtype),
+            rng.integers(0, largest, count, dtype=bits, endpoint=True).view(dtype),
+            (np.exp2(rng.uniform(-30, 30, count)) * rng.choice([-1, 1], count)).astype(dtype),
+            rng.uniform(low, high, count).astype(dtype),
+            (rng.standard_normal(count) * 4).astype(dtype),
+        ]
+    return np.concatenate(parts)
+
+
+def libm(name: str) -> Callable[[np.ndarray], np.ndarray]:
+    """A long double function of the C library."""
+    function = CpuFunction(f"declare x86_fp80 @{name}(x86_fp80)\n", name, ["f80"], "f80")
+    return lambda x: function(x.astype(np.longdouble))
+
+
+# op: reference, the interval to look at closely (f32, f64), limits in ulp for f32, f64, f16, bf16
+UNARY: dict[str, tuple[Callable | str, tuple, tuple, tuple[float, float, float, float]]] = {
+    "exp": (np.exp, (-105, 90), (-746, 711), (3.5, 1.0, 0.51, 0.51)),
+    "exp2": (np.exp2, (-150, 129), (-1076, 1025), (3.1, 1.1, 0.51, 0.51)),
+    "expm1": (np.expm1, (-3, 3), (-3, 3), (1.5, 2.0, 0.51, 0.51)),
+    "log": (np.log, (0.5, 2), (0.5, 2), (0.9, 1.2, 0.51, 0.51)),
+    "log2": (np.log2, (0.5, 2), (0.5, 2), (1.5, 1.6, 0.51, 0.51)),
+    "log10": (np.log10, (0.5, 2), (0.5, 2), (1.7, 1.8, 0.51, 0.51)),
+    "log1p": (np.log1p, (-1, 2), (-1, 2), (1.6, 1.9, 0.51, 0.51)),
+    "sqrt": (np.sqrt, (0, 4), (0, 4), (0.5, 0.5, 0.51, 0.51)),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), (0, 4), (0, 4), (1.5, 1.6, 0.51, 0.51)),
+    "cbrt": (np.cbrt, (-8, 8), (-8, 8), (0.51, 0.51, 0.51, 0.51)),
+    "sin": (np.sin, (-200, 200), (-200, 200), (1.6, 2.0, 0.51, 0.51)),
+    "cos": (np.cos, (-200, 200), (-200, 200), (1.6, 2.0, 0.51, 0.51)),
+    "tan": (np.tan, (-200, 200), (-200, 200), (3.1, 3.3, 0.51, 0.51)),
+    "asin": (np.arcsin, (-1, 1), (-1, 1), (2.2, 2.2, 0.51, 0.51)),
+    "acos": (np.arccos, (-1, 1), (-1, 1), (1.5, 1.5, 0.51, 0.51)),
+    "atan": (np.arctan, (-3, 3), (-3, 3), (1.3, 1.3, 0.51, 0.51)),
+    "sinh": (np.sinh, (-90, 90), (-711, 711), (6.0, 1.6, 0.51, 0.51)),
+    "cosh": (np.cosh, (-90, 90), (-711, 711), (4.5, 1.6, 0.51, 0.51)),
+    "tanh": (np.tanh, (-3, 3), (-3, 3), (3.1, 2.5, 0.51, 0.63)),
+    "asinh": (np.arcsinh, (-3, 3), (-3, 3), (2.2, 2.3, 0.51, 0.51)),
+    "acosh": (np.arccosh, (1, 3), (1, 3), (2.5, 2.5, 0.51, 0.51)),
+    "atanh": (np.arctanh, (-1, 1), (-1, 1), (2.5, 2.5, 0.51, 0.51)),
+    "erf": ("erfl", (-4, 4), (-6, 6), (1.8, 1.1, 0.51, 0.51)),
+    "erfc": ("erfcl", (-2, 10.3), (-2, 27.5), (8.0, 4.0, 0.51, 0.51)),
+}
+
+
+def reference_of(name: str) -> Callable[[np.ndarray], np.ndarray]:
+    reference = UNARY[name][0]
+    return libm(reference) if isinstance(reference, str) else reference
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_error_is_below_the_stated_one(name: str, kind: str) -> None:
+    _, single, double, limits = UNARY[name]
+    interval, limit = (single, limits[0]) if kind == "f32" else (double, limits[1])
+    x = samples(kind, *interval, 250_000 if kind == "f32" else 50_000)
+    wide = np.float64 if kind == "f32" else np.longdouble
+    with np.errstate(all="ignore"):
+        wanted = reference_of(name)(x.astype(wide))
+        got = compiled(f"math.{name}", [kind])(x)
+        assert_close(got, wanted, kind, limit, (x,))
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize(("kind", "dtype"), [("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
+def test_every_16_bit_argument(name: str, kind: str, dtype: type) -> None:
+    limit = UNARY[name][3][2 if kind == "f16" else 3]
+    bits = np.arange(1 << 16, dtype=np.uint16)
+    x = bits.view(dtype).astype(np.float64)
+    with np.errstate(all="ignore"):
+        wanted = reference_of(name)(x)
+        got = compiled(f"math.{name}", [kind])(bits).view(dtype).astype(np.float64)
+        assert_close(got, wanted, kind, limit, (x,))
+
+
+# With the hardware's instructions rounding correctly, what is left is the formulas' own error.
+@pytest.mark.parametrize(
+    ("name", "limit"), [("exp", 1.6), ("sinh", 2.1), ("tanh", 1.6), ("erf", 1.1), ("erfc", 4.0)]
+)
+def test_error_of_the_formula_itself(name: str, limit: float) -> None:
+    x = samples("f32", *UNARY[name][1], 250_000, seed=1)
+    with np.errstate(all="ignore"):
+        wanted = reference_of(name)(x.astype(np.float64))
+        got = compiled(f"math.{name}", ["f32"], exact_hardware=True)(x)
+        assert_close(got, wanted, "f32", limit, (x,))
+
+
+def pairs(kind: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Every special value with every other, then random ones."""
+    dtype, _ = ARRAYS[kind]
+    with np.errstate(over="ignore"):
+        special = np.array([*SPECIAL, 5, -5, 0.1, 7, 2.5, -2.5, 2**24, 2**53, 1e6]).astype(dtype)
+    x, y = (grid.ravel() for grid in np.meshgrid(special, special))
+    more = samples(kind, -10, 10, count, seed=2), samples(kind, -10, 10, count, seed=3)
+    order = np.random.default_rng(4).permutation(more[0].size)
+    return np.concatenate([x, more[0]]), np.concatenate([y, more[1][order]])
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("f32", 0.51), ("f64", 1.0)])
+def test_power(kind: str, limit: float) -> None:
+    x, y = pairs(kind, 100_000 if kind == "f32" else 40_000)
+    near_one = np.random.default_rng(5).uniform(0.5, 2, x.size).astype(x.dtype)
+    x = np.concatenate([x, near_one])
+    y = np.concatenate([y, (y * 4).astype(x.dtype)])
+    with np.errstate(all="ignore"):
+        wanted = np.power(x.astype(np.longdouble), y.astype(np.longdouble))
+        got = compiled("math.powf", [kind, kind])(x, y)
+        assert_close(got, wanted, kind, limit, (x, y))
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("f32", 2.0), ("f64", 2.0)])
+def test_atan2(kind: str, limit: float) -> None:
+    y, x = pairs(kind, 100_000 if kind == "f32" else 40_000)
+    with np.errstate(all="ignore"):
+        wanted = np.arctan2(y.astype(np.longdouble), x.astype(np.longdouble))
+        got = compiled("math.atan2", [kind, kind])(y, x)
+        assert_close(got, wanted, kind, limit, (y, x))
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_remainder_is_exact(kind: str) -> None:
+    x, y = pairs(kind, 100_000)
+    with np.errstate(all="ignore"):
+        wanted = np.fmod(x, y)
+        got = compiled("arith.remf", [kind, kind])(x, y)
+    same = (got == wanted) & (np.signbit(got) == np.signbit(wanted))
+    wrong = ~(same | (np.isnan(got) & np.isnan(wanted)))
+    assert not wrong.any(), (x[wrong][0], y[wrong][0], got[wrong][0], wanted[wrong][0])
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_16_bit_remainder(kind: str) -> None:
+    dtype = np.float16 if kind == "f16" else ml_dtypes.bfloat16
+    rng = np.random.default_rng(6)
+    bits = [rng.integers(0, 1 << 16, 100_000, dtype=np.uint16) for _ in range(2)]
+    x, y = (array.view(dtype).astype(np.float64) for array in bits)
+    got = compiled("arith.remf", [kind, kind])(*bits).view(dtype).astype(np.float64)
+    with np.errstate(all="ignore"):
+        assert_close(got, np.fmod(x, y), kind, 0.0, (x, y))
+
+
+@pytest.mark.parametrize("exponent", ["i8", "i16", "i32", "i64"])
+@pytest.mark.parametrize(("kind", "limit"), [("f32", 0.51), ("f64", 1.0)])
+def test_power_of_an_integer(kind: str, limit: float, exponent: str) -> None:
+    dtype = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}[exponent]
+    rng = np.random.default_rng(7)
+    n = rng.integers(-60, 60, 100_000).astype(dtype)
+    n[:7] = [0, 1, -1, np.iinfo(dtype).max, np.iinfo(dtype).min, 2, 3]
+    x = (rng.standard_normal(n.size) * 3).astype(ARRAYS[kind][0])
+    x[:12] = [np.nan, -0.0, -0.0, -1, -1, np.inf, -np.inf, 0, 1, -1, -0.0, np.inf]
+    with np.errstate(all="ignore"):
+        wanted = np.power(x.astype(np.longdouble), n.astype(np.longdouble))
+        got = compiled("math.fpowi", [kind, exponent], kind)(x, n)
+        assert_close(got, wanted, kind, limit, (x, n))
+
+
+@pytest.mark.parametrize("kind", ["i32", "i64"])
+def test_integer_power(kind: str) -> None:
+    bits = int(kind[1:])
+    function = compiled("math.ipowi", [kind, kind])
+    bases = [-7, -3, -2, -1, 1, 2, 3, 5, 10, 12345]
+    grid = [(base, n) for base in [0, *bases] for n in range(0, 70)]
+    grid += [(base, n) for base in bases for n in (-1, -2, -3, -63)]
+    dtype = np.int32 if kind == "i32" else np.int64
+    x, n = (np.array(column, dtype) for column in zip(*grid, strict=True))
+    for base, exponent, got in zip(x.tolist(), n.tolist(), function(x, n).tolist(), strict=True):
+        power = base**exponent if exponent >= 0 else math.trunc(1 / base**-exponent)
+        wanted = (power + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+        assert got == wanted, (base, exponent)
+
+
+def _relative(x: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    return np.abs(wanted)
+
+
+def _absolute(x: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    return np.ones_like(wanted)
+
+
+# op: interval, largest error as a function of argument and result (README.md states them)
+APPROXIMATE: dict[str, tuple[tuple[float, float], Callable]] = {
+    "exp": ((-80, 80), lambda x, r: r * (2.0**-22 + np.abs(x) * 2.0**-24 + 2.0**-24)),
+    "exp2": ((-120, 120), lambda x, r: r * 2.0**-21.9),
+    "log": ((1e-3, 1e3), lambda x, r: np.maximum(2.0**-22, np.abs(r) * 2.0**-21)),
+    "log2": ((1e-3, 1e3), lambda x, r: np.maximum(2.0**-21.9, np.abs(r) * 2.0**-21.9)),
+    "log10": ((1e-3, 1e3), lambda x, r: np.maximum(2.0**-23, np.abs(r) * 2.0**-21)),
+    "sqrt": ((0, 100), lambda x, r: r * 2.0**-22.4),
+    "rsqrt": ((1e-3, 100), lambda x, r: r * 2.0**-22.4),
+    "sin": ((-3.14, 3.14), lambda x, r: 2.0**-20.4),
+    "cos": ((-3.14, 3.14), lambda x, r: 2.0**-20.4),
+    "tan": ((-1, 1), lambda x, r: 2.0**-18 + 0 * r),
+    "tanh": ((-10, 10), lambda x, r: np.abs(r) * 2.0**-10.9),
+}
+
+
+@pytest.mark.parametrize("name", APPROXIMATE)
+@pytest.mark.parametrize("flags", ["afn", "fast"])
+def test_approximate_forms_are_as_good_as_stated(name: str, flags: str) -> None:
+    interval, allowed = APPROXIMATE[name]
+    x = np.random.default_rng(8).uniform(*interval, 200_000).astype(np.float32)
+    text = expanded(one_op(f"math.{name}", ["f32"], "f32", flags))
+    assert "llvm.nvvm" in text or "@llvm.tanh" in text
+    wanted = reference_of(name)(x.astype(np.float64))
+    error = np.abs(CpuFunction(text, "f", ["f32"], "f32")(x) - wanted)
+    assert (error <= allowed(x, wanted)).all()
+
+
+def test_approximate_power() -> None:
+    rng = np.random.default_rng(9)
+    x = rng.uniform(0.1, 10, 100_000).astype(np.float32)
+    y = rng.uniform(-10, 10, 100_000).astype(np.float32)
+    wanted = np.power(x.astype(np.float64), y.astype(np.float64))
+    got = compiled("math.powf", ["f32", "f32"], flags="afn")(x, y)
+    allowed = 2.0**-21 + np.abs(y) * np.maximum(1, np.abs(np.log2(x))) * 2.0**-21.5
+    assert (np.abs(got - wanted) <= wanted * allowed).all()
+
+
+def test_quotient_with_arcp_is_within_two_ulps() -> None:
+    x, y = pairs("f32", 50_000)
+    with np.errstate(all="ignore"):
+        wanted = x.astype(np.float64) / y.astype(np.float64)
+        got = compiled("arith.divf", ["f32", "f32"], flags="arcp")(x, y)
+        assert_close(got, wanted, "f32", 3.0, (x, y))
+
+
+@pytest.mark.parametrize("flags", ["", "afn", "fast", "contract"])
+def test_other_quotients_are_left_to_llvm(flags: str) -> None:
+    text = expanded(one_op("arith.divf", ["f32", "f32"], "f32", flags))
+    assert "fdiv" in text
+    assert "nvvm" not in text
+
+
+@pytest.mark.parametrize("kind", ["f16", "f32", "f64"])
+def test_classification(kind: str) -> None:
+    if kind == "f16":
+        bits = np.arange(1 << 16, dtype=np.uint16)
+        x = bits.view(np.float16)
+    else:
+        bits = x = samples(kind, -1, 1, 1000)
+    smallest = np.finfo(x.dtype).smallest_normal
+    wanted = {
+        "isnan": np.isnan(x),
+        "isinf": np.isinf(x),
+        "isfinite": np.isfinite(x),
+        "isnormal": np.isfinite(x) & (np.abs(x) >= smallest),
+    }
+    for name, answer in wanted.items():
+        got = compiled(f"math.{name}", [kind], "i1")(bits) & 1
+        assert (got == answer).all(), name
+
+
+def test_clamp_keeps_nan() -> None:
+    x = np.array([-5, -1, 0.5, 3, np.nan, np.inf, -np.inf], np.float32)
+    low, high = np.full_like(x, -2), np.full_like(x, 2)
+    got = compiled("math.clampf", ["f32", "f32", "f32"])(x, low, high)
+    np.testing.assert_array_equal(got, np.clip(x, -2, 2))
+
+
+def test_vectors_are_taken_apart() -> None:
+    source = """
+    func.func @f(%x: f32, %y: f32) -> f32 {
+      %a = vector.from_elements %x, %y : vector<2xf32>
+      %e = math.exp %a : vector<2xf32>
+      %zero = arith.constant 0 : i32
+      %one = arith.constant 1 : i32
+      %p = llvm.extractelement %e[%zero : i32] : vector<2xf32>
+      %q = llvm.extractelement %e[%one : i32] : vector<2xf32>
+      %r = arith.subf %p, %q : f32
+      return %r : f32
+    }"""
+    source = source.replace(
+        "%a = vector.from_elements %x, %y : vector<2xf32>",
+        "%n = llvm.mlir.poison : vector<2xf32>\n %i0 = arith.constant 0 : i32\n"
+        "%i1 = arith.constant 1 : i32\n"
+        "%m = llvm.insertelement %x, %n[%i0 : i32] : vector<2xf32>\n"
+        "%a = llvm.insertelement %y, %m[%i1 : i32] : vector<2xf32>",
+    )
+    function = CpuFunction(expanded(source), "f", ["f32", "f32"], "f32", exact_hardware=True)
+    x, y = np.array([1, 2], np.float32), np.array([0, -1], np.float32)
+    np.testing.assert_allclose(function(x, y), np.exp(x) - np.exp(y), rtol=1e-6)
+
+
+def test_a_formula_is_written_once_and_keeps_the_locations_of_its_uses() -> None:
+    source = """
+    module {
+      func.func @f(%x: f32) -> f32 {
+        %0 = math.erf %x : f32 loc("k.py":3:5)
+        %1 = math.erf %0 : f32 loc("k.py":4:5)
+        return %1 : f32
+      }
+      gpu.module @kernels {
+        llvm.func @g(%x: f32) -> f32 {
+          %0 = math.erf %x : f32 loc("k.py":9:5)
+          llvm.return %0 : f32
+        }
+      }
+    }"""
+    with ir.Context():
+        module = ir.Module.parse(source)
+        expand_math(module, PassContext(find_target("sm_80")))
+        module.operation.verify()
+        text = module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
+    assert text.count("llvm.func internal @__tilec_erf_f32") == 2
+    assert text.count("llvm.call @__tilec_erf_f32") == 3
+    for line in (3, 4, 9):
+        assert f'-> f32 loc("k.py":{line}:5)' in text
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (one_op("math.exp", ["f128"], "f128"), "math.exp has no expansion for f128; known types"),
+        (one_op("math.exp", ["vector<2x2xf32>"], "vector<2x2xf32>"), "for vector<2x2xf32>"),
+    ],
+)
+def test_unknown_types_are_an_error(source: str, message: str) -> None:
+    with ir.Context():
+        module = ir.Module.parse(source)
+        with pytest.raises(CompileError, match=message):
+            expand_math(module, PassContext(find_target("sm_80")))
+
+
+FLOATS = ["f16", "bf16", "f32", "f64"]
+INTEGERS = ["i8", "i16", "i32", "i64"]
+
+
+def every_op() -> list[tuple[str, list[str], str, str]]:
+    """(op, operand types, result type, flags) of all that expand_math promises."""
+    plain = ["absf", "floor", "ceil", "round", "roundeven", "trunc", *UNARY]
+    rows = []
+    for kind in FLOATS:
+        for flags in ("", "afn"):
+            rows += [(f"math.{name}", [kind], kind, flags) for name in plain]
+            rows += [(f"math.{name}", [kind] * 2, kind, flags) for name in ("powf", "atan2")]
+            rows += [(f"arith.{name}", [kind] * 2, kind, flags) for name in ("divf", "remf")]
+        rows += [(f"math.{name}", [kind], "i1", "") for name in ("isnan", "isinf", "isfinite")]
+        rows += [("math.isnormal", [kind], "i1", ""), ("math.copysign", [kind] * 2, kind, "")]
+        rows += [("math.fma", [kind] * 3, kind, ""), ("math.clampf", [kind] * 3, kind, "")]
+        rows += [("arith.divf", [kind] * 2, kind, "arcp")]
+        rows += [(f"arith.{name}f", [kind] * 2, kind, "") for name in ("maximum", "minimum")]
+        rows += [(f"arith.{name}f", [kind] * 2, kind, "") for name in ("maxnum", "minnum")]
+        rows += [("math.fpowi", [kind, "i32"], kind, "")]
+    for kind in INTEGERS:
+        rows += [(f"math.{name}", [kind], kind, "") for name in ("absi", "ctlz", "cttz", "ctpop")]
+        rows += [("math.ipowi", [kind] * 2, kind, "")]
+    return rows
+
+
+@pytest.mark.skipif(find_ptxas() is None, reason="no ptxas")
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_op_becomes_ptx_that_assembles(target: str) -> None:
+    source = "".join(one_op(*row, name=f"f{index}") for index, row in enumerate(every_op()))
+    (ptx,) = ptx_of([expanded(source, target)], target)
+    assert ".extern" not in ptx
+    assert "call" not in ptx
+    assemble(ptx, target)
