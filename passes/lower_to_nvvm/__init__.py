@@ -19,6 +19,7 @@ from tilec.passes.lower_to_nvvm import (
     conversion,
     elementwise,
     indexed,
+    inline_ptx,
     inspection,
     mma,
     program,
@@ -44,6 +45,7 @@ _FAMILIES = (
     buffer,
     mma,
     inspection,
+    inline_ptx,
 )
 
 

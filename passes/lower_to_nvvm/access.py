@@ -111,7 +111,9 @@ def load_words(
     destination = f"{{{outputs}}}" if count > 1 else "$0"
     guard = "" if predicate is None else f"@${2 * count + 1} "
     suffix = f".v{count}" if count > 1 else ""
-    text = f"{guard}ld.global{CACHE_MODIFIERS[hint][0]}{suffix}.b{word} {destination}, [${2 * count}];"
+    text = (
+        f"{guard}ld.global{CACHE_MODIFIERS[hint][0]}{suffix}.b{word} {destination}, [${2 * count}];"
+    )
     letter = _letter(word)
     # Ties each result to the padding, so that a lane that does not load keeps it.
     ties = [str(i) for i in range(count)]
@@ -151,14 +153,20 @@ def store_words(
 
 
 def inline_asm(
-    text: str, constraints: Sequence[str], operands: Sequence[ir.Value], results: Sequence[ir.Type]
+    text: str,
+    constraints: Sequence[str],
+    operands: Sequence[ir.Value],
+    results: Sequence[ir.Type],
+    *,
+    pure: bool = False,
 ) -> Registers:
-    """`llvm.inline_asm` with side effects; the results as separate values."""
-    attributes = {
+    """`llvm.inline_asm`, with side effects unless `pure`; the results as separate values."""
+    attributes: dict[str, ir.Attribute] = {
         "asm_string": ir.StringAttr.get(text),
         "constraints": ir.StringAttr.get(",".join(constraints)),
-        "has_side_effects": ir.UnitAttr.get(),
     }
+    if not pure:
+        attributes["has_side_effects"] = ir.UnitAttr.get()
     if len(results) <= 1:
         op = ir.Operation.create(
             "llvm.inline_asm", results=list(results), operands=list(operands), attributes=attributes

@@ -1,0 +1,287 @@
+"""Lowers tile.atomic_rmw and tile.atomic_cas to `red`, `atom`, and loops around `atom.cas`.
+
+PTX text, since LLVM 22's NVPTX printer drops the ordering and scope of an atomicrmw. PTX ISA 9.0, "atom", "red":
+`red` (no old value) knows relaxed and release only; bf16 addition is an instruction since Hopper; 16-bit
+elements have add and cas, no exchange, minimum or bit operation. Those, and bf16 addition elsewhere, loop
+around cas.
+
+Floating-point minimum and maximum of 32 and 64 bits have no instruction. IEEE numbers of one sign order
+like integers, so the maximum with a value v is the signed integer maximum for v >= 0 and the unsigned
+minimum for v < 0 (the minimum the other way round). Infinities and signed zeros come out right; a NaN
+value is written and stays. A NaN that lies in the array already orders by its sign bit: without it above
++inf, with it below -inf. 16-bit ones loop and let any NaN win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.types import bit_width, element, is_float
+from tilec.passes.locations import error_at
+from tilec.passes.lower_to_nvvm.access import inline_asm, pack, storage_bits, unpack
+from tilec.passes.lower_to_nvvm.indexed import Elements
+from tilec.passes.lower_to_nvvm.state import Lowering, both, compare, constant, create
+from tilec.target import Feature
+
+_LETTER = {16: "h", 32: "r", 64: "l"}
+_INTEGER_KINDS = {
+    "addi": "add.u{bits}",
+    "maxs": "max.s{bits}",
+    "mins": "min.s{bits}",
+    "maxu": "max.u{bits}",
+    "minu": "min.u{bits}",
+    "andi": "and.b{bits}",
+    "ori": "or.b{bits}",
+    "xori": "xor.b{bits}",
+}
+_COMBINE = {
+    "addf": "arith.addf",
+    "addi": "arith.addi",
+    "maxs": "arith.maxsi",
+    "mins": "arith.minsi",
+    "maxu": "arith.maxui",
+    "minu": "arith.minui",
+    "maxf": "arith.maximumf",
+    "minf": "arith.minimumf",
+    "andi": "arith.andi",
+    "ori": "arith.ori",
+    "xori": "arith.xori",
+}
+"""The scalar op that makes the new value where no instruction does."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How an atomic orders memory, and among whom."""
+
+    order: str
+    scope: str
+
+    def atom(self, operation: str) -> str:
+        """`atom` with its qualifiers."""
+        return f"atom.{self.order}.{self.scope}.global.{operation}"
+
+    def red(self, operation: str) -> str:
+        """`red` with its qualifiers; `order` must be relaxed or release."""
+        return f"red.{self.order}.{self.scope}.global.{operation}"
+
+
+def lower_atomic_rmw(op: tile.AtomicRmwOp, state: Lowering) -> None:
+    """tile.atomic_rmw: one instruction where the hardware has one, else a loop."""
+    memory = _memory(op, state)
+    elements = Elements(state, state.values[op.dst], op.mask, op.indices)
+    update = _update(op, memory, state)
+    old = [
+        update(pointer, value, guard)
+        for (pointer, guard), value in zip(
+            elements.places(writes=True), state.registers(op.value), strict=True
+        )
+    ]
+    state.values[op.old] = old
+
+
+def lower_atomic_cas(op: tile.AtomicCasOp, state: Lowering) -> None:
+    """tile.atomic_cas: compares bits, so -0.0 is not 0.0 and a NaN equals itself."""
+    memory = _memory(op, state)
+    elements = Elements(state, state.values[op.dst], op.mask, op.indices)
+    kind = element(op.value)
+    old = []
+    for (pointer, guard), expected, value in zip(
+        elements.places(writes=True),
+        state.registers(op.expected),
+        state.registers(op.value),
+        strict=True,
+    ):
+        words = pack([expected], kind, state) + pack([value], kind, state)
+        bits = words[0].type.width
+        seen = _atom(memory.atom(f"cas.b{bits}"), pointer, words, guard, state)
+        old += unpack([seen], kind, 1, state)
+    state.values[op.old] = old
+
+
+Update = Callable[[ir.Value, ir.Value, "ir.Value | None"], ir.Value]
+"""(pointer, value, guard) -> the old value."""
+
+
+def _memory(op: tile.AtomicRmwOp | tile.AtomicCasOp, state: Lowering) -> Memory:
+    kind, target = element(op.value), state.context.target
+    if storage_bits(kind, state) < 16 or bit_width(kind) == 1:
+        raise error_at(op.operation, f"no atomics on {kind}; elements must have 16, 32 or 64 bits")
+    if op.scope == "cluster" and not target.supports(Feature.CLUSTERS):
+        raise error_at(
+            op.operation,
+            f"scope 'cluster' needs thread block clusters, which {target.name} does not have",
+            "help: use scope 'cta' or 'gpu'",
+        )
+    return Memory(op.order, op.scope)
+
+
+def _update(op: tile.AtomicRmwOp, memory: Memory, state: Lowering) -> Update:
+    kind = element(op.value)
+    scalar = state.scalar_type(kind)
+    operation = _instruction(op.kind, scalar, state)
+    used = next(iter(op.old.uses), None) is not None
+    reduces = not used and op.order in ("relaxed", "release") and op.kind != "exchange"
+
+    def by_instruction(pointer: ir.Value, value: ir.Value, guard: ir.Value | None) -> ir.Value:
+        words = pack([value], kind, state)
+        if reduces:
+            _red(memory.red(operation), pointer, words[0], guard)
+            return value
+        old = _atom(memory.atom(operation), pointer, words, guard, state)
+        return unpack([old], kind, 1, state)[0]
+
+    def by_sign(pointer: ir.Value, value: ir.Value, guard: ir.Value | None) -> ir.Value:
+        return _order_as_integers(op.kind, memory, pointer, value, guard, state, reduces=reduces)
+
+    def by_loop(pointer: ir.Value, value: ir.Value, guard: ir.Value | None) -> ir.Value:
+        return _loop(op.kind, memory, pointer, value, guard, state)
+
+    if operation is not None:
+        return by_instruction
+    return by_loop if scalar.width == 16 else by_sign
+
+
+def _instruction(kind: str, scalar: ir.Type, state: Lowering) -> str | None:
+    """`op.type` of the instruction for a kind, None if there is none."""
+    bits = scalar.width
+    if kind == "addf":
+        if str(scalar) == "bf16" and not state.context.target.supports(Feature.BF16_ARITHMETIC):
+            return None
+        return f"add.noftz.{scalar}" if bits == 16 else f"add.{scalar}"
+    if bits == 16:
+        return None
+    if kind == "exchange":
+        return f"exch.b{bits}"
+    return _INTEGER_KINDS[kind].format(bits=bits) if kind in _INTEGER_KINDS else None
+
+
+def _atom(
+    instruction: str,
+    pointer: ir.Value,
+    words: list[ir.Value],
+    guard: ir.Value | None,
+    state: Lowering,
+) -> ir.Value:
+    """The old word; 0 where the guard is false."""
+    word = words[0].type
+    letter = _LETTER[word.width]
+    inputs = ", ".join(f"${number + 2}" for number in range(len(words)))
+    constraints = ["=" + letter, "l", *[letter] * len(words)]
+    operands = [pointer, *words]
+    predicate = ""
+    if guard is not None:
+        # Tied to a zero: a register never written would make the result differ from run to run.
+        predicate = f"@${len(constraints) + 1} "
+        constraints += ["0", "b"]
+        operands += [state.constant(word, 0), guard]
+    return inline_asm(
+        f"{predicate}{instruction} $0, [$1], {inputs};", constraints, operands, [word]
+    )[0]
+
+
+def _red(instruction: str, pointer: ir.Value, word: ir.Value, guard: ir.Value | None) -> None:
+    constraints, operands = ["l", _LETTER[word.type.width]], [pointer, word]
+    if guard is not None:
+        constraints, operands = [*constraints, "b"], [*operands, guard]
+    predicate = "" if guard is None else "@$2 "
+    inline_asm(f"{predicate}{instruction} [$0], $1;", constraints, operands, [])
+
+
+def _order_as_integers(
+    kind: str,
+    memory: Memory,
+    pointer: ir.Value,
+    value: ir.Value,
+    guard: ir.Value | None,
+    state: Lowering,
+    *,
+    reduces: bool,
+) -> ir.Value:
+    """Minimum or maximum of f32 and f64 as two guarded integer atomics, of which one acts."""
+    bits = value.type.width
+    integer = ir.IntegerType.get_signless(bits)
+    # All bits but the sign, or all bits: the NaN that wins every later comparison of this kind.
+    winner = state.constant(integer, (1 << (bits - 1)) - 1 if kind == "maxf" else -1)
+    unordered = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 14)  # arith.cmpf uno
+    is_nan = create("arith.cmpf", [value, value], state.i1, predicate=unordered)
+    word = create("arith.bitcast", [value], integer)
+    word = create("arith.select", [is_nan, winner, word], integer)
+    zero = state.constant(integer, 0)
+    negative = compare("slt", word, zero)
+    positive = compare("sle", zero, word)
+    signed, unsigned = ("max", "min") if kind == "maxf" else ("min", "max")
+    names = (f"{signed}.s{bits}", f"{unsigned}.u{bits}")
+    guards = (both(guard, positive), both(guard, negative))
+    if reduces:
+        for name, sign in zip(names, guards, strict=True):
+            _red(memory.red(name), pointer, word, sign)
+        return value
+    letter = _LETTER[bits]
+    text = "\n".join(
+        f"@${number + 4} {memory.atom(name)} $0, [$1], $2;" for number, name in enumerate(names)
+    )
+    constraints = ["=&" + letter, "l", letter, "0", "b", "b"]
+    operands = [pointer, word, zero, *guards]
+    old = inline_asm(text, constraints, operands, [integer])[0]
+    return create("arith.bitcast", [old], value.type)
+
+
+def _loop(
+    kind: str,
+    memory: Memory,
+    pointer: ir.Value,
+    value: ir.Value,
+    guard: ir.Value | None,
+    state: Lowering,
+) -> ir.Value:
+    """Reads, computes, and swaps until nobody else wrote in between; gives the old value."""
+    integer = ir.IntegerType.get_signless(value.type.width)
+    guarded = ir.Operation.create(
+        "scf.if",
+        results=[integer],
+        operands=[constant(state.i1, 1) if guard is None else guard],
+        regions=2,
+    )
+    with ir.InsertionPoint(guarded.regions[1].blocks.append()):
+        ir.Operation.create("scf.yield", operands=[state.constant(integer, 0)])
+    with ir.InsertionPoint(guarded.regions[0].blocks.append()):
+        first = _relaxed_load(memory.scope, pointer, integer)
+        loop = ir.Operation.create("scf.while", results=[integer], operands=[first], regions=2)
+        ir.Operation.create("scf.yield", operands=[loop.results[0]])
+    location = [ir.Location.current]
+    before = loop.regions[0].blocks.append(integer, arg_locs=location)
+    with ir.InsertionPoint(before):
+        seen = before.arguments[0]
+        swap = memory.atom(f"cas.b{integer.width}")
+        found = _atom(swap, pointer, [seen, _combined(kind, seen, value)], None, state)
+        again = compare("ne", found, seen)
+        ir.Operation.create("scf.condition", operands=[again, found])
+    after = loop.regions[1].blocks.append(integer, arg_locs=location)
+    with ir.InsertionPoint(after):
+        ir.Operation.create("scf.yield", operands=[after.arguments[0]])
+    return _as_type(guarded.results[0], value.type)
+
+
+def _relaxed_load(scope: str, pointer: ir.Value, word: ir.Type) -> ir.Value:
+    text = f"ld.relaxed.{scope}.global.b{word.width} $0, [$1];"
+    return inline_asm(text, ["=" + _LETTER[word.width], "l"], [pointer], [word])[0]
+
+
+def _combined(kind: str, seen: ir.Value, value: ir.Value) -> ir.Value:
+    """The new word."""
+    if kind == "exchange":
+        return _as_type(value, seen.type)
+    made = create(_COMBINE[kind], [_as_type(seen, value.type), value], value.type)
+    return _as_type(made, seen.type)
+
+
+def _as_type(value: ir.Value, type_: ir.Type) -> ir.Value:
+    return value if value.type == type_ else create("arith.bitcast", [value], type_)
+
+
+RULES = {tile.AtomicRmwOp: lower_atomic_rmw, tile.AtomicCasOp: lower_atomic_cas}

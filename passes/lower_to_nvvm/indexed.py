@@ -1,0 +1,112 @@
+"""Lowers tile.gather and tile.scatter, and gives atomics (`atomics`) their addresses and guards.
+
+An element is touched where its mask is true and every index lies inside the array; the comparison is
+unsigned, so a negative index is a huge one. What writes leaves out phantoms and second copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.types import element, shape
+from tilec.passes.lower_to_nvvm.access import (
+    load_words,
+    pack,
+    storage_bits,
+    store_words,
+    unpack,
+)
+from tilec.passes.lower_to_nvvm.state import Array, Lowering, both, compare, create
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Array elements named by index tiles, one a register."""
+
+    state: Lowering
+    array: Array
+    mask: ir.Value
+    indices: Sequence[ir.Value]
+
+    @property
+    def bits(self) -> int:
+        """Bits an element takes in memory."""
+        return storage_bits(self.array.element, self.state)
+
+    def places(self, *, writes: bool) -> Iterator[tuple[ir.Value, ir.Value | None]]:
+        """Per register its pointer, and whether it may be touched (i1; None: certainly)."""
+        state, layout = self.state, layout_of(self.mask)
+        valid = state.valid(layout, shape(self.mask))
+        mine = state.first_copy(layout) if writes else None
+        columns = [state.registers(index) for index in self.indices]
+        for number, mask in enumerate(state.registers(self.mask)):
+            guard = both(both(mine, valid[number]), mask)
+            yield self._place([column[number] for column in columns], guard)
+
+    def _place(
+        self, indices: Sequence[ir.Value], guard: ir.Value | None
+    ) -> tuple[ir.Value, ir.Value | None]:
+        state, total = self.state, None
+        for axis, index in enumerate(indices):
+            guard = both(guard, _is_inside(index, self.array.sizes[axis], state))
+            term = _to_width(index, state.index)
+            if self.array.static_strides[axis] != 1:
+                term = create("arith.muli", [term, self.array.strides[axis]], state.index)
+            total = term if total is None else create("arith.addi", [total, term], state.index)
+        pointer = self.array.pointer
+        if total is None:
+            return pointer, guard
+        moved = create(
+            "llvm.getelementptr",
+            [pointer, total],
+            pointer.type,
+            elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(self.bits)),
+            rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
+        )
+        return moved, guard
+
+
+def _is_inside(index: ir.Value, size: ir.Value, state: Lowering) -> ir.Value:
+    """Compares in the wider of the two types: narrowing a 64-bit index first could bring it inside."""
+    wide = index.type if index.type.width > state.index.width else state.index
+    return compare("ult", _to_width(index, wide), _to_width(size, wide))
+
+
+def _to_width(value: ir.Value, integer: ir.Type) -> ir.Value:
+    """A signed integer in another width; i1 counts as 0 or 1."""
+    width = value.type.width
+    if width == integer.width:
+        return value
+    if width > integer.width:
+        return create("arith.trunci", [value], integer)
+    return create("arith.extui" if width == 1 else "arith.extsi", [value], integer)
+
+
+def lower_gather(op: tile.GatherOp, state: Lowering) -> None:
+    """tile.gather: a guarded load an element; a copy loads for itself."""
+    elements = Elements(state, state.values[op.src], op.mask, op.indices)
+    kind, hint = element(op.result), op.options.get("cache")
+    registers = []
+    places = elements.places(writes=False)
+    for (pointer, guard), other in zip(places, state.registers(op.other), strict=True):
+        (padding,) = pack([other], kind, state)
+        words = load_words(pointer, elements.bits, 1, guard, padding, hint)
+        registers += unpack(words, kind, 1, state)
+    state.values[op.result] = registers
+
+
+def lower_scatter(op: tile.ScatterOp, state: Lowering) -> None:
+    """tile.scatter: a guarded store an element."""
+    elements = Elements(state, state.values[op.dst], op.mask, op.indices)
+    kind, hint = element(op.value), op.options.get("cache")
+    places = elements.places(writes=True)
+    for (pointer, guard), value in zip(places, state.registers(op.value), strict=True):
+        store_words(pointer, pack([value], kind, state), guard, hint)
+
+
+RULES = {tile.GatherOp: lower_gather, tile.ScatterOp: lower_scatter}

@@ -1,0 +1,181 @@
+"""Lowers tile.print and tile.assert to the driver's `vprintf` and `__assertfail`.
+
+CUDA C++ Programming Guide, "Formatted Output" and "Assertion"; PTX Writer's Guide to Interoperability,
+"System calls": vprintf(format, arguments) and __assertfail(message, file, line, function, char size).
+
+A line of `tile.print` reads `(x, y, z) text` for scalars and `(x, y, z) [i, j] text` for each element of
+a tile: program ids along the three axes, the element's coordinates, and the format with its values put
+in. Integers are signed decimals, i1 is 0 or 1, floats read as C's `%g`. Every element is printed once, in
+no order between threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.types import is_float, is_tile, shape
+from tilec.passes.locations import error_at, source_location
+from tilec.passes.lower_to_nvvm.device_text import call, enclosing, text_pointer
+from tilec.passes.lower_to_nvvm.state import Lowering, both, compare, create, select
+
+MOST_ARGUMENTS = 32
+"""Values one vprintf takes besides its format (CUDA C++ Programming Guide, "Formatted Output")."""
+
+
+def lower_print(op: tile.PrintOp, state: Lowering) -> None:
+    """tile.print: a vprintf per register, by the first copy of each element."""
+    tiled = next((value for value in op.values if is_tile(value)), None)
+    sizes = () if tiled is None else shape(tiled)
+    count = 3 + len(sizes) + len(op.values)
+    if count > MOST_ARGUMENTS:
+        most = len(op.values) + MOST_ARGUMENTS - count
+        raise error_at(
+            op.operation, f"cannot print {len(op.values)} values at once, the most here is {most}"
+        )
+    programs = [_program_id(axis, state) for axis in "xyz"]
+    slots = _argument_slots(count, state)
+    columns = [state.registers(value) for value in op.values]
+    if tiled is None:
+        guards: list[ir.Value | None] = [_is_first_thread(state)]
+        places: list[list[ir.Value]] = [[]]
+    else:
+        guards, places = _elements(tiled, state)
+    for number, (guard, at) in enumerate(zip(guards, places, strict=True)):
+        values = [column[number if len(column) > 1 else 0] for column in columns]
+        with _guarded(guard, state):
+            _print_line(op, programs, at, values, slots, state)
+            ir.Operation.create("scf.yield")
+
+
+def _elements(
+    value: ir.Value, state: Lowering
+) -> tuple[list[ir.Value | None], list[list[ir.Value]]]:
+    """Per register of a tile: whether this thread speaks for it, and its coordinates (i32)."""
+    layout, sizes = layout_of(value), shape(value)
+    mine = state.first_copy(layout)
+    guards = [both(mine, valid) for valid in state.valid(layout, sizes)]
+    start = state.thread_coordinates(layout, len(sizes))
+    places = []
+    for offsets in layout.value_coordinates(len(sizes)):
+        places.append(
+            [
+                create("arith.addi", [first, state.i32_constant(step)], state.i32)
+                for first, step in zip(start, offsets, strict=True)
+            ]
+        )
+    return guards, places
+
+
+def _is_first_thread(state: Lowering) -> ir.Value:
+    return compare("eq", state.thread(), state.i32_constant(0))
+
+
+def _program_id(axis: str, state: Lowering) -> ir.Value:
+    return create(f"nvvm.read.ptx.sreg.ctaid.{axis}", [], state.i32)
+
+
+def _guarded(guard: ir.Value | None, state: Lowering) -> ir.InsertionPoint:
+    """The body of `scf.if guard` (None: true)."""
+    condition = state.constant(state.i1, 1) if guard is None else guard
+    branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
+    return ir.InsertionPoint(branch.regions[0].blocks.append())
+
+
+def _argument_slots(count: int, state: Lowering) -> ir.Value:
+    """A buffer of 8-byte slots in local memory, made once: in a loop it would grow the stack."""
+    slots = ir.TypeAttr.get(ir.Type.parse(f"!llvm.array<{count} x i64>"))
+    one = state.i32_constant(1)
+    with state.prologue, ir.Location.unknown():
+        alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 8)
+        pointer = ir.Type.parse("!llvm.ptr")
+        return create("llvm.alloca", [one], pointer, elem_type=slots, alignment=alignment)
+
+
+def _print_line(
+    op: tile.PrintOp,
+    programs: Sequence[ir.Value],
+    at: Sequence[ir.Value],
+    values: Sequence[ir.Value],
+    slots: ir.Value,
+    state: Lowering,
+) -> None:
+    arguments = [_as_argument(op, value) for value in [*programs, *at, *values]]
+    for number, argument in enumerate(arguments):
+        place = create(
+            "llvm.getelementptr",
+            [slots],
+            slots.type,
+            elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(64)),
+            rawConstantIndices=ir.DenseI32ArrayAttr.get([number]),
+        )
+        ir.Operation.create("llvm.store", operands=[argument, place])
+    pointer = text_pointer(op.operation, _line_format(op, len(at), arguments[3 + len(at) :]))
+    call(op.operation, "vprintf", [pointer, slots], state.i32)
+
+
+def _line_format(op: tile.PrintOp, rank: int, values: Sequence[ir.Value]) -> str:
+    """The C format of one line; values are i64 or f64."""
+    head = "(%lld, %lld, %lld) "
+    if rank:
+        head += f"[{', '.join(['%lld'] * rank)}] "
+    first, *rest = op.format.replace("%", "%%").split("{}")
+    letters = ["%g" if is_float(value.type) else "%lld" for value in values]
+    body = first + "".join(letter + text for letter, text in zip(letters, rest, strict=True))
+    return head + body + "\n"
+
+
+def _as_argument(op: tile.PrintOp, value: ir.Value) -> ir.Value:
+    """A value as C passes it through `...`, each in 8 bytes: i64 or f64."""
+    if is_float(value.type):
+        if value.type.width == 64:
+            return value
+        if value.type.width < 16:
+            raise error_at(op.operation, f"cannot print {value.type}; cast it to float32 first")
+        return create("arith.extf", [value], ir.F64Type.get())
+    wide = ir.IntegerType.get_signless(64)
+    if value.type == wide:
+        return value
+    return create("arith.extui" if value.type.width == 1 else "arith.extsi", [value], wide)
+
+
+def lower_assert(op: tile.AssertOp, state: Lowering) -> None:
+    """tile.assert: one test a thread; the driver prints the first failure and ends the launch."""
+    failed = _failed(op, state)
+    operation = op.operation
+    function = ir.StringAttr(enclosing(operation, "func.func").attributes["sym_name"]).value
+    location = source_location(operation.location)
+    with _guarded(failed, state):
+        arguments = [
+            text_pointer(operation, op.message),
+            text_pointer(operation, "<unknown>" if location is None else location.file),
+            state.i32_constant(0 if location is None else location.line),
+            text_pointer(operation, function),
+            state.constant(ir.IntegerType.get_signless(64), 1),
+        ]
+        call(operation, "__assertfail", arguments)
+        ir.Operation.create("scf.yield")
+
+
+def _failed(op: tile.AssertOp, state: Lowering) -> ir.Value:
+    """Whether an element of this thread is false (i1)."""
+    registers = state.registers(op.condition)
+    true = state.constant(state.i1, 1)
+    if is_tile(op.condition):
+        valid = state.valid(layout_of(op.condition), shape(op.condition))
+        registers = [select(v, r, true) for v, r in zip(valid, registers, strict=True)]
+    holds = registers[0]
+    for register in registers[1:]:
+        holds = create("arith.andi", [holds, register], state.i1)
+    failed = create("arith.xori", [holds, true], state.i1)
+    if is_tile(op.condition):
+        mine = state.first_copy(layout_of(op.condition))
+    else:
+        mine = _is_first_thread(state)
+    return failed if mine is None else create("arith.andi", [mine, failed], state.i1)
+
+
+RULES = {tile.PrintOp: lower_print, tile.AssertOp: lower_assert}

@@ -1,0 +1,137 @@
+"""Lowers tile.reduce and gpu_tile.warp_reduce: a tree in each thread, then butterflies across lanes.
+
+A butterfly over the lane bits that lie on the axis leaves the result in every lane, which is what the
+result's layout says: lanes of the axis hold copies. Warps are no matter of this file: `warp_reduce`
+stops at them, and `passes.split_reductions` leaves no reduce whose axis spans several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.diagnostics import InternalError
+from tilec.dialects import gpu_tile, tile
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.types import shape
+from tilec.layout import Layout
+from tilec.passes.axis_levels import Place, axis_levels, is_injective, is_spread_over_warps
+from tilec.passes.contract import show_location
+from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
+from tilec.passes.lower_to_nvvm.shuffle import shuffle_items
+from tilec.passes.lower_to_nvvm.state import Lowering, compare, create
+
+Rows = dict[tuple[int, ...], Item]
+"""Per coordinates off the axis, one item."""
+
+
+def lower_reduce(op: tile.ReduceOp, state: Lowering) -> None:
+    """tile.reduce within warps."""
+    if is_spread_over_warps(common_layout(op, op.inputs), op.axis):
+        raise InternalError(
+            f"{show_location(op.operation)}: tile.reduce across warps was not split"
+        )
+    rows = _reduce_in_warp(op, state)
+    rank = len(shape(op.outputs[0]))
+    for number, result in enumerate(op.outputs):
+        coordinates = layout_of(result).value_coordinates(rank)
+        state.values[result] = [rows[at].values[number] for at in coordinates]
+
+
+def lower_warp_reduce(op: gpu_tile.WarpReduceOp, state: Lowering) -> None:
+    """gpu_tile.warp_reduce: as reduce, each warp keeps its part's result."""
+    rows = _reduce_in_warp(op, state)
+    rank, axis = len(shape(op.outputs[0])), op.axis
+    for number, result in enumerate(op.outputs):
+        coordinates = layout_of(result).value_coordinates(rank)
+        state.values[result] = [rows[off_axis(at, axis)].values[number] for at in coordinates]
+
+
+def common_layout(op: ir.OpView, values: Sequence[ir.Value]) -> Layout:
+    """The one layout of several tiles. InternalError if they differ."""
+    layouts = {layout_of(value) for value in values}
+    if len(layouts) != 1:
+        raise InternalError(f"{show_location(op.operation)}: inputs have different layouts")
+    return layouts.pop()
+
+
+def off_axis(coordinates: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    """Coordinates without the axis's."""
+    return coordinates[:axis] + coordinates[axis + 1 :]
+
+
+def axis_items(
+    inputs: Sequence[ir.Value],
+    layout: Layout,
+    axis: int,
+    combination: Combination,
+    state: Lowering,
+    *,
+    mask: bool = True,
+) -> dict[tuple[int, ...], Item]:
+    """Per value coordinates the inputs' elements there, phantoms along the axis marked if `mask`.
+
+    Phantoms off the axis only ever meet phantoms. Registers that are phantoms in every thread are
+    left out.
+    """
+    sizes = shape(inputs[0])
+    rank = len(sizes)
+    reach = list(layout.extents(rank))
+    reach[axis] = min(reach[axis], sizes[axis])
+    flags = state.valid(layout, reach) if mask else [None] * layout.num_values
+    columns = [state.registers(value) for value in inputs]
+    items = {}
+    for number, at in enumerate(layout.value_coordinates(rank)):
+        if at not in items and at[axis] < sizes[axis]:
+            values = [column[number] for column in columns]
+            items[at] = combination.item(values, flags[number])
+    return items
+
+
+def _reduce_in_warp(op: tile.ReduceOp | gpu_tile.WarpReduceOp, state: Lowering) -> Rows:
+    layout, axis = common_layout(op, op.inputs), op.axis
+    levels = axis_levels(layout, axis)
+    if not is_injective(levels):
+        raise InternalError(
+            f"{show_location(op.operation)}: layout {layout} holds elements twice along axis {axis}"
+        )
+    combination = Combination(op.body, state)
+    columns: dict[tuple[int, ...], list[tuple[int, Item]]] = {}
+    for at, item in axis_items(op.inputs, layout, axis, combination, state).items():
+        columns.setdefault(off_axis(at, axis), []).append((at[axis], item))
+    rows = {
+        at: combination.combine_all(
+            [item for _, item in sorted(column, key=lambda entry: entry[0])]
+        )
+        for at, column in columns.items()
+    }
+    bits = [
+        level.position + bit
+        for level in levels
+        if level.place is Place.LANE
+        for bit in range(level.size.bit_length() - 1)
+    ]
+    for bit in bits:
+        rows = _combine_lanes(rows, 1 << bit, combination, state)
+    return rows
+
+
+def _combine_lanes(rows: Rows, mask: int, combination: Combination, state: Lowering) -> Rows:
+    """Each item with that of the lane whose number differs in `mask`.
+
+    Both lanes must get the same result, or copies would differ: the lower lane's item stands first
+    unless the region is known to be commutative.
+    """
+    items = list(rows.values())
+    others = shuffle_items("bfly", items, state.i32_constant(mask), state)
+    pairs = list(zip(items, others, strict=True))
+    if not combination.is_commutative:
+        masked = create("arith.andi", [state.thread(), state.i32_constant(mask)], state.i32)
+        is_lower = compare("eq", masked, state.i32_constant(0))
+        pairs = [(choose(is_lower, a, b), choose(is_lower, b, a)) for a, b in pairs]
+    combined = [combination.combine(a, b) for a, b in pairs]
+    return dict(zip(rows, combined, strict=True))
+
+
+RULES = {tile.ReduceOp: lower_reduce, gpu_tile.WarpReduceOp: lower_warp_reduce}

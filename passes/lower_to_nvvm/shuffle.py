@@ -1,0 +1,99 @@
+"""Moves values between the lanes of a warp: `shfl.sync`, narrow values sharing a 32-bit word.
+
+PTX ISA 9.0, "shfl.sync": 32 bits a lane; every lane of the mask takes part, so only code that all
+lanes of a warp reach together may shuffle. tile programs branch on values all threads share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.passes.lower_to_nvvm.access import pack, storage_bits, unpack
+from tilec.passes.lower_to_nvvm.combination import Item
+from tilec.passes.lower_to_nvvm.state import Lowering, Registers, create
+
+_ALL_LANES = -1
+_CLAMP = {"bfly": 31, "down": 31, "idx": 31, "up": 0}
+"""Highest lane a shuffle reads, lowest for `up`: the whole warp is one segment."""
+
+
+def shuffle_items(kind: str, items: Sequence[Item], lane: ir.Value, state: Lowering) -> list[Item]:
+    """Each item as another lane holds it, its flag included."""
+    flat = [value for item in items for value in item.values]
+    flags = [item.counts for item in items if item.counts is not None]
+    moved = iter(shuffle(kind, flat, lane, state))
+    moved_flags = iter(shuffle(kind, flags, lane, state))
+    return [
+        Item(
+            tuple(next(moved) for _ in item.values),
+            None if item.counts is None else next(moved_flags),
+        )
+        for item in items
+    ]
+
+
+def shuffle(kind: str, values: Sequence[ir.Value], lane: ir.Value, state: Lowering) -> Registers:
+    """`values` as another lane holds them.
+
+    `lane` (i32) is a lane number for "idx", a distance for "up" (from a lower lane) and "down", a
+    mask for "bfly".
+    """
+    by_type: dict[ir.Type, list[int]] = {}
+    for number, value in enumerate(values):
+        by_type.setdefault(value.type, []).append(number)
+    moved: dict[int, ir.Value] = {}
+    for type_, numbers in by_type.items():
+        for group in _groups(numbers, max(1, 32 // storage_bits(type_, state))):
+            received = _shuffle_word(kind, [values[n] for n in group], lane, state)
+            moved.update(zip(group, received, strict=True))
+    return [moved[number] for number in range(len(values))]
+
+
+def _groups(numbers: list[int], most: int) -> list[list[int]]:
+    """Cuts a list into groups of `most`, the rest into smaller powers of two."""
+    groups, at = [], 0
+    while at < len(numbers):
+        while most > len(numbers) - at:
+            most //= 2
+        groups.append(numbers[at : at + most])
+        at += most
+    return groups
+
+
+def _shuffle_word(
+    kind: str, values: Sequence[ir.Value], lane: ir.Value, state: Lowering
+) -> Registers:
+    type_ = values[0].type
+    (word,) = pack(values, type_, state)
+    width = word.type.width
+    if width == 64:
+        received = _join_halves([_shfl(kind, h, lane, state) for h in _halves(word, state)], state)
+    elif width == 32:
+        received = _shfl(kind, word, lane, state)
+    else:
+        wide = create("arith.extui", [word], state.i32)
+        received = create("arith.trunci", [_shfl(kind, wide, lane, state)], word.type)
+    return unpack([received], type_, len(values), state)
+
+
+def _halves(word: ir.Value, state: Lowering) -> Registers:
+    pair = create("llvm.bitcast", [word], ir.VectorType.get([2], state.i32))
+    return [
+        create("llvm.extractelement", [pair, state.i32_constant(i)], state.i32) for i in range(2)
+    ]
+
+
+def _join_halves(halves: Registers, state: Lowering) -> ir.Value:
+    vector = ir.VectorType.get([2], state.i32)
+    pair = create("llvm.mlir.undef", [], vector)
+    for position, half in enumerate(halves):
+        pair = create("llvm.insertelement", [pair, half, state.i32_constant(position)], vector)
+    return create("llvm.bitcast", [pair], ir.IntegerType.get_signless(64))
+
+
+def _shfl(kind: str, word: ir.Value, lane: ir.Value, state: Lowering) -> ir.Value:
+    operands = [state.i32_constant(_ALL_LANES), word, lane, state.i32_constant(_CLAMP[kind])]
+    attribute = ir.Attribute.parse(f"#nvvm<shfl_kind {kind}>")
+    return create("nvvm.shfl.sync", operands, state.i32, kind=attribute)
