@@ -64,7 +64,9 @@ class Print(_Callee):
         order = np.broadcast_to(lanes, lanes.shape).reshape(-1)
         forms = np.broadcast_to(form[0], lanes.shape).reshape(-1)
         pointers = np.broadcast_to(arguments[0], lanes.shape).reshape(-1)
-        for lane, where, pointer in sorted(zip(order, forms, pointers), key=self._by_thread):
+        for lane, where, pointer in sorted(
+            zip(order, forms, pointers, strict=True), key=self._by_thread
+        ):
             text = self.text(int(where), int(lane))
             self.machine.launch.printed.append(self._format(text, int(pointer), int(lane)))
 

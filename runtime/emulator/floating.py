@@ -37,7 +37,7 @@ class Form:
         return self.rounding != "rn"
 
     def read(self, writer: Writer, operand: Operand) -> str:
-        """The operand as an array of the scalar type, (..., 2) for packed forms, flushed by .ftz."""
+        """The operand as an array of the scalar type, (..., 2) if packed; .ftz flushes."""
         if self.packed is not None:
             if isinstance(operand, Immediate):
                 value = f"np.array({writer.read(operand, U32)})"
@@ -167,9 +167,8 @@ def emit_unary(instruction: Instruction, writer: Writer) -> None:
     value = f"{function}({form.read(writer, instruction.operands[1])})"
     if form.directed:
         other = writer.function(directed_unary)
-        value = (
-            f"{other}({function}, {form.read(writer, instruction.operands[1])}, {form.rounding!r})"
-        )
+        source = form.read(writer, instruction.operands[1])
+        value = f"{other}({function}, {source}, {form.rounding!r})"
     form.write(writer, instruction.operands[0], value)
 
 
@@ -231,9 +230,8 @@ _UNARY: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 def emit_min_max(instruction: Instruction, writer: Writer) -> None:
     """min and max of two or three floats; .xorsign.abs compares magnitudes."""
     form = Form(instruction, writer, {"ftz", "NaN", "xorsign", "abs"})
-    function = writer.function(
-        rounding.minimum if instruction.opcode == "min" else rounding.maximum
-    )
+    smaller = instruction.opcode == "min"
+    function = writer.function(rounding.minimum if smaller else rounding.maximum)
     values = [form.read(writer, operand) for operand in instruction.operands[1:]]
     propagate = "NaN" in form.flags
     if "xorsign" in form.flags:

@@ -20,7 +20,7 @@ _ALIGNMENT = 1024
 
 @dataclass
 class Region:
-    """One allocation: bytes [start, end) of the arena, `host` its address in the caller's memory."""
+    """One allocation: bytes [start, end) of the arena, `host` its place in the caller's memory."""
 
     label: str
     start: int
@@ -204,7 +204,7 @@ class GlobalSite:
 def byte_bounds(array: np.ndarray) -> tuple[int, int]:
     """First and one-past-last byte that the elements of an array touch, negative strides too."""
     low = high = array.__array_interface__["data"][0]
-    for extent, stride in zip(array.shape, array.strides):
+    for extent, stride in zip(array.shape, array.strides, strict=True):
         if extent == 0:
             return low, low
         reach = (extent - 1) * stride

@@ -1,9 +1,8 @@
-"""The decoded record of one PTX instruction and of its operands: the emulator's internal interface."""
+"""The decoded record of one PTX instruction and of its operands."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Union
 
 from tilec.runtime.emulator.errors import Place
 
@@ -69,7 +68,7 @@ class Sink:
     """`_`: a destination that is thrown away."""
 
 
-Operand = Union[Register, Immediate, Special, Symbol, Address, Vector, Pair, Sink]
+Operand = Register | Immediate | Special | Symbol | Address | Vector | Pair | Sink
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ class Launch:
             self._addresses[variable.name] = memory.allocate(
                 label, variable.size, variable.alignment
             )
-        for position, (parameter, argument) in enumerate(zip(parameters, arguments)):
+        for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
             raw = self._argument_bytes(position, parameter, argument)
             self._parameters[parameter.name] = raw
             label = f"parameter {parameter.name}"

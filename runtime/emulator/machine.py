@@ -37,7 +37,7 @@ class Rectangle:
 
 
 class Machine:
-    """Lanes are laid out [warp][CTA][32]; `ctas` are the linear numbers of the CTAs of the batch."""
+    """Lanes are laid out [warp][CTA][32]; `ctas` is the number of CTAs in the batch."""
 
     def __init__(self, launch: Launch, entry: Entry, ctas: int) -> None:
         self.launch = launch

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tilec.runtime.emulator.body_parser import BodyParser
 from tilec.runtime.emulator.errors import PtxError
-from tilec.runtime.emulator.instruction import Entry, Module, Variable
+from tilec.runtime.emulator.instruction import Entry, Module
 from tilec.runtime.emulator.token_stream import TokenStream
-from tilec.runtime.emulator.tokens import tokenize
+from tilec.runtime.emulator.tokens import Token, tokenize
 from tilec.runtime.emulator.variable_parser import parse_parameter, parse_variable
 
 _LINKAGE = {".visible", ".extern", ".weak", ".common"}
@@ -42,6 +42,18 @@ class _ModuleParser:
         while stream.peek().text in _LINKAGE:
             stream.next()
         token = stream.next()
+        if token.text in _SPACES:
+            variable = parse_variable(stream, token.text[1:])
+            self.module.variables[variable.name] = variable
+        elif token.text == ".func":
+            self._function(token.line)
+        elif token.text == ".entry":
+            bodies.append(self._entry(token.line))
+        else:
+            self._header(token)
+
+    def _header(self, token: Token) -> None:
+        stream = self.stream
         if token.text == ".version":
             self.module.version = stream.next().text
         elif token.text == ".target":
@@ -53,13 +65,6 @@ class _ModuleParser:
                 raise PtxError("only .address_size 64 is supported", token.line)
         elif token.text == ".file":
             self._file()
-        elif token.text in _SPACES:
-            variable = parse_variable(stream, token.text[1:])
-            self.module.variables[variable.name] = variable
-        elif token.text == ".func":
-            self._function(token.line)
-        elif token.text == ".entry":
-            bodies.append(self._entry(token.line))
         elif token.text == ".pragma":
             stream.skip_past(";")
         else:
@@ -104,8 +109,3 @@ class _ModuleParser:
         start = stream.position
         stream.skip_block()
         return entry, start
-
-
-def variables_of(variables: dict[str, Variable], space: str) -> list[Variable]:
-    """Those of `variables` that lie in state space `space`, in declaration order."""
-    return [variable for variable in variables.values() if variable.space == space]

@@ -124,7 +124,7 @@ def check_dimensions(launch: Launch) -> None:
         threads = int(np.prod(wanted))
         if launch.threads > threads or (exact and launch.threads != threads):
             raise ValueError(f"block has {launch.threads} threads; .{name} says {wanted}")
-    for size, part in zip(launch.grid, launch.cluster):
+    for size, part in zip(launch.grid, launch.cluster, strict=True):
         if size % part:
             raise ValueError(f"grid {launch.grid} is not a multiple of cluster {launch.cluster}")
 
