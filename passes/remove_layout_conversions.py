@@ -52,7 +52,7 @@ def _fold(conversion: ConvertLayoutOp) -> None:
 
 
 def _remade(maker: ir.Operation, result: ir.Value, before: ir.Operation) -> ir.Value:
-    attributes = {a.name: a.attr for a in maker.attributes}
+    attributes = dict(maker.attributes.items())
     if maker.name == "arith.constant":
         splat = attributes["value"].get_splat_value()
         attributes["value"] = ir.DenseElementsAttr.get_splat(result.type, splat)

@@ -59,14 +59,13 @@ def _split_conversion(op: ConvertLayoutOp, context: PassContext) -> None:
     shared = choose_shared_layout(shape(op.src), bytes_, (source, result))
     buffer = _buffer(shape(op.src), op.src, shared)
     BufferStoreOp.build(op.src, buffer)
-    _replace(op, [BufferLoadOp.build(buffer, results=[op.result.type])])
-    parsed = buffer_of(buffer)
     context.report.add(
         "layout conversion",
         op.operation,
-        f"{parsed.size_bytes} bytes of shared memory",
+        f"{buffer_of(buffer).size_bytes} bytes of shared memory",
         f"{source} to {result} crosses threads",
     )
+    _replace(op, [BufferLoadOp.build(buffer, results=[op.result.type])])
 
 
 def _split_reshape(op: tile.ReshapeOp, context: PassContext) -> None:

@@ -89,6 +89,8 @@ def _lower_kernel(function: ir.Operation, context: PassContext) -> None:
     with end:
         lower_block(function.regions[0].blocks[0], state)
     marker.operation.erase()
+    if state.shared is not None:
+        buffer.declare_shared(function)
 
 
 def lower_block(block: ir.Block, state: Lowering) -> None:

@@ -14,7 +14,7 @@ LowerBlock = Callable[[ir.Block, Lowering], None]
 def lower_region_op(op: ir.Operation, state: Lowering, lower_block: LowerBlock) -> None:
     """scf.for, scf.if and scf.while: operands, results and block arguments become registers."""
     results = [t for r in op.results for t in state.register_types(r)]
-    attributes = {a.name: a.attr for a in op.attributes if "." not in a.name}
+    attributes = {name: attr for name, attr in op.attributes.items() if "." not in name}
     new = ir.Operation.create(
         op.name,
         results=results,

@@ -10,7 +10,7 @@ from tilec.passes.lower_to_nvvm.state import Lowering, create
 
 def lower_elementwise(op: ir.Operation, state: Lowering) -> None:
     """Any op whose result element depends on the operands' elements at the same coordinates."""
-    attributes = {a.name: a.attr for a in op.attributes}
+    attributes = dict(op.attributes.items())
     columns = [state.registers(operand) for operand in op.operands]
     scalar = [element(r) if is_tile(r) else r.type for r in op.results]
     types = [state.scalar_type(t) for t in scalar]

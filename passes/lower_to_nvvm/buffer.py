@@ -1,0 +1,270 @@
+"""Lowers shared-memory buffers: their base, views, and vector accesses from registers.
+
+The widest access (16, 8, 4 ... bytes) whose elements neighbour each other in the buffer and whose
+address is a multiple of it for every thread and register is used; a swizzle moves whole 16-byte units,
+so it does not split one. PTX ISA 9.0, "ld", "st": natural alignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import gcd
+
+from mlir import ir
+
+from tilec.dialects import gpu_tile
+from tilec.dialects.gpu_tile.types import buffer_of, layout_of
+from tilec.dialects.types import element, shape
+from tilec.layout import Layout
+from tilec.passes.lower_to_nvvm.access import (
+    pack,
+    plain_load,
+    storage_bits,
+    store_words,
+    unpack,
+    word_bits,
+)
+from tilec.passes.lower_to_nvvm.state import (
+    Buffer,
+    Lowering,
+    Registers,
+    both,
+    create,
+)
+from tilec.shared_layout import SharedLayout
+
+SHARED = "shared"
+"""Name of the module's dynamic shared memory."""
+SHARED_ALIGNMENT = 1024
+"""Where a 128-byte swizzle's pattern starts anew, so offsets swizzle like addresses."""
+
+
+def shared_base(state: Lowering) -> ir.Value:
+    """Pointer to the CTA's dynamic shared memory."""
+    if state.shared is None:
+        with state.prologue, ir.Location.unknown():
+            state.shared = create(
+                "llvm.mlir.addressof",
+                [],
+                ir.Type.parse("!llvm.ptr<3>"),
+                global_name=ir.FlatSymbolRefAttr.get(SHARED),
+            )
+    return state.shared
+
+
+def declare_shared(function: ir.Operation) -> None:
+    """The dynamic shared memory as an external array in front of `function` (`.extern .shared`)."""
+    i32, i64 = ir.IntegerType.get_signless(32), ir.IntegerType.get_signless(64)
+    ir.Operation.create(
+        "llvm.mlir.global",
+        attributes={
+            "sym_name": ir.StringAttr.get(SHARED),
+            "global_type": ir.TypeAttr.get(ir.Type.parse("!llvm.array<0 x i8>")),
+            "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
+            "addr_space": ir.IntegerAttr.get(i32, 3),
+            "alignment": ir.IntegerAttr.get(i64, SHARED_ALIGNMENT),
+        },
+        regions=1,
+        ip=ir.InsertionPoint(function),
+    )
+
+
+def lower_alloc(op: gpu_tile.AllocOp, state: Lowering) -> None:
+    """A constant offset into the shared memory."""
+    parsed = buffer_of(op.result)
+    zero = state.i32_constant(0)
+    offset = state.i32_constant(op.options["offset"])
+    state.values[op.result] = Buffer(parsed, offset, (zero,) * len(parsed.shape))
+
+
+def lower_view(op: gpu_tile.ViewOp, state: Lowering) -> None:
+    """The same memory with its origin moved."""
+    source = state.values[op.src]
+    origin = tuple(
+        create("arith.addi", [at, state.values[by]], state.i32)
+        for at, by in zip(source.origin, op.offsets, strict=True)
+    )
+    state.values[op.result] = replace(source, type=buffer_of(op.result), origin=origin)
+
+
+def lower_reshape_view(op: gpu_tile.ReshapeViewOp, state: Lowering) -> None:
+    """The same address; the source's origin, if it was moved, becomes part of it."""
+    source = state.values[op.src]
+    address = buffer_address(source, source.origin, state)
+    parsed = buffer_of(op.result)
+    zero = state.i32_constant(0)
+    state.values[op.result] = Buffer(parsed, address, (zero,) * len(parsed.shape))
+
+
+class Access:
+    """Addresses of one tile's registers in one buffer."""
+
+    def __init__(self, buffer: Buffer, layout: Layout, state: Lowering) -> None:
+        self.state = state
+        self.buffer = buffer
+        rank = len(buffer.type.shape)
+        element_bytes = storage_bits(buffer.type.element, state) // 8
+        self.element_bytes = element_bytes
+        self.coordinates = layout.value_coordinates(rank)
+        self.width = shared_width(buffer.type.layout, layout, rank, element_bytes)
+        at = state.thread_coordinates(layout, rank)
+        self.start = [
+            create("arith.addi", [o, a], state.i32) for o, a in zip(buffer.origin, at, strict=True)
+        ]
+        shared = buffer.type.layout
+        self._thread = at
+        self._vector_dim = layout.values[0].dim if layout.values else -1
+        self._phantoms = layout.has_phantoms(buffer.type.shape)
+        if self._phantoms and buffer.type.shape[self._vector_dim] % self.width:
+            self.width = 1  # a vector must not straddle the tile's edge
+        # A plain layout is linear: one base per thread, constants per register.
+        linear = shared.swizzle is None and all(len(parts) == 1 for parts in shared.dims)
+        linear = linear and not self._phantoms
+        self._base = buffer_address(buffer, self.start, state) if linear else None
+
+    def pointer(self, register: int) -> ir.Value:
+        """Shared pointer to a register's element."""
+        state, at = self.state, self.coordinates[register]
+        if self._base is None:
+            moved = [self._coordinate(d, c) for d, c in enumerate(at)]
+            address = buffer_address(self.buffer, moved, state)
+            return byte_pointer(shared_base(state), address)
+        step = self.buffer.type.layout.offset(at) * self.element_bytes
+        pointer = byte_pointer(shared_base(state), self._base)
+        return byte_pointer(pointer, state.i32_constant(step)) if step else pointer
+
+    def _coordinate(self, dim: int, step: int) -> ir.Value:
+        """Buffer coordinate of a register; a phantom's stays inside the buffer."""
+        state = self.state
+        at = create("arith.addi", [self._thread[dim], state.i32_constant(step)], state.i32)
+        if self._phantoms:
+            size = self.width if dim == self._vector_dim else 1
+            last = state.i32_constant(self.buffer.type.shape[dim] - size)
+            at = create("arith.minui", [at, last], state.i32)
+        return create("arith.addi", [self.buffer.origin[dim], at], state.i32)
+
+
+def buffer_address(buffer: Buffer, at: Sequence[ir.Value], state: Lowering) -> ir.Value:
+    """Byte offset (i32) into the shared memory of the element at coordinates `at` (i32)."""
+    element_bytes = storage_bits(buffer.type.element, state) // 8
+    shared, total = buffer.type.layout, buffer.address
+
+    def add(coordinate: ir.Value, stride: int) -> ir.Value:
+        scale = state.i32_constant(stride * element_bytes)
+        term = create("arith.muli", [coordinate, scale], state.i32)
+        return create("arith.addi", [total, term], state.i32)
+
+    for coordinate, parts in zip(at, shared.dims, strict=True):
+        rest = coordinate
+        for size, stride in parts[:-1]:
+            limit = state.i32_constant(size)
+            total = add(create("arith.remui", [rest, limit], state.i32), stride)
+            rest = create("arith.divui", [rest, limit], state.i32)
+        total = add(rest, parts[-1][1])
+    return total if shared.swizzle is None else _swizzled(total, shared.swizzle, state)
+
+
+def _swizzled(address: ir.Value, swizzle: tuple[int, int, int], state: Lowering) -> ir.Value:
+    bits, base, shift = swizzle
+    mask = state.i32_constant(((1 << bits) - 1) << base)
+    moved = create("arith.shrui", [address, state.i32_constant(shift)], state.i32)
+    moved = create("arith.andi", [moved, mask], state.i32)
+    return create("arith.xori", [address, moved], state.i32)
+
+
+def byte_pointer(pointer: ir.Value, offset: ir.Value) -> ir.Value:
+    """`pointer` moved by `offset` bytes."""
+    return create(
+        "llvm.getelementptr",
+        [pointer, offset],
+        pointer.type,
+        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(8)),
+        rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
+    )
+
+
+def shared_width(shared: SharedLayout, layout: Layout, rank: int, element_bytes: int) -> int:
+    """Elements one access may move between `layout` and a buffer."""
+    first = layout.values[0] if layout.values else None
+    if first is None or first.stride != 1 or first.dim >= rank:
+        return 1
+    if shared.dims[first.dim][0][1] != 1:
+        return 1
+    width = gcd(first.size & -first.size, 16 // element_bytes)
+    steps = [
+        mode.stride if mode.dim == first.dim else None
+        for mode in layout.threads + layout.values[1:]
+    ]
+    for step in steps:
+        if step is not None:
+            width = gcd(width, step)
+    # Every other stride moves the start of a vector; so does the end of a panel.
+    for dim, parts in enumerate(shared.dims):
+        for number, (size, stride) in enumerate(parts):
+            own = dim == first.dim and number == 0
+            width = gcd(width, size if own and len(parts) > 1 else width if own else stride)
+    return max(1, width)
+
+
+def lower_buffer_load(op: gpu_tile.BufferLoadOp, state: Lowering) -> None:
+    """ld.shared, as wide as the layouts allow."""
+    buffer, layout = state.values[op.src], layout_of(op.result)
+    access = Access(buffer, layout, state)
+    bits = access.element_bytes * 8
+    word, count = word_bits(bits, access.width)
+    registers: Registers = []
+    for first in range(0, layout.num_values, access.width):
+        words = plain_load(access.pointer(first), word, count)
+        registers += unpack(words, element(op.result), access.width, state)
+    state.values[op.result] = registers
+
+
+def lower_buffer_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:
+    """st.shared by the first copy of each element, phantoms left out."""
+    buffer, layout = state.values[op.dst], layout_of(op.value)
+    access = Access(buffer, layout, state)
+    valid = state.valid(layout, shape(op.value))
+    mine = state.first_copy(layout)
+    registers = state.registers(op.value)
+    width = access.width
+    for first in range(0, layout.num_values, width):
+        words = pack(registers[first : first + width], element(op.value), state)
+        guard = both(mine, valid[first])
+        store_words(access.pointer(first), words, guard, None, space="shared")
+
+
+def lower_buffer_gather(op: gpu_tile.BufferGatherOp, state: Lowering) -> None:
+    """One ld.shared per register, the index clamped into the buffer."""
+    buffer, layout = state.values[op.src], layout_of(op.result)
+    access = Access(buffer, layout, state)
+    last = state.i32_constant(buffer.type.shape[op.axis] - 1)
+    registers: Registers = []
+    for index, at in zip(state.registers(op.indices), access.coordinates, strict=True):
+        place = [
+            create("arith.addi", [start, state.i32_constant(c)], state.i32)
+            for start, c in zip(access.start, at, strict=True)
+        ]
+        clamped = create("arith.minui", [_to_i32(index, state), last], state.i32)
+        place[op.axis] = create("arith.addi", [buffer.origin[op.axis], clamped], state.i32)
+        pointer = byte_pointer(shared_base(state), buffer_address(buffer, place, state))
+        words = plain_load(pointer, access.element_bytes * 8, 1)
+        registers += unpack(words, buffer.type.element, 1, state)
+    state.values[op.result] = registers
+
+
+def _to_i32(value: ir.Value, state: Lowering) -> ir.Value:
+    if value.type == state.i32:
+        return value
+    name = "arith.trunci" if value.type.width > 32 else "arith.extsi"
+    return create(name, [value], state.i32)
+
+
+RULES = {
+    gpu_tile.AllocOp: lower_alloc,
+    gpu_tile.ViewOp: lower_view,
+    gpu_tile.ReshapeViewOp: lower_reshape_view,
+    gpu_tile.BufferLoadOp: lower_buffer_load,
+    gpu_tile.BufferStoreOp: lower_buffer_store,
+    gpu_tile.BufferGatherOp: lower_buffer_gather,
+}
