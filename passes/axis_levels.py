@@ -75,17 +75,20 @@ def is_mixed_radix(levels: tuple[Level, ...]) -> bool:
     return True
 
 
-def is_injective(levels: tuple[Level, ...]) -> bool:
-    """Whether no coordinate of the axis is held twice (but for copies)."""
+def is_nested(levels: tuple[Level, ...]) -> bool:
+    """Whether each level reaches past those below it: digits order coordinates."""
     reach = 0
     for level in levels:
         if level.stride <= reach:
-            return _sums_differ(levels)
+            return False
         reach += (level.size - 1) * level.stride
     return True
 
 
-def _sums_differ(levels: tuple[Level, ...]) -> bool:
+def is_injective(levels: tuple[Level, ...]) -> bool:
+    """Whether no coordinate of the axis is held twice (but for copies)."""
+    if is_nested(levels):
+        return True
     sums = [0]
     for level in levels:
         sums = [at + digit * level.stride for at in sums for digit in range(level.size)]
@@ -132,7 +135,7 @@ def partial_layout(layout: Layout, axis: int, kept: tuple[Level, ...]) -> Layout
 def num_partials(size: int, kept: tuple[Level, ...]) -> int:
     """Partial results that hold an element of an axis of `size`; those past it hold phantoms alone.
 
-    Each kept level must reach beyond those below it, so that partials start in ascending order.
+    The kept levels must nest, so that partials start in ascending order.
     """
     starts = [0]
     for level in kept:

@@ -1,0 +1,64 @@
+"""split-atomics: the old value of an atomic reaches the copies of its element.
+
+Before:   %old = "tile.atomic_rmw"(%v, %a, %ok, %i) ...             used, in a layout that holds copies
+After:    %old = "tile.atomic_rmw"(%v, %a, %ok, %i) ...
+          %s = "gpu_tile.alloc"()   "gpu_tile.buffer_store"(%old, %s)   %all = "gpu_tile.buffer_load"(%s)
+
+Only the first copy of an element performs the atomic, so only it knows the old value.
+Does not handle: copies inside one warp by shuffles, which would save the shared memory.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import gpu_tile, tile
+from tilec.dialects.gpu_tile.types import BufferType, layout_of
+from tilec.dialects.types import element, shape
+from tilec.layout import Layout
+from tilec.passes.buffer_layouts import choose_shared_layout
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.shared_layout import strided
+
+_ATOMICS = (tile.AtomicRmwOp.OPERATION_NAME, tile.AtomicCasOp.OPERATION_NAME)
+
+
+@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+def split_atomics(module: ir.Module, context: PassContext) -> None:
+    """Sends the old values of atomics to the copies of their elements."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in _ATOMICS and next(iter(op.results[0].uses), None) is not None:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for op in found:
+        if holds_copies(layout_of(op.results[0]), context.num_threads):
+            _spread(op, context)
+
+
+def holds_copies(layout: Layout, num_threads: int) -> bool:
+    """Whether some element lies in several of a CTA's threads."""
+    return layout.num_threads < num_threads or any(
+        mode.size > 1 and not mode.stride for mode in layout.threads
+    )
+
+
+def _spread(op: ir.Operation, context: PassContext) -> None:
+    old = op.results[0]
+    layout, sizes = layout_of(old), shape(old)
+    bytes_ = BufferType((), element(old), strided((), ())).element_bytes
+    shared = choose_shared_layout(sizes, bytes_, (layout,))
+    with ir.InsertionPoint.after(op), op.location:
+        buffer = gpu_tile.AllocOp.build(results=[BufferType(sizes, element(old), shared).type()])
+        store = gpu_tile.BufferStoreOp.build(old, buffer)
+        spread = gpu_tile.BufferLoadOp.build(buffer, results=[old.type])
+    old.replace_all_uses_except(spread, [store.operation])
+    context.report.add(
+        "atomic",
+        op,
+        "old values through shared memory",
+        f"layout {layout} holds copies, of which only the first performs the atomic",
+    )

@@ -1,0 +1,187 @@
+"""split-reductions: reductions and scans across warps, and takes, go through shared memory.
+
+Before:   %y = "tile.reduce"(%x) ({...}) {axis = 0}      the axis lies in several warps
+After:    %p = "gpu_tile.warp_reduce"(%x) ({...}) {axis = 0}        one partial result a warp
+          %s = "gpu_tile.alloc"()   "gpu_tile.buffer_store"(%p, %s)   %q = "gpu_tile.buffer_load"(%s)
+          %y = "tile.reduce"(%q) ({...}) {axis = 0}                 all partials in each thread
+
+1. A reduce whose axis stays inside warps is left alone, and so is such a scan.
+2. A scan becomes warp_scan, the totals' way through a buffer, and scan_carry.
+3. A take stores its source and gathers from the buffer.
+Partials that hold phantoms alone are not stored: the partial tile ends before them. insert-barriers
+orders the accesses.
+Does not handle: takes inside a warp by shuffles, which would save the shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.diagnostics import InternalError
+from tilec.dialects import gpu_tile, tile
+from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
+from tilec.dialects.types import element, shape
+from tilec.dialects.types import tile as tile_type
+from tilec.layout import Layout
+from tilec.passes.axis_levels import (
+    Level as AxisLevel,
+)
+from tilec.passes.axis_levels import (
+    Place,
+    axis_levels,
+    gathered_layout,
+    is_nested,
+    is_spread_over_warps,
+    num_partials,
+    partial_layout,
+)
+from tilec.passes.buffer_layouts import choose_shared_layout
+from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.scan_layout import split_levels
+from tilec.shared_layout import strided
+
+
+@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+def split_reductions(module: ir.Module, context: PassContext) -> None:
+    """Routes reductions and scans across warps, and takes, through shared memory."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in _RULES:
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for op in found:
+        with ir.InsertionPoint(op), op.location:
+            _RULES[op.name](op.opview, context)
+
+
+def _split_reduce(op: tile.ReduceOp, context: PassContext) -> None:
+    layout = layout_of(op.inputs[0])
+    if not is_spread_over_warps(layout, op.axis):
+        return
+    levels = axis_levels(layout, op.axis)
+    kept = tuple(level for level in levels if level.place is Place.WARP)
+    types = _partial_types(op, layout, kept)
+    partials = _with_body(
+        gpu_tile.WarpReduceOp.build(op.inputs, results=types, axis=op.axis), op.operation
+    )
+    count = shape(types[0])[op.axis]
+    gathered = _through_buffers(partials, gathered_layout(layout, op.axis, count))
+    final = op.operation.clone()
+    for number, value in enumerate(gathered):
+        final.operands[number] = value
+    _report(op, context, "reduction", count)
+    _replace(op.operation, list(final.results))
+
+
+def _split_scan(op: tile.ScanOp, context: PassContext) -> None:
+    layout = layout_of(op.inputs[0])
+    if not is_spread_over_warps(layout, op.axis):
+        return
+    _, kept = split_levels(layout, op.axis)
+    totals_types = _partial_types(op, layout, kept)
+    scanned = _with_body(
+        gpu_tile.WarpScanOp.build(
+            op.inputs,
+            results=[*(value.type for value in op.outputs), *totals_types],
+            axis=op.axis,
+            reverse=op.reverse,
+        ),
+        op.operation,
+    )
+    number = len(op.inputs)
+    count = shape(totals_types[0])[op.axis]
+    totals = _through_buffers(scanned[number:], gathered_layout(layout, op.axis, count))
+    final = _with_body(
+        gpu_tile.ScanCarryOp.build(
+            [*scanned[:number], *totals],
+            results=[value.type for value in op.outputs],
+            axis=op.axis,
+            reverse=op.reverse,
+        ),
+        op.operation,
+    )
+    _report(op, context, "scan", count)
+    _replace(op.operation, final)
+
+
+def _split_take(op: tile.TakeOp, context: PassContext) -> None:
+    source, sizes = layout_of(op.src), shape(op.src)
+    buffer = _alloc(op.src, choose_shared_layout(sizes, _bytes(op.src), (source,)))
+    gpu_tile.BufferStoreOp.build(op.src, buffer)
+    taken = gpu_tile.BufferGatherOp.build(
+        buffer, op.indices, results=[op.result.type], axis=op.axis
+    )
+    _replace(op.operation, [taken])
+
+
+def _partial_types(
+    op: tile.ReduceOp | tile.ScanOp, layout: Layout, kept: tuple[AxisLevel, ...]
+) -> list[ir.Type]:
+    """Tiles whose axis numbers the partials that hold an element."""
+    if not is_nested(kept):
+        raise InternalError(
+            f"{show_location(op.operation)}: warps interleave along axis {op.axis} of {layout}"
+        )
+    sizes = list(shape(op.inputs[0]))
+    sizes[op.axis] = num_partials(sizes[op.axis], kept)
+    encoding = layout_attr(partial_layout(layout, op.axis, kept))
+    return [tile_type(sizes, element(value), encoding) for value in op.inputs]
+
+
+def _through_buffers(partials: Sequence[ir.Value], gathered: Layout) -> list[ir.Value]:
+    """Each tile stored, and loaded again in the layout `gathered`."""
+    loaded = []
+    for partial in partials:
+        accesses = (layout_of(partial), gathered)
+        shared = choose_shared_layout(shape(partial), _bytes(partial), accesses)
+        buffer = _alloc(partial, shared)
+        gpu_tile.BufferStoreOp.build(partial, buffer)
+        type_ = tile_type(shape(partial), element(partial), layout_attr(gathered))
+        loaded.append(gpu_tile.BufferLoadOp.build(buffer, results=[type_]))
+    return loaded
+
+
+def _bytes(value: ir.Value) -> int:
+    return BufferType((), element(value), strided((), ())).element_bytes
+
+
+def _alloc(like: ir.Value, shared: object) -> ir.Value:
+    type_ = BufferType(shape(like), element(like), shared).type()
+    return gpu_tile.AllocOp.build(results=[type_])
+
+
+def _with_body(results: Sequence[ir.Value], source: ir.Operation) -> list[ir.Value]:
+    """Gives the op that defines `results` a copy of the source's region."""
+    copy = source.clone()
+    copy.regions[0].blocks[0].append_to(results[0].owner.regions[0])
+    copy.erase()
+    return list(results)
+
+
+def _report(
+    op: tile.ReduceOp | tile.ScanOp, context: PassContext, what: str, count: int
+) -> None:
+    context.report.add(
+        f"{what} across warps",
+        op.operation,
+        f"{count} partial results a row in shared memory",
+        f"axis {op.axis} of {layout_of(op.inputs[0])} lies in several warps",
+    )
+
+
+def _replace(op: ir.Operation, values: Sequence[ir.Value]) -> None:
+    for old, new in zip(op.results, values, strict=True):
+        old.replace_all_uses_with(new)
+    op.erase()
+
+
+_RULES = {
+    tile.ReduceOp.OPERATION_NAME: _split_reduce,
+    tile.ScanOp.OPERATION_NAME: _split_scan,
+    tile.TakeOp.OPERATION_NAME: _split_take,
+}
