@@ -103,7 +103,7 @@ class _Expander:
     def expand(self, name: str, op: ir.Operation) -> None:
         """Replaces and erases `op`, whose name is `name`; keeps divisions LLVM selects well."""
         flags = self._fastmath(op)
-        if name == "arith.divf" and ("arcp" not in flags or "afn" in flags):
+        if name == "arith.divf" and not self._is_full_division(op, flags):
             return
         if name in DIRECT:
             results = [self._direct(name, op)]
@@ -125,6 +125,12 @@ class _Expander:
             words = frozenset(str(attribute).partition("<")[2].rstrip(">").split(","))
             flags = self._flags[attribute] = words | {"afn", "arcp"} if "fast" in words else words
         return flags
+
+    def _is_full_division(self, op: ir.Operation, flags: frozenset[str]) -> bool:
+        """Whether div.full shall stand for this division: f64 has none, afn has a faster one."""
+        found = op.results[0].type
+        element = found.element_type if isinstance(found, ir.VectorType) else found
+        return "arcp" in flags and "afn" not in flags and not isinstance(element, ir.F64Type)
 
     def _direct(self, name: str, op: ir.Operation) -> ir.Value:
         intrinsic, attributes = DIRECT[name]

@@ -77,7 +77,7 @@ def atan2(b: ScalarBuilder, y: Scalar, x: Scalar) -> Scalar:
     longer, shorter = b.where(is_steep, height, width), b.where(is_steep, width, height)
     t = shorter / longer
     t = b.where(longer.equals(0.0) & shorter.equals(0.0), 0.0, t)
-    t = b.where(shorter.equals(math.inf), 1.0, t)
+    t = b.where(longer.equals(math.inf) & shorter.equals(math.inf), 1.0, t)
     tail = _cubic(b, "atan", t, t * t)
     steep = half_pi.high - (t - (half_pi.low - tail))
     # The sign bit of x, not x < 0: atan2(0, -0) is pi.

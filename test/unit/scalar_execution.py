@@ -205,7 +205,9 @@ define float @hw.tanh.f32(float %x) {
   %rel = fmul double %df, 0x3F30000000000000
   %off = fmul double %rel, %p
   %s = fadd double %p, %off
-  %r = fptrunc double %s to float
+  %zero = fcmp oeq double %p, 0.0
+  %v = select i1 %zero, double %p, double %s
+  %r = fptrunc double %v to float
   ret float %r
 }
 define float @hw.fma.rn.sat.f(float %x, float %y, float %z) {
