@@ -201,7 +201,10 @@ def _to_llvm(job: Compilation) -> None:
     for tile_pass in LLVM_PIPELINE:
         run_pass(tile_pass, job)
     try:
-        PassManager.parse(UPSTREAM_LOWERING).run(job.module.operation)
+        manager = PassManager.parse(UPSTREAM_LOWERING)
+        manager.enable_verifier(False)  # once, after the last; each of them costs a walk
+        manager.run(job.module.operation)
+        job.module.operation.verify()
     except ir.MLIRError as error:
         raise InternalError(f"the lowering to the llvm dialect failed:\n{error}") from error
     job.dump("llvm", "mlir")
