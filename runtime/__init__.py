@@ -1,0 +1,1 @@
+"""Running compiled kernels: arrays in, a device, a launch. Knows nothing of MLIR or LLVM."""

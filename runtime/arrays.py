@@ -1,0 +1,270 @@
+"""Describes any array: pointer, shape, strides in elements, dtype, device.
+
+Understands torch, CuPy, JAX, Numba and NumPy arrays, and whatever offers `__cuda_array_interface__`
+or `__dlpack__`. No framework is imported: an array of one can only exist where it already is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilec.kernel import ELEMENT_BYTES
+from tilec.runtime import dlpack
+from tilec.runtime.errors import ArgumentError
+
+HOST = "host"
+CUDA = "cuda"
+UNKNOWN_DEVICE = -1
+"""Device index where an array does not tell it: the driver knows it from the pointer."""
+
+DTYPES: Mapping[str, str] = {
+    "float64": "f64",
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e5m2": "f8E5M2",
+    "bool": "i1",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+}
+"""Name of a dtype in NumPy, ml_dtypes, torch, JAX and CuPy -> MLIR's name."""
+
+INTERFACE_TYPES: Mapping[str, str] = {
+    "f64": "<f8",
+    "f32": "<f4",
+    "f16": "<f2",
+    "i1": "|b1",
+    "i8": "|i1",
+    "i16": "<i2",
+    "i32": "<i4",
+    "i64": "<i8",
+}
+"""MLIR's name -> `typestr` of the array interfaces, which have none for bf16 and fp8."""
+
+_INTERFACE_DTYPES: Mapping[str, str] = {text: dtype for dtype, text in INTERFACE_TYPES.items()}
+
+LEGACY_DEFAULT_STREAM = 1
+"""What DLPack and the CUDA array interface call stream 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayView:
+    """Memory of somebody else's array.
+
+    `pointer`: address of the element at index 0, ..., 0. `shape`, `strides`: in elements. `dtype`:
+    MLIR's name. `device`: HOST or CUDA, and its index. `framework`: the top-level package it is of.
+    `producer_stream`: a stream whose pending work makes the contents, if the array names one.
+    `owner`: kept so that the memory lives as long as this view.
+    """
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    device: tuple[str, int]
+    framework: str = ""
+    writable: bool = True
+    producer_stream: int | None = None
+    owner: Any = field(default=None, repr=False)
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of one element."""
+        return ELEMENT_BYTES[self.dtype]
+
+    def extent(self) -> tuple[int, int]:
+        """Bytes from the pointer to the first and past the last byte that the elements touch."""
+        low = high = 0
+        for size, stride in zip(self.shape, self.strides, strict=True):
+            if size == 0:
+                return 0, 0
+            reach = (size - 1) * stride * self.element_bytes
+            low, high = (low + reach, high) if reach < 0 else (low, high + reach)
+        return low, high + self.element_bytes
+
+
+def describe(value: Any, name: str = "array", stream: int | None = None) -> ArrayView:
+    """The array `value`; ArgumentError, naming the argument `name`, if it is none tilec can use.
+
+    `stream`: the CUDA stream the memory will be used on, for producers that order themselves by it
+    (0 or None: the legacy default stream).
+    """
+    if isinstance(value, ArrayView):
+        return value
+    for framework, (attribute, reader) in _FRAMEWORKS.items():
+        module = sys.modules.get(framework)
+        if module is not None and isinstance(value, getattr(module, attribute, ())):
+            return reader(value, name, stream)
+    if not isinstance(value, type):
+        interface = getattr(value, "__cuda_array_interface__", None)
+        if interface is not None:
+            return _from_interface(value, interface, name)
+        if hasattr(value, "__dlpack__"):
+            return _from_dlpack(value, name, stream)
+    raise ArgumentError(f"argument {name!r}: expected an array, found {_type_name(value)}")
+
+
+def _from_torch(tensor: Any, name: str, stream: int | None) -> ArrayView:
+    """torch's own accessors: they cover bf16 and fp8, need no stream and cost the least."""
+    torch = sys.modules["torch"]
+    if tensor.layout is not torch.strided:
+        raise ArgumentError(f"argument {name!r}: expected a dense tensor, found {tensor.layout}")
+    if tensor.device.type not in ("cuda", "cpu"):
+        raise ArgumentError(
+            f"argument {name!r}: expected a CUDA or CPU tensor, found one on {tensor.device}"
+        )
+    if tensor.is_neg() or tensor.is_conj():
+        raise ArgumentError(
+            f"argument {name!r}: a view with a pending negation or conjugation; "
+            "call .resolve_neg() or .resolve_conj() first"
+        )
+    on_device = tensor.device.type == "cuda"
+    return ArrayView(
+        tensor.data_ptr(),
+        tuple(tensor.shape),
+        tuple(tensor.stride()),
+        _dtype(str(tensor.dtype).removeprefix("torch."), name),
+        (CUDA, tensor.get_device()) if on_device else (HOST, 0),
+        "torch",
+        owner=tensor,
+    )
+
+
+def _from_cupy(array: Any, name: str, stream: int | None) -> ArrayView:
+    dtype = _numpy_dtype(array.dtype, name)
+    strides = _element_strides(array.strides, ELEMENT_BYTES[dtype], name)
+    device = (CUDA, int(array.device.id))
+    return ArrayView(
+        int(array.data.ptr), tuple(array.shape), strides, dtype, device, "cupy", owner=array
+    )
+
+
+def _from_numpy(array: Any, name: str, stream: int | None) -> ArrayView:
+    dtype = _numpy_dtype(array.dtype, name)
+    return ArrayView(
+        array.ctypes.data,
+        array.shape,
+        _element_strides(array.strides, ELEMENT_BYTES[dtype], name),
+        dtype,
+        (HOST, 0),
+        "numpy",
+        writable=array.flags.writeable,
+        owner=array,
+    )
+
+
+def _from_dlpack(array: Any, name: str, stream: int | None, framework: str = "") -> ArrayView:
+    device_type, device_index = (int(part) for part in array.__dlpack_device__())
+    devices = {
+        dlpack.CPU: (HOST, 0),
+        dlpack.CUDA_HOST: (HOST, 0),
+        dlpack.CUDA: (CUDA, device_index),
+        dlpack.CUDA_MANAGED: (CUDA, device_index),
+    }
+    if device_type not in devices:
+        raise ArgumentError(
+            f"argument {name!r}: expected CUDA or host memory, found DLPack device {device_type}"
+        )
+    device = devices[device_type]
+    ordered_by = (stream or LEGACY_DEFAULT_STREAM) if device[0] == CUDA else None
+    capsule = dlpack.request_capsule(array, ordered_by)
+    try:
+        tensor = dlpack.read_capsule(capsule)
+    except ValueError as error:
+        raise ArgumentError(f"argument {name!r}: {error}") from None
+    return ArrayView(
+        tensor.pointer,
+        tensor.shape,
+        tensor.strides,
+        tensor.dtype,
+        device,
+        framework,
+        writable=not tensor.read_only,
+        owner=(array, capsule),
+    )
+
+
+def _from_jax(array: Any, name: str, stream: int | None) -> ArrayView:
+    """JAX through DLPack alone: it orders its own streams, and covers bf16, fp8 and odd layouts."""
+    if not hasattr(array, "__dlpack_device__") or len(array.sharding.device_set) != 1:
+        raise ArgumentError(
+            f"argument {name!r}: expected a concrete jax.Array on one device, "
+            f"found {_type_name(array)}"
+        )
+    return _from_dlpack(array, name, stream, "jax")
+
+
+def _from_interface(array: Any, interface: Mapping[str, Any], name: str) -> ArrayView:
+    """The CUDA array interface, version 2 or 3 (numba.pydata.org, "CUDA Array Interface")."""
+    if interface.get("mask") is not None:
+        raise ArgumentError(f"argument {name!r}: masked arrays are not supported")
+    typestr = interface["typestr"]
+    dtype = _INTERFACE_DTYPES.get(typestr)
+    if dtype is None:
+        raise ArgumentError(
+            f"argument {name!r}: dtype {typestr!r} of its __cuda_array_interface__ is not "
+            f"supported; supported: {', '.join(_INTERFACE_DTYPES)} (bf16 and fp8 through DLPack)"
+        )
+    shape = tuple(interface["shape"])
+    byte_strides = interface.get("strides")
+    if byte_strides is None:
+        strides = dlpack.contiguous_strides(shape)
+    else:
+        strides = _element_strides(byte_strides, ELEMENT_BYTES[dtype], name)
+    pointer, read_only = interface["data"]
+    return ArrayView(
+        pointer or 0,
+        shape,
+        strides,
+        dtype,
+        (CUDA, UNKNOWN_DEVICE),
+        type(array).__module__.partition(".")[0],
+        writable=not read_only,
+        producer_stream=interface.get("stream"),
+        owner=array,
+    )
+
+
+_FRAMEWORKS: Mapping[str, tuple[str, Any]] = {
+    "torch": ("Tensor", _from_torch),
+    "numpy": ("ndarray", _from_numpy),
+    "cupy": ("ndarray", _from_cupy),
+    "jax": ("Array", _from_jax),
+}
+
+
+def _numpy_dtype(dtype: Any, name: str) -> str:
+    if not dtype.isnative:
+        raise ArgumentError(f"argument {name!r}: byte order of {dtype.str!r} is not this machine's")
+    return _dtype(dtype.name, name)
+
+
+def _dtype(found: str, name: str) -> str:
+    dtype = DTYPES.get(found)
+    if dtype is None:
+        raise ArgumentError(
+            f"argument {name!r}: dtype {found} is not supported; supported: {', '.join(DTYPES)}"
+        )
+    return dtype
+
+
+def _element_strides(byte_strides: Any, element_bytes: int, name: str) -> tuple[int, ...]:
+    for axis, stride in enumerate(byte_strides):
+        if stride % element_bytes:
+            raise ArgumentError(
+                f"argument {name!r}: stride of {stride} bytes on axis {axis} is not a whole "
+                f"number of {element_bytes}-byte elements"
+            )
+    return tuple(stride // element_bytes for stride in byte_strides)
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    prefix = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    return prefix + kind.__qualname__

@@ -1,0 +1,1 @@
+"""The NVIDIA GPU through cuda-python. Imports without a driver."""

@@ -1,0 +1,83 @@
+"""Primary contexts, one a GPU: the ones torch, CuPy and JAX work in too, so pointers are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from tilec.runtime.cuda.driver import check, device_count, load_driver
+from tilec.runtime.errors import DeviceError
+
+
+class CudaContext:
+    """The retained primary context of GPU `index`; lives as long as the interpreter."""
+
+    def __init__(self, index: int) -> None:
+        self.driver = load_driver()
+        count = device_count()
+        if not 0 <= index < count:
+            raise DeviceError(f"there is no cuda:{index}; the driver sees {count} GPUs")
+        self.index = index
+        device = check(self.driver.cuDeviceGet(index), f"opening cuda:{index}")
+        self.primary = check(
+            self.driver.cuDevicePrimaryCtxRetain(device), f"opening the context of cuda:{index}"
+        )
+        self.number = int(self.primary)
+        _opened.append(self)
+        self.capability = (
+            self._attribute(device, "COMPUTE_CAPABILITY_MAJOR"),
+            self._attribute(device, "COMPUTE_CAPABILITY_MINOR"),
+        )
+
+    def _attribute(self, device: object, name: str) -> int:
+        attributes = self.driver.CUdevice_attribute
+        attribute = getattr(attributes, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return check(self.driver.cuDeviceGetAttribute(attribute, device), f"reading {name}")
+
+    def is_current(self) -> bool:
+        """Whether driver calls of this thread go to this context."""
+        return int(check(self.driver.cuCtxGetCurrent(), "asking for the context")) == self.number
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Makes this context current; the caller's is back afterwards.
+
+        A thread that has none keeps this one, as it would with the runtime API.
+        """
+        before = int(check(self.driver.cuCtxGetCurrent(), "asking for the context"))
+        if before == self.number:
+            yield
+        elif before == 0:
+            check(self.driver.cuCtxSetCurrent(self.primary), "entering the context")
+            yield
+        else:
+            check(self.driver.cuCtxPushCurrent(self.primary), "entering the context")
+            try:
+                yield
+            finally:
+                check(self.driver.cuCtxPopCurrent(), "leaving the context")
+
+
+_opened: list[CudaContext] = []
+
+
+@cache
+def context_of(index: int) -> CudaContext:
+    """The context of GPU `index`, opened once."""
+    return CudaContext(index)
+
+
+def current_device() -> int:
+    """Index of the GPU this thread is in, of those opened; -1 if it is in none of them."""
+    number = int(check(load_driver().cuCtxGetCurrent(), "asking for the context"))
+    return next((context.index for context in _opened if context.number == number), -1)
+
+
+def device_of_pointer(pointer: int) -> int:
+    """Index of the GPU that owns `pointer`; 0 for the null pointer of an empty array."""
+    if pointer == 0:
+        return 0
+    driver = load_driver()
+    attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    return int(check(driver.cuPointerGetAttribute(attribute, pointer), "looking a pointer up"))

@@ -1,0 +1,186 @@
+"""The fast path of a call: a Python function generated for one kernel and one kind of arrays.
+
+A launch should cost little more than the driver's own call, and most of what it needs was computed
+at the last launch with the same shapes. So the function reads of each array only what decides
+(dtype, shape, strides, device, alignment), looks the launch plan up under that key, packs pointers
+and scalars, and calls the driver; `_CALL` below is its text. Whatever it does not expect (a new
+shape, another kind of array, a scalar that does not pack) goes to `launch`, the whole way, which
+decides anew and has the error messages.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilec.grid import check_grid
+from tilec.runtime.cuda.context import current_device
+from tilec.runtime.cuda.driver import device_count, load_driver
+from tilec.runtime.cuda.plan import Plan, start_plan
+from tilec.runtime.cuda.reader import Reader
+from tilec.runtime.launch_argument import REQUIRED, LaunchArgument
+from tilec.runtime.streams import current_stream, stream_number
+
+MAX_PLANS = 4096
+"""Plans kept per thread; a program with ever new shapes starts over rather than growing."""
+
+Launch = Callable[[tuple[Any, ...], Any, Any], None]
+
+_SLOW_CALL = """\
+def _tilec_call({signature}):
+    _tilec_launch({values}, grid, stream)
+"""
+
+_CALL = """\
+def _tilec_call({signature}):
+    try:
+        {read}
+        _tilec_plan = _tilec_local.plans[{key}]
+        (_tilec_function, _tilec_x, _tilec_y, _tilec_z, _tilec_threads, _tilec_shared_bytes,
+         _tilec_block, _tilec_pack, _tilec_arguments, _tilec_index, _tilec_grid_of_scalars,
+         _) = _tilec_plan
+        _tilec_pack(_tilec_block, 0, {changing})
+    except Exception:
+        return _tilec_launch({values}, grid, stream)
+    if grid is not None:
+        _tilec_x, _tilec_y, _tilec_z = _tilec_check_grid(grid)
+    elif _tilec_grid_of_scalars is not None:
+        _tilec_x, _tilec_y, _tilec_z = _tilec_grid_of_scalars({scalars})
+    if not (_tilec_x and _tilec_y and _tilec_z):
+        return
+    stream = {stream} if stream is None else _tilec_stream_number(stream)
+    if {elsewhere}_tilec_launch_kernel(
+        _tilec_function, _tilec_x, _tilec_y, _tilec_z, _tilec_threads, 1, 1, _tilec_shared_bytes,
+        stream, _tilec_arguments, 0,
+    )[0]:
+        _tilec_start_plan(_tilec_plan, (_tilec_x, _tilec_y, _tilec_z), stream)
+
+def _tilec_key({signature}):
+    {read}
+    return {key}
+"""
+
+
+@dataclass(frozen=True)
+class FastCall:
+    """`call`: the generated function. `key`: what it looks plans up under, from the arguments."""
+
+    call: Callable[..., None]
+    key: Callable[..., Any]
+    local: threading.local
+
+    def remember(self, values: Sequence[Any], plan: Plan) -> None:
+        """Makes later calls of this thread with arguments like `values` use `plan`."""
+        plans = self.local.__dict__.setdefault("plans", {})
+        if len(plans) >= MAX_PLANS:
+            plans.clear()
+        plans[self.key(*values)] = plan
+
+
+def build_slow_call(
+    name: str, arguments: Sequence[LaunchArgument], launch: Launch
+) -> Callable[..., None]:
+    """A function with the kernel's signature that takes every call the whole way."""
+    text = _SLOW_CALL.format(signature=_signature(arguments), values=_tuple(_names(arguments)))
+    return _compile(name, text, arguments, {"launch": launch})["_tilec_call"]
+
+
+def build_fast_call(
+    name: str, arguments: Sequence[LaunchArgument], readers: Sequence[Reader], launch: Launch
+) -> FastCall:
+    """The function for arrays that `readers`, one an array argument in order, read."""
+    arrays = _names(arguments, "array")
+    pointers = [f"_tilec_p{number}" for number in range(len(arrays))]
+    read = [
+        f"{pointer} = {reader.pointer.format(array)}"
+        for pointer, reader, array in zip(pointers, readers, arrays, strict=True)
+    ]
+    scalars = _names(arguments, "scalar", "typed")
+    stream, elsewhere, names = _environment(readers)
+    text = _CALL.format(
+        signature=_signature(arguments),
+        read="; ".join(read) or "pass",
+        key=_tuple([*_array_keys(arrays, readers, pointers), *_value_keys(arguments)]),
+        changing=", ".join([*pointers, *scalars]),
+        values=_tuple(_names(arguments)),
+        scalars=_tuple(scalars),
+        stream=stream,
+        elsewhere=elsewhere,
+    )
+    local = threading.local()
+    made = _compile(name, text, arguments, names | {"launch": launch, "local": local})
+    return FastCall(made["_tilec_call"], made["_tilec_key"], local)
+
+
+def _array_keys(
+    arrays: Sequence[str], readers: Sequence[Reader], pointers: Sequence[str]
+) -> list[str]:
+    keys = [reader.key.format(array) for array, reader in zip(arrays, readers, strict=True)]
+    if not pointers:
+        return keys
+    # Almost always all are aligned, and the key is the one number 0.
+    apart = _tuple(f"{pointer} & 15" for pointer in pointers)
+    return [*keys, f"({' | '.join(pointers)}) & 15 and {apart}"]
+
+
+def _value_keys(arguments: Sequence[LaunchArgument]) -> list[str]:
+    keys = []
+    for name in _names(arguments, "typed"):
+        keys.append(f"{name}.__class__, -0x80000000 <= {name} <= 0x7fffffff")
+    for name in _names(arguments, "const"):
+        keys.append(f"{name}.__class__, {name}")  # 1, 1.0 and True are equal keys
+    return keys
+
+
+def _environment(readers: Sequence[Reader]) -> tuple[str, str, dict[str, Any]]:
+    """Expressions for the current stream and for "not our GPU, or", and the names they use."""
+    names: dict[str, Any] = {
+        "launch_kernel": load_driver().cuLaunchKernel,
+        "check_grid": check_grid,
+        "start_plan": start_plan,
+        "stream_number": stream_number,
+        "current_stream": current_stream,
+    }
+    frameworks = sorted({reader.framework for reader in readers} - {""})
+    stream = f"_tilec_current_stream({frameworks[0]!r}, _tilec_index)" if frameworks else "0"
+    c: Any = sys.modules["torch"]._C if frameworks == ["torch"] else None
+    # The public functions build objects; these two are what torch's own compiler calls.
+    if hasattr(c, "_cuda_getCurrentRawStream"):
+        names["raw_stream"] = c._cuda_getCurrentRawStream
+        stream = "_tilec_raw_stream(_tilec_index)"
+    if device_count() == 1:
+        # The only context that may be missing shows as a failed launch, and is entered then.
+        return stream, "", names
+    names["current_device"] = getattr(c, "_cuda_getDevice", current_device)
+    return stream, "_tilec_current_device() != _tilec_index or ", names
+
+
+def _signature(arguments: Sequence[LaunchArgument]) -> str:
+    positional = [
+        argument.name if argument.default is REQUIRED else f"{argument.name}=_tilec_default{number}"
+        for number, argument in enumerate(arguments)
+    ]
+    return ", ".join([*positional, "*", "grid=None", "stream=None"])
+
+
+def _compile(
+    name: str, text: str, arguments: Sequence[LaunchArgument], names: dict[str, Any]
+) -> dict[str, Any]:
+    """Runs `text`, which holds no foreign text but checked argument names; gives its functions."""
+    namespace = {f"_tilec_{key}": value for key, value in names.items()}
+    for number, argument in enumerate(arguments):
+        namespace[f"_tilec_default{number}"] = argument.default
+    exec(compile(text, f"<call of {name}>", "exec"), namespace)
+    namespace["_tilec_call"].__name__ = namespace["_tilec_call"].__qualname__ = name
+    return namespace
+
+
+def _names(arguments: Sequence[LaunchArgument], *kinds: str) -> list[str]:
+    return [argument.name for argument in arguments if not kinds or argument.kind in kinds]
+
+
+def _tuple(items: Iterable[str]) -> str:
+    return "(" + "".join(f"{item}, " for item in items) + ")"

@@ -1,0 +1,88 @@
+"""Loads a compiled kernel into a context: the driver assembles the PTX, errors hold its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tilec.kernel import CompiledKernel
+from tilec.runtime.cuda.context import CudaContext
+from tilec.runtime.cuda.driver import check, cuda_error
+
+_LOG_BYTES = 16384
+_STATIC_SHARED_BYTES = 48 * 1024
+"""A launch may ask for this much dynamic shared memory without an attribute (CUDA C++ Programming
+Guide, "Shared Memory")."""
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedKernel:
+    """A kernel in a context. `function` is the CUfunction as a number; `module` keeps it loaded."""
+
+    kernel: CompiledKernel
+    context: CudaContext
+    function: int
+    module: Any
+
+
+def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
+    """Assembles and loads `kernel`; CudaError holds the assembler's log.
+
+    Modules are never unloaded: a launch that uses one may still be queued, or recorded in a graph.
+    """
+    driver = context.driver
+    with context.entered(), _relaxed_capture(driver):
+        module = _load_module(context, kernel)
+        entry = kernel.name.encode()
+        function = check(driver.cuModuleGetFunction(module, entry), f"finding entry {kernel.name}")
+        if kernel.shared_bytes > _STATIC_SHARED_BYTES:
+            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            check(
+                driver.cuFuncSetAttribute(function, attribute, kernel.shared_bytes),
+                f"asking for {kernel.shared_bytes} bytes of shared memory for {kernel.name}",
+            )
+        # With lazy loading the first launch would load the code, which a stream capture forbids.
+        check(driver.cuFuncLoad(function), f"loading {kernel.name}")
+    return LoadedKernel(kernel, context, int(function), module)
+
+
+def _load_module(context: CudaContext, kernel: CompiledKernel) -> Any:
+    """The CUmodule of the cubin where the driver takes it, else of the PTX."""
+    driver = context.driver
+    if kernel.cubin is not None:
+        result, module = driver.cuModuleLoadData(kernel.cubin)
+        if not result:
+            return module
+        # A cubin runs on its own architecture alone; the PTX beside it is what runs elsewhere.
+        if result != driver.CUresult.CUDA_ERROR_NO_BINARY_FOR_GPU:
+            raise cuda_error(result, f"loading the cubin of {kernel.name}")
+    log = bytearray(_LOG_BYTES)
+    options = driver.CUjit_option
+    keys = [
+        options.CU_JIT_ERROR_LOG_BUFFER,
+        options.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ]
+    image = kernel.ptx.encode() + b"\0"
+    result, module = driver.cuModuleLoadDataEx(image, len(keys), keys, [log, _LOG_BYTES])
+    if result:
+        text = log.split(b"\0", 1)[0].decode(errors="replace").strip()
+        raise cuda_error(
+            result,
+            f"assembling the PTX of {kernel.name} ({kernel.target}) for cuda:{context.index}, a "
+            f"device of compute capability {'.'.join(map(str, context.capability))}",
+            f"\n{text}" if text else "",
+        )
+    return module
+
+
+@contextmanager
+def _relaxed_capture(driver: Any) -> Iterator[None]:
+    """Lets this thread load a module while one of its streams is being captured into a graph."""
+    relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    before = check(driver.cuThreadExchangeStreamCaptureMode(relaxed), "relaxing stream capture")
+    try:
+        yield
+    finally:
+        check(driver.cuThreadExchangeStreamCaptureMode(before), "restoring stream capture")

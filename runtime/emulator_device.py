@@ -1,0 +1,121 @@
+"""The `emulator` device: runs kernels on the CPU, on host arrays, in place."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilec.grid import check_grid
+from tilec.kernel import AbiSlot, CompiledKernel
+from tilec.runtime import emulator
+from tilec.runtime.arrays import HOST, ArrayView, describe
+from tilec.runtime.errors import ArgumentError, DeviceError
+from tilec.runtime.facts import check
+from tilec.runtime.host import host_array
+from tilec.runtime.scalars import check_scalar, encode
+
+MODES = ("eager", "late", "check")
+"""Asynchronous work done at once, as late as allowed, or at once with races looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class EmulatedKernel:
+    """A kernel whose PTX the emulator has decoded."""
+
+    kernel: CompiledKernel
+    program: emulator.Program
+
+
+class FindingsError(DeviceError):
+    """The emulator found races or missing waits; `findings` has them all."""
+
+    def __init__(self, name: str, findings: Sequence[emulator.Finding]) -> None:
+        lines = "\n".join(str(finding) for finding in findings)
+        super().__init__(f"{name}: {len(findings)} findings of the emulator\n{lines}")
+        self.findings = tuple(findings)
+
+
+class EmulatorDevice:
+    """The CPU as a device for kernels of every target; launches return when the kernel is done.
+
+    `mode`: see `MODES`. What kernels print goes to standard output. `progress`: show a bar.
+    """
+
+    kind = "emulator"
+    compute_capability = None
+
+    def __init__(self, mode: str = "eager", progress: bool = False) -> None:
+        if mode not in MODES:
+            raise ValueError(f"unknown emulator mode {mode!r}; expected {', '.join(MODES)}")
+        self.name = "emulator" if mode == "eager" else f"emulator:{mode}"
+        self.mode = mode
+        self.progress = progress
+        self._loaded: dict[int, EmulatedKernel] = {}
+        self._lock = threading.Lock()
+
+    def load(self, kernel: CompiledKernel) -> EmulatedKernel:
+        """Decodes the PTX, once; raises what `tilec.runtime.emulator.load` raises."""
+        with self._lock:
+            loaded = self._loaded.get(id(kernel))
+            if loaded is None:
+                loaded = EmulatedKernel(kernel, emulator.load(kernel.ptx))
+                self._loaded[id(kernel)] = loaded
+            return loaded
+
+    def launch(
+        self, loaded: EmulatedKernel, arguments: Sequence[Any], grid: Any, stream: Any = None
+    ) -> None:
+        """Runs the kernel on a host array or a number a parameter; there are no streams here.
+
+        ArgumentError for wrong arguments, EmulatorError for what would crash a GPU, FindingsError
+        for what the check mode finds.
+        """
+        kernel = loaded.kernel
+        values = [
+            _host_view(parameter.name, value)
+            if parameter.kind == "array"
+            else check_scalar(parameter.name, parameter.dtype, value)
+            for parameter, value in zip(kernel.parameters, arguments, strict=True)
+        ]
+        check(kernel, {p.name: v for p, v in zip(kernel.parameters, values, strict=True)})
+        sizes = check_grid(grid)
+        if not all(sizes):
+            return
+        with self._lock:
+            result = loaded.program.run(
+                kernel.name,
+                grid=sizes,
+                block=kernel.threads,
+                args=[_slot_value(slot, values[slot.parameter]) for slot in kernel.abi()],
+                shared_bytes=kernel.shared_bytes,
+                mode=self.mode,
+                progress=self.progress,
+            )
+        sys.stdout.write(result.printed)
+        if result.findings:
+            raise FindingsError(kernel.name, result.findings)
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+
+def _host_view(name: str, value: Any) -> ArrayView:
+    array = describe(value, name)
+    if array.device[0] != HOST:
+        raise ArgumentError(
+            f"argument {name!r}: expected an array in host memory for the emulator, "
+            f"found one on {array.device[0]}:{array.device[1]}"
+        )
+    return array
+
+
+def _slot_value(slot: AbiSlot, value: Any) -> Any:
+    """What the emulator takes for one hardware parameter: an array for a pointer, else bytes."""
+    if slot.field == "pointer":
+        return host_array(value)
+    if slot.field == "value":
+        return encode(slot.dtype, value)
+    return encode(slot.dtype, (value.shape if slot.field == "size" else value.strides)[slot.axis])

@@ -1,0 +1,102 @@
+"""What is known of arguments: observed once to specialise a kernel, checked before every launch.
+
+A fact is coarse on purpose, so that few specialisations serve many calls: a pointer is a multiple
+of 16 bytes or of its element, a size or stride spans a multiple of 16 bytes or is anything, a
+stride of 1 is known as such, and indices fit 32 bits or take 64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tilec.kernel import CompiledKernel, Facts, Parameter
+from tilec.runtime.arrays import ArrayView
+from tilec.runtime.errors import ArgumentError
+
+VECTOR_BYTES = 16
+"""Widest global access of one thread (PTX ISA, "Vectors"): the alignment worth knowing."""
+
+INDEX_LIMIT_32 = 2**31 - 2**16
+"""Sizes and byte spans below this take 32-bit indices: the last tile may hang over by 2^16."""
+
+
+def observe_parameter(name: str, array: ArrayView) -> Parameter:
+    """The parameter a kernel is specialised to for `array`: sizes at run time, unit strides fixed.
+
+    Equal parameters mean that one specialisation serves both arrays (see also `index_bits`).
+    """
+    return Parameter(
+        name,
+        "array",
+        array.dtype,
+        sizes=(None,) * len(array.shape),
+        strides=tuple(1 if stride == 1 else None for stride in array.strides),
+        facts=observe(array),
+    )
+
+
+def observe(array: ArrayView) -> Facts:
+    """The facts of one array, in buckets: alignment in bytes, divisors in elements."""
+    divisor = VECTOR_BYTES // array.element_bytes
+    return Facts(
+        align=array.element_bytes if array.pointer % VECTOR_BYTES else VECTOR_BYTES,
+        sizes=tuple(1 if size % divisor else divisor for size in array.shape),
+        strides=tuple(1 if stride % divisor else divisor for stride in array.strides),
+    )
+
+
+def index_bits(arrays: Iterable[ArrayView]) -> int:
+    """32 if all sizes and all offsets in bytes are below `INDEX_LIMIT_32`, else 64."""
+    return 32 if all(_fits_32(array) for array in arrays) else 64
+
+
+def check(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> None:
+    """ArgumentError, naming the argument, unless every array fits what `kernel` was compiled for.
+
+    `arguments`: an ArrayView per array parameter, by name; others are not looked at.
+    """
+    for parameter in kernel.parameters:
+        if parameter.kind == "array":
+            check_array(parameter, arguments[parameter.name])
+            if kernel.index_bits == 32 and not _fits_32(arguments[parameter.name]):
+                array = arguments[parameter.name]
+                raise _mismatch(
+                    parameter,
+                    "less than 2 GiB (32-bit indices)",
+                    f"shape {array.shape}, strides {array.strides} of {array.dtype}",
+                )
+
+
+def check_array(parameter: Parameter, array: ArrayView) -> None:
+    """Checks dtype, rank, compile-time sizes and strides, and facts of one argument."""
+    if array.dtype != parameter.dtype:
+        raise _mismatch(parameter, f"dtype {parameter.dtype}", array.dtype)
+    if len(array.shape) != parameter.rank:
+        raise _mismatch(
+            parameter, f"{parameter.rank} dimensions", f"{len(array.shape)} (shape {array.shape})"
+        )
+    facts = parameter.facts
+    if array.pointer % facts.align:
+        where = f"address {array.pointer:#x}"
+        raise _mismatch(parameter, f"a pointer that is a multiple of {facts.align} bytes", where)
+    for what, found, fixed, divisors in (
+        ("size", array.shape, parameter.sizes, facts.sizes),
+        ("stride", array.strides, parameter.strides, facts.strides),
+    ):
+        for axis, (value, expected) in enumerate(zip(found, fixed, strict=True)):
+            divisor = divisors[axis] if axis < len(divisors) else 1
+            if expected is not None and value != expected:
+                raise _mismatch(parameter, f"{what} {expected} on axis {axis}", str(value))
+            if value % divisor:
+                text = f"a {what} on axis {axis} that is a multiple of {divisor}"
+                raise _mismatch(parameter, text, str(value))
+
+
+def _fits_32(array: ArrayView) -> bool:
+    low, high = array.extent()
+    return high - low < INDEX_LIMIT_32 and all(size < INDEX_LIMIT_32 for size in array.shape)
+
+
+def _mismatch(parameter: Parameter, expected: str, found: str) -> ArgumentError:
+    return ArgumentError(f"argument {parameter.name!r}: expected {expected}, found {found}")

@@ -1,0 +1,46 @@
+"""NumPy arrays over host memory that somebody else described, whatever framework it is of.
+
+NumPy is imported when an array is asked for: launching on a GPU does not need it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from typing import Any
+
+from tilec.runtime.arrays import DTYPES, HOST, ArrayView
+
+_ML_DTYPES = ("bf16", "f8E4M3FN", "f8E5M2")
+
+
+def numpy_dtype(dtype: str) -> Any:
+    """NumPy's dtype of MLIR's name; bf16 and fp8 are those of ml_dtypes."""
+    name = next(name for name, mlir in DTYPES.items() if mlir == dtype)
+    kind = getattr(importlib.import_module("ml_dtypes"), name) if dtype in _ML_DTYPES else name
+    return importlib.import_module("numpy").dtype(kind)
+
+
+def host_array(view: ArrayView) -> Any:
+    """The memory of `view` as a NumPy array of its shape and strides; read-only where it is.
+
+    The array keeps the owner of the memory alive. ValueError unless it is host memory.
+    """
+    if view.device[0] != HOST:
+        raise ValueError(f"expected host memory, found {view.device[0]}:{view.device[1]}")
+    if view.framework == "numpy":
+        return view.owner
+    low, high = view.extent()
+    block = ctypes.c_uint8 * (high - low)
+    # An empty array may have the null pointer, which NumPy does not take.
+    memory = block.from_address(view.pointer + low) if high > low else (ctypes.c_uint8 * 1)()
+    setattr(memory, "owner", view.owner)  # noqa: B010 - ctypes arrays take attributes unannounced
+    array = importlib.import_module("numpy").ndarray(
+        view.shape,
+        numpy_dtype(view.dtype),
+        memory,
+        -low,
+        tuple(stride * view.element_bytes for stride in view.strides),
+    )
+    array.flags.writeable = view.writable
+    return array

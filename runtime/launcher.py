@@ -1,0 +1,186 @@
+"""Calling a kernel: binds arguments, finds the specialisation, checks it, launches.
+
+One `Launcher` stands for one kernel as its author wrote it. It serves artefacts and the
+just-in-time compiler alike; they differ in `resolve`, which gives the compiled kernel for a set of
+arguments.
+`Launcher.call` is a function generated for the kinds of arrays seen last (see
+`tilec.runtime.cuda.fast_call`): it launches what was launched before, and leaves the rest to us.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilec.grid import Grid, GridRule, check_grid, compile_grid
+from tilec.kernel import CompiledKernel, Parameter
+from tilec.runtime.arrays import CUDA, UNKNOWN_DEVICE, ArrayView, describe
+from tilec.runtime.cuda.context import device_of_pointer
+from tilec.runtime.cuda.fast_call import FastCall, build_fast_call, build_slow_call
+from tilec.runtime.cuda.plan import GridOfScalars, Plan
+from tilec.runtime.cuda.reader import Reader, readers_of
+from tilec.runtime.device import device_of
+from tilec.runtime.errors import ArgumentError
+from tilec.runtime.facts import check
+from tilec.runtime.launch_argument import LaunchArgument, check_arguments
+from tilec.runtime.scalars import check_scalar
+from tilec.runtime.streams import DEFAULT_STREAM, current_stream_of, stream_number
+
+Resolve = Callable[[Any, Mapping[str, Any]], CompiledKernel]
+"""(device, {name: ArrayView, scalar or constant}) -> the kernel to launch.
+
+It may raise ArgumentError or CompileError. Called with a lock held, and only for arguments whose
+shapes, strides, dtypes, alignment or constants are new to the calling thread.
+"""
+
+
+class Launcher:
+    """Launches one kernel on whatever arrays it is called with. Safe to use from several threads.
+
+    `arguments` in the author's order; the resolved kernels' parameters are those that are not
+    constants, in the same order. `device`: where to run; None for where the arrays are.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[LaunchArgument],
+        resolve: Resolve,
+        device: Any = None,
+    ) -> None:
+        check_arguments(arguments)
+        self.name = name
+        self.arguments = tuple(arguments)
+        self.device = device
+        self.call: Callable[..., None] = build_slow_call(name, self.arguments, self._launch)
+        self._resolve = resolve
+        self._lock = threading.RLock()
+        self._fast: dict[tuple[Reader, ...], FastCall] = {}
+        self._rules: dict[int, tuple[CompiledKernel, GridRule | None]] = {}
+
+    def __call__(self, *arguments: Any, **named: Any) -> None:
+        """Launches; `grid=` overrides the grid rule, `stream=` the caller's current stream."""
+        self.call(*arguments, **named)
+
+    def _launch(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
+        """The whole way, for what the generated function has not seen: one value an argument."""
+        number = _common_stream(values) if stream is None else stream_number(stream)
+        bound = self._bind(values, number)
+        arrays = {name: value for name, value in bound.items() if isinstance(value, ArrayView)}
+        device = device_of(list(arrays.items()), self.device)
+        with self._lock:
+            kernel = self._resolve(device, bound)
+            loaded = device.load(kernel)
+            rule = self._rule(kernel)
+        check(kernel, arrays)
+        parameters = [_parameter_value(parameter, bound) for parameter in kernel.parameters]
+        fixed, of_scalars = _grid_parts(kernel, rule, parameters)
+        given = None if grid is None else check_grid(grid)
+        if given is None:
+            given = fixed if of_scalars is None else of_scalars(_scalars(parameters))
+        if device.kind != CUDA:
+            device.launch(loaded, parameters, given)
+            return
+        plan = device.plan(loaded, parameters, fixed, of_scalars)
+        self._remember(values, plan)
+        device.start(plan, parameters, given, number)
+
+    def _bind(self, values: Sequence[Any], stream: int) -> dict[str, Any]:
+        """Name -> ArrayView for arrays, the value itself for the rest."""
+        bound: dict[str, Any] = {}
+        for argument, value in zip(self.arguments, values, strict=True):
+            bound[argument.name] = value
+            if argument.kind == "array":
+                bound[argument.name] = _located(describe(value, argument.name, stream))
+            elif argument.kind == "const":
+                _check_constant(argument.name, value)
+        return bound
+
+    def _rule(self, kernel: CompiledKernel) -> GridRule | None:
+        """The compiled grid rule of a kernel. ValueError if its parameters are not ours."""
+        known = self._rules.get(id(kernel))
+        if known is None:
+            expected = [a.name for a in self.arguments if a.kind != "const"]
+            found = [parameter.name for parameter in kernel.parameters]
+            if found != expected:
+                raise ValueError(
+                    f"kernel {kernel.name}: expected parameters {expected}, found {found}"
+                )
+            rule = None if kernel.grid is None else compile_grid(kernel.grid, kernel.parameters)
+            known = self._rules[id(kernel)] = (kernel, rule)
+        return known[1]
+
+    def _remember(self, values: Sequence[Any], plan: Plan) -> None:
+        """Lets the generated function launch the next call like this one, where it can."""
+        arrays = [v for v, a in zip(values, self.arguments, strict=True) if a.kind == "array"]
+        readers = readers_of(arrays)
+        if readers is None:
+            return
+        fast = self._fast.get(readers)
+        if fast is None:
+            fast = build_fast_call(self.name, self.arguments, readers, self._launch)
+            self._fast[readers] = fast
+        fast.remember(values, plan)
+        self.call = fast.call
+
+
+def _common_stream(values: Sequence[Any]) -> int:
+    """The stream all arguments' frameworks work on now. ArgumentError if they do not agree."""
+    streams = {stream for value in values if (stream := current_stream_of(value)) is not None}
+    if len(streams) > 1:
+        raise ArgumentError(
+            "stream: the arrays come from frameworks that work on different streams now; "
+            "say which one to launch on with stream=..."
+        )
+    return streams.pop() if streams else DEFAULT_STREAM
+
+
+def _located(array: ArrayView) -> ArrayView:
+    if array.device != (CUDA, UNKNOWN_DEVICE):
+        return array
+    return replace(array, device=(CUDA, device_of_pointer(array.pointer)))
+
+
+def _check_constant(name: str, value: Any) -> None:
+    try:
+        hash(value)
+    except TypeError:
+        raise ArgumentError(
+            f"argument {name!r}: expected a constant, found the mutable {type(value).__name__}"
+        ) from None
+
+
+def _parameter_value(parameter: Parameter, bound: Mapping[str, Any]) -> Any:
+    value = bound[parameter.name]
+    if parameter.kind == "array":
+        return value
+    return check_scalar(parameter.name, parameter.dtype, value)
+
+
+def _scalars(parameters: Sequence[Any]) -> list[Any]:
+    return [value for value in parameters if not isinstance(value, ArrayView)]
+
+
+def _grid_parts(
+    kernel: CompiledKernel, rule: GridRule | None, parameters: Sequence[Any]
+) -> tuple[Grid, GridOfScalars | None]:
+    """The grid of a call: fixed for these shapes, or else a function of the scalars."""
+    if rule is not None and not rule.scalars:
+        return rule(_rule_values(parameters, _scalars(parameters))), None
+
+    def grid_of_scalars(scalars: Sequence[Any]) -> Grid:
+        if rule is None:
+            raise ArgumentError(
+                f"{kernel.name} has no grid rule: give the grid, as in {kernel.name}[grid](...)"
+            )
+        return rule(_rule_values(parameters, scalars))
+
+    return (0, 0, 0), grid_of_scalars
+
+
+def _rule_values(parameters: Sequence[Any], scalars: Sequence[Any]) -> list[Any]:
+    """What a grid rule reads: the shape of each array, the value of each scalar."""
+    left = iter(scalars)
+    return [v.shape if isinstance(v, ArrayView) else next(left) for v in parameters]
