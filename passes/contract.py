@@ -6,6 +6,7 @@ checked between passes when `PassContext.verify` is set.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -18,18 +19,16 @@ from tilec.target import Target
 
 
 class Level(Enum):
-    """What a module may contain. Each pass requires one and ensures one."""
+    """What a module may contain, as `passes.levels` checks. Each pass requires one and ensures one."""
 
     TILE = "tile"
     """Tile programs without layouts."""
     SELECTED = "selected"
-    """As TILE, every dot names its instruction (`tile.instruction`) and has legal element types."""
+    """As TILE; every dot names its instruction and has element types it takes."""
     LAYOUTS = "layouts"
     """Every tile has a layout; conversions are explicit."""
     BUFFERS = "buffers"
     """No op moves elements across warps but through a buffer."""
-    SYNCHRONIZED = "synchronized"
-    """Every cross-thread dependence through a buffer is ordered by a sync."""
     ALLOCATED = "allocated"
     """Every buffer has an offset."""
     NVVM = "nvvm"
@@ -60,13 +59,16 @@ def show_location(op: ir.Operation | None) -> str:
 
 @dataclass
 class PassContext:
-    """What a pass may ask: the target, the CTA's warps, the options, and where to report."""
+    """What a pass may ask: the target, the CTA's warps, the index width, and where to report.
+
+    `verify`: check the program and its level after each pass (environment: TILEC_CHECK=1).
+    """
 
     target: Target
     num_warps: int = 4
     index_bits: int = 64
     report: Report = field(default_factory=Report)
-    verify: bool = True
+    verify: bool = field(default_factory=lambda: os.environ.get("TILEC_CHECK") == "1")
 
     @property
     def num_threads(self) -> int:
@@ -84,7 +86,7 @@ class TilePass:
     name: str
     run: PassFunction
     requires: Level
-    ensures: Level
+    ensures: Level | None
 
     @property
     def summary(self) -> str:
@@ -95,8 +97,11 @@ class TilePass:
         self.run(module, context)
 
 
-def tile_pass(*, requires: Level, ensures: Level) -> Callable[[PassFunction], TilePass]:
-    """Declares a pass; its name is the function's in kebab case."""
+def tile_pass(*, requires: Level, ensures: Level | None) -> Callable[[PassFunction], TilePass]:
+    """Declares a pass; its name is the function's in kebab case.
+
+    `ensures` None: it keeps the level it finds, which may be `requires` or a later one.
+    """
 
     def declare(run: PassFunction) -> TilePass:
         return TilePass(run.__name__.replace("_", "-"), run, requires, ensures)

@@ -21,7 +21,7 @@ _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motio
 _LOOPS = ("scf.for", "scf.while")
 
 
-@tile_pass(requires=Level.TILE, ensures=Level.TILE)
+@tile_pass(requires=Level.TILE, ensures=None)
 def simplify(module: ir.Module, context: PassContext) -> None:
     """Folds, merges, hoists and drops what has no effect."""
     _drop_unused(module)

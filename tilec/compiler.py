@@ -19,13 +19,17 @@ from tilec.diagnostics import CompileError, InternalError
 from tilec.emit_ptx import emit_ptx, start_worker
 from tilec.kernel import CompiledKernel, Facts, Parameter
 from tilec.passes.allocate_shared import SHARED_BYTES
-from tilec.passes.contract import PassContext, Report, TilePass
+from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.divisibility import static_sizes, static_strides
+from tilec.passes.levels import entry_level, illegal_ops
 from tilec.passes.locations import error_at
 from tilec.passes.verify_ops import verify_ops
-from tilec.pipeline import LLVM_PIPELINE, TILE_PIPELINE, UPSTREAM_LOWERING
+from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
 from tilec.program_size import choose_num_warps
 from tilec.target import Target, check_ptx_version
+
+NUM_WARPS = "tile.num_warps"
+"""Kernel attribute: warps per CTA."""
 
 LEVELS = ("tile", "gpu_tile", "llvm", "llvmir", "ptx")
 """What `lower_to` can stop at, in order."""
@@ -42,6 +46,7 @@ class Compilation:
     signature: tuple[Parameter, ...]
     grid: tuple[str, str, str] | None
     constants: dict[str, Any]
+    level: Level
     dump_dir: Path | None = None
     shared_bytes: int = 0
     text: str = ""
@@ -149,20 +154,18 @@ def _prepare(
     module: ir.Module, target: Target, kernel: str | None, num_warps: int | None, dump_dir: str | None
 ) -> Compilation:
     verify_ops(module)
+    level = entry_level(module)
+    check_level(module, level)
     function = find_kernel(module, kernel)
     for op in list(module.body.operations):
         if op.operation != function:
             op.operation.erase()
     attributes = function.attributes
     report = Report()
-    if num_warps is None and "tile.num_warps" in attributes:
-        num_warps = attributes["tile.num_warps"].value
-    if num_warps is None:
-        num_warps = choose_num_warps(function, target, report)
-    limit = target.max_threads // target.warp_size
-    if num_warps & (num_warps - 1) or not 1 <= num_warps <= limit:
-        raise error_at(function, f"num_warps must be a power of two up to {limit}, found {num_warps}")
+    num_warps = _num_warps(function, num_warps, target, report)
     bits = attributes["tile.index_bits"].value if "tile.index_bits" in attributes else 64
+    if bits not in (32, 64):
+        raise error_at(function, f"tile.index_bits must be 32 or 64, found {bits}")
     job = Compilation(
         module,
         target,
@@ -171,14 +174,30 @@ def _prepare(
         _signature(function),
         _grid(function),
         _constants(function, report),
+        level,
         None if dump_dir is None else Path(dump_dir),
     )
     job.dump("tile", "mlir")
     return job
 
 
+def _num_warps(
+    function: ir.Operation, demanded: int | None, target: Target, report: Report
+) -> int:
+    """The demanded number of warps or the compiler's choice; written on the kernel for later levels."""
+    if demanded is None and NUM_WARPS in function.attributes:
+        demanded = function.attributes[NUM_WARPS].value
+    warps = choose_num_warps(function, target, report) if demanded is None else demanded
+    limit = target.max_threads // target.warp_size
+    if warps < 1 or warps & (warps - 1) or warps > limit:
+        raise error_at(function, f"num_warps must be a power of two up to {limit}, found {warps}")
+    i32 = ir.IntegerType.get_signless(32)
+    function.attributes[NUM_WARPS] = ir.IntegerAttr.get(i32, warps)
+    return warps
+
+
 def _to_gpu_tile(job: Compilation) -> None:
-    for tile_pass in TILE_PIPELINE:
+    for tile_pass in passes_from(job.level):
         run_pass(tile_pass, job)
     function = find_kernel(job.module, job.name)
     job.shared_bytes = function.attributes[SHARED_BYTES].value
@@ -187,12 +206,14 @@ def _to_gpu_tile(job: Compilation) -> None:
 def run_pass(tile_pass: TilePass, job: Compilation) -> None:
     """Runs one pass, checks what it left, dumps it. InternalError if it broke the program."""
     tile_pass(job.module, job.context)
+    job.level = tile_pass.ensures or job.level
     job.dump(tile_pass.name, "mlir")
     if not job.context.verify:
         return
     try:
         job.module.operation.verify()
         verify_ops(job.module)
+        check_level(job.module, job.level)
     except (ir.MLIRError, CompileError) as error:
         raise InternalError(f"{tile_pass.name} left an invalid program:\n{error}") from error
 
@@ -213,6 +234,13 @@ def _to_llvm(job: Compilation) -> None:
 def _to_llvmir(job: Compilation) -> None:
     job.text = llvm.translate_module_to_llvmir(job.module.operation)
     job.dump(job.name, "ll", job.text)
+
+
+def check_level(module: ir.Module, level: Level) -> None:
+    """CompileError naming every op that does not belong at `level`."""
+    errors = [error_at(op, reason) for op, reason in illegal_ops(module, level)]
+    if errors:
+        raise CompileError.group(errors)
 
 
 def _signature(function: ir.Operation) -> tuple[Parameter, ...]:

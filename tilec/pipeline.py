@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilec.passes.allocate_shared import allocate_shared
-from tilec.passes.contract import TilePass
+from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
 from tilec.passes.expand_math import expand_math
 from tilec.passes.infer_layouts import infer_layouts
@@ -47,6 +47,15 @@ UPSTREAM_LOWERING = (
     "convert-cf-to-llvm,convert-nvvm-to-llvm,reconcile-unrealized-casts)"
 )
 """From there to the llvm dialect, by upstream's conversions."""
+
+
+
+def passes_from(level: Level) -> tuple[TilePass, ...]:
+    """The part of TILE_PIPELINE a program at `level` still needs; all of it is safe to repeat."""
+    if level is Level.TILE:
+        return TILE_PIPELINE
+    return TILE_PIPELINE[TILE_PIPELINE.index(stage_operands) :]
+
 
 ALL_PASSES: tuple[TilePass, ...] = tuple(dict.fromkeys((*TILE_PIPELINE, *LLVM_PIPELINE)))
 """Every pass by name, for `tilec opt`."""

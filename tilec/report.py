@@ -1,0 +1,21 @@
+"""The decision report as text: what the compiler chose by itself, where, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def show_report(report: Mapping[str, Any]) -> str:
+    """A report (`CompiledKernel.report`) as lines, one decision each, in the compiler's order."""
+    lines = []
+    for entry in report.get("decisions", ()):
+        where = f"{entry['at']}: " if entry["at"] else ""
+        lines.append(f"{where}{entry['about']}: {entry['chosen']} ({entry['why']})")
+        if "layout" in entry:
+            lines.append(f"    layout {entry['layout']}")
+    times = report.get("milliseconds")
+    if times:
+        spent = ", ".join(f"{stage} {value:.0f}" for stage, value in times.items())
+        lines.append(f"compile time in ms: {spent}; {sum(times.values()):.0f} in all")
+    return "\n".join(lines)
