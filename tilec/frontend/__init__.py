@@ -1,0 +1,5 @@
+"""Python kernels to the tile dialect: `build_module`. Importing this imports MLIR."""
+
+from tilec.frontend.kernel_module import build_module
+
+__all__ = ["build_module"]

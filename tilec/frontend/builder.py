@@ -1,0 +1,143 @@
+"""Makes ops: the current MLIR location and insertion point, element types, constants.
+
+Constants are made once, at the top of the function; inside the region of a reduction they are made
+in place, so that the region is closed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from mlir import ir
+
+from tilec.frontend.values import Mistake
+from tilec.language.dtypes import DType, f32, i1, i32, i64
+
+MOST_OPS = 400_000
+"""Where unrolling has clearly gone wrong."""
+
+
+class Builder:
+    """Op creation for one kernel; `entry` is the function's entry block."""
+
+    def __init__(self, entry: ir.Block) -> None:
+        self.entry = entry
+        self.contract = ir.Attribute.parse("#arith.fastmath<contract>")
+        self.afn = ir.Attribute.parse("#arith.fastmath<afn>")
+        self.in_combine = False
+        self._elements: dict[DType, ir.Type] = {}
+        self._constants: dict[tuple[DType, tuple[int, ...] | None, str], ir.Value] = {}
+        self._last_constant: ir.Operation | None = None
+        self._ops = 0
+
+    def element(self, dtype: DType) -> ir.Type:
+        """The MLIR type of one element."""
+        found = self._elements.get(dtype)
+        if found is None:
+            found = self._elements[dtype] = ir.Type.parse(dtype.mlir)
+        return found
+
+    def type(self, dtype: DType, shape: tuple[int, ...] | None) -> ir.Type:
+        """The type of a tile, or of a scalar where `shape` is None."""
+        element = self.element(dtype)
+        return element if shape is None else ir.RankedTensorType.get(shape, element)
+
+    def op(
+        self,
+        name: str,
+        results: Sequence[ir.Type] = (),
+        operands: Sequence[ir.Value] = (),
+        regions: int = 0,
+        **attributes: ir.Attribute,
+    ) -> ir.Operation:
+        """Creates an op at the current insertion point and location."""
+        self.count()
+        return ir.Operation.create(
+            name,
+            results=list(results),
+            operands=list(operands),
+            attributes=attributes,
+            regions=regions,
+        )
+
+    def value(self, name: str, result: ir.Type, *operands: ir.Value, **attributes: Any) -> ir.Value:
+        """Creates an op with one result and gives the result."""
+        return self.op(name, [result], operands, **attributes).result
+
+    def count(self) -> None:
+        """Counts one op; Mistake when there are absurdly many."""
+        self._ops += 1
+        if self._ops > MOST_OPS:
+            raise Mistake(
+                f"the kernel unrolls into more than {MOST_OPS} operations",
+                "help: use tl.range, which makes a loop, instead of tl.static_range",
+            )
+
+    def constant(self, value: Any, dtype: DType, shape: tuple[int, ...] | None = None) -> ir.Value:
+        """A constant scalar or splat tile. Mistake where the number does not fit the dtype."""
+        attribute = self.number(value, dtype)
+        key = (dtype, shape, repr(value))
+        if not self.in_combine and key in self._constants:
+            return self._constants[key]
+        kind = self.type(dtype, shape)
+        if shape is not None:
+            attribute = ir.DenseElementsAttr.get_splat(kind, attribute)
+        if self.in_combine:
+            return self.value("arith.constant", kind, value=attribute)
+        with self._constant_place():
+            made = self.op("arith.constant", [kind], value=attribute)
+        self._last_constant = made
+        self._constants[key] = made.result
+        return made.result
+
+    def number(self, value: Any, dtype: DType) -> ir.Attribute:
+        """A typed number attribute. Mistake where the number does not fit the dtype."""
+        element = self.element(dtype)
+        if dtype.is_float:
+            try:
+                number = float(value)
+            except OverflowError:
+                raise Mistake(f"the constant {value} does not fit {dtype}") from None
+            if dtype.mlir == "f8E4M3FN" and math.isinf(number):
+                raise Mistake(f"{dtype} has no infinity")
+            return ir.FloatAttr.get(element, number)
+        if isinstance(value, float):
+            raise Mistake(f"the constant {value} is no {dtype}; round it or use a float dtype")
+        if dtype.is_bool:
+            if value not in (0, 1):
+                raise Mistake(f"the constant {value} is no {dtype}; expected True or False")
+            return ir.IntegerAttr.get(element, int(value))
+        if not -(1 << (dtype.bits - 1)) <= value < 1 << (dtype.bits - 1):
+            raise Mistake(f"the constant {value} does not fit {dtype}")
+        return ir.IntegerAttr.get(element, int(value))
+
+    @contextmanager
+    def _constant_place(self) -> Iterator[None]:
+        last = self._last_constant
+        if last is None:
+            place = ir.InsertionPoint.at_block_begin(self.entry)
+        else:
+            place = ir.InsertionPoint.after(last)
+        with place:
+            yield
+
+    @contextmanager
+    def combining(self) -> Iterator[None]:
+        """Inside the region of a reduction or scan."""
+        before, self.in_combine = self.in_combine, True
+        try:
+            yield
+        finally:
+            self.in_combine = before
+
+
+def constant_dtype(value: bool | int | float) -> DType:
+    """The dtype a Python number has where nothing else decides it."""
+    if isinstance(value, bool):
+        return i1
+    if isinstance(value, int):
+        return i32 if -(1 << 31) <= value < 1 << 31 else i64
+    return f32

@@ -1,0 +1,237 @@
+"""Casts, broadcasts, and turning any value into the SSA value an op needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.tile import BroadcastOp
+from tilec.frontend.builder import Builder, constant_dtype
+from tilec.frontend.values import (
+    Mistake,
+    Scalar,
+    Tile,
+    Undefined,
+    check_shape,
+    describe,
+    is_number,
+    is_runtime,
+    show_shape,
+)
+from tilec.language.dtypes import DType, f32, i1, i64, index
+
+
+def dtype_of(value: Any) -> DType | None:
+    """The dtype of a run-time value; None for a constant, which adapts."""
+    return value.dtype if is_runtime(value) else None
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of a tile; () for a number."""
+    return value.shape if isinstance(value, Tile) else ()
+
+
+def check_numeric(value: Any, argument: str | None = None) -> None:
+    """Mistake unless this is a number, a scalar or a tile."""
+    if isinstance(value, Undefined):
+        raise Mistake(value.message, *value.notes, argument=argument)
+    if not is_number(value) and not is_runtime(value):
+        notes = ()
+        if type(value).__name__ == "Array":
+            notes = ("help: read its elements with tl.load",)
+        raise Mistake(
+            f"expected a number or a tile, found {describe(value)}", *notes, argument=argument
+        )
+
+
+def as_runtime(builder: Builder, value: Any) -> Scalar | Tile:
+    """A number as a scalar of its default dtype; run-time values as they are."""
+    check_numeric(value)
+    if is_runtime(value):
+        return value
+    dtype = constant_dtype(value)
+    return Scalar(builder.constant(value, dtype), dtype)
+
+
+def common_shape(values: Sequence[Any]) -> tuple[int, ...] | None:
+    """What the values broadcast to by NumPy's rule; None where all are scalars (or rank 0)."""
+    result: tuple[int, ...] = ()
+    for value in values:
+        shape = shape_of(value)
+        rank = max(len(shape), len(result))
+        left, right = (1,) * (rank - len(result)) + result, (1,) * (rank - len(shape)) + shape
+        for a, b in zip(left, right, strict=True):
+            if a != b and 1 not in (a, b):
+                raise Mistake(
+                    f"shapes {show_shape(result)} and {show_shape(shape)} do not broadcast: "
+                    f"{a} and {b} differ and neither is 1"
+                )
+        result = tuple(b if a == 1 else a for a, b in zip(left, right, strict=True))
+    return check_shape(result, argument=None) if result else None
+
+
+def broadcast(builder: Builder, tile: Tile, shape: tuple[int, ...]) -> Tile:
+    """`tile` repeated to `shape`, aligned from the right. Mistake if it does not fit."""
+    if tile.shape == shape:
+        return tile
+    missing = len(shape) - len(tile.shape)
+    fits = missing >= 0 and all(
+        a in (1, b) for a, b in zip(tile.shape, shape[missing:], strict=True)
+    )
+    if not fits:
+        raise Mistake(f"{describe(tile)} does not broadcast to {show_shape(shape)}")
+    return place(builder, tile, shape, tuple(range(missing, len(shape))))
+
+
+def place(builder: Builder, tile: Tile, shape: tuple[int, ...], dims: tuple[int, ...]) -> Tile:
+    """A broadcast that puts dimension i of `tile` at `dims[i]`."""
+    value = tile.value
+    if tile.source is not None:
+        value, inner = tile.source
+        dims = tuple(dims[d] for d in inner)
+    builder.count()
+    result = BroadcastOp.build(value, results=[builder.type(tile.dtype, shape)], dims=dims)
+    return Tile(result, tile.dtype, shape, source=(value, dims))
+
+
+def cast(builder: Builder, value: Any, dtype: DType) -> Any:
+    """A value in another dtype; constants stay constants where they keep their kind."""
+    if is_number(value):
+        return _cast_constant(builder, value, dtype)
+    if value.dtype == dtype:
+        return value
+    shape = value.shape if isinstance(value, Tile) else None
+    converted = _convert(builder, value.value, value.dtype, dtype, shape)
+    return Scalar(converted, dtype) if shape is None else Tile(converted, dtype, shape)
+
+
+def _cast_constant(builder: Builder, value: bool | int | float, dtype: DType) -> Scalar:
+    if dtype.is_bool:
+        number: Any = bool(value)
+    elif dtype.is_integer and isinstance(value, float):
+        try:
+            number = int(value)
+        except (ValueError, OverflowError):
+            raise Mistake(f"the constant {value} does not fit {dtype}") from None
+    else:
+        number = value
+    return Scalar(builder.constant(number, dtype), dtype)
+
+
+def _convert(
+    builder: Builder, value: ir.Value, source: DType, target: DType, shape: tuple[int, ...] | None
+) -> ir.Value:
+    """The cast op (or two) from one dtype to another."""
+
+    def to(name: str, dtype: DType, operand: ir.Value = value) -> ir.Value:
+        return builder.value(name, builder.type(dtype, shape), operand)
+
+    if target.is_bool:
+        return _is_nonzero(builder, value, source, shape)
+    if source.is_float and target.is_float:
+        if source.bits != target.bits:
+            return to("arith.truncf" if source.bits > target.bits else "arith.extf", target)
+        return to("arith.truncf", target, to("arith.extf", f32))  # bf16 <-> f16, fp8 <-> fp8
+    if source.is_float:
+        if source.is_fp8:
+            return to("arith.fptosi", target, to("arith.extf", f32))
+        if target == index:
+            return to("arith.index_cast", index, to("arith.fptosi", i64))
+        return to("arith.fptosi", target)
+    if target.is_float:
+        return _to_float(builder, value, source, target, shape)
+    if index in (source, target):
+        return to("arith.index_castui" if source.is_bool else "arith.index_cast", target)
+    if source.is_bool:
+        return to("arith.extui", target)
+    return to("arith.trunci" if source.bits > target.bits else "arith.extsi", target)
+
+
+def _to_float(
+    builder: Builder, value: ir.Value, source: DType, target: DType, shape: tuple[int, ...] | None
+) -> ir.Value:
+    if target.is_fp8:
+        wide = _to_float(builder, value, source, f32, shape)
+        return builder.value("arith.truncf", builder.type(target, shape), wide)
+    if source == index:
+        value = builder.value("arith.index_cast", builder.type(i64, shape), value)
+    name = "arith.uitofp" if source.is_bool else "arith.sitofp"
+    return builder.value(name, builder.type(target, shape), value)
+
+
+def _is_nonzero(
+    builder: Builder, value: ir.Value, source: DType, shape: tuple[int, ...] | None
+) -> ir.Value:
+    if source.is_fp8:
+        value = builder.value("arith.extf", builder.type(f32, shape), value)
+        source = f32
+    zero = builder.constant(0, source, shape)
+    return compare_values(builder, "!=", value, zero, source, shape)
+
+
+_INTEGER_PREDICATES = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+_BOOL_PREDICATES = {"==": 0, "!=": 1, "<": 6, "<=": 7, ">": 8, ">=": 9}  # unsigned: True > False
+_FLOAT_PREDICATES = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "!=": 13}  # ordered; != unordered
+
+
+def compare_values(
+    builder: Builder,
+    symbol: str,
+    lhs: ir.Value,
+    rhs: ir.Value,
+    dtype: DType,
+    shape: tuple[int, ...] | None,
+) -> ir.Value:
+    """`arith.cmpf` or `arith.cmpi` of two values of one type."""
+    if dtype.is_float:
+        name, code = "arith.cmpf", _FLOAT_PREDICATES[symbol]
+    elif dtype.is_bool:
+        name, code = "arith.cmpi", _BOOL_PREDICATES[symbol]
+    else:
+        name, code = "arith.cmpi", _INTEGER_PREDICATES[symbol]
+    predicate = ir.IntegerAttr.get(builder.element(i64), code)
+    return builder.value(name, builder.type(i1, shape), lhs, rhs, predicate=predicate)
+
+
+def materialize(
+    builder: Builder, value: Any, dtype: DType, shape: tuple[int, ...] | None
+) -> ir.Value:
+    """The SSA value of `value` as a tile of `dtype` and `shape`, or as a scalar (shape None)."""
+    if is_number(value):
+        return builder.constant(value, dtype, shape)
+    if shape is None:
+        return cast(builder, to_scalar(builder, value), dtype).value
+    value = cast(builder, value, dtype)
+    if isinstance(value, Scalar):
+        return builder.value("tensor.splat", builder.type(dtype, shape), value.value)
+    return broadcast(builder, value, shape).value
+
+
+def to_scalar(builder: Builder, value: Scalar | Tile) -> Scalar:
+    """A scalar, or the one element of a rank-0 tile. Mistake for any other tile."""
+    if isinstance(value, Scalar):
+        return value
+    if value.shape != ():
+        raise Mistake(f"expected a scalar, found {describe(value)}")
+    element = builder.value("tensor.extract", builder.element(value.dtype), value.value)
+    return Scalar(element, value.dtype)
+
+
+def wrap(value: ir.Value, dtype: DType, shape: tuple[int, ...] | None) -> Scalar | Tile:
+    """An SSA value as a scalar (shape None) or tile."""
+    return Scalar(value, dtype) if shape is None else Tile(value, dtype, shape)
+
+
+def to_index(builder: Builder, value: Any, what: str, argument: str | None = None) -> ir.Value:
+    """An integer scalar as an `index`. Mistake naming `what` otherwise."""
+    if isinstance(value, Undefined):
+        raise Mistake(value.message, *value.notes, argument=argument)
+    integer = isinstance(value, int) and not isinstance(value, bool)
+    dtype = dtype_of(value)
+    if not integer and (dtype is None or not dtype.is_integer or shape_of(value)):
+        raise Mistake(
+            f"{what} must be an integer scalar, found {describe(value)}", argument=argument
+        )
+    return materialize(builder, value, index, None)

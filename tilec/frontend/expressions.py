@@ -1,0 +1,383 @@
+"""The rule of each kind of expression."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import tilec.language as tl
+from tilec.frontend.arrays import array_size, as_tuple
+from tilec.frontend.branches import as_condition
+from tilec.frontend.conversion import common_shape, place
+from tilec.frontend.frame import Frame
+from tilec.frontend.names import constant_from_python, lookup, suggestion
+from tilec.frontend.operators import binary, compare, fold, invert, negate
+from tilec.frontend.values import (
+    Array,
+    ArrayShape,
+    LambdaFunction,
+    Method,
+    Mistake,
+    Range,
+    Scalar,
+    Text,
+    Tile,
+    Undefined,
+    check_shape,
+    describe,
+    is_number,
+    is_runtime,
+)
+from tilec.language.dtypes import DType
+
+_BINARY: Mapping[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
+_COMPARISONS: Mapping[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+METHODS = (
+    "to",
+    "reshape",
+    "permute",
+    "transpose",
+    "bitcast",
+    "broadcast_to",
+    "expand_dims",
+    "sum",
+    "max",
+    "min",
+    "prod",
+    "any",
+    "all",
+    "argmax",
+    "argmin",
+)
+"""Methods of tiles and scalars: `x.f(...)` is `tl.f(x, ...)`, `x.to` is `tl.cast`."""
+
+
+def evaluate_constant(frame: Frame, node: ast.Constant) -> Any:
+    """A literal."""
+    value = node.value
+    if value is None or value is Ellipsis or isinstance(value, (bool, int, float, str)):
+        return value
+    raise Mistake(f"unsupported literal of type {type(value).__name__}")
+
+
+def evaluate_name(frame: Frame, node: ast.Name) -> Any:
+    """A name that is read."""
+    return lookup(frame, node.id)
+
+
+def evaluate_tuple(frame: Frame, node: ast.Tuple | ast.List) -> tuple[Any, ...]:
+    """A tuple; a list is one, too."""
+    return tuple(frame.evaluate(element) for element in node.elts)
+
+
+def evaluate_binary(frame: Frame, node: ast.BinOp) -> Any:
+    """`x + y` and the like."""
+    lhs, rhs = frame.evaluate(node.left), frame.evaluate(node.right)
+    return apply_binary(frame, node.op, lhs, rhs)
+
+
+def apply_binary(frame: Frame, op: ast.operator, lhs: Any, rhs: Any) -> Any:
+    """An operator on two values."""
+    if isinstance(op, ast.MatMult):
+        return frame.rules.builtins[tl.dot](frame, lhs, rhs)
+    symbol = _BINARY[type(op)]
+    if is_runtime(lhs) or is_runtime(rhs):
+        return binary(frame.builder, symbol, lhs, rhs)
+    for value in (lhs, rhs):
+        if not is_number(value) and not isinstance(value, (str, tuple)):
+            raise Mistake(f"'{symbol}' does not apply to {describe(value)}")
+    return fold(symbol, lhs, rhs)
+
+
+def evaluate_unary(frame: Frame, node: ast.UnaryOp) -> Any:
+    """`-x`, `+x`, `~x`, `not x`."""
+    value = frame.evaluate(node.operand)
+    if isinstance(node.op, ast.Not):
+        return _negated(frame, as_condition(frame, value))
+    if not is_runtime(value) and not is_number(value):
+        raise Mistake(f"expected a number or a tile, found {describe(value)}")
+    if isinstance(node.op, ast.USub):
+        return negate(frame.builder, value) if is_runtime(value) else -value
+    if isinstance(node.op, ast.Invert):
+        if is_runtime(value):
+            return invert(frame.builder, value)
+        if isinstance(value, float):
+            raise Mistake("'~' is for integers and booleans")
+        return not value if isinstance(value, bool) else ~value
+    return value
+
+
+def _negated(frame: Frame, condition: bool | Scalar) -> bool | Scalar:
+    return not condition if isinstance(condition, bool) else invert(frame.builder, condition)
+
+
+def evaluate_compare(frame: Frame, node: ast.Compare) -> Any:
+    """Comparisons; `a < b < c` for scalars is `a < b and b < c`."""
+    lhs = frame.evaluate(node.left)
+    results = []
+    for op, comparator in zip(node.ops, node.comparators, strict=True):
+        rhs = frame.evaluate(comparator)
+        results.append(_compare(frame, op, lhs, rhs))
+        lhs = rhs
+    if len(results) == 1:
+        return results[0]
+    if common_shape([r for r in results if is_runtime(r)]) is not None:
+        raise Mistake(
+            "chained comparisons are for scalars",
+            "help: write (a < b) & (b < c) for tiles",
+        )
+    return _conjunction(frame, results, ast.And())
+
+
+def _compare(frame: Frame, op: ast.cmpop, lhs: Any, rhs: Any) -> Any:
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        if rhs is not None and lhs is not None:
+            raise Mistake("'is' compares with None only; use ==")
+        return (lhs is rhs) == isinstance(op, ast.Is)
+    if isinstance(op, (ast.In, ast.NotIn)):
+        if is_runtime(lhs) or not isinstance(rhs, (tuple, str)) or any(map(is_runtime, rhs)):
+            raise Mistake("'in' works on compile-time constants only")
+        if isinstance(rhs, str) and not isinstance(lhs, str):
+            raise Mistake(f"'in' of a string needs a string, found {describe(lhs)}")
+        return (lhs in rhs) == isinstance(op, ast.In)
+    symbol = _COMPARISONS[type(op)]
+    if is_runtime(lhs) or is_runtime(rhs):
+        return compare(frame.builder, symbol, lhs, rhs)
+    return _compare_constants(symbol, lhs, rhs)
+
+
+def _compare_constants(symbol: str, lhs: Any, rhs: Any) -> bool:
+    if symbol in ("==", "!="):
+        return (lhs == rhs) == (symbol == "==")
+    ordered = is_number(lhs) and is_number(rhs)
+    if not ordered and not (isinstance(lhs, str) and isinstance(rhs, str)):
+        raise Mistake(f"'{symbol}' does not apply to {describe(lhs)} and {describe(rhs)}")
+    return {"<": lhs < rhs, "<=": lhs <= rhs, ">": lhs > rhs, ">=": lhs >= rhs}[symbol]
+
+
+def evaluate_boolean(frame: Frame, node: ast.BoolOp) -> Any:
+    """`and`, `or`: constants short-circuit, run-time scalars are all evaluated."""
+    stops_at = isinstance(node.op, ast.Or)
+    conditions: list[Any] = []
+    for operand in node.values:
+        value = frame.evaluate(operand)
+        with frame.at(operand):
+            truth = as_condition(frame, value)
+        if isinstance(truth, Scalar):
+            conditions.append(truth)
+        elif truth == stops_at:
+            return value if not conditions else stops_at
+        elif operand is node.values[-1] and not conditions:
+            return value
+    return _conjunction(frame, conditions, node.op)
+
+
+def _conjunction(frame: Frame, conditions: list[Any], op: ast.boolop) -> Any:
+    symbol = "&" if isinstance(op, ast.And) else "|"
+    result = conditions[0]
+    for value in conditions[1:]:
+        if is_runtime(result) or is_runtime(value):
+            result = binary(frame.builder, symbol, result, value)
+        else:
+            result = fold(symbol, result, value)
+    return result
+
+
+def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
+    """`x.shape`, `tl.f32`, ..."""
+    owner = frame.evaluate(node.value)
+    name = node.attr
+    if isinstance(owner, ModuleType):
+        if not hasattr(owner, name):
+            notes = suggestion(name, dir(owner))
+            raise Mistake(f"module '{owner.__name__}' has no '{name}'", *notes)
+        return constant_from_python(getattr(owner, name), f"{owner.__name__}.{name}")
+    if isinstance(owner, Array):
+        return _array_attribute(owner, name)
+    if is_runtime(owner):
+        return _tile_attribute(frame, owner, name)
+    if isinstance(owner, DType) and name in ("name", "bits", "is_float", "is_integer", "is_bool"):
+        return getattr(owner, name)
+    raise Mistake(f"{describe(owner)} has no '{name}'")
+
+
+def _array_attribute(array: Array, name: str) -> Any:
+    known = {"shape": ArrayShape(array), "dtype": array.dtype, "ndim": array.rank}
+    if name not in known:
+        raise Mistake(f"an array has no '{name}'; it has shape, dtype and ndim")
+    return known[name]
+
+
+def _tile_attribute(frame: Frame, value: Scalar | Tile, name: str) -> Any:
+    shape = value.shape if isinstance(value, Tile) else ()
+    if name == "shape":
+        return shape
+    if name == "dtype":
+        return value.dtype
+    if name == "ndim":
+        return len(shape)
+    if name == "T":
+        if len(shape) != 2:
+            raise Mistake(
+                f".T is for two dimensions, found {describe(value)}", "help: use tl.permute"
+            )
+        return frame.rules.builtins[tl.permute](frame, value, (1, 0))
+    if name in METHODS:
+        return Method(value, name)
+    notes = suggestion(name, [*METHODS, "shape", "dtype", "ndim", "T"])
+    raise Mistake(f"{describe(value)} has no '{name}'", *notes)
+
+
+def evaluate_subscript(frame: Frame, node: ast.Subscript) -> Any:
+    """`shape[0]`, `tuple[1:]`, `tile[:, None]`."""
+    owner = frame.evaluate(node.value)
+    if isinstance(owner, (Tile, Scalar)):
+        return _index_tile(frame, owner, node.slice)
+    if isinstance(owner, Array):
+        raise Mistake(
+            "an array cannot be indexed",
+            "help: read with tl.load(array, offsets, shape) or tl.gather(array, indices)",
+        )
+    if isinstance(node.slice, ast.Slice):
+        return _slice_tuple(frame, owner, node.slice)
+    position = frame.evaluate(node.slice)
+    if isinstance(position, bool) or not isinstance(position, int):
+        raise Mistake(f"an index must be a constant integer, found {describe(position)}")
+    if isinstance(owner, ArrayShape):
+        return array_size(frame.builder, owner.array, position)
+    if not isinstance(owner, (tuple, str)):
+        raise Mistake(f"{describe(owner)} cannot be indexed")
+    if not -len(owner) <= position < len(owner):
+        raise Mistake(f"index {position} is out of range for {describe(owner)}")
+    return owner[position]
+
+
+def _slice_tuple(frame: Frame, owner: Any, node: ast.Slice) -> Any:
+    parts = owner if isinstance(owner, str) else as_tuple(frame.builder, owner)
+    if parts is None:
+        raise Mistake(f"{describe(owner)} cannot be sliced")
+    bounds = []
+    for bound in (node.lower, node.upper, node.step):
+        value = None if bound is None else frame.evaluate(bound)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise Mistake(f"a slice bound must be a constant integer, found {describe(value)}")
+        bounds.append(value)
+    if bounds[2] == 0:
+        raise Mistake("the step of a slice must not be 0")
+    return parts[slice(*bounds)]
+
+
+def _index_tile(frame: Frame, tile: Tile | Scalar, node: ast.expr) -> Any:
+    """Only `:`, `...` and `None` (a new dimension of size 1)."""
+    shape = tile.shape if isinstance(tile, Tile) else ()
+    items = list(node.elts) if isinstance(node, ast.Tuple) else [node]
+    kinds = [_index_kind(frame, item) for item in items]
+    rest = len(shape) - kinds.count(":")
+    if kinds.count("...") > 1 or rest < 0:
+        raise Mistake(f"too many indices for {describe(tile)}")
+    if "..." not in kinds:
+        kinds += ["..."]
+    expanded: list[str] = []
+    for kind in kinds:
+        expanded += [":"] * rest if kind == "..." else [kind]
+    sizes = iter(shape)
+    result = tuple(next(sizes) if kind == ":" else 1 for kind in expanded)
+    if len(result) == len(shape):
+        return tile
+    dims = tuple(i for i, kind in enumerate(expanded) if kind == ":")
+    check_shape(result, argument=None)
+    if isinstance(tile, Scalar):
+        kind = frame.builder.type(tile.dtype, result)
+        return Tile(frame.builder.value("tensor.splat", kind, tile.value), tile.dtype, result)
+    return place(frame.builder, tile, result, dims)
+
+
+def _index_kind(frame: Frame, node: ast.expr) -> str:
+    if isinstance(node, ast.Slice) and not (node.lower or node.upper or node.step):
+        return ":"
+    if isinstance(node, ast.Constant) and node.value is None:
+        return "None"
+    if isinstance(node, ast.Constant) and node.value is Ellipsis:
+        return "..."
+    raise frame.error(
+        node,
+        "a tile is indexed with ':', '...' and None only",
+        "help: tl.take gathers elements of a tile, tl.split cuts it, tl.load reads a part of an array",
+    )
+
+
+def evaluate_text(frame: Frame, node: ast.JoinedStr) -> Any:
+    """An f-string: a string if all its parts are constants, else something to print."""
+    parts: list[Any] = []
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            if part.conversion != -1 or part.format_spec is not None:
+                raise frame.error(part, "format specifications are not supported")
+            parts.append(frame.evaluate(part.value))
+        else:
+            parts.append(frame.evaluate(part))
+    if any(map(is_runtime, parts)):
+        return Text(tuple(parts))
+    return "".join(map(str, parts))
+
+
+def evaluate_lambda(frame: Frame, node: ast.Lambda) -> LambdaFunction:
+    """A lambda sees the compile-time constants around it, not run-time values."""
+    names = {
+        name: Undefined(f"a lambda cannot use the run-time value '{name}' from outside")
+        if is_runtime(value) or isinstance(value, Array)
+        else value
+        for name, value in frame.names.items()
+    }
+    return LambdaFunction(node, names)
+
+
+def evaluate_comprehension(frame: Frame, node: ast.ListComp | ast.GeneratorExp) -> tuple[Any, ...]:
+    """A comprehension over compile-time items; it is a tuple."""
+    if len(node.generators) != 1 or node.generators[0].is_async:
+        raise Mistake("a comprehension has one 'for' in a kernel")
+    generator = node.generators[0]
+    items = frame.evaluate(generator.iter)
+    if isinstance(items, Range) and all(
+        isinstance(v, int) for v in (items.start, items.stop, items.step)
+    ):
+        if items.step == 0 or len(range(items.start, items.stop, items.step)) > 4096:
+            raise Mistake("a comprehension has at most 4096 items and a step other than 0")
+        items = tuple(range(items.start, items.stop, items.step))
+    if not isinstance(items, tuple):
+        raise Mistake(f"a comprehension needs compile-time items, found {describe(items)}")
+    outside, places = dict(frame.names), dict(frame.defined_at)
+    results = []
+    try:
+        for item in items:
+            frame.bind(generator.target, item)
+            tests = [as_condition(frame, frame.evaluate(test)) for test in generator.ifs]
+            if not all(isinstance(test, bool) for test in tests):
+                raise Mistake("the 'if' of a comprehension must be a compile-time constant")
+            if all(tests):
+                results.append(frame.evaluate(node.elt))
+    finally:
+        frame.names, frame.defined_at = outside, places
+    return tuple(results)

@@ -1,0 +1,254 @@
+"""build_module: a Python kernel and its parameters become a verified module of the tile dialect."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mlir import ir
+
+from tilec.diagnostics import CompileError, InternalError
+from tilec.dialects.context import make_context
+from tilec.dialects.op import TileOp
+from tilec.frontend.builder import Builder
+from tilec.frontend.frame import Frame
+from tilec.frontend.grid_rule import trace_grid
+from tilec.frontend.names import constant_from_python
+from tilec.frontend.rules import RULES
+from tilec.frontend.source import FunctionSource, read_source
+from tilec.frontend.values import Array, Mistake, Scalar, Undefined, describe
+from tilec.kernel import Parameter
+from tilec.language.dtypes import BY_MLIR, DType
+from tilec.passes.verify_ops import verify_ops
+
+_PURE_DIALECTS = ("arith", "math", "tensor")
+
+
+def build_module(
+    fn: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    constants: Mapping[str, Any],
+    *,
+    grid: Any = None,
+    index_bits: int = 32,
+    num_warps: int | None = None,
+    context: ir.Context | None = None,
+) -> ir.Module:
+    """The tile-level module of one specialisation of the kernel function `fn`.
+
+    `parameters`: the arrays and scalars in the kernel's order. `constants`: a value for each
+    `tl.const`, defaults included. `grid`: the author's rule, a function or a tuple. `index_bits`:
+    32 where all sizes and offsets fit. `num_warps`: the author's demand. CompileError where the
+    kernel is wrong; the module belongs to `context` (a fresh one by default).
+    """
+    source = read_source(fn)
+    _check_parameters(source, parameters, constants)
+    with context or make_context():
+        location = source.location(source.node)
+        place = ir.Location.file(location.file, location.line, location.column)
+        with place:
+            module = ir.Module.create()
+            entry = _function(module, source, parameters)
+            function = entry.owner
+            attributes = function.attributes
+            attributes["tile.kernel"] = ir.UnitAttr.get()
+            if grid is not None:
+                sizes = trace_grid(grid, parameters, constants, location)
+                attributes["tile.grid"] = ir.ArrayAttr.get([ir.StringAttr.get(s) for s in sizes])
+            attributes["tile.constants"] = _constants_attribute(source, constants)
+            i32_type = ir.IntegerType.get_signless(32)
+            attributes["tile.index_bits"] = ir.IntegerAttr.get(i32_type, index_bits)
+            if num_warps is not None:
+                attributes["tile.num_warps"] = ir.IntegerAttr.get(i32_type, num_warps)
+            _body(source, entry, parameters, constants)
+        _drop_unused(function.operation)
+        _verify(module)
+        return module
+
+
+def _check_parameters(
+    source: FunctionSource, parameters: Sequence[Parameter], constants: Mapping[str, Any]
+) -> None:
+    arguments = source.node.args
+    for extra, star in ((arguments.vararg, "*"), (arguments.kwarg, "**")):
+        if extra is not None:
+            raise CompileError(
+                f"unsupported syntax: '{star}{extra.arg}' parameters", source.location(extra)
+            )
+    given = [parameter.name for parameter in parameters] + list(constants)
+    declared = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    for argument in declared:
+        if argument.arg not in given:
+            raise CompileError(
+                f"parameter '{argument.arg}' has no value",
+                source.location(argument),
+                ["help: give an argument, or a constant if it is a tl.const"],
+            )
+    for name in given:
+        if name not in {argument.arg for argument in declared}:
+            raise CompileError(
+                f"the kernel has no parameter '{name}'", source.location(source.node)
+            )
+
+
+def _function(
+    module: ir.Module, source: FunctionSource, parameters: Sequence[Parameter]
+) -> ir.Block:
+    """An empty `func.func` with the kernel's arguments; gives its entry block."""
+    types = [_parameter_type(parameter) for parameter in parameters]
+    kind = ir.FunctionType.get(types, [])
+    with ir.InsertionPoint(module.body):
+        function = ir.Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": ir.StringAttr.get(source.fn.__name__),
+                "function_type": ir.TypeAttr.get(kind),
+                "arg_attrs": ir.ArrayAttr.get([_argument_attributes(p) for p in parameters]),
+            },
+            regions=1,
+        )
+    arguments = source.node.args
+    nodes = {a.arg: a for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+    places = []
+    for parameter in parameters:
+        at = source.location(nodes[parameter.name])
+        places.append(ir.Location.file(at.file, at.line, at.column))
+    return function.regions[0].blocks.append(*types, arg_locs=places)
+
+
+def _parameter_type(parameter: Parameter) -> ir.Type:
+    if parameter.dtype not in BY_MLIR:
+        raise CompileError(
+            f"argument '{parameter.name}' has the unsupported dtype {parameter.dtype}"
+        )
+    element = ir.Type.parse(parameter.dtype)
+    if parameter.kind == "scalar":
+        return element
+    dynamic = ir.ShapedType.get_dynamic_size()
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    sizes = [dynamic if size is None else size for size in parameter.sizes]
+    strides = [unknown if stride is None else stride for stride in parameter.strides]
+    return ir.MemRefType.get(sizes, element, layout=ir.StridedLayoutAttr.get(0, strides))
+
+
+def _argument_attributes(parameter: Parameter) -> ir.Attribute:
+    attributes: dict[str, ir.Attribute] = {"tile.name": ir.StringAttr.get(parameter.name)}
+    if parameter.kind == "array":
+        facts = parameter.facts
+        ones = (1,) * parameter.rank
+        attributes["tile.facts"] = ir.DictAttr.get(
+            {
+                "align": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), facts.align),
+                "sizes": ir.DenseI32ArrayAttr.get(list(facts.sizes or ones)),
+                "strides": ir.DenseI32ArrayAttr.get(list(facts.strides or ones)),
+            }
+        )
+    return ir.DictAttr.get(attributes)
+
+
+def _constants_attribute(source: FunctionSource, constants: Mapping[str, Any]) -> ir.Attribute:
+    return ir.DictAttr.get(
+        {name: _constant_attribute(source, name, value) for name, value in constants.items()}
+    )
+
+
+def _constant_attribute(source: FunctionSource, name: str, value: Any) -> ir.Attribute:
+    if isinstance(value, bool):
+        return ir.BoolAttr.get(value)
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+    if isinstance(value, float):
+        return ir.FloatAttr.get(ir.F64Type.get(), value)
+    if isinstance(value, str):
+        return ir.StringAttr.get(value)
+    if isinstance(value, DType):
+        return ir.TypeAttr.get(ir.Type.parse(value.mlir))
+    if isinstance(value, tuple):
+        return ir.ArrayAttr.get([_constant_attribute(source, name, part) for part in value])
+    if value is None:
+        return ir.UnitAttr.get()
+    if callable(value):
+        return ir.StringAttr.get(getattr(value, "__qualname__", type(value).__name__))
+    raise CompileError(
+        f"constant '{name}' is {describe(value)}; expected a number, string, tuple, dtype or function",
+        source.location(source.node),
+    )
+
+
+def _body(
+    source: FunctionSource,
+    entry: ir.Block,
+    parameters: Sequence[Parameter],
+    constants: Mapping[str, Any],
+) -> None:
+    """Compiles the statements into the entry block. CompileError, or InternalError for our bugs."""
+    frame = Frame(source, Builder(entry), RULES)
+    try:
+        for name, value in constants.items():
+            frame.names[name] = constant_from_python(value, name)
+        for parameter, argument in zip(parameters, entry.arguments, strict=True):
+            dtype = BY_MLIR[parameter.dtype]
+            scalar = parameter.kind == "scalar"
+            frame.names[parameter.name] = (
+                Scalar(argument, dtype)
+                if scalar
+                else Array(argument, parameter.name, dtype, parameter.sizes)
+            )
+        with ir.InsertionPoint(entry):
+            completion = frame.execute(source.node.body, frozenset())
+            if completion.value is not None:
+                raise _returned(frame, completion.value)
+            frame.builder.op("func.return")
+    except Mistake as mistake:
+        raise frame.error(source.node, mistake.message, *mistake.notes) from None
+    except RecursionError:
+        raise frame.error(source.node, "the kernel is nested too deeply") from None
+    except CompileError:
+        raise
+    except Exception as error:
+        place = source.location(source.node)
+        text = f"{type(error).__name__} in the frontend, kernel at {place}: {error}"
+        raise InternalError(text) from error
+
+
+def _returned(frame: Frame, value: Any) -> CompileError:
+    node = next(
+        (n for n in ast.walk(frame.source.node) if isinstance(n, ast.Return) and n.value),
+        frame.source.node,
+    )
+    if isinstance(value, Undefined):
+        return frame.error(node, value.message, *value.notes)
+    return frame.error(
+        node, "a kernel returns nothing", "help: write results to an array with tl.store"
+    )
+
+
+def _drop_unused(function: ir.Operation) -> None:
+    """Removes pure ops without uses (broadcasts that were composed, sizes that were not needed)."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit, ir.WalkOrder.PRE_ORDER)
+    for op in reversed(found):
+        if _is_pure(op) and not any(list(result.uses) for result in op.results):
+            op.erase()
+
+
+def _is_pure(op: ir.Operation) -> bool:
+    view = op.opview
+    if isinstance(view, TileOp):
+        return view.PURE
+    return op.name.split(".")[0] in _PURE_DIALECTS or op.name == "memref.dim"
+
+
+def _verify(module: ir.Module) -> None:
+    """The frontend's own promise; a violation is our bug, since it checks before it builds."""
+    try:
+        module.operation.verify()
+        verify_ops(module)
+    except ir.MLIRError as error:
+        raise InternalError(f"the frontend built invalid IR: {error}") from error

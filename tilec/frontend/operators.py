@@ -1,0 +1,256 @@
+"""Python's operators on scalars and tiles."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from mlir import ir
+
+from tilec.frontend.builder import Builder
+from tilec.frontend.conversion import (
+    cast,
+    common_shape,
+    compare_values,
+    dtype_of,
+    materialize,
+    wrap,
+)
+from tilec.frontend.promotion import arithmetic_dtype, float_dtype, promote, refuse_fp8
+from tilec.frontend.values import Mistake, describe, is_number
+from tilec.language.dtypes import DType, f32, i1
+
+_ADDITIVE = {"+": ("arith.addi", "arith.addf"), "-": ("arith.subi", "arith.subf")}
+_PLAIN = {**_ADDITIVE, "*": ("arith.muli", "arith.mulf")}
+_BITWISE = {"&": "arith.andi", "|": "arith.ori", "^": "arith.xori"}
+_SHIFTS = {"<<": "arith.shli", ">>": "arith.shrsi"}
+_LARGEST_UNROLLED_POWER = 64
+
+Shape = tuple[int, ...] | None
+
+
+def binary(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
+    """`lhs symbol rhs` where at least one side is a run-time value."""
+    if symbol in _PLAIN:
+        return plain(builder, symbol, lhs, rhs)
+    if symbol in _BITWISE:
+        return _bitwise(builder, symbol, lhs, rhs)
+    if symbol in _SHIFTS:
+        return _shift(builder, symbol, lhs, rhs)
+    if symbol == "**":
+        return power(builder, lhs, rhs)
+    if symbol == "/":
+        return divide(builder, lhs, rhs)
+    return _floor_division(builder, symbol, lhs, rhs)
+
+
+def plain(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
+    """`+ - *`: floating point may contract to fma."""
+    dtype = arithmetic_dtype([lhs, rhs], f"'{symbol}'")
+    shape = common_shape([lhs, rhs])
+    a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
+    return wrap(_plain_op(builder, symbol, a, b, dtype, shape), dtype, shape)
+
+
+def _plain_op(
+    builder: Builder, symbol: str, a: ir.Value, b: ir.Value, dtype: DType, shape: Shape
+) -> ir.Value:
+    integer, floating = _PLAIN[symbol]
+    kind = builder.type(dtype, shape)
+    if dtype.is_float:
+        return builder.value(floating, kind, a, b, fastmath=builder.contract)
+    return builder.value(integer, kind, a, b)
+
+
+def divide(builder: Builder, lhs: Any, rhs: Any, approx: bool = False) -> Any:
+    """True division; integers divide as f32."""
+    dtype = float_dtype([lhs, rhs], "'/'")
+    shape = common_shape([lhs, rhs])
+    a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
+    flags = builder.afn if approx else builder.contract
+    return wrap(
+        builder.value("arith.divf", builder.type(dtype, shape), a, b, fastmath=flags), dtype, shape
+    )
+
+
+def _floor_division(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
+    """`//` and `%` with Python's rounding toward minus infinity."""
+    dtype = arithmetic_dtype([lhs, rhs], f"'{symbol}'")
+    shape = common_shape([lhs, rhs])
+    if not dtype.is_float:
+        if is_number(rhs) and rhs == 0:
+            raise Mistake("division by zero")
+        if is_number(rhs) and rhs > 0 and rhs & (rhs - 1) == 0:
+            return _by_power_of_two(builder, symbol, lhs, int(rhs), dtype, shape)
+    a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
+    kind = builder.type(dtype, shape)
+    if dtype.is_float:
+        quotient = builder.value("arith.divf", kind, a, b)
+        quotient = builder.value("math.floor", kind, quotient)
+    else:
+        quotient = builder.value("arith.floordivsi", kind, a, b)
+    if symbol == "//":
+        return wrap(quotient, dtype, shape)
+    product = _plain_op(builder, "*", quotient, b, dtype, shape)
+    return wrap(_plain_op(builder, "-", a, product, dtype, shape), dtype, shape)
+
+
+def _by_power_of_two(
+    builder: Builder, symbol: str, lhs: Any, divisor: int, dtype: DType, shape: Shape
+) -> Any:
+    """An arithmetic shift rounds down, a mask gives the matching non-negative remainder."""
+    name = "arith.shrsi" if symbol == "//" else "arith.andi"
+    amount = divisor.bit_length() - 1 if symbol == "//" else divisor - 1
+    a, b = materialize(builder, lhs, dtype, shape), builder.constant(amount, dtype, shape)
+    return wrap(builder.value(name, builder.type(dtype, shape), a, b), dtype, shape)
+
+
+def ceil_divide(builder: Builder, lhs: Any, rhs: Any) -> Any:
+    """`tl.cdiv` of integers."""
+    dtype = arithmetic_dtype([lhs, rhs], "cdiv")
+    if dtype.is_float:
+        raise Mistake(f"cdiv is for integers, found {dtype}")
+    if is_number(rhs) and rhs <= 0:
+        raise Mistake(f"cdiv needs a positive divisor, found {rhs}")
+    shape = common_shape([lhs, rhs])
+    a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
+    return wrap(builder.value("arith.ceildivsi", builder.type(dtype, shape), a, b), dtype, shape)
+
+
+def _bitwise(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
+    dtype = promote([lhs, rhs])
+    if dtype.is_float:
+        raise Mistake(
+            f"'{symbol}' is for integers and booleans, found {describe(lhs)} and {describe(rhs)}",
+            "help: comparisons need parentheses: (a < b) & (c < d)",
+        )
+    shape = common_shape([lhs, rhs])
+    a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
+    return wrap(builder.value(_BITWISE[symbol], builder.type(dtype, shape), a, b), dtype, shape)
+
+
+def _shift(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
+    """The result has the left side's dtype; shifting by its width or more is unspecified."""
+    dtype = arithmetic_dtype([lhs] if dtype_of(lhs) else [lhs, rhs], f"'{symbol}'")
+    amount = promote([rhs])
+    if dtype.is_float or amount.is_float:
+        raise Mistake(f"'{symbol}' is for integers, found {describe(lhs)} and {describe(rhs)}")
+    if is_number(rhs) and not 0 <= rhs < dtype.bits:
+        raise Mistake(f"shift amount {rhs} is not in 0..{dtype.bits - 1}, the bits of {dtype}")
+    shape = common_shape([lhs, rhs])
+    a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
+    return wrap(builder.value(_SHIFTS[symbol], builder.type(dtype, shape), a, b), dtype, shape)
+
+
+def power(builder: Builder, base: Any, exponent: Any, approx: bool = False) -> Any:
+    """`**`: a small constant whole exponent multiplies, all else is `math.powf`."""
+    if isinstance(exponent, int) and abs(exponent) <= _LARGEST_UNROLLED_POWER:
+        positive = _repeated_product(builder, base, abs(int(exponent)))
+        return positive if exponent >= 0 else divide(builder, 1.0, positive)
+    dtype = float_dtype([base, exponent], "'**'")
+    shape = common_shape([base, exponent])
+    a = materialize(builder, base, dtype, shape)
+    b = materialize(builder, exponent, dtype, shape)
+    flags = builder.afn if approx else builder.contract
+    kind = builder.type(dtype, shape)
+    return wrap(builder.value("math.powf", kind, a, b, fastmath=flags), dtype, shape)
+
+
+def _repeated_product(builder: Builder, base: Any, exponent: int) -> Any:
+    dtype = arithmetic_dtype([base], "'**'")
+    if exponent == 0:
+        shape = common_shape([base])
+        return wrap(builder.constant(1, dtype, shape), dtype, shape)
+    result, square = None, base
+    while True:
+        if exponent & 1:
+            result = square if result is None else plain(builder, "*", result, square)
+        exponent >>= 1
+        if not exponent:
+            return result
+        square = plain(builder, "*", square, square)
+
+
+def compare(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
+    """A comparison of one dtype; gives i1. Comparing with NaN is false but for `!=`."""
+    dtype = promote([lhs, rhs])
+    refuse_fp8(dtype, f"'{symbol}'")
+    shape = common_shape([lhs, rhs])
+    a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
+    return wrap(compare_values(builder, symbol, a, b, dtype, shape), i1, shape)
+
+
+def negate(builder: Builder, x: Any) -> Any:
+    """Unary minus."""
+    dtype = arithmetic_dtype([x], "unary '-'")
+    shape = common_shape([x])
+    a = materialize(builder, x, dtype, shape)
+    if dtype.is_float:
+        kind = builder.type(dtype, shape)
+        return wrap(builder.value("arith.negf", kind, a, fastmath=builder.contract), dtype, shape)
+    zero = builder.constant(0, dtype, shape)
+    return wrap(_plain_op(builder, "-", zero, a, dtype, shape), dtype, shape)
+
+
+def invert(builder: Builder, x: Any) -> Any:
+    """`~`: not of i1, all bits of integers."""
+    dtype = promote([x])
+    if dtype.is_float:
+        raise Mistake(f"'~' is for integers and booleans, found {describe(x)}")
+    return binary(builder, "^", x, True if dtype.is_bool else -1)
+
+
+def truth(builder: Builder, value: Any) -> Any:
+    """`value` as a condition: an i1 scalar. Mistake for a tile of rank above 0."""
+    if common_shape([value]) is not None:
+        raise Mistake(
+            f"a condition must be a scalar, found {describe(value)}",
+            "help: choose per element with tl.where(condition, x, y), or reduce with tl.any, tl.all",
+        )
+    dtype = promote([value])
+    if dtype.is_fp8:
+        value, dtype = cast(builder, value, f32), f32
+    return wrap(materialize(builder, value, i1, None), i1, None)
+
+
+FOLDED: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
+_MOST_BITS = 1024
+_LONGEST = 65536
+
+
+def fold(symbol: str, lhs: Any, rhs: Any) -> Any:
+    """`lhs symbol rhs` of two compile-time constants, by Python. Mistake where Python raises."""
+    if symbol in ("**", "<<") and isinstance(rhs, int) and isinstance(lhs, int):
+        size = abs(rhs) * max(abs(lhs).bit_length(), 1) if symbol == "**" else rhs
+        if size > _MOST_BITS:
+            raise Mistake(f"the constant {lhs} {symbol} {rhs} is too large")
+    lengths = [len(v) for v in (lhs, rhs) if isinstance(v, (str, tuple))]
+    if symbol == "*" and lengths:
+        raise Mistake(f"'*' of {describe(lhs)} and {describe(rhs)} is not supported")
+    if symbol == "%" and isinstance(lhs, str):
+        raise Mistake("formatting with % is not supported; use an f-string")
+    if sum(lengths) > _LONGEST:
+        raise Mistake("the constant is too long")
+    try:
+        result = FOLDED[symbol](lhs, rhs)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise Mistake(str(error)) from None
+    if isinstance(result, complex):
+        raise Mistake(f"{lhs} {symbol} {rhs} is a complex number")
+    if isinstance(result, int) and result.bit_length() > _MOST_BITS:
+        raise Mistake("the constant is too large")
+    return result

@@ -1,0 +1,86 @@
+"""The tables that say which function compiles what."""
+
+from __future__ import annotations
+
+import ast
+
+from tilec.frontend import (
+    tl_arithmetic,
+    tl_control,
+    tl_matmul,
+    tl_memory,
+    tl_reduction,
+    tl_shape,
+)
+from tilec.frontend.branches import evaluate_if_expression, execute_if
+from tilec.frontend.calls import evaluate_call
+from tilec.frontend.expressions import (
+    evaluate_attribute,
+    evaluate_binary,
+    evaluate_boolean,
+    evaluate_compare,
+    evaluate_comprehension,
+    evaluate_constant,
+    evaluate_lambda,
+    evaluate_name,
+    evaluate_subscript,
+    evaluate_text,
+    evaluate_tuple,
+    evaluate_unary,
+)
+from tilec.frontend.frame import Rules
+from tilec.frontend.loops import execute_for, execute_while
+from tilec.frontend.statements import (
+    execute_annotated,
+    execute_assert,
+    execute_assign,
+    execute_augmented,
+    execute_break,
+    execute_continue,
+    execute_expression,
+    execute_pass,
+    execute_return,
+)
+
+RULES = Rules(
+    expressions={
+        ast.Constant: evaluate_constant,
+        ast.Name: evaluate_name,
+        ast.Tuple: evaluate_tuple,
+        ast.List: evaluate_tuple,
+        ast.BinOp: evaluate_binary,
+        ast.UnaryOp: evaluate_unary,
+        ast.Compare: evaluate_compare,
+        ast.BoolOp: evaluate_boolean,
+        ast.IfExp: evaluate_if_expression,
+        ast.Call: evaluate_call,
+        ast.Attribute: evaluate_attribute,
+        ast.Subscript: evaluate_subscript,
+        ast.JoinedStr: evaluate_text,
+        ast.Lambda: evaluate_lambda,
+        ast.ListComp: evaluate_comprehension,
+        ast.GeneratorExp: evaluate_comprehension,
+    },
+    statements={
+        ast.Expr: execute_expression,
+        ast.Assign: execute_assign,
+        ast.AnnAssign: execute_annotated,
+        ast.AugAssign: execute_augmented,
+        ast.If: execute_if,
+        ast.For: execute_for,
+        ast.While: execute_while,
+        ast.Return: execute_return,
+        ast.Break: execute_break,
+        ast.Continue: execute_continue,
+        ast.Pass: execute_pass,
+        ast.Assert: execute_assert,
+    },
+    builtins={
+        **tl_memory.BUILTINS,
+        **tl_shape.BUILTINS,
+        **tl_arithmetic.BUILTINS,
+        **tl_reduction.BUILTINS,
+        **tl_control.BUILTINS,
+        **tl_matmul.BUILTINS,
+    },
+)

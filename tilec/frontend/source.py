@@ -1,0 +1,77 @@
+"""From a Python function to its AST, with positions as in the author's file."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import tilec.language
+from tilec.diagnostics import CompileError, Location
+
+_LANGUAGE = str(Path(tilec.language.__file__).parent)
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """A function and its definition. `library`: written in tilec.language, not by the author."""
+
+    fn: FunctionType
+    node: ast.FunctionDef
+    file: str
+    library: bool
+
+    def location(self, node: ast.AST) -> Location:
+        """The position of a node of this function."""
+        return Location(self.file, getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1)
+
+
+_SOURCES: dict[Any, FunctionSource] = {}
+
+
+def read_source(fn: Callable[..., Any]) -> FunctionSource:
+    """The definition of a plain Python function. CompileError where there is none to read."""
+    code = getattr(fn, "__code__", None)
+    if not isinstance(fn, FunctionType) or code is None:
+        raise CompileError(f"expected a Python function, found {fn!r}")
+    found = _SOURCES.get(code)
+    if found is not None and found.fn is fn:
+        return found
+    start = Location(code.co_filename, code.co_firstlineno)
+    try:
+        lines, first = inspect.getsourcelines(fn)
+    except (OSError, TypeError, SyntaxError, IndexError):
+        raise CompileError(
+            f"the source of '{fn.__name__}' cannot be read",
+            start,
+            ["help: kernels are compiled from their source text; define them in a file or a cell"],
+        ) from None
+    node = _parse(lines, first, start)
+    library = code.co_filename.startswith(_LANGUAGE)
+    source = FunctionSource(fn, node, code.co_filename, library)
+    _SOURCES[code] = source
+    return source
+
+
+def _parse(lines: list[str], first: int, start: Location) -> ast.FunctionDef:
+    """Parses a definition that may be indented; line and column stay those of the file."""
+    indented = lines[0][:1].isspace()
+    text = "".join(["if True:\n", *lines] if indented else lines)
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise CompileError(f"the kernel cannot be parsed: {error}", start) from None
+    ast.increment_lineno(tree, first - (2 if indented else 1))
+    body = tree.body
+    if indented and isinstance(body[0], ast.If):
+        body = body[0].body
+    node = body[0] if body else None
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise CompileError("a kernel must not be async", start)
+    if not isinstance(node, ast.FunctionDef):
+        raise CompileError("expected a function defined with 'def'", start)
+    return node

@@ -1,0 +1,291 @@
+"""`tl` functions about the program itself, and Python's builtins in a kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tilec.language as tl
+from tilec.dialects.tile import AssumeOp, InlinePtxOp, NumProgramsOp, PrintOp, ProgramIdOp
+from tilec.frontend import conversion
+from tilec.frontend.arrays import as_tuple
+from tilec.frontend.branches import as_condition
+from tilec.frontend.conversion import as_runtime, check_numeric, common_shape, materialize, wrap
+from tilec.frontend.frame import Frame
+from tilec.frontend.statements import refuse_effects
+from tilec.frontend.tl_arithmetic import maximum, minimum
+from tilec.frontend.tl_shape import as_dtype
+from tilec.frontend.values import (
+    ArrayShape,
+    Mistake,
+    Range,
+    Scalar,
+    Text,
+    Tile,
+    describe,
+    is_number,
+    is_runtime,
+)
+from tilec.language.dtypes import DType, f32, i1, i32, index
+
+_INT_LIMIT = (1 << 31) - 1
+
+
+def program_id(frame: Frame, axis: Any) -> Scalar:
+    """`tl.program_id`."""
+    refuse_effects(frame, "program_id")
+    return Scalar(ProgramIdOp.build(axis=_grid_axis(axis)), index)
+
+
+def num_programs(frame: Frame, axis: Any) -> Scalar:
+    """`tl.num_programs`."""
+    refuse_effects(frame, "num_programs")
+    return Scalar(NumProgramsOp.build(axis=_grid_axis(axis)), index)
+
+
+def _grid_axis(axis: Any) -> int:
+    if isinstance(axis, bool) or axis not in (0, 1, 2):
+        raise Mistake(f"axis must be 0, 1 or 2, found {describe(axis)}", argument="axis")
+    return int(axis)
+
+
+def range_of(
+    frame: Frame, start: Any, stop: Any, step: Any, stages: Any, warp_specialize: Any
+) -> Range:
+    """`tl.range` and Python's `range`."""
+    demands: dict[str, int | bool] = {}
+    if stages is not None:
+        if isinstance(stages, bool) or not isinstance(stages, int) or not 1 <= stages <= 64:
+            raise Mistake(
+                f"stages must be a constant from 1 to 64, found {describe(stages)}",
+                argument="stages",
+            )
+        demands["stages"] = stages
+    if warp_specialize is not None:
+        if not isinstance(warp_specialize, bool):
+            raise Mistake("warp_specialize must be True or False", argument="warp_specialize")
+        demands["warp_specialize"] = warp_specialize
+    return Range(*_bounds(start, stop), step, demands=demands)
+
+
+def static_range(frame: Frame, start: Any, stop: Any, step: Any) -> Range:
+    """`tl.static_range`."""
+    return Range(*_bounds(start, stop), step, static=True)
+
+
+def _bounds(start: Any, stop: Any) -> tuple[Any, Any]:
+    return (0, start) if stop is None else (start, stop)
+
+
+def assume(frame: Frame, x: Any, multiple_of: Any, min: Any, max: Any) -> Any:
+    """`tl.assume`."""
+    refuse_effects(frame, "assume")
+    facts = {"multiple_of": multiple_of, "min": min, "max": max}
+    given = {name: fact for name, fact in facts.items() if fact is not None}
+    if not given:
+        raise Mistake("assume needs multiple_of, min or max")
+    for name, fact in given.items():
+        if isinstance(fact, bool) or not isinstance(fact, int) or not abs(fact) <= _INT_LIMIT:
+            raise Mistake(
+                f"{name} must be a constant 32-bit integer, found {describe(fact)}", argument=name
+            )
+    if given.get("multiple_of", 1) < 1:
+        raise Mistake(f"multiple_of must be positive, found {multiple_of}", argument="multiple_of")
+    if "min" in given and "max" in given and given["min"] > given["max"]:
+        raise Mistake(f"min {min} is above max {max}", argument="min")
+    check_numeric(x, "x")
+    if is_number(x):
+        return x
+    value = conversion.to_scalar(frame.builder, x)
+    if not value.dtype.is_integer:
+        raise Mistake(f"assume is about an integer scalar, found {describe(x)}", argument="x")
+    AssumeOp.build(value.value, facts=given)
+    return value
+
+
+def static_assert(frame: Frame, condition: Any, message: Any) -> None:
+    """`tl.static_assert`."""
+    if is_runtime(condition):
+        raise Mistake(
+            f"static_assert needs a compile-time constant, found {describe(condition)}",
+            "help: use assert for a check on the GPU",
+            argument="condition",
+        )
+    if not as_condition(frame, condition):
+        raise Mistake(f"static assertion failed{f': {message}' if message else ''}")
+
+
+def print_values(frame: Frame, *values: Any, sep: Any) -> None:
+    """`print`."""
+    refuse_effects(frame, "print")
+    if not isinstance(sep, str):
+        raise Mistake("sep must be a string", argument="sep")
+    text: list[str] = []
+    operands: list[Scalar | Tile] = []
+    for value in values:
+        piece = ""
+        for part in value.parts if isinstance(value, Text) else (value,):
+            if isinstance(part, ArrayShape):
+                part = as_tuple(frame.builder, part)
+            piece += _printed(part, operands)
+        text.append(piece)
+    shapes = {v.shape for v in operands if isinstance(v, Tile) and v.shape}
+    if len(shapes) > 1:
+        raise Mistake(f"all printed tiles must have one shape, found {', '.join(map(str, shapes))}")
+    shape = next(iter(shapes), None)
+    placed = [
+        conversion.to_scalar(frame.builder, v).value if not conversion.shape_of(v) else v.value
+        for v in operands
+    ]
+    assert shape is None or shape
+    PrintOp.build(placed, format=sep.join(text))
+
+
+def _printed(part: Any, operands: list[Scalar | Tile]) -> str:
+    """The format text of one value; run-time values are added to `operands`."""
+    if is_runtime(part):
+        operands.append(part)
+        return "{}"
+    if isinstance(part, tuple):
+        return f"({', '.join(_printed(p, operands) for p in part)})"
+    if part is not None and not is_number(part) and not isinstance(part, (str, DType)):
+        raise Mistake(f"cannot print {describe(part)}")
+    text = str(part)
+    if "{" in text or "}" in text:
+        raise Mistake("braces cannot be printed")
+    return text
+
+
+def inline_ptx(
+    frame: Frame, text: Any, constraints: Any, inputs: Any, outputs: Any, pure: Any
+) -> Any:
+    """`tl.inline_ptx`."""
+    if not isinstance(text, str) or not isinstance(constraints, str):
+        raise Mistake("the PTX text and its constraints must be constant strings")
+    if not isinstance(pure, bool):
+        raise Mistake("pure must be True or False", argument="pure")
+    refuse_effects(frame, "inline_ptx")
+    given = inputs if isinstance(inputs, tuple) else (inputs,)
+    dtypes = [
+        as_dtype(d, "outputs") for d in (outputs if isinstance(outputs, tuple) else (outputs,))
+    ]
+    values = [as_runtime(frame.builder, value) for value in given]
+    _check_constraints(constraints, dtypes, values)
+    shape = common_shape(values)
+    operands = [materialize(frame.builder, value, value.dtype, shape) for value in values]
+    kinds = [frame.builder.type(dtype, shape) for dtype in dtypes]
+    results = InlinePtxOp.build(
+        operands, results=kinds, text=text, constraints=constraints, pure=pure
+    )
+    wrapped = tuple(wrap(v, d, shape) for v, d in zip(results, dtypes, strict=True))
+    return wrapped if isinstance(outputs, tuple) else wrapped[0]
+
+
+_LETTER_BITS = {"h": (16,), "r": (32,), "l": (64,), "f": (32,), "d": (64,)}
+
+
+def _check_constraints(constraints: str, outputs: list[DType], values: list[Scalar | Tile]) -> None:
+    letters = [letter.strip() for letter in constraints.split(",")] if constraints.strip() else []
+    marks = [letter.startswith("=") for letter in letters]
+    if marks != [True] * len(outputs) + [False] * len(values):
+        raise Mistake(
+            f"{len(outputs)} outputs and {len(values)} inputs need as many constraints, outputs "
+            f"first and with '='; found {constraints!r}",
+            argument="constraints",
+        )
+    dtypes = [*outputs, *(value.dtype for value in values)]
+    for letter, dtype in zip(letters, dtypes, strict=True):
+        kind = re.fullmatch(r"=?&?([hrlfd])", letter)
+        if kind is None:
+            raise Mistake(
+                f"unknown constraint {letter!r}; expected h, r, l, f or d", argument="constraints"
+            )
+        floating = kind[1] in "fd"
+        if dtype.bits not in _LETTER_BITS[kind[1]] or (floating and not dtype.is_float):
+            raise Mistake(f"constraint {letter!r} does not hold {dtype}", argument="constraints")
+
+
+def length(frame: Frame, value: Any) -> int:
+    """`len` of a tuple, a string, a shape, or a tile's first dimension."""
+    if isinstance(value, ArrayShape):
+        return value.array.rank
+    if isinstance(value, (tuple, str)):
+        return len(value)
+    if isinstance(value, Tile) and value.shape:
+        return value.shape[0]
+    raise Mistake(f"{describe(value)} has no length")
+
+
+def _several(function: Callable[[Frame, Any, Any], Any], name: str) -> Callable[..., Any]:
+    def implementation(frame: Frame, *values: Any) -> Any:
+        parts = values
+        if len(values) == 1:
+            parts = as_tuple(frame.builder, values[0]) or ()
+            if isinstance(values[0], Tile):
+                raise Mistake(f"{name}() of one tile", f"help: use tl.{name} to reduce a tile")
+        if not parts:
+            raise Mistake(f"{name}() needs at least one number")
+        result = parts[0]
+        for value in parts[1:]:
+            result = function(frame, result, value)
+        return result
+
+    return implementation
+
+
+def _converting(dtype: DType, convert: Callable[[Any], Any]) -> Callable[..., Any]:
+    def implementation(frame: Frame, *values: Any) -> Any:
+        if len(values) != 1:
+            raise Mistake("expected one value")
+        (value,) = values
+        if is_runtime(value):
+            return conversion.cast(frame.builder, value, dtype)
+        try:
+            return convert(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise Mistake(str(error)) from None
+
+    return implementation
+
+
+def make_tuple(frame: Frame, *values: Any) -> tuple[Any, ...]:
+    """`tuple(...)` of a tuple or a shape."""
+    parts = as_tuple(frame.builder, values[0]) if len(values) == 1 else None
+    if parts is None:
+        raise Mistake("tuple() needs a tuple or an array's shape")
+    return parts
+
+
+def enumerated(frame: Frame, *values: Any) -> tuple[Any, ...]:
+    """`enumerate` of a tuple."""
+    return tuple(enumerate(make_tuple(frame, *values)))
+
+
+def zipped(frame: Frame, *values: Any) -> tuple[Any, ...]:
+    """`zip` of tuples of one length."""
+    parts = [make_tuple(frame, value) for value in values]
+    if len({len(part) for part in parts}) > 1:
+        raise Mistake("zip() needs tuples of one length")
+    return tuple(zip(*parts, strict=True))
+
+
+BUILTINS: Mapping[Any, Callable[..., Any]] = {
+    tl.program_id: program_id,
+    tl.num_programs: num_programs,
+    tl.range: range_of,
+    tl.static_range: static_range,
+    tl.assume: assume,
+    tl.static_assert: static_assert,
+    tl.print: print_values,
+    tl.inline_ptx: inline_ptx,
+    len: length,
+    min: _several(minimum, "min"),
+    max: _several(maximum, "max"),
+    int: _converting(i32, int),
+    float: _converting(f32, float),
+    bool: _converting(i1, bool),
+    tuple: make_tuple,
+    enumerate: enumerated,
+    zip: zipped,
+}

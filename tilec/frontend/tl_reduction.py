@@ -1,0 +1,259 @@
+"""`tl` reductions and scans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+from mlir import ir
+
+import tilec.language as tl
+from tilec.dialects.tile import IotaOp, ReduceOp, ScanOp
+from tilec.frontend import conversion
+from tilec.frontend.calls import call_function
+from tilec.frontend.conversion import as_runtime, check_numeric, compare_values
+from tilec.frontend.frame import Frame
+from tilec.frontend.operators import binary
+from tilec.frontend.promotion import refuse_fp8
+from tilec.frontend.tl_arithmetic import maximum, minimum
+from tilec.frontend.tl_shape import expand_dims, reshape
+from tilec.frontend.values import (
+    LambdaFunction,
+    Mistake,
+    Scalar,
+    Tile,
+    check_axis,
+    describe,
+    is_runtime,
+)
+from tilec.language.builtin import Function
+from tilec.language.dtypes import i1, i32
+
+Combine = Callable[[list[Scalar], list[Scalar]], Sequence[Any]]
+
+
+def _combined(
+    frame: Frame, tiles: list[Tile], combine: Combine, op: Any, **attributes: Any
+) -> list[ir.Value]:
+    """Builds a reduce or scan whose region is `combine` on scalars."""
+    if frame.builder.in_combine:
+        raise Mistake("a reduction is not possible in a combine function, which sees scalars")
+    elements = [frame.builder.element(tile.dtype) for tile in tiles]
+
+    def body(*arguments: ir.Value) -> list[ir.Value]:
+        dtypes = [tile.dtype for tile in tiles] * 2
+        scalars = [Scalar(v, d) for v, d in zip(arguments, dtypes, strict=True)]
+        with frame.builder.combining():
+            results = combine(scalars[: len(tiles)], scalars[len(tiles) :])
+            return _combined_values(frame, tiles, results)
+
+    return op.build(
+        [tile.value for tile in tiles], body=body, body_types=elements * 2, **attributes
+    )
+
+
+def _combined_values(frame: Frame, tiles: list[Tile], results: Sequence[Any]) -> list[ir.Value]:
+    if len(results) != len(tiles):
+        raise Mistake(
+            f"the combine function must give {len(tiles)} values, found {len(results)}",
+            argument="combine",
+        )
+    values = []
+    for tile, result in zip(tiles, results, strict=True):
+        check_numeric(result, "combine")
+        if is_runtime(result) and result.dtype != tile.dtype:
+            raise Mistake(
+                f"the combine function gives {describe(result)} where the tile holds {tile.dtype}",
+                "help: convert with .to(...) in the combine function, or the tile before",
+                argument="combine",
+            )
+        values.append(conversion.materialize(frame.builder, result, tile.dtype, None))
+    return values
+
+
+def _user_combine(frame: Frame, node_of: Any, function: Any) -> Combine:
+    """The author's combine function: a plain function, a lambda, or a two-argument `tl` function."""
+    if isinstance(function, Function):
+        function = function.fn
+    builtin = (
+        frame.rules.builtins.get(function) if not isinstance(function, LambdaFunction) else None
+    )
+    if builtin is None and not isinstance(function, (FunctionType, LambdaFunction)):
+        raise Mistake(f"combine must be a function, found {describe(function)}", argument="combine")
+
+    def combine(left: list[Scalar], right: list[Scalar]) -> Sequence[Any]:
+        if builtin is not None:
+            result = builtin(frame, *left, *right)
+        else:
+            result = call_function(frame, frame.node, function, [*left, *right])
+        return result if isinstance(result, tuple) else (result,)
+
+    return combine
+
+
+def _inputs(frame: Frame, x: Any) -> list[Tile]:
+    parts = x if isinstance(x, tuple) else (x,)
+    tiles = []
+    for part in parts:
+        if not isinstance(part, Tile):
+            raise Mistake(f"expected a tile, found {describe(part)}", argument="x")
+        tiles.append(part)
+    if not tiles:
+        raise Mistake("expected a tile, found an empty tuple", argument="x")
+    shapes = {tile.shape for tile in tiles}
+    if len(shapes) > 1:
+        raise Mistake(
+            f"the tiles must have one shape, found {', '.join(map(str, shapes))}", argument="x"
+        )
+    return tiles
+
+
+def _reduce(
+    frame: Frame, tiles: list[Tile], axis: Any, combine: Combine, keepdims: Any = False
+) -> tuple[Tile, ...]:
+    """Reduces along one axis, or along all where `axis` is None."""
+    if not isinstance(keepdims, bool):
+        raise Mistake("keepdims must be True or False", argument="keepdims")
+    shape = tiles[0].shape
+    if axis is None:
+        result = [reshape(frame, tile, (-1,)) if len(shape) != 1 else tile for tile in tiles]
+        along = 0
+    else:
+        result, along = tiles, check_axis(axis, len(shape))
+    values = _combined(frame, result, combine, ReduceOp, axis=along)
+    left = result[0].shape[:along] + result[0].shape[along + 1 :]
+    reduced = tuple(
+        Tile(value, tile.dtype, left) for value, tile in zip(values, result, strict=True)
+    )
+    if not keepdims:
+        return reduced
+    if axis is None:
+        return tuple(expand_dims(frame, t, tuple(range(len(shape)))) for t in reduced)
+    return tuple(expand_dims(frame, tile, along) for tile in reduced)
+
+
+def _scan(
+    frame: Frame, tiles: list[Tile], axis: Any, combine: Combine, reverse: Any
+) -> tuple[Tile, ...]:
+    if not isinstance(reverse, bool):
+        raise Mistake("reverse must be True or False", argument="reverse")
+    along = check_axis(axis, len(tiles[0].shape))
+    values = _combined(frame, tiles, combine, ScanOp, axis=along, reverse=reverse)
+    return tuple(Tile(v, t.dtype, t.shape) for v, t in zip(values, tiles, strict=True))
+
+
+def reduce(frame: Frame, x: Any, axis: Any, combine: Any) -> Any:
+    """`tl.reduce`."""
+    results = _reduce(frame, _inputs(frame, x), axis, _user_combine(frame, None, combine))
+    return results if isinstance(x, tuple) else results[0]
+
+
+def associative_scan(frame: Frame, x: Any, axis: Any, combine: Any, reverse: Any) -> Any:
+    """`tl.associative_scan`."""
+    tiles = _inputs(frame, x)
+    results = _scan(frame, tiles, axis, _user_combine(frame, None, combine), reverse)
+    return results if isinstance(x, tuple) else results[0]
+
+
+def _one(function: Callable[[Frame, Any, Any], Any]) -> Callable[[Frame], Combine]:
+    """A combine of one value from a function of two."""
+    return lambda frame: lambda left, right: [function(frame, left[0], right[0])]
+
+
+_ADD = _one(lambda frame, a, b: binary(frame.builder, "+", a, b))
+_MULTIPLY = _one(lambda frame, a, b: binary(frame.builder, "*", a, b))
+_OR = _one(lambda frame, a, b: binary(frame.builder, "|", a, b))
+_AND = _one(lambda frame, a, b: binary(frame.builder, "&", a, b))
+
+
+def _numeric_tile(frame: Frame, x: Any, name: str) -> Tile:
+    """The tile to reduce; scalars reduce to themselves through shape ()."""
+    check_numeric(x, "x")
+    value = as_runtime(frame.builder, x)
+    refuse_fp8(value.dtype, name)
+    if isinstance(value, Scalar):
+        raise Mistake(f"{name} expects a tile, found {describe(value)}", argument="x")
+    return value
+
+
+def _accumulated(frame: Frame, x: Any, name: str) -> Tile:
+    tile = _numeric_tile(frame, x, name)
+    small = tile.dtype.is_bool or (tile.dtype.is_integer and tile.dtype.bits < 32)
+    return conversion.cast(frame.builder, tile, i32) if small else tile
+
+
+def _reduction(
+    name: str, combine: Callable[[Frame], Combine], prepare: Callable[[Frame, Any, str], Tile]
+) -> Callable[..., Tile]:
+    def implementation(frame: Frame, x: Any, axis: Any, keepdims: Any) -> Tile:
+        return _reduce(frame, [prepare(frame, x, name)], axis, combine(frame), keepdims)[0]
+
+    return implementation
+
+
+def _truths(frame: Frame, x: Any, name: str) -> Tile:
+    return conversion.cast(frame.builder, _numeric_tile(frame, x, name), i1)
+
+
+def _scanning(name: str, combine: Callable[[Frame], Combine]) -> Callable[..., Tile]:
+    def implementation(frame: Frame, x: Any, axis: Any, reverse: Any) -> Tile:
+        return _scan(frame, [_accumulated(frame, x, name)], axis, combine(frame), reverse)[0]
+
+    return implementation
+
+
+def _position_of(name: str, symbol: str) -> Callable[..., Tile]:
+    """argmax, argmin: a reduction of (value, position) pairs; NaN wins, then the first of equals."""
+
+    def implementation(frame: Frame, x: Any, axis: Any, keepdims: Any) -> Tile:
+        builder = frame.builder
+        tile = _numeric_tile(frame, x, name)
+        along = check_axis(axis, len(tile.shape))
+        kind = builder.type(i32, tile.shape)
+        positions = Tile(IotaOp.build(results=[kind], axis=along), i32, tile.shape)
+
+        def compare(sign: str, a: Scalar, b: Scalar) -> ir.Value:
+            return compare_values(builder, sign, a.value, b.value, a.dtype, None)
+
+        def logic(op: str, a: ir.Value, b: ir.Value) -> ir.Value:
+            return builder.value(op, builder.element(i1), a, b)
+
+        def combine(left: list[Scalar], right: list[Scalar]) -> list[Scalar]:
+            (a, i), (b, j) = left, right
+            better = compare(symbol, a, b)
+            equal = compare("==", a, b)
+            if tile.dtype.is_float:
+                a_nan, b_nan = compare("!=", a, a), compare("!=", b, b)
+                true = builder.constant(True, i1)
+                b_number = logic("arith.xori", b_nan, true)
+                better = logic("arith.ori", better, logic("arith.andi", a_nan, b_number))
+                equal = logic("arith.ori", equal, logic("arith.andi", a_nan, b_nan))
+            first = logic("arith.andi", equal, compare("<", i, j))
+            chosen = logic("arith.ori", better, first)
+            return [
+                Scalar(
+                    builder.value("arith.select", p.value.type, chosen, p.value, q.value), p.dtype
+                )
+                for p, q in ((a, b), (i, j))
+            ]
+
+        return _reduce(frame, [tile, positions], along, combine, keepdims)[1]
+
+    return implementation
+
+
+BUILTINS: Mapping[Any, Callable[..., Any]] = {
+    tl.reduce: reduce,
+    tl.associative_scan: associative_scan,
+    tl.sum: _reduction("sum", _ADD, _accumulated),
+    tl.prod: _reduction("prod", _MULTIPLY, _accumulated),
+    tl.max: _reduction("max", _one(maximum), _numeric_tile),
+    tl.min: _reduction("min", _one(minimum), _numeric_tile),
+    tl.any: _reduction("any", _OR, _truths),
+    tl.all: _reduction("all", _AND, _truths),
+    tl.argmax: _position_of("argmax", ">"),
+    tl.argmin: _position_of("argmin", "<"),
+    tl.cumsum: _scanning("cumsum", _ADD),
+    tl.cumprod: _scanning("cumprod", _MULTIPLY),
+}

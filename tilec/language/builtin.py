@@ -1,0 +1,47 @@
+"""Marks the functions that the frontend implements, and those written in the language itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def builtin(stub: F) -> F:
+    """A function the frontend turns into IR: `stub` gives its signature and documentation.
+
+    Called outside a kernel it raises TypeError.
+    """
+
+    def outside(*_args: Any, **_kwargs: Any) -> Any:
+        raise TypeError(f"tl.{stub.__name__} can only be called inside a @tilec.kernel function")
+
+    outside.__name__ = stub.__name__
+    outside.__qualname__ = stub.__qualname__
+    outside.__module__ = stub.__module__
+    outside.__doc__ = stub.__doc__
+    outside.__tilec_builtin__ = stub  # type: ignore[attr-defined]
+    return cast(F, outside)
+
+
+class Function:
+    """A plain function that kernels may call, marked by `@tilec.function`.
+
+    The mark is documentation (any plain function can be called); calling it outside a kernel runs
+    the Python function itself.
+    """
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self.fn = fn
+        self.__name__ = fn.__name__
+        self.__doc__ = fn.__doc__
+        self.__wrapped__ = fn
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)
+
+
+def function(fn: Callable[..., Any]) -> Function:
+    """Decorator: `fn` is meant to be called from kernels, where it is inlined."""
+    return Function(fn)

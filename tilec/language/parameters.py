@@ -1,0 +1,27 @@
+"""Annotations of kernel parameters: arrays, scalars, compile-time constants."""
+
+from __future__ import annotations
+
+
+class _Annotation:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"tl.{self._name}"
+
+
+array = _Annotation("array")
+"""`x: tl.array`: an array in global memory. Without annotation the argument itself decides."""
+
+const = _Annotation("const")
+"""`BM: tl.const = 64`: a compile-time constant; each value compiles its own kernel."""
+
+auto = _Annotation("auto")
+"""`BM: tl.const = tl.auto`: the compiler chooses the value per target, dtype and role."""
+
+inf = float("inf")
+"""Floating-point infinity."""
+
+nan = float("nan")
+"""Not a number."""

@@ -1,0 +1,91 @@
+"""Argument specs: what a kernel is compiled for when there are no arrays to look at.
+
+    spec    := name ':' type
+    type    := dtype                                  a scalar
+             | dtype '[' sizes [';' strides] ']' ['@' alignment]   an array
+    sizes   := size (',' size)*                       size: '?', '?:d' (a multiple of d), or a number
+    strides := the same, in elements; without them: '?' but the last, which is 1
+    dtype   := f64 f32 f16 bf16 f8e4m3 f8e5m2 i1 i8 i16 i32 i64
+
+`a:bf16[?,?]` is a row-major matrix of any size whose pointer is a multiple of 16 bytes (the
+default alignment; `@1` promises nothing). `a:bf16[?:8,?:8;?:8,1]` also promises that sizes and the
+row stride are multiples of 8 elements. What is promised here is checked at every launch.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tilec.kernel import ELEMENT_BYTES, Facts, Parameter
+from tilec.language.dtypes import BY_NAME
+
+DEFAULT_ALIGNMENT = 16
+MOST_DIMENSIONS = 8
+
+_SPEC = re.compile(
+    r"(?P<name>[A-Za-z_]\w*)\s*:\s*(?P<dtype>\w+)\s*"
+    r"(?:\[(?P<sizes>[^\];]*)(?:;(?P<strides>[^\]]*))?\]\s*(?:@\s*(?P<align>\d+))?)?"
+)
+_DIMENSION = re.compile(r"\?(?:\s*:\s*(?P<divisor>\d+))?|(?P<number>\d+)")
+
+
+def parse_spec(text: str) -> Parameter:
+    """One argument spec as a parameter. ValueError says what was expected."""
+    match = _SPEC.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(
+            f"wrong argument spec {text!r}; expected name:dtype or name:dtype[sizes;strides]@align, "
+            "e.g. a:bf16[?,?]"
+        )
+    return parse_type(match["name"], text.strip().partition(":")[2])
+
+
+def parse_type(name: str, text: str) -> Parameter:
+    """The type part of a spec (`bf16[?,?]`) as the parameter `name`. ValueError as `parse_spec`."""
+    match = _SPEC.fullmatch(f"{name}:{text}")
+    if match is None:
+        raise ValueError(f"wrong type {text!r} of argument {name!r}; expected e.g. bf16[?,?] or i32")
+    dtype = BY_NAME.get(match["dtype"])
+    if dtype is None or dtype.mlir not in ELEMENT_BYTES:
+        known = ", ".join(d for d in BY_NAME if BY_NAME[d].mlir in ELEMENT_BYTES)
+        raise ValueError(f"argument {name!r}: unknown dtype {match['dtype']!r}; known: {known}")
+    if match["sizes"] is None:
+        return Parameter(name, "scalar", dtype.mlir)
+    sizes, size_divisors = _dimensions(name, "size", match["sizes"])
+    if match["strides"] is None:
+        strides: list[int | None] = [None] * (len(sizes) - 1) + [1]
+        stride_divisors = [1] * len(sizes)
+    else:
+        strides, stride_divisors = _dimensions(name, "stride", match["strides"])
+    if len(strides) != len(sizes):
+        raise ValueError(f"argument {name!r}: {len(sizes)} sizes but {len(strides)} strides")
+    align = int(match["align"] or DEFAULT_ALIGNMENT)
+    if align & (align - 1) or not 1 <= align <= 256:
+        raise ValueError(
+            f"argument {name!r}: alignment must be a power of two up to 256, found {align}"
+        )
+    facts = Facts(
+        max(align, ELEMENT_BYTES[dtype.mlir]), tuple(size_divisors), tuple(stride_divisors)
+    )
+    return Parameter(name, "array", dtype.mlir, tuple(sizes), tuple(strides), facts)
+
+
+def _dimensions(name: str, what: str, text: str) -> tuple[list[int | None], list[int]]:
+    """The compile-time values (None: at run time) and known divisors of a list of dimensions."""
+    values: list[int | None] = []
+    divisors: list[int] = []
+    for part in text.split(","):
+        match = _DIMENSION.fullmatch(part.strip())
+        if match is None:
+            raise ValueError(
+                f"argument {name!r}: wrong {what} {part.strip()!r}; expected ?, ?:divisor or a number"
+            )
+        number = match["number"]
+        value = int(number or match["divisor"] or 1)
+        if not (1 if number is None else 0) <= value < 1 << 31:
+            raise ValueError(f"argument {name!r}: {what} {value} is out of range")
+        values.append(None if number is None else value)
+        divisors.append(1 if number == "1" else max(value, 1))
+    if len(values) > MOST_DIMENSIONS:
+        raise ValueError(f"argument {name!r}: more than {MOST_DIMENSIONS} dimensions")
+    return values, divisors
