@@ -86,11 +86,9 @@ def check_scalar(name: str, dtype: str, value: Any) -> int | float | bool:
     is a float; nothing is cut off or wrapped around.
     """
     try:
-        if dtype in _INTEGER_BITS:
-            return _checked_integer(name, dtype, operator.index(value))
         if isinstance(value, (str, bytes)):
-            raise TypeError
-        number = float(value)
+            raise TypeError("text is no number")
+        number = operator.index(value) if dtype in _INTEGER_BITS else float(value)
     except OverflowError:
         raise ArgumentError(f"argument {name!r}: {value!r} is too large for {dtype}") from None
     except (TypeError, ValueError, RuntimeError) as error:
@@ -98,6 +96,8 @@ def check_scalar(name: str, dtype: str, value: Any) -> int | float | bool:
         raise ArgumentError(
             f"argument {name!r}: expected {expected} ({dtype}), found {type(value).__name__}"
         ) from error
+    if isinstance(number, int):
+        return _checked_integer(name, dtype, number)
     return _checked_float(name, dtype, number)
 
 

@@ -1,0 +1,242 @@
+"""Stands in for `cuda.bindings.driver` without a GPU: records launches, decodes arguments."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+import pytest
+
+from tilec.kernel import ELEMENT_BYTES, CompiledKernel
+from tilec.runtime import device
+from tilec.runtime.cuda import context, driver
+from tilec.runtime.cuda import device as cuda_device
+
+
+class CUresult(IntEnum):
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_INVALID_VALUE = 1
+    CUDA_ERROR_NO_DEVICE = 100
+    CUDA_ERROR_INVALID_CONTEXT = 201
+    CUDA_ERROR_NO_BINARY_FOR_GPU = 209
+    CUDA_ERROR_INVALID_PTX = 218
+
+
+class Launch:
+    """One recorded launch; `arguments`: the bytes the driver would copy, one item a parameter."""
+
+    def __init__(self, name: str, numbers: Sequence[int], stream: int, arguments: list[bytes]):
+        self.name = name
+        self.grid = tuple(numbers[:3])
+        self.block = tuple(numbers[3:6])
+        self.shared_bytes = numbers[6]
+        self.stream = stream
+        self.arguments = arguments
+
+
+class FakeDriver:
+    """The functions tilec calls, over host memory. `devices`: compute capabilities, one a GPU."""
+
+    CUresult = CUresult
+
+    def __init__(self, devices: Sequence[tuple[int, int]] = ((9, 0),)) -> None:
+        self.devices = list(devices)
+        self.launches: list[Launch] = []
+        self.calls: list[str] = []
+        self.current = 0
+        self.stack: list[int] = []
+        self.kernels: dict[str, CompiledKernel] = {}
+        self.functions: dict[int, tuple[str, int]] = {}
+        self.modules: dict[int, tuple[bytes, int]] = {}
+        self.attributes: dict[int, int] = {}
+        self.owners: dict[int, int] = {}
+        self.memory: dict[int, Any] = {}
+        self.jit_error = ""
+        self.fail: dict[str, CUresult] = {}
+        self._numbers = itertools.count(1000)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("CU"):
+            return _Names(name)
+        raise AttributeError(name)
+
+    def know(self, kernel: CompiledKernel) -> CompiledKernel:
+        """Tells the driver the parameter sizes it would read from the kernel's code."""
+        self.kernels[kernel.name] = kernel
+        return kernel
+
+    # contexts: number 100 + index
+
+    def cuInit(self, flags: int) -> Any:
+        return (self.fail.get("cuInit", CUresult.CUDA_SUCCESS),)
+
+    def cuGetErrorName(self, result: CUresult) -> Any:
+        return CUresult.CUDA_SUCCESS, CUresult(result).name.encode()
+
+    def cuGetErrorString(self, result: CUresult) -> Any:
+        return CUresult.CUDA_SUCCESS, b"text of the driver"
+
+    def cuDeviceGetCount(self) -> Any:
+        return CUresult.CUDA_SUCCESS, len(self.devices)
+
+    def cuDeviceGet(self, index: int) -> Any:
+        return CUresult.CUDA_SUCCESS, index
+
+    def cuDeviceGetAttribute(self, attribute: str, index: int) -> Any:
+        return CUresult.CUDA_SUCCESS, self.devices[index]["MINOR" in attribute]
+
+    def cuDevicePrimaryCtxRetain(self, index: int) -> Any:
+        return CUresult.CUDA_SUCCESS, 100 + index
+
+    def cuCtxGetCurrent(self) -> Any:
+        return CUresult.CUDA_SUCCESS, self.current
+
+    def cuCtxSetCurrent(self, number: int) -> Any:
+        self.current = number
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuCtxPushCurrent(self, number: int) -> Any:
+        self.stack.append(self.current)
+        return self.cuCtxSetCurrent(number)
+
+    def cuCtxPopCurrent(self) -> Any:
+        self.current = self.stack.pop()
+        return CUresult.CUDA_SUCCESS, 0
+
+    def cuCtxSynchronize(self) -> Any:
+        self.calls.append(f"synchronize context {self.current}")
+        return (self.fail.get("cuCtxSynchronize", CUresult.CUDA_SUCCESS),)
+
+    # modules
+
+    def cuThreadExchangeStreamCaptureMode(self, mode: Any) -> Any:
+        self.calls.append(f"capture mode {mode}")
+        return CUresult.CUDA_SUCCESS, "CU_STREAM_CAPTURE_MODE_GLOBAL"
+
+    def cuModuleLoadData(self, image: bytes) -> Any:
+        if "cuModuleLoadData" in self.fail:
+            return self.fail["cuModuleLoadData"], None
+        return self._module(image)
+
+    def cuModuleLoadDataEx(self, image: bytes, count: int, keys: Any, values: Any) -> Any:
+        assert image.endswith(b"\0")
+        assert count == len(keys) == len(values) == 2
+        if self.jit_error:
+            values[0][: len(self.jit_error)] = self.jit_error.encode()
+            return CUresult.CUDA_ERROR_INVALID_PTX, None
+        return self._module(image)
+
+    def _module(self, image: bytes) -> Any:
+        number = next(self._numbers)
+        self.modules[number] = (image, self.current)
+        return CUresult.CUDA_SUCCESS, number
+
+    def cuModuleGetFunction(self, module: int, name: bytes) -> Any:
+        number = next(self._numbers)
+        self.functions[number] = (name.decode(), self.modules[module][1])
+        return CUresult.CUDA_SUCCESS, number
+
+    def cuFuncSetAttribute(self, function: int, attribute: str, value: int) -> Any:
+        assert attribute == "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"
+        self.attributes[function] = value
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuFuncLoad(self, function: int) -> Any:
+        self.calls.append("load function")
+        return (CUresult.CUDA_SUCCESS,)
+
+    # launches
+
+    def cuLaunchKernel(self, function: int, *numbers: int) -> Any:
+        if "cuLaunchKernel" in self.fail:
+            return (self.fail["cuLaunchKernel"],)
+        name, owner = self.functions[function]
+        if owner != self.current:
+            return (CUresult.CUDA_ERROR_INVALID_CONTEXT,)
+        *sizes, stream, arguments, extra = numbers
+        assert extra == 0
+        kernel = self.kernels[name]
+        slots = kernel.abi()
+        addresses = (ctypes.c_uint64 * len(slots)).from_address(arguments) if slots else []
+        widths = [8 if slot.field == "pointer" else ELEMENT_BYTES[slot.dtype] for slot in slots]
+        for address, width in zip(addresses, widths, strict=True):
+            assert address % width == 0
+        read = [ctypes.string_at(a, width) for a, width in zip(addresses, widths, strict=True)]
+        self.launches.append(Launch(name, sizes, stream, read))
+        return (CUresult.CUDA_SUCCESS,)
+
+    # memory and streams
+
+    def cuPointerGetAttribute(self, attribute: str, pointer: int) -> Any:
+        assert attribute == "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL"
+        return CUresult.CUDA_SUCCESS, self.owners[pointer]
+
+    def cuMemAlloc(self, size: int) -> Any:
+        block = ctypes.create_string_buffer(size + 256)
+        pointer = -(-ctypes.addressof(block) // 256) * 256
+        self.memory[pointer] = block
+        self.owners[pointer] = self.current - 100
+        return CUresult.CUDA_SUCCESS, pointer
+
+    def cuMemFree(self, pointer: int) -> Any:
+        del self.memory[pointer]
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuMemcpyHtoD(self, target: int, source: int, size: int) -> Any:
+        ctypes.memmove(target, source, size)
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuMemcpyDtoH(self, target: int, source: int, size: int) -> Any:
+        ctypes.memmove(target, source, size)
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuStreamSynchronize(self, stream: int) -> Any:
+        self.calls.append(f"synchronize stream {stream}")
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuEventCreate(self, flags: Any) -> Any:
+        return CUresult.CUDA_SUCCESS, next(self._numbers)
+
+    def cuEventRecord(self, event: int, stream: int) -> Any:
+        self.calls.append(f"record on {stream}")
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> Any:
+        self.calls.append(f"{stream} waits")
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuEventDestroy(self, event: int) -> Any:
+        return (CUresult.CUDA_SUCCESS,)
+
+
+class _Names:
+    """An enum of the driver whose members are their own names."""
+
+    def __init__(self, enum: str) -> None:
+        self.enum = enum
+
+    def __getattr__(self, name: str) -> str:
+        return name
+
+
+def install(monkeypatch: pytest.MonkeyPatch, fake: FakeDriver) -> FakeDriver:
+    """Makes `fake` the driver of this test, with no device opened yet. Undo with `uninstall`."""
+    uninstall()
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", fake)  # type: ignore[arg-type]
+    return fake
+
+
+def uninstall() -> None:
+    """Forgets the driver and the devices opened."""
+    for cached in (
+        context.context_of,
+        cuda_device.cuda_device,
+        device._default_name,
+        driver.load_driver,
+    ):
+        cached.cache_clear()
+    context._opened.clear()
