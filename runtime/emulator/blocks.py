@@ -8,19 +8,31 @@ from dataclasses import dataclass
 from tilec.runtime.emulator.control import needs_whole_warp
 from tilec.runtime.emulator.instruction import Entry, Instruction, Symbol
 from tilec.runtime.emulator.machine import Binding, Machine, Rectangle
+from tilec.runtime.emulator.memory import SYNCHRONISING
 from tilec.runtime.emulator.opcodes import emit, is_control
 from tilec.runtime.emulator.writer import Factory, Writer
 
 
 @dataclass(frozen=True)
 class Block:
-    """Compiled instructions [start, next): `terminator` is the last one if it is control."""
+    """Compiled instructions [start, next): `terminator` is the last one if it is control.
+
+    `polls`: a loop over this block may wait for another thread, so others must get their turn.
+    """
 
     start: int
     next: int
     code: types.CodeType
     factories: dict[str, Factory]
     terminator: Instruction | None
+    polls: bool
+
+
+def is_polling(instruction: Instruction) -> bool:
+    """Does the instruction read what another thread may be about to write?"""
+    if instruction.opcode == "ld":
+        return not SYNCHRONISING.isdisjoint(instruction.modifiers)
+    return instruction.opcode in ("atom", "nanosleep")
 
 
 @dataclass(frozen=True)
@@ -96,7 +108,8 @@ class BlockCompiler:
         source = "\n".join(lines)
         module = compile(source, f"<block {start} of {self.entry.name}>", "exec")
         code = next(c for c in module.co_consts if isinstance(c, types.CodeType))
-        return Block(start, where, code, factories, terminator)
+        polls = any(is_polling(i) for i in instructions[start:where])
+        return Block(start, where, code, factories, terminator, polls)
 
 
 class BoundBlocks:

@@ -14,6 +14,7 @@ from tilec.runtime.emulator.instruction import Instruction, Symbol
 from tilec.runtime.emulator.machine import Machine, Rectangle
 
 _PATIENCE = 256  # blocks one group may run before another one gets a turn
+_POLLS = 4  # times a polling block may run while others are ready
 
 
 @dataclass
@@ -43,6 +44,7 @@ class Scheduler:
         self.ready: dict[int, np.ndarray] = {}
         self.held: dict[int, np.ndarray] = {}
         self.turn = 0
+        self.polls = 0
 
     def run(self) -> None:
         self.add(0, ~self.machine.exited)
@@ -55,7 +57,8 @@ class Scheduler:
     def _choose(self) -> int:
         """The lowest instruction, so that lanes meet; now and then another, so that all move."""
         self.turn += 1
-        if self.turn % _PATIENCE == 0:
+        if self.polls >= _POLLS or self.turn % _PATIENCE == 0:
+            self.polls = 0
             return max(self.ready)
         return min(self.ready)
 
@@ -70,9 +73,11 @@ class Scheduler:
     def _run_piece(self, pc: int, piece: Piece) -> None:
         machine, ready = self.machine, self.ready
         statistics = machine.launch.statistics
+        ran = False
         for _ in range(_PATIENCE):
-            if ready and pc >= min(ready):
+            if ready and (pc >= min(ready) or self.polls >= _POLLS) and ran:
                 break
+            ran = True
             rectangle = piece.rectangle
             if rectangle is None:
                 instruction = machine.entry.instructions[pc]
@@ -86,6 +91,8 @@ class Scheduler:
                 else -(-len(piece.lanes) // 32)  # type: ignore[arg-type]
             )
             statistics.warp_instructions += warps * (block.next - block.start)
+            if block.polls and ready:
+                self.polls += 1
             if block.terminator is None:
                 pc = block.next
                 continue

@@ -33,7 +33,11 @@ def exact_fma(a: float, b: float, c: float, dtype: np.dtype) -> float:
     """a*b+c rounded once by rational arithmetic (finite values)."""
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
     near = np.array(float(exact)).astype(dtype)
-    candidates = [near, np.nextafter(near, dtype.type(np.inf)), np.nextafter(near, dtype.type(-np.inf))]
+    candidates = [
+        near,
+        np.nextafter(near, dtype.type(np.inf)),
+        np.nextafter(near, dtype.type(-np.inf)),
+    ]
     best = min(
         candidates,
         key=lambda v: (abs(Fraction(float(v)) - exact), int(v.view(f"u{dtype.itemsize}")) & 1),
@@ -98,7 +102,9 @@ def test_flush_to_zero_keeps_the_sign() -> None:
 def test_saturation_and_relu() -> None:
     a = floats("float32", seed=3)
     got = evaluate("add.sat.f32 {o0}, {0}, 0f00000000;", a, out="float32")
-    same(got, np.where(np.isnan(a), np.float32(0), np.clip(a + np.float32(0), 0, 1) + np.float32(0)))
+    same(
+        got, np.where(np.isnan(a), np.float32(0), np.clip(a + np.float32(0), 0, 1) + np.float32(0))
+    )
     h = floats("float16", seed=4)
     one = np.ones_like(h)
     got = evaluate("fma.rn.relu.f16 {o0}, {0}, {1}, {2};", h, one, one, out="float16")

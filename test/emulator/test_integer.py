@@ -64,8 +64,10 @@ def test_mul_hi_is_the_upper_half(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["u16", "s16", "u32", "s32"])
 def test_mad_wide(kind: str) -> None:
-    wide = NUMPY[kind].replace("16", "64").replace("32", "64") if "32" in kind else (
-        NUMPY[kind].replace("16", "32")
+    wide = (
+        NUMPY[kind].replace("16", "64").replace("32", "64")
+        if "32" in kind
+        else (NUMPY[kind].replace("16", "32"))
     )
     a, b, c = integers(NUMPY[kind], seed=3), integers(NUMPY[kind], seed=4), integers(wide, seed=5)
     got = evaluate(f"mad.wide.{kind} {{o0}}, {{0}}, {{1}}, {{2}};", a, b, c, out=wide)
