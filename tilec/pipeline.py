@@ -43,7 +43,7 @@ LLVM_PIPELINE: tuple[TilePass, ...] = (
 """From `gpu_tile` to scalar ops that LLVM's back end knows."""
 
 UPSTREAM_LOWERING = (
-    "builtin.module(cse,convert-scf-to-cf,convert-math-to-llvm,convert-arith-to-llvm,"
+    "builtin.module(cse,loop-invariant-code-motion,convert-scf-to-cf,convert-math-to-llvm,convert-arith-to-llvm,"
     "convert-cf-to-llvm,convert-nvvm-to-llvm,reconcile-unrealized-casts)"
 )
 """From there to the llvm dialect, by upstream's conversions."""
