@@ -229,12 +229,28 @@ class ScalarBuilder:
 
     def intrinsic(self, name: str, operands: Sequence[Scalar], kind: Kind) -> Scalar:
         """A call of the LLVM intrinsic `name` (with its `llvm.` prefix)."""
-        attributes = {
+        attributes = self._intrinsic_attributes(name, len(operands))
+        return self.create("llvm.call_intrinsic", operands, kind, attributes)
+
+    def _intrinsic_attributes(self, name: str, operand_count: int) -> dict[str, ir.Attribute]:
+        return {
             "intrin": self.vocabulary.attribute(f'"{name}"'),
             "op_bundle_sizes": self.vocabulary.attribute("array<i32>"),
-            "operandSegmentSizes": self.vocabulary.attribute(f"array<i32: {len(operands)}, 0>"),
+            "operandSegmentSizes": self.vocabulary.attribute(f"array<i32: {operand_count}, 0>"),
         }
-        return self.create("llvm.call_intrinsic", operands, kind, attributes)
+
+    def pair_intrinsic(self, name: str, operands: Sequence[Scalar], kind: Kind) -> list[Scalar]:
+        """The two elements of what an intrinsic gives as a vector of two."""
+        vector_type = ir.VectorType.get([2], self.vocabulary.types[kind], loc=self.location)
+        call = ir.Operation.create(
+            "llvm.call_intrinsic",
+            results=[vector_type],
+            operands=[operand.value for operand in operands],
+            attributes=self._intrinsic_attributes(name, len(operands)),
+            loc=self.location,
+            ip=self.insertion_point,
+        )
+        return self.elements(call.results[0])
 
     def call(self, callee: str, operands: Sequence[Scalar], kind: Kind) -> Scalar:
         """A call of the llvm.func `callee`."""

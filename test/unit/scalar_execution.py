@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -234,6 +235,45 @@ define float @hw.fma.rm.f(float %x, float %y, float %z) {
   %r = bitcast i32 %k to float
   ret float %r
 }
+; toward zero; x87 numbers hold every f64, i64 and u64
+define internal float @cut(x86_fp80 %x) {
+  %n = fptrunc x86_fp80 %x to float
+  %w = fpext float %n to x86_fp80
+  %pos = fcmp ogt x86_fp80 %x, 0xK00000000000000000000
+  %over = fcmp ogt x86_fp80 %w, %x
+  %under = fcmp olt x86_fp80 %w, %x
+  %far = select i1 %pos, i1 %over, i1 %under
+  %i = bitcast float %n to i32
+  %j = sub i32 %i, 1
+  %k = select i1 %far, i32 %j, i32 %i
+  %r = bitcast i32 %k to float
+  ret float %r
+}
+define float @hw.d2f.rz(double %x) {
+  %w = fpext double %x to x86_fp80
+  %r = call float @cut(x86_fp80 %w)
+  ret float %r
+}
+define float @hw.i2f.rz(i32 %x) {
+  %w = sitofp i32 %x to x86_fp80
+  %r = call float @cut(x86_fp80 %w)
+  ret float %r
+}
+define float @hw.ui2f.rz(i32 %x) {
+  %w = uitofp i32 %x to x86_fp80
+  %r = call float @cut(x86_fp80 %w)
+  ret float %r
+}
+define float @hw.ll2f.rz(i64 %x) {
+  %w = sitofp i64 %x to x86_fp80
+  %r = call float @cut(x86_fp80 %w)
+  ret float %r
+}
+define float @hw.ull2f.rz(i64 %x) {
+  %w = uitofp i64 %x to x86_fp80
+  %r = call float @cut(x86_fp80 %w)
+  ret float %r
+}
 ; what x86 calls to round to bfloat, absent from some C libraries
 define bfloat @__truncsfbf2(float %x) {
   %b = bitcast float %x to i32
@@ -298,7 +338,8 @@ class CpuFunction:
     """A function of LLVM IR `text`, applied to arrays of equal length by compiled code.
 
     16-bit floats travel as uint16, i1 as uint8, f80 as numpy.longdouble. With `exact_hardware` the
-    instructions give the nearest number instead of the worst PTX allows.
+    instructions give the nearest number instead of the worst PTX allows. `more_hardware` are LLVM
+    IR modules that define further intrinsics, named @hw. instead of @llvm.nvvm.
     """
 
     def __init__(
@@ -309,6 +350,7 @@ class CpuFunction:
         result_type: str,
         *,
         exact_hardware: bool = False,
+        more_hardware: Sequence[str] = (),
     ) -> None:
         machine, builder = _host()
         hardware = HARDWARE
@@ -316,7 +358,8 @@ class CpuFunction:
             hardware = HARDWARE.replace("ret i32 %d", "ret i32 0")
         text = re.sub(r"@llvm\.nvvm\.", "@hw.", text).replace("@llvm.tanh.f32", "@hw.tanh.f32")
         module = llvm.parse_assembly(text + _loop(function, argument_types, result_type))
-        module.link_in(llvm.parse_assembly(hardware))
+        for definitions in (hardware, *more_hardware):
+            module.link_in(llvm.parse_assembly(definitions))
         module.triple = llvm.get_default_triple()
         module.data_layout = str(machine.target_data)
         builder.getModulePassManager().run(module, builder)
