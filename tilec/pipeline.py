@@ -44,7 +44,9 @@ LLVM_PIPELINE: tuple[TilePass, ...] = (
 
 UPSTREAM_LOWERING = (
     "builtin.module(cse,loop-invariant-code-motion,convert-scf-to-cf,convert-math-to-llvm,convert-arith-to-llvm,"
-    "convert-cf-to-llvm,convert-nvvm-to-llvm,reconcile-unrealized-casts)"
+    "convert-cf-to-llvm,convert-nvvm-to-llvm,reconcile-unrealized-casts,"
+    # The source lines of the author, as .loc; other kinds of debug info forbid ptxas to optimise.
+    "ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly})"
 )
 """From there to the llvm dialect, by upstream's conversions."""
 
