@@ -5,7 +5,9 @@ structural verifier inside MLIR), an OpView with named accessors, `build()` with
 and the documentation. `check()` adds the rules IRDL cannot say, with messages that name the operand;
 `passes.verify_ops` runs it after every pass. MLIR 22's IRDL gives dynamic ops no traits, no custom
 assembly and no optional attributes, hence the house rules: at most one variadic or optional group,
-last in its list; every attribute mandatory; what is rare sits in one `options` dictionary.
+last in its list (two groups bring `operandSegmentSizes` or `resultSegmentSizes` into the text, so only
+ops that nobody writes by hand have them); every attribute mandatory; what is rare sits in one `options`
+dictionary. IRDL wants one type for all values of a group, unless it is `mixed`.
 """
 
 from __future__ import annotations
@@ -30,17 +32,35 @@ class _Field:
 
 
 class _ValueField(_Field):
-    """An operand or result (group). `index` is its position; a variadic or optional one is last."""
+    """An operand or result (group). `index` is its position (or first entry); a lone group is last.
+
+    `mixed`: a variadic group of at least one whose first value may have another type than the rest.
+    `segmented`: one of several groups, whose sizes the segment attribute holds.
+    """
+
+    SEGMENTS: ClassVar[str]
 
     def __init__(
-        self, constraint: Constraint, *, variadic: bool = False, optional: bool = False
+        self,
+        constraint: Constraint,
+        *,
+        variadic: bool = False,
+        optional: bool = False,
+        mixed: bool = False,
     ) -> None:
         self.constraint = constraint
         self.variadic = variadic
         self.optional = optional
+        self.mixed = mixed
+        self.segmented = False
         self.index = -1
 
-    def _select(self, values: Any) -> Any:
+    def _select(self, op: TileOp, values: Any) -> Any:
+        if self.segmented:
+            sizes = list(op.operation.attributes[self.SEGMENTS])
+            start = sum(sizes[: self.index])
+            size = sum(sizes[self.index : self.index + self.entries])
+            return list(values)[start : start + size]
         if self.variadic:
             return list(values)[self.index :]
         if self.optional:
@@ -48,23 +68,39 @@ class _ValueField(_Field):
         return values[self.index]
 
     @property
-    def irdl(self) -> str:
-        """`name: [variadic|optional] %constraint` without the constraint."""
-        return "variadic " if self.variadic else "optional " if self.optional else ""
+    def entries(self) -> int:
+        """Entries in the segment attribute: a mixed group is a value and a group to IRDL."""
+        return 2 if self.mixed else 1
+
+    def sizes(self, group: Sequence[Any]) -> list[int]:
+        """The entries for a group of values."""
+        return [1, len(group) - 1] if self.mixed else [len(group)]
+
+    def irdl(self, bound: Callable[[str], str]) -> str:
+        """`name: [variadic|optional] %constraint`; `bound` names a constraint of its own."""
+        if self.mixed:
+            first, rest = bound(self.constraint.irdl), bound(self.constraint.irdl)
+            return f"{self.name}: {first}, {self.name}_rest: variadic {rest}"
+        kind = "variadic " if self.variadic else "optional " if self.optional else ""
+        return f"{self.name}: {kind}{bound(self.constraint.irdl)}"
 
 
 class Operand(_ValueField):
     """A declared operand; `op.<name>` is the value, a list when variadic, None when absent."""
 
+    SEGMENTS = "operandSegmentSizes"
+
     def __get__(self, op: TileOp | None, owner: type) -> Any:
-        return self if op is None else self._select(op.operation.operands)
+        return self if op is None else self._select(op, op.operation.operands)
 
 
 class Result(_ValueField):
     """A declared result; `op.<name>` is the value, a list when variadic."""
 
+    SEGMENTS = "resultSegmentSizes"
+
     def __get__(self, op: TileOp | None, owner: type) -> Any:
-        return self if op is None else self._select(op.operation.results)
+        return self if op is None else self._select(op, op.operation.results)
 
 
 class Attribute(_Field):
@@ -137,7 +173,7 @@ class TileOp(ir.OpView):
     def build(
         cls,
         *operands: Any,
-        results: Sequence[ir.Type] | None = None,
+        results: Sequence[Any] | None = None,
         body: Callable[..., Sequence[ir.Value]] | None = None,
         body_types: Sequence[ir.Type] = (),
         loc: ir.Location | None = None,
@@ -146,23 +182,19 @@ class TileOp(ir.OpView):
     ) -> Any:
         """Creates the op; returns its one result, the list of results, or the op if it has none.
 
-        `operands`: one per declared operand, a group as a sequence. `attributes`: Python values or
-        MLIR attributes; those with a default may be left out. `body(*arguments)` fills a region whose
-        block takes `body_types` and returns the values it yields.
+        `operands`: one per declared operand, a group as a sequence; `results` are flat unless there
+        are several groups. `attributes`: Python values or MLIR attributes; those with a default may
+        be left out. `body(*arguments)` fills a region whose block takes `body_types` and returns the
+        values it yields.
         """
         if results is None:
             results = cls.infer_types(*operands, **attributes) if cls.RESULTS else []
-        flat: list[ir.Value] = []
-        for value in operands:
-            if isinstance(value, (list, tuple)):
-                flat.extend(value)
-            elif value is not None:
-                flat.append(value)
+        segments = _segments(cls.OPERANDS, operands) | _segments(cls.RESULTS, results)
         op = ir.Operation.create(
             cls.OPERATION_NAME,
-            results=list(results),
-            operands=flat,
-            attributes=cls._attributes(attributes),
+            results=_flat(results),
+            operands=_flat(operands),
+            attributes=cls._attributes(attributes) | segments,
             regions=len(cls.REGIONS),
             loc=loc,
             ip=ip,
@@ -181,7 +213,9 @@ class TileOp(ir.OpView):
             value = given.pop(field.name, field.default)
             if value is None:
                 raise TypeError(f"{cls.OPERATION_NAME}: attribute '{field.name}' is missing")
-            written[field.name] = value if isinstance(value, ir.Attribute) else field.kind.write(value)
+            written[field.name] = (
+                value if isinstance(value, ir.Attribute) else field.kind.write(value)
+            )
         if given:
             raise TypeError(f"{cls.OPERATION_NAME} has no attribute {sorted(given)}")
         return written
@@ -196,7 +230,7 @@ class TileOp(ir.OpView):
             return f"%c{len(lines) - 1}"
 
         def values(fields: Sequence[_ValueField]) -> str:
-            return ", ".join(f"{f.name}: {f.irdl}{bound(f.constraint.irdl)}" for f in fields)
+            return ", ".join(field.irdl(bound) for field in fields)
 
         tail = []
         if cls.OPERANDS:
@@ -214,14 +248,42 @@ class TileOp(ir.OpView):
 
 
 def _numbered(cls: type[TileOp], fields: list[Any]) -> tuple[Any, ...]:
-    for index, field in enumerate(fields):
-        field.index = index
-        if (field.variadic or field.optional) and index != len(fields) - 1:
-            raise TypeError(f"{cls.__name__}.{field.name}: a variadic or optional group stands last")
+    groups = [f for f in fields if isinstance(f, _ValueField) and (f.variadic or f.optional)]
+    segmented = len(groups) > 1
+    at = 0
+    for number, field in enumerate(fields):
+        field.index = at
+        field.segmented = segmented
+        at += field.entries if segmented else 1
+        if field in groups and not segmented and number != len(fields) - 1:
+            raise TypeError(f"{cls.__name__}.{field.name}: a lone group stands last")
+        if segmented and not field.variadic:
+            raise TypeError(f"{cls.__name__}.{field.name}: among several groups all are variadic")
     return tuple(fields)
 
 
-def _fill(op: ir.Operation, body: Callable[..., Sequence[ir.Value]], types: Sequence[ir.Type]) -> None:
+def _flat(values: Sequence[Any]) -> list[Any]:
+    """Values and groups of values in a row; absent ones are left out."""
+    flat: list[Any] = []
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            flat.extend(value)
+        elif value is not None:
+            flat.append(value)
+    return flat
+
+
+def _segments(fields: Sequence[_ValueField], values: Sequence[Any]) -> dict[str, ir.Attribute]:
+    """The segment attribute of several groups."""
+    if not any(field.segmented for field in fields):
+        return {}
+    sizes = [s for field, group in zip(fields, values, strict=True) for s in field.sizes(group)]
+    return {fields[0].SEGMENTS: ir.DenseI32ArrayAttr.get(sizes)}
+
+
+def _fill(
+    op: ir.Operation, body: Callable[..., Sequence[ir.Value]], types: Sequence[ir.Type]
+) -> None:
     block = op.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
     with ir.InsertionPoint(block), op.location:
         yielded = body(*block.arguments)

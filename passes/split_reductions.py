@@ -87,7 +87,7 @@ def _split_scan(op: tile.ScanOp, context: PassContext) -> None:
     scanned = _with_body(
         gpu_tile.WarpScanOp.build(
             op.inputs,
-            results=[*(value.type for value in op.outputs), *totals_types],
+            results=[[value.type for value in op.outputs], totals_types],
             axis=op.axis,
             reverse=op.reverse,
         ),
@@ -98,7 +98,8 @@ def _split_scan(op: tile.ScanOp, context: PassContext) -> None:
     totals = _through_buffers(scanned[number:], gathered_layout(layout, op.axis, count))
     final = _with_body(
         gpu_tile.ScanCarryOp.build(
-            [*scanned[:number], *totals],
+            scanned[:number],
+            totals,
             results=[value.type for value in op.outputs],
             axis=op.axis,
             reverse=op.reverse,
@@ -163,9 +164,7 @@ def _with_body(results: Sequence[ir.Value], source: ir.Operation) -> list[ir.Val
     return list(results)
 
 
-def _report(
-    op: tile.ReduceOp | tile.ScanOp, context: PassContext, what: str, count: int
-) -> None:
+def _report(op: tile.ReduceOp | tile.ScanOp, context: PassContext, what: str, count: int) -> None:
     context.report.add(
         f"{what} across warps",
         op.operation,

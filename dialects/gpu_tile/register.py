@@ -12,7 +12,7 @@ from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.op import Attribute, Operand, Region, Result
 from tilec.dialects.tile.reduction import check_combination
-from tilec.dialects.types import element, shape, show
+from tilec.dialects.types import element, shape
 
 
 def _check_layouts(values: Sequence[ir.Value]) -> str | None:
@@ -43,7 +43,8 @@ class ConvertLayoutOp(Op, name="convert_layout", pure=True):
 class WarpReduceOp(Op, name="warp_reduce", pure=True):
     """Reduces along `axis` inside each warp: the axis shrinks to the number of warps that share it.
 
-    First half of a reduction across warps; the partial results meet in shared memory.
+    First half of a reduction across warps; the partial results meet in shared memory. Warps that hold
+    phantoms alone have no partial result.
 
     Example:
         %p = "gpu_tile.warp_reduce"(%x) ({
@@ -53,8 +54,8 @@ class WarpReduceOp(Op, name="warp_reduce", pure=True):
         }) {axis = 0 : i32} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>) -> tensor<2xf32, #gpu_tile.layout<"T(32,2):(0,1@0) V():()">>
     """
 
-    inputs = Operand(TILE, variadic=True)
-    outputs = Result(TILE, variadic=True)
+    inputs = Operand(TILE, variadic=True, mixed=True)
+    outputs = Result(TILE, variadic=True, mixed=True)
     axis = Attribute(INT)
     body = Region()
 
@@ -65,57 +66,65 @@ class WarpReduceOp(Op, name="warp_reduce", pure=True):
 
 
 class WarpScanOp(Op, name="warp_scan", pure=True):
-    """Inclusive scan along `axis` inside each warp.
+    """Inclusive scan along `axis` of each block: what one warp holds in a row.
 
-    Results: the n scanned tiles, then n tiles of totals whose axis is the number of warps along it.
+    `totals`: what each block adds up to; their axis numbers the blocks in order (several a warp where
+    outer registers repeat the warps).
 
     Example:
         %s, %t = "gpu_tile.warp_scan"(%x) ({
         ^bb0(%a: f32, %b: f32):
           %c = arith.addf %a, %b : f32
           gpu.yield %c : f32
-        }) {axis = 0 : i32, reverse = false} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>) -> (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>, tensor<2xf32, #gpu_tile.layout<"T(32,2):(0,1@0) V():()">>)
+        }) {axis = 0 : i32, reverse = false, resultSegmentSizes = array<i32: 1, 0, 1, 0>} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>) -> (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>, tensor<2xf32, #gpu_tile.layout<"T(32,2):(0,1@0) V():()">>)
     """
 
-    inputs = Operand(TILE, variadic=True)
-    outputs = Result(TILE, variadic=True)
+    inputs = Operand(TILE, variadic=True, mixed=True)
+    outputs = Result(TILE, variadic=True, mixed=True)
+    totals = Result(TILE, variadic=True, mixed=True)
     axis = Attribute(INT)
     reverse = Attribute(BOOL)
     body = Region()
 
     def check(self) -> str | None:
-        if len(self.outputs) != 2 * len(self.inputs):
-            return f"{len(self.inputs)} inputs need {2 * len(self.inputs)} results"
-        return _check_layouts([*self.inputs, *self.outputs]) or check_combination(
+        if [v.type for v in self.inputs] != [v.type for v in self.outputs]:
+            return "scanned results must have the inputs' types"
+        if [element(v) for v in self.inputs] != [element(v) for v in self.totals]:
+            return "totals must have the inputs' element types"
+        return _check_layouts([*self.inputs, *self.totals]) or check_combination(
             self.inputs, self.axis, self.body
         )
 
 
 class ScanCarryOp(Op, name="scan_carry", pure=True):
-    """Folds into each warp's part of a scan the totals of the warps before it along `axis`.
+    """Folds into each block of a scan the totals of the blocks before it along `axis`.
 
-    Operands: the n scanned tiles, then n tiles of totals which every thread holds whole.
+    Every thread holds the totals of its rows whole.
 
     Example:
         %y = "gpu_tile.scan_carry"(%s, %t) ({
         ^bb0(%a: f32, %b: f32):
           %c = arith.addf %a, %b : f32
           gpu.yield %c : f32
-        }) {axis = 0 : i32, reverse = false} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>, tensor<2xf32, #gpu_tile.layout<"T(64):(0) V(2):(1@0)">>) -> tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>
+        }) {axis = 0 : i32, reverse = false, operandSegmentSizes = array<i32: 1, 0, 1, 0>} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>, tensor<2xf32, #gpu_tile.layout<"T(64):(0) V(2):(1@0)">>) -> tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>
     """
 
-    inputs = Operand(TILE, variadic=True)
-    outputs = Result(TILE, variadic=True)
+    inputs = Operand(TILE, variadic=True, mixed=True)
+    totals = Operand(TILE, variadic=True, mixed=True)
+    outputs = Result(TILE, variadic=True, mixed=True)
     axis = Attribute(INT)
     reverse = Attribute(BOOL)
     body = Region()
 
     def check(self) -> str | None:
-        count = len(self.outputs)
-        if len(self.inputs) != 2 * count:
-            return f"{count} results need {2 * count} operands"
-        if [v.type for v in self.inputs[:count]] != [v.type for v in self.outputs]:
-            return f"results must have the scanned tiles' types, {show(shape(self.inputs[0]))}"
-        return _check_layouts(self.inputs) or check_combination(
-            self.inputs[:count], self.axis, self.body
-        )
+        if [v.type for v in self.inputs] != [v.type for v in self.outputs]:
+            return "results must have the scanned tiles' types"
+        if [element(v) for v in self.inputs] != [element(v) for v in self.totals]:
+            return "totals must have the inputs' element types"
+        wrong = _check_layouts([*self.inputs, *self.totals])
+        if wrong:
+            return wrong
+        layout = layout_of(self.totals[0])
+        if any(mode.dim == self.axis for mode in layout.threads):
+            return f"every thread must hold its rows' totals whole, found {layout}"
+        return check_combination(self.inputs, self.axis, self.body)

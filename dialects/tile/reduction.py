@@ -35,7 +35,8 @@ def check_combination(inputs: Sequence[ir.Value], axis: int, body: ir.Block) -> 
 class ReduceOp(Op, name="reduce", pure=True):
     """Combines all elements along `axis`, in any order; the region must be associative.
 
-    Two values combine as (first..., second...) -> combined...; argmax is a reduction of two inputs.
+    n values combine as (first..., second...) -> combined...; argmax is a reduction of two inputs. Of
+    several inputs, all but the first have one type.
 
     Example:
         %m = "tile.reduce"(%x) ({
@@ -45,8 +46,8 @@ class ReduceOp(Op, name="reduce", pure=True):
         }) {axis = 1 : i32} : (tensor<64x128xf32>) -> tensor<64xf32>
     """
 
-    inputs = Operand(TILE, variadic=True)
-    outputs = Result(TILE, variadic=True)
+    inputs = Operand(TILE, variadic=True, mixed=True)
+    outputs = Result(TILE, variadic=True, mixed=True)
     axis = Attribute(INT)
     body = Region()
 
@@ -78,8 +79,8 @@ class ScanOp(Op, name="scan", pure=True):
         }) {axis = 0 : i32, reverse = false} : (tensor<128xf32>) -> tensor<128xf32>
     """
 
-    inputs = Operand(TILE, variadic=True)
-    outputs = Result(TILE, variadic=True)
+    inputs = Operand(TILE, variadic=True, mixed=True)
+    outputs = Result(TILE, variadic=True, mixed=True)
     axis = Attribute(INT)
     reverse = Attribute(BOOL, default=False)
     body = Region()

@@ -45,14 +45,14 @@ def lower_scan(op: tile.ScanOp, state: Lowering) -> None:
 
 def lower_warp_scan(op: gpu_tile.WarpScanOp, state: Lowering) -> None:
     """gpu_tile.warp_scan: the levels below the warps', and what each of their blocks adds up to."""
-    layout, count = common_layout(op, op.inputs), len(op.inputs)
+    layout = common_layout(op, op.inputs)
     levels, _ = split_levels(layout, op.axis)
     scan = _scan(op, state)
     scanned, totals = scan.run(_blocks(op, scan), levels, with_totals=True)
-    _bind_scanned(op, op.outputs[:count], scanned, state)
+    _bind_scanned(op, op.outputs, scanned, state)
     length = block_length(levels)
     spare = next(iter(totals.values()))  # the register of a phantom may hold anything
-    for number, result in enumerate(op.outputs[count:]):
+    for number, result in enumerate(op.totals):
         coordinates = layout_of(result).value_coordinates(len(shape(result)))
         blocks = [(off_axis(at, op.axis), at[op.axis] * length) for at in coordinates]
         state.values[result] = [totals.get(block, spare).values[number] for block in blocks]
@@ -60,13 +60,12 @@ def lower_warp_scan(op: gpu_tile.WarpScanOp, state: Lowering) -> None:
 
 def lower_scan_carry(op: gpu_tile.ScanCarryOp, state: Lowering) -> None:
     """gpu_tile.scan_carry: each block's carry, picked by where the thread lies, then combined."""
-    count = len(op.outputs)
-    inputs, axis = op.inputs[:count], op.axis
+    inputs, axis = op.inputs, op.axis
     layout, rank = common_layout(op, inputs), len(shape(inputs[0]))
     inner, outer = split_levels(layout, axis)
     scan = _scan(op, state)
     at_thread = state.thread_coordinates(totals_layout(layout, axis), rank)[axis]
-    carries = _Carries(scan, _before_blocks(op, op.inputs[count:], scan), outer, at_thread)
+    carries = _Carries(scan, _before_blocks(op, scan), outer, at_thread)
     columns = [state.registers(value) for value in inputs]
     length = block_length(inner)
     scanned = []
@@ -112,9 +111,10 @@ def _bind_scanned(
 
 
 def _before_blocks(
-    op: gpu_tile.ScanCarryOp, totals: Sequence[ir.Value], scan: Scan
+    op: gpu_tile.ScanCarryOp, scan: Scan
 ) -> dict[tuple[int, ...], list[Item | None]]:
     """Per coordinates off the axis: what lies before each block; None before the first."""
+    totals = op.totals
     layout, size = common_layout(op, totals), shape(totals[0])[op.axis]
     columns = [scan.state.registers(value) for value in totals]
     held: dict[tuple[int, ...], dict[int, Item]] = {}
