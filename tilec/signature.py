@@ -3,7 +3,7 @@
     spec    := name ':' type
     type    := dtype                                  a scalar
              | dtype '[' sizes [';' strides] ']' ['@' alignment]   an array
-    sizes   := size (',' size)*                       size: '?', '?:d' (a multiple of d), or a number
+    sizes   := size (',' size)*               size: '?', '?:d' (a multiple of d), or a number
     strides := the same, in elements; without them: '?' but the last, which is 1
     dtype   := f64 f32 f16 bf16 f8e4m3 f8e5m2 i1 i8 i16 i32 i64
 
@@ -14,10 +14,13 @@ row stride are multiples of 8 elements. What is promised here is checked at ever
 
 from __future__ import annotations
 
+import ast
 import re
+from typing import Any
 
 from tilec.kernel import ELEMENT_BYTES, Facts, Parameter
 from tilec.language.dtypes import BY_NAME
+from tilec.language.parameters import auto
 
 DEFAULT_ALIGNMENT = 16
 MOST_DIMENSIONS = 8
@@ -34,8 +37,8 @@ def parse_spec(text: str) -> Parameter:
     match = _SPEC.fullmatch(text.strip())
     if match is None:
         raise ValueError(
-            f"wrong argument spec {text!r}; expected name:dtype or name:dtype[sizes;strides]@align, "
-            "e.g. a:bf16[?,?]"
+            f"wrong argument spec {text!r}; expected name:dtype or "
+            "name:dtype[sizes;strides]@alignment, e.g. a:bf16[?,?]"
         )
     return parse_type(match["name"], text.strip().partition(":")[2])
 
@@ -44,7 +47,7 @@ def parse_type(name: str, text: str) -> Parameter:
     """The type part of a spec (`bf16[?,?]`) as the parameter `name`. ValueError as `parse_spec`."""
     match = _SPEC.fullmatch(f"{name}:{text}")
     if match is None:
-        raise ValueError(f"wrong type {text!r} of argument {name!r}; expected e.g. bf16[?,?] or i32")
+        raise ValueError(f"argument {name!r}: wrong type {text!r}; expected e.g. bf16[?,?] or i32")
     dtype = BY_NAME.get(match["dtype"])
     if dtype is None or dtype.mlir not in ELEMENT_BYTES:
         known = ", ".join(d for d in BY_NAME if BY_NAME[d].mlir in ELEMENT_BYTES)
@@ -78,7 +81,8 @@ def _dimensions(name: str, what: str, text: str) -> tuple[list[int | None], list
         match = _DIMENSION.fullmatch(part.strip())
         if match is None:
             raise ValueError(
-                f"argument {name!r}: wrong {what} {part.strip()!r}; expected ?, ?:divisor or a number"
+                f"argument {name!r}: wrong {what} {part.strip()!r}; "
+                "expected ?, ?:divisor or a number"
             )
         number = match["number"]
         value = int(number or match["divisor"] or 1)
@@ -89,3 +93,20 @@ def _dimensions(name: str, what: str, text: str) -> tuple[list[int | None], list
     if len(values) > MOST_DIMENSIONS:
         raise ValueError(f"argument {name!r}: more than {MOST_DIMENSIONS} dimensions")
     return values, divisors
+
+
+def parse_constant(text: str) -> Any:
+    """A constant as written on a command line: a number, True/False/None, a dtype, else a string.
+
+    Quotes make a string of anything; `auto` leaves the choice to the compiler.
+    """
+    words = {"True": True, "False": False, "None": None, "auto": auto, **BY_NAME}
+    if text.removeprefix("tl.") in words:
+        return words[text.removeprefix("tl.")]
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    if not isinstance(value, (bool, int, float, str, tuple)):
+        return text
+    return value

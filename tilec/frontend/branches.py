@@ -1,8 +1,9 @@
 """`if`, conditional expressions, and jumps out of them.
 
-A condition known at compile time picks its branch and the other is not compiled. Otherwise `scf.if`:
-names assigned in a branch and read later are its results. A branch that contains `return`, `break`
-or `continue` takes the rest of the statement list with it, so that afterwards nothing is left to run.
+A condition known at compile time picks its branch and the other is not compiled. Otherwise
+`scf.if`: names assigned in a branch and read later are its results. A branch that contains
+`return`, `break` or `continue` takes the rest of the statement list with it, so that afterwards
+nothing is left to run.
 """
 
 from __future__ import annotations

@@ -135,18 +135,26 @@ def _convert(
             return to("arith.truncf" if source.bits > target.bits else "arith.extf", target)
         return to("arith.truncf", target, to("arith.extf", f32))  # bf16 <-> f16, fp8 <-> fp8
     if source.is_float:
-        if source.is_fp8:
-            return to("arith.fptosi", target, to("arith.extf", f32))
+        wide = to("arith.extf", f32) if source.is_fp8 else value
         if target == index:
-            return to("arith.index_cast", index, to("arith.fptosi", i64))
-        return to("arith.fptosi", target)
+            return to("arith.index_cast", index, to("arith.fptosi", i64, wide))
+        return to("arith.fptosi", target, wide)
     if target.is_float:
         return _to_float(builder, value, source, target, shape)
+    return _convert_integer(builder, value, source, target, shape)
+
+
+def _convert_integer(
+    builder: Builder, value: ir.Value, source: DType, target: DType, shape: tuple[int, ...] | None
+) -> ir.Value:
+    kind = builder.type(target, shape)
     if index in (source, target):
-        return to("arith.index_castui" if source.is_bool else "arith.index_cast", target)
-    if source.is_bool:
-        return to("arith.extui", target)
-    return to("arith.trunci" if source.bits > target.bits else "arith.extsi", target)
+        name = "arith.index_castui" if source.is_bool else "arith.index_cast"
+    elif source.is_bool:
+        name = "arith.extui"
+    else:
+        name = "arith.trunci" if source.bits > target.bits else "arith.extsi"
+    return builder.value(name, kind, value)
 
 
 def _to_float(

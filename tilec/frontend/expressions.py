@@ -324,7 +324,7 @@ def _index_kind(frame: Frame, node: ast.expr) -> str:
     raise frame.error(
         node,
         "a tile is indexed with ':', '...' and None only",
-        "help: tl.take gathers elements of a tile, tl.split cuts it, tl.load reads a part of an array",
+        "help: tl.take gathers elements of a tile, tl.split cuts it, tl.load reads part of an array",
     )
 
 

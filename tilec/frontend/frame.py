@@ -26,8 +26,8 @@ Names = frozenset[str]
 class Completion:
     """How a list of statements ends.
 
-    `kind`: "normal", "return", "break", "continue" or "leave". `value`: what `return` gives, and for
-    "leave" (a loop body whose way out is decided at run time) the i1 scalar "break was reached".
+    `kind`: "normal", "return", "break", "continue" or "leave". `value`: what `return` gives, and
+    for "leave" (a loop body whose way out is decided at run time) the i1 scalar "it broke".
     """
 
     kind: str
@@ -106,6 +106,11 @@ class Frame:
                 calls.append((f"in '{frame.source.fn.__name__}', called here", frame.call_location))
         return CompileError(message, self.location(node), [*notes, *calls])
 
+    def unsupported(self, node: ast.AST) -> CompileError:
+        """The error for syntax that kernels do not have."""
+        words = _SYNTAX.get(type(node)) or node_words(node)
+        return self.error(node, f"unsupported syntax: {words}")
+
     def evaluate(self, node: ast.expr) -> Any:
         """The value of an expression. CompileError at the node that is wrong."""
         rule = self.rules.expressions.get(type(node))
@@ -127,9 +132,7 @@ class Frame:
         for position, node in enumerate(statements):
             rule = self.rules.statements.get(type(node))
             if rule is None:
-                raise self.error(
-                    node, f"unsupported syntax: {_SYNTAX.get(type(node), node_words(node))}"
-                )
+                raise self.unsupported(node)
             with self.at(node):
                 completion = rule(self, node, statements[position + 1 :], live)
             if completion is not NORMAL:

@@ -124,10 +124,7 @@ def trace_grid(
 
     CompileError at the kernel where the rule is wrong.
     """
-    if callable(rule):
-        value = _call(rule, parameters, constants, location)
-    else:
-        value = rule
+    value = _call(rule, parameters, constants, location) if callable(rule) else rule
     sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if not 1 <= len(sizes) <= 3:
         raise CompileError(f"the grid rule gives {len(sizes)} sizes; expected 1 to 3", location)

@@ -33,14 +33,16 @@ def build_module(
     grid: Any = None,
     index_bits: int = 32,
     num_warps: int | None = None,
+    auto: Mapping[str, str] | None = None,
     context: ir.Context | None = None,
 ) -> ir.Module:
     """The tile-level module of one specialisation of the kernel function `fn`.
 
     `parameters`: the arrays and scalars in the kernel's order. `constants`: a value for each
     `tl.const`, defaults included. `grid`: the author's rule, a function or a tuple. `index_bits`:
-    32 where all sizes and offsets fit. `num_warps`: the author's demand. CompileError where the
-    kernel is wrong; the module belongs to `context` (a fresh one by default).
+    32 where all sizes and offsets fit. `num_warps`: the author's demand. `auto`: why each constant
+    the compiler chose has its value. CompileError where the kernel is wrong; the module belongs to
+    `context` (a fresh one by default).
     """
     source = read_source(fn)
     _check_parameters(source, parameters, constants)
@@ -61,6 +63,9 @@ def build_module(
             attributes["tile.index_bits"] = ir.IntegerAttr.get(i32_type, index_bits)
             if num_warps is not None:
                 attributes["tile.num_warps"] = ir.IntegerAttr.get(i32_type, num_warps)
+            if auto:
+                reasons = {name: ir.StringAttr.get(why) for name, why in auto.items()}
+                attributes["tile.auto"] = ir.DictAttr.get(reasons)
             _body(source, entry, parameters, constants)
         _drop_unused(function.operation)
         _verify(module)
@@ -171,7 +176,8 @@ def _constant_attribute(source: FunctionSource, name: str, value: Any) -> ir.Att
     if callable(value):
         return ir.StringAttr.get(getattr(value, "__qualname__", type(value).__name__))
     raise CompileError(
-        f"constant '{name}' is {describe(value)}; expected a number, string, tuple, dtype or function",
+        f"constant '{name}' is {describe(value)}; "
+        "expected a number, string, tuple, dtype or function",
         source.location(source.node),
     )
 

@@ -200,7 +200,7 @@ class _Loop:
         return changed
 
     def mismatch(self, name: str, mistake: Mistake) -> Exception:
-        """The error for a name whose type changes in the loop, at the assignment that changes it."""
+        """The error for a name whose type changes, at the assignment that changes it."""
         notes = list(mistake.notes)
         if name in self.defined_at:
             notes.append((f"'{name}' before the loop", self.defined_at[name]))

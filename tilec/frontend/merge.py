@@ -99,7 +99,7 @@ def _representable(number: bool | int | float, dtype: DType) -> bool:
 
 
 def widen(spec: Spec, start: Any, value: Any) -> Spec:
-    """The spec of a loop-carried name after an iteration gave `value`; `start` came before the loop.
+    """The spec of a loop-carried name that was `start` before the loop and `value` after one turn.
 
     Equal to `spec` when the loop is consistent. A start that is a compile-time number adapts its
     dtype to what the loop computes. Mistake where no spec fits both.

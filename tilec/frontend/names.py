@@ -1,4 +1,4 @@
-"""What a name outside the kernel's own assignments stands for, and which Python values may enter."""
+"""What a name not assigned in the kernel stands for, and which Python values may enter."""
 
 from __future__ import annotations
 

@@ -206,7 +206,8 @@ def truth(builder: Builder, value: Any) -> Any:
     if common_shape([value]) is not None:
         raise Mistake(
             f"a condition must be a scalar, found {describe(value)}",
-            "help: choose per element with tl.where(condition, x, y), or reduce with tl.any, tl.all",
+            "help: choose per element with tl.where(condition, x, y), or reduce with tl.any or "
+            "tl.all",
         )
     dtype = promote([value])
     if dtype.is_fp8:

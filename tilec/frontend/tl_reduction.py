@@ -145,14 +145,14 @@ def _scan(
 
 def reduce(frame: Frame, x: Any, axis: Any, combine: Any) -> Any:
     """`tl.reduce`."""
-    results = _reduce(frame, _inputs(frame, x), axis, _user_combine(frame, None, combine))
+    results = _reduce(frame, _inputs(frame, x), axis, _user_combine(frame, combine))
     return results if isinstance(x, tuple) else results[0]
 
 
 def associative_scan(frame: Frame, x: Any, axis: Any, combine: Any, reverse: Any) -> Any:
     """`tl.associative_scan`."""
     tiles = _inputs(frame, x)
-    results = _scan(frame, tiles, axis, _user_combine(frame, None, combine), reverse)
+    results = _scan(frame, tiles, axis, _user_combine(frame, combine), reverse)
     return results if isinstance(x, tuple) else results[0]
 
 
@@ -204,7 +204,7 @@ def _scanning(name: str, combine: Callable[[Frame], Combine]) -> Callable[..., T
 
 
 def _position_of(name: str, symbol: str) -> Callable[..., Tile]:
-    """argmax, argmin: a reduction of (value, position) pairs; NaN wins, then the first of equals."""
+    """argmax, argmin: a reduction of (value, position); NaN wins, then the first of equals."""
 
     def implementation(frame: Frame, x: Any, axis: Any, keepdims: Any) -> Tile:
         builder = frame.builder

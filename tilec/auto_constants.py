@@ -1,0 +1,154 @@
+"""Chooses the `tl.auto` constants of a kernel: finds what each is for, then looks up a size.
+
+The kernel is built once with a probe for each constant: 16 times a prime of its own, so that the
+shapes in the IR show which constants they are made of. A constant that is a dimension of a dot
+gets that dimension's size, any other that is a dimension of a tile an elementwise size.
+
+Sizes (elements): K spans 128 bytes, one row of the widest shared-memory swizzle. M and N are 128 on
+tensor cores, so that 8 warps hold 64 accumulators a thread; 64 where the dot runs on FMA units
+(exact f32) or the accumulator has 8 bytes (f64), which need the registers. An elementwise tile
+spans 4 KiB of its widest loaded element: two 16-byte accesses for each of 128 threads; its last
+dimension takes up to 64 elements where several constants share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from mlir import ir
+
+from tilec.diagnostics import CompileError
+from tilec.dialects.tile import DotOp, LoadOp
+from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.frontend import build_module
+from tilec.kernel import Parameter
+from tilec.language.parameters import auto
+from tilec.target import Target
+
+_PRIMES = (3, 5, 7, 11, 13, 17, 19, 23)
+_PROBE = 16
+K_BYTES = 128
+TENSOR_CORE_SIDE = 128
+FMA_SIDE = 64
+ELEMENTWISE_BYTES = 4096
+SHARED_ROW = 64
+
+
+@dataclass
+class _Roles:
+    """What the probes showed: per constant its dot role, or the tiles it is a dimension of."""
+
+    dots: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    """name -> (m | n | k, element type, precision)"""
+    tiles: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
+    """name -> for each tile, the constants of its dimensions in order"""
+    bits: int = 0
+    """Bits of the widest loaded element."""
+
+
+def choose_auto_constants(
+    fn: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    constants: Mapping[str, Any],
+    target: Target,
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """`constants` with every `tl.auto` replaced, and for each of those the choice and its reason.
+
+    CompileError where a constant is no tile size, so that nothing says how large it should be.
+    """
+    names = [name for name, value in constants.items() if value is auto]
+    if not names:
+        return dict(constants), {}
+    if len(names) > len(_PRIMES):
+        raise CompileError(f"at most {len(_PRIMES)} constants may be tl.auto, found {len(names)}")
+    roles = _probe(fn, parameters, constants, names)
+    chosen = dict(constants)
+    reasons = {}
+    for name in names:
+        value, why = _size(name, roles, target)
+        chosen[name] = value
+        reasons[name] = f"{value}: {why}"
+    return chosen, reasons
+
+
+def _probe(
+    fn: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    constants: Mapping[str, Any],
+    names: Sequence[str],
+) -> _Roles:
+    probes = {name: _PROBE * prime for name, prime in zip(names, _PRIMES, strict=False)}
+    try:
+        module = build_module(fn, parameters, {**constants, **probes})
+    except CompileError as error:
+        shown = ", ".join(f"{name} = {value}" for name, value in probes.items())
+        raise CompileError(
+            error.message,
+            error.location,
+            [*error.notes, f"found while trying {shown} to see what the tl.auto constants are for"],
+        ) from None
+    roles = _Roles()
+    with module.context:
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            _look(op, probes, roles)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+    return roles
+
+
+def _look(op: ir.Operation, probes: Mapping[str, int], roles: _Roles) -> None:
+    """Notes what one op says about the constants."""
+
+    def constant_of(size: int) -> str:
+        return next((name for name, p in probes.items() if size % (p // _PROBE) == 0), "")
+
+    view = op.opview
+    if isinstance(view, DotOp):
+        m, k = shape(view.lhs)[-2:]
+        n = shape(view.rhs)[-1]
+        about = (str(element(view.lhs)), view.options.get("precision", ""))
+        for role, size in (("m", m), ("n", n), ("k", k)):
+            if name := constant_of(size):
+                roles.dots.setdefault(name, (role, *about))
+    for result in op.results:
+        if is_tile(result):
+            parts = tuple(constant_of(size) for size in shape(result))
+            for name in filter(None, parts):
+                roles.tiles.setdefault(name, []).append(parts)
+            if isinstance(view, LoadOp):
+                roles.bits = max(roles.bits, bit_width(element(result)))
+
+
+def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
+    if name in roles.dots:
+        return _dot_size(*roles.dots[name], target)
+    if name not in roles.tiles:
+        raise CompileError(
+            f"'{name}' is tl.auto, but it is no tile size; give it a value",
+        )
+    elements = ELEMENTWISE_BYTES * 8 // max(roles.bits, 8)
+    parts = max(roles.tiles[name], key=lambda dims: len(set(filter(None, dims))))
+    others = [part for part in dict.fromkeys(parts) if part and part not in roles.dots]
+    if len(others) <= 1:
+        return elements, f"elementwise tile of {ELEMENTWISE_BYTES} bytes"
+    sizes = {other: 1 for other in others}
+    sizes[others[-1]] = SHARED_ROW
+    leading = others[:-1]
+    sizes[leading[-1]] = max(elements // prod(sizes.values()), 1)
+    return sizes[name], f"its part of an elementwise tile of {ELEMENTWISE_BYTES} bytes"
+
+
+def _dot_size(role: str, dtype: str, precision: str, target: Target) -> tuple[int, str]:
+    bits = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}.get(dtype, 8)
+    if role == "k":
+        return K_BYTES * 8 // bits, f"k of a dot of {dtype}, {K_BYTES} bytes"
+    on_fma = dtype == "f32" and precision == "ieee"
+    if on_fma or bits == 64:
+        unit = "FMA units" if on_fma else "8-byte accumulators"
+        return FMA_SIDE, f"{role} of a dot of {dtype} on {unit} of {target.name}"
+    return TENSOR_CORE_SIDE, f"{role} of a dot of {dtype} on tensor cores of {target.name}"
