@@ -164,11 +164,15 @@ def _write(
         values = _encode_all(b, first.form, codes, in_pairs)
     else:
         values = _decode_all(b, first.form, flat, in_pairs)
+    parts = []
     for conversion, own in zip(conversions, operands, strict=True):
         part, values = values[: len(own)], values[len(own) :]
         if not conversion.narrows:
             kind = vocabulary.kinds[_element_type(conversion.op.results[0])]
             part = [_from_f16(b, x, kind, conversion.op.name) for x in part]
+        parts.append(part)
+    # Only now: `place` is one of the ops that vanish.
+    for conversion, part in zip(conversions, parts, strict=True):
         _replace(b, conversion.op, part)
 
 

@@ -1,0 +1,24 @@
+// Division: correctly rounded unless arcp asks for div.full; afn is left to LLVM's div.approx.
+// RUN: tilec opt %s --passes expand-math | filecheck %s
+
+// CHECK-LABEL: llvm.func @kept
+llvm.func @kept(%x: f32, %y: f32, %d: f64) -> f32 {
+  // CHECK-NEXT: arith.divf %{{.*}}, %{{.*}} : f32
+  %0 = arith.divf %x, %y : f32
+  // CHECK-NEXT: arith.divf %{{.*}}, %{{.*}} fastmath<afn> : f32
+  %1 = arith.divf %0, %y fastmath<afn> : f32
+  // CHECK-NEXT: arith.divf %{{.*}}, %{{.*}} fastmath<fast> : f32
+  %2 = arith.divf %1, %y fastmath<fast> : f32
+  // f64 has no quick form.
+  // CHECK-NEXT: arith.divf %{{.*}}, %{{.*}} fastmath<arcp> : f64
+  %3 = arith.divf %d, %d fastmath<arcp> : f64
+  llvm.return %2 : f32
+}
+
+// CHECK-LABEL: llvm.func @full
+llvm.func @full(%x: f32, %y: f32) -> f32 {
+  // CHECK-NEXT: "llvm.nvvm.div.full"
+  %0 = arith.divf %x, %y fastmath<arcp> : f32
+  llvm.return %0 : f32
+}
+
