@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import permutations
+from math import prod
 
 from tilec.layout import Layout
 from tilec.passes.lower_to_nvvm.buffer import shared_width
+from tilec.passes.matrix_load import plan_matrix_load
 from tilec.shared_layout import SharedLayout, strided
 
 BANKS, BANK_BYTES = 32, 4
@@ -20,12 +22,21 @@ BANKS, BANK_BYTES = 32, 4
 
 @lru_cache(maxsize=1024)
 def choose_shared_layout(
-    shape: tuple[int, ...], element_bytes: int, accesses: tuple[Layout, ...]
+    shape: tuple[int, ...],
+    element_bytes: int,
+    accesses: tuple[Layout, ...],
+    fragments: tuple[tuple[Layout, tuple[int, ...]], ...] = (),
 ) -> SharedLayout:
-    """The padded row-major order (of any dimension order) with the cheapest accesses, then least memory."""
+    """The padded row-major order (of any dimension order) with the cheapest accesses, then least memory.
+
+    `fragments`: layouts of sub-tiles (with their shape) that are read by ldmatrix where that fits.
+    """
     best: tuple[tuple[int, int], SharedLayout] | None = None
     for candidate in _candidates(shape, element_bytes):
         passes = sum(access_passes(candidate, layout, element_bytes) for layout in accesses)
+        passes += sum(
+            fragment_passes(candidate, layout, part, element_bytes) for layout, part in fragments
+        )
         key = (passes, candidate.span)
         if best is None or key < best[0]:
             best = (key, candidate)
@@ -70,6 +81,26 @@ def access_passes(shared: SharedLayout, layout: Layout, element_bytes: int) -> i
                 banks.setdefault(word % BANKS, set()).add(word)
         passes += max(len(words) for words in banks.values())
     return passes * -(-layout.num_values // width)
+
+
+def fragment_passes(
+    shared: SharedLayout, layout: Layout, part: tuple[int, ...], element_bytes: int
+) -> int:
+    """Passes one warp needs to read all fragments of the buffer, `part` (a k-step) at a time."""
+    steps = prod(shared.shape) // prod(part)
+    plan = plan_matrix_load(layout, part, shared, element_bytes)
+    if plan is None:
+        return max(1, steps) * access_passes(shared, layout, element_bytes)
+    passes = 0
+    for matrix in range(plan.matrices):
+        banks: dict[int, int] = {}
+        for lane in range(8 * matrix, 8 * matrix + 8):
+            at = plan.rows.thread_coordinates(lane, len(part))
+            first = shared.address(_inside(at, shared.shape), element_bytes) // BANK_BYTES
+            for word in range(first, first + 4):
+                banks[word % BANKS] = banks.get(word % BANKS, 0) + 1
+        passes += max(banks.values())
+    return max(1, steps) * passes * plan.rows.num_values
 
 
 def _inside(at: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:

@@ -50,22 +50,32 @@ def _stage(dot: tile.DotOp, context: PassContext) -> None:
     depth = shape(dot.lhs)[-1]
     step = min(depth, FMA_STEP) if row.acc_layout is None else row.k
     layouts = operand_layouts(row, layout_of(dot.acc), rank, step)
-    lhs = _staged(dot.lhs, layouts.lhs, context, dot)
-    rhs = _staged(dot.rhs, layouts.rhs, context, dot)
+    lhs = _staged(dot.lhs, layouts.lhs, rank - 1, step, context, dot)
+    rhs = _staged(dot.rhs, layouts.rhs, rank - 2, step, context, dot)
     total = dot.acc
     for k in range(0, depth, step):
         size = min(step, depth - k)
-        left = _fragment(lhs, rank - 1, k, size, step, layouts.lhs)
-        right = _fragment(rhs, rank - 2, k, size, step, layouts.rhs)
+        left = _fragment(lhs, rank - 1, k, size, layouts.lhs)
+        right = _fragment(rhs, rank - 2, k, size, layouts.rhs)
         total = MmaOp.build(left, right, total, instruction=row.name)
     dot.result.replace_all_uses_with(total)
     dot.operation.erase()
 
 
-def _staged(value: ir.Value, fragment: Layout, context: PassContext, dot: tile.DotOp) -> ir.Value:
-    """A buffer that holds the operand."""
+def _staged(
+    value: ir.Value,
+    fragment: Layout,
+    axis: int,
+    step: int,
+    context: PassContext,
+    dot: tile.DotOp,
+) -> ir.Value:
+    """A buffer that holds the operand; `step` elements along `axis` are read at a time."""
     bytes_ = BufferType((), element(value), strided((), ())).element_bytes
-    shared = choose_shared_layout(shape(value), bytes_, (layout_of(value), fragment))
+    part = list(shape(value))
+    part[axis] = min(step, part[axis])
+    fragments = ((fragment, tuple(part)),)
+    shared = choose_shared_layout(shape(value), bytes_, (layout_of(value),), fragments)
     type_ = BufferType(shape(value), element(value), shared)
     buffer = AllocOp.build(results=[type_.type()])
     BufferStoreOp.build(value, buffer)
@@ -79,9 +89,7 @@ def _staged(value: ir.Value, fragment: Layout, context: PassContext, dot: tile.D
     return buffer
 
 
-def _fragment(
-    buffer: ir.Value, axis: int, k: int, size: int, step: int, layout: Layout
-) -> ir.Value:
+def _fragment(buffer: ir.Value, axis: int, k: int, size: int, layout: Layout) -> ir.Value:
     """The fragments of elements [k, k+size) along `axis`; what a short step lacks is zero."""
     whole = buffer_of(buffer)
     sizes = list(whole.shape)

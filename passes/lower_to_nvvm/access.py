@@ -167,13 +167,35 @@ def inline_asm(
     }
     if not pure:
         attributes["has_side_effects"] = ir.UnitAttr.get()
+    return _create_many("llvm.inline_asm", operands, results, attributes)
+
+
+def call_intrinsic(
+    name: str, operands: Sequence[ir.Value], results: Sequence[ir.Type]
+) -> Registers:
+    """`llvm.call_intrinsic`; the results as separate values."""
+    attributes = {
+        "intrin": ir.StringAttr.get(name),
+        "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(operands), 0]),
+    }
+    return _create_many("llvm.call_intrinsic", operands, results, attributes)
+
+
+def _create_many(
+    name: str,
+    operands: Sequence[ir.Value],
+    results: Sequence[ir.Type],
+    attributes: dict[str, ir.Attribute],
+) -> Registers:
+    """LLVM gives several results as one struct; this takes it apart."""
     if len(results) <= 1:
         op = ir.Operation.create(
-            "llvm.inline_asm", results=list(results), operands=list(operands), attributes=attributes
+            name, results=list(results), operands=list(operands), attributes=attributes
         )
         return list(op.results)
     struct = ir.Type.parse(f"!llvm.struct<({', '.join(map(str, results))})>")
-    packed = create("llvm.inline_asm", operands, struct, **attributes)
+    packed = create(name, operands, struct, **attributes)
     return [
         create("llvm.extractvalue", [packed], type_, position=ir.DenseI64ArrayAttr.get([i]))
         for i, type_ in enumerate(results)

@@ -18,6 +18,7 @@ from tilec.dialects.gpu_tile.types import buffer_of, layout_of
 from tilec.dialects.types import element, shape
 from tilec.layout import Layout
 from tilec.passes.lower_to_nvvm.access import (
+    call_intrinsic,
     pack,
     plain_load,
     storage_bits,
@@ -32,7 +33,9 @@ from tilec.passes.lower_to_nvvm.state import (
     both,
     create,
 )
+from tilec.passes.matrix_load import ROW_BYTES, MatrixLoad, plan_matrix_load
 from tilec.shared_layout import SharedLayout
+from tilec.target import Feature
 
 SHARED = "shared"
 """Name of the module's dynamic shared memory."""
@@ -208,8 +211,14 @@ def shared_width(shared: SharedLayout, layout: Layout, rank: int, element_bytes:
 
 
 def lower_buffer_load(op: gpu_tile.BufferLoadOp, state: Lowering) -> None:
-    """ld.shared, as wide as the layouts allow."""
+    """ldmatrix where the layouts fit it, else ld.shared as wide as they allow."""
     buffer, layout = state.values[op.src], layout_of(op.result)
+    bytes_ = storage_bits(buffer.type.element, state) // 8
+    plan = plan_matrix_load(layout, shape(op.result), buffer.type.layout, bytes_)
+    has_ldmatrix = state.context.target.supports(Feature.LDMATRIX)
+    if plan is not None and has_ldmatrix and _rows_aligned(op.src, bytes_, state):
+        state.values[op.result] = _load_matrices(plan, buffer, element(op.result), state)
+        return
     access = Access(buffer, layout, state)
     bits = access.element_bytes * 8
     word, count = word_bits(bits, access.width)
@@ -218,6 +227,31 @@ def lower_buffer_load(op: gpu_tile.BufferLoadOp, state: Lowering) -> None:
         words = plain_load(access.pointer(first), word, count)
         registers += unpack(words, element(op.result), access.width, state)
     state.values[op.result] = registers
+
+
+def _rows_aligned(buffer: ir.Value, element_bytes: int, state: Lowering) -> bool:
+    """Whether views moved the buffer's origin by whole 16-byte units along its contiguous dimension."""
+    while isinstance(buffer.owner, gpu_tile.ViewOp):
+        view = buffer.owner
+        for dim, parts in enumerate(buffer_of(buffer).layout.dims):
+            step = state.divisibility.of(view.offsets[dim]) * element_bytes
+            if parts[0][1] == 1 and step % ROW_BYTES:
+                return False
+        buffer = view.src
+    return isinstance(buffer.owner, gpu_tile.AllocOp)
+
+
+def _load_matrices(
+    plan: MatrixLoad, buffer: Buffer, element_type: ir.Type, state: Lowering
+) -> Registers:
+    access = Access(buffer, plan.rows, state)
+    trans = ".trans" if plan.transposed else ""
+    name = f"llvm.nvvm.ldmatrix.sync.aligned.m8n8.x{plan.matrices}{trans}.b16.p3"
+    registers: Registers = []
+    for number in range(plan.rows.num_values):
+        words = call_intrinsic(name, [access.pointer(number)], [state.i32] * plan.matrices)
+        registers += unpack(words, element_type, plan.matrices * plan.per_word, state)
+    return registers
 
 
 def lower_buffer_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:

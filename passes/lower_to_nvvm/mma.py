@@ -1,0 +1,91 @@
+"""Lowers gpu_tile.mma: one mma.sync per instruction tile, or one fma per element.
+
+PTX ISA 9.0, "Warp-level matrix instructions: mma"; LLVM names each shape as an intrinsic, which it may
+schedule freely, unlike inline assembly. tf32 operands are rounded to nearest, ties away
+("cvt.rna.tf32.f32"), since the instruction itself would truncate them.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import gpu_tile
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.types import element, shape
+from tilec.fragments import instruction_registers
+from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.passes.lower_to_nvvm.access import call_intrinsic, pack
+from tilec.passes.lower_to_nvvm.state import Lowering, Registers, create
+
+
+def lower_mma(op: gpu_tile.MmaOp, state: Lowering) -> None:
+    """All instruction tiles, k outermost so that neighbouring instructions are independent."""
+    row = find_instruction(op.instruction)
+    rank = len(shape(op.acc))
+    batch = rank - 2
+    acc_tiles = instruction_registers(layout_of(op.acc), row.acc_layout, rank)
+    lhs = _Operand(op.lhs, row.lhs_layout, row, state)
+    rhs = _Operand(op.rhs, row.rhs_layout, row, state)
+    registers = list(state.registers(op.acc))
+    for k in sorted({at[-1] for at in lhs.tiles}):
+        for at, numbers in acc_tiles.items():
+            left = lhs.fragment((*at[: batch + 1], k))
+            right = rhs.fragment((*at[:batch], k, at[-1]))
+            acc = [registers[n] for n in numbers]
+            for n, value in zip(numbers, _multiply(row, left, right, acc, state), strict=True):
+                registers[n] = value
+    state.values[op.result] = registers
+
+
+class _Operand:
+    """A fragment operand, packed for the instruction once per instruction tile."""
+
+    def __init__(self, value: ir.Value, fragment: object, row: MmaInstruction, state: Lowering) -> None:
+        self.tiles = instruction_registers(layout_of(value), fragment, len(shape(value)))
+        self._registers = state.registers(value)
+        self._element = element(value)
+        self._row = row
+        self._state = state
+        self._packed: dict[tuple[int, ...], Registers] = {}
+
+    def fragment(self, at: tuple[int, ...]) -> Registers:
+        """The instruction's registers of the tile that starts at `at`."""
+        if at not in self._packed:
+            members = [self._registers[n] for n in self.tiles[at]]
+            self._packed[at] = self._pack(members)
+        return self._packed[at]
+
+    def _pack(self, members: Registers) -> Registers:
+        state, row = self._state, self._row
+        if not row.intrinsic or str(self._element) == "f64":
+            return members
+        if row.tf32:
+            return [call_intrinsic("llvm.nvvm.f2tf32.rna", [m], [state.i32])[0] for m in members]
+        words = pack(members, self._element, state)
+        return _as_halves(words) if str(self._element) == "f16" else words
+
+
+def _as_halves(words: Registers) -> Registers:
+    vector = ir.VectorType.get([2], ir.F16Type.get())
+    return [create("llvm.bitcast", [w], vector) for w in words]
+
+
+def _multiply(
+    row: MmaInstruction, lhs: Registers, rhs: Registers, acc: Registers, state: Lowering
+) -> Registers:
+    if not row.intrinsic:
+        contract = ir.Attribute.parse("#arith.fastmath<contract>")
+        return [create("math.fma", [lhs[0], rhs[0], acc[0]], acc[0].type, fastmath=contract)]
+    halves = row.acc == "f16"
+    inputs = _as_halves(pack(acc, acc[0].type, state)) if halves else acc
+    results = call_intrinsic(row.intrinsic, [*lhs, *rhs, *inputs], [v.type for v in inputs])
+    if not halves:
+        return results
+    return [
+        create("llvm.extractelement", [pair, state.i32_constant(lane)], acc[0].type)
+        for pair in results
+        for lane in range(2)
+    ]
+
+
+RULES = {gpu_tile.MmaOp: lower_mma}
