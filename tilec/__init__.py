@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
@@ -14,6 +16,7 @@ if (_ROOT / "pyproject.toml").exists() and (_ROOT / "dialects").is_dir():
 
 _LAZY = {
     "kernel": ("tilec.jit", "kernel"),
+    "function": ("tilec.language.builtin", "function"),
     "load": ("tilec.runtime.artefact", "load"),
     "device": ("tilec.runtime.device", "device"),
     "CompileError": ("tilec.diagnostics", "CompileError"),
@@ -29,3 +32,14 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(module), attribute)
     globals()[name] = value
     return value
+
+
+class _Package(ModuleType):
+    """Keeps the decorator `tilec.kernel` when somebody imports the module of that name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _LAZY or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -97,27 +97,32 @@ def _bind(
 def _call_builtin(
     frame: Frame, node: ast.Call, function: Any, arguments: list[Any], keywords: dict[str, Any]
 ) -> Any:
-    implementation = frame.rules.builtins[function]
-    name = getattr(function, "__name__", str(function))
-    if function in (len, min, max, int, float, bool, tuple, enumerate, zip):
-        if keywords:
-            raise Mistake(f"{name}() takes no keywords in a kernel")
-        return implementation(frame, *arguments)
-    signature = signature_of(function)
-    bound = _bind(name, signature, arguments, keywords)
-    bound.apply_defaults()
     try:
-        return implementation(frame, *bound.args, **bound.kwargs)
+        return apply_builtin(frame, function, arguments, keywords)
     except Mistake as mistake:
-        place = _argument_node(node, signature, mistake.argument)
+        place = _argument_node(node, function, mistake.argument)
         raise frame.error(place, mistake.message, *mistake.notes) from None
 
 
-def _argument_node(node: ast.Call, signature: inspect.Signature, name: str | None) -> ast.AST:
+def apply_builtin(
+    frame: Frame, function: Any, arguments: Sequence[Any], keywords: dict[str, Any]
+) -> Any:
+    """Calls the implementation of a `tl` function, or of a Python builtin. Mistake if it cannot."""
+    implementation = frame.rules.builtins[function]
+    if not hasattr(function, "__tilec_builtin__") and not isinstance(function, FunctionType):
+        if keywords:
+            raise Mistake(f"{function.__name__}() takes no keywords in a kernel")
+        return implementation(frame, *arguments)
+    bound = _bind(function.__name__, signature_of(function), arguments, keywords)
+    bound.apply_defaults()
+    return implementation(frame, *bound.args, **bound.kwargs)
+
+
+def _argument_node(node: ast.Call, function: Any, name: str | None) -> ast.AST:
     """The expression given for parameter `name`, the call itself where there is none."""
     if name is None:
         return node
-    given = signature.bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
+    given = signature_of(function).bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
     found = given.arguments.get(name)
     return found if isinstance(found, ast.AST) else node
 

@@ -107,7 +107,8 @@ def apply_binary(frame: Frame, op: ast.operator, lhs: Any, rhs: Any) -> Any:
         return binary(frame.builder, symbol, lhs, rhs)
     for value in (lhs, rhs):
         if not is_number(value) and not isinstance(value, (str, tuple)):
-            raise Mistake(f"'{symbol}' does not apply to {describe(value)}")
+            notes = ("help: read its elements with tl.load",) if isinstance(value, Array) else ()
+            raise Mistake(f"'{symbol}' does not apply to {describe(value)}", *notes)
     return fold(symbol, lhs, rhs)
 
 
@@ -324,7 +325,7 @@ def _index_kind(frame: Frame, node: ast.expr) -> str:
     raise frame.error(
         node,
         "a tile is indexed with ':', '...' and None only",
-        "help: tl.take gathers elements of a tile, tl.split cuts it, tl.load reads part of an array",
+        "help: tl.take gathers elements of a tile, tl.split cuts it, tl.load reads an array",
     )
 
 
@@ -334,7 +335,7 @@ def evaluate_text(frame: Frame, node: ast.JoinedStr) -> Any:
     for part in node.values:
         if isinstance(part, ast.FormattedValue):
             if part.conversion != -1 or part.format_spec is not None:
-                raise frame.error(part, "format specifications are not supported")
+                raise frame.error(part.value, "format specifications are not supported")
             parts.append(frame.evaluate(part.value))
         else:
             parts.append(frame.evaluate(part))

@@ -248,6 +248,8 @@ def fold(symbol: str, lhs: Any, rhs: Any) -> Any:
         raise Mistake("the constant is too long")
     try:
         result = FOLDED[symbol](lhs, rhs)
+    except ZeroDivisionError:
+        raise Mistake("division by zero") from None
     except (ArithmeticError, TypeError, ValueError) as error:
         raise Mistake(str(error)) from None
     if isinstance(result, complex):

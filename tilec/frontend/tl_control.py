@@ -206,8 +206,11 @@ def _check_constraints(constraints: str, outputs: list[DType], values: list[Scal
             raise Mistake(f"constraint {letter!r} does not hold {dtype}", argument="constraints")
 
 
-def length(frame: Frame, value: Any) -> int:
+def length(frame: Frame, *values: Any) -> int:
     """`len` of a tuple, a string, a shape, or a tile's first dimension."""
+    if len(values) != 1:
+        raise Mistake("len() takes one value")
+    (value,) = values
     if isinstance(value, ArrayShape):
         return value.array.rank
     if isinstance(value, (tuple, str)):

@@ -11,7 +11,7 @@ from mlir import ir
 import tilec.language as tl
 from tilec.dialects.tile import IotaOp, ReduceOp, ScanOp
 from tilec.frontend import conversion
-from tilec.frontend.calls import call_function
+from tilec.frontend.calls import apply_builtin, call_function
 from tilec.frontend.conversion import as_runtime, check_numeric, compare_values
 from tilec.frontend.frame import Frame
 from tilec.frontend.operators import binary
@@ -72,19 +72,18 @@ def _combined_values(frame: Frame, tiles: list[Tile], results: Sequence[Any]) ->
     return values
 
 
-def _user_combine(frame: Frame, node_of: Any, function: Any) -> Combine:
-    """The author's combine function: a plain function, a lambda, or a two-argument `tl` function."""
+def _user_combine(frame: Frame, function: Any) -> Combine:
+    """The author's combine: a plain function, a lambda, or a two-argument `tl` function."""
     if isinstance(function, Function):
         function = function.fn
-    builtin = (
-        frame.rules.builtins.get(function) if not isinstance(function, LambdaFunction) else None
-    )
-    if builtin is None and not isinstance(function, (FunctionType, LambdaFunction)):
+    inline = isinstance(function, LambdaFunction)
+    builtin = callable(function) and not inline and function in frame.rules.builtins
+    if not builtin and not isinstance(function, (FunctionType, LambdaFunction)):
         raise Mistake(f"combine must be a function, found {describe(function)}", argument="combine")
 
     def combine(left: list[Scalar], right: list[Scalar]) -> Sequence[Any]:
-        if builtin is not None:
-            result = builtin(frame, *left, *right)
+        if builtin:
+            result = apply_builtin(frame, function, [*left, *right], {})
         else:
             result = call_function(frame, frame.node, function, [*left, *right])
         return result if isinstance(result, tuple) else (result,)

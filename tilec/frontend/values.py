@@ -182,7 +182,7 @@ def check_shape(shape: Any, what: str = "shape", argument: str | None = "shape")
         if isinstance(size, (Scalar, Tile, Array, ArrayShape)):
             raise Mistake(
                 f"{what} must be made of compile-time constants, found {describe(size)}",
-                "help: tile sizes are tl.const parameters or numbers; an array's edge needs no care",
+                "help: tile sizes are tl.const parameters or numbers; array edges need no care",
                 argument=argument,
             )
         if isinstance(size, bool) or not isinstance(size, int):
