@@ -115,9 +115,11 @@ def subtract_with_borrow(a: np.ndarray, b: np.ndarray, borrow: np.ndarray | bool
 
 def emit_mul(instruction: Instruction, writer: Writer) -> None:
     """mul and mad: .lo, .hi, .wide; mul24/mad24 .lo, .hi."""
-    modes = {"lo", "hi", "wide", "sat", "cc"}
-    flags, (scalar,) = split_modifiers(instruction, writer, modes)
-    if "sat" in flags or "cc" in flags or len(flags) != 1:
+    flags, (scalar,) = split_modifiers(instruction, writer, {"lo", "hi", "wide", "cc"})
+    if instruction.opcode == "madc" or "cc" in flags:
+        _emit_multiply_carry(instruction, writer, flags, scalar)
+        return None
+    if len(flags) != 1:
         raise writer.unsupported(f"modifiers {sorted(flags)}")
     destination, a, b, *c = instruction.operands
     x, y = writer.read(a, scalar), writer.read(b, scalar)
@@ -139,6 +141,28 @@ def emit_mul(instruction: Instruction, writer: Writer) -> None:
         return writer.apply("add", destination, scalar, value, writer.read(c[0], scalar))
     writer.assign(destination, scalar, value)
     return None
+
+
+def _emit_multiply_carry(
+    instruction: Instruction, writer: Writer, flags: set[str], scalar: ScalarType
+) -> None:
+    """mad.{lo,hi}.cc and madc: a product added with the carry flag."""
+    mode = flags - {"cc"}
+    if mode not in ({"lo"}, {"hi"}) or len(instruction.operands) != 4:
+        raise writer.unsupported("modifiers")
+    destination, a, b, c = instruction.operands
+    x, y = writer.read(a, scalar), writer.read(b, scalar)
+    unsigned = TYPES[f"u{scalar.bits}"]
+    product = f"np.multiply({x}, {y})"
+    if mode == {"hi"}:
+        product = f"{writer.function(multiply_high)}({x}, {y})"
+    incoming = writer.flag_row() if instruction.opcode == "madc" else "False"
+    total, out = writer.fresh(), writer.fresh()
+    arguments = f"{product}.view(np.{unsigned.dtype.name}), {writer.read(c, unsigned)}, {incoming}"
+    writer.line(f"{total}, {out} = {writer.function(add_with_carry)}({arguments})")
+    writer.assign(destination, unsigned, total)
+    if "cc" in flags:
+        writer.assign_flag(out)
 
 
 def _low24(writer: Writer, value: str, scalar: ScalarType) -> str:
@@ -503,6 +527,7 @@ def _piece(a: np.ndarray, start: int, width: int, signed: bool) -> np.ndarray:
 RULES = {
     "addc": emit_addc_subc,
     "subc": emit_addc_subc,
+    "madc": emit_mul,
     "mul24": emit_mul,
     "mad24": emit_mul,
     "rem": emit_div_rem,
