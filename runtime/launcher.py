@@ -39,9 +39,15 @@ shapes, strides, dtypes, alignment or constants are new to the calling thread.
 class Launcher:
     """Launches one kernel on whatever arrays it is called with. Safe to use from several threads.
 
+    Calling it launches; `grid=` overrides the grid rule, `stream=` the caller's current stream.
+
     `arguments` in the author's order; the resolved kernels' parameters are those that are not
     constants, in the same order. `device`: where to run; None for where the arrays are.
     """
+
+    def __new__(cls, *_: Any, **__: Any) -> Launcher:
+        """Gives each launcher a class of its own, see `_use`."""
+        return super().__new__(type(cls.__name__, (cls,), {"__doc__": cls.__doc__}))
 
     def __init__(
         self,
@@ -54,15 +60,19 @@ class Launcher:
         self.name = name
         self.arguments = tuple(arguments)
         self.device = device
-        self.call: Callable[..., None] = build_slow_call(name, self.arguments, self._launch)
+        self._use(build_slow_call(name, self.arguments, self._launch))
         self._resolve = resolve
         self._lock = threading.RLock()
         self._fast: dict[tuple[Reader, ...], FastCall] = {}
         self._rules: dict[int, tuple[CompiledKernel, GridRule | None]] = {}
 
     def __call__(self, *arguments: Any, **named: Any) -> None:
-        """Launches; `grid=` overrides the grid rule, `stream=` the caller's current stream."""
         self.call(*arguments, **named)
+
+    def _use(self, call: Callable[..., None]) -> None:
+        """Makes `call` what calling us runs, without the cost of a method that passes on."""
+        self.call = call
+        type(self).__call__ = staticmethod(call)  # type: ignore[method-assign, assignment]
 
     def _launch(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
         """The whole way, for what the generated function has not seen: one value an argument."""
@@ -123,7 +133,7 @@ class Launcher:
             fast = build_fast_call(self.name, self.arguments, readers, self._launch)
             self._fast[readers] = fast
         fast.remember(values, plan)
-        self.call = fast.call
+        self._use(fast.call)
 
 
 def _common_stream(values: Sequence[Any]) -> int:

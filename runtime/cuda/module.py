@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilec.kernel import CompiledKernel
+from tilec.runtime.cuda.argument_block import ArgumentLayout, lay_out
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check, cuda_error
 
@@ -19,12 +20,13 @@ Guide, "Shared Memory")."""
 
 @dataclass(frozen=True, eq=False)
 class LoadedKernel:
-    """A kernel in a context. `function` is the CUfunction as a number; `module` keeps it loaded."""
+    """A kernel in a context. `function` is the CUfunction, `module` keeps it loaded."""
 
     kernel: CompiledKernel
     context: CudaContext
-    function: int
+    function: Any
     module: Any
+    layout: ArgumentLayout
 
 
 def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
@@ -45,7 +47,7 @@ def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
             )
         # With lazy loading the first launch would load the code, which a stream capture forbids.
         check(driver.cuFuncLoad(function), f"loading {kernel.name}")
-    return LoadedKernel(kernel, context, int(function), module)
+    return LoadedKernel(kernel, context, function, module, lay_out(kernel))
 
 
 def _load_module(context: CudaContext, kernel: CompiledKernel) -> Any:

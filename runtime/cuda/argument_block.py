@@ -1,0 +1,119 @@
+"""Where a kernel's arguments lie in the memory that the driver reads them from.
+
+One block of memory holds, for one thread and one set of shapes:
+
+    pointers, then scalars | sizes and strides | address of each argument, in the kernel's order
+
+Sizes, strides and addresses are written when the block is made. A launch packs pointers and scalars,
+which lie side by side for that, in one call, and passes the address of the addresses.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilec.kernel import AbiSlot, CompiledKernel
+from tilec.runtime.scalars import ENCODERS, FORMATS
+
+
+@dataclass(frozen=True)
+class ArgumentLayout:
+    """The block of one kernel, for any shapes.
+
+    `pack(block, 0, *pointers, *scalars)` writes the arguments that change. `indices` are the slots
+    of sizes and strides, written by `pack_indices` at byte `indices_start`; `places` has the byte
+    offset of each argument in the kernel's order, `table_start` that of their addresses.
+    """
+
+    pack: Callable[..., None]
+    indices: tuple[AbiSlot, ...]
+    pack_indices: Callable[..., None]
+    indices_start: int
+    places: tuple[int, ...]
+    pack_table: Callable[..., None]
+    table_start: int
+    size: int
+
+    def make_block(self, arguments: Sequence[Any]) -> tuple[Any, int]:
+        """A block for arrays of these shapes, and the address to give to the driver.
+
+        `arguments`: an ArrayView or a number a parameter; only shapes and strides are read.
+        """
+        block = ctypes.create_string_buffer(self.size)
+        base = ctypes.addressof(block)
+        self.pack_indices(block, self.indices_start, *(_index(s, arguments) for s in self.indices))
+        self.pack_table(block, self.table_start, *(base + place for place in self.places))
+        return block, base + self.table_start if self.places else 0
+
+
+def lay_out(kernel: CompiledKernel) -> ArgumentLayout:
+    """The layout of a kernel's argument block."""
+    slots = kernel.abi()
+    changing, changing_offsets = _changing(kernel)
+    indices = tuple(slot for slot in slots if slot.field in ("size", "stride"))
+    index_bytes = kernel.index_bits // 8
+    indices_start = _round_up(struct.calcsize(changing))
+    index_places = iter(
+        range(indices_start, indices_start + index_bytes * len(indices), index_bytes)
+    )
+    places = tuple(
+        next(index_places) if slot in indices else changing_offsets[slot.parameter]
+        for slot in slots
+    )
+    table_start = _round_up(indices_start + index_bytes * len(indices))
+    return ArgumentLayout(
+        _packer(kernel, changing),
+        indices,
+        struct.Struct(f"{len(indices)}{'q' if index_bytes == 8 else 'i'}").pack_into,
+        indices_start,
+        places,
+        struct.Struct(f"{len(slots)}Q").pack_into,
+        table_start,
+        max(table_start + 8 * len(slots), 8),
+    )
+
+
+def _changing(kernel: CompiledKernel) -> tuple[str, dict[int, int]]:
+    """The `struct` format of pointers and scalars, and the byte offset of each parameter in it."""
+    text = ""
+    offsets: dict[int, int] = {}
+    for kind in ("array", "scalar"):
+        for number, parameter in enumerate(kernel.parameters):
+            if parameter.kind == kind:
+                code = "Q" if kind == "array" else FORMATS[parameter.dtype]
+                text += code
+                # Native alignment pads before an item, so it ends where the format so far ends.
+                offsets[number] = struct.calcsize(text) - struct.calcsize(code)
+    return text, offsets
+
+
+def _packer(kernel: CompiledKernel, changing: str) -> Callable[..., None]:
+    pack_into = struct.Struct(changing).pack_into
+    arrays = sum(parameter.kind == "array" for parameter in kernel.parameters)
+    scalars = [p.dtype for p in kernel.parameters if p.kind == "scalar"]
+    if not any(dtype in ENCODERS for dtype in scalars):
+        return pack_into
+    encoders: list[Callable[[Any], Any]] = [_unchanged] * arrays
+    encoders += [ENCODERS.get(dtype, _unchanged) for dtype in scalars]
+
+    def pack(block: Any, offset: int, *values: Any) -> None:
+        pack_into(block, offset, *(encode(v) for encode, v in zip(encoders, values, strict=True)))
+
+    return pack
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _index(slot: AbiSlot, arguments: Sequence[Any]) -> int:
+    array = arguments[slot.parameter]
+    return (array.shape if slot.field == "size" else array.strides)[slot.axis]
+
+
+def _round_up(size: int) -> int:
+    return -(-size // 8) * 8
