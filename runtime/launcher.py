@@ -47,7 +47,8 @@ class Launcher:
 
     def __new__(cls, *_: Any, **__: Any) -> Launcher:
         """Gives each launcher a class of its own, see `_use`."""
-        return super().__new__(type(cls.__name__, (cls,), {"__doc__": cls.__doc__}))
+        own = type(cls.__name__, (cls,), {"__doc__": cls.__doc__, "__module__": cls.__module__})
+        return object.__new__(own)
 
     def __init__(
         self,

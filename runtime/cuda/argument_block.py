@@ -4,8 +4,8 @@ One block of memory holds, for one thread and one set of shapes:
 
     pointers, then scalars | sizes and strides | address of each argument, in the kernel's order
 
-Sizes, strides and addresses are written when the block is made. A launch packs pointers and scalars,
-which lie side by side for that, in one call, and passes the address of the addresses.
+Sizes, strides and addresses are written when the block is made. A launch packs pointers and
+scalars, which lie side by side for that, in one call, and passes the address of the addresses.
 """
 
 from __future__ import annotations

@@ -44,6 +44,8 @@ def _tilec_call({signature}):
          _) = _tilec_plan
         _tilec_pack(_tilec_block, 0, {changing})
     except Exception:
+        _tilec_plan = None
+    if _tilec_plan is None:
         return _tilec_launch({values}, grid, stream)
     if grid is not None:
         _tilec_x, _tilec_y, _tilec_z = _tilec_check_grid(grid)

@@ -268,6 +268,14 @@ def test_no_grid_rule_and_no_grid(fake: FakeDriver):
     assert [launch.grid for launch in fake.launches] == [(1, 1, 1), (2, 1, 1)]
 
 
+def test_an_error_does_not_show_the_misses_of_the_generated_path(fake: FakeDriver):
+    run, _ = launcher(fake)
+    run(FakeTensor(), FakeTensor())
+    with pytest.raises(ArgumentError, match="argument 'b': expected an array, found int") as caught:
+        run(FakeTensor(), 3)
+    assert caught.value.__context__ is None
+
+
 def test_a_grid_of_scalars_follows_them(fake: FakeDriver):
     grid = ("cdiv(n, 4) * a.shape[0]", "1", "1")
     run, compiler = launcher(fake, LaunchArgument("n", "scalar"), grid=grid)
