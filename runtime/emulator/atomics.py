@@ -109,7 +109,8 @@ class Atomic:
         self.shared_rows = rows(machine.shared, dtype, 1)
         self.global_rows = machine.launch.memory.rows(dtype, 1)
         self.combine = _combiner(form)
-        self.observe = machine.launch.watch_atomic(machine, instruction, form)
+        self.machine = machine
+        self.site = instruction.index
 
     def __call__(
         self, address: np.ndarray, base: np.ndarray, lanes: np.ndarray, values: tuple
@@ -138,8 +139,8 @@ class Atomic:
             offsets, memory = self.shared_site.locate(address, base), self.shared_rows
         else:
             offsets, memory = self.global_site.locate(address), self.global_rows
-        if self.observe is not None:
-            self.observe(offsets, lanes, shared)
+        if self.machine.checker is not None:
+            self._observe(offsets, lanes, shared)
         index = offsets.reshape(-1) // self.form.register.size
         flat = [np.broadcast_to(value, address.shape).reshape(-1) for value in values]
         old = np.empty((index.size, self.form.lanes), memory.dtype)
@@ -150,6 +151,13 @@ class Atomic:
                 old[turn, k] = before
                 memory[where] = self.combine(before, *(v[turn] for v in flat[k :: self.form.lanes]))
         return old.reshape(*address.shape, self.form.lanes)
+
+    def _observe(self, offsets: np.ndarray, lanes: np.ndarray, shared: bool) -> None:
+        checker, everywhere = self.machine.checker, self.machine.launch.global_checker
+        if shared and checker is not None:
+            checker.atomic(offsets, self.form.size, lanes, self.site)
+        elif everywhere is not None:
+            everywhere.synchronise(self.machine.first_cta + lanes // 32 % self.machine.cta_count)
 
 
 def turns(index: np.ndarray) -> list[np.ndarray]:

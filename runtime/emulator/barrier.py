@@ -61,7 +61,9 @@ class CtaBarriers:
             part = np.zeros_like(mask)
             part[mask] = numbers == number
             if not 0 <= number < 16:
-                raise EmulatorError(f"barrier number {number} is not 0..15", instruction.place)
+                raise EmulatorError(
+                    f"barrier number {number} is not 0..15", instruction.place, "barrier"
+                )
             own_counts = counts[numbers == number] if counts is not None else None
             own_predicate = predicate[numbers == number] if predicate is not None else None
             released += self._arrive(int(number), instruction, part, own_counts, own_predicate)
@@ -83,11 +85,15 @@ class CtaBarriers:
         self._expect(barrier, number, instruction, mask, counts)
         if (barrier.arrivals & warps).any() and form.aligned:
             raise EmulatorError(
-                f"a warp arrives twice at barrier {number} in one phase", instruction.place
+                f"a warp arrives twice at barrier {number} in one phase",
+                instruction.place,
+                "barrier",
             )
         barrier.arrivals |= warps
         barrier.arrived += came
         barrier.instruction = instruction
+        if self.machine.checker is not None:
+            self.machine.checker.barrier_arrived(number, warps)
         released: list[tuple[int, np.ndarray]] = []
         after = instruction.index + 1
         if form.kind == "arrive":
@@ -124,6 +130,7 @@ class CtaBarriers:
                     f"barrier {number} expects {int(wanted.max())} threads: not a positive "
                     "multiple of 32",
                     instruction.place,
+                    "barrier",
                 )
             wanted = wanted // 32
         fresh = barrier.arrived[ctas] == 0
@@ -132,6 +139,7 @@ class CtaBarriers:
             raise EmulatorError(
                 f"barrier {number}: arrivals of one phase expect different thread counts",
                 instruction.place,
+                "barrier",
             )
         barrier.expected[ctas[fresh]] = wanted[fresh]
 
@@ -150,11 +158,12 @@ class CtaBarriers:
             return []
         if barrier.predicates is not None:
             self._reduce(barrier, done)
-        self.machine.launch.barrier_passed(self.machine, barrier.arrivals, done)
         released = []
         for pc, mask in list(barrier.resume.items()):
             part = mask & done[None, :, None]
             if part.any():
+                if self.machine.checker is not None:
+                    self.machine.checker.barrier_released(number, part.any(2))
                 released.append((pc, part))
                 mask &= ~done[None, :, None]
         barrier.waiting &= ~done[None, :, None]

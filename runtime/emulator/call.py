@@ -118,6 +118,7 @@ class AssertFail(_Callee):
             f"{self.text(function, lane)}), CTA {tuple(self.machine.cta_ids[cta].tolist())}, "
             f"thread {int(warp) * 32 + int(thread)}",
             self.place,
+            "assertion",
         )
 
 

@@ -14,6 +14,7 @@ from tilec.runtime.emulator.shared_memory import SharedSite
 from tilec.runtime.emulator.writer import U32, U64, Writer
 
 if TYPE_CHECKING:
+    from tilec.runtime.emulator.checker import Checker
     from tilec.runtime.emulator.machine import Binding
 
 _IGNORED = {
@@ -161,6 +162,24 @@ class EagerCopies:
 
     def wait(self, lanes: np.ndarray, pending: int) -> None:
         """Everything is there already."""
+
+
+class CheckedCopies(EagerCopies):
+    """Copies that happen at once while the checker is told when they were ordered."""
+
+    def __init__(self, checker: Checker) -> None:
+        self.checker = checker
+
+    def issue(self, copy: Copy, where, index, full, limit, source, lanes) -> None:
+        site = copy.instruction.index
+        self.checker.copy_issued(where << copy.shift, copy.size, lanes, site)
+        copy.transfer(where, index, full, limit, source)
+
+    def commit(self, lanes: np.ndarray) -> None:
+        self.checker.copies_committed(lanes)
+
+    def wait(self, lanes: np.ndarray, pending: int) -> None:
+        self.checker.copies_waited(lanes, pending)
 
 
 RULES = {"cp": emit_cp}

@@ -46,13 +46,36 @@ class UnsupportedInstruction(PtxError):
         self.place = place
 
 
+MENDS = {
+    "error": "correct the kernel",
+    "out of bounds": "mask the access, or make the array larger",
+    "misaligned": "align the address to the size of the access",
+    "deadlock": "let every warp that is waited for arrive",
+    "assertion": "the kernel's own condition does not hold",
+    "divergence": "let all lanes of the warp reach the instruction together",
+    "barrier": "use one count, a multiple of 32, for all arrivals of a phase",
+}
+
+
 class EmulatorError(RuntimeError):
     """The running kernel did something a GPU would not survive, or an assertion of it failed."""
 
-    def __init__(self, message: str, place: Place | None = None) -> None:
+    def __init__(self, message: str, place: Place | None = None, kind: str = "error") -> None:
         super().__init__(f"{message}, at {place}" if place else message)
         self.message = message
         self.place = place
+        self.kind = kind
+
+    def finding(self) -> Finding:
+        """The error as check mode reports it."""
+        return Finding(self.kind, self.memory, None, self.place, self.message, MENDS[self.kind])
+
+    @property
+    def memory(self) -> str:
+        for name in ("shared", "local"):
+            if self.message.startswith((f"{name} memory", f"misaligned {name}")):
+                return name
+        return "global" if "argument" in self.message else "no"
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,8 @@ class GlobalMemory:
         return f"byte offset {inside} of {best.label}, which has {best.end - best.start} bytes"
 
     def fail(self, address: int, size: int, what: str, place: Place) -> EmulatorError:
-        return EmulatorError(f"{what}: {size} bytes at {self.describe(address)}", place)
+        kind = "misaligned" if what.startswith("misaligned") else "out of bounds"
+        return EmulatorError(f"{what}: {size} bytes at {self.describe(address)}", place, kind)
 
 
 class GlobalSite:

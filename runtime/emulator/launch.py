@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from tilec.runtime.emulator.checker import Reports
 from tilec.runtime.emulator.errors import EmulatorError, Finding
+from tilec.runtime.emulator.global_checker import GlobalChecker
 from tilec.runtime.emulator.global_memory import ARENA_BASE, GlobalMemory, Pointer
-from tilec.runtime.emulator.instruction import Entry, Instruction, Module, Variable
+from tilec.runtime.emulator.instruction import Entry, Module, Variable
 from tilec.runtime.emulator.spaces import SHARED_WINDOW
 
 
@@ -56,6 +58,8 @@ class Launch:
         self._parameters: dict[str, bytes] = {}
         self._layout_private("shared")
         self._layout_private("local")
+        self.reports = Reports(self.findings)
+        self.global_checker: GlobalChecker | None = None
 
     def _variables(self) -> dict[str, Variable]:
         return {**self.module.variables, **self.entry.variables}
@@ -118,6 +122,11 @@ class Launch:
             self._write(name, raw)
         for variable in globals_:
             self._initialise(variable)
+        if self.mode == "check":
+            ctas = self.grid[0] * self.grid[1] * self.grid[2]
+            self.global_checker = GlobalChecker(
+                memory.bytes.size, ctas, self.entry.instructions, self.reports
+            )
 
     def _write(self, name: str, raw: bytes) -> None:
         start = self._addresses[name] - ARENA_BASE
@@ -168,29 +177,3 @@ class Launch:
         if name not in self._addresses:
             raise EmulatorError(f"unknown variable {name}")
         return self._addresses[name]
-
-    # -- hooks of the checker; plain execution observes nothing -----------------------------------
-
-    def watch_global(
-        self, machine: Any, binding: Any, access: Callable, form: Any,
-        instruction: Instruction, store: bool,
-    ) -> Callable:  # fmt: skip
-        return access
-
-    def watch_shared(
-        self, machine: Any, binding: Any, access: Callable, form: Any,
-        instruction: Instruction, store: bool,
-    ) -> Callable:  # fmt: skip
-        return access
-
-    def watch_rows(self, machine: Any, instruction: Instruction, store: bool) -> Callable | None:
-        return None
-
-    def watch_atomic(self, machine: Any, instruction: Instruction, form: Any) -> Callable | None:
-        return None
-
-    def barrier_passed(self, machine: Any, warps: np.ndarray, ctas: np.ndarray) -> None:
-        """All of `warps` of the CTAs have met at a barrier."""
-
-    def lanes_exited(self, machine: Any, lanes: np.ndarray) -> None:
-        """Lanes have ended."""

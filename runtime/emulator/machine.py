@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilec.runtime.emulator.cp_async import EagerCopies
+from tilec.runtime.emulator.checker import Checker
+from tilec.runtime.emulator.cp_async import CheckedCopies, EagerCopies
 from tilec.runtime.emulator.instruction import Entry
+from tilec.runtime.emulator.late_copies import LateCopies
 from tilec.runtime.emulator.scalar_types import DTYPES
 
 if TYPE_CHECKING:
@@ -64,14 +66,22 @@ class Machine:
         self.local_base = self.lane_numbers * launch.local_size
         self._special: dict[tuple[str, str], np.ndarray] = {}
         self.cta_ids = np.zeros((ctas, 3), np.int64)
+        self.first_cta = 0
         self.exited = np.zeros(self.shape, np.bool_)
         self.carry = np.zeros(self.shape, np.bool_)
         self.call_blocks: dict[str, dict[int, np.ndarray]] = {}
-        self.copies = EagerCopies()
+        self.checker = Checker(self, launch.reports) if launch.mode == "check" else None
+        self.copies = self._make_copies(lanes)
         self._start = time.perf_counter_ns()
+
+    def _make_copies(self, lanes: int) -> EagerCopies | LateCopies | CheckedCopies:
+        if self.mode == "late":
+            return LateCopies(lanes)
+        return CheckedCopies(self.checker) if self.checker else EagerCopies()
 
     def reset(self, first: int) -> None:
         """Make the machine run the CTAs first, first+1, ... of the grid."""
+        self.first_cta = first
         gx, gy, _ = self.launch.grid
         linear = first + np.arange(self.cta_count)
         self.cta_ids[:, 0] = linear % gx
@@ -79,6 +89,10 @@ class Machine:
         self.cta_ids[:, 2] = linear // (gx * gy)
         self.shared[...] = 0xFF if self.mode != "eager" else 0
         self.local[...] = 0
+        if isinstance(self.copies, LateCopies):
+            self.copies.reset()
+        if self.checker is not None:
+            self.checker.reset()
         thread = np.arange(self.warp_count * 32).reshape(self.warp_count, 1, 32)
         self.exited[...] = thread >= self.launch.threads
         for (name, _), values in self._special.items():

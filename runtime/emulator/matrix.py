@@ -98,13 +98,14 @@ class MatrixAccess:
         self.transposed = transposed
         self.site = SharedSite(machine, 16, instruction.place)
         self.rows = machine.shared[: machine.shared.size // 16 * 16].view(np.uint32).reshape(-1, 4)
-        store = instruction.opcode == "stmatrix"
-        self.observe = machine.launch.watch_rows(machine, instruction, store)
+        self.instruction = instruction
+        self.checker = machine.checker
 
     def _where(self, address: np.ndarray, base: np.ndarray, warps: np.ndarray) -> np.ndarray:
         where = self.site.locate(address[:, : 8 * self.count], base)
-        if self.observe is not None:
-            self.observe(where, warps)
+        if self.checker is not None:
+            store = self.instruction.opcode == "stmatrix"
+            self.checker.rows(where, warps, store, self.instruction.index)
         return where >> 4
 
     def load(self, address: np.ndarray, base: np.ndarray, warps: np.ndarray) -> np.ndarray:

@@ -17,7 +17,8 @@ from tilec.runtime.emulator.spaces import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SI
 from tilec.runtime.emulator.writer import U32, U64, Writer, vector_elements
 
 if TYPE_CHECKING:
-    from tilec.runtime.emulator.machine import Binding
+    from tilec.runtime.emulator.checker import Checker
+    from tilec.runtime.emulator.machine import Binding, Machine
 
 SPACES = {
     "global", "shared", "shared::cta", "shared::cluster", "local", "const", "param",
@@ -108,12 +109,13 @@ def emit_st(instruction: Instruction, writer: Writer) -> None:
 
 
 def _arguments(writer: Writer, form: Form, address: Operand) -> str:
-    """Addresses, and where the lanes' own shared or local memory starts."""
+    """Addresses, where the lanes' own shared or local memory starts, and the lanes' numbers."""
+    lanes = lanes_of(writer) if writer.mode == "check" or form.space == "generic" else "None"
     if form.space == "global":
-        return writer.address(address, U64) + ", None"
+        return f"{writer.address(address, U64)}, None, {lanes}"
     if form.space in ("shared", "local"):
-        return f"{writer.address(address, U32)}, {own_base(writer, form.space)}"
-    return f"{writer.address(address, U64)}, {lanes_of(writer)}"
+        return f"{writer.address(address, U32)}, {own_base(writer, form.space)}, {lanes}"
+    return f"{writer.address(address, U64)}, None, {lanes}"
 
 
 def own_base(writer: Writer, space: str) -> str:
@@ -150,8 +152,10 @@ class Load:
         self.shift = form.size.bit_length() - 1
         self.rows = rows(memory, form.bits.dtype, form.count)
 
-    def __call__(self, address: np.ndarray, base: np.ndarray) -> np.ndarray:
-        return self.rows[self.locate(address, base) >> self.shift]
+    def __call__(
+        self, address: np.ndarray, base: np.ndarray | None, lanes: np.ndarray | None
+    ) -> np.ndarray:
+        return self.rows[self.locate(address, base, lanes) >> self.shift]
 
 
 class Store:
@@ -161,16 +165,37 @@ class Store:
         self.locate = locate
         self.shift = form.size.bit_length() - 1
         self.rows = rows(memory, TYPES[f"b{form.scalar.bits}"].dtype, form.count)
+        self.on_collision: _Collision | None = None
 
-    def __call__(self, address: np.ndarray, base: np.ndarray, values: tuple) -> None:
-        where = self.locate(address, base) >> self.shift
+    def __call__(
+        self,
+        address: np.ndarray,
+        base: np.ndarray | None,
+        lanes: np.ndarray | None,
+        values: tuple[np.ndarray, ...],
+    ) -> None:
+        where = self.locate(address, base, lanes) >> self.shift
         if len(values) == 1:
-            self.rows[where] = values[0]
-            return
-        row = np.empty((*where.shape, len(values)), self.rows.dtype)
-        for position, value in enumerate(values):
-            row[..., position] = value
+            row = values[0]
+        else:
+            row = np.empty((*where.shape, len(values)), self.rows.dtype)
+            for position, value in enumerate(values):
+                row[..., position] = value
         self.rows[where] = row
+        if self.on_collision is not None:
+            self.on_collision(self.rows[where], row)
+
+
+class _Collision:
+    """Reports warps that wrote one cell together, unless they all wrote the same value."""
+
+    def __init__(self, checker: Checker, site: int) -> None:
+        self.checker = checker
+        self.site = site
+
+    def __call__(self, stored: np.ndarray, written: np.ndarray) -> None:
+        if self.checker.collision and (stored != written).any():
+            self.checker.collided(self.site)
 
 
 class _Generic:
@@ -179,7 +204,9 @@ class _Generic:
     def __init__(self, parts: dict[int, tuple[Callable, np.ndarray | None]]) -> None:
         self.parts = parts  # window -> (access, own base of every lane)
 
-    def __call__(self, address: np.ndarray, lanes: np.ndarray, *values: tuple) -> np.ndarray | None:
+    def __call__(
+        self, address: np.ndarray, _: None, lanes: np.ndarray, *values: tuple[np.ndarray, ...]
+    ) -> np.ndarray | None:
         result = None
         window = np.where(
             (address >= LOCAL_WINDOW) & (address < SHARED_WINDOW + WINDOW_SIZE),
@@ -190,13 +217,12 @@ class _Generic:
             chosen = window == start
             if not chosen.any():
                 continue
-            part = address[chosen]
-            own = None
+            part, own = address[chosen], None
             if bases is not None:
                 part = (part - np.uint64(start)).astype(np.uint32)
                 own = bases[lanes[chosen]]
             picked = [tuple(_pick(v, chosen) for v in value) for value in values]
-            loaded = access(part, own, *picked)
+            loaded = access(part, own, lanes[chosen], *picked)
             if loaded is not None:
                 if result is None:
                     result = np.zeros((*address.shape, *loaded.shape[1:]), loaded.dtype)
@@ -208,20 +234,52 @@ def _pick(value: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return value[chosen] if np.ndim(value) else value
 
 
+def _locate_global(machine: Machine, instruction: Instruction, form: Form, store: bool) -> Access:
+    site = GlobalSite(machine.launch.memory, form.size, instruction.place, store)
+    checker = machine.launch.global_checker
+    if checker is None:
+        return lambda address, _, __: site.locate(address)
+
+    def locate(address: np.ndarray, _: None, lanes: np.ndarray) -> np.ndarray:
+        offsets = site.locate(address)
+        cta = machine.first_cta + lanes // 32 % machine.cta_count
+        if form.strong:
+            checker.synchronise(cta)
+        else:
+            checker.access(offsets, form.size, cta, store, instruction.index)
+        return offsets
+
+    return locate
+
+
+def _locate_shared(machine: Machine, instruction: Instruction, form: Form, store: bool) -> Access:
+    site = SharedSite(machine, form.size, instruction.place)
+    checker = machine.checker
+    if checker is None:
+        return lambda address, base, _: site.locate(address, base)
+
+    def locate(address: np.ndarray, base: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+        offsets = site.locate(address, base)
+        checker.shared(offsets, form.size, lanes, store, instruction.index)
+        return offsets
+
+    return locate
+
+
 def make_access(binding: Binding, form: Form, instruction: Instruction, kind: type) -> Callable:
     """The callable that performs one load or store on this machine."""
-    machine, place = binding.machine, instruction.place
-    store = kind is Store
+    machine, store = binding.machine, kind is Store
     if form.space == "global":
-        site = GlobalSite(machine.launch.memory, form.size, place, store)
-        access = kind(lambda address, _: site.locate(address), machine.launch.memory.bytes, form)
-        return machine.launch.watch_global(machine, binding, access, form, instruction, store)
+        locate = _locate_global(machine, instruction, form, store)
+        return kind(locate, machine.launch.memory.bytes, form)
     if form.space == "shared":
-        shared = SharedSite(machine, form.size, place)
-        access = kind(shared.locate, machine.shared, form)
-        return machine.launch.watch_shared(machine, binding, access, form, instruction, store)
+        access = kind(_locate_shared(machine, instruction, form, store), machine.shared, form)
+        if store and machine.checker is not None:
+            access.on_collision = _Collision(machine.checker, instruction.index)
+        return access
     if form.space == "local":
-        return kind(LocalSite(machine, form.size, place).locate, machine.local, form)
+        site = LocalSite(machine, form.size, instruction.place)
+        return kind(lambda address, base, _: site.locate(address, base), machine.local, form)
     parts = {
         0: (make_access(binding, _in_space(form, "global"), instruction, kind), None),
         SHARED_WINDOW: (
@@ -256,7 +314,7 @@ def _emit_param(instruction: Instruction, writer: Writer, form: Form) -> None:
     as_global = _in_space(form, "global")
     value = writer.fresh()
     load = _site(writer, as_global, instruction, Load)
-    writer.line(f"{value} = {load}({writer.address(address, U64)}, None)")
+    writer.line(f"{value} = {load}({_arguments(writer, as_global, address)})")
     if form.count == 1:
         return writer.assign(elements[0], form.bits, value)
     for position, element in enumerate(elements):

@@ -9,6 +9,7 @@ import numpy as np
 from tqdm import tqdm
 
 from tilec.runtime.emulator.blocks import BlockCompiler, BoundBlocks
+from tilec.runtime.emulator.errors import EmulatorError
 from tilec.runtime.emulator.instruction import Module
 from tilec.runtime.emulator.launch import Launch, Result
 from tilec.runtime.emulator.machine import Machine
@@ -89,11 +90,22 @@ class Program:
                     machine = Machine(launch, launch.entry, count)
                     blocks = BoundBlocks(compiler, machine)
                 machine.reset(first)
-                try:
-                    Scheduler(compiler, machine, blocks).run()
-                finally:
-                    launch.memory.copy_back()
+                if not _run_batch(launch, Scheduler(compiler, machine, blocks)):
+                    break
                 bar.update(count)
+
+
+def _run_batch(launch: Launch, scheduler: Scheduler) -> bool:
+    """Run one batch; in check mode an error becomes a finding and ends the launch."""
+    try:
+        scheduler.run()
+    except EmulatorError as error:
+        launch.memory.copy_back()
+        if launch.mode != "check":
+            raise
+        launch.reports.add(error.finding())
+        return False
+    return True
 
 
 def batch_size(launch: Launch, total: int) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from tilec.runtime.emulator.barrier import CtaBarriers
 from tilec.runtime.emulator.blocks import Block, BlockCompiler, BoundBlocks
 from tilec.runtime.emulator.control import member_mask, needs_whole_warp
-from tilec.runtime.emulator.errors import EmulatorError
+from tilec.runtime.emulator.errors import EmulatorError, Place
 from tilec.runtime.emulator.instruction import Instruction, Symbol
 from tilec.runtime.emulator.machine import Machine, Rectangle
 
@@ -104,15 +104,17 @@ class Scheduler:
 
     def _converged(self, pc: int, piece: Piece, instruction: Instruction) -> bool:
         """Hold lanes back until all of their warp's member lanes stand at this instruction."""
+        held = self.held.pop(pc, None)  # lanes that came earlier may complete these
         mask = piece.mask(self.machine.shape)
+        mask = mask if held is None else mask | held
         members = (np.uint32(member_mask(instruction)) >> np.arange(32, dtype=np.uint32)) & 1
         wanted = members.astype(bool) & ~self.machine.exited
         complete = ~(wanted & ~mask).any(2) & mask.any(2)
-        if complete[mask.any(2)].all():
+        if held is None and complete[mask.any(2)].all():
             return True
         late = mask & ~complete[:, :, None]
-        present = self.held.get(pc)
-        self.held[pc] = late if present is None else present | late
+        if late.any():
+            self.held[pc] = late
         ready = mask & complete[:, :, None]
         if ready.any():
             for part in pieces(ready):
@@ -176,7 +178,6 @@ class Scheduler:
     def _exit(self, piece: Piece) -> None:
         lanes = self._lane_numbers(piece)
         self.machine.exited.reshape(-1)[lanes.reshape(-1)] = True
-        self.machine.launch.lanes_exited(self.machine, lanes)
         for pc, mask in self.barriers.recheck():
             self.add(pc, mask)
         for pc in list(self.held):  # a warp may be complete now
@@ -223,7 +224,19 @@ class Scheduler:
                 f"CTA {cta}: warp {warp} is divergent, lane {lane} waits for the others at "
                 f"{instruction.place}"
             )
-        raise EmulatorError("deadlock: no thread can go on\n  " + "\n  ".join(reports))
+        kind = "divergence" if self.held else "deadlock"
+        raise EmulatorError(
+            "deadlock: no thread can go on\n  " + "\n  ".join(reports), self._place(), kind
+        )
+
+    def _place(self) -> Place | None:
+        """One place where threads are stuck."""
+        for pc in self.held:
+            return self.machine.entry.instructions[pc].place
+        for barrier in self.barriers.barriers.values():
+            if barrier.waiting.any() and barrier.instruction is not None:
+                return barrier.instruction.place
+        return None
 
 
 def pieces(mask: np.ndarray) -> list[Piece]:

@@ -28,7 +28,9 @@ class SharedSite:
         if every & (self.size - 1):
             bad = int(address[(address & (self.size - 1)) != 0].flat[0])
             raise EmulatorError(
-                f"misaligned shared memory access: {self.size} bytes at {bad:#x}", self.place
+                f"misaligned shared memory access: {self.size} bytes at {bad:#x}",
+                self.place,
+                "misaligned",
             )
         if every > self.limit:
             if every >> CLUSTER_RANK_SHIFT:
@@ -43,6 +45,7 @@ class SharedSite:
                 f"shared memory access out of bounds: {self.size} bytes at offset {largest} of "
                 f"{self.machine.launch.shared_size}",
                 self.place,
+                "out of bounds",
             )
 
     def _locate_cluster(self, address: np.ndarray, base: np.ndarray) -> np.ndarray:
@@ -74,9 +77,10 @@ class LocalSite:
                 f"local memory access out of bounds: {self.size} bytes at offset {largest} of "
                 f"{self.machine.local_stride}",
                 self.place,
+                "out of bounds",
             )
         if int(np.bitwise_or.reduce(address, axis=None)) & (self.size - 1):
-            raise EmulatorError("misaligned local memory access", self.place)
+            raise EmulatorError("misaligned local memory access", self.place, "misaligned")
         return address.astype(np.int64) + base
 
 
