@@ -78,6 +78,9 @@ def join_values(a: Any, b: Any) -> Spec:
             assert isinstance(spec, Leaf)
             if fits(spec, y):
                 return spec
+    wider = _wider_integer(spec_of(a), spec_of(b))
+    if wider is not None:
+        return wider
     raise Mistake(f"{describe(a)} on one path, {describe(b)} on the other")
 
 
@@ -88,6 +91,16 @@ def fits(leaf: Leaf, value: Any) -> bool:
     if isinstance(value, (Scalar, Tile)):
         return value.dtype == leaf.dtype and _leaf_shape(value) == leaf.shape
     return False
+
+
+def _wider_integer(a: Spec, b: Spec) -> Leaf | None:
+    """Integer scalars of different widths meet in the wider: nothing is lost."""
+    for spec in (a, b):
+        if not isinstance(spec, Leaf) or spec.shape is not None or not spec.dtype.is_integer:
+            return None
+    assert isinstance(a, Leaf)
+    assert isinstance(b, Leaf)
+    return Leaf(join(a.dtype, b.dtype), None)
 
 
 def _representable(number: bool | int | float, dtype: DType) -> bool:
@@ -116,8 +129,11 @@ def widen(spec: Spec, start: Any, value: Any) -> Spec:
         found = spec_of(value)
         if isinstance(found, Leaf) and is_number(start) and found.shape is None:
             wider = Leaf(join(spec.dtype, found.dtype), None)
-            if wider != spec and (_representable(start, wider.dtype)):
+            if wider != spec and _representable(start, wider.dtype):
                 return wider
+        integers = _wider_integer(spec, found)
+        if integers is not None:
+            return integers
     raise Mistake(f"{describe(start)} before the loop, {describe(value)} after an iteration")
 
 

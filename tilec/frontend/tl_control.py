@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mlir import ir
+
 import tilec.language as tl
 from tilec.dialects.tile import AssumeOp, InlinePtxOp, NumProgramsOp, PrintOp, ProgramIdOp
 from tilec.frontend import conversion
@@ -27,7 +29,7 @@ from tilec.frontend.values import (
     is_number,
     is_runtime,
 )
-from tilec.language.dtypes import DType, f32, i1, i32, index
+from tilec.language.dtypes import DType, f32, f64, i1, i32, i64, index
 
 _INT_LIMIT = (1 << 31) - 1
 
@@ -130,16 +132,28 @@ def print_values(frame: Frame, *values: Any, sep: Any) -> None:
                 part = as_tuple(frame.builder, part)
             piece += _printed(part, operands)
         text.append(piece)
+    PrintOp.build(_print_operands(frame, operands), format=sep.join(text))
+
+
+def _print_operands(frame: Frame, operands: list[Scalar | Tile]) -> list[ir.Value]:
+    """The printed values in one type, which is what a group of operands of an op has."""
     shapes = {v.shape for v in operands if isinstance(v, Tile) and v.shape}
     if len(shapes) > 1:
         raise Mistake(f"all printed tiles must have one shape, found {', '.join(map(str, shapes))}")
+    if not operands:
+        return []
+    kinds = {value.dtype.is_float for value in operands}
+    if len(kinds) > 1:
+        raise Mistake(
+            "one print shows integers or floating-point values, not both",
+            "help: print them one after the other, or convert with .to(...)",
+        )
+    widest = operands[0].dtype
+    for value in operands:
+        same = value.dtype == widest
+        widest = widest if same else f64 if value.dtype.is_float else i64
     shape = next(iter(shapes), None)
-    placed = [
-        conversion.to_scalar(frame.builder, v).value if not conversion.shape_of(v) else v.value
-        for v in operands
-    ]
-    assert shape is None or shape
-    PrintOp.build(placed, format=sep.join(text))
+    return [materialize(frame.builder, value, widest, shape) for value in operands]
 
 
 def _printed(part: Any, operands: list[Scalar | Tile]) -> str:
@@ -173,6 +187,12 @@ def inline_ptx(
     values = [as_runtime(frame.builder, value) for value in given]
     _check_constraints(constraints, dtypes, values)
     shape = common_shape(values)
+    for name, group in (("inputs", [v.dtype for v in values]), ("outputs", dtypes)):
+        if len(set(group)) > 1:
+            raise Mistake(
+                f"the {name} of inline_ptx must have one dtype, found {', '.join(map(str, group))}",
+                argument=name,
+            )
     operands = [materialize(frame.builder, value, value.dtype, shape) for value in values]
     kinds = [frame.builder.type(dtype, shape) for dtype in dtypes]
     results = InlinePtxOp.build(

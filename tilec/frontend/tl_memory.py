@@ -20,6 +20,7 @@ from tilec.dialects.tile import (
 from tilec.dialects.tile.memory import CACHE_HINTS, KINDS, ORDERS, SCOPES
 from tilec.frontend.arrays import as_tuple
 from tilec.frontend.conversion import (
+    cast,
     check_numeric,
     common_shape,
     materialize,
@@ -38,7 +39,7 @@ from tilec.frontend.values import (
     is_number,
     is_runtime,
 )
-from tilec.language.dtypes import DType, i1
+from tilec.language.dtypes import DType, i1, i64, index
 
 FENCE_ORDERS = ("acq_rel", "seq_cst")
 
@@ -243,8 +244,13 @@ def _constant(frame: Frame, value: Any, dtype: DType, argument: str) -> ir.Attri
 def _element_value(
     frame: Frame, array: Array, value: Any, shape: tuple[int, ...], argument: str
 ) -> ir.Value:
-    """A value to be written (or filled in): it must have the array's dtype, constants adapt."""
+    """A value to be written (or filled in): it must have the array's dtype.
+
+    Constants adapt, and an index, which no array holds, widens to i64.
+    """
     check_numeric(value, argument)
+    if is_runtime(value) and value.dtype == index and array.dtype == i64:
+        value = cast(frame.builder, value, i64)
     if is_runtime(value) and value.dtype != array.dtype:
         raise Mistake(
             f"'{array.name}' holds {array.dtype}, found {describe(value)}",
@@ -268,7 +274,8 @@ def _indices(frame: Frame, array: Array, indices: Any) -> tuple[Any, ...]:
 
 
 def _index_values(frame: Frame, indices: tuple[Any, ...], shape: tuple[int, ...]) -> list[ir.Value]:
-    return [materialize(frame.builder, part, promote([part]), shape) for part in indices]
+    dtype = promote(indices)  # the ops want index tiles of one type
+    return [materialize(frame.builder, part, dtype, shape) for part in indices]
 
 
 def _common(values: list[Any]) -> tuple[int, ...]:

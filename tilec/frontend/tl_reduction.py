@@ -39,6 +39,7 @@ def _combined(
     """Builds a reduce or scan whose region is `combine` on scalars."""
     if frame.builder.in_combine:
         raise Mistake("a reduction is not possible in a combine function, which sees scalars")
+    _check_types(tiles)
     elements = [frame.builder.element(tile.dtype) for tile in tiles]
 
     def body(*arguments: ir.Value) -> list[ir.Value]:
@@ -51,6 +52,17 @@ def _combined(
     return op.build(
         [tile.value for tile in tiles], body=body, body_types=elements * 2, **attributes
     )
+
+
+def _check_types(tiles: list[Tile]) -> None:
+    """The op's operands behind the first have one type: a limit of MLIR's dynamic ops."""
+    if len({tile.dtype for tile in tiles[1:]}) > 1:
+        shown = ", ".join(str(tile.dtype) for tile in tiles)
+        raise Mistake(
+            f"of the tiles combined only the first may have a dtype of its own, found {shown}",
+            "help: put it first, or convert with .to(...)",
+            argument="x",
+        )
 
 
 def _combined_values(frame: Frame, tiles: list[Tile], results: Sequence[Any]) -> list[ir.Value]:
