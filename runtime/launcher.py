@@ -9,6 +9,7 @@ arguments.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +46,7 @@ class Launcher:
     constants, in the same order. `device`: where to run; None for where the arrays are.
     """
 
-    def __new__(cls, *_: Any, **__: Any) -> Launcher:
+    def __new__(cls, *_: Any, **__: Any) -> Any:
         """Gives each launcher a class of its own, see `_use`."""
         own = type(cls.__name__, (cls,), {"__doc__": cls.__doc__, "__module__": cls.__module__})
         return object.__new__(own)
@@ -69,6 +70,10 @@ class Launcher:
 
     def __call__(self, *arguments: Any, **named: Any) -> None:
         self.call(*arguments, **named)
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        """`launcher[grid](...)`: a call with that grid, a number or a tuple of up to three."""
+        return functools.partial(self, grid=grid)
 
     def _use(self, call: Callable[..., None]) -> None:
         """Makes `call` what calling us runs, without the cost of a method that passes on."""

@@ -63,7 +63,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class AbiSlot:
-    """One hardware parameter: `field` is pointer, size, stride or value; `axis` where it has one."""
+    """One hardware parameter: `field` is pointer, size, stride or value; `axis` if it has one."""
 
     parameter: int
     field: str

@@ -106,14 +106,17 @@ def check_ptx_version(target: Target, version: int) -> None:
         )
 
 
-def target_for_device(compute_capability: tuple[int, int]) -> Target | None:
-    """The best target whose PTX runs on a device: its own, else the newest forward-compatible one."""
-    for target in TARGETS.values():
-        if target.compute_capability == compute_capability:
-            return target
+def targets_for_device(compute_capability: tuple[int, int]) -> list[Target]:
+    """The targets whose PTX runs on a device: its own, then forward-compatible ones, newest first."""
     runnable = [
         target
         for target in TARGETS.values()
-        if target.forward_compatible and target.compute_capability <= compute_capability
+        if target.compute_capability == compute_capability
+        or (target.forward_compatible and target.compute_capability < compute_capability)
     ]
-    return max(runnable, key=lambda target: target.compute_capability, default=None)
+    return sorted(runnable, key=lambda target: target.compute_capability, reverse=True)
+
+
+def target_for_device(compute_capability: tuple[int, int]) -> Target | None:
+    """The best target whose PTX runs on a device; None if there is none."""
+    return next(iter(targets_for_device(compute_capability)), None)

@@ -1,0 +1,191 @@
+"""Compiled kernels kept on disk, so that a program compiles once and not once a run.
+
+An entry's name is the hash of everything that went into it, so an entry is never out of date; what
+no longer hits is evicted, least recently used first. Files are written aside and moved into place,
+so that any number of processes may share a directory. Nothing read is trusted: an entry that is cut
+off, changed or not ours counts as missing and is removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from tilec.kernel import CompiledKernel
+from tilec.runtime.manifest import checked_kernel
+
+DEFAULT_LIMIT_BYTES = 1 << 30
+
+_MAGIC = b"tilec cache 1\n"
+_HEADER = struct.Struct(f"<{len(_MAGIC)}s32sQ")
+_PAYLOAD = struct.Struct("<QQ")
+_SUFFIX = ".kernel"
+_TOUCH_AFTER_SECONDS = 60
+_ABANDONED_AFTER_SECONDS = 3600
+
+
+def default_cache() -> DiskCache | None:
+    """The cache of this user: in TILEC_CACHE_DIR, else where the system keeps caches.
+
+    None with TILEC_CACHE=0. ValueError for a value of TILEC_CACHE other than 0 and 1.
+    """
+    wanted = os.environ.get("TILEC_CACHE", "") or "1"
+    if wanted not in ("0", "1"):
+        raise ValueError(f"TILEC_CACHE: expected 0 or 1, found {wanted!r}")
+    if wanted == "0":
+        return None
+    directory = os.environ.get("TILEC_CACHE_DIR") or platformdirs.user_cache_dir("tilec")
+    return DiskCache(Path(directory))
+
+
+class DiskCache:
+    """Kernels under keys, in `directory`; at most about `limit_bytes` of them."""
+
+    def __init__(self, directory: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self.directory = directory
+        self.limit_bytes = limit_bytes
+        self._written_bytes: int | None = None
+
+    def get(self, key: Mapping[str, Any]) -> CompiledKernel | None:
+        """The kernel stored under `key`, None if there is none to be trusted.
+
+        `key`: JSON-able; everything the compiled code depends on, tilec's version included.
+        """
+        digest = key_digest(key)
+        path = self._path(digest)
+        payload = _read_entry(path, digest)
+        if payload is None:
+            return None
+        try:
+            return _decode(payload)
+        except ValueError:
+            _remove(path)
+            return None
+
+    def put(self, key: Mapping[str, Any], kernel: CompiledKernel) -> None:
+        """Stores `kernel`; where the disk refuses it, warns and goes on."""
+        digest = key_digest(key)
+        payload = _encode(kernel)
+        checksum = hashlib.sha256(digest + payload).digest()
+        entry = _HEADER.pack(_MAGIC, checksum, len(payload)) + payload
+        try:
+            write_atomically(self._path(digest), entry)
+            self._evict_when_full(len(entry))
+        except OSError as error:
+            warnings.warn(f"tilec: cannot keep a compiled kernel: {error}", stacklevel=2)
+
+    def _path(self, digest: bytes) -> Path:
+        name = digest.hex()
+        return self.directory / name[:2] / (name[2:] + _SUFFIX)
+
+    def _evict_when_full(self, added: int) -> None:
+        """Counts what this process adds; looks at the whole directory only when it may be full."""
+        if self._written_bytes is None or self._written_bytes + added > self.limit_bytes:
+            self._written_bytes = self._evict()
+        else:
+            self._written_bytes += added
+
+    def _evict(self) -> int:
+        """Removes the least recently used entries of a full cache; returns the bytes kept."""
+        now = time.time()
+        entries: list[tuple[float, int, Path]] = []
+        for path in self.directory.glob("??/*"):
+            with suppress(OSError):
+                status = path.stat()
+                if path.suffix == _SUFFIX:
+                    entries.append((status.st_mtime, status.st_size, path))
+                elif now - status.st_mtime > _ABANDONED_AFTER_SECONDS:
+                    _remove(path)
+        kept = sum(size for _, size, _ in entries)
+        if kept <= self.limit_bytes:
+            return kept
+        for _, size, path in sorted(entries):
+            # Down to less than the limit, so that the next entries do not evict again.
+            if kept <= self.limit_bytes * 3 // 4:
+                break
+            _remove(path)
+            kept -= size
+        return kept
+
+
+def key_digest(key: Mapping[str, Any]) -> bytes:
+    """SHA-256 of `key` as canonical JSON. TypeError or ValueError if it has no JSON."""
+    text = json.dumps(key, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).digest()
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Writes a file that other processes see whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, aside = tempfile.mkstemp(prefix=path.name[:8], suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(aside, path)
+    except BaseException:
+        _remove(Path(aside))
+        raise
+
+
+def _read_entry(path: Path, digest: bytes) -> bytes | None:
+    """The checked payload of an entry, marked as used; None if missing or not to be trusted."""
+    try:
+        with open(path, "rb") as file:
+            entry = file.read()
+            age = time.time() - os.fstat(file.fileno()).st_mtime
+    except FileNotFoundError:
+        return None
+    except OSError:
+        _remove(path)
+        return None
+    payload = entry[_HEADER.size :]
+    if len(entry) >= _HEADER.size:
+        magic, checksum, length = _HEADER.unpack_from(entry)
+        trusted = magic == _MAGIC and length == len(payload)
+        if trusted and checksum == hashlib.sha256(digest + payload).digest():
+            if age > _TOUCH_AFTER_SECONDS:
+                with suppress(OSError):
+                    os.utime(path)
+            return payload
+    _remove(path)
+    return None
+
+
+def _encode(kernel: CompiledKernel) -> bytes:
+    fields = json.dumps(kernel.to_json()).encode()
+    ptx = kernel.ptx.encode()
+    cubin = kernel.cubin or b""
+    return _PAYLOAD.pack(len(fields), len(ptx)) + fields + ptx + cubin
+
+
+def _decode(payload: bytes) -> CompiledKernel:
+    """ValueError unless `payload` is what `_encode` gave."""
+    if len(payload) < _PAYLOAD.size:
+        raise ValueError("cut off")
+    fields_length, ptx_length = _PAYLOAD.unpack_from(payload)
+    ptx_start = _PAYLOAD.size + fields_length
+    cubin_start = ptx_start + ptx_length
+    if cubin_start > len(payload):
+        raise ValueError("cut off")
+    return checked_kernel(
+        json.loads(payload[_PAYLOAD.size : ptx_start]),
+        payload[ptx_start:cubin_start].decode(),
+        payload[cubin_start:] or None,
+    )
+
+
+def _remove(path: Path) -> None:
+    # Another process may have been faster, or may own the file.
+    with suppress(OSError):
+        path.unlink()

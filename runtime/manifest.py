@@ -1,0 +1,134 @@
+"""Compiled kernels as JSON fields beside their code, checked field by field when they come back.
+
+Files may be cut off, edited or made up: nothing of them reaches a launch unchecked.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tilec.grid import compile_grid
+from tilec.kernel import ELEMENT_BYTES, CompiledKernel
+from tilec.target import TARGETS
+
+_ENTRY_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,1023}")
+_MAX_RANK = 16
+_MAX_PARAMETERS = 1024
+
+
+def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> CompiledKernel:
+    """The kernel of `CompiledKernel.to_json` fields; ValueError names the field that is wrong."""
+    _check(fields, _KERNEL, "kernel")
+    target = TARGETS[fields["target"]]
+    if not 1 <= fields["threads"] <= target.max_threads:
+        raise ValueError(f"kernel.threads: {fields['threads']} is not in 1..{target.max_threads}")
+    if not 0 <= fields["shared_bytes"] <= target.shared_bytes:
+        raise ValueError(
+            f"kernel.shared_bytes: {fields['shared_bytes']} is not in 0..{target.shared_bytes}"
+        )
+    for number, parameter in enumerate(fields["parameters"]):
+        _check_parameter(parameter, f"kernel.parameters[{number}]")
+    names = [parameter["name"] for parameter in fields["parameters"]]
+    if len(set(names)) < len(names):
+        raise ValueError("kernel.parameters: two have the same name")
+    kernel = CompiledKernel.from_json(fields, ptx, cubin)
+    if kernel.grid is not None:
+        compile_grid(kernel.grid, kernel.parameters)
+    return kernel
+
+
+def _check_parameter(fields: Mapping[str, Any], where: str) -> None:
+    _check(fields, _PARAMETER, where)
+    rank = len(fields["sizes"])
+    if len(fields["strides"]) != rank:
+        raise ValueError(f"{where}: {rank} sizes but {len(fields['strides'])} strides")
+    if fields["kind"] == "scalar" and rank:
+        raise ValueError(f"{where}: a scalar has no sizes")
+    _check(fields["facts"], _FACTS, f"{where}.facts")
+    for name in ("sizes", "strides"):
+        if len(fields["facts"][name]) not in (0, rank):
+            raise ValueError(f"{where}.facts.{name}: expected {rank} divisors")
+
+
+def _check(fields: Any, rules: Mapping[str, tuple[str, Callable[[Any], bool]]], where: str) -> None:
+    if not isinstance(fields, dict):
+        raise ValueError(f"{where}: expected an object, found {type(fields).__name__}")
+    for name, (expected, is_right) in rules.items():
+        if name not in fields:
+            raise ValueError(f"{where}.{name}: missing")
+        if not is_right(fields[name]):
+            raise ValueError(f"{where}.{name}: expected {expected}, found {fields[name]!r:.80}")
+    if unknown := sorted(set(fields) - set(rules)):
+        raise ValueError(f"{where}: unknown field {unknown[0]!r:.80}")
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
+
+
+def _is_divisor(value: Any) -> bool:
+    return _is_integer(value) and value >= 1
+
+
+def _is_list(value: Any, is_item: Callable[[Any], bool], most: int = _MAX_RANK) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) <= most and all(map(is_item, value))
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value.isidentifier() and not keyword.iskeyword(value)
+
+
+def _is_grid(value: Any) -> bool:
+    return value is None or (
+        _is_list(value, lambda item: isinstance(item, str)) and len(value) == 3
+    )
+
+
+def _one_of(choices: Sequence[Any]) -> tuple[str, Callable[[Any], bool]]:
+    expected = "one of " + ", ".join(map(str, choices))
+    return expected, lambda value: type(value) in (str, int) and value in choices
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+_KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "name": (
+        "a PTX name",
+        lambda value: isinstance(value, str) and _ENTRY_NAME.fullmatch(value) is not None,
+    ),
+    "target": _one_of(tuple(TARGETS)),
+    "parameters": (
+        "a list of objects",
+        lambda value: _is_list(value, lambda _: True, _MAX_PARAMETERS),
+    ),
+    "grid": ("null or three texts", _is_grid),
+    "threads": ("an integer", _is_integer),
+    "shared_bytes": ("an integer", _is_integer),
+    "index_bits": _one_of((32, 64)),
+    "constants": ("an object", _is_object),
+    "report": ("an object", _is_object),
+}
+_PARAMETER: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "name": ("a Python name", _is_name),
+    "kind": _one_of(("array", "scalar")),
+    "dtype": _one_of(tuple(ELEMENT_BYTES)),
+    "sizes": (
+        "integers or nulls",
+        lambda value: _is_list(value, lambda v: v is None or (_is_integer(v) and v >= 0)),
+    ),
+    "strides": (
+        "integers or nulls",
+        lambda value: _is_list(value, lambda v: v is None or _is_integer(v)),
+    ),
+    "facts": ("an object", _is_object),
+}
+_FACTS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "align": ("a positive integer", _is_divisor),
+    "sizes": ("positive integers", lambda value: _is_list(value, _is_divisor)),
+    "strides": ("positive integers", lambda value: _is_list(value, _is_divisor)),
+}
