@@ -76,6 +76,19 @@ def _symbol_tables(operation: ir.Operation) -> Iterator[ir.Operation]:
 
 def _expand_table(table: ir.Operation, vocabulary: Vocabulary) -> None:
     block = table.regions[0].blocks[0]
+    functions = FormulaFunctions(block, vocabulary)
+    expander = _Expander(functions, vocabulary)
+    for op in list(block.operations):
+        if op.operation.name in _SYMBOL_TABLES:
+            continue
+        calls_before = functions.call_count
+        for name, found in _math_ops(op.operation):
+            expander.expand(name, found)
+        if functions.call_count > calls_before and op.operation.name == "llvm.func":
+            _take_locations_of_calls(op.operation)
+
+
+def _math_ops(function: ir.Operation) -> list[tuple[str, ir.Operation]]:
     found: list[tuple[str, ir.Operation]] = []
 
     def collect(op: ir.Operation) -> ir.WalkResult:
@@ -84,12 +97,17 @@ def _expand_table(table: ir.Operation, vocabulary: Vocabulary) -> None:
             found.append((name, op))
         return ir.WalkResult.ADVANCE
 
-    for op in block.operations:
-        if op.operation.name not in _SYMBOL_TABLES:
-            op.operation.walk(collect, ir.WalkOrder.PRE_ORDER)
-    expander = _Expander(FormulaFunctions(block, vocabulary), vocabulary)
-    for name, op in found:
-        expander.expand(name, op)
+    function.walk(collect, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def _take_locations_of_calls(function: ir.Operation) -> None:
+    """Has LLVM give what it inlines into `function` the location of the call: the author's line."""
+    attributes = function.attributes
+    present = list(ir.ArrayAttr(attributes["passthrough"])) if "passthrough" in attributes else []
+    wanted = ir.StringAttr.get("no-inline-line-tables", context=function.context)
+    if wanted not in present:
+        attributes["passthrough"] = ir.ArrayAttr.get([*present, wanted], context=function.context)
 
 
 class _Expander:

@@ -27,12 +27,14 @@ _FUNCTION_ATTRIBUTES = {
 class FormulaFunctions:
     """Applies formulas at a builder's place, in place or through a function of `block`.
 
-    `block` is the body of the symbol table around the builder's place.
+    `block` is the body of the symbol table around the builder's place. `call_count` is the number
+    of calls written so far.
     """
 
     def __init__(self, block: ir.Block, vocabulary: Vocabulary) -> None:
         self._block = block
         self._vocabulary = vocabulary
+        self.call_count = 0
         self._names = {
             ir.StringAttr(op.attributes["sym_name"]).value
             for op in block.operations
@@ -53,6 +55,7 @@ class FormulaFunctions:
         name = f"{PREFIX}{op_name.split('.')[1]}_{kinds}{suffix}"
         if name not in self._names:
             self._define(name, formula, [operand.kind for operand in operands])
+        self.call_count += 1
         return b.call(name, operands, kind)
 
     def _define(self, name: str, formula: Formula, kinds: Sequence[Kind]) -> None:

@@ -268,7 +268,8 @@ def test_a_conversion_needed_before_the_next_operand_is_alone() -> None:
     source = """
     func.func @f(%x: f32) -> f32 {
       %a = arith.truncf %x : f32 to f8E4M3FN
-      %y = arith.extf %a : f8E4M3FN to f32
+      %c = arith.bitcast %a : f8E4M3FN to i8
+      %y = arith.uitofp %c : i8 to f32
       %d = arith.addf %y, %x : f32
       %b = arith.truncf %d : f32 to f8E4M3FN
       %z = arith.extf %b : f8E4M3FN to f32
@@ -277,7 +278,7 @@ def test_a_conversion_needed_before_the_next_operand_is_alone() -> None:
     text = converted(source, WITH_INSTRUCTION)
     assert len(re.findall(r"call i16 @llvm\.nvvm\.ff\.to\.e4m3x2\.rn", text)) == 2
     x = np.array([1.06, 30.1, -0.02], np.float32)
-    once = x.astype(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    once = x.astype(ml_dtypes.float8_e4m3fn).view(np.uint8).astype(np.float32)
     wanted = (once + x).astype(ml_dtypes.float8_e4m3fn).astype(np.float32)
     np.testing.assert_array_equal(run(text, ["f32"], "f32")(x), wanted)
 

@@ -35,11 +35,11 @@ llvm.func @widen(%i: i8, %j: i8) -> f32 {
 // CHECK-LABEL: llvm.func @chain
 llvm.func @chain(%x: f32) -> i8 {
   // CHECK: "llvm.nvvm.ff.to.e4m3x2.rn"
-  // CHECK: "llvm.nvvm.e4m3x2.to.f16x2.rn"
+  // CHECK: arith.uitofp
   // CHECK: "llvm.nvvm.ff.to.e4m3x2.rn"
   %0 = arith.truncf %x : f32 to f8E4M3FN
-  %1 = arith.extf %0 : f8E4M3FN to f32
-  %2 = arith.addf %1, %x : f32
+  %1 = arith.bitcast %0 : f8E4M3FN to i8
+  %2 = arith.uitofp %1 : i8 to f32
   %3 = arith.truncf %2 : f32 to f8E4M3FN
   %4 = arith.bitcast %3 : f8E4M3FN to i8
   llvm.return %4 : i8
