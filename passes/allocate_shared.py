@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import AllocOp, ReshapeViewOp, ViewOp
+from tilec.dialects.gpu_tile import AllocOp, ReshapeViewOp, SlotOp, ViewOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.types import show
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
@@ -125,7 +125,7 @@ def _last_use(
     last = position[alloc]
     for use in value.uses:
         user = use.owner.operation
-        if isinstance(user.opview, (ViewOp, ReshapeViewOp)):
+        if isinstance(user.opview, (ViewOp, ReshapeViewOp, SlotOp)):
             last = max(last, _last_use(user.results[0], alloc, position, loop_end))
         at, end = user, position[user]
         while at.block != alloc.block:

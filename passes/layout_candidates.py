@@ -23,9 +23,11 @@ CONVERSION_COST = 1024
 
 @lru_cache(maxsize=4096)
 def blocked_layout(
-    shape: tuple[int, ...], contiguous: int, width: int, num_threads: int
+    shape: tuple[int, ...], contiguous: int, width: int, num_threads: int, *, narrow: bool = True
 ) -> Layout:
     """Vectors of `width` along `contiguous`, lanes first along it, then along the other dimensions.
+
+    `narrow`: narrower vectors where there are too few for all threads.
 
     The split of threads between dimensions is the one with the fewest registers (phantoms count) that
     still gives each row segment a full sector; ties go to longer segments.
@@ -34,7 +36,9 @@ def blocked_layout(
     if rank == 0:
         return Layout((copies(num_threads),), ())
     order = [contiguous, *(d for d in reversed(range(rank)) if d != contiguous)]
-    while width > 1 and (shape[contiguous] % width or prod(shape) < width * num_threads):
+    while width > 1 and (
+        shape[contiguous] % width or (narrow and prod(shape) < width * num_threads)
+    ):
         width //= 2
     units = [shape[d] // width if d == contiguous else shape[d] for d in order]
     best: tuple[tuple[int, int], list[int]] | None = None

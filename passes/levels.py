@@ -32,6 +32,18 @@ _SCALAR_OPS = {
     "tensor.extract",
     "tensor.splat",
 }
+_DEMANDS = {
+    "func.func": (
+        "tile.auto",
+        "tile.constants",
+        "tile.grid",
+        "tile.index_bits",
+        "tile.kernel",
+        "tile.num_warps",
+        "tile.shared_bytes",
+    ),
+    "scf.for": ("tile.stages", "tile.warp_specialize"),
+}
 _LOWERED_DIALECTS = ("llvm.", "nvvm.", "arith.", "math.", "scf.", "builtin.")
 
 
@@ -75,6 +87,15 @@ def _known_op(op: ir.Operation) -> str | None:
     if known or is_elementwise(op):
         return None
     return f"'{op.name}' has no meaning in a tile program"
+
+
+def _known_demand(op: ir.Operation) -> str | None:
+    """A demand nobody reads would be dropped in silence."""
+    for name in op.attributes:
+        if name.startswith("tile.") and name not in _DEMANDS.get(op.name, ()):
+            known = ", ".join(_DEMANDS.get(op.name, ())) or "none"
+            return f"'{op.name}' has the unknown demand '{name}'; known: {known}"
+    return None
 
 
 def _single_block(op: ir.Operation) -> str | None:
@@ -150,7 +171,7 @@ def _lowered(op: ir.Operation) -> str | None:
     return None if op.name.startswith(_LOWERED_DIALECTS) else f"'{op.name}' was not lowered"
 
 
-_PROGRAM: tuple[Rule, ...] = (_known_op, _single_block, _dynamic_dim, _tensor_constant)
+_PROGRAM: tuple[Rule, ...] = (_known_op, _known_demand, _single_block, _dynamic_dim, _tensor_constant)
 _BUFFERS = (*_PROGRAM, _has_layout, _no_dot, _no_cross_thread_conversion)
 _RULES: dict[Level, tuple[Rule, ...]] = {
     Level.TILE: (*_PROGRAM, _no_layout),

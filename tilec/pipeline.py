@@ -7,8 +7,10 @@ from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
 from tilec.passes.expand_math import expand_math
 from tilec.passes.infer_layouts import infer_layouts
+from tilec.passes.insert_async_copies import insert_async_copies
 from tilec.passes.insert_barriers import insert_barriers
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
+from tilec.passes.pipeline_loops import pipeline_loops
 from tilec.passes.remove_layout_conversions import remove_layout_conversions
 from tilec.passes.select_mma import select_mma
 from tilec.passes.simplify import simplify
@@ -24,6 +26,8 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     remove_layout_conversions,
     simplify,
     stage_operands,
+    insert_async_copies,
+    pipeline_loops,
     # These three turn what crosses warps into traffic through buffers.
     split_reductions,
     split_atomics,

@@ -1,5 +1,6 @@
 """The `gpu_tile` dialect: how a kernel computes it. Importing it defines every op."""
 
+from tilec.dialects.gpu_tile.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
 from tilec.dialects.gpu_tile.barrier import SyncOp
 from tilec.dialects.gpu_tile.buffer import (
     AllocOp,
@@ -17,6 +18,7 @@ from tilec.dialects.gpu_tile.register import (
     WarpReduceOp,
     WarpScanOp,
 )
+from tilec.dialects.gpu_tile.ring import RingPositionOp, SlotOp
 
 __all__ = [
     "AllocOp",
@@ -24,11 +26,16 @@ __all__ = [
     "BufferLoadOp",
     "BufferStoreOp",
     "ConvertLayoutOp",
+    "CpAsyncCommitOp",
+    "CpAsyncOp",
+    "CpAsyncWaitOp",
     "GpuTileDialect",
     "MmaOp",
     "Op",
     "ReshapeViewOp",
+    "RingPositionOp",
     "ScanCarryOp",
+    "SlotOp",
     "SyncOp",
     "ViewOp",
     "WarpReduceOp",

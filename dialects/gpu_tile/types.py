@@ -42,7 +42,10 @@ def layout_of(value: Any) -> Layout:
 
 @dataclass(frozen=True)
 class BufferType:
-    """A parsed `!gpu_tile.buffer`: a tile's shape and element type under a shared-memory layout."""
+    """A parsed `!gpu_tile.buffer`: a tile's shape and element type under a shared-memory layout.
+
+    A leading dimension more than the layout has is the number of slots of a ring.
+    """
 
     shape: tuple[int, ...]
     element: ir.Type
@@ -54,9 +57,25 @@ class BufferType:
         return max(1, bit_width(self.element) // 8)
 
     @property
+    def slots(self) -> int:
+        """Slots of a ring, 1 for a plain buffer."""
+        return self.shape[0] if len(self.shape) > len(self.layout.dims) else 1
+
+    def slot(self) -> BufferType:
+        """The type of one slot."""
+        rank = len(self.layout.dims)
+        return BufferType(self.shape[len(self.shape) - rank :], self.element, self.layout)
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes from one slot to the next: each starts aligned."""
+        used = self.layout.span * self.element_bytes
+        return -(-used // self.alignment_bytes) * self.alignment_bytes
+
+    @property
     def size_bytes(self) -> int:
         """Bytes of shared memory the buffer takes."""
-        return self.layout.span * self.element_bytes
+        return (self.slots - 1) * self.slot_bytes + self.layout.span * self.element_bytes
 
     @property
     def alignment_bytes(self) -> int:

@@ -91,6 +91,23 @@ def lower_view(op: gpu_tile.ViewOp, state: Lowering) -> None:
     state.values[op.result] = replace(source, type=buffer_of(op.result), origin=origin)
 
 
+def lower_slot(op: gpu_tile.SlotOp, state: Lowering) -> None:
+    """The ring's address plus whole slots."""
+    ring = state.values[op.src]
+    step = state.i32_constant(ring.type.slot_bytes)
+    offset = create("arith.muli", [state.values[op.index], step], state.i32)
+    address = create("arith.addi", [ring.address, offset], state.i32)
+    state.values[op.result] = Buffer(ring.type.slot(), address, ring.origin[1:])
+
+
+def lower_ring_position(op: gpu_tile.RingPositionOp, state: Lowering) -> None:
+    """Remainder and quotient of the count; a power of two makes them a mask and a shift."""
+    count, slots = state.values[op.count], state.i32_constant(op.slots)
+    state.values[op.slot] = create("arith.remui", [count, slots], state.i32)
+    turns = create("arith.divui", [count, slots], state.i32)
+    state.values[op.parity] = create("arith.trunci", [turns], state.i1)
+
+
 def lower_reshape_view(op: gpu_tile.ReshapeViewOp, state: Lowering) -> None:
     """The same address; the source's origin, if it was moved, becomes part of it."""
     source = state.values[op.src]
@@ -238,7 +255,7 @@ def _rows_aligned(buffer: ir.Value, element_bytes: int, state: Lowering) -> bool
             if parts[0][1] == 1 and step % ROW_BYTES:
                 return False
         buffer = view.src
-    return isinstance(buffer.owner, gpu_tile.AllocOp)
+    return isinstance(buffer.owner, (gpu_tile.AllocOp, gpu_tile.SlotOp))
 
 
 def _load_matrices(
@@ -298,6 +315,8 @@ RULES = {
     gpu_tile.AllocOp: lower_alloc,
     gpu_tile.ViewOp: lower_view,
     gpu_tile.ReshapeViewOp: lower_reshape_view,
+    gpu_tile.SlotOp: lower_slot,
+    gpu_tile.RingPositionOp: lower_ring_position,
     gpu_tile.BufferLoadOp: lower_buffer_load,
     gpu_tile.BufferStoreOp: lower_buffer_store,
     gpu_tile.BufferGatherOp: lower_buffer_gather,

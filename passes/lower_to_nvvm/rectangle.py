@@ -128,6 +128,10 @@ class Rectangle:
             flag = both(flag, self._inside(d, axis, self.coordinates[register][d]))
         return flag
 
+    def valid(self, register: int) -> ir.Value | None:
+        """Whether a register lies in the tile (i1); None where certain."""
+        return self._valid[register]
+
     @cached_property
     def _valid(self) -> list[ir.Value | None]:
         return self.state.valid(self.layout, self.shape)

@@ -1,0 +1,69 @@
+"""Asynchronous copies from global to shared memory (PTX ISA 9.0, "cp.async")."""
+
+from __future__ import annotations
+
+from tilec.dialects.attributes import INT, INTS, one_of
+from tilec.dialects.constraints import ARRAY, BUFFER, INDEX
+from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.op import Attribute, Operand
+from tilec.dialects.types import element, shape
+
+
+class CpAsyncOp(Op, name="cp_async"):
+    """Copies a rectangular tile of an array into a buffer, zeros where it lies outside.
+
+    `bytes` is the size of one copy (4, 8 or 16); `cache` "cg" bypasses L1 and needs 16. The data is
+    there after `cp_async_wait` in the thread that copied, and after a sync in the others.
+
+    Example:
+        "gpu_tile.cp_async"(%a, %s, %m, %k) {dims = array<i32: 0, 1>, bytes = 16 : i32, cache = "cg"} : (memref<?x?xbf16, strided<[?, 1]>>, !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"(128,64):(72,1)">>, index, index) -> ()
+    """
+
+    src = Operand(ARRAY)
+    dst = Operand(BUFFER)
+    offsets = Operand(INDEX, variadic=True)
+    dims = Attribute(INTS)
+    bytes = Attribute(INT)
+    cache = Attribute(one_of("ca", "cg"))
+
+    def check(self) -> str | None:
+        try:
+            buffer = buffer_of(self.dst)
+        except ValueError as error:
+            return str(error)
+        rank = len(shape(self.src))
+        if buffer.slots > 1:
+            return "a copy fills one slot of a buffer, not the whole ring"
+        if len(self.offsets) != rank:
+            return f"expected one offset per array dimension ({rank}), found {len(self.offsets)}"
+        if len(self.dims) != len(buffer.shape) or any(not 0 <= d < rank for d in self.dims):
+            return f"'dims' must name one array dimension per buffer dimension ({len(buffer.shape)})"
+        if element(self.src) != buffer.element:
+            return f"element types differ: array {element(self.src)}, buffer {buffer.element}"
+        if self.bytes not in (4, 8, 16) or self.bytes % buffer.element_bytes:
+            return f"bytes must be 4, 8 or 16 and whole elements, found {self.bytes}"
+        if self.cache == "cg" and self.bytes != 16:
+            return f"cache 'cg' copies 16 bytes, found {self.bytes}"
+        return None
+
+
+class CpAsyncCommitOp(Op, name="cp_async_commit"):
+    """Closes this thread's group of copies; an empty group counts too.
+
+    Example:
+        "gpu_tile.cp_async_commit"() : () -> ()
+    """
+
+
+class CpAsyncWaitOp(Op, name="cp_async_wait"):
+    """Waits until at most `pending` of this thread's groups are unfinished.
+
+    Example:
+        "gpu_tile.cp_async_wait"() {pending = 0 : i32} : () -> ()
+    """
+
+    pending = Attribute(INT)
+
+    def check(self) -> str | None:
+        return None if self.pending >= 0 else f"pending must not be negative, found {self.pending}"

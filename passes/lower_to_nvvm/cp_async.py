@@ -1,0 +1,85 @@
+"""Lowers asynchronous copies: cp.async with zero fill, groups and waits.
+
+PTX ISA 9.0, "cp.async": 4, 8 or 16 bytes, both addresses aligned to it; a run-time source size below it
+fills the rest with zeros. Every thread copies its vectors; a vector that straddles the array's edge copies
+the part inside.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import gpu_tile
+from tilec.passes.layout_candidates import blocked_layout
+from tilec.passes.lower_to_nvvm.access import call_intrinsic
+from tilec.passes.lower_to_nvvm.buffer import Access
+from tilec.passes.lower_to_nvvm.rectangle import Rectangle
+from tilec.passes.lower_to_nvvm.state import Lowering, both, create, select
+from tilec.passes.vector_width import contiguous_dim
+
+
+def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
+    """One cp.async per vector, coalesced over the CTA."""
+    buffer = state.values[op.dst]
+    sizes = buffer.type.shape
+    width = op.bytes // buffer.type.element_bytes
+    contiguous = contiguous_dim(op.src, op.dims)
+    run = 0 if contiguous is None else contiguous
+    layout = blocked_layout(sizes, run, width, state.context.num_threads, narrow=False)
+    offsets = [state.values[offset] for offset in op.offsets]
+    whole = state.divisibility.of_array(op.src, "sizes", op.dims[run]) % width == 0
+    place = Rectangle(
+        state, state.values[op.src], offsets, op.dims, layout, sizes, width, contiguous, whole
+    )
+    access = Access(buffer, layout, state)
+    mine = state.first_copy(layout)
+    name = f"llvm.nvvm.cp.async.{op.cache}.shared.global.{op.bytes}.s"
+    for first in range(0, layout.num_values, width):
+        size = _source_bytes(place, first, op.bytes, state)
+        valid = both(mine, place.valid(first))
+        operands = [access.pointer(first), place.pointer(first), size]
+        if valid is None:
+            call_intrinsic(name, operands, [])
+            continue
+        # A thread without a vector of its own must not write zeros over another's.
+        branch = ir.Operation.create("scf.if", operands=[valid], regions=2)
+        with ir.InsertionPoint(branch.regions[0].blocks.append()):
+            call_intrinsic(name, operands, [])
+            ir.Operation.create("scf.yield")
+
+
+def _source_bytes(place: Rectangle, register: int, bytes_: int, state: Lowering) -> ir.Value:
+    """How many of a vector's bytes lie inside the array."""
+    zero, full = state.i32_constant(0), state.i32_constant(bytes_)
+    inside = place.inside(register)
+    if place.whole_vectors or place.contiguous is None:
+        return full if inside is None else select(inside, full, zero)
+    axis = place.dims[place.contiguous]
+    step = state.index_constant(place.coordinates[register][place.contiguous])
+    at = create("arith.addi", [place.starts[axis], step], state.index)
+    left = create("arith.subi", [place.array.sizes[axis], at], state.index)
+    left = create("arith.minui", [left, state.index_constant(place.width)], state.index)
+    if state.context.index_bits != 32:
+        left = create("arith.trunci", [left], state.i32)
+    part = create("arith.muli", [left, state.i32_constant(bytes_ // place.width)], state.i32)
+    return part if inside is None else select(inside, part, zero)
+
+
+def lower_commit(op: gpu_tile.CpAsyncCommitOp, state: Lowering) -> None:
+    """cp.async.commit_group."""
+    ir.Operation.create("nvvm.cp.async.commit.group")
+
+
+def lower_wait(op: gpu_tile.CpAsyncWaitOp, state: Lowering) -> None:
+    """cp.async.wait_group."""
+    i32 = ir.IntegerType.get_signless(32)
+    ir.Operation.create(
+        "nvvm.cp.async.wait.group", attributes={"n": ir.IntegerAttr.get(i32, op.pending)}
+    )
+
+
+RULES = {
+    gpu_tile.CpAsyncOp: lower_cp_async,
+    gpu_tile.CpAsyncCommitOp: lower_commit,
+    gpu_tile.CpAsyncWaitOp: lower_wait,
+}

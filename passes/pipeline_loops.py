@@ -1,0 +1,258 @@
+"""pipeline-loops: copies of later iterations fly while this iteration computes.
+
+Before:   scf.for %k ... { "gpu_tile.cp_async"(%a, %s, %m, %k) ; commit ; wait 0 ; ... reads %s ... }
+After:    for s in 0 .. stages-2: if lower + s*step < upper { copy into slot s } ; commit         (prologue)
+          scf.for %k ... iter_args(%n = 0) {
+            wait stages-2
+            if %k + (stages-1)*step < upper { copy for it into slot (%n + stages-1) mod stages } ; commit
+            ... reads slot %n mod stages ...
+          }
+          wait 0
+
+1. A loop qualifies if it holds one group of copies whose addresses follow from its induction variable
+   and values from outside.
+2. The stages: `tile.stages` where the author demands them, else what fits into a share of the shared
+   memory, at most MOST_STAGES.
+3. Buffers become rings in front of the loop. A group is committed in every iteration, empty or not, so
+   that the count of pending groups is right. Guards keep copies past the last iteration from being made.
+
+A demand that cannot be met is an error with the reason; otherwise the report has it.
+Does not handle: addresses that depend on loaded values, several groups in one loop, scf.while.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    CpAsyncCommitOp,
+    CpAsyncOp,
+    CpAsyncWaitOp,
+    RingPositionOp,
+    SlotOp,
+)
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.locations import error_at
+
+STAGES = "tile.stages"
+WARP_SPECIALIZE = "tile.warp_specialize"
+MOST_STAGES = 4
+SHARED_FRACTION = 2
+"""Undemanded rings leave room for this many CTAs on a multiprocessor."""
+
+
+@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+def pipeline_loops(module: ir.Module, context: PassContext) -> None:
+    """Multi-buffers every loop of asynchronous copies."""
+    loops: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "scf.for":
+            loops.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for loop in loops:
+        _pipeline(loop, context)
+
+
+@dataclass
+class _Plan:
+    """What moves: the copies, the scalar ops their addresses need, and the group's end."""
+
+    copies: list[ir.Operation]
+    addresses: list[ir.Operation]
+    commit: ir.Operation
+    wait: ir.Operation
+    allocs: list[ir.Operation]
+
+
+def _pipeline(loop: ir.Operation, context: PassContext) -> None:
+    if WARP_SPECIALIZE in loop.attributes and loop.attributes[WARP_SPECIALIZE].value:
+        reason = f"tilec does not specialise warps for {context.target.name}"
+        raise error_at(loop, f"warp_specialize=True was asked for, but {reason}")
+    demanded = loop.attributes[STAGES].value if STAGES in loop.attributes else None
+    if demanded is not None and demanded < 1:
+        raise error_at(loop, f"stages must be positive, found {demanded}")
+    plan = _plan(loop)
+    if isinstance(plan, str):
+        if demanded is not None and demanded > 1:
+            raise error_at(loop, f"stages={demanded} was asked for, but {plan}")
+        context.report.add("pipeline", loop, "no", plan)
+        return
+    bytes_ = sum(buffer_of(op.results[0]).slot_bytes for op in plan.allocs)
+    stages = demanded if demanded is not None else _stages(bytes_, context)
+    why = "the author's demand" if demanded is not None else f"{bytes_} bytes of shared memory each"
+    context.report.add("pipeline", loop, f"{stages} stages", why, stages=stages, stage_bytes=bytes_)
+    if stages > 1:
+        _Expansion(loop, plan, stages).run()
+
+
+def _stages(bytes_: int, context: PassContext) -> int:
+    fitting = context.target.shared_bytes // SHARED_FRACTION // max(1, bytes_)
+    return max(1, min(MOST_STAGES, fitting))
+
+
+def _plan(loop: ir.Operation) -> _Plan | str:
+    ops = [view.operation for view in loop.regions[0].blocks[0].operations]
+    copies = [op for op in ops if isinstance(op.opview, CpAsyncOp)]
+    commits = [op for op in ops if isinstance(op.opview, CpAsyncCommitOp)]
+    waits = [op for op in ops if isinstance(op.opview, CpAsyncWaitOp)]
+    if not copies:
+        return "the loop holds no asynchronous copy of its own"
+    if len(commits) != 1 or len(waits) != 1:
+        return f"the loop holds {len(commits)} groups of copies"
+    allocs = []
+    for copy in copies:
+        alloc = copy.opview.dst.owner
+        if not isinstance(alloc, AllocOp) or alloc.operation.block != copy.block:
+            return "a copy fills a buffer from outside the loop"
+        if alloc.operation not in allocs:
+            allocs.append(alloc.operation)
+    addresses = _address_ops(loop, copies)
+    if isinstance(addresses, str):
+        return addresses
+    return _Plan(copies, addresses, commits[0], waits[0], allocs)
+
+
+def _address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:
+    """The loop's scalar ops that the copies' offsets follow from, in order."""
+    body = loop.regions[0].blocks[0]
+    needed: list[ir.Operation] = []
+    pending = [offset for copy in copies for offset in copy.opview.offsets]
+    while pending:
+        value = pending.pop()
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            carried = owner == body and ir.BlockArgument(value).arg_number > 0
+            if carried:
+                return "an address depends on a loop-carried value"
+            continue
+        op = owner.operation
+        if op.block != body or op in needed:
+            continue
+        if not op.name.startswith("arith."):
+            return f"an address depends on '{op.name}' in the loop"
+        needed.append(op)
+        pending += list(op.operands)
+    order = [view.operation for view in body.operations]
+    return [op for op in order if op in needed]
+
+
+class _Expansion:
+    """Rewrites one loop."""
+
+    def __init__(self, loop: ir.Operation, plan: _Plan, stages: int) -> None:
+        self.loop, self.plan, self.stages = loop, plan, stages
+        self.lower, self.upper, self.step, *self.inits = loop.operands
+        self.i32 = ir.IntegerType.get_signless(32)
+        self.rings: dict[ir.Value, ir.Value] = {}
+
+    def run(self) -> None:
+        """Prologue, steady loop, drain."""
+        with ir.InsertionPoint(self.loop), self.loop.location:
+            self._make_rings()
+            for number in range(self.stages - 1):
+                at = self._ahead(self.lower, number)
+                self._copy_group(at, lambda n=number: self._constant(n))
+            steady = self._steady_loop()
+            CpAsyncWaitOp.build(pending=0)
+        for old, new in zip(self.loop.results, steady.results, strict=False):
+            old.replace_all_uses_with(new)
+        self.loop.erase()
+
+    def _make_rings(self) -> None:
+        for alloc in self.plan.allocs:
+            slot = buffer_of(alloc.results[0])
+            ring = BufferType((self.stages, *slot.shape), slot.element, slot.layout)
+            self.rings[alloc.results[0]] = AllocOp.build(results=[ring.type()])
+
+    def _steady_loop(self) -> ir.Operation:
+        old = self.loop.regions[0].blocks[0]
+        types = [a.type for a in old.arguments]
+        new = ir.Operation.create(
+            "scf.for",
+            results=[*(r.type for r in self.loop.results), self.i32],
+            operands=[self.lower, self.upper, self.step, *self.inits, self._constant(0)],
+            attributes=dict(self.loop.attributes.items()),
+            regions=1,
+        )
+        block = new.regions[0].blocks.append(
+            *types, self.i32, arg_locs=[self.loop.location] * (len(types) + 1)
+        )
+        *arguments, count = block.arguments
+        with ir.InsertionPoint(block):
+            CpAsyncWaitOp.build(pending=self.stages - 2)
+            ahead = self._add(count, self._constant(self.stages - 1))
+            slot, _ = RingPositionOp.build(ahead, slots=self.stages)
+            self._copy_group(self._ahead(arguments[0], self.stages - 1), lambda: slot)
+            current, _ = RingPositionOp.build(count, slots=self.stages)
+            for buffer, ring in self.rings.items():
+                buffer.replace_all_uses_with(SlotOp.build(ring, current))
+        self._move_body(old, block, arguments, count)
+        return new
+
+    def _move_body(
+        self, old: ir.Block, new: ir.Block, arguments: list[ir.Value], count: ir.Value
+    ) -> None:
+        gone = [*self.plan.copies, self.plan.commit, self.plan.wait, *self.plan.allocs]
+        for op in gone:
+            op.erase()
+        for before, after in zip(old.arguments, arguments, strict=True):
+            before.replace_all_uses_with(after)
+        for view in list(old.operations):
+            new.append(view.operation)
+        *_, last = new.operations
+        yielded = list(last.operands)
+        with ir.InsertionPoint(last):
+            following = self._add(count, self._constant(1))
+            ir.Operation.create("scf.yield", operands=[*yielded, following])
+        last.operation.erase()
+
+    def _copy_group(self, at: ir.Value, slot: object) -> None:
+        """The copies of the iteration at `at`, if there is one, as one group."""
+        less = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
+        exists = ir.Operation.create(
+            "arith.cmpi",
+            results=[ir.IntegerType.get_signless(1)],
+            operands=[at, self.upper],
+            attributes={"predicate": less},
+        ).results[0]
+        branch = ir.Operation.create("scf.if", operands=[exists], regions=2)
+        with ir.InsertionPoint(branch.regions[0].blocks.append()):
+            index = slot()
+            slots = {buffer: SlotOp.build(ring, index) for buffer, ring in self.rings.items()}
+            self._clone_copies(at, slots)
+            ir.Operation.create("scf.yield")
+        CpAsyncCommitOp.build()
+
+    def _clone_copies(self, at: ir.Value, slots: dict[ir.Value, ir.Value]) -> None:
+        induction = self.loop.regions[0].blocks[0].arguments[0]
+        mapped: dict[ir.Value, ir.Value] = {induction: at, **slots}
+        for op in [*self.plan.addresses, *self.plan.copies]:
+            copy = op.clone(ir.InsertionPoint.current)
+            for number, operand in enumerate(op.operands):
+                copy.operation.operands[number] = mapped.get(operand, operand)
+            for old, new in zip(op.results, copy.operation.results, strict=True):
+                mapped[old] = new
+
+    def _ahead(self, at: ir.Value, iterations: int) -> ir.Value:
+        for _ in range(iterations):
+            at = self._add(at, self.step)
+        return at
+
+    def _add(self, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+        return ir.Operation.create(
+            "arith.addi", results=[lhs.type], operands=[lhs, rhs]
+        ).results[0]
+
+    def _constant(self, value: int) -> ir.Value:
+        return ir.Operation.create(
+            "arith.constant",
+            results=[self.i32],
+            attributes={"value": ir.IntegerAttr.get(self.i32, value)},
+        ).results[0]
