@@ -1,0 +1,61 @@
+// Atomics are text with order and scope spelled: red where nobody asks for the old value.
+// RUN: tilec opt %s --passes lower-to-nvvm --target sm_90a --num-warps 1 --split-input-file | filecheck %s
+
+!m = memref<?xf32, strided<[1]>>
+!t = tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+!b = tensor<32xi1, #gpu_tile.layout<"T(32):(1@0) V():()">>
+!i = tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+
+// CHECK-LABEL: llvm.func @add
+func.func @add(%x: !m) attributes {tile.kernel} {
+  %ok = arith.constant dense<true> : !b
+  %v = arith.constant dense<1.0> : !t
+  %i = "tile.iota"() {axis = 0 : i32} : () -> !i
+  // CHECK: "@$2 red.relaxed.gpu.global.add.f32 [$0], $1;"
+  %a = "tile.atomic_rmw"(%v, %x, %ok, %i) {kind = "addf", order = "relaxed", scope = "gpu"} : (!t, !m, !b, !i) -> !t
+  // An acquire needs a value to acquire with.
+  // CHECK: "@$4 atom.acquire.cluster.global.add.f32 $0, [$1], $2;"
+  %b = "tile.atomic_rmw"(%v, %x, %ok, %i) {kind = "addf", order = "acquire", scope = "cluster"} : (!t, !m, !b, !i) -> !t
+  // CHECK: "@$4 atom.relaxed.sys.global.add.f32 $0, [$1], $2;", "=r,l,r,0,b"
+  %c = "tile.atomic_rmw"(%v, %x, %ok, %i) {kind = "addf", order = "relaxed", scope = "sys"} : (!t, !m, !b, !i) -> !t
+  "tile.scatter"(%c, %x, %ok, %i) {options = {}} : (!t, !m, !b, !i) -> ()
+  return
+}
+
+// -----
+!m = memref<?xf32, strided<[1]>>
+!t = tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+!b = tensor<32xi1, #gpu_tile.layout<"T(32):(1@0) V():()">>
+!i = tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+
+// The maximum of floats is that of integers, by the sign of the value.
+// CHECK-LABEL: llvm.func @maximum
+func.func @maximum(%x: !m) attributes {tile.kernel} {
+  %ok = arith.constant dense<true> : !b
+  %v = arith.constant dense<1.0> : !t
+  %i = "tile.iota"() {axis = 0 : i32} : () -> !i
+  // CHECK: red.relaxed.gpu.global.max.s32
+  // CHECK: red.relaxed.gpu.global.min.u32
+  %a = "tile.atomic_rmw"(%v, %x, %ok, %i) {kind = "maxf", order = "relaxed", scope = "gpu"} : (!t, !m, !b, !i) -> !t
+  return
+}
+
+// -----
+!m = memref<?xf16, strided<[1]>>
+!t = tensor<32xf16, #gpu_tile.layout<"T(32):(1@0) V():()">>
+!b = tensor<32xi1, #gpu_tile.layout<"T(32):(1@0) V():()">>
+!i = tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+
+// 16 bits have no exchange: a loop, whose every swap has the order asked for.
+// CHECK-LABEL: llvm.func @loop
+func.func @loop(%x: !m) attributes {tile.kernel} {
+  %ok = arith.constant dense<true> : !b
+  %v = arith.constant dense<1.0> : !t
+  %i = "tile.iota"() {axis = 0 : i32} : () -> !i
+  // CHECK: scf.if
+  // CHECK: ld.relaxed.gpu.global.b16
+  // CHECK: scf.while
+  // CHECK: atom.acq_rel.gpu.global.cas.b16
+  %a = "tile.atomic_rmw"(%v, %x, %ok, %i) {kind = "exchange", order = "acq_rel", scope = "gpu"} : (!t, !m, !b, !i) -> !t
+  return
+}

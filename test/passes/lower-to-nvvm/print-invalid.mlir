@@ -1,0 +1,8 @@
+// What vprintf cannot take.
+// RUN: tilec opt %s --passes lower-to-nvvm --target sm_80 --num-warps 1 --split-input-file --verify-diagnostics
+
+func.func @fp8(%x: f8E5M2) attributes {tile.kernel} {
+  // expected-error @below {{cannot print f8E5M2; cast it to float32 first}}
+  "tile.print"(%x) {format = "{}"} : (f8E5M2) -> ()
+  return
+}

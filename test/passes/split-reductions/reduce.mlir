@@ -1,0 +1,51 @@
+// A reduction across warps: each warp's part, the partial results through a buffer, the rest in a thread.
+// RUN: tilec opt %s --passes split-reductions --target sm_80 | filecheck %s
+
+// CHECK-LABEL: @across_warps
+func.func @across_warps(%x: tensor<256xf32, #gpu_tile.layout<"T(64):(4@0) V(4):(1@0)">>) attributes {tile.kernel} {
+  // CHECK: %[[P:.*]] = "gpu_tile.warp_reduce"(%{{.*}}) ({
+  // CHECK: arith.addf
+  // CHECK: {axis = 0 : i32} : {{.*}} -> tensor<2xf32, #gpu_tile.layout<"T(32,2):(0,1@0) V():()">>
+  // CHECK: %[[B:.*]] = "gpu_tile.alloc"() {{.*}} !gpu_tile.buffer<tensor<2xf32>
+  // CHECK: "gpu_tile.buffer_store"(%[[P]], %[[B]])
+  // CHECK-NOT: gpu_tile.sync
+  // CHECK: %[[Q:.*]] = "gpu_tile.buffer_load"(%[[B]]) {{.*}} -> tensor<2xf32, #gpu_tile.layout<"T(64):(0) V(2):(1@0)">>
+  // CHECK: "tile.reduce"(%[[Q]]) ({
+  // CHECK: arith.addf
+  // CHECK: -> tensor<f32, #gpu_tile.layout<"T(64):(0) V():()">>
+  %y = "tile.reduce"(%x) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.addf %p, %q : f32
+    gpu.yield %r : f32
+  }) {axis = 0 : i32} : (tensor<256xf32, #gpu_tile.layout<"T(64):(4@0) V(4):(1@0)">>) -> tensor<f32, #gpu_tile.layout<"T(64):(0) V():()">>
+  return
+}
+
+// A warp that holds phantoms alone has no partial result: 130 elements, 128 a warp, four warps.
+// CHECK-LABEL: @warps_without_elements
+func.func @warps_without_elements(%x: tensor<130xf32, #gpu_tile.layout<"T(128):(4@0) V(4):(1@0)">>) attributes {tile.kernel} {
+  // CHECK: "gpu_tile.warp_reduce"
+  // CHECK: -> tensor<2xf32, #gpu_tile.layout<"T(32,4):(0,1@0) V():()">>
+  %y = "tile.reduce"(%x) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.maximumf %p, %q : f32
+    gpu.yield %r : f32
+  }) {axis = 0 : i32} : (tensor<130xf32, #gpu_tile.layout<"T(128):(4@0) V(4):(1@0)">>) -> tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>
+  return
+}
+
+// Rows lie in lanes and registers, and stay there.
+// CHECK-LABEL: @two_values_per_row
+func.func @two_values_per_row(%x: tensor<64x16xf32, #gpu_tile.layout<"T(32,4):(1@0,4@1) V(4,2):(1@1,32@0)">>, %i: tensor<64x16xi32, #gpu_tile.layout<"T(32,4):(1@0,4@1) V(4,2):(1@1,32@0)">>) attributes {tile.kernel} {
+  // CHECK: "gpu_tile.warp_reduce"(%{{.*}}, %{{.*}}) ({
+  // CHECK: -> (tensor<64x4xf32, #gpu_tile.layout<"T(32,4):(1@0,1@1) V(2):(32@0)">>, tensor<64x4xi32,
+  // CHECK-COUNT-2: "gpu_tile.buffer_load"({{.*}} V(4,2):(1@1,32@0)">>
+  %v, %at = "tile.reduce"(%x, %i) ({
+  ^bb0(%a: f32, %b: i32, %c: f32, %d: i32):
+    %first = arith.cmpf ogt, %a, %c : f32
+    %e = arith.select %first, %a, %c : f32
+    %f = arith.select %first, %b, %d : i32
+    gpu.yield %e, %f : f32, i32
+  }) {axis = 1 : i32} : (tensor<64x16xf32, #gpu_tile.layout<"T(32,4):(1@0,4@1) V(4,2):(1@1,32@0)">>, tensor<64x16xi32, #gpu_tile.layout<"T(32,4):(1@0,4@1) V(4,2):(1@1,32@0)">>) -> (tensor<64xf32, #gpu_tile.layout<"T(32,4):(1@0,0) V(2):(32@0)">>, tensor<64xi32, #gpu_tile.layout<"T(32,4):(1@0,0) V(2):(32@0)">>)
+  return
+}

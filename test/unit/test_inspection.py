@@ -1,0 +1,277 @@
+"""print, assert and inline PTX on the emulator."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from emulated import array_type, lower, random_layout, run, tile_type
+from test_reductions import load_text, store_text
+
+from tilec.assembler import assemble
+from tilec.diagnostics import CompileError
+from tilec.layout import Layout, parse_layout
+from tilec.runtime.emulator import EmulatorError
+from tilec.target import TARGETS
+
+
+def on_tile(shape: Sequence[int], element: str, layout: Layout, lines: str) -> str:
+    """A kernel that loads %v from %x, runs `lines`, and may store to %y."""
+    array = array_type(len(shape), element)
+    return f"""
+func.func @k(%x: {array}, %y: {array}) attributes {{tile.kernel}} {{
+  %c0 = arith.constant 0 : index
+  {load_text(shape, element, layout, "%v", "%x")}
+  {lines}
+  return
+}}"""
+
+
+@pytest.mark.parametrize(("shape", "num_warps"), [((5,), 1), ((37,), 2), ((3, 11), 4)])
+def test_print_gives_each_element_of_a_tile_one_line(
+    shape: tuple[int, ...], num_warps: int
+) -> None:
+    layout = random_layout(random.Random(4), shape, num_warps)
+    x = np.random.default_rng(0).integers(-99, 99, shape).astype(np.int32)
+    text = on_tile(
+        shape,
+        "i32",
+        layout,
+        '"tile.print"(%v) {format = "100% x = {}!"} : '
+        f"({tile_type(shape, 'i32', layout)}) -> ()",
+    )
+    printed = run(text, [x, x.copy()], num_warps=num_warps, grid=(2, 1, 3)).printed
+    want = [
+        f"({p}, 0, {q}) [{', '.join(map(str, at))}] 100% x = {x[at]}!"
+        for p in range(2)
+        for q in range(3)
+        for at in np.ndindex(*shape)
+    ]
+    assert sorted(printed.splitlines()) == sorted(want)
+
+
+def print_scalar(element: str, value: str, template: str = "{}") -> str:
+    """A kernel that prints one constant."""
+    return f"""
+func.func @k() attributes {{tile.kernel}} {{
+  %s = arith.constant {value}{"" if element == "i1" else " : " + element}
+  "tile.print"(%s) {{format = "{template}"}} : ({element}) -> ()
+  return
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("element", "value", "want"),
+    [
+        ("f32", "1.5", "1.5"),
+        ("f64", "-2.5e-10", "-2.5e-10"),
+        ("f16", "0.25", "0.25"),
+        ("bf16", "-3.0", "-3"),
+        ("i64", "-9000000000", "-9000000000"),
+        ("i8", "-7", "-7"),
+        ("i1", "true", "1"),
+        ("index", "12", "12"),
+    ],
+)
+def test_scalars_print_once_a_program(element: str, value: str, want: str) -> None:
+    for bits in (32, 64):
+        result = run(print_scalar(element, value), [], num_warps=2, grid=2, index_bits=bits)
+        assert result.printed == f"(0, 0, 0) {want}\n(1, 0, 0) {want}\n"
+
+
+def test_printing_nothing_but_text() -> None:
+    text = """
+func.func @k() attributes {tile.kernel} {
+  "tile.print"() {format = "hello"} : () -> ()
+  return
+}"""
+    assert run(text, [], num_warps=2).printed == "(0, 0, 0) hello\n"
+
+
+def test_print_in_a_loop_reuses_its_arguments() -> None:
+    """An alloca in the loop would take the stack of every iteration."""
+    text = """
+func.func @k(%n: i32) attributes {tile.kernel} {
+  %i0 = arith.constant 0 : i32
+  %i1 = arith.constant 1 : i32
+  scf.for %i = %i0 to %n step %i1 : i32 {
+    "tile.print"(%i) {format = "i = {}"} : (i32) -> ()
+  }
+  return
+}"""
+    printed = run(text, [np.int32(3)], num_warps=1).printed
+    assert printed == "".join(f"(0, 0, 0) i = {i}\n" for i in range(3))
+
+
+def test_print_has_a_limit_and_says_so() -> None:
+    values = ", ".join(["%s"] * 30)
+    text = f"""
+func.func @k(%s: i32) attributes {{tile.kernel}} {{
+  "tile.print"({values}) {{format = "{"{}" * 30}"}} : ({", ".join(["i32"] * 30)}) -> ()
+  return
+}}"""
+    with pytest.raises(CompileError, match="cannot print 30 values at once, the most here is 29"):
+        lower(text, num_warps=1)
+
+
+def test_fp8_must_be_cast_to_print() -> None:
+    layout = parse_layout("T(32):(1@0) V():()")
+    lines = '"tile.print"(%v) {format = "{}"} : (' + tile_type((32,), "f8E5M2", layout) + ") -> ()"
+    text = on_tile((32,), "f8E5M2", layout, lines).replace("padding = 77", "padding = 0.0")
+    with pytest.raises(CompileError, match="cannot print f8E5M2; cast it to float32 first"):
+        lower(text, num_warps=1)
+
+
+def assertion(shape: Sequence[int], layout: Layout) -> str:
+    """Asserts that all elements are below 100."""
+    tile = tile_type(shape, "i32", layout)
+    lines = f"""
+  %h = arith.constant dense<100> : {tile}
+  %ok = arith.cmpi slt, %v, %h : {tile}
+  "tile.assert"(%ok) {{message = "element too large"}} : ({tile_type(shape, "i1", layout)}) -> ()
+    loc("kernels.py":17:5)"""
+    return on_tile(shape, "i32", layout, lines).replace("padding = 77", "padding = 1000")
+
+
+@pytest.mark.parametrize("shape", [(37,), (3, 11)])
+def test_assert_names_the_line_and_leaves_phantoms_out(shape: tuple[int, ...]) -> None:
+    layout = random_layout(random.Random(2), shape, 4)
+    assert layout.has_phantoms(shape)
+    x = np.zeros(shape, np.int32)
+    run(assertion(shape, layout), [x, x.copy()], num_warps=4)
+    for at in np.ndindex(*shape):
+        x[:] = 0
+        x[at] = 100
+        if sum(at) % 5 == 0:
+            with pytest.raises(EmulatorError, match=r"element too large \(kernels.py:17, in k\)"):
+                run(assertion(shape, layout), [x, x.copy()], num_warps=4, mode="eager")
+
+
+def test_scalar_assert() -> None:
+    text = """
+func.func @k(%n: i32) attributes {tile.kernel} {
+  %i0 = arith.constant 0 : i32
+  %ok = arith.cmpi sge, %n, %i0 : i32
+  "tile.assert"(%ok) {message = "n is negative"} : (i1) -> ()
+  return
+}"""
+    run(text, [np.int32(0)], num_warps=2)
+    with pytest.raises(EmulatorError, match="n is negative"):
+        run(text, [np.int32(-1)], num_warps=2, mode="eager")
+
+
+@pytest.mark.parametrize(
+    ("element", "text", "constraints", "reference"),
+    [
+        ("f32", "add.f32 $0, $1, $1;", "=f,f", lambda x: x + x),
+        ("f64", "neg.f64 $0, $1;", "=d,d", lambda x: -x),
+        ("i32", "not.b32 $0, $1;", "=r,r", lambda x: ~x),
+        ("i64", "not.b64 $0, $1;", "=l,l", lambda x: ~x),
+        ("i16", "not.b16 $0, $1;", "=h,h", lambda x: ~x),
+        ("i8", "not.b16 $0, $1;", "=h,h", lambda x: ~x),
+        ("i8", "add.s32 $0, $1, $1;", "=r,r", lambda x: x + x),
+        ("f32", "xor.b32 $0, $1, 0x80000000;", "=r,r", lambda x: -x),
+    ],
+)
+def test_inline_ptx_runs_per_element(
+    element: str, text: str, constraints: str, reference: object
+) -> None:
+    shape = (3, 37)
+    layout = random_layout(random.Random(6), shape, 4)
+    tile = tile_type(shape, element, layout)
+    for pure in ("true", "false"):
+        lines = (
+            f'%r = "tile.inline_ptx"(%v) {{text = "{text}", constraints = "{constraints}", '
+            f"pure = {pure}}} : ({tile}) -> {tile}\n"
+            f"{store_text(shape, element, layout, '%r', '%y')}"
+        )
+        dtype = {"f32": np.float32, "f64": np.float64}.get(element)
+        dtype = dtype or np.dtype(f"int{element[1:]}")
+        x = np.random.default_rng(0).integers(-50, 50, shape).astype(dtype)
+        y = np.zeros_like(x)
+        run(on_tile(shape, element, layout, lines), [x, y], num_warps=4)
+        np.testing.assert_array_equal(y, reference(x))
+
+
+def test_half_precision_travels_in_16_bits() -> None:
+    shape, layout = (64,), parse_layout("T(32):(2@0) V(2):(1@0)")
+    tile = tile_type(shape, "f16", layout)
+    lines = (
+        '%r = "tile.inline_ptx"(%v) {text = "mul.f16 $0, $1, $1;", constraints = "=h,h", '
+        f"pure = true}} : ({tile}) -> {tile}\n  {store_text(shape, 'f16', layout, '%r', '%y')}"
+    )
+    x = np.random.default_rng(0).standard_normal(64).astype(np.float16)
+    y = np.zeros_like(x)
+    run(on_tile(shape, "f16", layout, lines), [x, y], num_warps=1)
+    np.testing.assert_array_equal(y, x * x)
+
+
+@pytest.mark.parametrize("with_result", [False, True])
+def test_effects_happen_once_an_element(with_result: bool) -> None:
+    """Text without results runs in first copies alone, and no text runs for phantoms."""
+    shape, layout = (37,), parse_layout("T(2,16,2):(0,1@0,16@0) V(2):(32@0)")
+    tile = tile_type(shape, "i32", layout)
+    count = (
+        "{ .reg .b64 a; ld.param.b64 a, [k_param_2]; mad.wide.u32 a, $0, 4, a; "
+        "red.global.add.u32 [a], 1; }"
+    )
+    lines = (
+        f'"tile.inline_ptx"(%v) {{text = "{count}", constraints = "r", pure = false}} : '
+        f"({tile}) -> ()"
+    )
+    if with_result:
+        text = "mov.b32 $0, $1; " + count.replace("$0", "$1")
+        lines = (
+            f'%r = "tile.inline_ptx"(%v) {{text = "{text}", constraints = "=r,r", pure = false}} : '
+            f"({tile}) -> {tile}"
+        )
+    x, y = np.arange(37, dtype=np.int32), np.zeros(100, np.int32)
+    run(on_tile(shape, "i32", layout, lines), [x, y], num_warps=2)
+    # A result is wanted by every copy, so each computes its own.
+    np.testing.assert_array_equal(y[:37], 2 if with_result else 1)
+    np.testing.assert_array_equal(y[37:], 0)
+
+
+def test_index_follows_the_register() -> None:
+    text = f"""
+func.func @k(%y: {array_type(1, "i64")}) attributes {{tile.kernel}} {{
+  %c0 = arith.constant 0 : index
+  %i = "tile.iota"() {{axis = 0 : i32}} : () -> {tile_type((32,), "index", "T(32):(1@0) V():()")}
+  %r = "tile.inline_ptx"(%i) {{text = "add.s64 $0, $1, 1;", constraints = "=l,l", pure = true}}
+    : ({tile_type((32,), "index", "T(32):(1@0) V():()")})
+    -> {tile_type((32,), "i64", "T(32):(1@0) V():()")}
+  {store_text((32,), "i64", parse_layout("T(32):(1@0) V():()"), "%r", "%y")}
+  return
+}}"""
+    for bits in (32, 64):
+        y = np.zeros(32, np.int64)
+        run(text, [y], num_warps=1, index_bits=bits)
+        np.testing.assert_array_equal(y, np.arange(32) + 1)
+
+
+@pytest.mark.parametrize(
+    ("element", "letter", "bits"),
+    [("f32", "d", 64), ("f32", "l", 64), ("i64", "r", 32), ("f16", "f", 32)],
+)
+def test_a_register_that_does_not_hold_the_element(element: str, letter: str, bits: int) -> None:
+    layout = parse_layout("T(32):(1@0) V():()")
+    tile = tile_type((32,), element, layout)
+    lines = (
+        '%r = "tile.inline_ptx"(%v) {text = "mov.b32 $0, $1;", '
+        f'constraints = "={letter},{letter}", pure = true}} : ({tile}) -> {tile}'
+    )
+    wanted = f"constraint '{letter}' is a register of {bits} bits, which does not hold {element}"
+    with pytest.raises(CompileError, match=wanted):
+        lower(on_tile((32,), element, layout, lines), num_warps=1)
+
+
+@pytest.mark.parametrize("target", list(TARGETS))
+def test_ptxas_takes_print_and_assert(target: str) -> None:
+    layout = parse_layout("T(32):(1@0) V(2):(32@0)")
+    tile = tile_type((37,), "i32", layout)
+    text = assertion((37,), layout).replace(
+        "  return", f'"tile.print"(%v) {{format = "{{}}"}} : ({tile}) -> ()\n  return'
+    )
+    assemble(lower(text, num_warps=1, target=target)[0], TARGETS[target])
