@@ -95,7 +95,7 @@ class Artefact(Launcher):
 def save(
     path: str | PathLike[str], kernels: Sequence[CompiledKernel], name: str | None = None
 ) -> None:
-    """Writes an artefact, the same bytes for the same kernels; `name`: by default the first entry's.
+    """Writes an artefact, the same bytes for the same kernels; `name`: else the first one's.
 
     The kernels are specialisations, for one or several targets, of one function. ValueError if
     there are none, or their arguments differ.
