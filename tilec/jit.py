@@ -12,14 +12,17 @@ import inspect
 import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from tilec.declaration import declared_parameters
+from tilec.dependencies import compiler_digest, source_digest
 from tilec.kernel import CompiledKernel, Parameter
 from tilec.language.builtin import function
 from tilec.language.parameters import auto
 from tilec.report import show_report
 from tilec.runtime.arrays import ArrayView, describe
+from tilec.runtime.cache import default_cache
 from tilec.runtime.device import device as find_device
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError, DeviceError
@@ -31,7 +34,7 @@ from tilec.target import TARGETS, Target, find_target, target_for_device
 ArgumentSpec = str | Parameter
 
 
-class Kernel:
+class Kernel(Launcher):
     """A kernel: call it with its arguments, `kernel(...)`, or with a grid, `kernel[grid](...)`.
 
     `fn`: the Python function. `grid`: the rule given to the decorator. `num_warps`: warps per
@@ -48,29 +51,37 @@ class Kernel:
         num_warps: int | None = None,
         device: Any = None,
     ) -> None:
-        functools.update_wrapper(self, fn)
         self.fn = fn
-        self.name = fn.__name__
         self.grid = grid
         self.num_warps = num_warps
-        self.device = find_device(device) if isinstance(device, str) else device
         self.parameters = declared_parameters(fn)
         self._compiled: dict[Any, CompiledKernel] = {}
-        self._open = [p.name for p in self.parameters if p.kind == "any"]
-        self._launchers: dict[tuple[bool, ...], Launcher] = {}
-        self._only = None if self._open else self._launcher_of(())
-
-    def __call__(self, *arguments: Any, **named: Any) -> None:
-        """Compiles if these arguments are new, and launches."""
-        launcher = self._only or self._launcher_for(arguments, named)
-        launcher.call(*arguments, **named)
-
-    def __getitem__(self, grid: Any) -> Callable[..., None]:
-        """`kernel[grid](...)`: a launch with this grid instead of the rule's."""
-        return functools.partial(self, grid=grid)
+        self._open = [i for i, p in enumerate(self.parameters) if p.kind == "any"]
+        self._variants: dict[tuple[str, ...], Launcher] = {}
+        arguments = [parameter.launch_argument("array") for parameter in self.parameters]
+        where = find_device(device) if isinstance(device, str) else device
+        super().__init__(fn.__name__, arguments, self._find, where)
+        functools.update_wrapper(self, fn, updated=())
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
+
+    def _launch(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
+        """As `Launcher`, but an argument without annotation may also be a number."""
+        kinds = tuple(_kind(values[i]) for i in self._open)
+        if "typed" not in kinds:
+            super()._launch(values, grid, stream)
+            return
+        variant = self._variants.get(kinds)
+        if variant is None:
+            chosen = iter(kinds)
+            arguments = [
+                p.launch_argument(next(chosen) if p.kind == "any" else p.kind)
+                for p in self.parameters
+            ]
+            variant = Launcher(self.name, arguments, self._find, self.device)
+            self._variants[kinds] = variant
+        variant.call(*values, grid=grid, stream=stream)
 
     def on(self, device: Any) -> Kernel:
         """The same kernel, to run on `device` ("emulator:check", "cuda:1", or a device)."""
@@ -85,12 +96,19 @@ class Kernel:
 
     def compiled(self, *arguments: Any, **named: Any) -> CompiledKernel:
         """The compiled kernel these arguments would launch; compiles it if it is new."""
-        bound = self._bind(arguments, named)
-        for name, value in bound.items():
-            if self._kind(name, value) == "array":
-                bound[name] = describe(value, name)
+        given = {name: value for name, value in named.items() if name not in RESERVED}
+        try:
+            call = inspect.signature(self.fn).bind(*arguments, **given)
+        except TypeError as error:
+            raise ArgumentError(f"{self.name}(): {error}") from None
+        call.apply_defaults()
+        bound = dict(call.arguments)
+        for parameter in self.parameters:
+            value = bound[parameter.name]
+            if "array" in (parameter.kind, parameter.kind == "any" and _kind(value)):
+                bound[parameter.name] = describe(value, parameter.name)
         arrays = [(name, value) for name, value in bound.items() if isinstance(value, ArrayView)]
-        return self._resolve(device_of(arrays, self.device), bound)
+        return self._find(device_of(arrays, self.device), bound)
 
     def report(self, *arguments: Any, **named: Any) -> str:
         """What the compiler decided for these arguments, and why, as text."""
@@ -126,46 +144,40 @@ class Kernel:
         wanted = specialize_for(self.parameters, specs, constants or {}, index_bits)
         return self._compile(wanted, find_target(target), ptx_version, dump_dir)
 
-    def _bind(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """Name -> argument, defaults included, for everything but `grid` and `stream`."""
-        given = {name: value for name, value in named.items() if name not in RESERVED}
-        try:
-            bound = inspect.signature(self.fn).bind(*arguments, **given)
-        except TypeError as error:
-            raise ArgumentError(f"{self.name}(): {error}") from None
-        bound.apply_defaults()
-        return dict(bound.arguments)
-
-    def _kind(self, name: str, value: Any) -> str:
-        """ "array" or "scalar" (or "const" ...) for a parameter given `value`."""
-        declared = next(p for p in self.parameters if p.name == name)
-        if declared.kind != "any":
-            return declared.kind
-        return "typed" if isinstance(value, numbers.Number) else "array"
-
-    def _launcher_for(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Launcher:
-        """The launcher for arguments of which only the call shows whether they are arrays."""
-        bound = self._bind(arguments, named)
-        return self._launcher_of(tuple(self._kind(n, bound[n]) for n in self._open))
-
-    def _launcher_of(self, kinds: tuple[str, ...]) -> Launcher:
-        launcher = self._launchers.get(kinds)
-        if launcher is None:
-            resolved = dict(zip(self._open, kinds, strict=True))
-            arguments = [p.launch_argument(resolved.get(p.name, p.kind)) for p in self.parameters]
-            launcher = Launcher(self.name, arguments, self._resolve, self.device)
-            self._launchers[kinds] = launcher
-        return launcher
-
-    def _resolve(self, device: Any, bound: Mapping[str, Any]) -> CompiledKernel:
-        """The compiled kernel for described arguments on a device: from memory, or new."""
+    def _find(self, device: Any, bound: Mapping[str, Any]) -> CompiledKernel:
+        """The compiled kernel for described arguments on a device: known, on disk, or new."""
         target = _target_of(device)
         wanted = specialize(self.parameters, bound)
         key = (target.name, wanted.key)
         found = self._compiled.get(key)
         if found is None:
-            found = self._compiled[key] = self._compile(wanted, target)
+            found = self._compiled[key] = self._load(wanted, target)
         return found
+
+    def _load(self, wanted: Specialization, target: Target) -> CompiledKernel:
+        """From the disk cache, or compiled and put there."""
+        cache = default_cache()
+        if cache is None:
+            return self._compile(wanted, target)
+        key = self._disk_key(wanted, target)
+        found = cache.get(key)
+        if found is None:
+            found = self._compile(wanted, target)
+            cache.put(key, found)
+        return found
+
+    def _disk_key(self, wanted: Specialization, target: Target) -> dict[str, Any]:
+        """Everything the compiled code depends on."""
+        values = [value for _, value in wanted.constants]
+        return {
+            "compiler": compiler_digest(),
+            "source": source_digest(self.fn, self.grid, *values),
+            "parameters": [asdict(parameter) for parameter in wanted.parameters],
+            "constants": repr([(name, type(v).__name__, v) for name, v in wanted.constants]),
+            "index_bits": wanted.index_bits,
+            "num_warps": self.num_warps,
+            "target": target.name,
+        }
 
     def _compile(
         self,
@@ -194,6 +206,11 @@ class Kernel:
             num_warps=self.num_warps,
             auto=reasons,
         )
+
+
+def _kind(value: Any) -> str:
+    """What an argument without annotation is."""
+    return "typed" if isinstance(value, numbers.Number) else "array"
 
 
 def _target_of(device: Any) -> Target:

@@ -1,0 +1,112 @@
+"""A digest of everything a kernel's code is made from: what may be kept on disk under it.
+
+That is its source, the source of the functions it calls, the constants it reads from outside, and
+its grid rule. What a function uses is read from its byte code, which names a little too much rather
+than too little: then a kernel is compiled once too often, never once too seldom.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import tilec
+from tilec.language.builtin import Function
+from tilec.language.dtypes import DType
+
+_LANGUAGE = "tilec.language"
+
+
+def source_digest(fn: Callable[..., Any], *others: Any) -> str:
+    """The digest of a kernel function and of `others`: its grid rule, functions among constants."""
+    digest = _Digest()
+    for value in (fn, *others):
+        digest.add("", value)
+    return digest.text()
+
+
+@functools.cache
+def compiler_digest() -> str:
+    """Identifies this compiler: its version and the state of its files."""
+    digest = hashlib.sha256(tilec.__version__.encode())
+    for root in map(Path, tilec.__path__):
+        parts = ["."] if root.name == "tilec" else ["dialects", "passes", "runtime"]
+        for part in parts:
+            for path in sorted((root / part).rglob("*.py")):
+                status = path.stat()
+                state = f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}"
+                digest.update(state.encode())
+    return digest.hexdigest()
+
+
+class _Digest:
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._seen: set[int] = set()
+
+    def text(self) -> str:
+        return self._hash.hexdigest()
+
+    def _note(self, *words: Any) -> None:
+        self._hash.update("\0".join(map(repr, words)).encode() + b"\n")
+
+    def add(self, name: str, value: Any) -> None:
+        """Adds what `name` stands for: a constant by value, a function by source and use."""
+        if isinstance(value, Function):
+            value = value.fn
+        if isinstance(value, FunctionType):
+            if not value.__module__.startswith(_LANGUAGE):  # covered by `compiler_digest`
+                self._add_function(name, value)
+        elif isinstance(value, (tuple, list)):
+            self._note(name, type(value).__name__, len(value))
+            for part in value:
+                self.add(name, part)
+        elif value is None or isinstance(value, (bool, int, float, str, DType)):
+            self._note(name, type(value).__name__, value)
+        elif type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+            self._note(name, str(value.dtype), value.item())
+
+    def _add_function(self, name: str, fn: FunctionType) -> None:
+        self._note(name, fn.__qualname__)
+        if id(fn.__code__) in self._seen:
+            return
+        self._seen.add(id(fn.__code__))
+        code = fn.__code__
+        self._note(code.co_filename, code.co_firstlineno, _source(fn))
+        self.add("defaults", fn.__defaults__)
+        names = set(_names(code))
+        for used in sorted(names):
+            if used in fn.__globals__:
+                self._add_global(used, fn.__globals__[used], names)
+        for used, cell in zip(code.co_freevars, fn.__closure__ or (), strict=True):
+            try:
+                self.add(used, cell.cell_contents)
+            except ValueError:  # an empty cell: compiling will say so
+                self._note(used, "empty")
+
+    def _add_global(self, name: str, value: Any, names: set[str]) -> None:
+        if not isinstance(value, ModuleType):
+            self.add(name, value)
+        elif not value.__name__.startswith((_LANGUAGE, "math")):
+            for attribute in sorted(names & vars(value).keys()):
+                self.add(f"{name}.{attribute}", vars(value)[attribute])
+
+
+def _source(fn: FunctionType) -> str:
+    try:
+        return inspect.getsource(fn)
+    except (OSError, TypeError):
+        return fn.__code__.co_code.hex()
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Every name the byte code of a function and of the functions in it may look up outside."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
