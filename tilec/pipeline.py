@@ -12,6 +12,7 @@ from tilec.passes.insert_barriers import insert_barriers
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.pipeline_loops import pipeline_loops
 from tilec.passes.remove_layout_conversions import remove_layout_conversions
+from tilec.passes.schedule_programs import schedule_programs
 from tilec.passes.select_mma import select_mma
 from tilec.passes.simplify import simplify
 from tilec.passes.split_atomics import split_atomics
@@ -25,6 +26,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     infer_layouts,
     remove_layout_conversions,
     simplify,
+    schedule_programs,
     stage_operands,
     insert_async_copies,
     pipeline_loops,
@@ -60,7 +62,7 @@ def passes_from(level: Level) -> tuple[TilePass, ...]:
     """The part of TILE_PIPELINE a program at `level` still needs; all of it is safe to repeat."""
     if level is Level.TILE:
         return TILE_PIPELINE
-    return TILE_PIPELINE[TILE_PIPELINE.index(stage_operands) :]
+    return TILE_PIPELINE[TILE_PIPELINE.index(schedule_programs) :]
 
 
 ALL_PASSES: tuple[TilePass, ...] = tuple(dict.fromkeys((*TILE_PIPELINE, *LLVM_PIPELINE)))

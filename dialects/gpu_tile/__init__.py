@@ -19,6 +19,7 @@ from tilec.dialects.gpu_tile.register import (
     WarpScanOp,
 )
 from tilec.dialects.gpu_tile.ring import RingPositionOp, SlotOp
+from tilec.dialects.gpu_tile.schedule import TileOrderOp
 
 __all__ = [
     "AllocOp",
@@ -37,6 +38,7 @@ __all__ = [
     "ScanCarryOp",
     "SlotOp",
     "SyncOp",
+    "TileOrderOp",
     "ViewOp",
     "WarpReduceOp",
     "WarpScanOp",

@@ -30,6 +30,26 @@ def lower_num_programs(op: tile.NumProgramsOp, state: Lowering) -> None:
     state.values[op.result] = _special_register("nctaid", op.axis, state)
 
 
+def lower_tile_order(op: gpu_tile.TileOrderOp, state: Lowering) -> None:
+    """Divisions by run-time sizes, once per program. The last group may have fewer rows."""
+    linear, rows, columns = (state.values[v] for v in (op.linear, op.rows, op.columns))
+    i32 = state.i32
+    if op.order == "rows":
+        state.values[op.row] = create("arith.divui", [linear, columns], i32)
+        state.values[op.column] = create("arith.remui", [linear, columns], i32)
+        return
+    group = state.i32_constant(op.group)
+    tiles = create("arith.muli", [columns, group], i32)
+    number = create("arith.divui", [linear, tiles], i32)
+    first = create("arith.muli", [number, group], i32)
+    height = create("arith.subi", [rows, first], i32)
+    height = create("arith.minui", [height, group], i32)
+    inside = create("arith.remui", [linear, tiles], i32)
+    row = create("arith.remui", [inside, height], i32)
+    state.values[op.row] = create("arith.addi", [first, row], i32)
+    state.values[op.column] = create("arith.divui", [inside, height], i32)
+
+
 def lower_dim(op: ir.Operation, state: Lowering) -> None:
     """memref.dim of an argument: its size parameter."""
     axis = constant_of(op.operands[1])
@@ -64,5 +84,6 @@ RULES = {
     tile.AssumeOp: lower_assume,
     tile.FenceOp: lower_fence,
     gpu_tile.SyncOp: lower_sync,
+    gpu_tile.TileOrderOp: lower_tile_order,
     "memref.dim": lower_dim,
 }

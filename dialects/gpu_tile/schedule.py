@@ -1,0 +1,38 @@
+"""Which tile a program works on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.attributes import INT, one_of
+from tilec.dialects.constraints import I32
+from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.op import Attribute, Operand, Result
+
+
+class TileOrderOp(Op, name="tile_order", pure=True):
+    """The (row, column) of the `linear`-th tile of a rows x columns grid.
+
+    "grouped": `group` rows are walked column by column before the next rows, so that programs that run
+    together share operands in the L2 cache; "rows": row by row.
+
+    Example:
+        %m, %n = "gpu_tile.tile_order"(%linear, %rows, %columns) {order = "grouped", group = 8 : i32} : (i32, i32, i32) -> (i32, i32)
+    """
+
+    linear = Operand(I32)
+    rows = Operand(I32)
+    columns = Operand(I32)
+    row = Result(I32)
+    column = Result(I32)
+    order = Attribute(one_of("grouped", "rows"))
+    group = Attribute(INT)
+
+    @classmethod
+    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
+        return [ir.IntegerType.get_signless(32)] * 2
+
+    def check(self) -> str | None:
+        return None if self.group >= 1 else f"group must be positive, found {self.group}"
