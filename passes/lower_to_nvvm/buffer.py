@@ -286,21 +286,25 @@ def lower_buffer_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:
 
 
 def lower_buffer_gather(op: gpu_tile.BufferGatherOp, state: Lowering) -> None:
-    """One ld.shared per register, the index clamped into the buffer."""
+    """One ld.shared per register; indices and phantoms are clamped into the buffer."""
     buffer, layout = state.values[op.src], layout_of(op.result)
-    access = Access(buffer, layout, state)
-    last = state.i32_constant(buffer.type.shape[op.axis] - 1)
+    sizes, bits = buffer.type.shape, storage_bits(buffer.type.element, state)
+    reach, threads = layout.extents(len(sizes)), state.thread_coordinates(layout, len(sizes))
     registers: Registers = []
-    for index, at in zip(state.registers(op.indices), access.coordinates, strict=True):
-        place = [
-            create("arith.addi", [start, state.i32_constant(c)], state.i32)
-            for start, c in zip(access.start, at, strict=True)
-        ]
-        clamped = create("arith.minui", [_to_i32(index, state), last], state.i32)
-        place[op.axis] = create("arith.addi", [buffer.origin[op.axis], clamped], state.i32)
+    for index, at in zip(
+        state.registers(op.indices), layout.value_coordinates(len(sizes)), strict=True
+    ):
+        place = []
+        for d, step in enumerate(at):
+            found = create("arith.addi", [threads[d], state.i32_constant(step)], state.i32)
+            if d == op.axis:
+                found = _to_i32(index, state)
+            if d == op.axis or reach[d] > sizes[d]:
+                last = state.i32_constant(sizes[d] - 1)
+                found = create("arith.minui", [found, last], state.i32)
+            place.append(create("arith.addi", [buffer.origin[d], found], state.i32))
         pointer = byte_pointer(shared_base(state), buffer_address(buffer, place, state))
-        words = plain_load(pointer, access.element_bytes * 8, 1)
-        registers += unpack(words, buffer.type.element, 1, state)
+        registers += unpack(plain_load(pointer, bits, 1), buffer.type.element, 1, state)
     state.values[op.result] = registers
 
 
