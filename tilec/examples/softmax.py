@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 import tilec
 import tilec.language as tl
+from tilec.examples.running import compare, launch, poisoned
 
 
 @tilec.kernel(grid=lambda x: x.shape[0])
@@ -35,3 +40,39 @@ def online_softmax(x: tl.array, y: tl.array, N: tl.const = 2048):
     for start in tl.range(0, columns, N):
         v = tl.load(x, (row, start), N).to(tl.f32)
         tl.store(y, (row, start), (tl.exp(v - highest) / total).to(y.dtype))
+
+
+LONGEST_TILE = 8192
+"""Longest row kept in one tile."""
+
+
+def softmax_rows(x: Any, y: Any) -> None:
+    """Softmax of each row of `x` into `y`, by the kernel that suits the row length."""
+    columns = x.shape[1]
+    if columns <= LONGEST_TILE:
+        softmax(x, y, N=tl.cdiv(columns, 128) * 128)
+    else:
+        online_softmax(x, y)
+
+
+def reference(x: np.ndarray) -> np.ndarray:
+    """Softmax of each row in float64."""
+    e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def main() -> None:
+    """Rows shorter and longer than a tile, in both kernels."""
+    rng = np.random.default_rng(0)
+    for rows, columns in ((1, 1), (5, 781), (3, 1024)):
+        x = rng.standard_normal((rows, columns), dtype=np.float32) * 10
+        y = poisoned(x.shape, np.float32)
+        launch(softmax_rows, x, y)
+        compare(f"softmax {rows}x{columns}", y, reference(x), 1e-5)
+        y = poisoned(x.shape, np.float32)
+        launch(online_softmax, x, y, N=256)
+        compare(f"online_softmax {rows}x{columns}", y, reference(x), 1e-5)
+
+
+if __name__ == "__main__":
+    main()
