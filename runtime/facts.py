@@ -42,7 +42,10 @@ def observe(array: ArrayView) -> Facts:
     return Facts(
         align=array.element_bytes if array.pointer % VECTOR_BYTES else VECTOR_BYTES,
         sizes=tuple(1 if size % divisor else divisor for size in array.shape),
-        strides=tuple(1 if stride % divisor else divisor for stride in array.strides),
+        strides=tuple(
+            1 if stride % divisor and is_used else divisor
+            for stride, is_used in zip(array.strides, _used_strides(array), strict=True)
+        ),
     )
 
 
@@ -80,17 +83,29 @@ def check_array(parameter: Parameter, array: ArrayView) -> None:
     if array.pointer % facts.align:
         where = f"address {array.pointer:#x}"
         raise _mismatch(parameter, f"a pointer that is a multiple of {facts.align} bytes", where)
-    for what, found, fixed, divisors in (
-        ("size", array.shape, parameter.sizes, facts.sizes),
-        ("stride", array.strides, parameter.strides, facts.strides),
+    every = (True,) * parameter.rank
+    for what, found, fixed, divisors, used in (
+        ("size", array.shape, parameter.sizes, facts.sizes, every),
+        ("stride", array.strides, parameter.strides, facts.strides, _used_strides(array)),
     ):
         for axis, (value, expected) in enumerate(zip(found, fixed, strict=True)):
+            if not used[axis]:
+                continue
             divisor = divisors[axis] if axis < len(divisors) else 1
             if expected is not None and value != expected:
                 raise _mismatch(parameter, f"{what} {expected} on axis {axis}", str(value))
             if value % divisor:
                 text = f"a {what} on axis {axis} that is a multiple of {divisor}"
                 raise _mismatch(parameter, text, str(value))
+
+
+def _used_strides(array: ArrayView) -> tuple[bool, ...]:
+    """Which strides lead anywhere: not that of an axis of size 1, and none of an empty array.
+
+    NumPy and torch do leave odd values there.
+    """
+    empty = 0 in array.shape
+    return tuple(size > 1 and not empty for size in array.shape)
 
 
 def _fits_32(array: ArrayView) -> bool:

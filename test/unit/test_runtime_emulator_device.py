@@ -1,0 +1,202 @@
+"""The emulator as a device: host arrays of any kind, in place."""
+
+from __future__ import annotations
+
+import struct
+
+import ml_dtypes
+import numpy as np
+import pytest
+from runtime_kernels import axpy
+
+from tilec.kernel import CompiledKernel, Facts, Parameter
+from tilec.runtime.arrays import CUDA, ArrayView
+from tilec.runtime.device import device
+from tilec.runtime.emulator import EmulatorError
+from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
+from tilec.runtime.errors import ArgumentError
+
+EMULATOR = EmulatorDevice()
+
+
+def vectors(size: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    return random.standard_normal(size, np.float32), random.standard_normal(size, np.float32)
+
+
+@pytest.mark.parametrize("size", [1, 31, 128, 129, 1000])
+@pytest.mark.parametrize("index_bits", [32, 64])
+def test_results_are_written_in_place(size: int, index_bits: int):
+    x, y = vectors(size)
+    expected = np.float64(0.5) * x + y
+    EMULATOR.launch(EMULATOR.load(axpy(index_bits=index_bits)), [x, y, 0.5, size], -(-size // 128))
+    np.testing.assert_allclose(y, expected, rtol=1e-6)
+
+
+def test_a_part_of_an_array():
+    size = 100
+    x, y = vectors(4 * size)
+    before = y.copy()
+    EMULATOR.launch(EMULATOR.load(axpy()), [x[size:], y[2 * size :], 2.0, size], 1)
+    np.testing.assert_array_equal(y[: 2 * size], before[: 2 * size])
+    np.testing.assert_array_equal(y[3 * size :], before[3 * size :])
+    np.testing.assert_allclose(
+        y[2 * size : 3 * size], before[2 * size : 3 * size] + 2 * x[size : 2 * size], rtol=1e-6
+    )
+
+
+def test_a_kernel_is_decoded_once():
+    kernel = axpy()
+    assert EMULATOR.load(kernel) is EMULATOR.load(kernel)
+
+
+def test_arguments_are_checked():
+    loaded = EMULATOR.load(axpy(facts=Facts(16, (4,), (1,))))
+    x, y = vectors(8)
+    for arguments, message in (
+        ([x.astype(np.float64), y, 1.0, 8], "argument 'x': expected dtype f32, found f64"),
+        ([x[:7], y, 1.0, 8], "'x': expected a size on axis 0 that is a multiple of 4, found 7"),
+        ([x, y[::2], 1.0, 4], "argument 'y': expected stride 1 on axis 0, found 2"),
+        ([x, y, 1.0, 2**31], "argument 'n': 2147483648 is not in the range of i32"),
+        ([ArrayView(0, (8,), (1,), "f32", (CUDA, 0)), y, 1.0, 8], "host memory for the emulator"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            EMULATOR.launch(loaded, arguments, 1)
+
+
+def test_a_wrong_access_names_the_argument_and_the_array_is_left_alone():
+    x, y = vectors(100)
+    before = y.copy()
+    with pytest.raises(EmulatorError, match="out of bounds"):
+        EMULATOR.launch(EMULATOR.load(axpy()), [x[:50], y, 1.0, 100], 1)
+    np.testing.assert_array_equal(y, before)
+    y.flags.writeable = False
+    with pytest.raises(EmulatorError, match="read-only"):
+        EMULATOR.launch(EMULATOR.load(axpy()), [x, y, 1.0, 100], 1)
+
+
+def test_an_empty_grid_runs_nothing():
+    EMULATOR.launch(EMULATOR.load(axpy()), [*vectors(0), 1.0, 0], 0)
+
+
+ECHO_PTX = """
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry echo(.param .u64 out, {declared})
+{{
+    .reg .b16 %h<8>;
+    .reg .b32 %r<8>;
+    .reg .b64 %d<8>;
+    ld.param.u64 %d0, [out];
+{body}
+    ret;
+}}
+"""
+
+
+def test_every_scalar_dtype_arrives():
+    """Each scalar is stored as the kernel got it, 8 bytes apart."""
+    values = {
+        "f64": -1.5,
+        "f32": 0.1,
+        "f16": 2.0,
+        "bf16": -3.0,
+        "f8E4M3FN": 0.5,
+        "f8E5M2": 4.0,
+        "i1": True,
+        "i8": -5,
+        "i16": -300,
+        "i32": -70000,
+        "i64": -(2**40),
+    }
+    sizes = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i16": 2, "i32": 4, "i64": 8}
+    registers = {1: ("u8", "%h0"), 2: ("u16", "%h0"), 4: ("u32", "%r0"), 8: ("u64", "%d1")}
+    declared, body = [], []
+    for position, dtype in enumerate(values):
+        kind, register = registers[sizes.get(dtype, 1)]
+        declared.append(f".param .{kind} s{position}")
+        body.append(f"    ld.param.{kind} {register}, [s{position}];")
+        body.append(f"    st.global.{kind} [%d0+{8 * position}], {register};")
+    kernel = CompiledKernel(
+        "echo",
+        "sm_80",
+        ECHO_PTX.format(declared=", ".join(declared), body="\n".join(body)),
+        (
+            Parameter("out", "array", "i64", (len(values),), (1,)),
+            *(Parameter(f"s{n}", "scalar", dtype) for n, dtype in enumerate(values)),
+        ),
+        None,
+        1,
+        0,
+        32,
+    )
+    out = np.zeros(len(values), np.int64)
+    EMULATOR.launch(EMULATOR.load(kernel), [out, *values.values()], 1)
+    raw = [out[n : n + 1].tobytes() for n in range(len(values))]
+    assert struct.unpack("<d", raw[0]) == (-1.5,)
+    assert struct.unpack("<f", raw[1][:4]) == (np.float32(0.1),)
+    for position, kind in (
+        (2, np.float16),
+        (3, ml_dtypes.bfloat16),
+        (4, ml_dtypes.float8_e4m3fn),
+        (5, ml_dtypes.float8_e5m2),
+        (6, np.bool_),
+        (7, np.int8),
+        (8, np.int16),
+        (9, np.int32),
+        (10, np.int64),
+    ):
+        found = np.frombuffer(raw[position][: np.dtype(kind).itemsize], kind)[0]
+        assert float(found) == list(values.values())[position]
+
+
+RACE_PTX = """
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry race(.param .u64 out, .param .u32 size)
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %d<4>;
+    .shared .align 4 .b8 cell[256];
+    ld.param.u64 %d0, [out];
+    mov.u32 %r0, %tid.x;
+    mov.u32 %r1, cell;
+    shl.b32 %r2, %r0, 2;
+    xor.b32 %r3, %r2, 128;
+    add.u32 %r2, %r1, %r2;
+    add.u32 %r3, %r1, %r3;
+    st.shared.u32 [%r2], %r0;
+    ld.shared.u32 %r0, [%r3];
+    cvt.u64.u32 %d1, %r2;
+    st.global.u32 [%d0], %r0;
+    ret;
+}
+"""
+
+
+def test_findings_of_the_check_mode_are_errors():
+    parameter = Parameter("out", "array", "i32", (None,), (1,))
+    kernel = CompiledKernel("race", "sm_80", RACE_PTX, (parameter,), None, 64, 0, 32)
+    out = np.zeros(1, np.int32)
+    checking = device("emulator:check")
+    with pytest.raises(FindingsError, match=r"race: \d+ findings of the emulator") as caught:
+        checking.launch(checking.load(kernel), [out], 1)
+    assert caught.value.findings
+    EMULATOR.launch(EMULATOR.load(kernel), [out], 1)
+
+
+def test_modes():
+    assert device("emulator") is device("emulator")
+    assert device("emulator").name == "emulator"
+    assert device("emulator:late").mode == "late"
+    with pytest.raises(ValueError, match="unknown emulator mode 'fast'; expected eager, late"):
+        device("emulator:fast")
+
+
+def test_tensors_of_other_libraries_on_the_host():
+    torch = pytest.importorskip("torch")
+    x, y = torch.ones(200), torch.arange(200, dtype=torch.float32)
+    EMULATOR.launch(EMULATOR.load(axpy()), [x, y, 3.0, 200], 2)
+    assert torch.equal(y, torch.arange(200) + 3.0)
