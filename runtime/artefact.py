@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tilec.kernel import CompiledKernel
-from tilec.runtime.cache import write_atomically
+from tilec.runtime.atomic_file import write_atomically
 from tilec.runtime.device import device as find_device
 from tilec.runtime.errors import ArgumentError, ArtefactError
 from tilec.runtime.facts import check

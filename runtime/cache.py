@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import struct
-import tempfile
 import time
 import warnings
 from collections.abc import Mapping
@@ -23,6 +22,7 @@ from typing import Any
 import platformdirs
 
 from tilec.kernel import CompiledKernel
+from tilec.runtime.atomic_file import write_atomically
 from tilec.runtime.manifest import checked_kernel
 
 DEFAULT_LIMIT_BYTES = 1 << 30
@@ -123,19 +123,6 @@ def key_digest(key: Mapping[str, Any]) -> bytes:
     """SHA-256 of `key` as canonical JSON. TypeError or ValueError if it has no JSON."""
     text = json.dumps(key, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).digest()
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Writes a file that other processes see whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, aside = tempfile.mkstemp(prefix=path.name[:8], suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(aside, path)
-    except BaseException:
-        _remove(Path(aside))
-        raise
 
 
 def _read_entry(path: Path, digest: bytes) -> bytes | None:
