@@ -132,4 +132,4 @@ class _Fix:
         at = next(i for i, o in enumerate(following) if o.operation == self.op) + 1
         with ir.InsertionPoint(following[at]), self.op.location:
             copy = ConvertLayoutOp.build(result, results=[self.typed(result, wanted)])
-        result.replace_all_uses_except(copy, copy.owner)
+        result.replace_all_uses_except(copy, copy.owner.operation)
