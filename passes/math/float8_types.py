@@ -11,8 +11,9 @@ from tilec.passes.math.float8 import FLOAT8, Float8, code_of
 
 _NARROWING = frozenset({"arith.truncf", "arith.sitofp", "arith.uitofp"})
 _WIDENING = frozenset({"arith.extf", "arith.fptosi", "arith.fptoui"})
-_NO_SOURCE = ("llvm.", "nvvm.", "scf.", "cf.")
-"""Dialects in which no op makes an 8-bit float from other types."""
+_SOURCES = _NARROWING | {"arith.bitcast", "arith.constant"}
+_NO_SOURCE = ("arith.", "llvm.", "nvvm.", "math.", "scf.", "cf.")
+"""Dialects in which no op but those of _SOURCES makes an 8-bit float from other types."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class Float8Types:
 
         def look(op: ir.Operation) -> ir.WalkResult:
             nonlocal found
-            if op.name.startswith(_NO_SOURCE):
+            name = op.name
+            if name.startswith(_NO_SOURCE) and name not in _SOURCES:
                 return ir.WalkResult.ADVANCE
             found = any(self._replacement(result.type) is not None for result in op.results) or any(
                 self._replacement(argument.type) is not None

@@ -49,9 +49,11 @@ class Vocabulary:
         self.context = context
         self.types: dict[Kind, ir.Type] = {}
         self.kinds: dict[ir.Type, Kind] = {}
+        floats = {F16: ir.F16Type, BF16: ir.BF16Type, F32: ir.F32Type, F64: ir.F64Type}
         with context:
             for kind in KINDS.values():
-                self.types[kind] = ir.Type.parse(kind.name)
+                found = floats[kind].get() if kind in floats else None
+                self.types[kind] = found or ir.IntegerType.get_signless(kind.bits)
                 self.kinds[self.types[kind]] = kind
         self._constants: dict[tuple[Kind, str], ir.Attribute] = {}
         self._attributes: dict[str, ir.Attribute] = {}

@@ -360,6 +360,10 @@ class CpuFunction:
         module = llvm.parse_assembly(text + _loop(function, argument_types, result_type))
         for definitions in (hardware, *more_hardware):
             module.link_in(llvm.parse_assembly(definitions))
+        # What the loop does not use is not compiled.
+        for defined in module.functions:
+            if not defined.is_declaration and defined.name not in ("loop", "__truncsfbf2"):
+                defined.linkage = "internal"
         module.triple = llvm.get_default_triple()
         module.data_layout = str(machine.target_data)
         builder.getModulePassManager().run(module, builder)

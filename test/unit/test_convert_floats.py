@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -35,6 +36,7 @@ def converted(source: str, target: str) -> str:
         return llvm_text(module)
 
 
+@cache
 def fp8_instructions() -> list[str]:
     """Modules that define the fp8 instructions: from the integer forms and from ml_dtypes."""
     modules = []
