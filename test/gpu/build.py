@@ -1,0 +1,117 @@
+"""Compiles every specialisation the correctness cases need, for each target, into build/gpu.
+
+python test/gpu/build.py [--seed N] [--limit N] [--targets sm_90a sm_80] [--out build/gpu] [--only TEXT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from example_cases import ExampleCase, draw_cases, large_cases
+from kernel_file import save_kernels
+from worker_pool import run_jobs
+
+from tilec.examples.layer_norm import layer_norm
+from tilec.examples.matmul import matmul
+from tilec.examples.row_sum import row_sum
+from tilec.examples.softmax import online_softmax, softmax
+from tilec.examples.vector_add import vector_add
+from tilec.jit import Kernel
+from tilec.runtime.facts import index_bits, observe_parameter
+
+KERNELS: dict[str, Kernel] = {
+    kernel.name: kernel
+    for kernel in (vector_add, softmax, online_softmax, layer_norm, row_sum, matmul)
+}
+TARGETS = ("sm_90a", "sm_80")
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One artefact: the cases that share it, and what to compile them for."""
+
+    path: Path
+    target: str
+    cases: tuple[ExampleCase, ...]
+
+
+def compile_job(job: Job) -> int:
+    """Compiles what the just-in-time compiler would for the job's cases; gives their number."""
+    kernels = {}
+    for case in job.cases:
+        views = [spec.view() for spec in case.arrays]
+        parameters = tuple(
+            observe_parameter(spec.name, view)
+            for spec, view in zip(case.arrays, views, strict=True)
+        )
+        bits = index_bits(views)
+        if (parameters, bits) not in kernels:
+            kernels[parameters, bits] = KERNELS[case.kernel].compile(
+                parameters, dict(case.constants), target=job.target, index_bits=bits
+            )
+    save_kernels(job.path, list(kernels.values()))
+    return len(kernels)
+
+
+def jobs_of(cases: Sequence[ExampleCase], targets: Sequence[str], out: Path) -> list[Job]:
+    """One job an artefact and target."""
+    by_artefact: dict[str, list[ExampleCase]] = {}
+    for case in cases:
+        by_artefact.setdefault(case.artefact, []).append(case)
+    return [
+        Job(out / target / f"{name}.tilec", target, tuple(group))
+        for target in targets
+        for name, group in by_artefact.items()
+    ]
+
+
+def build(
+    out: Path, seed: int, limit: int, targets: Sequence[str], large: bool, only: str = ""
+) -> int:
+    """Builds all artefacts and the manifest; returns the number that failed, after printing them."""
+    cases = [*draw_cases(seed, limit), *(large_cases() if large else [])]
+    cases = [case for case in cases if only in case.name]
+    failed = compiled = 0
+    start = time.monotonic()
+    for result in run_jobs(compile_job, jobs_of(cases, targets, out), timeout=600, processes=2):
+        if result.error is not None:
+            failed += 1
+            print(f"FAILED {result.job.target} {result.job.path.stem}: {result.error}")
+        else:
+            compiled += result.value
+    manifest = {"seed": seed, "limit": limit, "targets": list(targets), "large": large}
+    (out / MANIFEST).write_text(json.dumps(manifest))
+    seconds = time.monotonic() - start
+    print(f"{compiled} specialisations, {failed} artefacts failed, {seconds:.0f} s, in {out}")
+    return failed
+
+
+def main() -> int:
+    """Parses the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=20261121)
+    parser.add_argument("--limit", type=int, default=1200, help="largest matrix dimension")
+    parser.add_argument("--targets", nargs="+", default=list(TARGETS))
+    parser.add_argument("--no-large", action="store_true", help="leave out arrays over 2 GiB")
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "gpu")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    large = not options.no_large
+    return bool(
+        build(options.out, options.seed, options.limit, options.targets, large, options.only)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
