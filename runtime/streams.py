@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 from typing import Any
 
@@ -52,14 +51,8 @@ def stream_number(stream: Any) -> int:
         number = getattr(stream, attribute, None)
         if isinstance(number, int):
             return number
-    if not isinstance(stream, (str, bytes, bool, float)):
-        try:
-            return int(stream)  # cuda-python's CUstream
-        except (TypeError, ValueError):
-            try:
-                return operator.index(stream.handle)  # Numba: a ctypes void pointer
-            except (AttributeError, TypeError):
-                pass
+    if not isinstance(stream, (str, bytes, bool, float)) and hasattr(stream, "__int__"):
+        return int(stream)
     raise ArgumentError(
         f"stream: expected a CUDA stream or its number, found {type(stream).__name__}"
     )
