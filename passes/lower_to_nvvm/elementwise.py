@@ -36,6 +36,30 @@ def lower_constant(op: ir.Operation, state: Lowering) -> None:
     state.values[result] = [splat] * count
 
 
+def lower_truncf(op: ir.Operation, state: Lowering) -> None:
+    """f32 to f16 or bf16 by pairs: the hardware rounds two at a time (PTX ISA 9.0, "cvt", .f16x2)."""
+    source, result = op.operands[0], op.results[0]
+    narrow = element(result) if is_tile(result) else result.type
+    registers = state.registers(source)
+    paired = isinstance(registers[0].type, ir.F32Type) and bit_width(narrow) == 16
+    if not paired or len(registers) % 2:
+        lower_elementwise(op, state)
+        return
+    attributes = dict(op.attributes.items())
+    wide_pair, narrow_pair = (ir.VectorType.get([2], t) for t in (registers[0].type, narrow))
+    rounded = []
+    for first in range(0, len(registers), 2):
+        pair = create("llvm.mlir.undef", [], wide_pair)
+        for lane in range(2):
+            operands = [pair, registers[first + lane], state.i32_constant(lane)]
+            pair = create("llvm.insertelement", operands, wide_pair)
+        pair = create("arith.truncf", [pair], narrow_pair, **attributes)
+        for lane in range(2):
+            place = state.i32_constant(lane)
+            rounded.append(create("llvm.extractelement", [pair, place], narrow))
+    state.values[result] = rounded
+
+
 def lower_index_cast(op: ir.Operation, state: Lowering) -> None:
     """index <-> integer: with a fixed index width it is an extension, a truncation or nothing."""
     source, result = op.operands[0], op.results[0]
@@ -65,6 +89,7 @@ def lower_extract(op: ir.Operation, state: Lowering) -> None:
 
 RULES = {
     "arith.constant": lower_constant,
+    "arith.truncf": lower_truncf,
     "arith.index_cast": lower_index_cast,
     "arith.index_castui": lower_index_cast,
     "tensor.splat": lower_splat,

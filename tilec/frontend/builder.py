@@ -27,9 +27,10 @@ class Builder:
         self.entry = entry
         self.contract = ir.Attribute.parse("#arith.fastmath<contract>")
         self.afn = ir.Attribute.parse("#arith.fastmath<afn>")
+        self.arcp = ir.Attribute.parse("#arith.fastmath<arcp,contract>")
         self.in_combine = False
         self._elements: dict[DType, ir.Type] = {}
-        self._constants: dict[tuple[DType, tuple[int, ...] | None, str], ir.Value] = {}
+        self._constants: dict[tuple[ir.Attribute, tuple[int, ...] | None], ir.Value] = {}
         self._last_constant: ir.Operation | None = None
         self._ops = 0
 
@@ -79,7 +80,7 @@ class Builder:
     def constant(self, value: Any, dtype: DType, shape: tuple[int, ...] | None = None) -> ir.Value:
         """A constant scalar or splat tile. Mistake where the number does not fit the dtype."""
         attribute = self.number(value, dtype)
-        key = (dtype, shape, repr(value))
+        key = (attribute, shape)
         if not self.in_combine and key in self._constants:
             return self._constants[key]
         kind = self.type(dtype, shape)

@@ -63,12 +63,15 @@ def _plain_op(
     return builder.value(integer, kind, a, b)
 
 
-def divide(builder: Builder, lhs: Any, rhs: Any, approx: bool = False) -> Any:
-    """True division; integers divide as f32."""
+def divide(builder: Builder, lhs: Any, rhs: Any, rounding: str = "full") -> Any:
+    """True division; integers divide as f32.
+
+    `rounding`: "full" (f32 within 2 ulp, all else exact), "exact" (correctly rounded) or "approx".
+    """
     dtype = float_dtype([lhs, rhs], "'/'")
     shape = common_shape([lhs, rhs])
     a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
-    flags = builder.afn if approx else builder.contract
+    flags = {"full": builder.arcp, "exact": builder.contract, "approx": builder.afn}[rounding]
     return wrap(
         builder.value("arith.divf", builder.type(dtype, shape), a, b, fastmath=flags), dtype, shape
     )

@@ -119,7 +119,7 @@ def quotient(frame: Frame, x: Any, y: Any, approx: Any) -> Any:
     check_numeric(y, "y")
     if is_number(x) and is_number(y):
         return fold("/", x, y)
-    return divide(frame.builder, x, y, approximate)
+    return divide(frame.builder, x, y, "approx" if approximate else "exact")
 
 
 def power_of(frame: Frame, x: Any, y: Any, approx: Any) -> Any:

@@ -39,7 +39,10 @@ def fma(x: Any, y: Any, z: Any) -> Any:
 
 @builtin
 def div(x: Any, y: Any, approx: bool = False) -> Any:
-    """`x / y`; `approx=True` multiplies by an approximate reciprocal."""
+    """`x / y` correctly rounded, where the operator `/` is within 2 ulp for f32.
+
+    `approx=True` multiplies by an approximate reciprocal.
+    """
 
 
 @builtin
