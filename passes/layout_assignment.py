@@ -62,6 +62,9 @@ class _Fix:
             self._reduce(view)
         elif isinstance(view, tile.ScanOp):
             self._scan(view)
+        elif isinstance(view, tile.JoinOp):
+            for number in range(2, len(view.inputs)):
+                self._need(number, layout_of(view.inputs[1]))  # IRDL: one type for these
         elif isinstance(view, tile.BroadcastOp):
             self._need(0, broadcast_source(layout_of(view.result), view.dims, shape(view.src)))
         elif isinstance(view, tile.TransposeOp):

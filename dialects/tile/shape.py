@@ -107,13 +107,13 @@ class TransposeOp(Op, name="transpose", pure=True):
 
 
 class JoinOp(Op, name="join", pure=True):
-    """Concatenates tiles along `axis`.
+    """Concatenates tiles along `axis`. Of several inputs, all but the first have one type.
 
     Example:
         %y = "tile.join"(%a, %b) {axis = 0 : i32} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
     """
 
-    inputs = Operand(TILE, variadic=True)
+    inputs = Operand(TILE, variadic=True, mixed=True)
     result = Result(TILE)
     axis = Attribute(INT)
 
