@@ -1,6 +1,6 @@
 """Compiles every specialisation the correctness cases need, for each target, into build/gpu.
 
-python test/gpu/build.py [--seed N] [--limit N] [--targets sm_90a sm_80] [--out build/gpu] [--only TEXT]
+python test/gpu/build.py [--seed N] [--limit N] [--targets sm_90a sm_80] [--only TEXT]
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from example_cases import ExampleCase, draw_cases, large_cases
 from kernel_file import save_kernels
@@ -32,6 +31,7 @@ KERNELS: dict[str, Kernel] = {
     kernel.name: kernel
     for kernel in (vector_add, softmax, online_softmax, layer_norm, row_sum, matmul)
 }
+ROOT = Path(__file__).resolve().parents[2]
 TARGETS = ("sm_90a", "sm_80")
 MANIFEST = "manifest.json"
 
@@ -78,7 +78,7 @@ def jobs_of(cases: Sequence[ExampleCase], targets: Sequence[str], out: Path) -> 
 def build(
     out: Path, seed: int, limit: int, targets: Sequence[str], large: bool, only: str = ""
 ) -> int:
-    """Builds all artefacts and the manifest; returns the number that failed, after printing them."""
+    """Builds all artefacts and the manifest; gives the number that failed, after printing them."""
     cases = [*draw_cases(seed, limit), *(large_cases() if large else [])]
     cases = [case for case in cases if only in case.name]
     failed = compiled = 0

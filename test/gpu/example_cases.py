@@ -48,7 +48,7 @@ class ExampleCase:
 
     @property
     def artefact(self) -> str:
-        """Name of the file that holds its specialisation: one kernel, dtype and set of constants."""
+        """Name of the file with its specialisation: one kernel, dtype and set of constants."""
         fixed = "".join(f"-{name}{value}" for name, value in self.constants)
         return f"{self.kernel}-{self.dtype}{fixed}"
 
@@ -164,11 +164,8 @@ def _vector_cases(rng: random.Random, limit: int) -> Iterator[ExampleCase]:
         shapes = _draw_shapes(rng, 1, (50 * limit,))
         for number in range(SHAPES_PER_DTYPE):
             view = _turn(VECTOR_VIEWS, number, offset)
-            made = [
-                row_major(name, dtype, next_shape)
-                for next_shape in [next(shapes)]
-                for name in "xyz"
-            ]
+            shape = next(shapes)
+            made = [row_major(name, dtype, shape) for name in "xyz"]
             arrays = tuple(VECTOR_VIEWS[view](spec) for spec in made)
             yield ExampleCase("vector_add", dtype, "ieee", (), arrays, view, dtype == "i32")
 

@@ -1,4 +1,4 @@
-"""Compiled kernels in a file, and the file as something to call: several specialisations, one target."""
+"""Specialisations of a kernel for one target in a file, and the file as something to call."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ ROUNDING: dict[torch.dtype, tuple[float, float]] = {
     torch.float8_e5m2: (2.0**-3, 2.0**-17),
     torch.int32: (0.0, 0.0),
 }
-"""dtype -> unit roundoff, and half a subnormal step (float32 and bf16 results may flush to zero)."""
+"""dtype -> unit roundoff, half a subnormal step (float32 and bf16 results may flush to zero)."""
 
 
 @dataclass

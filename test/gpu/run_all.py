@@ -20,19 +20,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from check_case import check_case, load_artefact
 from example_cases import ExampleCase, draw_cases, large_cases
 from worker_pool import JobResult, run_jobs
+
+ROOT = Path(__file__).resolve().parents[2]
 
 CaseJob = tuple[str, str, str, int, list[ExampleCase]]
 """(artefact file, target, device, seed of the data, cases)"""
 
 
 def check_artefact(job: CaseJob) -> list[dict[str, Any]]:
-    """Checks all cases of one artefact; one record each. A CUDA error ends it: later ones fail too."""
+    """Checks cases of one artefact, one record each, up to the first error.
+
+    After an error the context may be lost, so the rest is for another process.
+    """
     path, target, device, seed, cases = job
     launcher = load_artefact(path)
     records = []
@@ -44,6 +48,8 @@ def check_artefact(job: CaseJob) -> list[dict[str, Any]]:
             record = {"error": f"{type(error).__name__}: {str(error)[:600]}"}
         record |= {"case": case.name, "target": target, "seconds": time.monotonic() - start}
         records.append(record)
+        if "error" in record:
+            break
     return records
 
 
@@ -53,6 +59,23 @@ def records_of(result: JobResult) -> list[dict[str, Any]]:
         return result.value
     _, target, _, _, cases = result.job
     return [{"case": c.name, "target": target, "error": result.error} for c in cases]
+
+
+def rest_of(result: JobResult) -> CaseJob | None:
+    """The job of the cases that come after one that ended its process."""
+    path, target, device, seed, cases = result.job
+    done = len(records_of(result))
+    return (path, target, device, seed + done, cases[done:]) if cases[done:] else None
+
+
+def run(jobs: list[CaseJob], timeout: float, processes: int) -> list[dict[str, Any]]:
+    """All records, of the cases after an error too."""
+    records = []
+    while jobs:
+        results = list(run_jobs(check_artefact, jobs, timeout=timeout, processes=processes))
+        records += [record for result in results for record in records_of(result)]
+        jobs = [rest for result in results if (rest := rest_of(result)) is not None]
+    return records
 
 
 def jobs_of(
@@ -134,8 +157,7 @@ def main() -> int:
     targets = options.targets or built["targets"]
     start = time.monotonic()
     jobs = jobs_of(cases, targets, options.artefacts, options.device, options.seed)
-    results = run_jobs(check_artefact, jobs, timeout=options.timeout, processes=options.processes)
-    records = [record for result in results for record in records_of(result)]
+    records = run(jobs, options.timeout, options.processes)
     return int(report(records, options, time.monotonic() - start) > 0)
 
 

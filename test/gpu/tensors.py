@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-
 from array_spec import ArraySpec
 
 DTYPES: dict[str, torch.dtype] = {
@@ -59,7 +58,7 @@ class Storage:
 def random_values(
     spec: ArraySpec, generator: torch.Generator, *, integers: bool = False
 ) -> torch.Tensor:
-    """A contiguous tensor: standard normal, or integers so small that sums of products are exact."""
+    """A contiguous tensor: standard normal, or small integers, whose sums of products are exact."""
     dtype = DTYPES[spec.dtype]
     device = generator.device
     if integers or not dtype.is_floating_point:

@@ -87,9 +87,7 @@ def _serve(
         try:
             worker = worker or _start(function)
             result = _run(worker, job, timeout)
-        except (
-            Exception
-        ) as error:  # whatever it is, it is this job's result and the next one's turn
+        except Exception as error:  # whatever it is: the next job has its turn
             result = JobResult(job, None, f"{type(error).__name__}: {error}", 0.0)
         if result.error is not None and worker is not None:
             worker.stop()
