@@ -51,7 +51,12 @@ INTS = _kind(
     lambda values: ir.DenseI32ArrayAttr.get(list(values)),
     tuple,
 )
-SCALAR = _kind("a typed number", (ir.IntegerAttr, ir.FloatAttr), lambda value: value, lambda a: a)
+SCALAR = _kind(
+    "a typed number",
+    (ir.IntegerAttr, ir.BoolAttr, ir.FloatAttr),  # an i1 is a BoolAttr, which is no IntegerAttr
+    lambda value: value,
+    lambda attribute: attribute,
+)
 """A typed scalar constant (`0.0 : bf16`), read as the attribute itself."""
 
 
