@@ -64,7 +64,10 @@ class _Fix:
             self._scan(view)
         elif isinstance(view, tile.JoinOp):
             for number in range(2, len(view.inputs)):
-                self._need(number, layout_of(view.inputs[1]))  # IRDL: one type for these
+                self._need(number, layout_of(view.inputs[1]))  # IRDL: one type for a group
+        elif isinstance(view, tile.SplitOp):
+            for part in view.parts[1:]:
+                self._force(part, layout_of(view.parts[0]))
         elif isinstance(view, tile.BroadcastOp):
             self._need(0, broadcast_source(layout_of(view.result), view.dims, shape(view.src)))
         elif isinstance(view, tile.TransposeOp):

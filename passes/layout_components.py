@@ -143,6 +143,11 @@ def equal_layout_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
         yield from _led(*view.outputs)
     elif isinstance(view, tile.TakeOp):
         yield from _led(view.result, view.indices)
+    elif isinstance(view, tile.SplitOp):
+        yield from _led(*view.parts)
+    elif isinstance(view, tile.JoinOp):
+        first, *rest = view.inputs
+        yield from _led(*rest, *(v for v in [first] if rest and v.type == rest[0].type))
     elif name in _ONE_LAYOUT or is_elementwise(op):
         yield from _led(*op.results, *op.operands)
 

@@ -183,3 +183,23 @@ def join_registers(
     if not all(at in held for at in wanted):
         return None
     return tuple(held[at] for at in wanted)
+
+
+def whole_layout(part: Layout, axis: int, count: int, part_shape: Shape) -> Layout | None:
+    """The layout of `count` equal parts joined along `axis`: each thread's parts follow each other."""
+    if not part.is_exact(part_shape):
+        return None
+    return normalize(Layout(part.threads, (*part.values, Mode(count, part_shape[axis], axis))))
+
+
+def part_layout(whole: Layout, axis: int, count: int, part_shape: Shape) -> Layout | None:
+    """The inverse of `whole_layout`; None where a part's elements lie in other threads."""
+    size = part_shape[axis]
+    for number, mode in enumerate(whole.values):
+        # The mode that steps through the parts is the axis's outermost; parts are its last digits.
+        if mode.dim == axis and mode.size * mode.stride == count * size and mode.size % count == 0:
+            inner = Mode(mode.size // count, mode.stride, axis)
+            values = (*whole.values[:number], inner, *whole.values[number + 1 :])
+            found = normalize(Layout(whole.threads, values))
+            return found if found.is_exact(part_shape) else None
+    return None

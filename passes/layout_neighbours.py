@@ -11,7 +11,13 @@ from tilec.dialects import tile
 from tilec.dialects.types import shape
 from tilec.layout import Layout
 from tilec.passes.layout_components import depth_factor
-from tilec.passes.layout_maps import broadcast_source, expanded, reshaped
+from tilec.passes.layout_maps import (
+    broadcast_source,
+    expanded,
+    part_layout,
+    reshaped,
+    whole_layout,
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,10 @@ def links(ops: list[ir.Operation]) -> Iterator[Link]:
             source, result = shape(view.src), shape(view.result)
             yield Link(view.result, view.src, _reshape(source, result), depth)
             yield Link(view.src, view.result, _reshape(result, source), depth)
+        elif isinstance(view, tile.JoinOp):
+            yield from _part_links(view.inputs, view.result, view.axis, depth)
+        elif isinstance(view, tile.SplitOp):
+            yield from _part_links(view.parts, view.src, view.axis, depth)
 
 
 def _reshape(source: tuple[int, ...], result: tuple[int, ...]) -> Callable[[Layout], Layout | None]:
@@ -62,3 +72,13 @@ def _transpose_links(op: tile.TransposeOp, depth: int) -> Iterator[Link]:
     inverse = [permutation.index(i) for i in range(len(permutation))]
     yield Link(op.result, op.src, lambda layout: layout.permute(permutation), depth)
     yield Link(op.src, op.result, lambda layout: layout.permute(inverse), depth)
+
+
+def _part_links(parts: list[ir.Value], whole: ir.Value, axis: int, depth: int) -> Iterator[Link]:
+    """Equal parts that a thread's registers hold one after another: then nothing moves."""
+    if len({shape(part) for part in parts}) > 1:
+        return
+    sizes, count = shape(parts[0]), len(parts)
+    for part in parts:
+        yield Link(part, whole, lambda layout: part_layout(layout, axis, count, sizes), depth)
+        yield Link(whole, part, lambda layout: whole_layout(layout, axis, count, sizes), depth)
