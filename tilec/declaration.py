@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,13 +77,14 @@ def _declared(
 def _annotation(fn: Callable[..., Any], parameter: inspect.Parameter, location: Location) -> Any:
     """The annotation, evaluated if `from __future__ import annotations` left it as text."""
     annotation = parameter.annotation
-    if not isinstance(annotation, str):
-        return annotation
     names = dict(fn.__globals__)
     for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
-        names[name] = cell.cell_contents
+        with suppress(ValueError):  # a cell that is filled after the decorator has run
+            names[name] = cell.cell_contents
     try:
-        return eval(annotation, names)
+        while isinstance(annotation, str):
+            annotation = eval(annotation, names)
+        return annotation
     except Exception as error:  # the author's text: whatever it raises is the author's mistake
         raise CompileError(
             f"the annotation {annotation!r} of parameter '{parameter.name}' cannot be evaluated: "

@@ -60,7 +60,7 @@ class _Digest:
         if isinstance(value, Function):
             value = value.fn
         if isinstance(value, FunctionType):
-            if not value.__module__.startswith(_LANGUAGE):  # covered by `compiler_digest`
+            if not (value.__module__ or "").startswith(_LANGUAGE):  # covered by `compiler_digest`
                 self._add_function(name, value)
         elif isinstance(value, (tuple, list)):
             self._note(name, type(value).__name__, len(value))

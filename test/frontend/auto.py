@@ -1,0 +1,42 @@
+# ruff: noqa: E501
+# tl.auto: constants get the size of their role, and the module says why.
+# RUN: %python %s | filecheck %s
+
+import tilec
+import tilec.language as tl
+from tilec.examples.matmul import matmul
+
+
+def product(dtype, output, precision="ieee"):
+    specs = [f"a:{dtype}[?,?]", f"b:{dtype}[?,?]", f"c:{output}[?,?]"]
+    print(matmul.source_module(specs, {"PRECISION": precision}))
+
+
+# CHECK: tile.auto = {BK = "64: k of a dot of bf16, 128 bytes", BM = "128: m of a dot of bf16 on tensor cores of {{.*}}", BN = "128: n of
+# CHECK-SAME: tile.constants = {BK = 64 : i64, BM = 128 : i64, BN = 128 : i64
+# CHECK-SAME: tile.grid = ["cdiv(c.shape[0], 128)"
+product("bf16", "bf16")
+# CHECK: tile.constants = {BK = 32 : i64, BM = 64 : i64, BN = 64 : i64
+product("f32", "f32")
+# CHECK: tile.constants = {BK = 32 : i64, BM = 128 : i64, BN = 128 : i64
+product("f32", "f32", "tf32")
+# CHECK: tile.constants = {BK = 128 : i64, BM = 128 : i64, BN = 128 : i64
+product("i8", "i32")
+
+
+# CHECK: tile.auto = {B = "2048: elementwise tile of 4096 bytes"}
+@tilec.kernel
+def copy(x: tl.array, B: tl.const = tl.auto):
+    tl.store(x, 0, tl.load(x, 0, B))
+
+
+print(copy.source_module(["x:bf16[?]"]))
+
+
+# CHECK: tile.auto = {R = "16: its part of {{.*}}", S = "64: its part of
+@tilec.kernel
+def copy2(x: tl.array, R: tl.const = tl.auto, S: tl.const = tl.auto):
+    tl.store(x, (0, 0), tl.load(x, (0, 0), (R, S)))
+
+
+print(copy2.source_module(["x:f32[?,?]"]))

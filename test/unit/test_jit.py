@@ -1,0 +1,279 @@
+"""Calling kernels: which specialisation a call compiles, where it is kept, what goes wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+from tilec.dependencies import source_digest
+from tilec.examples.matmul import matmul
+from tilec.jit import Kernel
+from tilec.language.parameters import auto
+from tilec.runtime.errors import ArgumentError
+from tilec.target import TARGETS
+
+FACTOR = 2.0
+
+
+@tilec.kernel(grid=lambda x, B: tl.cdiv(x.shape[0], B), device="emulator")
+def scale(x: tl.array, y: tl.array, factor=3, B: tl.const = 64):
+    """y = factor * FACTOR * x."""
+    i = tl.program_id(0) * B
+    tl.store(y, i, tl.load(x, i, B) * factor * FACTOR)
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+    """The specialisations compiled from now on; the disk cache is empty."""
+    monkeypatch.setenv("TILEC_CACHE_DIR", str(tmp_path))
+    seen = []
+    original = Kernel._compile
+
+    def compile_and_note(self: Kernel, wanted: Any, *rest: Any) -> Any:
+        seen.append(wanted)
+        return original(self, wanted, *rest)
+
+    monkeypatch.setattr(Kernel, "_compile", compile_and_note)
+    return seen
+
+
+def fresh(kernel: Kernel) -> Kernel:
+    """The kernel without what it has compiled."""
+    return kernel.on("emulator")
+
+
+def vectors(size: int, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray]:
+    return np.arange(size, dtype=dtype), np.zeros(size, dtype)
+
+
+def test_one_specialisation_serves_equal_facts(compiled: list[Any]) -> None:
+    kernel = fresh(scale)
+    for size in (64, 128, 4):  # all multiples of 16 bytes
+        x, y = vectors(size)
+        kernel(x, y, 5)
+        np.testing.assert_array_equal(y, x * 10)
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        lambda k: k(*vectors(65), 5),
+        lambda k: k(*vectors(64, np.float64), 5),
+        lambda k: k(*vectors(64), 2**40),
+        lambda k: k(*vectors(64), 5.0),
+        lambda k: k(*vectors(64), True),
+        lambda k: k(*vectors(64), 5, B=32),
+        lambda k: k(np.arange(128, dtype=np.float32)[::2], np.zeros(64, np.float32), 5),
+        lambda k: k(np.arange(65, dtype=np.float32)[1:], np.zeros(64, np.float32), 5),
+    ],
+    ids=["size", "dtype", "i64", "float", "bool", "constant", "stride", "alignment"],
+)
+def test_what_needs_another_specialisation(second: Any, compiled: list[Any]) -> None:
+    kernel = fresh(scale)
+    kernel(*vectors(64), 5)
+    second(kernel)
+    assert len(compiled) == 2
+
+
+def test_equal_constants_of_different_types_are_different(compiled: list[Any]) -> None:
+    @tilec.kernel(device="emulator")
+    def halves(y: tl.array, C: tl.const):
+        tl.store(y, 0, (C / 2 + tl.full((), C)).to(tl.f32))
+
+    y = np.zeros(1, np.float32)
+    for constant in (1, 1.0, True):
+        halves[1](y, constant)
+        assert y[0] == 1.5
+    assert len(compiled) == 3
+
+
+def test_the_disk_cache_serves_a_new_process(tmp_path: Path) -> None:
+    code = (
+        "import sys, numpy as np\n"
+        "from tilec.examples.vector_add import vector_add\n"
+        "x = np.ones(100, np.float32); z = np.zeros_like(x)\n"
+        "vector_add.on('emulator')(x, x, z)\n"
+        "print(z.sum(), 'mlir' in sys.modules)"
+    )
+    environment = {"TILEC_CACHE_DIR": str(tmp_path), "PATH": ""}
+    shown = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+            cwd=Path(tilec.__file__).parents[1],
+        ).stdout.strip()
+        for _ in range(2)
+    ]
+    assert shown == ["200.0 True", "200.0 False"]
+
+
+def test_the_cache_can_be_switched_off(
+    compiled: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TILEC_CACHE", "0")
+    fresh(scale)(*vectors(64), 5)
+    fresh(scale)(*vectors(64), 5)
+    assert len(compiled) == 2
+    assert not list(tmp_path.iterdir())
+
+
+def helper_one(x: Any) -> Any:
+    return x + 1
+
+
+def helper_two(x: Any) -> Any:
+    return x + 2
+
+
+def test_the_digest_sees_what_a_kernel_uses() -> None:
+    namespace: dict[str, Any] = {"helper": helper_one, "LIMIT": 3, "tl": tl}
+    exec("def kernel(x):\n    return helper(x) + LIMIT", namespace)
+    fn = namespace["kernel"]
+    seen = {source_digest(fn)}
+    for name, value in (("LIMIT", 4), ("LIMIT", 4.0), ("helper", helper_two)):
+        namespace[name] = value
+        seen.add(source_digest(fn))
+    assert len(seen) == 4
+    namespace["unused"] = 5
+    assert source_digest(fn) in seen
+    assert source_digest(fn, lambda x: x) not in seen
+
+
+def test_grid_override_and_missing_grid() -> None:
+    @tilec.kernel(device="emulator")
+    def count(y: tl.array):
+        tl.atomic_add(y, 0, 1)
+
+    y = np.zeros(1, np.int32)
+    count[3](y)
+    count[2, 2](y)
+    count(y, grid=5)
+    assert y[0] == 12
+    with pytest.raises(ArgumentError, match="has no grid rule"):
+        count(y)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: scale(np.zeros(4, np.float32)), "missing"),
+        (lambda: scale(1, 2, 3, 4, 5), "positional"),
+        (lambda: scale(*vectors(4), 1, C=3), "unexpected keyword"),
+        (lambda: scale([1, 2], np.zeros(4, np.float32)), "argument 'x': expected an array"),
+        (lambda: scale(*vectors(4), "abc"), "argument 'factor'"),
+        (lambda: scale(*vectors(4), 1, B=[3]), "argument 'B': expected a constant"),
+        (lambda: scale(np.zeros(4, np.complex64), np.zeros(4)), "complex64 is not supported"),
+    ],
+)
+def test_wrong_arguments_are_named(call: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_a_wrong_kernel_raises_at_its_line_when_called() -> None:
+    x, y = vectors(8)
+
+    @tilec.kernel(device="emulator")
+    def wrong(x: tl.array, y: tl.array):
+        tl.store(y, 0, tl.load(x, 0, 4).to(tl.f16))
+
+    with pytest.raises(tilec.CompileError, match="'y' holds f32, found a tile") as caught:
+        wrong[1](x, y)
+    assert caught.value.location is not None
+    assert caught.value.location.file == __file__
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_compile_ahead_of_time(target: str) -> None:
+    kernel = scale.compile(["x:f32[?]", "y:f32[?]", "factor:f32"], {"B": 32}, target=target)
+    assert kernel.target == target
+    assert f".target {target}" in kernel.ptx
+    assert [p.name for p in kernel.parameters] == ["x", "y", "factor"]
+    assert kernel.grid == ("cdiv(x.shape[0], 32)", "1", "1")
+
+
+@pytest.mark.parametrize(
+    ("specs", "constants", "message"),
+    [
+        (["x:f32[?]"], {}, "argument 'y' has no spec"),
+        (["x:f32[?]", "x:f32[?]", "y:f32[?]"], {}, "'x' is given twice"),
+        (["x:f32[?]", "y:f32[?]", "z:f32", "factor:f32"], {}, "no argument 'z'"),
+        (["x:f32[?]", "y:f32[?]", "factor:f32"], {"C": 3}, "no constant 'C'"),
+        (["x:f32", "y:f32[?]", "factor:f32"], {}, "'x' is an scalar; expected an array"),
+    ],
+)
+def test_wrong_specs(specs: list[str], constants: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        scale.source_module(specs, constants)
+
+
+def test_report_and_constants_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_CACHE", "0")
+    a, b = np.zeros((4, 8), np.float16), np.zeros((8, 4), np.float16)
+    c = np.zeros((4, 4), np.float16)
+    kernel = matmul.on("emulator")
+    assert kernel.compiled(a, b, c).constants["BM"] == 128
+    assert "m of a dot of f16 on tensor cores" in kernel.report(a, b, c)
+
+
+def test_an_auto_constant_that_is_no_tile_size_is_an_error() -> None:
+    @tilec.kernel
+    def scaled(x: tl.array, FACTOR: tl.const = tl.auto):
+        tl.store(x, 0, tl.load(x, 0, 4) * FACTOR)
+
+    with pytest.raises(tilec.CompileError, match=r"'FACTOR' is tl\.auto, but it is no tile size"):
+        scaled.source_module(["x:f32[?]"])
+
+
+def test_an_error_while_probing_says_so() -> None:
+    @tilec.kernel
+    def odd(x: tl.array, B: tl.const = tl.auto):
+        tl.static_assert(B == 64, "B must be 64")
+        tl.store(x, 0, tl.load(x, 0, B))
+
+    with pytest.raises(tilec.CompileError, match="B must be 64") as caught:
+        odd.source_module(["x:f32[?]"])
+    assert "found while trying B = 48 to see what the tl.auto constants are for" in str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def k(*x): pass", "unsupported syntax: '*x' parameters"),
+        ("def k(**x): pass", "unsupported syntax: '*x' parameters"),
+        ("def k(x: 3): pass", "has the annotation 3"),
+        ("def k(x: 'tl.arry'): pass", "cannot be evaluated"),
+        ("def k(x: tl.array = tl.auto): pass", "is tl.auto, but not a tl.const"),
+        ("def k(grid): pass", "every call has a keyword of that name"),
+        ("async def k(x): pass", "must not be async"),
+    ],
+)
+def test_wrong_declarations(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "declared.py"
+    path.write_text(text)
+    namespace: dict[str, Any] = {"tl": tl, "auto": auto}
+    exec(compile(text, str(path), "exec"), namespace)
+    with pytest.raises(tilec.CompileError) as caught:
+        tilec.kernel(namespace["k"]).source_module(["x:f32[?]"])
+    assert message in str(caught.value)
+    assert caught.value.location is not None
+
+
+def test_a_kernel_without_source_text_is_an_error() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def k(x): pass", namespace)
+    with pytest.raises(tilec.CompileError, match="the source of 'k' cannot be read"):
+        tilec.kernel(namespace["k"]).source_module(["x:f32[?]"])
