@@ -1,7 +1,7 @@
 """insert-async-copies: loads that only fill a buffer become asynchronous copies.
 
 Before:   %t = "tile.load"(%a, %m, %k) ...   "gpu_tile.buffer_store"(%t, %s)
-After:    "gpu_tile.cp_async"(%a, %s, %m, %k) {dims = ..., bytes = 16 : i32, cache = "cg"}
+After:    "gpu_tile.cp_async"(%a, %s, %true, %m, %k) {dims = ..., bytes = 16 : i32, cache = "cg"}
           "gpu_tile.cp_async_commit"()   "gpu_tile.cp_async_wait"() {pending = 0 : i32}
 
 The data does not pass through registers, and pipeline-loops can issue the copy ahead of its use. The
@@ -80,10 +80,15 @@ def _copy(
     if reason is not None:
         context.report.add("asynchronous copy", load.operation, "no", reason)
         return False
+    i1 = ir.IntegerType.get_signless(1)
     with ir.InsertionPoint(store.operation), load.operation.location:
+        always = ir.Operation.create(
+            "arith.constant", results=[i1], attributes={"value": ir.IntegerAttr.get(i1, 1)}
+        ).results[0]
         CpAsyncOp.build(
             load.src,
             store.dst,
+            always,
             load.offsets,
             dims=load.dims,
             bytes=bytes_,

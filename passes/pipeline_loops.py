@@ -1,11 +1,12 @@
 """pipeline-loops: copies of later iterations fly while this iteration computes.
 
 Before:   scf.for %k ... { "gpu_tile.cp_async"(%a, %s, %m, %k) ; commit ; wait 0 ; ... reads %s ... }
-After:    for s in 0 .. stages-2: if lower + s*step < upper { copy into slot s } ; commit         (prologue)
+After:    for s in 0 .. stages-2: copy into slot s, masked by lower + s*step < upper ; commit    (prologue)
           scf.for %k ... iter_args(%n = 0) {
             wait stages-2
-            if %k + (stages-1)*step < upper { copy for it into slot (%n + stages-1) mod stages } ; commit
             ... reads slot %n mod stages ...
+            copy into slot (%n + stages-1) mod stages, masked by %k + (stages-1)*step < upper ; commit
+            ... more of the body ...
           }
           wait 0
 
@@ -14,7 +15,8 @@ After:    for s in 0 .. stages-2: if lower + s*step < upper { copy into slot s }
 2. The stages: `tile.stages` where the author demands them, else what fits into a share of the shared
    memory, at most MOST_STAGES.
 3. Buffers become rings in front of the loop. A group is committed in every iteration, empty or not, so
-   that the count of pending groups is right. Guards keep copies past the last iteration from being made.
+   that the count of pending groups is right; a copy past the last iteration is masked off.
+4. The copies stand behind the body's first matrix instructions, which hide the cost of issuing them.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
 Does not handle: addresses that depend on loaded values, several groups in one loop, scf.while.
@@ -31,6 +33,7 @@ from tilec.dialects.gpu_tile import (
     CpAsyncCommitOp,
     CpAsyncOp,
     CpAsyncWaitOp,
+    MmaOp,
     RingPositionOp,
     SlotOp,
 )
@@ -143,6 +146,15 @@ def _address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Oper
     return [op for op in order if op in needed]
 
 
+def _behind_first_mma(block: ir.Block) -> ir.InsertionPoint:
+    """Behind the first matrix instruction of a loop body, else behind its wait and slot."""
+    ops = list(block.operations)
+    first = next((i for i, op in enumerate(ops) if isinstance(op, MmaOp)), None)
+    if first is None:
+        first = max(i for i, op in enumerate(ops) if isinstance(op, (CpAsyncWaitOp, SlotOp)))
+    return ir.InsertionPoint(ops[first + 1])
+
+
 class _Expansion:
     """Rewrites one loop."""
 
@@ -151,6 +163,7 @@ class _Expansion:
         self.lower, self.upper, self.step, *self.inits = loop.operands
         self.i32 = ir.IntegerType.get_signless(32)
         self.rings: dict[ir.Value, ir.Value] = {}
+        self.induction = loop.regions[0].blocks[0].arguments[0]
 
     def run(self) -> None:
         """Prologue, steady loop, drain."""
@@ -158,7 +171,7 @@ class _Expansion:
             self._make_rings()
             for number in range(self.stages - 1):
                 at = self._ahead(self.lower, number)
-                self._copy_group(at, lambda n=number: self._constant(n))
+                self._copy_group(at, self._constant(number))
             steady = self._steady_loop()
             CpAsyncWaitOp.build(pending=0)
         for old, new in zip(self.loop.results, steady.results, strict=False):
@@ -187,25 +200,33 @@ class _Expansion:
         *arguments, count = block.arguments
         with ir.InsertionPoint(block):
             CpAsyncWaitOp.build(pending=self.stages - 2)
-            ahead = self._add(count, self._constant(self.stages - 1))
-            slot, _ = RingPositionOp.build(ahead, slots=self.stages)
-            self._copy_group(self._ahead(arguments[0], self.stages - 1), lambda: slot)
             current, _ = RingPositionOp.build(count, slots=self.stages)
             for buffer, ring in self.rings.items():
-                buffer.replace_all_uses_with(SlotOp.build(ring, current))
+                for use in list(buffer.uses):
+                    owner = use.owner.operation
+                    if owner not in self.plan.copies:
+                        owner.operands[use.operand_number] = self._slot(ring, current)
         self._move_body(old, block, arguments, count)
+        self.induction = arguments[0]
+        with _behind_first_mma(block), self.loop.location:
+            ahead = self._add(count, self._constant(self.stages - 1))
+            slot, _ = RingPositionOp.build(ahead, slots=self.stages)
+            self._copy_group(self._ahead(arguments[0], self.stages - 1), slot)
+        for op in [*self.plan.copies, *self.plan.allocs]:
+            op.erase()
         return new
 
     def _move_body(
         self, old: ir.Block, new: ir.Block, arguments: list[ir.Value], count: ir.Value
     ) -> None:
-        gone = [*self.plan.copies, self.plan.commit, self.plan.wait, *self.plan.allocs]
-        for op in gone:
-            op.erase()
+        kept = [*self.plan.copies, *self.plan.allocs]
+        self.plan.commit.erase()
+        self.plan.wait.erase()
         for before, after in zip(old.arguments, arguments, strict=True):
             before.replace_all_uses_with(after)
         for view in list(old.operations):
-            new.append(view.operation)
+            if view.operation not in kept:  # the pattern to copy stays behind until it has served
+                new.append(view.operation)
         *_, last = new.operations
         yielded = list(last.operands)
         with ir.InsertionPoint(last):
@@ -213,8 +234,8 @@ class _Expansion:
             ir.Operation.create("scf.yield", operands=[*yielded, following])
         last.operation.erase()
 
-    def _copy_group(self, at: ir.Value, slot: object) -> None:
-        """The copies of the iteration at `at`, if there is one, as one group."""
+    def _copy_group(self, at: ir.Value, slot: ir.Value) -> None:
+        """The copies of the iteration at `at`, masked off if there is none, as one group."""
         less = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
         exists = ir.Operation.create(
             "arith.cmpi",
@@ -222,17 +243,18 @@ class _Expansion:
             operands=[at, self.upper],
             attributes={"predicate": less},
         ).results[0]
-        branch = ir.Operation.create("scf.if", operands=[exists], regions=2)
-        with ir.InsertionPoint(branch.regions[0].blocks.append()):
-            index = slot()
-            slots = {buffer: SlotOp.build(ring, index) for buffer, ring in self.rings.items()}
-            self._clone_copies(at, slots)
-            ir.Operation.create("scf.yield")
+        slots = {buffer: self._slot(ring, slot) for buffer, ring in self.rings.items()}
+        self._clone_copies(at, {**slots, **self._masks(exists)})
         CpAsyncCommitOp.build()
 
-    def _clone_copies(self, at: ir.Value, slots: dict[ir.Value, ir.Value]) -> None:
-        induction = self.loop.regions[0].blocks[0].arguments[0]
-        mapped: dict[ir.Value, ir.Value] = {induction: at, **slots}
+    def _masks(self, exists: ir.Value) -> dict[ir.Value, ir.Value]:
+        return {copy.opview.mask: exists for copy in self.plan.copies}
+
+    def _slot(self, ring: ir.Value, index: ir.Value) -> ir.Value:
+        return SlotOp.build(ring, index)
+
+    def _clone_copies(self, at: ir.Value, replaced: dict[ir.Value, ir.Value]) -> None:
+        mapped: dict[ir.Value, ir.Value] = {self.induction: at, **replaced}
         for op in [*self.plan.addresses, *self.plan.copies]:
             copy = op.clone(ir.InsertionPoint.current)
             for number, operand in enumerate(op.operands):

@@ -52,11 +52,19 @@ def _stage(dot: tile.DotOp, context: PassContext) -> None:
     layouts = operand_layouts(row, layout_of(dot.acc), rank, step)
     lhs = _staged(dot.lhs, layouts.lhs, rank - 1, step, context, dot)
     rhs = _staged(dot.rhs, layouts.rhs, rank - 2, step, context, dot)
-    total = dot.acc
-    for k in range(0, depth, step):
-        size = min(step, depth - k)
-        left = _fragment(lhs, rank - 1, k, size, layouts.lhs)
-        right = _fragment(rhs, rank - 2, k, size, layouts.rhs)
+    steps = [
+        lambda k=k: (
+            _fragment(lhs, rank - 1, k, min(step, depth - k), layouts.lhs),
+            _fragment(rhs, rank - 2, k, min(step, depth - k), layouts.rhs),
+        )
+        for k in range(0, depth, step)
+    ]
+    total, following = dot.acc, steps[0]()
+    for number in range(len(steps)):
+        # The next step's fragments are on their way before this one multiplies.
+        left, right = following
+        if number + 1 < len(steps):
+            following = steps[number + 1]()
         total = MmaOp.build(left, right, total, instruction=row.name)
     dot.result.replace_all_uses_with(total)
     dot.operation.erase()

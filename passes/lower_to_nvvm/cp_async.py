@@ -10,6 +10,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import gpu_tile
+from tilec.passes.divisibility import constant_of
 from tilec.passes.layout_candidates import blocked_layout
 from tilec.passes.lower_to_nvvm.access import call_intrinsic
 from tilec.passes.lower_to_nvvm.buffer import Access
@@ -34,8 +35,9 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
     access = Access(buffer, layout, state)
     mine = state.first_copy(layout)
     name = f"llvm.nvvm.cp.async.{op.cache}.shared.global.{op.bytes}.s"
+    mask = None if constant_of(op.mask) else state.values[op.mask]
     for first in range(0, layout.num_values, width):
-        size = _source_bytes(place, first, op.bytes, state)
+        size = _source_bytes(place, first, op.bytes, mask, state)
         valid = both(mine, place.valid(first))
         operands = [access.pointer(first), place.pointer(first), size]
         if valid is None:
@@ -48,10 +50,12 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
             ir.Operation.create("scf.yield")
 
 
-def _source_bytes(place: Rectangle, register: int, bytes_: int, state: Lowering) -> ir.Value:
-    """How many of a vector's bytes lie inside the array."""
+def _source_bytes(
+    place: Rectangle, register: int, bytes_: int, mask: ir.Value | None, state: Lowering
+) -> ir.Value:
+    """How many of a vector's bytes are to be read: those that lie inside the array."""
     zero, full = state.i32_constant(0), state.i32_constant(bytes_)
-    inside = place.inside(register)
+    inside = both(mask, place.inside(register))
     if place.whole_vectors or place.contiguous is None:
         return full if inside is None else select(inside, full, zero)
     axis = place.dims[place.contiguous]
