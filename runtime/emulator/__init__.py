@@ -13,6 +13,7 @@ from tilec.runtime.emulator.errors import (
 from tilec.runtime.emulator.global_memory import Pointer
 from tilec.runtime.emulator.launch import Result, Statistics
 from tilec.runtime.emulator.program import Program, load
+from tilec.runtime.emulator.tensor_map import TensorMap
 
 __all__ = [
     "EmulatorError",
@@ -24,6 +25,7 @@ __all__ = [
     "Result",
     "SourceLocation",
     "Statistics",
+    "TensorMap",
     "UnsupportedInstruction",
     "load",
 ]

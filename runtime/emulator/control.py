@@ -43,6 +43,10 @@ def emit_exit(instruction: Instruction, writer: Writer) -> None:
 
 def emit_barrier(instruction: Instruction, writer: Writer) -> None:
     """bar and barrier: `form_of_barrier` says which of the many spellings it is."""
+    if is_cluster_barrier(instruction):
+        if set(instruction.modifiers) - _CLUSTER_WORDS or instruction.operands:
+            raise writer.unsupported("modifiers")
+        return returns(instruction, writer)
     form = form_of_barrier(instruction)
     if form is None:
         raise writer.unsupported("modifiers")
@@ -57,7 +61,14 @@ def emit_barrier(instruction: Instruction, writer: Writer) -> None:
         names.append("None")
     if form.kind == "red":
         names.append(writer.broadcast(writer.read(predicate, PRED), predicate))
-    returns(instruction, writer, *names)
+    return returns(instruction, writer, *names)
+
+
+_CLUSTER_WORDS = {"cluster", "arrive", "wait", "acquire", "release", "relaxed", "aligned"}
+
+
+def is_cluster_barrier(instruction: Instruction) -> bool:
+    return instruction.opcode == "barrier" and instruction.modifiers[:1] == ("cluster",)
 
 
 class BarrierForm:
@@ -122,6 +133,8 @@ def needs_whole_warp(instruction: Instruction) -> bool:
     """Must the lanes of a warp (of the member mask) arrive at this instruction together?"""
     if instruction.opcode in _WARP_OPCODES or is_warp_barrier(instruction):
         return True
+    if is_cluster_barrier(instruction):
+        return "aligned" in instruction.modifiers
     if instruction.opcode in ("bar", "barrier"):
         form = form_of_barrier(instruction)
         return form is not None and form.aligned

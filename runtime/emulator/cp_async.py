@@ -8,6 +8,7 @@ import numpy as np
 
 from tilec.runtime.emulator.global_memory import GlobalSite
 from tilec.runtime.emulator.instruction import Immediate, Instruction, Register
+from tilec.runtime.emulator.mbarrier import MbarrierSite
 from tilec.runtime.emulator.memory import lanes_of, own_base
 from tilec.runtime.emulator.scalar_types import TYPES
 from tilec.runtime.emulator.shared_memory import SharedSite
@@ -28,7 +29,9 @@ def emit_cp(instruction: Instruction, writer: Writer) -> None:
     names = instruction.modifiers
     if names[:1] != ("async",) or len(names) < 2:
         raise writer.unsupported("modifiers")
-    if names == ("async", "commit_group"):
+    if names[1] == "mbarrier":
+        _emit_mbarrier_arrive(instruction, writer)
+    elif names == ("async", "commit_group"):
         queue = writer.bind("queue", lambda b: b.machine.copies)
         writer.line(f"{queue}.commit({lanes_of(writer)})")
     elif names == ("async", "wait_group"):
@@ -72,6 +75,44 @@ def _emit_copy(instruction: Instruction, writer: Writer) -> None:
         f"{copy}({writer.address(destination, U32)}, {own_base(writer, 'shared')}, "
         f"{writer.address(source, U64)}, {limit}, {lanes_of(writer)})"
     )
+
+
+def _emit_mbarrier_arrive(instruction: Instruction, writer: Writer) -> None:
+    """cp.async.mbarrier.arrive: an arrival when all earlier copies of the lane are there."""
+    names = instruction.modifiers[3:]
+    if instruction.modifiers[2] != "arrive" or set(names) - {
+        "noinc", "shared", "shared::cta", "b64",
+    }:  # fmt: skip
+        raise writer.unsupported("modifiers")
+    scalar = U32 if {"shared", "shared::cta"} & set(names) else U64
+    where = f"{writer.address(instruction.operands[0], scalar)}, {own_base(writer, 'shared')}"
+    arrive = writer.bind("arrive", lambda b: CopiesArrive(b, instruction, "noinc" in names))
+    writer.line(f"{arrive}({where}, {lanes_of(writer)})")
+
+
+class CopiesArrive(MbarrierSite):
+    """cp.async.mbarrier.arrive; without .noinc the pending count is raised first."""
+
+    def __init__(self, binding: Binding, instruction: Instruction, keeps_count: bool) -> None:
+        super().__init__(binding, instruction)
+        self.keeps_count = keeps_count
+
+    def __call__(self, address: np.ndarray, base: np.ndarray, lanes: np.ndarray) -> None:
+        machine = self.machine
+        cells = self.cells(address, base)
+        lanes = np.broadcast_to(lanes, address.shape).reshape(-1).copy()
+        ones = np.ones(cells.size, np.int64)
+        if not self.keeps_count:
+            np.add.at(machine.mbarriers.pending, cells, ones)
+        if machine.checker is not None:
+            machine.checker.copies_arrived(cells, lanes, self.instruction)
+        copies = machine.copies
+
+        def work() -> None:
+            copies.finish(lanes)
+            machine.mbarriers.arrive(cells, ones, self.place)
+
+        machine.async_work.submit(work)
 
 
 class Copy:
@@ -161,6 +202,9 @@ class EagerCopies:
         """A group closes: nothing is pending."""
 
     def wait(self, lanes: np.ndarray, pending: int) -> None:
+        """Everything is there already."""
+
+    def finish(self, lanes: np.ndarray) -> None:
         """Everything is there already."""
 
 

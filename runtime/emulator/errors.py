@@ -53,6 +53,9 @@ MENDS = {
     "deadlock": "let every warp that is waited for arrive",
     "assertion": "the kernel's own condition does not hold",
     "divergence": "let all lanes of the warp reach the instruction together",
+    "mbarrier": "initialise the mbarrier, and arrive as often as its count says",
+    "tensor map": "pass the address of a .param that holds a tensor map of the copy's rank",
+    "descriptor": "encode the matrix descriptor as the PTX ISA says",
     "barrier": "use one count, a multiple of 32, for all arrivals of a phase",
 }
 

@@ -58,6 +58,16 @@ class LateCopies:
     def wait(self, lanes: np.ndarray, pending: int) -> None:
         flat = lanes.reshape(-1)
         self.done[flat] = np.maximum(self.done[flat], self.committed[flat] - pending)
+        self._complete()
+
+    def finish(self, lanes: np.ndarray) -> None:
+        """Every copy that the lanes have issued completes, committed or not."""
+        before = self.done[lanes].copy()
+        self.done[lanes] = self.committed[lanes] + 1
+        self._complete()
+        self.done[lanes] = np.maximum(before, self.committed[lanes])
+
+    def _complete(self) -> None:
         left: list[_Pending] = []
         for entry in self.queue:
             ready = entry.group <= self.done[entry.lanes]

@@ -14,6 +14,7 @@ from tilec.runtime.emulator.global_checker import GlobalChecker
 from tilec.runtime.emulator.global_memory import ARENA_BASE, GlobalMemory, Pointer
 from tilec.runtime.emulator.instruction import Entry, Module, Variable
 from tilec.runtime.emulator.spaces import SHARED_WINDOW
+from tilec.runtime.emulator.tensor_map import TensorMap, TensorMaps
 
 
 @dataclass
@@ -58,6 +59,7 @@ class Launch:
         self._parameters: dict[str, bytes] = {}
         self._layout_private("shared")
         self._layout_private("local")
+        self.tensor_maps = TensorMaps()
         self.reports = Reports(self.findings)
         self.global_checker: GlobalChecker | None = None
 
@@ -102,7 +104,9 @@ class Launch:
             )
         memory = self.memory
         for position, argument in enumerate(arguments):
-            array = argument.array if isinstance(argument, Pointer) else argument
+            array = argument
+            if isinstance(argument, (Pointer, TensorMap)):
+                array = argument.array
             if isinstance(array, np.ndarray):
                 memory.add_argument(f"argument {position}", array)
         memory.place_arguments()
@@ -150,7 +154,9 @@ class Launch:
             pointer = argument if isinstance(argument, Pointer) else Pointer(argument)
             address = self.memory.address_of(pointer.array) + pointer.byte_offset
             return address.to_bytes(8, "little")
-        if isinstance(argument, (bytes, bytearray)):
+        if isinstance(argument, TensorMap):
+            raw = self.tensor_maps.encode(argument)
+        elif isinstance(argument, (bytes, bytearray)):
             raw = bytes(argument)
         elif isinstance(argument, np.generic):
             raw = argument.tobytes()
@@ -168,6 +174,9 @@ class Launch:
         if len(raw) != parameter.size:
             raise ValueError(f"{where}: got {len(raw)} bytes")
         return raw
+
+    def is_shared(self, name: str) -> bool:
+        return self._spaces.get(name) == "shared"
 
     def parameter_bytes(self, name: str) -> bytes:
         return self._parameters[name]

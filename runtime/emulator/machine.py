@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilec.runtime.emulator.async_work import AsyncWork
 from tilec.runtime.emulator.checker import Checker
 from tilec.runtime.emulator.cp_async import CheckedCopies, EagerCopies
 from tilec.runtime.emulator.instruction import Entry
 from tilec.runtime.emulator.late_copies import LateCopies
+from tilec.runtime.emulator.mbarrier import Mbarriers
 from tilec.runtime.emulator.scalar_types import DTYPES
+from tilec.runtime.emulator.spaces import CLUSTER_RANK_SHIFT
+from tilec.runtime.emulator.wgmma import ProductGroups
 
 if TYPE_CHECKING:
     from tilec.runtime.emulator.launch import Launch
@@ -72,6 +76,9 @@ class Machine:
         self.call_blocks: dict[str, dict[int, np.ndarray]] = {}
         self.checker = Checker(self, launch.reports) if launch.mode == "check" else None
         self.copies = self._make_copies(lanes)
+        self.mbarriers = Mbarriers(self)
+        self.async_work = AsyncWork(lanes, launch.mode == "late")
+        self.products = ProductGroups(self)
         self._start = time.perf_counter_ns()
 
     def _make_copies(self, lanes: int) -> EagerCopies | LateCopies | CheckedCopies:
@@ -82,15 +89,21 @@ class Machine:
     def reset(self, first: int) -> None:
         """Make the machine run the CTAs first, first+1, ... of the grid."""
         self.first_cta = first
-        gx, gy, _ = self.launch.grid
-        linear = first + np.arange(self.cta_count)
-        self.cta_ids[:, 0] = linear % gx
-        self.cta_ids[:, 1] = linear // gx % gy
-        self.cta_ids[:, 2] = linear // (gx * gy)
+        cluster, grid = np.array(self.launch.cluster), np.array(self.launch.grid)
+        linear = first + np.arange(self.cta_count)  # the CTAs of a cluster follow one another
+        number, rank = linear // self.launch.cluster_size, linear % self.launch.cluster_size
+        clusters = grid // cluster
+        for axis in range(3):
+            outer = number // int(np.prod(clusters[:axis])) % clusters[axis]
+            inner = rank // int(np.prod(cluster[:axis])) % cluster[axis]
+            self.cta_ids[:, axis] = outer * cluster[axis] + inner
         self.shared[...] = 0xFF if self.mode != "eager" else 0
         self.local[...] = 0
         if isinstance(self.copies, LateCopies):
             self.copies.reset()
+        self.mbarriers.reset()
+        self.async_work.reset()
+        self.products.reset()
         if self.checker is not None:
             self.checker.reset()
         thread = np.arange(self.warp_count * 32).reshape(self.warp_count, 1, 32)
@@ -197,6 +210,20 @@ class Binding:
 
     def flat_row(self, bits: int, index: int, code: str) -> np.ndarray:
         return self.machine.registers[bits][index].view(DTYPES[code]).reshape(-1)
+
+    def symbol(self, name: str, offset: int, dtype: np.dtype) -> np.ndarray | np.generic:
+        """The address of a variable; in a cluster, shared ones carry the rank of their CTA."""
+        machine = self.machine
+        address = dtype.type(machine.address_of(name) + offset)
+        if machine.launch.cluster_size == 1 or not machine.launch.is_shared(name):
+            return address
+        rank = machine.special("%cluster_ctarank", dtype)
+        return self.cut((rank << dtype.type(CLUSTER_RANK_SHIFT)) + address)
+
+    def flat_symbol(self, name: str, offset: int, dtype: np.dtype) -> np.ndarray:
+        whole = Binding(self.machine, None)
+        shape = self.machine.shape
+        return np.broadcast_to(whole.symbol(name, offset, dtype), shape).reshape(-1).copy()
 
     def special(self, name: str, dtype: np.dtype) -> np.ndarray:
         return self.cut(self.machine.special(name, dtype))

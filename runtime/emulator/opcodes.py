@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from tilec.runtime.emulator import (
     atomics,
+    bulk_copy,
     call,
+    cluster,
     compare,
     control,
     convert,
@@ -15,10 +17,12 @@ from tilec.runtime.emulator import (
     hints,
     integer,
     matrix,
+    mbarrier,
     memory,
     mma,
     move,
     warp,
+    wgmma,
 )
 from tilec.runtime.emulator.instruction import Instruction
 from tilec.runtime.emulator.writer import Writer
@@ -26,8 +30,8 @@ from tilec.runtime.emulator.writer import Writer
 Rule = Callable[[Instruction, Writer], None]
 
 _FAMILIES = (
-    atomics, call, compare, control, convert, cp_async, floating, hints, integer, matrix, memory,
-    mma, move, warp,
+    atomics, call, cluster, compare, control, convert, cp_async, floating, hints, integer, matrix,
+    mbarrier, memory, mma, move, warp, wgmma,
 )  # fmt: skip
 RULES: dict[str, Rule] = {}
 for _family in _FAMILIES:
@@ -43,6 +47,8 @@ CONTROL = {"bra", "brx", "exit", "ret", "trap", "barrier"}
 def is_control(instruction: Instruction) -> bool:
     if instruction.opcode == "bar":
         return not control.is_warp_barrier(instruction)
+    if instruction.opcode == "mbarrier":
+        return instruction.modifiers[:1] in (("try_wait",), ("test_wait",))
     return instruction.opcode in CONTROL
 
 
@@ -57,6 +63,8 @@ def rule_of(instruction: Instruction, writer: Writer) -> Rule:
         if control.is_warp_barrier(instruction):
             return control.emit_warp_barrier
         return control.emit_barrier
+    if opcode == "cp" and ("bulk" in instruction.modifiers):
+        return bulk_copy.emit_bulk
     rule = RULES.get(opcode)
     if rule is None:
         raise writer.unsupported(f"opcode {opcode}")

@@ -8,9 +8,10 @@ import numpy as np
 
 from tilec.runtime.emulator.barrier import CtaBarriers
 from tilec.runtime.emulator.blocks import Block, BlockCompiler, BoundBlocks
-from tilec.runtime.emulator.control import member_mask, needs_whole_warp
+from tilec.runtime.emulator.cluster import ClusterBarriers
+from tilec.runtime.emulator.control import is_cluster_barrier, member_mask, needs_whole_warp
 from tilec.runtime.emulator.errors import EmulatorError, Place
-from tilec.runtime.emulator.instruction import Instruction, Symbol
+from tilec.runtime.emulator.instruction import Instruction, Register, Symbol
 from tilec.runtime.emulator.machine import Machine, Rectangle
 
 _PATIENCE = 256  # blocks one group may run before another one gets a turn
@@ -33,6 +34,16 @@ class Piece:
         return mask
 
 
+@dataclass
+class Parked:
+    """Lanes that wait for a phase of an mbarrier each."""
+
+    instruction: Instruction
+    lanes: np.ndarray
+    cells: np.ndarray
+    parity: np.ndarray
+
+
 class Scheduler:
     """One run of a machine from the first instruction to the exit of every lane."""
 
@@ -41,18 +52,112 @@ class Scheduler:
         self.machine = machine
         self.blocks = blocks
         self.barriers = CtaBarriers(machine)
+        self.cluster_barriers = ClusterBarriers(machine)
+        self.parked: list[Parked] = []
+        self.timed_out_at = -1
         self.ready: dict[int, np.ndarray] = {}
         self.held: dict[int, np.ndarray] = {}
         self.turn = 0
+        self.passes = 0
         self.polls = 0
 
     def run(self) -> None:
         self.add(0, ~self.machine.exited)
-        while self.ready or self._deadlock():
+        while self.ready or self._resume():
             pc = self._choose()
             mask = self.ready.pop(pc)
             for piece in pieces(mask):
                 self._run_piece(pc, piece)
+            if self.parked:
+                self._wake()
+        self.machine.async_work.finish()
+
+    def _resume(self) -> bool:
+        """Nothing is ready: finish asynchronous work, let waits time out, or report a deadlock."""
+        while self.machine.async_work.run_one():
+            self._wake()
+            if self.ready:
+                return True
+        if self.parked and self.timed_out_at != self._progress():
+            self.timed_out_at = self._progress()
+            for parked in self.parked:
+                self._finish_wait(parked.instruction, parked.lanes, np.False_)
+            self.parked.clear()
+            return True
+        return self._deadlock()
+
+    def _progress(self) -> int:
+        """A number that changes whenever a wait may have become true."""
+        return self.machine.mbarriers.progress + int(self.machine.exited.sum()) + self.passes
+
+    def _wake(self) -> None:
+        """Lanes whose mbarrier phase has completed go on with a true predicate."""
+        left = []
+        for parked in self.parked:
+            passed = self._passed(parked.instruction, parked.lanes, parked.cells, parked.parity)
+            if passed.any():
+                self._finish_wait(parked.instruction, parked.lanes[passed], np.True_)
+                rest = ~passed
+                parked = Parked(
+                    parked.instruction,
+                    parked.lanes[rest],
+                    parked.cells[rest],
+                    parked.parity[rest],
+                )
+            if parked.lanes.size:
+                left.append(parked)
+        self.parked = left
+
+    def _passed(
+        self, instruction: Instruction, lanes: np.ndarray, cells: np.ndarray, parity: np.ndarray
+    ) -> np.ndarray:
+        machine = self.machine
+        passed = machine.mbarriers.passed(cells, parity, instruction.place)
+        if machine.checker is not None and passed.any():
+            machine.checker.mbarrier_waited(cells[passed], lanes[passed], instruction)
+        return passed
+
+    def _finish_wait(self, instruction: Instruction, lanes: np.ndarray, value: np.bool_) -> None:
+        register = instruction.operands[0]
+        assert isinstance(register, Register)
+        self.machine.registers[1][register.index].reshape(-1)[lanes] = value
+        mask = np.zeros(self.machine.shape, np.bool_)
+        mask.reshape(-1)[lanes] = True
+        self.add(instruction.index + 1, mask)
+
+    def _mbarrier(
+        self, instruction: Instruction, piece: Piece, values: tuple, after: int
+    ) -> int | None:
+        """try_wait and test_wait: lanes whose phase is still in progress are parked."""
+        lanes = self._lane_numbers(piece).reshape(-1)
+        cells, parity = (np.asarray(value).reshape(-1) for value in values[1:3])
+        passed = self._passed(instruction, lanes, cells, parity)
+        if passed.all():
+            register = instruction.operands[0]
+            assert isinstance(register, Register)
+            self.machine.registers[1][register.index].reshape(-1)[lanes] = True
+            return after
+        if passed.any():
+            self._finish_wait(instruction, lanes[passed], np.True_)
+        rest = ~passed
+        self.parked.append(Parked(instruction, lanes[rest], cells[rest], parity[rest]))
+        return None
+
+    def _cluster_barrier(self, instruction: Instruction, piece: Piece, after: int) -> int | None:
+        mask = piece.mask(self.machine.shape)
+        barriers = self.cluster_barriers
+        if "arrive" in instruction.modifiers:
+            barriers.arrive(mask)
+            self._release_clusters()
+            return after
+        barriers.wait(after, mask)
+        self._release_clusters()
+        return None
+
+    def _release_clusters(self) -> None:
+        for pc, mask in self.cluster_barriers.released():
+            self.passes += 1
+            self.add(pc, mask)
 
     def _choose(self) -> int:
         """The lowest instruction, so that lanes meet; now and then another, so that all move."""
@@ -171,6 +276,10 @@ class Scheduler:
             return self._exit(piece)
         if opcode == "brx":
             return self._indexed_branch(instruction, piece, values[1])
+        if opcode == "mbarrier":
+            return self._mbarrier(instruction, piece, values, after)
+        if is_cluster_barrier(instruction):
+            return self._cluster_barrier(instruction, piece, after)
         if opcode == "trap":
             raise EmulatorError("the kernel executed trap", instruction.place)
         return self._barrier(instruction, piece, values, after)
@@ -180,6 +289,8 @@ class Scheduler:
         self.machine.exited.reshape(-1)[lanes.reshape(-1)] = True
         for pc, mask in self.barriers.recheck():
             self.add(pc, mask)
+        self.cluster_barriers.complete()
+        self._release_clusters()
         for pc in list(self.held):  # a warp may be complete now
             self.add(pc, np.zeros(self.machine.shape, np.bool_))
 
@@ -208,6 +319,7 @@ class Scheduler:
         released = self.barriers.arrive(instruction, mask, numbers, flat[1], predicate)
         if len(released) == 1 and released[0][0] == after and np.array_equal(released[0][1], mask):
             return after
+        self.passes += bool(released)
         for pc, lanes in released:
             self.add(pc, lanes)
         return None
@@ -217,6 +329,11 @@ class Scheduler:
         if self.machine.exited.all():
             return False
         reports = self.barriers.waiters()
+        reports += [line for parked in self.parked for line in self._waiters(parked)]
+        for pc, mask in self.cluster_barriers.waiting.items():
+            for warp, cta in zip(*np.nonzero(mask.any(2)), strict=True):
+                place = self.machine.entry.instructions[pc - 1].place
+                reports.append(f"CTA {cta}: warp {warp} waits at the cluster barrier, {place}")
         for pc, mask in self.held.items():
             instruction = self.machine.entry.instructions[pc]
             warp, cta, lane = (int(part[0]) for part in np.nonzero(mask))
@@ -229,10 +346,21 @@ class Scheduler:
             "deadlock: no thread can go on\n  " + "\n  ".join(reports), self._place(), kind
         )
 
+    def _waiters(self, parked: Parked) -> list[str]:
+        lines = []
+        pairs = np.stack([parked.lanes >> 5, parked.cells, parked.parity.astype(np.int64)], 1)
+        for warp_number, cell, parity in np.unique(pairs, axis=0).tolist():
+            warp, cta = divmod(warp_number, self.machine.cta_count)
+            text = self.machine.mbarriers.describe(cell, parity & 1)
+            lines.append(f"CTA {cta}: warp {warp} at {parked.instruction.place}: {text}")
+        return lines
+
     def _place(self) -> Place | None:
         """One place where threads are stuck."""
         for pc in self.held:
             return self.machine.entry.instructions[pc].place
+        for parked in self.parked:
+            return parked.instruction.place
         for barrier in self.barriers.barriers.values():
             if barrier.waiting.any() and barrier.instruction is not None:
                 return barrier.instruction.place

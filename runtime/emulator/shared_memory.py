@@ -21,6 +21,7 @@ class SharedSite:
         self.size = size
         self.place = place
         self.limit = machine.launch.shared_size - size
+        self.clustered = machine.launch.cluster_size > 1
 
     def locate(self, address: np.ndarray, base: np.ndarray) -> np.ndarray:
         """Byte offsets in the batch's shared memory; base is each lane's own CTA's start."""
@@ -32,6 +33,8 @@ class SharedSite:
                 self.place,
                 "misaligned",
             )
+        if self.clustered:
+            return self._locate_cluster(address, base)
         if every > self.limit:
             if every >> CLUSTER_RANK_SHIFT:
                 return self._locate_cluster(address, base)
@@ -49,16 +52,16 @@ class SharedSite:
             )
 
     def _locate_cluster(self, address: np.ndarray, base: np.ndarray) -> np.ndarray:
-        """Addresses made by mapa: the rank field picks a CTA of the same cluster."""
+        """Addresses in a cluster: the rank field picks a CTA of the same cluster."""
         rank = (address >> np.uint32(CLUSTER_RANK_SHIFT)).astype(np.int64)
         inside = address & np.uint32((1 << CLUSTER_RANK_SHIFT) - 1)
         self._check(inside)
         count = self.machine.launch.cluster_size
-        if int(rank.max()) > count:
+        if int(rank.max()) >= count:
             raise EmulatorError("shared memory address outside the cluster", self.place)
         stride = self.machine.shared_stride
         own = base // stride
-        cta = np.where(rank > 0, own // count * count + rank - 1, own)
+        cta = own // count * count + rank
         return inside + cta * stride
 
 

@@ -17,6 +17,6 @@ SPACE_WINDOWS = {
     "local": LOCAL_WINDOW,
 }
 
-# Bit 24 and up of a shared address is the rank of the CTA in its cluster plus one; a plain
-# .shared::cta address (rank field 0) is the executing CTA's own (mapa gives explicit ranks).
+# In a cluster, bits 24 and up of a shared address are the rank of the CTA it lies in; the addresses
+# of a CTA's own variables carry its own rank.
 CLUSTER_RANK_SHIFT = 24

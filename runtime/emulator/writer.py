@@ -86,9 +86,10 @@ class Writer:
         if isinstance(operand, Special):
             return self._read_special(operand, scalar)
         if isinstance(operand, Symbol):
-            name, offset = operand.name, operand.offset
-            dtype = scalar.dtype
-            return self.bind("a", lambda b: dtype.type(b.machine.address_of(name) + offset))
+            name, offset, dtype = operand.name, operand.offset, scalar.dtype
+            if self.lanes:
+                return self.bind("a", lambda b: b.flat_symbol(name, offset, dtype)) + self.selector
+            return self.bind("a", lambda b: b.symbol(name, offset, dtype))
         raise self.unsupported(f"operand {type(operand).__name__} where a value is expected")
 
     def _read_register(self, register: Register, scalar: ScalarType) -> str:
@@ -147,7 +148,7 @@ class Writer:
         """The expression as an array over the running lanes even if the operand is uniform."""
         if isinstance(operand, (Register, Special)):
             return expression
-        return f"np.full({self.zeros()}.shape, {expression})"
+        return f"np.broadcast_to({expression}, {self.zeros()}.shape)"
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -192,6 +193,8 @@ class Writer:
         base, offset = address.base, address.offset
         if isinstance(base, Symbol):
             value = self.read(Symbol(base.name, offset), scalar)
+            if self.lanes:
+                return value
             return f"({self.zeros()} + {value}).astype({self._dtype(scalar)})"
         if isinstance(base, Immediate):
             value = self.constant(immediate(int(base.value) + offset, scalar))
@@ -235,9 +238,12 @@ class Writer:
 
     def read_warps(self, operand: Operand, scalar: ScalarType) -> str:
         """The operand's values as an array (warps, 32); lanes that do not run hold anything."""
-        if not isinstance(operand, (Register, Special)):
+        if isinstance(operand, Immediate):
             value = self.read(operand, scalar)
             return f"np.full(({self.warp_count()}, 32), {value})"
+        if isinstance(operand, Symbol) and not self.lanes:
+            value = f"{self.read(operand, scalar)} + {self.zeros()}.astype({self._dtype(scalar)})"
+            return f"({value}).reshape(-1, 32)"
         if not self.lanes:
             return f"{self.read(operand, scalar)}.reshape(-1, 32)"
         self.selector = ".reshape(-1, 32)[WI]"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from ptx_fixtures import cases, index, program
 
-from tilec.runtime.emulator import Result
+from tilec.runtime.emulator import Result, TensorMap
 
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "s8": np.int8,
           "f8e4": ml_dtypes.float8_e4m3fn, "f8e5": ml_dtypes.float8_e5m2}  # fmt: skip
@@ -113,3 +113,29 @@ def test_elementwise(case: str) -> None:
     z = np.where(a > b, np.maximum(z, 0.25), a * b + z) + 1 / np.sqrt(b * b + 1)
     tolerance = float(ml_dtypes.finfo(dtype).eps) * 4
     np.testing.assert_allclose(out.astype(np.float64), z, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("case", cases("triton", "matmul_tma."))
+def test_matmul_by_tensor_copies(case: str, mode: str) -> None:
+    """Odd sizes, so that boxes hang over every edge."""
+    record = index("triton")[case]
+    _, size, order, *_ = case.split(".")
+    bm, bn, bk = (int(x) for x in size.split("x"))
+    m, n, k = 2 * bm - 24, bn + 40, 4 * bk + 24
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    left = np.ascontiguousarray(a.T) if order[0] == "t" else a
+    right = np.ascontiguousarray(b.T) if order[1] == "t" else b
+    c = np.zeros((m, n), np.float16)
+    arguments: list[Any] = []
+    for array, meta in zip((left, right, c), record["tensor_maps"], strict=True):
+        rows, columns = array.shape
+        box = tuple(meta["block_size"][::-1])
+        swizzle = (0, 32, 64, 128)[meta["swizzle"]]
+        arguments.append(TensorMap(array, (columns, rows), (2 * columns,), box, swizzle))
+        arguments += [rows, columns, columns, 1]
+    launch(case, (-(-m // bm), -(-n // bn)), [*arguments, m, n, k], mode)
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    scale = np.abs(want).max()
+    np.testing.assert_allclose(c.astype(np.float64) / scale, want / scale, atol=1e-3)

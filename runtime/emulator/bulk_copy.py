@@ -1,0 +1,434 @@
+"""cp.async.bulk, cp.async.bulk.tensor and their reductions (PTX ISA 9.7.9.25.4 and .5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilec.runtime.emulator.errors import EmulatorError
+from tilec.runtime.emulator.global_memory import ARENA_BASE, GlobalSite
+from tilec.runtime.emulator.instruction import Address, Immediate, Instruction
+from tilec.runtime.emulator.mbarrier import MbarrierSite, locate_shared
+from tilec.runtime.emulator.memory import lanes_of, own_base
+from tilec.runtime.emulator.scalar_types import TYPES
+from tilec.runtime.emulator.shared_memory import SharedSite
+from tilec.runtime.emulator.swizzle import swizzle_chunks
+from tilec.runtime.emulator.tensor_map import TensorMap
+from tilec.runtime.emulator.writer import U32, U64, Writer
+
+if TYPE_CHECKING:
+    from tilec.runtime.emulator.machine import Binding
+
+S32, U16 = TYPES["s32"], TYPES["u16"]
+_REDUCTIONS = {"add", "min", "max", "inc", "dec", "and", "or", "xor"}
+_HINTS = {"L2::cache_hint", "tile", "bulk_group", "mbarrier::complete_tx::bytes", "noftz"}
+_SPACES = {"global", "shared::cta", "shared::cluster"}
+
+
+class BulkForm:
+    """What the modifiers of a bulk copy say."""
+
+    def __init__(self, instruction: Instruction, writer: Writer) -> None:
+        names = list(instruction.modifiers)
+        self.reduce = "reduce" in names
+        names = [name for name in names if name not in ("reduce", "async", "bulk")]
+        self.rank = 0
+        if names[:1] == ["tensor"]:
+            self.rank = int(names[1][0]) if names[1] in ("1d", "2d", "3d", "4d", "5d") else 0
+            names = names[2:]
+            if not self.rank:
+                raise writer.unsupported("tensor rank")
+        spaces = [name for name in names if name in _SPACES]
+        if len(spaces) != 2:
+            raise writer.unsupported("state spaces")
+        self.to, self.source = spaces
+        self.operation = ""
+        self.element = None
+        self.multicast = False
+        for name in names:
+            if name in _SPACES or name in _HINTS:
+                continue
+            if name in _REDUCTIONS and self.reduce:
+                self.operation = name
+            elif name in TYPES and self.reduce and not self.rank:
+                self.element = TYPES[name]
+            elif name == "multicast::cluster":
+                self.multicast = True
+            elif name == "cta_group::1":
+                continue
+            else:
+                raise writer.unsupported(f"modifier .{name}")
+        self.load = self.to.startswith("shared")
+        self.signals = "mbarrier::complete_tx::bytes" in names
+        self.cached = "L2::cache_hint" in names
+
+
+def emit_bulk(instruction: Instruction, writer: Writer) -> None:
+    names = instruction.modifiers
+    if names in (("async", "bulk", "commit_group"),):
+        work = writer.bind("work", lambda b: b.machine.async_work)
+        writer.line(f"{work}.commit({lanes_of(writer)})")
+        _tell_checker(writer, "bulk_committed", "")
+    elif names[:3] == ("async", "bulk", "wait_group"):
+        (pending,) = instruction.operands
+        if not isinstance(pending, Immediate) or names[3:] not in ((), ("read",)):
+            raise writer.unsupported("form")
+        work = writer.bind("work", lambda b: b.machine.async_work)
+        writer.line(f"{work}.wait({lanes_of(writer)}, {int(pending.value)})")
+        _tell_checker(writer, "bulk_waited", f", {int(pending.value)}")
+    elif "prefetch" in names:
+        writer.line("pass")
+    elif "tensor" in names:
+        _emit_tensor(instruction, writer, BulkForm(instruction, writer))
+    else:
+        _emit_linear(instruction, writer, BulkForm(instruction, writer))
+
+
+def _tell_checker(writer: Writer, method: str, arguments: str) -> None:
+    if writer.mode == "check":
+        checker = writer.bind("checker", lambda b: b.machine.checker)
+        writer.line(f"{checker}.{method}({lanes_of(writer)}{arguments})")
+
+
+def _coordinates(writer: Writer, address: Address, rank: int) -> str:
+    if len(address.coordinates) != rank:
+        raise writer.unsupported("number of coordinates")
+    values = (writer.broadcast(writer.read(c, S32), c) for c in address.coordinates)
+    return f"({', '.join(values)},)"
+
+
+def _emit_tensor(instruction: Instruction, writer: Writer, form: BulkForm) -> None:
+    operands = list(instruction.operands)
+    tensor = operands[1] if form.load else operands[0]
+    shared = operands[0] if form.load else operands[1]
+    if not isinstance(tensor, Address):
+        raise writer.unsupported("tensor operand")
+    where = f"{writer.address(shared, U32)}, {own_base(writer, 'shared')}"
+    plain = Address(tensor.base, tensor.offset)
+    extra = "None, None"
+    if form.load:
+        if not form.signals:
+            raise writer.unsupported("a load without an mbarrier")
+        mask = "None"
+        if form.multicast:
+            mask = writer.broadcast(writer.read(operands[3], U16), operands[3])
+        extra = f"{writer.address(operands[2], U32)}, {mask}"
+    copy = writer.bind("tma", lambda b: TensorCopy(b, instruction, form))
+    writer.line(
+        f"{copy}({where}, {writer.address(plain, U64)}, "
+        f"{_coordinates(writer, tensor, form.rank)}, {extra}, {lanes_of(writer)})"
+    )
+
+
+class _BulkCopy:
+    def __init__(self, binding: Binding, instruction: Instruction, form: BulkForm) -> None:
+        self.machine = binding.machine
+        self.instruction = instruction
+        self.place = instruction.place
+        self.form = form
+        self.memory = self.machine.launch.memory
+        self.shared_site = SharedSite(self.machine, 16, instruction.place)
+        self.barrier_site = MbarrierSite(binding, instruction)
+        self.chunks = self.machine.shared[: self.machine.shared.size // 16 * 16].view(np.complex128)
+
+    def ctas_of_mask(self, cta: int, mask: int) -> list[int]:
+        """Batch CTA numbers that a multicast mask of cluster ranks names."""
+        first = cta // self.machine.launch.cluster_size * self.machine.launch.cluster_size
+        return [
+            first + rank for rank in range(self.machine.launch.cluster_size) if mask >> rank & 1
+        ]
+
+
+class TensorCopy(_BulkCopy):
+    """One cp.async.bulk.tensor instruction; every running lane issues a copy of its own."""
+
+    def __call__(
+        self,
+        shared: np.ndarray,
+        base: np.ndarray,
+        tensor: np.ndarray,
+        coordinates: tuple[np.ndarray, ...],
+        barrier: np.ndarray | None,
+        mask: np.ndarray | None,
+        lanes: np.ndarray,
+    ) -> None:
+        base = np.broadcast_to(base, shared.shape)
+        places = locate_shared(self.shared_site, shared, base).reshape(-1)
+        cells = None if barrier is None else self.barrier_site.cells(barrier, base)
+        for i, lane in enumerate(np.broadcast_to(lanes, shared.shape).reshape(-1).tolist()):
+            start = int(tensor.reshape(-1)[i]) - ARENA_BASE
+            if not 0 <= start <= self.memory.bytes.size - 128:
+                raise EmulatorError("not the address of a tensor map", self.place, "tensor map")
+            raw = self.memory.bytes[start : start + 128].tobytes()
+            tensor_map = self.machine.launch.tensor_maps.decode(raw, self.place)
+            corner = tuple(int(c.reshape(-1)[i]) for c in coordinates)
+            self._check(tensor_map, int(places[i]))
+            if cells is not None:
+                chosen = None if mask is None else int(mask.reshape(-1)[i])
+                self._load(tensor_map, int(places[i]), corner, int(cells[i]), chosen, lane)
+            else:
+                self._store(tensor_map, int(places[i]), corner, lane)
+
+    def _check(self, tensor_map: TensorMap, place: int) -> None:
+        if len(tensor_map.dims) != self.form.rank:
+            raise EmulatorError(
+                f"a {len(tensor_map.dims)}-dimensional tensor map in a "
+                f"{self.form.rank}-dimensional copy", self.place, "tensor map",
+            )  # fmt: skip
+        stride = self.machine.shared_stride
+        if place % stride % 128:
+            raise EmulatorError(
+                f"shared address {place % stride:#x} of a tensor copy is not 128-byte aligned",
+                self.place, "misaligned",
+            )  # fmt: skip
+        if place % stride + tensor_map.box_bytes > self.machine.launch.shared_size:
+            raise EmulatorError(
+                f"shared memory access out of bounds: a box of {tensor_map.box_bytes} bytes at "
+                f"offset {place % stride}", self.place, "out of bounds",
+            )  # fmt: skip
+
+    def _chunk_numbers(self, tensor_map: TensorMap, place: int) -> np.ndarray:
+        """Batch chunk numbers of the box's 16-byte chunks; the swizzle sees CTA-local addresses."""
+        stride = self.machine.shared_stride
+        local = place % stride // 16 + np.arange(tensor_map.box_bytes // 16)
+        return swizzle_chunks(local, tensor_map.swizzle) + place // stride * (stride // 16)
+
+    def _load(
+        self, tensor_map: TensorMap, place: int, corner: tuple[int, ...], cell: int,
+        mask: int | None, lane: int,
+    ) -> None:  # fmt: skip
+        machine, stride = self.machine, self.machine.shared_stride
+        targets = [(place, cell)]
+        if mask is not None:
+            own = lane // 32 % machine.cta_count
+            shifts = [(cta - place // stride) * stride for cta in self.ctas_of_mask(own, mask)]
+            cell_shifts = [(cta - cell * 8 // stride) * stride // 8
+                           for cta in self.ctas_of_mask(own, mask)]  # fmt: skip
+            targets = [(place + a, cell + b) for a, b in zip(shifts, cell_shifts, strict=True)]
+        numbers = [self._chunk_numbers(tensor_map, where) for where, _ in targets]
+        tokens = None
+        if machine.checker is not None:
+            tokens = [machine.checker.bulk_load(n, lane, self.instruction.index) for n in numbers]
+        if machine.async_work.late:
+            for chunk in numbers:
+                self.chunks.view(np.uint8).reshape(-1, 16)[chunk] = 0xFF
+
+        def work() -> None:
+            rows = read_box(tensor_map, self.memory.bytes, self._start(tensor_map), corner)
+            for position, (chunk, (_, signal)) in enumerate(zip(numbers, targets, strict=True)):
+                self.chunks[chunk] = rows
+                if machine.checker is not None and tokens is not None:
+                    machine.checker.bulk_loaded(tokens[position], signal)
+                count = np.array([tensor_map.box_bytes])
+                machine.mbarriers.complete(np.array([signal]), count, self.place)
+
+        machine.async_work.submit(work)
+
+    def _start(self, tensor_map: TensorMap) -> int:
+        offset = getattr(tensor_map.tensor, "byte_offset", 0)
+        return self.memory.address_of(tensor_map.array) - ARENA_BASE + offset
+
+    def _store(self, tensor_map: TensorMap, place: int, corner: tuple[int, ...], lane: int) -> None:
+        numbers = self._chunk_numbers(tensor_map, place)
+        checker = self.machine.checker
+        if checker is not None:
+            checker.bulk_store(numbers, lane, self.instruction.index)
+
+        def work() -> None:
+            start = self._start(tensor_map)
+            region = self.memory.region_at(start)
+            if region is not None:
+                region.dirty = True
+            rows = self.chunks[numbers]
+            write_box(tensor_map, self.memory.bytes, start, corner, rows, self.form.operation)
+
+        self.machine.async_work.submit_store(lane, work)
+
+
+def _overlap(
+    tensor_map: TensorMap, corner: tuple[int, ...]
+) -> tuple[tuple[slice, ...], tuple[slice, ...], bool]:
+    """Slices (outermost dimension first) of the tensor and of the box, and whether any is empty."""
+    outer, inner = [], []
+    empty = False
+    for size, box, first in zip(tensor_map.dims, tensor_map.box, corner, strict=True):
+        low, high = max(first, 0), min(first + box, size)
+        empty |= low >= high
+        outer.append(slice(low, high))
+        inner.append(slice(low - first, high - first))
+    return tuple(outer[::-1]), tuple(inner[::-1]), empty
+
+
+def _tensor_view(tensor_map: TensorMap, memory: np.ndarray, start: int) -> np.ndarray:
+    """The tensor as an array, outermost dimension first, of unsigned elements."""
+    size = tensor_map.itemsize
+    dtype = np.dtype(f"u{size}")
+    strides = (*tensor_map.strides[::-1], size)
+    reach = sum((d - 1) * s for d, s in zip(tensor_map.dims[::-1], strides, strict=True)) + size
+    flat = memory[start : start + reach]
+    if flat.size < reach:
+        raise EmulatorError("the tensor map reaches beyond memory", None, "out of bounds")
+    return np.lib.stride_tricks.as_strided(
+        memory[start:].view(np.uint8)[: reach // size * size].view(dtype)
+        if start % size == 0
+        else np.frombuffer(memory.data, dtype, offset=start),
+        tensor_map.dims[::-1],
+        strides,
+    )
+
+
+def read_box(
+    tensor_map: TensorMap, memory: np.ndarray, start: int, corner: tuple[int, ...]
+) -> np.ndarray:
+    """The box as 16-byte rows; elements out of bounds are 0 or NaN."""
+    box = np.zeros(tensor_map.box[::-1], f"u{tensor_map.itemsize}")
+    if tensor_map.nan_fill:
+        box[...] = np.iinfo(box.dtype).max
+    outer, inner, empty = _overlap(tensor_map, corner)
+    if not empty:
+        box[inner] = _tensor_view(tensor_map, memory, start)[outer]
+    return box.reshape(-1).view(np.complex128)
+
+
+def write_box(
+    tensor_map: TensorMap, memory: np.ndarray, start: int, corner: tuple[int, ...],
+    rows: np.ndarray, operation: str,
+) -> None:  # fmt: skip
+    """Store or reduce the box into the tensor; elements out of bounds are skipped."""
+    outer, inner, empty = _overlap(tensor_map, corner)
+    if empty:
+        return
+    box = rows.view(f"u{tensor_map.itemsize}").reshape(tensor_map.box[::-1])[inner]
+    view = _tensor_view(tensor_map, memory, start)[outer]
+    if not operation:
+        view[...] = box
+        return
+    dtype = tensor_map.element_type()
+    view[...] = combine(operation, view.view(dtype), np.ascontiguousarray(box).view(dtype)).view(
+        view.dtype
+    )
+
+
+def combine(operation: str, old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """old <operation> new in the elements' own type."""
+    if operation in ("inc", "dec"):
+        raise EmulatorError(f"reduction .{operation} of a bulk copy is unsupported")
+    ufunc = {
+        "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
+        "or": np.bitwise_or, "xor": np.bitwise_xor,
+    }[operation]  # fmt: skip
+    return np.ascontiguousarray(ufunc(old, new).astype(old.dtype))
+
+
+def _emit_linear(instruction: Instruction, writer: Writer, form: BulkForm) -> None:
+    destination, source, size, *rest = instruction.operands
+    scalars = {"global": U64, "shared::cta": U32, "shared::cluster": U32}
+    ends = ", ".join(
+        writer.address(end, scalars[space])
+        for end, space in ((destination, form.to), (source, form.source))
+    )
+    count = writer.broadcast(writer.read(size, U32), size)
+    barrier, mask = "None", "None"
+    if form.signals:
+        barrier = writer.address(rest[0], U32)
+        if form.multicast:
+            mask = writer.broadcast(writer.read(rest[1], U16), rest[1])
+    elif form.load:
+        raise writer.unsupported("a load without an mbarrier")
+    copy = writer.bind("bulk", lambda b: LinearCopy(b, instruction, form))
+    base = own_base(writer, "shared")
+    writer.line(f"{copy}({ends}, {count}, {barrier}, {mask}, {base}, {lanes_of(writer)})")
+
+
+class LinearCopy(_BulkCopy):
+    """cp.async.bulk of consecutive bytes, multiples of 16."""
+
+    def __call__(
+        self,
+        destination: np.ndarray,
+        source: np.ndarray,
+        size: np.ndarray,
+        barrier: np.ndarray | None,
+        mask: np.ndarray | None,
+        base: np.ndarray,
+        lanes: np.ndarray,
+    ) -> None:
+        base = np.broadcast_to(base, size.shape)
+        cells = None if barrier is None else self.barrier_site.cells(barrier, base)
+        for i, lane in enumerate(np.broadcast_to(lanes, size.shape).reshape(-1).tolist()):
+            count = int(size.reshape(-1)[i])
+            if count % 16:
+                raise EmulatorError(
+                    "a bulk copy of no multiple of 16 bytes", self.place, "misaligned"
+                )
+            own = base.reshape(-1)[i : i + 1]
+            to = self._bytes(self.form.to, destination.reshape(-1)[i : i + 1], own, count, True)
+            come = self._bytes(self.form.source, source.reshape(-1)[i : i + 1], own, count, False)
+            if self.form.load:
+                chosen = None if mask is None else int(mask.reshape(-1)[i])
+                assert cells is not None
+                self._load(to, come, count, int(cells[i]), lane, chosen)
+            else:
+                self._store(to, come, count, lane)
+
+    def _bytes(
+        self, space: str, address: np.ndarray, base: np.ndarray, count: int, store: bool
+    ) -> int:
+        """First byte in the arena or in the batch's shared memory; both ends are checked."""
+        if space == "global":
+            site = GlobalSite(self.memory, 16, self.place, store)
+            ends = np.array([address[0], address[0] + np.uint64(max(count - 16, 0))])
+            return int(site.locate(ends)[0])
+        last = locate_shared(self.shared_site, address + np.uint32(max(count - 16, 0)), base)
+        return int(last[0]) - max(count - 16, 0)
+
+    def _load(self, to: int, come: int, count: int, cell: int, lane: int, mask: int | None) -> None:
+        machine, stride = self.machine, self.machine.shared_stride
+        targets = [(to, cell)]
+        if mask is not None:
+            ctas = self.ctas_of_mask(lane // 32 % machine.cta_count, mask)
+            targets = [
+                (to % stride + cta * stride, (cell * 8 % stride + cta * stride) // 8)
+                for cta in ctas
+            ]
+        memory = self.memory.bytes if self.form.source == "global" else machine.shared
+        tokens = None
+        if machine.checker is not None:
+            chunk = np.arange(count // 16)
+            tokens = [
+                machine.checker.bulk_load(chunk + where // 16, lane, self.instruction.index)
+                for where, _ in targets
+            ]
+        if machine.async_work.late:
+            for where, _ in targets:
+                machine.shared[where : where + count] = 0xFF
+
+        def work() -> None:
+            raw = memory[come : come + count].copy()
+            for position, (where, signal) in enumerate(targets):
+                machine.shared[where : where + count] = raw
+                if machine.checker is not None and tokens is not None:
+                    machine.checker.bulk_loaded(tokens[position], signal)
+                machine.mbarriers.complete(np.array([signal]), np.array([count]), self.place)
+
+        machine.async_work.submit(work)
+
+    def _store(self, to: int, come: int, count: int, lane: int) -> None:
+        machine = self.machine
+        if machine.checker is not None:
+            chunks = come // 16 + np.arange(count // 16)
+            machine.checker.bulk_store(chunks, lane, self.instruction.index)
+
+        def work() -> None:
+            raw = machine.shared[come : come + count]
+            target = self.memory.bytes[to : to + count]
+            if not self.form.operation:
+                target[...] = raw
+                return
+            assert self.form.element is not None
+            dtype = self.form.element.dtype
+            result = combine(self.form.operation, target.view(dtype), raw.view(dtype))
+            target[...] = result.view(np.uint8)
+
+        machine.async_work.submit_store(lane, work)
