@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilec.kernel import CompiledKernel, Facts, Parameter
+from tilec.kernel import ELEMENT_BYTES, CompiledKernel, Facts, Parameter
 
 AXPY_PTX = """
 .version 7.0
@@ -61,4 +61,130 @@ def axpy(
         128,
         0,
         index_bits,
+    )
+
+
+ECHO_VALUES = {
+    "f64": -1.5,
+    "f32": 0.1,
+    "f16": 2.0,
+    "bf16": -3.0,
+    "f8E4M3FN": 0.5,
+    "f8E5M2": 4.0,
+    "i1": True,
+    "i8": -5,
+    "i16": -300,
+    "i32": -70000,
+    "i64": -(2**40),
+}
+"""An argument of each scalar dtype; all but 0.1 are exact in their type."""
+
+_ECHO_PTX = """
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry echo(.param .u64 out, {declared})
+{{
+    .reg .b16 %h<2>;
+    .reg .b32 %r<2>;
+    .reg .b64 %d<2>;
+    ld.param.u64 %d0, [out];
+{body}
+    ret;
+}}
+"""
+
+
+def echo() -> CompiledKernel:
+    """Stores each scalar of `ECHO_VALUES` as the hardware got it, 8 bytes apart, into i64 `out`."""
+    registers = {1: ("u8", "%h0"), 2: ("u16", "%h0"), 4: ("u32", "%r0"), 8: ("u64", "%d1")}
+    declared, body = [], []
+    for position, dtype in enumerate(ECHO_VALUES):
+        kind, register = registers[ELEMENT_BYTES[dtype]]
+        declared.append(f".param .{kind} s{position}")
+        body.append(f"    ld.param.{kind} {register}, [s{position}];")
+        body.append(f"    st.global.{kind} [%d0+{8 * position}], {register};")
+    return CompiledKernel(
+        "echo",
+        "sm_80",
+        _ECHO_PTX.format(declared=", ".join(declared), body="\n".join(body)),
+        (
+            Parameter("out", "array", "i64", (len(ECHO_VALUES),), (1,)),
+            *(Parameter(f"s{n}", "scalar", dtype) for n, dtype in enumerate(ECHO_VALUES)),
+        ),
+        None,
+        1,
+        0,
+        32,
+    )
+
+
+_REVERSE_PTX = """
+.version 7.0
+.target sm_80
+.address_size 64
+.extern .shared .align 16 .b8 staged[];
+.visible .entry reverse(.param .u64 out)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<10>;
+    .reg .b64 %d<4>;
+    ld.param.u64 %d0, [out];
+    mov.u32 %r0, %tid.x;
+    mov.u32 %r1, %ntid.x;
+    mov.u32 %r2, staged;
+    mov.u32 %r3, %r0;
+fill:
+    shl.b32 %r4, %r3, 2;
+    add.s32 %r5, %r2, %r4;
+    st.shared.u32 [%r5], %r3;
+    add.s32 %r3, %r3, %r1;
+    setp.lt.s32 %p0, %r3, COUNT;
+    @%p0 bra fill;
+    bar.sync 0;
+    mov.u32 %r3, %r0;
+drain:
+    sub.s32 %r6, LAST, %r3;
+    shl.b32 %r6, %r6, 2;
+    add.s32 %r5, %r2, %r6;
+    ld.shared.u32 %r7, [%r5];
+    mul.wide.s32 %d1, %r3, 4;
+    add.s64 %d2, %d0, %d1;
+    st.global.u32 [%d2], %r7;
+    add.s32 %r3, %r3, %r1;
+    setp.lt.s32 %p0, %r3, COUNT;
+    @%p0 bra drain;
+    ret;
+}
+"""
+
+
+def reverse(count: int) -> CompiledKernel:
+    """out[i] = count - 1 - i for an i32 array, by way of `count` words of dynamic shared memory."""
+    ptx = _REVERSE_PTX.replace("COUNT", str(count)).replace("LAST", str(count - 1))
+    out = Parameter("out", "array", "i32", (count,), (1,))
+    return CompiledKernel("reverse", "sm_80", ptx, (out,), ("1", "1", "1"), 128, 4 * count, 32)
+
+
+_EIGHT_PTX = """
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry eight(.param .u64 a, .param .u32 sa, .param .u64 b, .param .u32 sb,
+                      .param .u64 c, .param .u32 sc, .param .u32 n0, .param .u32 n1,
+                      .param .u32 n2, .param .u32 n3, .param .u32 n4)
+{
+    ret;
+}
+"""
+
+
+def eight() -> CompiledKernel:
+    """Does nothing with three float vectors and five integers: what a launch costs."""
+    vectors = (
+        Parameter(name, "array", "f32", (None,), (1,), Facts(16, (4,), (1,))) for name in "abc"
+    )
+    numbers = (Parameter(f"n{n}", "scalar", "i32") for n in range(5))
+    return CompiledKernel(
+        "eight", "sm_80", _EIGHT_PTX, (*vectors, *numbers), ("1", "1", "1"), 32, 0, 32
     )

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import struct
-
-import ml_dtypes
 import numpy as np
 import pytest
-from runtime_kernels import axpy
+from runtime_kernels import ECHO_VALUES, axpy, echo, reverse
 
 from tilec.kernel import CompiledKernel, Facts, Parameter
 from tilec.runtime.arrays import CUDA, ArrayView
@@ -15,6 +12,7 @@ from tilec.runtime.device import device
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 from tilec.runtime.errors import ArgumentError
+from tilec.runtime.host import numpy_dtype
 
 EMULATOR = EmulatorDevice()
 
@@ -79,76 +77,13 @@ def test_an_empty_grid_runs_nothing():
     EMULATOR.launch(EMULATOR.load(axpy()), [*vectors(0), 1.0, 0], 0)
 
 
-ECHO_PTX = """
-.version 7.0
-.target sm_80
-.address_size 64
-.visible .entry echo(.param .u64 out, {declared})
-{{
-    .reg .b16 %h<8>;
-    .reg .b32 %r<8>;
-    .reg .b64 %d<8>;
-    ld.param.u64 %d0, [out];
-{body}
-    ret;
-}}
-"""
-
-
 def test_every_scalar_dtype_arrives():
-    """Each scalar is stored as the kernel got it, 8 bytes apart."""
-    values = {
-        "f64": -1.5,
-        "f32": 0.1,
-        "f16": 2.0,
-        "bf16": -3.0,
-        "f8E4M3FN": 0.5,
-        "f8E5M2": 4.0,
-        "i1": True,
-        "i8": -5,
-        "i16": -300,
-        "i32": -70000,
-        "i64": -(2**40),
-    }
-    sizes = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i16": 2, "i32": 4, "i64": 8}
-    registers = {1: ("u8", "%h0"), 2: ("u16", "%h0"), 4: ("u32", "%r0"), 8: ("u64", "%d1")}
-    declared, body = [], []
-    for position, dtype in enumerate(values):
-        kind, register = registers[sizes.get(dtype, 1)]
-        declared.append(f".param .{kind} s{position}")
-        body.append(f"    ld.param.{kind} {register}, [s{position}];")
-        body.append(f"    st.global.{kind} [%d0+{8 * position}], {register};")
-    kernel = CompiledKernel(
-        "echo",
-        "sm_80",
-        ECHO_PTX.format(declared=", ".join(declared), body="\n".join(body)),
-        (
-            Parameter("out", "array", "i64", (len(values),), (1,)),
-            *(Parameter(f"s{n}", "scalar", dtype) for n, dtype in enumerate(values)),
-        ),
-        None,
-        1,
-        0,
-        32,
-    )
-    out = np.zeros(len(values), np.int64)
-    EMULATOR.launch(EMULATOR.load(kernel), [out, *values.values()], 1)
-    raw = [out[n : n + 1].tobytes() for n in range(len(values))]
-    assert struct.unpack("<d", raw[0]) == (-1.5,)
-    assert struct.unpack("<f", raw[1][:4]) == (np.float32(0.1),)
-    for position, kind in (
-        (2, np.float16),
-        (3, ml_dtypes.bfloat16),
-        (4, ml_dtypes.float8_e4m3fn),
-        (5, ml_dtypes.float8_e5m2),
-        (6, np.bool_),
-        (7, np.int8),
-        (8, np.int16),
-        (9, np.int32),
-        (10, np.int64),
-    ):
-        found = np.frombuffer(raw[position][: np.dtype(kind).itemsize], kind)[0]
-        assert float(found) == list(values.values())[position]
+    out = np.zeros(len(ECHO_VALUES), np.int64)
+    EMULATOR.launch(EMULATOR.load(echo()), [out, *ECHO_VALUES.values()], 1)
+    raw = out.tobytes()
+    for position, (dtype, value) in enumerate(ECHO_VALUES.items()):
+        found = np.frombuffer(raw, numpy_dtype(dtype), 1, 8 * position)[0]
+        assert float(found) == (np.float32(value) if dtype == "f32" else value)
 
 
 RACE_PTX = """
@@ -174,6 +109,12 @@ RACE_PTX = """
     ret;
 }
 """
+
+
+def test_dynamic_shared_memory():
+    out = np.zeros(1000, np.int32)
+    EMULATOR.launch(EMULATOR.load(reverse(1000)), [out], 1)
+    np.testing.assert_array_equal(out, np.arange(1000)[::-1])
 
 
 def test_findings_of_the_check_mode_are_errors():
