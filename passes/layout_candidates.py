@@ -150,8 +150,8 @@ def warp_grid(
 def thread_tile_layout(shape: Sequence[int], num_threads: int) -> Layout:
     """The accumulator of a dot by fma: micro-tiles of up to 4x4 per thread, repeated.
 
-    Four neighbours along n and along m let each operand come by 16-byte reads; lanes run along n first,
-    so a warp's reads of one operand row are broadcasts or neighbours.
+    Four neighbours along n and along m let each operand come by 16-byte reads; a warp is as square as
+    that allows, so that its reads are few and neighbours.
     """
     rank = len(shape)
     m, n = rank - 2, rank - 1
@@ -164,7 +164,16 @@ def thread_tile_layout(shape: Sequence[int], num_threads: int) -> Layout:
     across = min(_power_below(-(-shape[n] // tile_n)), max(1, _square_root(num_threads)))
     down = min(num_threads // across, _power_above(-(-shape[m] // tile_m)))
     rest = num_threads // (across * down)
-    threads = (Mode(across, tile_n, n), Mode(down, tile_m, m), copies(rest))
+    # A warp is 8 threads along n by 4 along m: 128 bytes of rhs and 64 of lhs per 16-byte read.
+    lanes_n = min(8, across)
+    lanes_m = min(max(1, 32 // lanes_n), down)
+    threads = (
+        Mode(lanes_n, tile_n, n),
+        Mode(lanes_m, tile_m, m),
+        Mode(across // lanes_n, lanes_n * tile_n, n),
+        Mode(down // lanes_m, lanes_m * tile_m, m),
+        copies(rest),
+    )
     values = (
         Mode(tile_n, 1, n),
         Mode(tile_m, 1, m),

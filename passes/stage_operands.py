@@ -49,7 +49,14 @@ def _stage(dot: tile.DotOp, context: PassContext) -> None:
     rank = len(shape(dot.acc))
     depth = shape(dot.lhs)[-1]
     step = min(depth, FMA_STEP) if row.acc_layout is None else row.k
-    layouts = operand_layouts(row, layout_of(dot.acc), rank, step)
+    layouts = operand_layouts(
+        row,
+        layout_of(dot.acc),
+        rank,
+        step,
+        lhs_k_first=_runs_along(dot.lhs, rank - 1),
+        rhs_k_first=_runs_along(dot.rhs, rank - 2),
+    )
     lhs = _staged(dot.lhs, layouts.lhs, rank - 1, step, context, dot)
     rhs = _staged(dot.rhs, layouts.rhs, rank - 2, step, context, dot)
     steps = [
@@ -68,6 +75,12 @@ def _stage(dot: tile.DotOp, context: PassContext) -> None:
         total = MmaOp.build(left, right, total, instruction=row.name)
     dot.result.replace_all_uses_with(total)
     dot.operation.erase()
+
+
+def _runs_along(value: ir.Value, dim: int) -> bool:
+    """Whether a tile's registers neighbour each other along `dim`: it will lie so in the buffer."""
+    values = layout_of(value).values
+    return bool(values) and (values[0].dim, values[0].stride) == (dim, 1)
 
 
 def _staged(

@@ -51,12 +51,31 @@ def accumulator_layout(
     return normalize(Layout(threads, values))
 
 
-def operand_layouts(instruction: MmaInstruction, acc: Layout, rank: int, k_step: int) -> OperandLayouts:
-    """The lhs and rhs layouts that go with an accumulator layout, for `k_step` elements of k."""
+def operand_layouts(
+    instruction: MmaInstruction,
+    acc: Layout,
+    rank: int,
+    k_step: int,
+    *,
+    lhs_k_first: bool = False,
+    rhs_k_first: bool = False,
+) -> OperandLayouts:
+    """The lhs and rhs layouts that go with an accumulator layout, for `k_step` elements of k.
+
+    `k_first`: neighbours along k in neighbouring registers, where the instruction leaves that open.
+    """
     m, n = rank - 2, rank - 1
     lhs = _operand(instruction.lhs_layout, acc, kept=m, k=n, k_step=k_step, instruction=instruction)
     rhs = _operand(instruction.rhs_layout, acc, kept=n, k=m, k_step=k_step, instruction=instruction)
+    if instruction.acc_layout is None:
+        lhs = _k_first(lhs, n) if lhs_k_first else lhs
+        rhs = _k_first(rhs, m) if rhs_k_first else rhs
     return OperandLayouts(lhs, rhs, acc)
+
+
+def _k_first(layout: Layout, k: int) -> Layout:
+    along = tuple(mode for mode in layout.values if mode.dim == k)
+    return Layout(layout.threads, along + tuple(m for m in layout.values if m.dim != k))
 
 
 def _operand(
