@@ -25,11 +25,15 @@ OUTPUTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Check:
-    """What `compare` needs besides the tensors."""
+    """What `compare` needs besides the tensors.
+
+    `exact`: matrix products must be exact. `slack`: multiplies the error a matrix product may have.
+    """
 
     kernel: str
     precision: str = "ieee"
     exact: bool = False
+    slack: float = 1.0
 
 
 def call_arguments(kernel: str, tensors: Sequence[torch.Tensor]) -> tuple[object, ...]:
@@ -65,7 +69,7 @@ _DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def _matmul(check: Check, t: Mapping[str, torch.Tensor]) -> Comparison:
-    error = reference.PRODUCT_ERROR[_DTYPE_NAMES[t["a"].dtype], check.precision]
+    error = reference.PRODUCT_ERROR[_DTYPE_NAMES[t["a"].dtype], check.precision] * check.slack
     comparison = Comparison()
     comparison.add(t["c"], reference.matmul(t["a"], t["b"], 0.0 if check.exact else error))
     return comparison

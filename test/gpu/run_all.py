@@ -61,6 +61,10 @@ def records_of(result: JobResult) -> list[dict[str, Any]]:
     return [{"case": c.name, "target": target, "error": result.error} for c in cases]
 
 
+def _has_error(records: list[dict[str, Any]]) -> bool:
+    return any("error" in record for record in records)
+
+
 def rest_of(result: JobResult) -> CaseJob | None:
     """The job of the cases that come after one that ended its process."""
     path, target, device, seed, cases = result.job
@@ -72,7 +76,10 @@ def run(jobs: list[CaseJob], timeout: float, processes: int) -> list[dict[str, A
     """All records, of the cases after an error too."""
     records = []
     while jobs:
-        results = list(run_jobs(check_artefact, jobs, timeout=timeout, processes=processes))
+        ended = run_jobs(
+            check_artefact, jobs, timeout=timeout, processes=processes, spent=_has_error
+        )
+        results = list(ended)
         records += [record for result in results for record in records_of(result)]
         jobs = [rest for result in results if (rest := rest_of(result)) is not None]
     return records

@@ -37,6 +37,10 @@ class _Worker:
             self.process.join(10)
 
 
+def _never(value: Any) -> bool:
+    return False
+
+
 def run_jobs(
     function: Callable[[Any], Any],
     jobs: Sequence[Any],
@@ -44,19 +48,21 @@ def run_jobs(
     timeout: float,
     processes: int = 1,
     deadline: float | None = None,
+    spent: Callable[[Any], bool] = _never,
 ) -> Iterator[JobResult]:
     """Yields a result a job, in the order they end. `function` must be importable by name.
 
     `timeout`: seconds a job may take, the start of its process apart. A process whose job raised,
     died or hung is replaced, because a CUDA context does not survive an error in a kernel.
-    `deadline`: `time.monotonic()` after which jobs not begun are given up.
+    `deadline`: `time.monotonic()` after which jobs not begun are given up. `spent(value)`: whether
+    the process is to be replaced although the job returned.
     """
     waiting: queue.Queue[Any] = queue.Queue()
     for job in jobs:
         waiting.put(job)
     done: queue.Queue[JobResult] = queue.Queue()
     threads = [
-        threading.Thread(target=_serve, args=(function, waiting, done, timeout, deadline))
+        threading.Thread(target=_serve, args=(function, waiting, done, timeout, deadline, spent))
         for _ in range(min(processes, len(jobs)))
     ]
     for thread in threads:
@@ -74,6 +80,7 @@ def _serve(
     done: queue.Queue[JobResult],
     timeout: float,
     deadline: float | None,
+    spent: Callable[[Any], bool],
 ) -> None:
     worker: _Worker | None = None
     while True:
@@ -89,7 +96,7 @@ def _serve(
             result = _run(worker, job, timeout)
         except Exception as error:  # whatever it is: the next job has its turn
             result = JobResult(job, None, f"{type(error).__name__}: {error}", 0.0)
-        if result.error is not None and worker is not None:
+        if worker is not None and (result.error is not None or spent(result.value)):
             worker.stop()
             worker = None
         done.put(result)

@@ -1,0 +1,46 @@
+"""Row kernels with several rows a program, to see when that pays over one row a program."""
+
+from __future__ import annotations
+
+import tilec
+import tilec.language as tl
+
+
+@tilec.kernel(grid=lambda x, R: tl.cdiv(x.shape[0], R))
+def softmax_rows(x: tl.array, y: tl.array, R: tl.const = 4, N: tl.const = 1024):
+    """softmax along rows of at most N elements, R rows per program."""
+    row = tl.program_id(0) * R
+    v = tl.load(x, (row, 0), (R, N), padding=-tl.inf).to(tl.f32)
+    e = tl.exp(v - tl.max(v, 1, keepdims=True))
+    tl.store(y, (row, 0), (e / tl.sum(e, 1, keepdims=True)).to(y.dtype))
+
+
+@tilec.kernel(grid=lambda x, R: tl.cdiv(x.shape[0], R))
+def layer_norm_rows(
+    x: tl.array,
+    weight: tl.array,
+    bias: tl.array,
+    y: tl.array,
+    eps: tl.f32,
+    R: tl.const = 4,
+    N: tl.const = 1024,
+):
+    """Layer norm of rows of at most N elements, R rows per program."""
+    row = tl.program_id(0) * R
+    columns = x.shape[1]
+    v = tl.load(x, (row, 0), (R, N)).to(tl.f32)
+    mean = tl.sum(v, 1, keepdims=True) / columns
+    centred = tl.where(tl.arange(N)[None, :] < columns, v - mean, 0.0)
+    scale = tl.rsqrt(tl.sum(centred * centred, 1, keepdims=True) / columns + eps)
+    w, b = tl.load(weight, 0, N).to(tl.f32), tl.load(bias, 0, N).to(tl.f32)
+    tl.store(y, (row, 0), (centred * scale * w[None, :] + b[None, :]).to(y.dtype))
+
+
+@tilec.kernel(grid=lambda x, R: tl.cdiv(x.shape[0], R))
+def row_sum_rows(x: tl.array, y: tl.array, R: tl.const = 4, N: tl.const = 1024):
+    """Sums of R rows per program, N elements at a time."""
+    row = tl.program_id(0) * R
+    acc = tl.zeros((R, N), tl.f32)
+    for start in tl.range(0, x.shape[1], N):
+        acc += tl.load(x, (row, start), (R, N)).to(tl.f32)
+    tl.store(y, row, tl.sum(acc, 1).to(y.dtype))

@@ -1,0 +1,150 @@
+"""Times tilec, Triton and torch side by side, from the artefacts of test/bench/build.py.
+
+python test/bench/run.py [--sets memory matmul] [--only TEXT] [--quick] [--minutes M]
+
+Needs torch, and Triton for the comparison; of tilec only its runtime. Each case first checks every
+peer against a float64 reference on fresh random data, then times the best ones interleaved. A case
+that fails or hangs does not stop the run. Prints the table of ratios, writes bench.json to $OUT or
+build/. Exit code 1 if a result was wrong or a case failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
+
+from bench_cases import BenchCase, matmul_cases, memory_cases
+from measure import MeasureJob, interpret_triton, measure_case, warm_triton
+from results import table
+from worker_pool import JobResult, run_jobs
+
+ROOT = Path(__file__).resolve().parents[2]
+SETS = {"memory": memory_cases, "matmul": matmul_cases}
+
+
+def main() -> int:
+    """Parses the command line and runs."""
+    options = _options()
+    start = time.monotonic()
+    jobs, missing = _jobs(options)
+    if options.device == "cuda":
+        processes = min(12, os.cpu_count() or 1)
+        for _ in run_jobs(warm_triton, jobs, timeout=120, processes=processes):
+            pass  # what does not compile fails again, and is reported, where it is measured
+        print(f"Triton's candidates compiled in {time.monotonic() - start:.0f} s", flush=True)
+    results = []
+    deadline = start + 60 * options.minutes
+    for result in run_jobs(measure_case, jobs, timeout=options.timeout, deadline=deadline):
+        results.append(result)
+        _show_progress(result)
+    return _report(options, results, missing, time.monotonic() - start)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--artefacts", type=Path, default=ROOT / "build" / "bench")
+    parser.add_argument("--quick", action="store_true", help="every fourth case, short timing")
+    parser.add_argument("--budget-ms", type=float, default=150, help="of measuring, for a case")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds for a case")
+    parser.add_argument("--minutes", type=float, default=8, help="begin no case after these")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31, help="of the data")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: dry run")
+    options = parser.parse_args()
+    if options.quick:
+        options.budget_ms = min(options.budget_ms, 50)
+    if options.device == "cpu":
+        interpret_triton()
+    return options
+
+
+def _jobs(options: argparse.Namespace) -> tuple[list[MeasureJob], dict[str, dict[str, str]]]:
+    """The jobs, and for each case the variants that did not compile, with the reason."""
+    built = json.loads((options.artefacts / "manifest.json").read_text())["cases"]
+    cases: list[BenchCase] = [case for name in options.sets for case in SETS[name]()]
+    cases = [case for case in cases if options.only in case.name]
+    jobs, missing = [], {}
+    for number, case in enumerate(cases[::4] if options.quick else cases):
+        entries = built.get(case.name, {"default": {"error": "not built"}})
+        files = {n: str(options.artefacts / e["file"]) for n, e in entries.items() if "file" in e}
+        seed = options.seed + number
+        jobs.append(MeasureJob(case, files, options.device, seed, options.budget_ms))
+        if errors := {name: e["error"] for name, e in entries.items() if "error" in e}:
+            missing[case.name] = errors
+    return jobs, missing
+
+
+def _show_progress(result: JobResult) -> None:
+    name, seconds = result.job.case.name, result.seconds
+    print(f"{name}: {'FAILED' if result.error else 'done'} in {seconds:.1f} s", flush=True)
+
+
+def _report(
+    options: argparse.Namespace,
+    results: list[JobResult],
+    missing: dict[str, dict[str, str]],
+    seconds: float,
+) -> int:
+    """Failures, then the table, last the totals; everything into the JSON."""
+    records = [result.value for result in results if result.error is None]
+    broken = {r.job.case.name: r.error for r in results if r.error is not None}
+    summary: dict[str, Any] = {
+        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "command": sys.argv,
+        "seconds": round(seconds, 1),
+        "versions": _versions(),
+        "records": records,
+        "broken": broken,
+        "not_compiled": missing,
+    }
+    out = Path(os.environ.get("OUT") or ROOT / "build")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "bench.json").write_text(json.dumps(summary, indent=1))
+    wrong = 0
+    for record in records:
+        for name, reason in record["failures"].items():
+            print(f"!! {record['case']}: {name}: {reason.splitlines()[0][:160]}")
+            wrong += name.startswith("tilec")
+    for name, reason in broken.items():
+        print(f"!! {name}: {str(reason).splitlines()[0][:300]}")
+    print("\n".join(table(records)))
+    print(", ".join(f"{name} {version}" for name, version in summary["versions"].items()))
+    print(f"{len(records)} cases, {len(broken)} failed, {wrong} tilec variants wrong or not run, ")
+    print(f"{sum(map(len, missing.values()))} not compiled; {seconds:.0f} s")
+    return int(bool(wrong or broken))
+
+
+def _versions() -> dict[str, str]:
+    """What the run ran on."""
+    import torch
+
+    found = {"python": platform.python_version(), "torch": torch.__version__}
+    try:
+        import triton
+
+        found["triton"] = triton.__version__
+    except ImportError:
+        pass
+    if torch.cuda.is_available():
+        found |= {"gpu": torch.cuda.get_device_name(0), "cuda": str(torch.version.cuda)}
+        query = "--query-gpu=driver_version,clocks.sm,power.draw"
+        command = ["nvidia-smi", query, "--format=csv,noheader"]
+        state = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        found["driver, clock, power"] = state.stdout.strip()
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

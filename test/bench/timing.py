@@ -1,0 +1,164 @@
+"""Times peers side by side: interleaved, on rotating inputs, medians with percentiles.
+
+A launch longer than `GRAPH_US` is timed by a pair of CUDA events; shorter ones as replays of a CUDA
+graph that holds many, so that neither the launch nor a warm L2 cache enters. The order of the peers
+is drawn anew in every round.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+GRAPH_US = 150.0
+GRAPH_TOTAL_US = 1500.0
+"""About this much work goes into one graph."""
+ROTATED_BYTES = 256_000_000
+"""Inputs rotate over sets that together exceed four times the L2 cache of an H200."""
+WARM_MS = 15.0
+"""Work done before measuring, so that the clocks are where this work takes them."""
+
+Peer = Callable[[int], Any]
+"""Launches on input set i."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Microseconds a launch: median, 10th and 90th percentile of `rounds`, `launches` in each."""
+
+    us: float
+    low: float
+    high: float
+    rounds: int
+    launches: int
+
+
+class CudaClock:
+    """Times on the current stream with CUDA events."""
+
+    graphs = True
+
+    def mark(self) -> Any:
+        """A point in the stream's work."""
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def microseconds(self, start: Any, end: Any) -> float:
+        """Between two marks, after `wait`."""
+        return 1000.0 * start.elapsed_time(end)
+
+    def wait(self) -> None:
+        """Until all work is done; raises what went wrong in it."""
+        torch.cuda.synchronize()
+
+
+class HostClock:
+    """Times blocking work on the CPU: for dry runs."""
+
+    graphs = False
+
+    def mark(self) -> float:
+        """Now."""
+        return time.perf_counter()
+
+    def microseconds(self, start: float, end: float) -> float:
+        """Between two marks."""
+        return 1e6 * (end - start)
+
+    def wait(self) -> None:
+        """Nothing runs in the background."""
+
+
+Clock = CudaClock | HostClock
+
+
+def rotated_sets(nbytes: int, most: int = 160) -> int:
+    """How many input sets of `nbytes` to rotate over."""
+    return 1 if nbytes >= ROTATED_BYTES else min(most, ROTATED_BYTES // nbytes + 2)
+
+
+def time_peers(
+    peers: Mapping[str, Peer],
+    clock: Clock,
+    *,
+    sets: int,
+    budget_ms: float,
+    least_rounds: int,
+    most_rounds: int = 80,
+) -> dict[str, Timing]:
+    """A timing a peer. All must have run once. `budget_ms`: time for the measured rounds."""
+    estimates = {name: _estimate(peer, clock, sets) for name, peer in peers.items()}
+    runs, inner = dict(peers), dict.fromkeys(peers, 1)
+    for name, peer in peers.items():
+        if clock.graphs and estimates[name] < GRAPH_US:
+            runs[name], inner[name] = _graph(peer, estimates[name], sets)
+    round_ms = sum(estimates[name] * inner[name] for name in peers) / 1000.0
+    turn = _warm(runs, round_ms) if clock.graphs else 0
+    rounds = int(min(most_rounds, max(least_rounds, budget_ms / max(round_ms, 1e-3))))
+    marks: dict[str, list[tuple[Any, Any]]] = {name: [] for name in peers}
+    order = list(peers)
+    for _ in range(rounds):
+        random.shuffle(order)
+        turn += 1
+        for name in order:
+            start = clock.mark()
+            runs[name](turn % sets)
+            marks[name].append((start, clock.mark()))
+    clock.wait()
+    return {
+        name: _summary([clock.microseconds(*pair) for pair in marks[name]], inner[name])
+        for name in peers
+    }
+
+
+def _estimate(peer: Peer, clock: Clock, sets: int) -> float:
+    for i in range(2):
+        peer(i % sets)
+    clock.wait()
+    start = clock.mark()
+    for i in range(3):
+        peer(i % sets)
+    end = clock.mark()
+    clock.wait()
+    return clock.microseconds(start, end) / 3
+
+
+def _graph(peer: Peer, estimate: float, sets: int) -> tuple[Peer, int]:
+    """A replay of launches over all input sets, and their number."""
+    wanted = int(GRAPH_TOTAL_US / max(estimate, 3.0))
+    launches = max(1, min(400, wanted) // sets) * sets
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(launches):
+            peer(i % sets)
+    graph.replay()
+    torch.cuda.synchronize()
+    return lambda i: graph.replay(), launches
+
+
+def _warm(runs: Mapping[str, Peer], round_ms: float) -> int:
+    """Gives the number of rounds done."""
+    rounds = max(1, min(200, round(WARM_MS / max(round_ms, 0.05))))
+    for _ in range(rounds):
+        for run in runs.values():
+            run(0)
+    return rounds
+
+
+def _summary(times: list[float], launches: int) -> Timing:
+    ordered = sorted(t / launches for t in times)
+    last = len(ordered) - 1
+    return Timing(
+        statistics.median(ordered),
+        ordered[round(0.1 * last)],
+        ordered[round(0.9 * last)],
+        len(ordered),
+        launches,
+    )
