@@ -1,13 +1,11 @@
-"""Happens-before checking: which accesses to shared and global memory nothing orders.
+"""Happens-before checking of shared memory: which accesses nothing orders.
 
-Vector clocks in the style of FastTrack (Flanagan and Freund, PLDI 2009). A warp is one agent; each
-asynchronous engine of a warp is one more: its copies (cp.async) are numbered by commit group. Every
-shared cell knows its last write and the last read of every agent. One schedule is executed; a race
-is reported when the clocks do not order two accesses, whether or not the values came out right.
+Vector clocks in the style of FastTrack (Flanagan and Freund, PLDI 2009); `clocks.py` names the
+agents. Every shared cell knows its last write and the last read of every agent. One schedule
+is executed; a race is reported when the clocks do not order two accesses, whether or not the values
+came out right.
 
-Lanes of one warp are not told apart, so a missing bar.warp.sync is not seen. Between CTAs an order
-exists only through atomics and strong accesses; that check is coarse: a release by the writer and a
-later acquire by the reader count as an order, whichever address they used.
+Lanes of one warp are not told apart, so a missing bar.warp.sync is not seen.
 """
 
 from __future__ import annotations
@@ -17,29 +15,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.bank_conflicts import conflicts
+from tilec.runtime.emulator.clocks import Clocks
 from tilec.runtime.emulator.errors import Finding, Place
-from tilec.runtime.emulator.instruction import Instruction
-from tilec.runtime.emulator.scalar_types import TYPES
+from tilec.runtime.emulator.shadow import SharedShadow, granule_of
 
 if TYPE_CHECKING:
     from tilec.runtime.emulator.launch import Launch
     from tilec.runtime.emulator.machine import Machine
 
-_SUBWORD = {name for name, scalar in TYPES.items() if scalar.bits < 32 and scalar.kind != "x"}
-
-
-def granule_of(instructions: list[Instruction]) -> int:
-    """Bytes per shadow cell: 4 unless the kernel accesses shared memory in smaller pieces."""
-    smallest = 4
-    for instruction in instructions:
-        if instruction.opcode not in ("ld", "st", "atom", "red"):
-            continue
-        names = instruction.modifiers
-        if "global" in names or "param" in names or "local" in names or names[-1] not in _SUBWORD:
-            continue
-        count = 2 if "v2" in names else 4 if "v4" in names else 1
-        smallest = min(smallest, max(TYPES[names[-1]].size * count, 1))
-    return smallest
+BARRIER = "put a bar.sync that both warps pass between the two accesses"
+_COPY = "let the copying warp run cp.async.wait_group, then pass a bar.sync with this one"
+_LOAD = "wait for the mbarrier that the bulk copy signals"
 
 
 class Reports:
@@ -56,54 +42,11 @@ class Reports:
             self.findings.append(finding)
 
 
-class Clocks:
-    """Vector clocks of the warps of a batch: `known[warp, cta, agent]`.
+class SharedChecker:
+    """Watches one machine. Byte offsets are those of the batch's shared memory bytes.
 
-    Agents of a CTA: its warps, then the cp.async stream of each warp.
+    "agent" and "domain" below are the number of a warp within its cluster and of the cluster.
     """
-
-    def __init__(self, warps: int, ctas: int) -> None:
-        self.warps = warps
-        self.agents = 2 * warps
-        self.known = np.zeros((warps, ctas, self.agents), np.int32)
-        own = np.arange(warps)
-        self.known[own, :, own] = 1
-        self.committed = np.zeros((warps, ctas), np.int32)
-
-    def release(self, arrivals: np.ndarray, accumulator: np.ndarray) -> None:
-        """Warps (boolean [warp, cta]) add what they know to the CTAs' accumulator, then tick."""
-        part = np.where(arrivals[:, :, None], self.known, 0)
-        np.maximum(accumulator, part.max(0), out=accumulator)
-        warp, cta = np.nonzero(arrivals)
-        self.known[warp, cta, warp] += 1
-
-    def acquire(self, waiters: np.ndarray, accumulator: np.ndarray) -> None:
-        warp, cta = np.nonzero(waiters)
-        self.known[warp, cta] = np.maximum(self.known[warp, cta], accumulator[cta])
-
-
-class SharedShadow:
-    """Last write and last reads of every cell of the batch's shared memory."""
-
-    def __init__(self, size: int, granule: int, agents: int) -> None:
-        cells = size // granule
-        self.granule = granule
-        self.write_agent = np.zeros(cells, np.int32)
-        self.write_epoch = np.zeros(cells, np.int32)
-        self.write_site = np.zeros(cells, np.int32)
-        self.write_atomic = np.zeros(cells, np.bool_)
-        self.read_epoch = np.zeros((agents, cells), np.int32)
-        self.read_site = np.zeros((agents, cells), np.int32)
-        self.initialised = np.zeros(cells, np.bool_)
-
-    def cells(self, offsets: np.ndarray, size: int) -> np.ndarray:
-        """(accesses, cells per access) of accesses of `size` bytes at batch byte offsets."""
-        first = offsets.reshape(-1, 1) // self.granule
-        return first + np.arange(max(size // self.granule, 1))
-
-
-class Checker:
-    """Watches one machine. Byte offsets are those of the batch's shared memory bytes."""
 
     def __init__(self, machine: Machine, reports: Reports) -> None:
         self.machine = machine
@@ -116,18 +59,29 @@ class Checker:
     def reset(self) -> None:
         """Forget everything: other CTAs run on the machine now."""
         warps, ctas, _ = self.machine.shape
-        self.clocks = Clocks(warps, ctas)
-        self.shadow = SharedShadow(self.machine.shared.size, self.granule, warps)
-        self.barriers: dict[int, np.ndarray] = {}
+        self.size = self.launch.cluster_size
+        self.domains = ctas // self.size
+        self.clocks = Clocks(warps * self.size, self.domains)
+        self.shadow = SharedShadow(self.machine.shared.size, self.granule, self.clocks.readers)
         self.collision = False
 
-    # -- shared memory -------------------------------------------------------------------------
+    # -- who ------------------------------------------------------------------------------------
 
-    def _agents(self, lanes: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """Warp and CTA of each access, repeated for the cells of it."""
-        ctas = self.machine.cta_count
-        warp = np.repeat(lanes.reshape(-1) // (32 * ctas), width)
-        return warp, np.repeat(lanes.reshape(-1) // 32 % ctas, width)
+    def place_warps(self, warp: np.ndarray, cta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Warps of CTAs of the batch as (agent, domain)."""
+        return cta % self.size * self.machine.warp_count + warp, cta // self.size
+
+    def agents_of(self, lanes: np.ndarray, width: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Agent and domain of each lane, repeated for the cells of its access."""
+        number = np.repeat(np.asarray(lanes).reshape(-1) >> 5, width)
+        return self.place_warps(number // self.machine.cta_count, number % self.machine.cta_count)
+
+    def warps_of(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Agent and domain of the warps of the lanes, each once."""
+        numbers = np.unique(np.asarray(lanes).reshape(-1) >> 5)
+        return self.place_warps(numbers // self.machine.cta_count, numbers % self.machine.cta_count)
+
+    # -- accesses -------------------------------------------------------------------------------
 
     def shared(
         self, offsets: np.ndarray, size: int, lanes: np.ndarray, store: bool, site: int
@@ -138,11 +92,11 @@ class Checker:
         statistics.shared_accesses += 1
         statistics.bank_conflicts += conflicts(offsets, size, lanes)
         cells = self.shadow.cells(offsets, size)
-        warp, cta = self._agents(lanes, cells.shape[1])
+        agent, domain = self.agents_of(lanes, cells.shape[1])
         if store:
-            self.write(cells.reshape(-1), warp, cta, site)
+            self.write(cells.reshape(-1), agent, domain, site)
         else:
-            self.read(cells.reshape(-1), warp, cta, site)
+            self.read(cells.reshape(-1), agent, domain, site)
 
     def rows(self, offsets: np.ndarray, warps: np.ndarray, store: bool, site: int) -> None:
         """ldmatrix/stmatrix: (warps, rows) offsets of 16 bytes; `warps` are lane numbers / 32."""
@@ -150,45 +104,49 @@ class Checker:
         numbers = lanes + np.tile(np.arange(offsets.shape[1]), offsets.shape[0])
         self.shared(offsets.reshape(-1), 16, numbers, store, site)
 
-    def read(self, cells: np.ndarray, warp: np.ndarray, cta: np.ndarray, site: int) -> None:
+    def read(self, cells: np.ndarray, agent: np.ndarray, domain: np.ndarray, site: int) -> None:
         shadow = self.shadow
-        known = self.clocks.known[warp, cta, shadow.write_agent[cells]]
+        known = self.clocks.known[agent, domain, shadow.write_agent[cells]]
         bad = shadow.write_epoch[cells] > known
         if bad.any():
-            self._report_write(cells[bad], site, warp[bad], "read after write")
-        fresh = ~shadow.initialised[cells]
+            self.report_writes(cells[bad], site, agent[bad], "read after write")
+        self.require_initialised(cells, site)
+        shadow.read_epoch[agent, cells] = self.clocks.known[agent, domain, agent]
+        shadow.read_site[agent, cells] = site
+
+    def require_initialised(self, cells: np.ndarray, site: int) -> None:
+        fresh = ~self.shadow.initialised[cells]
         if fresh.any():
-            self._report_uninitialised(site)
-            shadow.initialised[cells[fresh]] = True
-        shadow.read_epoch[warp, cells] = self.clocks.known[warp, cta, warp]
-        shadow.read_site[warp, cells] = site
+            self.shadow.initialised[cells[fresh]] = True
+            place = self.instructions[site].place
+            missing, mend = "nothing wrote these bytes before", "write them, or do not read them"
+            finding = Finding("uninitialised read", "shared", None, place, missing, mend)
+            self.reports.add(finding)
 
     def write(
         self,
         cells: np.ndarray,
-        warp: np.ndarray,
-        cta: np.ndarray,
+        agent: np.ndarray,
+        domain: np.ndarray,
         site: int,
-        agent: np.ndarray | None = None,
+        writer: np.ndarray | None = None,
         epoch: np.ndarray | None = None,
         atomic: bool = False,
     ) -> None:
-        """A write by `agent` (the warp itself unless told), issued by `warp` now."""
+        """A write by `writer` (the warp `agent` itself unless told), which `agent` issues now."""
         shadow, known = self.shadow, self.clocks.known
-        seen = known[warp, cta, shadow.write_agent[cells]]
-        bad = shadow.write_epoch[cells] > seen
+        bad = shadow.write_epoch[cells] > known[agent, domain, shadow.write_agent[cells]]
         if atomic:
             bad &= ~shadow.write_atomic[cells]
         if bad.any():
-            self._report_write(cells[bad], site, warp[bad], "write after write")
-        reads = shadow.read_epoch[:, cells]
-        late = reads > known[warp, cta].T[: reads.shape[0]]
+            self.report_writes(cells[bad], site, agent[bad], "write after write")
+        late = shadow.read_epoch[:, cells] > known[agent, domain].T[: self.clocks.readers]
         if late.any():
-            self._report_reads(late, cells, site)
-        agent = warp if agent is None else agent
-        shadow.write_agent[cells] = agent
-        shadow.write_epoch[cells] = known[warp, cta, warp] if epoch is None else epoch
-        self.collision = not atomic and bool((shadow.write_agent[cells] != agent).any())
+            self.report_reads(late, cells, site)
+        writer = agent if writer is None else writer
+        shadow.write_agent[cells] = writer
+        shadow.write_epoch[cells] = known[agent, domain, agent] if epoch is None else epoch
+        self.collision = not atomic and bool((shadow.write_agent[cells] != writer).any())
         shadow.write_site[cells] = site
         shadow.write_atomic[cells] = atomic
         shadow.initialised[cells] = True
@@ -196,85 +154,48 @@ class Checker:
     def collided(self, site: int) -> None:
         """Warps wrote different values to one cell in one instruction."""
         place = self.instructions[site].place
-        self._race(place, place, "two warps write one address in one instruction", _BARRIER)
+        self.race(place, place, "two warps write one address in one instruction", BARRIER)
 
     def atomic(self, offsets: np.ndarray, size: int, lanes: np.ndarray, site: int) -> None:
         """An atomic read-modify-write: atomics do not race with each other."""
-        lanes = np.broadcast_to(lanes, offsets.shape)
         cells = self.shadow.cells(offsets, size)
-        warp, cta = self._agents(lanes, cells.shape[1])
-        self.write(cells.reshape(-1), warp, cta, site, atomic=True)
+        agent, domain = self.agents_of(np.broadcast_to(lanes, offsets.shape), cells.shape[1])
+        self.write(cells.reshape(-1), agent, domain, site, atomic=True)
 
-    def _report_write(self, cells: np.ndarray, site: int, warp: np.ndarray, what: str) -> None:
-        shadow, second = self.shadow, self.instructions[site].place
-        agents = shadow.write_agent[cells]
-        stream = agents >= self.clocks.warps
-        own = stream & (agents - self.clocks.warps == warp)
+    # -- reports --------------------------------------------------------------------------------
+
+    def report_writes(self, cells: np.ndarray, site: int, agent: np.ndarray, what: str) -> None:
+        """Unordered earlier writes of `cells`, sorted by what kind of agent wrote."""
+        clocks, second = self.clocks, self.instructions[site].place
+        writers = self.shadow.write_agent[cells]
+        copies = (writers >= clocks.copies) & (writers < clocks.loads)
+        own = copies & (writers - clocks.copies == agent)
+        loads = writers >= clocks.loads
         for chosen, missing, mend in (
             (own, "the copy may still be under way", "wait with cp.async.wait_group first"),
-            (stream & ~own, "nothing orders the other warp's copy before it", _COPY),
-            (~stream, f"nothing orders the {what} of another warp", _BARRIER),
+            (copies & ~own, "nothing orders the other warp's copy before it", _COPY),
+            (loads, "the bulk copy may still be under way", _LOAD),
+            (~copies & ~loads, f"nothing orders the {what} of another warp", BARRIER),
         ):
-            for first in np.unique(shadow.write_site[cells[chosen]]):
-                self._race(self.instructions[int(first)].place, second, missing, mend)
+            for first in np.unique(self.shadow.write_site[cells[chosen]]):
+                self.race(self.instructions[int(first)].place, second, missing, mend)
 
-    def _report_reads(self, late: np.ndarray, cells: np.ndarray, site: int) -> None:
-        agent, position = np.nonzero(late)
-        second = self.instructions[site].place
-        for first in np.unique(self.shadow.read_site[agent, cells[position]]):
-            place = self.instructions[int(first)].place
-            self._race(
-                place, second, "nothing orders the write after another warp's read", _BARRIER
-            )
+    def report_reads(self, late: np.ndarray, cells: np.ndarray, site: int) -> None:
+        """Unordered earlier reads: `late` is [reader, position in cells]."""
+        reader, position = np.nonzero(late)
+        second, clocks = self.instructions[site].place, self.clocks
+        for first in np.unique(self.shadow.read_site[reader, cells[position]]):
+            chosen = self.shadow.read_site[reader, cells[position]] == first
+            kind = int(reader[chosen][0]) // clocks.warps
+            missing, mend = (
+                ("nothing orders the write after another warp's read", BARRIER),
+                ("wgmma may still read these bytes", "wait with wgmma.wait_group first"),
+                ("a bulk store may still read these bytes", "wait with wait_group.read first"),
+            )[kind]
+            self.race(self.instructions[int(first)].place, second, missing, mend)
 
-    def _race(self, first: Place, second: Place, missing: str, mend: str) -> None:
-        self.reports.add(Finding("race", "shared", first, second, missing, mend))
-
-    def _report_uninitialised(self, site: int) -> None:
-        place = self.instructions[site].place
-        missing = "nothing wrote these bytes before"
-        mend = "write them, or do not read them"
-        self.reports.add(Finding("uninitialised read", "shared", None, place, missing, mend))
-
-    # -- cp.async ------------------------------------------------------------------------------
-
-    def copy_issued(self, offsets: np.ndarray, size: int, lanes: np.ndarray, site: int) -> None:
-        """cp.async: a write by the warp's copy stream, numbered by the group it will belong to."""
-        cells = self.shadow.cells(offsets, size)
-        warp, cta = self._agents(np.broadcast_to(lanes, offsets.shape), cells.shape[1])
-        group = self.clocks.committed[warp, cta] + 1
-        self.write(cells.reshape(-1), warp, cta, site, warp + self.clocks.warps, group)
-        if self.collision:
-            self.collided(site)
-
-    def copies_committed(self, lanes: np.ndarray) -> None:
-        warp, cta = self._warps_of(lanes)
-        self.clocks.committed[warp, cta] += 1
-
-    def copies_waited(self, lanes: np.ndarray, pending: int) -> None:
-        warp, cta = self._warps_of(lanes)
-        agent = warp + self.clocks.warps
-        done = self.clocks.committed[warp, cta] - pending
-        known = self.clocks.known
-        known[warp, cta, agent] = np.maximum(known[warp, cta, agent], done)
-
-    def _warps_of(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        numbers = np.unique(lanes.reshape(-1) >> 5)
-        return numbers // self.machine.cta_count, numbers % self.machine.cta_count
-
-    # -- barriers ------------------------------------------------------------------------------
-
-    def barrier_arrived(self, number: int, arrivals: np.ndarray) -> None:
-        """Warps ([warp, cta]) arrive at a CTA barrier: what they did is published to it."""
-        accumulator = self.barriers.get(number)
-        if accumulator is None:
-            shape = (self.machine.cta_count, self.clocks.agents)
-            accumulator = self.barriers[number] = np.zeros(shape, np.int32)
-        self.clocks.release(arrivals, accumulator)
-
-    def barrier_released(self, number: int, waiters: np.ndarray) -> None:
-        self.clocks.acquire(waiters, self.barriers[number])
-
-
-_BARRIER = "put a bar.sync that both warps pass between the two accesses"
-_COPY = "let the copying warp run cp.async.wait_group, then pass a bar.sync with this one"
+    def race(
+        self, first: Place, second: Place, missing: str, mend: str, severity: str = "error",
+        kind: str = "race",
+    ) -> None:  # fmt: skip
+        self.reports.add(Finding(kind, "shared", first, second, missing, mend, severity))

@@ -15,8 +15,8 @@ from tilec.runtime.emulator.shared_memory import SharedSite
 from tilec.runtime.emulator.writer import U32, U64, Writer
 
 if TYPE_CHECKING:
-    from tilec.runtime.emulator.checker import Checker
     from tilec.runtime.emulator.machine import Binding
+    from tilec.runtime.emulator.sync_checker import Checker
 
 _IGNORED = {
     "shared", "shared::cta", "shared::cluster", "global", "L2::64B", "L2::128B", "L2::256B",

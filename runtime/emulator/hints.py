@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilec.runtime.emulator.instruction import Instruction
+from tilec.runtime.emulator.memory import lanes_of
 from tilec.runtime.emulator.scalar_types import TYPES
 from tilec.runtime.emulator.writer import Writer
 
@@ -25,6 +26,9 @@ def emit_fence(instruction: Instruction, writer: Writer) -> None:
     if unknown:
         raise writer.unsupported(f"modifier .{sorted(unknown)[0]}")
     writer.line("pass")
+    if writer.mode == "check" and {"proxy", "async"} <= set(instruction.modifiers):
+        checker = writer.bind("checker", lambda b: b.machine.checker)
+        writer.line(f"{checker}.proxy_fence({lanes_of(writer)})")
 
 
 def emit_prefetch(instruction: Instruction, writer: Writer) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.async_work import AsyncWork
-from tilec.runtime.emulator.checker import Checker
 from tilec.runtime.emulator.cp_async import CheckedCopies, EagerCopies
 from tilec.runtime.emulator.instruction import Entry
 from tilec.runtime.emulator.late_copies import LateCopies
 from tilec.runtime.emulator.mbarrier import Mbarriers
 from tilec.runtime.emulator.scalar_types import DTYPES
 from tilec.runtime.emulator.spaces import CLUSTER_RANK_SHIFT
+from tilec.runtime.emulator.sync_checker import Checker
 from tilec.runtime.emulator.wgmma import ProductGroups
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from tilec.runtime.emulator.spaces import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SI
 from tilec.runtime.emulator.writer import U32, U64, Writer, vector_elements
 
 if TYPE_CHECKING:
-    from tilec.runtime.emulator.checker import Checker
     from tilec.runtime.emulator.machine import Binding, Machine
+    from tilec.runtime.emulator.sync_checker import Checker
 
 SPACES = {
     "global", "shared", "shared::cta", "shared::cluster", "local", "const", "param",

@@ -19,6 +19,7 @@ from tilec.runtime.emulator.scheduler import Scheduler
 MODES = ("eager", "late", "check")
 _LANES_PER_BATCH = 4096
 _SHARED_PER_BATCH = 64 << 20
+_SHADOW_PER_BATCH = 96 << 20
 Dimensions = int | tuple[int, ...]
 
 
@@ -113,6 +114,9 @@ def batch_size(launch: Launch, total: int) -> int:
     threads = -(-launch.threads // 32) * 32
     size = min(total, max(1, _LANES_PER_BATCH // threads))
     size = min(size, max(1, _SHARED_PER_BATCH // (launch.shared_size + 1)))
+    if launch.mode == "check":
+        shadow = launch.shared_size * 6 * (threads // 32) * launch.cluster_size + 1
+        size = min(size, max(1, _SHADOW_PER_BATCH // shadow))
     return max(size // launch.cluster_size, 1) * launch.cluster_size
 
 

@@ -1,0 +1,226 @@
+"""The checker's other half: who learns what from barriers, waits and fences; async engines."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilec.runtime.emulator.checker import SharedChecker
+from tilec.runtime.emulator.instruction import Instruction
+
+_FENCE = "run fence.proxy.async after the write, before the async proxy is let at the bytes"
+
+
+class Checker(SharedChecker):
+    """Shared-memory races, with every way of ordering accesses."""
+
+    def reset(self) -> None:
+        super().reset()
+        self.barriers: dict[int, np.ndarray] = {}
+        self.cluster = self.clocks.empty(self.domains)
+        self.arrivals: dict[int, np.ndarray] = {}
+        self.completed: dict[int, np.ndarray] = {}
+
+    # -- barriers -------------------------------------------------------------------------------
+
+    def barrier_arrived(self, number: int, arrivals: np.ndarray) -> None:
+        """Warps ([warp, cta]) arrive at a CTA barrier: what they did is published to it."""
+        accumulator = self.barriers.get(number)
+        if accumulator is None:
+            accumulator = self.barriers[number] = self.clocks.empty(self.machine.cta_count)
+        warp, cta = np.nonzero(arrivals)
+        self.clocks.release(*self.place_warps(warp, cta), accumulator, cta)
+
+    def barrier_released(self, number: int, waiters: np.ndarray) -> None:
+        warp, cta = np.nonzero(waiters)
+        self.clocks.acquire(*self.place_warps(warp, cta), self.barriers[number], cta)
+
+    def cluster_arrived(self, arrivals: np.ndarray) -> None:
+        agent, domain = self.place_warps(*np.nonzero(arrivals))
+        self.clocks.release(agent, domain, self.cluster, domain)
+
+    def cluster_released(self, waiters: np.ndarray) -> None:
+        agent, domain = self.place_warps(*np.nonzero(waiters))
+        self.clocks.acquire(agent, domain, self.cluster, domain)
+
+    def proxy_fence(self, lanes: np.ndarray) -> None:
+        self.clocks.fence(*self.warps_of(lanes))
+
+    # -- cp.async -------------------------------------------------------------------------------
+
+    def copy_issued(self, offsets: np.ndarray, size: int, lanes: np.ndarray, site: int) -> None:
+        """cp.async: a write by the warp's copy stream, numbered by the group it will belong to."""
+        cells = self.shadow.cells(offsets, size)
+        agent, domain = self.agents_of(np.broadcast_to(lanes, offsets.shape), cells.shape[1])
+        group = self.clocks.committed_copies[agent, domain] + 1
+        self.write(cells.reshape(-1), agent, domain, site, agent + self.clocks.copies, group)
+        if self.collision:
+            self.collided(site)
+
+    def copies_committed(self, lanes: np.ndarray) -> None:
+        agent, domain = self.warps_of(lanes)
+        self.clocks.committed_copies[agent, domain] += 1
+
+    def copies_waited(self, lanes: np.ndarray, pending: int) -> None:
+        agent, domain = self.warps_of(lanes)
+        done = self.clocks.committed_copies[agent, domain] - pending
+        self._learn(agent, domain, agent + self.clocks.copies, done)
+
+    def _learn(
+        self, agent: np.ndarray, domain: np.ndarray, of: np.ndarray, epoch: np.ndarray
+    ) -> None:
+        known = self.clocks.known
+        known[agent, domain, of] = np.maximum(known[agent, domain, of], epoch)
+
+    def copies_arrived(
+        self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction
+    ) -> None:
+        """cp.async.mbarrier.arrive: the barrier learns of all copies issued so far."""
+        self.mbarrier_arrived(cells, lanes, instruction)
+        agent, domain = self.agents_of(lanes)
+        for cell, who, where in zip(cells.tolist(), agent.tolist(), domain.tolist(), strict=True):
+            group = int(self.clocks.committed_copies[who, where]) + 1
+            self._note(cell, who + self.clocks.copies, group)
+
+    # -- mbarriers ------------------------------------------------------------------------------
+
+    def _accumulator(self, cell: int) -> np.ndarray:
+        if cell not in self.arrivals:
+            self.arrivals[cell] = self.clocks.empty(1)
+        return self.arrivals[cell]
+
+    def _note(self, cell: int, agent: int, epoch: int) -> None:
+        accumulator = self._accumulator(cell)
+        accumulator[0, 0, agent] = max(accumulator[0, 0, agent], epoch)
+
+    def _bytes_of(self, cells: np.ndarray) -> np.ndarray:
+        """Shadow cells of 8-byte mbarrier cells."""
+        return self.shadow.cells(np.asarray(cells) * 8, 8)
+
+    def mbarrier_written(self, cells: np.ndarray, lanes: np.ndarray, site: int) -> None:
+        """mbarrier.init and .inval: generic writes of the object."""
+        shadow = self._bytes_of(cells)
+        agent, domain = self.agents_of(np.broadcast_to(lanes, cells.shape), shadow.shape[1])
+        self.write(shadow.reshape(-1), agent, domain, site)
+        for cell in cells.tolist():
+            self.arrivals.pop(cell, None)
+            self.completed.pop(cell, None)
+
+    def _touch(self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction) -> None:
+        shadow = self._bytes_of(cells)
+        agent, domain = self.agents_of(np.broadcast_to(lanes, cells.shape), shadow.shape[1])
+        self.read(shadow.reshape(-1), agent, domain, instruction.index)
+
+    def mbarrier_arrived(
+        self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction
+    ) -> None:
+        lanes = np.broadcast_to(np.asarray(lanes).reshape(-1), cells.shape)
+        self._touch(cells, lanes, instruction)
+        pairs = np.unique(np.stack([cells, lanes >> 5], 1), axis=0)
+        for cell, number in pairs.tolist():
+            agent, domain = self.agents_of(np.array([number * 32]))
+            self.clocks.release(agent, domain, self._accumulator(cell), np.array([0]))
+
+    def phase_completed(self, cells: np.ndarray) -> None:
+        for cell in np.asarray(cells).tolist():
+            self.completed[cell] = self._accumulator(cell).copy()
+
+    def mbarrier_waited(
+        self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction
+    ) -> None:
+        self._touch(cells, lanes, instruction)
+        pairs = np.unique(np.stack([cells, lanes >> 5], 1), axis=0)
+        for cell, number in pairs.tolist():
+            if cell in self.completed:
+                agent, domain = self.agents_of(np.array([number * 32]))
+                self.clocks.acquire(agent, domain, self.completed[cell], np.array([0]))
+
+    # -- bulk copies and wgmma ------------------------------------------------------------------
+
+    def _chunk_cells(self, chunks: np.ndarray) -> np.ndarray:
+        return self.shadow.cells(np.asarray(chunks).reshape(-1) * 16, 16).reshape(-1)
+
+    def _async_order(
+        self, cells: np.ndarray, agent: np.ndarray, domain: int, site: int, what: str
+    ) -> None:
+        """Generic writes before an async access need the proxy fence; unordered ones race.
+
+        agent: the warps that issue it together; all of them must be ordered after the write.
+        """
+        shadow, clocks = self.shadow, self.clocks
+        writer, epoch = shadow.write_agent[cells], shadow.write_epoch[cells]
+        known = clocks.known[agent, domain].min(0)
+        bad = epoch > known[writer]
+        if bad.any():
+            who = np.full(int(bad.sum()), agent[0])
+            self.report_writes(cells[bad], site, who, what)
+        fenced = clocks.fenced[agent, domain].min(0)
+        generic = (writer < clocks.warps) | ((writer >= clocks.copies) & (writer < clocks.loads))
+        unfenced = ~bad & generic & (epoch > fenced[writer])
+        copies = writer >= clocks.copies
+        for chosen, severity in ((unfenced & ~copies, "error"), (unfenced & copies, "warning")):
+            for first in np.unique(shadow.write_site[cells[chosen]]):
+                place, second = self.instructions[int(first)].place, self.instructions[site].place
+                missing = "the async proxy may not see this write of the generic proxy"
+                self.race(place, second, missing, _FENCE, severity, "missing proxy fence")
+
+    def bulk_load(self, chunks: np.ndarray, lane: int, site: int) -> tuple[int, int]:
+        """A bulk copy starts to write 16-byte chunks; returns its agent and epoch."""
+        cells = self._chunk_cells(chunks)
+        agent, domain = self.agents_of(np.array([lane]))
+        self._async_order(cells, agent, int(domain[0]), site, "write after write")
+        clocks, shadow = self.clocks, self.shadow
+        limit = clocks.known[agent[0], domain[0]][: clocks.readers, None]
+        late = shadow.read_epoch[:, cells] > limit
+        if late.any():
+            self.report_reads(late, cells, site)
+        load, epoch = clocks.new_load(int(domain[0]))
+        shadow.write_agent[cells] = load
+        shadow.write_epoch[cells] = epoch
+        shadow.write_site[cells] = site
+        shadow.write_atomic[cells] = False
+        shadow.initialised[cells] = True
+        return load, epoch
+
+    def bulk_loaded(self, token: tuple[int, int], cell: int) -> None:
+        """The copy is complete: its mbarrier learns of it."""
+        self._note(cell, *token)
+
+    def bulk_store(self, chunks: np.ndarray, lane: int, site: int) -> None:
+        """A bulk store reads chunks until its group is waited for."""
+        cells = self._chunk_cells(chunks)
+        agent, domain = self.agents_of(np.array([lane]))
+        self._async_order(cells, agent, int(domain[0]), site, "read after write")
+        self.require_initialised(cells, site)
+        group = int(self.clocks.committed_stores[agent[0], domain[0]]) + 1
+        stream = int(agent[0]) + self.clocks.stores
+        self.shadow.read_epoch[stream, cells] = group
+        self.shadow.read_site[stream, cells] = site
+
+    def bulk_committed(self, lanes: np.ndarray) -> None:
+        agent, domain = self.warps_of(lanes)
+        self.clocks.committed_stores[agent, domain] += 1
+
+    def bulk_waited(self, lanes: np.ndarray, pending: int) -> None:
+        agent, domain = self.warps_of(lanes)
+        done = self.clocks.committed_stores[agent, domain] - pending
+        self._learn(agent, domain, agent + self.clocks.stores, done)
+
+    def product_reads(
+        self, chunks: np.ndarray, leaders: np.ndarray, groups: np.ndarray, site: int
+    ) -> None:
+        """wgmma reads chunks (one block per warpgroup) until its group is waited for."""
+        for block, leader, group in zip(chunks, leaders.tolist(), groups.tolist(), strict=True):
+            cells = self._chunk_cells(block)
+            agent, domain = self.agents_of(np.array([leader * 32]))
+            four = int(agent[0]) + np.arange(4)
+            self._async_order(cells, four, int(domain[0]), site, "read after write")
+            self.require_initialised(cells, site)
+            stream = int(agent[0]) + self.clocks.products
+            self.shadow.read_epoch[stream, cells] = group
+            self.shadow.read_site[stream, cells] = site
+
+    def products_waited(self, warps: np.ndarray, done: np.ndarray) -> None:
+        """Warps (lane numbers / 32) have waited for their warpgroup's products."""
+        agent, domain = self.agents_of(np.asarray(warps) * 32)
+        stream = agent // 4 * 4 + self.clocks.products
+        self._learn(agent, domain, stream, done)
