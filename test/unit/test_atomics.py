@@ -12,7 +12,7 @@ from test_reductions import DTYPES, PADDING, load_text, store_text
 
 from tilec.assembler import assemble
 from tilec.diagnostics import CompileError
-from tilec.layout import Layout
+from tilec.layout import Layout, parse_layout
 from tilec.target import find_target
 
 SHAPES = [((1,), 4), ((37,), 1), ((300,), 4), ((5, 37), 2), ((64, 8), 8)]
@@ -28,8 +28,8 @@ def gather_scatter(shape: Sequence[int], element: str, index: str, layout: Layou
 func.func @k(%x: {array}, %y: {array}, %m: {flags}, %i: {indices}, %j: {indices}) attributes {{tile.kernel}} {{
   %c0 = arith.constant 0 : index
   {load_text(shape, "i8", layout, "%flag", "%m")}
-  {load_text(shape, index, layout, "%ti", "%i")}
-  {load_text(shape, index, layout, "%tj", "%j")}
+  {load_text(shape, index, layout, "%ti", "%i", "0")}
+  {load_text(shape, index, layout, "%tj", "%j", "0")}
   %zero = arith.constant dense<0> : {tile_type(shape, "i8", layout)}
   %ok = arith.cmpi ne, %flag, %zero : {tile_type(shape, "i8", layout)}
   %all = arith.constant dense<true> : {mask}
@@ -90,7 +90,7 @@ def rmw(
 func.func @k(%a: {array}, %v: {values}, %i: {indices}, %m: {flags}, %o: {values}) attributes {{tile.kernel}} {{
   %c0 = arith.constant 0 : index
   {load_text(shape, "i8", layout, "%flag", "%m")}
-  {load_text(shape, "i32", layout, "%ti", "%i")}
+  {load_text(shape, "i32", layout, "%ti", "%i", "0")}
   {load_text(shape, element, layout, "%tv", "%v")}
   %zero = arith.constant dense<0> : {tile_type(shape, "i8", layout)}
   %ok = arith.cmpi ne, %flag, %zero : {tile_type(shape, "i8", layout)}
@@ -174,6 +174,24 @@ def test_signed_zeros_infinities_and_nan_in_float_maximum() -> None:
             np.testing.assert_array_equal(np.signbit(a[zeros]), both)
 
 
+def test_copies_know_the_old_value() -> None:
+    """Lanes hold copies of four elements; each writes the old value it knows."""
+    layout = parse_layout("T(32,2):(0,1@0) V(2):(2@0)")
+    wide = parse_layout("T(32,2):(1@1,1@0) V(2):(2@0)")
+    text = rmw((4,), "i32", layout, "addi").replace(
+        store_text((4,), "i32", layout, "%old", "%o"),
+        f'%b = "tile.broadcast"(%old) {{dims = array<i32: 0>}} : '
+        f"({tile_type((4,), 'i32', layout)}) -> {tile_type((4, 32), 'i32', wide)}\n"
+        + store_text((4, 32), "i32", wide, "%b", "%o"),
+    )
+    text = text.replace(f"%o: {array_type(1, 'i32')}", f"%o: {array_type(2, 'i32')}")
+    a, v, i = (np.arange(4, dtype=np.int32) * k for k in (7, 1, 1))
+    old = np.full((4, 32), -1, np.int32)
+    run(text, [a, v, i, np.ones(4, np.int8), old], num_warps=2)
+    np.testing.assert_array_equal(a, np.arange(4) * 8)
+    np.testing.assert_array_equal(old, np.broadcast_to(np.arange(4)[:, None] * 7, (4, 32)))
+
+
 def cas(shape: Sequence[int], element: str, layout: Layout) -> str:
     """Compare-and-swap against zero; the old values go to another array."""
     data, mask = tile_type(shape, element, layout), tile_type(shape, "i1", layout)
@@ -183,7 +201,7 @@ def cas(shape: Sequence[int], element: str, layout: Layout) -> str:
     return f"""
 func.func @k(%a: {array}, %v: {values}, %i: {indices}, %o: {values}) attributes {{tile.kernel}} {{
   %c0 = arith.constant 0 : index
-  {load_text(shape, "i32", layout, "%ti", "%i")}
+  {load_text(shape, "i32", layout, "%ti", "%i", "0")}
   {load_text(shape, element, layout, "%tv", "%v")}
   %e = arith.constant dense<{zero}> : {data}
   %ok = arith.constant dense<true> : {mask}

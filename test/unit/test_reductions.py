@@ -25,9 +25,16 @@ DTYPES = {
 PADDING = {"f16": "0x7E00", "bf16": "0x7FC0", "f32": "0x7FC00000", "f64": "0x7FF8000000000000"}
 
 
-def load_text(shape: Sequence[int], element: str, layout: Layout, name: str, array: str) -> str:
+def load_text(
+    shape: Sequence[int],
+    element: str,
+    layout: Layout,
+    name: str,
+    array: str,
+    padding: str | None = None,
+) -> str:
     """Loads a whole array; phantoms are NaN or 77, so whoever counts them is found out."""
-    padding = PADDING.get(element, "77")
+    padding = padding or PADDING.get(element, "77")
     dims = ", ".join(map(str, range(len(shape))))
     zeros = ", ".join(["%c0"] * len(shape))
     types = ", ".join([array_type(len(shape), element), *["index"] * len(shape)])
@@ -55,20 +62,28 @@ def store_text(shape: Sequence[int], element: str, layout: Layout, value: str, a
 def reduction(
     shape: Sequence[int], axis: int, elements: Sequence[str], layout: Layout, body: str
 ) -> str:
-    """A kernel that reduces one array per element type into one result each."""
-    result = [*shape[:axis], *shape[axis + 1 :]]
+    """A kernel that reduces one array per element type and writes each result along the axis again.
+
+    So every thread along the axis writes the copy it holds.
+    """
+    numbered, count = list(enumerate(elements)), len(elements)
+    rest = [*shape[:axis], *shape[axis + 1 :]]
+    dims = ", ".join(str(d) for d in range(len(shape)) if d != axis)
     sliced = layout.slice(axis)
-    count = len(elements)
-    parameters = [f"%x{i}: {array_type(len(shape), e)}" for i, e in enumerate(elements)]
-    parameters += [f"%y{i}: {array_type(len(result), e)}" for i, e in enumerate(elements)]
-    loads = [load_text(shape, e, layout, f"%v{i}", f"%x{i}") for i, e in enumerate(elements)]
-    stores = [store_text(result, e, sliced, f"%r#{i}", f"%y{i}") for i, e in enumerate(elements)]
-    arguments = [f"%p{i}: {e}" for i, e in enumerate(elements)]
-    arguments += [f"%q{i}: {e}" for i, e in enumerate(elements)]
+    arrays = [f"%{x}{i}: {array_type(len(shape), e)}" for x in "xy" for i, e in numbered]
+    loads = [load_text(shape, e, layout, f"%v{i}", f"%x{i}") for i, e in numbered]
+    stores = []
+    for i, e in numbered:
+        stores.append(
+            f'%b{i} = "tile.broadcast"(%r#{i}) {{dims = array<i32{": " * bool(dims)}{dims}>}} : '
+            f"({tile_type(rest, e, sliced)}) -> {tile_type(shape, e, layout)}"
+        )
+        stores.append(store_text(shape, e, layout, f"%b{i}", f"%y{i}"))
+    arguments = [f"%{x}{i}: {e}" for x in "pq" for i, e in numbered]
     types = ", ".join(tile_type(shape, e, layout) for e in elements)
-    results = ", ".join(tile_type(result, e, sliced) for e in elements)
+    results = ", ".join(tile_type(rest, e, sliced) for e in elements)
     return f"""
-func.func @k({", ".join(parameters)}) attributes {{tile.kernel}} {{
+func.func @k({", ".join(arrays)}) attributes {{tile.kernel}} {{
   %c0 = arith.constant 0 : index
   {chr(10).join(loads)}
   %r:{count} = "tile.reduce"({", ".join(f"%v{i}" for i in range(count))}) ({{
@@ -78,6 +93,28 @@ func.func @k({", ".join(parameters)}) attributes {{tile.kernel}} {{
   {chr(10).join(stores)}
   return
 }}"""
+
+
+def reduced(
+    arrays: Sequence[np.ndarray],
+    axis: int,
+    elements: Sequence[str],
+    layout: Layout,
+    body: str,
+    num_warps: int,
+    padding: str | None = None,
+) -> list[np.ndarray]:
+    """The results of a reduction; all copies agree. `padding`: what f32 phantoms hold."""
+    shape = arrays[0].shape
+    text = reduction(shape, axis, elements, layout, body)
+    if padding is not None:
+        text = text.replace(f"padding = {PADDING['f32']}", f"padding = {padding}")
+    results = [np.zeros_like(array) for array in arrays]
+    run(text, [*arrays, *results], num_warps=num_warps)
+    for result in results:
+        first = np.take(result, [0], axis)
+        np.testing.assert_array_equal(result, np.broadcast_to(first, shape))
+    return [np.take(result, 0, axis) for result in results]
 
 
 def single(op: str, element: str) -> str:
@@ -114,9 +151,7 @@ def test_sums_do_not_count_phantoms(shape: tuple[int, ...], axis: int, num_warps
     seed = hash((shape, axis, num_warps)) & 0xFFFF
     layout = random_layout(random.Random(seed), shape, num_warps)
     x = random_array(np.random.default_rng(seed), shape, "f32")
-    y = np.zeros(np.delete(shape, axis), np.float32)
-    text = reduction(shape, axis, ["f32"], layout, single("arith.addf", "f32"))
-    run(text, [x, y], num_warps=num_warps)
+    (y,) = reduced([x], axis, ["f32"], layout, single("arith.addf", "f32"), num_warps)
     np.testing.assert_allclose(y, x.astype(np.float64).sum(axis), rtol=1e-4, atol=1e-4)
 
 
@@ -148,8 +183,7 @@ def test_every_neutral_element(op: str, element: str, expected: object) -> None:
     for seed in (1, 2):
         layout = random_layout(random.Random(seed), shape, 4)
         x = random_array(np.random.default_rng(seed), shape, element)
-        y = np.zeros(shape[0], x.dtype)
-        run(reduction(shape, axis, [element], layout, single(op, element)), [x, y], num_warps=4)
+        (y,) = reduced([x], axis, [element], layout, single(op, element), 4)
         want = expected(x, axis=axis).astype(x.dtype)
         np.testing.assert_allclose(y.astype(np.float64), want.astype(np.float64), rtol=1e-5)
 
@@ -160,8 +194,7 @@ def test_half_sums_round_like_a_tree(element: str) -> None:
     shape = (1000,)
     layout = random_layout(random.Random(5), shape, 2)
     x = random_array(np.random.default_rng(5), shape, element)
-    y = np.zeros((), x.dtype)
-    run(reduction(shape, 0, [element], layout, single("arith.addf", element)), [x, y], num_warps=2)
+    (y,) = reduced([x], 0, [element], layout, single("arith.addf", element), 2)
     bits = 8 if element == "bf16" else 11
     bound = np.abs(x.astype(np.float64)).sum() * 10 * 2.0**-bits
     assert abs(float(y) - x.astype(np.float64).sum()) < bound
@@ -174,16 +207,14 @@ def test_nan_is_kept_by_maximum_and_ignored_by_maxnum() -> None:
         ("arith.maxnumf", [3, np.nan, -np.inf]),
     ):
         layout = random_layout(random.Random(3), x.shape, 2)
-        y = np.zeros(3, np.float32)
-        run(reduction(x.shape, 1, ["f32"], layout, single(op, "f32")), [x, y], num_warps=2)
+        (y,) = reduced([x], 1, ["f32"], layout, single(op, "f32"), 2)
         np.testing.assert_array_equal(y, want)
 
 
 def test_sum_of_negative_zeros_stays_negative() -> None:
     x = np.full(37, -0.0, np.float32)
-    y = np.ones((), np.float32)
     layout = random_layout(random.Random(3), x.shape, 2)
-    run(reduction((37,), 0, ["f32"], layout, single("arith.addf", "f32")), [x, y], num_warps=2)
+    (y,) = reduced([x], 0, ["f32"], layout, single("arith.addf", "f32"), 2)
     assert np.signbit(y)
 
 
@@ -212,10 +243,8 @@ def test_argmax_carries_two_values(shape: tuple[int, ...], axis: int, num_warps:
             shape,
         ).astype(np.int32)
     )
-    rest = tuple(np.delete(shape, axis))
-    value, at = np.zeros(rest, np.float32), np.zeros(rest, np.int32)
-    text = reduction(shape, axis, ["f32", "i32"], layout, ARGMAX)
-    run(text, [x, index, value, at], num_warps=num_warps)
+    # NaN never wins a comparison; this would.
+    value, at = reduced([x, index], axis, ["f32", "i32"], layout, ARGMAX, num_warps, "1.0e30")
     np.testing.assert_array_equal(value, x.max(axis))
     np.testing.assert_array_equal(at, x.argmax(axis))
 
@@ -230,21 +259,8 @@ def test_copies_agree_where_the_region_is_not_commutative() -> None:
     """
     layout = parse_layout("T(32):(1@1) V(3):(1@0)")
     x, index = np.zeros((3, 32), np.float32), np.tile(np.arange(32, dtype=np.int32), (3, 1))
-    value, held = np.zeros(3, np.float32), np.full((3, 32), -1, np.int32)
-    text = reduction((3, 32), 1, ["f32", "i32"], layout, body)
-    # Every lane writes what it holds, not only the first copy.
-    sliced, whole = tile_type([3], "i32", layout.slice(1)), tile_type([3, 32], "i32", layout)
-    text = text.replace(array_type(1, "i32"), array_type(2, "i32"))
-    store = store_text([3], "i32", layout.slice(1), "%r#1", "%y1").replace(
-        array_type(1, "i32"), array_type(2, "i32")
-    )
-    text = text.replace(
-        store,
-        f'%b = "tile.broadcast"(%r#1) {{dims = array<i32: 0>}} : ({sliced}) -> {whole}\n'
-        + store_text([3, 32], "i32", layout, "%b", "%y1"),
-    )
-    run(text, [x, index, value, held], num_warps=1)
-    np.testing.assert_array_equal(held, 0)
+    _, at = reduced([x, index], 1, ["f32", "i32"], layout, body, 1)
+    np.testing.assert_array_equal(at, 0)
 
 
 def test_index_elements_in_both_index_widths() -> None:
@@ -274,7 +290,6 @@ def test_scalar_control_flow_in_a_region() -> None:
     gpu.yield %c : i32
     """
     x = np.random.default_rng(0).integers(-500, 500, (5, 100)).astype(np.int32)
-    y = np.zeros(5, np.int32)
     layout = random_layout(random.Random(1), x.shape, 4)
-    run(reduction(x.shape, 1, ["i32"], layout, body), [x, y], num_warps=4)
+    (y,) = reduced([x], 1, ["i32"], layout, body, 4)
     np.testing.assert_array_equal(y, x.max(1))
