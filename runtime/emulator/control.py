@@ -131,6 +131,8 @@ def member_mask_operand(instruction: Instruction) -> int | None:
 
 def needs_whole_warp(instruction: Instruction) -> bool:
     """Must the lanes of a warp (of the member mask) arrive at this instruction together?"""
+    if instruction.opcode == "tcgen05":
+        return "aligned" in instruction.modifiers
     if instruction.opcode in _WARP_OPCODES or is_warp_barrier(instruction):
         return True
     if is_cluster_barrier(instruction):

@@ -55,6 +55,7 @@ MENDS = {
     "divergence": "let all lanes of the warp reach the instruction together",
     "mbarrier": "initialise the mbarrier, and arrive as often as its count says",
     "tensor map": "pass the address of a .param that holds a tensor map of the copy's rank",
+    "tensor memory": "allocate before use, free before the end, stay in the warp's own lanes",
     "descriptor": "encode the matrix descriptor as the PTX ISA says",
     "barrier": "use one count, a multiple of 32, for all arrivals of a phase",
 }

@@ -154,26 +154,28 @@ class Launch:
             pointer = argument if isinstance(argument, Pointer) else Pointer(argument)
             address = self.memory.address_of(pointer.array) + pointer.byte_offset
             return address.to_bytes(8, "little")
-        if isinstance(argument, TensorMap):
-            raw = self.tensor_maps.encode(argument)
-        elif isinstance(argument, (bytes, bytearray)):
-            raw = bytes(argument)
-        elif isinstance(argument, np.generic):
-            raw = argument.tobytes()
-        elif isinstance(argument, (bool, int)):
-            mask = (1 << 8 * parameter.size) - 1
-            if not -(mask + 1) // 2 <= argument <= mask:
-                raise ValueError(f"{where}: {argument} does not fit")
-            raw = (int(argument) & mask).to_bytes(parameter.size, "little")
-        elif isinstance(argument, float):
-            if parameter.size not in (4, 8):
-                raise TypeError(f"{where}: a float needs 4 or 8 bytes")
-            raw = (np.float32 if parameter.size == 4 else np.float64)(argument).tobytes()
-        else:
-            raise TypeError(f"{where}: cannot pass a {type(argument).__name__}")
+        raw = self._value_bytes(where, parameter.size, argument)
         if len(raw) != parameter.size:
             raise ValueError(f"{where}: got {len(raw)} bytes")
         return raw
+
+    def _value_bytes(self, where: str, size: int, argument: Any) -> bytes:
+        if isinstance(argument, TensorMap):
+            return self.tensor_maps.encode(argument)
+        if isinstance(argument, (bytes, bytearray)):
+            return bytes(argument)
+        if isinstance(argument, np.generic):
+            return argument.tobytes()
+        if isinstance(argument, (bool, int)):
+            mask = (1 << 8 * size) - 1
+            if not -(mask + 1) // 2 <= argument <= mask:
+                raise ValueError(f"{where}: {argument} does not fit")
+            return (int(argument) & mask).to_bytes(size, "little")
+        if isinstance(argument, float):
+            if size not in (4, 8):
+                raise TypeError(f"{where}: a float needs 4 or 8 bytes")
+            return (np.float32 if size == 4 else np.float64)(argument).tobytes()
+        raise TypeError(f"{where}: cannot pass a {type(argument).__name__}")
 
     def is_shared(self, name: str) -> bool:
         return self._spaces.get(name) == "shared"

@@ -16,6 +16,7 @@ from tilec.runtime.emulator.mbarrier import Mbarriers
 from tilec.runtime.emulator.scalar_types import DTYPES
 from tilec.runtime.emulator.spaces import CLUSTER_RANK_SHIFT
 from tilec.runtime.emulator.sync_checker import Checker
+from tilec.runtime.emulator.tensor_memory import TensorMemory
 from tilec.runtime.emulator.wgmma import ProductGroups
 
 if TYPE_CHECKING:
@@ -76,9 +77,11 @@ class Machine:
         self.call_blocks: dict[str, dict[int, np.ndarray]] = {}
         self.checker = Checker(self, launch.reports) if launch.mode == "check" else None
         self.copies = self._make_copies(lanes)
+        self.uses_tensor_memory = any(i.opcode == "tcgen05" for i in entry.instructions)
         self.mbarriers = Mbarriers(self)
         self.async_work = AsyncWork(lanes, launch.mode == "late")
         self.products = ProductGroups(self)
+        self.tensor_memory = TensorMemory(self)
         self._start = time.perf_counter_ns()
 
     def _make_copies(self, lanes: int) -> EagerCopies | LateCopies | CheckedCopies:
@@ -104,6 +107,8 @@ class Machine:
         self.mbarriers.reset()
         self.async_work.reset()
         self.products.reset()
+        if self.uses_tensor_memory:
+            self.tensor_memory.reset()
         if self.checker is not None:
             self.checker.reset()
         thread = np.arange(self.warp_count * 32).reshape(self.warp_count, 1, 32)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilec.runtime.emulator.errors import EmulatorError, Place
+from tilec.runtime.emulator.errors import EmulatorError, Finding, Place
 from tilec.runtime.emulator.instruction import Instruction, Operand, Register, Sink
 from tilec.runtime.emulator.memory import lanes_of, own_base
 from tilec.runtime.emulator.scalar_types import TYPES
@@ -91,6 +91,17 @@ class Mbarriers:
         for cell in touched:
             self.last_arrival[int(cell)] = place
         self._complete(touched)
+
+    def arrive_late(self, cell: int, place: Place) -> None:
+        """The arrival of asynchronous work; its barrier may have been invalidated meanwhile."""
+        if self.valid[cell]:
+            self.arrive(np.array([cell]), np.array([1]), place)
+            return
+        missing = "the mbarrier is invalidated while an asynchronous arrival is still to come"
+        mend = "wait for the phase before mbarrier.inval"
+        finding = Finding("lost arrival", "mbarrier", None, place, missing, mend, "warning")
+        self.machine.launch.reports.add(finding)
+        self.progress += 1
 
     def complete(self, cells: np.ndarray, count: np.ndarray, place: Place) -> None:
         """complete_tx: `count` bytes of an asynchronous copy have come."""

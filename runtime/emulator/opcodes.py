@@ -21,6 +21,7 @@ from tilec.runtime.emulator import (
     memory,
     mma,
     move,
+    tcgen05,
     warp,
     wgmma,
 )
@@ -31,7 +32,7 @@ Rule = Callable[[Instruction, Writer], None]
 
 _FAMILIES = (
     atomics, call, cluster, compare, control, convert, cp_async, floating, hints, integer, matrix,
-    mbarrier, memory, mma, move, warp, wgmma,
+    mbarrier, memory, mma, move, tcgen05, warp, wgmma,
 )  # fmt: skip
 RULES: dict[str, Rule] = {}
 for _family in _FAMILIES:

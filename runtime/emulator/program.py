@@ -19,6 +19,7 @@ from tilec.runtime.emulator.scheduler import Scheduler
 MODES = ("eager", "late", "check")
 _LANES_PER_BATCH = 4096
 _SHARED_PER_BATCH = 64 << 20
+_TENSOR_MEMORIES_PER_BATCH = 16
 _SHADOW_PER_BATCH = 96 << 20
 Dimensions = int | tuple[int, ...]
 
@@ -114,6 +115,8 @@ def batch_size(launch: Launch, total: int) -> int:
     threads = -(-launch.threads // 32) * 32
     size = min(total, max(1, _LANES_PER_BATCH // threads))
     size = min(size, max(1, _SHARED_PER_BATCH // (launch.shared_size + 1)))
+    if any(instruction.opcode == "tcgen05" for instruction in launch.entry.instructions):
+        size = min(size, _TENSOR_MEMORIES_PER_BATCH)
     if launch.mode == "check":
         shadow = launch.shared_size * 6 * (threads // 32) * launch.cluster_size + 1
         size = min(size, max(1, _SHADOW_PER_BATCH // shadow))

@@ -71,6 +71,7 @@ class Scheduler:
             if self.parked:
                 self._wake()
         self.machine.async_work.finish()
+        self.machine.tensor_memory.check_leaks()
 
     def _resume(self) -> bool:
         """Nothing is ready: finish asynchronous work, let waits time out, or report a deadlock."""

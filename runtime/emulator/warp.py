@@ -142,16 +142,48 @@ def match_all(value: np.ndarray, member: np.ndarray) -> tuple[np.ndarray, np.nda
 def emit_redux(instruction: Instruction, writer: Writer) -> None:
     modifiers = instruction.modifiers
     operations = {"add", "min", "max", "and", "or", "xor"}
-    if len(modifiers) != 3 or modifiers[0] != "sync" or modifiers[1] not in operations:
+    if modifiers[0] != "sync" or modifiers[1] not in operations:
         raise writer.unsupported("modifiers")
-    if modifiers[2] not in ("u32", "s32", "b32"):
-        raise writer.unsupported(f"type .{modifiers[2]}")
+    if len(modifiers) >= 3 and modifiers[-1] == "f32":
+        return _emit_float_redux(instruction, writer)
+    if len(modifiers) != 3 or modifiers[2] not in ("u32", "s32", "b32"):
+        raise writer.unsupported("type")
     scalar = TYPES[modifiers[2]]
     destination, a, mask = instruction.operands
     writer.begin_warps()
     member = f"{writer.function(members)}({writer.active_lanes()}, {writer.read_warps(mask, U32)})"
     value = f"{writer.function(reduce_warp)}({writer.read_warps(a, scalar)}, {member}, "
     writer.assign_warps(destination, scalar, value + f"{modifiers[1]!r})")
+    return None
+
+
+def _emit_float_redux(instruction: Instruction, writer: Writer) -> None:
+    """redux.sync.{min,max}{.abs}{.NaN}.f32 (sm_100a)."""
+    _, operation, *flags = instruction.modifiers[:-1]
+    if operation not in ("min", "max") or set(flags) - {"abs", "NaN"}:
+        raise writer.unsupported("modifiers")
+    destination, a, mask = instruction.operands
+    writer.begin_warps()
+    member = f"{writer.function(members)}({writer.active_lanes()}, {writer.read_warps(mask, U32)})"
+    value = writer.read_warps(a, TYPES["f32"])
+    if "abs" in flags:
+        value = f"np.abs({value})"
+    result = f"{writer.function(reduce_floats)}({value}, {member}, {operation!r}, {'NaN' in flags})"
+    writer.assign_warps(destination, TYPES["f32"], result)
+
+
+def reduce_floats(
+    value: np.ndarray, member: np.ndarray, operation: str, propagate: bool
+) -> np.ndarray:
+    ufunc = {("min", False): np.fmin, ("max", False): np.fmax, ("min", True): np.minimum,
+             ("max", True): np.maximum}[operation, propagate]  # fmt: skip
+    neutral = np.float32(np.inf if operation == "min" else -np.inf)
+    kept = np.where(member, value, neutral)
+    if not propagate:
+        none = (np.isnan(value) | ~member).all(1)
+        reduced = ufunc.reduce(np.where(np.isnan(kept), neutral, kept), axis=1)
+        return _spread(np.where(none, np.float32(np.nan), reduced))
+    return _spread(ufunc.reduce(kept, axis=1))
 
 
 def reduce_warp(value: np.ndarray, member: np.ndarray, operation: str) -> np.ndarray:
