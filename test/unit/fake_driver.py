@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -36,6 +36,7 @@ class Launch:
         self.shared_bytes = numbers[6]
         self.stream = stream
         self.arguments = arguments
+        self.context = 0
 
 
 class FakeDriver:
@@ -56,6 +57,8 @@ class FakeDriver:
         self.owners: dict[int, int] = {}
         self.memory: dict[int, Any] = {}
         self.jit_error = ""
+        self.minds_contexts = True
+        self.during_launch: Callable[[], None] = lambda: None
         self.fail: dict[str, CUresult] = {}
         self._numbers = itertools.count(1000)
 
@@ -154,8 +157,9 @@ class FakeDriver:
     def cuLaunchKernel(self, function: int, *numbers: int) -> Any:
         if "cuLaunchKernel" in self.fail:
             return (self.fail["cuLaunchKernel"],)
+        self.during_launch()
         name, owner = self.functions[function]
-        if owner != self.current:
+        if owner != self.current and self.minds_contexts:
             return (CUresult.CUDA_ERROR_INVALID_CONTEXT,)
         *sizes, stream, arguments, extra = numbers
         assert extra == 0
@@ -167,6 +171,7 @@ class FakeDriver:
             assert address % width == 0
         read = [ctypes.string_at(a, width) for a, width in zip(addresses, widths, strict=True)]
         self.launches.append(Launch(name, sizes, stream, read))
+        self.launches[-1].context = self.current
         return (CUresult.CUDA_SUCCESS,)
 
     # memory and streams

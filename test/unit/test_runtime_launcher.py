@@ -382,6 +382,16 @@ def test_each_gpu_gets_its_launches_in_its_own_context(two: FakeDriver):
     assert two.current == 101
 
 
+def test_no_launch_relies_on_the_driver_to_refuse_a_wrong_context(two: FakeDriver):
+    two.minds_contexts = False
+    run, _ = launcher(two)
+    for current in (100, 101, 0, 555):
+        for device in (0, 1):
+            two.current = current
+            run(FakeTensor(device=device), FakeTensor(0x2000, device=device))
+            assert two.launches[-1].context == 100 + device
+
+
 def test_a_thread_without_a_context_enters_it(fake: FakeDriver):
     run, _ = launcher(fake)
     run(FakeTensor(), FakeTensor(0x2000))
@@ -418,6 +428,28 @@ def test_threads_keep_apart(fake: FakeDriver):
         first, second = (struct.unpack("<Q", launch.arguments[i])[0] for i in (0, 4))
         assert struct.unpack("<i", launch.arguments[-1])[0] == first
         assert first >> 20 == second >> 20
+
+
+def test_a_launch_of_another_thread_does_not_change_arguments_being_read(fake: FakeDriver):
+    """The driver reads arguments while other Python threads run: here one launches in between."""
+    run, _ = launcher(fake)
+    fake.current = 100
+
+    def other() -> None:
+        for _ in range(2):
+            run(FakeTensor(0x9000), FakeTensor(0xA000))
+
+    def interrupt() -> None:
+        fake.during_launch = lambda: None
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+
+    run(FakeTensor(0x1000), FakeTensor(0x2000))
+    fake.during_launch = interrupt
+    run(FakeTensor(0x3000), FakeTensor(0x4000))
+    expected = [(0x1000, 0x2000), (0x9000, 0xA000), (0x9000, 0xA000), (0x3000, 0x4000)]
+    assert pointers(fake) == expected
 
 
 def test_ever_new_shapes_do_not_pile_up(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch):
