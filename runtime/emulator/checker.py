@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 BARRIER = "put a bar.sync that both warps pass between the two accesses"
 _COPY = "let the copying warp run cp.async.wait_group, then pass a bar.sync with this one"
+_PRODUCT = "wait with wgmma.wait_group, or for the mbarrier of tcgen05.commit, first"
 _LOAD = "wait for the mbarrier that the bulk copy signals"
 
 
@@ -64,6 +65,7 @@ class SharedChecker:
         self.clocks = Clocks(warps * self.size, self.domains)
         self.shadow = SharedShadow(self.machine.shared.size, self.granule, self.clocks.readers)
         self.collision = False
+        self.memory = "shared"
 
     # -- who ------------------------------------------------------------------------------------
 
@@ -120,7 +122,7 @@ class SharedChecker:
             self.shadow.initialised[cells[fresh]] = True
             place = self.instructions[site].place
             missing, mend = "nothing wrote these bytes before", "write them, or do not read them"
-            finding = Finding("uninitialised read", "shared", None, place, missing, mend)
+            finding = Finding("uninitialised read", self.memory, None, place, missing, mend)
             self.reports.add(finding)
 
     def write(
@@ -171,11 +173,13 @@ class SharedChecker:
         copies = (writers >= clocks.copies) & (writers < clocks.loads)
         own = copies & (writers - clocks.copies == agent)
         loads = writers >= clocks.loads
+        products = (writers >= clocks.products) & (writers < clocks.stores)
         for chosen, missing, mend in (
             (own, "the copy may still be under way", "wait with cp.async.wait_group first"),
             (copies & ~own, "nothing orders the other warp's copy before it", _COPY),
             (loads, "the bulk copy may still be under way", _LOAD),
-            (~copies & ~loads, f"nothing orders the {what} of another warp", BARRIER),
+            (products, "the matrix product may still be under way", _PRODUCT),
+            (~copies & ~loads & ~products, f"nothing orders the {what} of another warp", BARRIER),
         ):
             for first in np.unique(self.shadow.write_site[cells[chosen]]):
                 self.race(self.instructions[int(first)].place, second, missing, mend)
@@ -189,7 +193,7 @@ class SharedChecker:
             kind = int(reader[chosen][0]) // clocks.warps
             missing, mend = (
                 ("nothing orders the write after another warp's read", BARRIER),
-                ("wgmma may still read these bytes", "wait with wgmma.wait_group first"),
+                ("a matrix product may still read these bytes", _PRODUCT),
                 ("a bulk store may still read these bytes", "wait with wait_group.read first"),
             )[kind]
             self.race(self.instructions[int(first)].place, second, missing, mend)
@@ -198,4 +202,4 @@ class SharedChecker:
         self, first: Place, second: Place, missing: str, mend: str, severity: str = "error",
         kind: str = "race",
     ) -> None:  # fmt: skip
-        self.reports.add(Finding(kind, "shared", first, second, missing, mend, severity))
+        self.reports.add(Finding(kind, self.memory, first, second, missing, mend, severity))

@@ -31,6 +31,7 @@ class Clocks:
         self.fenced = np.zeros_like(self.known)
         self.committed_copies = np.zeros((warps, domains), np.int32)
         self.committed_stores = np.zeros((warps, domains), np.int32)
+        self.committed_products = np.zeros((warps, domains), np.int32)
         self.load_count = np.zeros(domains, np.int64)
 
     def empty(self, count: int) -> np.ndarray:
@@ -56,6 +57,12 @@ class Clocks:
         """fence.proxy.async: all the warp knows of is now ordered for the async proxy too."""
         self.fenced[warp, domain] = np.maximum(self.fenced[warp, domain], self.known[warp, domain])
         self.known[warp, domain, warp] += 1
+
+    def fork(self, warp: int, domain: int) -> np.ndarray:
+        """The clock of work that a warp starts now: [known or fenced, agent]; the warp ticks."""
+        clock = np.stack([self.known[warp, domain], self.fenced[warp, domain]])
+        self.known[warp, domain, warp] += 1
+        return clock
 
     def new_load(self, domain: int) -> tuple[int, int]:
         """Agent and epoch of one more bulk load."""

@@ -75,9 +75,9 @@ class Machine:
         self.exited = np.zeros(self.shape, np.bool_)
         self.carry = np.zeros(self.shape, np.bool_)
         self.call_blocks: dict[str, dict[int, np.ndarray]] = {}
+        self.uses_tensor_memory = any(i.opcode == "tcgen05" for i in entry.instructions)
         self.checker = Checker(self, launch.reports) if launch.mode == "check" else None
         self.copies = self._make_copies(lanes)
-        self.uses_tensor_memory = any(i.opcode == "tcgen05" for i in entry.instructions)
         self.mbarriers = Mbarriers(self)
         self.async_work = AsyncWork(lanes, launch.mode == "late")
         self.products = ProductGroups(self)

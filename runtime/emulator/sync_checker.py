@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from tilec.runtime.emulator.checker import SharedChecker
 from tilec.runtime.emulator.instruction import Instruction
+from tilec.runtime.emulator.shadow import SharedShadow
 
+_SLABS, _COLUMNS = 8, 512  # tensor memory is watched in pieces of 16 lanes x 1 column
 _FENCE = "run fence.proxy.async after the write, before the async proxy is let at the bytes"
 
 
@@ -19,6 +24,9 @@ class Checker(SharedChecker):
         self.cluster = self.clocks.empty(self.domains)
         self.arrivals: dict[int, np.ndarray] = {}
         self.completed: dict[int, np.ndarray] = {}
+        self.forked: dict[tuple[int, int], np.ndarray] = {}
+        cells = self.machine.cta_count * _SLABS * _COLUMNS * self.machine.uses_tensor_memory
+        self.tensor = SharedShadow(int(cells), 1, self.clocks.readers)
 
     # -- barriers -------------------------------------------------------------------------------
 
@@ -163,8 +171,8 @@ class Checker(SharedChecker):
                 missing = "the async proxy may not see this write of the generic proxy"
                 self.race(place, second, missing, _FENCE, severity, "missing proxy fence")
 
-    def bulk_load(self, chunks: np.ndarray, lane: int, site: int) -> tuple[int, int]:
-        """A bulk copy starts to write 16-byte chunks; returns its agent and epoch."""
+    def bulk_load(self, chunks: np.ndarray, lane: int, site: int) -> tuple[int, int, np.ndarray]:
+        """A bulk copy starts to write 16-byte chunks; returns its agent, epoch and clock."""
         cells = self._chunk_cells(chunks)
         agent, domain = self.agents_of(np.array([lane]))
         self._async_order(cells, agent, int(domain[0]), site, "write after write")
@@ -174,16 +182,32 @@ class Checker(SharedChecker):
         if late.any():
             self.report_reads(late, cells, site)
         load, epoch = clocks.new_load(int(domain[0]))
+        clock = clocks.fork(int(agent[0]), int(domain[0]))
         shadow.write_agent[cells] = load
         shadow.write_epoch[cells] = epoch
         shadow.write_site[cells] = site
         shadow.write_atomic[cells] = False
         shadow.initialised[cells] = True
-        return load, epoch
+        return load, epoch, clock
 
-    def bulk_loaded(self, token: tuple[int, int], cell: int) -> None:
-        """The copy is complete: its mbarrier learns of it."""
-        self._note(cell, *token)
+    def bulk_loaded(self, token: tuple[int, int, np.ndarray], cell: int) -> None:
+        """The copy is complete: its mbarrier learns of it, and of what came before it."""
+        agent, epoch, clock = token
+        self._note(cell, agent, epoch)
+        self._join(cell, clock)
+
+    def _join(self, cell: int, clock: np.ndarray) -> None:
+        accumulator = self._accumulator(cell)
+        np.maximum(accumulator[:, 0], clock, out=accumulator[:, 0])
+
+    def allocated(self, offset: np.ndarray, lane: int, site: int) -> None:
+        """tcgen05.alloc writes the address: no later proxy fence is asked for this write."""
+        cells = self.shadow.cells(offset, 4).reshape(-1)
+        agent, domain = self.agents_of(np.array([lane]), cells.size)
+        load, epoch = self.clocks.new_load(int(domain[0]))
+        numbers = np.full(cells.size, load), np.full(cells.size, epoch)
+        self.write(cells, agent, domain, site, *numbers)
+        self._learn(agent[:1], domain[:1], numbers[0][:1], numbers[1][:1])
 
     def bulk_store(self, chunks: np.ndarray, lane: int, site: int) -> None:
         """A bulk store reads chunks until its group is waited for."""
@@ -224,3 +248,101 @@ class Checker(SharedChecker):
         agent, domain = self.agents_of(np.asarray(warps) * 32)
         stream = agent // 4 * 4 + self.clocks.products
         self._learn(agent, domain, stream, done)
+
+    # -- tcgen05 --------------------------------------------------------------------------------
+
+    @contextmanager
+    def _in_tensor_memory(self) -> Iterator[None]:
+        """The rules below hold for the cells of tensor memory."""
+        kept = self.shadow
+        self.shadow, self.memory = self.tensor, "tensor memory"
+        yield
+        self.shadow, self.memory = kept, "shared"
+
+    def _tensor_cells(
+        self, cta: np.ndarray | int, rows: np.ndarray, columns: np.ndarray
+    ) -> np.ndarray:
+        return (np.asarray(cta) * _SLABS + rows // 16) * _COLUMNS + columns
+
+    def tensor_access(
+        self, cta: np.ndarray, rows: np.ndarray, columns: np.ndarray, warps: np.ndarray,
+        store: bool, site: int,
+    ) -> None:  # fmt: skip
+        """tcgen05.ld and .st of warps (lane numbers / 32); arrays [warp, register, lane]."""
+        cells = self._tensor_cells(cta, rows, columns)
+        with self._in_tensor_memory():
+            for block, warp in zip(cells, warps.tolist(), strict=True):
+                touched = np.unique(block)
+                agent, domain = self.agents_of(np.array([warp * 32]), touched.size)
+                if store:
+                    self.write(touched, agent, domain, site)
+                else:
+                    self.read(touched, agent, domain, site)
+
+    def tensor_product(self, parts: list[np.ndarray], lane: int, site: int) -> None:
+        """tcgen05.mma or .cp reads chunks of shared memory until it is committed and waited for."""
+        agent, domain = self.agents_of(np.array([lane]))
+        group = int(self.clocks.committed_products[agent[0], domain[0]]) + 1
+        stream = int(agent[0]) + self.clocks.products
+        for part in parts:
+            cells = self._chunk_cells(part)
+            self._async_order(cells, agent, int(domain[0]), site, "read after write")
+            self.require_initialised(cells, site)
+            self.shadow.read_epoch[stream, cells] = group
+            self.shadow.read_site[stream, cells] = site
+        clock = self.clocks.fork(int(agent[0]), int(domain[0]))
+        self.forked[int(agent[0]), int(domain[0])] = clock
+
+    def tensor_operand(
+        self, cta: int, rows: np.ndarray, columns: np.ndarray, lane: int, site: int
+    ) -> None:
+        """tcgen05.mma reads tensor memory (operand A, or D to add to)."""
+        cells = np.unique(self._tensor_cells(cta, rows, columns))
+        with self._in_tensor_memory():
+            stream = self._pipelined(cells, lane, site, "read after write")
+            self.require_initialised(cells, site)
+            self.shadow.read_epoch[stream[0], cells] = stream[1]
+            self.shadow.read_site[stream[0], cells] = site
+
+    def _pipelined(
+        self, cells: np.ndarray, lane: int, site: int, what: str
+    ) -> tuple[int, int, np.ndarray, int]:
+        """Writes before an access of the lane's tcgen05 queue: those of the queue are in order."""
+        agent, domain = self.agents_of(np.array([lane]))
+        who, where = int(agent[0]), int(domain[0])
+        stream = who + self.clocks.products
+        writer = self.shadow.write_agent[cells]
+        bad = self.shadow.write_epoch[cells] > self.clocks.known[who, where][writer]
+        bad &= writer != stream
+        if bad.any():
+            self.report_writes(cells[bad], site, np.full(int(bad.sum()), who), what)
+        group = int(self.clocks.committed_products[who, where]) + 1
+        return stream, group, agent, where
+
+    def tensor_written(
+        self, cta: int, rows: np.ndarray, columns: np.ndarray, lane: int, site: int
+    ) -> None:
+        """tcgen05.mma or .cp writes tensor memory."""
+        cells = np.unique(self._tensor_cells(cta, rows, columns))
+        with self._in_tensor_memory():
+            stream, group, agent, domain = self._pipelined(cells, lane, site, "write after write")
+            limit = self.clocks.known[agent[0], domain][: self.clocks.readers, None]
+            late = self.shadow.read_epoch[:, cells] > limit
+            late[stream] = False
+            if late.any():
+                self.report_reads(late, cells, site)
+            self.shadow.write_agent[cells] = stream
+            self.shadow.write_epoch[cells] = group
+            self.shadow.write_site[cells] = site
+            self.shadow.initialised[cells] = True
+
+    def products_committed(self, targets: list[int], lane: int) -> None:
+        """tcgen05.commit: the mbarriers learn of the lane's products issued so far."""
+        agent, domain = self.agents_of(np.array([lane]))
+        who, where = int(agent[0]), int(domain[0])
+        group = int(self.clocks.committed_products[who, where]) + 1
+        for cell in targets:
+            self._note(cell, who + self.clocks.products, group)
+            if (who, where) in self.forked:
+                self._join(cell, self.forked[who, where])
+        self.clocks.committed_products[who, where] = group

@@ -188,6 +188,12 @@ class TensorProduct:
         if machine.checker is not None:
             parts = [right] if left is None else [left, right]
             machine.checker.tensor_product(parts, lane, self.instruction.index)
+            if keep:
+                machine.checker.tensor_operand(cta, rows, columns, lane, self.instruction.index)
+            if left is None:
+                lanes = output_place(form.m, 8, self.weights)[0] + (a >> 16)
+                where = (a & 0xFFFF) + np.arange(8)
+                machine.checker.tensor_operand(cta, lanes, where, lane, self.instruction.index)
             machine.checker.tensor_written(cta, rows, columns, lane, self.instruction.index)
         late = machine.async_work.late
         if late:
@@ -347,6 +353,8 @@ class TensorMemoryCopy:
             machine.tensor_memory.require(np.array(cta), columns, self.place)
             if machine.checker is not None:
                 machine.checker.tensor_product([numbers], lane, self.site)
+                for target in self.targets:
+                    machine.checker.tensor_written(cta, target[:, None], columns, lane, self.site)
 
             def work(
                 cta: int = cta, numbers: np.ndarray = numbers, columns: np.ndarray = columns

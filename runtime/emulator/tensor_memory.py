@@ -133,8 +133,7 @@ class Allocation:
             start = self.machine.tensor_memory.allocate(cta, int(columns[i].max()), self.place)
             offset = where[i * step : i * step + 1]
             if self.machine.checker is not None:
-                lane = np.array([warp * 32])
-                self.machine.checker.shared(offset, 4, lane, True, self.instruction.index)
+                self.machine.checker.allocated(offset, warp * 32, self.instruction.index)
             self.words[offset >> 2] = start
 
     def free(self, warps: np.ndarray, address: np.ndarray, columns: np.ndarray) -> None:
