@@ -104,8 +104,8 @@ def is_spread_over_warps(layout: Layout, axis: int) -> bool:
 def partial_layout(layout: Layout, axis: int, kept: tuple[Level, ...]) -> Layout:
     """The layout of partial results along the axis: `kept` levels number them, the others are gone.
 
-    Each combination of the kept levels' digits has one partial result, in the order of the axis. Lanes
-    and warps of the other levels hold copies.
+    Each combination of the kept levels' digits has one partial result, in the order of the axis.
+    Lanes and warps of the other levels hold copies.
     """
     strides: dict[tuple[bool, int], int] = {}
     below = 1

@@ -1,9 +1,10 @@
 """Which layouts a scan can work on, and which one it likes best.
 
-A scan combines level by level (`axis_levels`): registers one after another, lanes by shuffles, warps
-through shared memory. Its only demand: along the axis the levels must nest, each continuing the one
-below. The cheapest order is a short run of registers, then lanes, then warps, then whatever is left as
-outer registers: then what meets in shared memory is one total per warp and outer register.
+A scan combines level by level (`axis_levels`): registers one after another, lanes by shuffles,
+warps through shared memory. Its only demand: along the axis the levels must nest, each continuing
+the one below. The cheapest order is a short run of registers, then lanes, then warps, then whatever
+is left as outer registers: then what meets in shared memory is one total per warp and outer
+register.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ def totals_layout(layout: Layout, axis: int) -> Layout:
 def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     """The layout a scan along `axis` likes best: registers, lanes, warps, outer registers.
 
-    Lanes and warps the axis does not need go to the other dimensions, the last one first; what remains
-    is copies. Each dimension is covered, phantoms included.
+    Lanes and warps the axis does not need go to the other dimensions, the last one first; what
+    remains is copies. Each dimension is covered, phantoms included.
     """
     needed = list(shape)
     run = 1

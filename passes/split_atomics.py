@@ -1,8 +1,9 @@
 """split-atomics: the old value of an atomic reaches the copies of its element.
 
-Before:   %old = "tile.atomic_rmw"(%v, %a, %ok, %i) ...             used, in a layout that holds copies
+Before:   %old = "tile.atomic_rmw"(%v, %a, %ok, %i) ...       used, in a layout that holds copies
 After:    %old = "tile.atomic_rmw"(%v, %a, %ok, %i) ...
-          %s = "gpu_tile.alloc"()   "gpu_tile.buffer_store"(%old, %s)   %all = "gpu_tile.buffer_load"(%s)
+          %s = "gpu_tile.alloc"()   "gpu_tile.buffer_store"(%old, %s)
+          %all = "gpu_tile.buffer_load"(%s)
 
 Only the first copy of an element performs the atomic, so only it knows the old value.
 Does not handle: copies inside one warp by shuffles, which would save the shared memory.

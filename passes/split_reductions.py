@@ -2,7 +2,8 @@
 
 Before:   %y = "tile.reduce"(%x) ({...}) {axis = 0}      the axis lies in several warps
 After:    %p = "gpu_tile.warp_reduce"(%x) ({...}) {axis = 0}        one partial result a warp
-          %s = "gpu_tile.alloc"()   "gpu_tile.buffer_store"(%p, %s)   %q = "gpu_tile.buffer_load"(%s)
+          %s = "gpu_tile.alloc"()   "gpu_tile.buffer_store"(%p, %s)
+          %q = "gpu_tile.buffer_load"(%s)
           %y = "tile.reduce"(%q) ({...}) {axis = 0}                 all partials in each thread
 
 1. A reduce whose axis stays inside warps is left alone, and so is such a scan.

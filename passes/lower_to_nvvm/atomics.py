@@ -1,15 +1,15 @@
 """Lowers tile.atomic_rmw and tile.atomic_cas to `red`, `atom`, and loops around `atom.cas`.
 
-PTX text, since LLVM 22's NVPTX printer drops the ordering and scope of an atomicrmw. PTX ISA 9.0, "atom", "red":
-`red` (no old value) knows relaxed and release only; bf16 addition is an instruction since Hopper; 16-bit
-elements have add and cas, no exchange, minimum or bit operation. Those, and bf16 addition elsewhere, loop
-around cas.
+PTX text, since LLVM 22's NVPTX printer drops the ordering and scope of an atomicrmw. PTX ISA 9.0,
+"atom", "red": `red` (no old value) knows relaxed and release only; bf16 addition is an instruction
+since Hopper; 16-bit elements have add and cas, no exchange, minimum or bit operation. Those, and
+bf16 addition elsewhere, loop around cas.
 
-Floating-point minimum and maximum of 32 and 64 bits have no instruction. IEEE numbers of one sign order
-like integers, so the maximum with a value v is the signed integer maximum for v >= 0 and the unsigned
-minimum for v < 0 (the minimum the other way round). Infinities and signed zeros come out right; a NaN
-value is written and stays. A NaN that lies in the array already orders by its sign bit: without it above
-+inf, with it below -inf. 16-bit ones loop and let any NaN win.
+Floating-point minimum and maximum of 32 and 64 bits have no instruction. IEEE numbers of one sign
+order like integers, so the maximum with a value v is the signed integer maximum for v >= 0 and the
+unsigned minimum for v < 0 (the minimum the other way round). Infinities and signed zeros come out
+right; a NaN value is written and stays. A NaN that lies in the array already orders by its sign
+bit: without it above +inf, with it below -inf. 16-bit ones loop and let any NaN win.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.types import bit_width, element, is_float
+from tilec.dialects.types import bit_width, element
 from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.indexed import Elements

@@ -23,7 +23,7 @@ from tilec.passes.lower_to_nvvm.state import Lowering, Registers, create, select
 
 @dataclass(frozen=True)
 class Item:
-    """The values of one element; `counts` (i1) is false for a phantom, None where it cannot be one."""
+    """The values of one element; `counts` (i1) is false for a phantom, None if it cannot be one."""
 
     values: tuple[ir.Value, ...]
     counts: ir.Value | None = None
@@ -62,8 +62,8 @@ class Combination:
         self._block = block
         self._state = state
         self._neutral = _neutral_element(block, state)
-        self.is_commutative = self._neutral is not None
-        """Whether the order of two items is known not to matter."""
+        self.operation: str | None = None if self._neutral is None else _first_op(block).name
+        """The name of the one op that combines, where it has a neutral element; it commutes."""
 
     def item(self, values: Sequence[ir.Value], counts: ir.Value | None) -> Item:
         """An element that only counts under a condition (None: always)."""
@@ -140,10 +140,9 @@ def _integer_neutral(name: str, bits: int) -> int | None:
 
 def _neutral_element(block: ir.Block, state: Lowering) -> ir.Value | None:
     """The neutral element of a region of one op on its two arguments, None for any other."""
-    operations = [each.operation for each in block.operations]
-    if len(operations) != 2 or len(block.arguments) != 2:
+    if len(list(block.operations)) != 2 or len(block.arguments) != 2:
         return None
-    op, terminator = operations
+    op, terminator = (each.operation for each in block.operations)
     if {*op.operands} != {*block.arguments} or list(terminator.operands) != list(op.results):
         return None
     scalar = state.scalar_type(block.arguments[0].type)
@@ -152,6 +151,10 @@ def _neutral_element(block: ir.Block, state: Lowering) -> ir.Value | None:
     else:
         neutral = _integer_neutral(op.name, scalar.width)
     return None if neutral is None else state.constant(scalar, neutral)
+
+
+def _first_op(block: ir.Block) -> ir.Operation:
+    return next(iter(block.operations)).operation
 
 
 def _assumes_finite(op: ir.Operation) -> bool:

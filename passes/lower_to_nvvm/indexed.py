@@ -1,7 +1,7 @@
 """Lowers tile.gather and tile.scatter, and gives atomics (`atomics`) their addresses and guards.
 
-An element is touched where its mask is true and every index lies inside the array; the comparison is
-unsigned, so a negative index is a huge one. What writes leaves out phantoms and second copies.
+An element is touched where its mask is true and every index lies inside the array; the comparison
+is unsigned, so a negative index is a huge one. What writes leaves out phantoms and second copies.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class Elements:
 
 
 def _is_inside(index: ir.Value, size: ir.Value, state: Lowering) -> ir.Value:
-    """Compares in the wider of the two types: narrowing a 64-bit index first could bring it inside."""
+    """Compares in the wider of the two types: narrowing a 64-bit index first could bring it
+    inside."""
     wide = index.type if index.type.width > state.index.width else state.index
     return compare("ult", _to_width(index, wide), _to_width(size, wide))
 

@@ -1,7 +1,7 @@
 """Lowers tile.inline_ptx: the author's text once per element, as `llvm.inline_asm`.
 
-Text with effects (not `pure`) leaves phantoms out; without results it runs in the first copy of each
-element alone. A scalar's text runs in every thread.
+Text with effects (not `pure`) leaves phantoms out; without results it runs in the first copy of
+each element alone. A scalar's text runs in every thread.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Lowers tile.print and tile.assert to the driver's `vprintf` and `__assertfail`.
 
-CUDA C++ Programming Guide, "Formatted Output" and "Assertion"; PTX Writer's Guide to Interoperability,
-"System calls": vprintf(format, arguments) and __assertfail(message, file, line, function, char size).
+CUDA C++ Programming Guide, "Formatted Output" and "Assertion"; PTX Writer's Guide to
+Interoperability, "System calls": vprintf(format, arguments) and __assertfail(message, file, line,
+function, char size).
 
-A line of `tile.print` reads `(x, y, z) text` for scalars and `(x, y, z) [i, j] text` for each element of
-a tile: program ids along the three axes, the element's coordinates, and the format with its values put
-in. Integers are signed decimals, i1 is 0 or 1, floats read as C's `%g`. Every element is printed once, in
-no order between threads.
+A line of `tile.print` reads `(x, y, z) text` for scalars and `(x, y, z) [i, j] text` for each
+element of a tile: program ids along the three axes, the element's coordinates, and the format with
+its values put in. Integers are signed decimals, i1 is 0 or 1, floats read as C's `%g`. Every
+element is printed once, in no order between threads.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Scans one thread's part of a tile, level by level along the axis (`passes.axis_levels`).
 
-Going up, each level turns the totals of the blocks below it into running totals and into the totals of
-its own, larger blocks: registers one after another, lanes by doubling steps (Hillis and Steele, "Data
-Parallel Algorithms", CACM 1986). Going down, each block learns what all blocks before it add up to.
-Order is respected: the region need not be commutative. A reverse scan walks every level from its end.
+Going up, each level turns the totals of the blocks below it into running totals and into the totals
+of its own, larger blocks: registers one after another, lanes by doubling steps (Hillis and Steele,
+"Data Parallel Algorithms", CACM 1986). Going down, each block learns what all blocks before it add
+up to. Order is respected: the region need not be commutative. A reverse scan walks every level from
+its end.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ class Scan:
         return down
 
     def _level(self, blocks: Blocks, level: Level, *, before: bool, totals: bool) -> Running:
-        """Shuffles stay in the code even where nothing uses them, so a level makes what is asked."""
+        """Shuffles stay in the code even where nothing uses them, so a level makes what is
+        asked."""
         if level.place is Place.VALUE:
             return self._registers(blocks, level)
         inclusive = self._double(blocks, level)

@@ -1,8 +1,10 @@
-"""Lowers tile.reduce and gpu_tile.warp_reduce: a tree in each thread, then butterflies across lanes.
+"""Lowers tile.reduce and gpu_tile.warp_reduce: a tree in each thread, then butterflies across
+lanes.
 
-A butterfly over the lane bits that lie on the axis leaves the result in every lane, which is what the
-result's layout says: lanes of the axis hold copies. Warps are no matter of this file: `warp_reduce`
-stops at them, and `passes.split_reductions` leaves no reduce whose axis spans several.
+A butterfly over the lane bits that lie on the axis leaves the result in every lane, which is what
+the result's layout says: lanes of the axis hold copies. Warps are no matter of this file:
+`warp_reduce` stops at them, and `passes.split_reductions` leaves no reduce whose axis spans
+several.
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import shape
 from tilec.layout import Layout
-from tilec.passes.axis_levels import Place, axis_levels, is_injective, is_spread_over_warps
+from tilec.passes.axis_levels import (
+    WARP_SIZE,
+    Place,
+    axis_levels,
+    is_injective,
+    is_spread_over_warps,
+)
 from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
 from tilec.passes.lower_to_nvvm.shuffle import shuffle_items
@@ -112,9 +120,35 @@ def _reduce_in_warp(op: tile.ReduceOp | gpu_tile.WarpReduceOp, state: Lowering) 
         if level.place is Place.LANE
         for bit in range(level.size.bit_length() - 1)
     ]
+    if len(bits) == WARP_SIZE.bit_length() - 1 and _has_redux(combination, rows, state):
+        return {at: _redux(item, combination, state) for at, item in rows.items()}
     for bit in bits:
         rows = _combine_lanes(rows, 1 << bit, combination, state)
     return rows
+
+
+_REDUX = {
+    "arith.addi": "add",
+    "arith.maxsi": "max",
+    "arith.minsi": "min",
+    "arith.maxui": "umax",
+    "arith.minui": "umin",
+    "arith.andi": "and",
+    "arith.ori": "or",
+    "arith.xori": "xor",
+}
+"""Combinations of i32 that one instruction does for a warp (PTX ISA 9.0, "redux.sync")."""
+
+
+def _has_redux(combination: Combination, rows: Rows, state: Lowering) -> bool:
+    types = {item.values[0].type for item in rows.values()}
+    return combination.operation in _REDUX and types == {state.i32}
+
+
+def _redux(item: Item, combination: Combination, state: Lowering) -> Item:
+    kind = ir.Attribute.parse(f"#nvvm<redux_kind {_REDUX[combination.operation or '']}>")
+    operands = [item.values[0], state.i32_constant(-1)]
+    return Item((create("nvvm.redux.sync", operands, state.i32, kind=kind),))
 
 
 def _combine_lanes(rows: Rows, mask: int, combination: Combination, state: Lowering) -> Rows:
@@ -126,7 +160,7 @@ def _combine_lanes(rows: Rows, mask: int, combination: Combination, state: Lower
     items = list(rows.values())
     others = shuffle_items("bfly", items, state.i32_constant(mask), state)
     pairs = list(zip(items, others, strict=True))
-    if not combination.is_commutative:
+    if combination.operation is None:
         masked = create("arith.andi", [state.thread(), state.i32_constant(mask)], state.i32)
         is_lower = compare("eq", masked, state.i32_constant(0))
         pairs = [(choose(is_lower, a, b), choose(is_lower, b, a)) for a, b in pairs]

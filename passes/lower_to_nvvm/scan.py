@@ -1,8 +1,8 @@
 """Lowers tile.scan, gpu_tile.warp_scan and gpu_tile.scan_carry.
 
-Within warps `Scan` does the work. Across warps `passes.split_reductions` cuts a scan in three: each warp
-scans its blocks, the blocks' totals meet in shared memory, and each block takes in what the blocks
-before it add up to.
+Within warps `Scan` does the work. Across warps `passes.split_reductions` cuts a scan in three: each
+warp scans its blocks, the blocks' totals meet in shared memory, and each block takes in what the
+blocks before it add up to.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 import pytest
-from emulated import array_type, random_layout, run, tile_type
+from emulated import array_type, lower, random_layout, run, tile_type
 
 from tilec.layout import Layout, parse_layout
 
@@ -293,3 +293,29 @@ def test_scalar_control_flow_in_a_region() -> None:
     layout = random_layout(random.Random(1), x.shape, 4)
     (y,) = reduced([x], 1, ["i32"], layout, body, 4)
     np.testing.assert_array_equal(y, x.max(1))
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        ("arith.addi", np.add),
+        ("arith.maxsi", np.maximum),
+        ("arith.minsi", np.minimum),
+        ("arith.andi", np.bitwise_and),
+        ("arith.ori", np.bitwise_or),
+        ("arith.xori", np.bitwise_xor),
+        ("arith.maxui", None),
+        ("arith.minui", None),
+    ],
+)
+def test_one_instruction_for_a_whole_warp(op: str, expected: np.ufunc | None) -> None:
+    x = np.random.default_rng(0).integers(-(2**31), 2**31, (3, 50)).astype(np.int32)
+    layout = parse_layout("T(32,2):(1@1,1@0) V(2,2):(2@0,32@1)")
+    (y,) = reduced([x], 1, ["i32"], layout, single(op, "i32"), 2)
+    unsigned = np.maximum if op == "arith.maxui" else np.minimum
+    want = expected.reduce(x, 1) if expected else unsigned.reduce(x.view(np.uint32), 1)
+    np.testing.assert_array_equal(y, want.astype(np.int32))
+    assert (
+        "redux.sync"
+        in lower(reduction((3, 50), 1, ["i32"], layout, single(op, "i32")), num_warps=2)[0]
+    )
