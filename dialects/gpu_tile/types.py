@@ -79,8 +79,8 @@ class BufferType:
 
     @property
     def alignment_bytes(self) -> int:
-        """16 for vector accesses; a swizzled buffer starts where its pattern does (1024)."""
-        return 1024 if self.layout.swizzle else 16
+        """16 for vector accesses; a swizzled buffer starts where its pattern does."""
+        return 1 << sum(self.layout.swizzle) if self.layout.swizzle else 16
 
     def type(self) -> ir.Type:
         """The MLIR type in the current context."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from math import gcd
 
 from mlir import ir
@@ -17,6 +18,7 @@ from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import buffer_of, layout_of
 from tilec.dialects.types import element, shape
 from tilec.layout import Layout
+from tilec.passes.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import (
     call_intrinsic,
     pack,
@@ -34,7 +36,7 @@ from tilec.passes.lower_to_nvvm.state import (
     create,
 )
 from tilec.passes.matrix_load import ROW_BYTES, MatrixLoad, plan_matrix_load
-from tilec.shared_layout import SharedLayout
+from tilec.shared_layout import SharedLayout, swizzled
 from tilec.target import Feature
 
 SHARED = "shared"
@@ -85,10 +87,18 @@ def lower_view(op: gpu_tile.ViewOp, state: Lowering) -> None:
     """The same memory with its origin moved."""
     source = state.values[op.src]
     origin = tuple(
-        create("arith.addi", [at, state.values[by]], state.i32)
+        _moved(at, state.values[by], state)
         for at, by in zip(source.origin, op.offsets, strict=True)
     )
     state.values[op.result] = replace(source, type=buffer_of(op.result), origin=origin)
+
+
+def _moved(origin: ir.Value, by: ir.Value, state: Lowering) -> ir.Value:
+    """A sum that stays a constant where it is one: constant origins become immediate offsets."""
+    first, second = constant_of(origin), constant_of(by)
+    if first is not None and second is not None:
+        return state.i32_constant(first + second)
+    return create("arith.addi", [origin, by], state.i32)
 
 
 def lower_slot(op: gpu_tile.SlotOp, state: Lowering) -> None:
@@ -118,30 +128,35 @@ def lower_reshape_view(op: gpu_tile.ReshapeViewOp, state: Lowering) -> None:
 
 
 class Access:
-    """Addresses of one tile's registers in one buffer."""
+    """Addresses of one tile's registers in one buffer.
+
+    Plain rows and columns are linear: one base per thread, a constant per register. So is a swizzle
+    where thread and register set different address bits: XOR distributes over disjoint bits, and whole
+    periods of the pattern pass it by. Everything else computes each address.
+    """
 
     def __init__(self, buffer: Buffer, layout: Layout, state: Lowering) -> None:
         self.state = state
         self.buffer = buffer
         rank = len(buffer.type.shape)
-        element_bytes = storage_bits(buffer.type.element, state) // 8
-        self.element_bytes = element_bytes
+        self.element_bytes = storage_bits(buffer.type.element, state) // 8
         self.coordinates = layout.value_coordinates(rank)
-        self.width = shared_width(buffer.type.layout, layout, rank, element_bytes)
-        at = state.thread_coordinates(layout, rank)
-        self.start = [
-            create("arith.addi", [o, a], state.i32) for o, a in zip(buffer.origin, at, strict=True)
-        ]
-        shared = buffer.type.layout
-        self._thread = at
+        self.width = shared_width(buffer.type.layout, layout, rank, self.element_bytes)
+        self._thread = state.thread_coordinates(layout, rank)
         self._vector_dim = layout.values[0].dim if layout.values else -1
         self._phantoms = layout.has_phantoms(buffer.type.shape)
         if self._phantoms and buffer.type.shape[self._vector_dim] % self.width:
             self.width = 1  # a vector must not straddle the tile's edge
-        # A plain layout is linear: one base per thread, constants per register.
-        linear = shared.swizzle is None and all(len(parts) == 1 for parts in shared.dims)
-        linear = linear and not self._phantoms
-        self._base = buffer_address(buffer, self.start, state) if linear else None
+        self._fixed = [constant_of(o) for o in buffer.origin]
+        self._disjoint: dict[int, ir.Value] = {}
+        self._base = self._start() if self._is_linear(layout) else None
+
+    @cached_property
+    def start(self) -> list[ir.Value]:
+        """Buffer coordinates (i32) of this thread's register 0."""
+        state = self.state
+        pairs = zip(self.buffer.origin, self._thread, strict=True)
+        return [create("arith.addi", [origin, at], state.i32) for origin, at in pairs]
 
     def pointer(self, register: int) -> ir.Value:
         """Shared pointer to a register's element."""
@@ -150,9 +165,56 @@ class Access:
             moved = [self._coordinate(d, c) for d, c in enumerate(at)]
             address = buffer_address(self.buffer, moved, state)
             return byte_pointer(shared_base(state), address)
-        step = self.buffer.type.layout.offset(at) * self.element_bytes
-        pointer = byte_pointer(shared_base(state), self._base)
+        base, step = self._base, self._step(at)
+        swizzle = self.buffer.type.layout.swizzle
+        if swizzle is not None:
+            low = step % (1 << sum(swizzle))
+            base, step = self._with_bits(swizzled(low, swizzle)), step - low
+        pointer = byte_pointer(shared_base(state), base)
         return byte_pointer(pointer, state.i32_constant(step)) if step else pointer
+
+    def _is_linear(self, layout: Layout) -> bool:
+        shared = self.buffer.type.layout
+        if self._phantoms or any(len(parts) > 1 for parts in shared.dims):
+            return False
+        if shared.swizzle is None:
+            return True
+        taken = 0
+        for mode in layout.threads:
+            stride = mode.stride and mode.stride * shared.dims[mode.dim][0][1] * self.element_bytes
+            bits = (mode.size - 1) * stride
+            if stride & (stride - 1) or taken & bits:
+                return False
+            taken |= bits
+        period = 1 << sum(shared.swizzle)
+        known = None not in self._fixed
+        return known and not any(self._step(at) % period & taken for at in self.coordinates)
+
+    def _step(self, at: tuple[int, ...]) -> int:
+        """Bytes from a thread's part to a register, constant origins included."""
+        moved = [c + (fixed or 0) for c, fixed in zip(at, self._fixed, strict=True)]
+        return self.buffer.type.layout.offset(moved) * self.element_bytes
+
+    def _start(self) -> ir.Value:
+        """A thread's part of every address; with a swizzle without the buffer's own."""
+        state, shared = self.state, self.buffer.type.layout
+        zero = state.i32_constant(0)
+        parts = zip(self.buffer.origin, self._fixed, self._thread, strict=True)
+        at = [
+            thread if fixed is not None else create("arith.addi", [origin, thread], state.i32)
+            for origin, fixed, thread in parts
+        ]
+        if shared.swizzle is None:
+            return buffer_address(self.buffer, at, state)
+        return buffer_address(replace(self.buffer, address=zero), at, state)
+
+    def _with_bits(self, bits: int) -> ir.Value:
+        if bits not in self._disjoint:
+            state = self.state
+            value = create("arith.xori", [self._base, state.i32_constant(bits)], state.i32)
+            value = create("arith.addi", [self.buffer.address, value], state.i32)
+            self._disjoint[bits] = value
+        return self._disjoint[bits]
 
     def _coordinate(self, dim: int, step: int) -> ir.Value:
         """Buffer coordinate of a register; a phantom's stays inside the buffer."""

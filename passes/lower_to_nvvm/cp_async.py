@@ -1,8 +1,8 @@
 """Lowers asynchronous copies: cp.async with zero fill, groups and waits.
 
-PTX ISA 9.0, "cp.async": 4, 8 or 16 bytes, both addresses aligned to it; a run-time source size below it
-fills the rest with zeros. Every thread copies its vectors; a vector that straddles the array's edge copies
-the part inside.
+PTX ISA 9.0, "cp.async": 4, 8 or 16 bytes, both addresses aligned to it; `ignore-src` writes zeros, a
+run-time source size below the size fills the rest with zeros. Every thread copies its vectors; a vector
+that straddles the array's edge copies the part inside.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.passes.divisibility import constant_of
 from tilec.passes.layout_candidates import blocked_layout
-from tilec.passes.lower_to_nvvm.access import call_intrinsic
+from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.buffer import Access
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
 from tilec.passes.lower_to_nvvm.state import Lowering, both, create, select
@@ -34,30 +34,38 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
     )
     access = Access(buffer, layout, state)
     mine = state.first_copy(layout)
-    name = f"llvm.nvvm.cp.async.{op.cache}.shared.global.{op.bytes}.s"
     mask = None if constant_of(op.mask) else state.values[op.mask]
     for first in range(0, layout.num_values, width):
-        size = _source_bytes(place, first, op.bytes, mask, state)
-        valid = both(mine, place.valid(first))
-        operands = [access.pointer(first), place.pointer(first), size]
-        if valid is None:
-            call_intrinsic(name, operands, [])
-            continue
-        # A thread without a vector of its own must not write zeros over another's.
-        branch = ir.Operation.create("scf.if", operands=[valid], regions=2)
-        with ir.InsertionPoint(branch.regions[0].blocks.append()):
-            call_intrinsic(name, operands, [])
-            ir.Operation.create("scf.yield")
+        inside = both(mask, place.inside(first))
+        operands = [access.pointer(first), place.pointer(first)]
+        constraints = ["r", "l"]
+        source = ""
+        if not whole:
+            operands.append(_source_bytes(place, first, inside, op.bytes, state))
+            constraints.append("r")
+            source = ", $2"
+        elif inside is not None:
+            # The predicate says what to ignore; the hardware takes it as it is, a size it would test.
+            operands.append(create("arith.xori", [inside, state.constant(state.i1, 1)], state.i1))
+            constraints.append("b")
+            source = ", $2"
+        guard = both(mine, place.valid(first))
+        if guard is not None:
+            # A thread without a vector of its own must not write zeros over another's.
+            constraints.append("b")
+            operands.append(guard)
+        at = "" if guard is None else f"@${len(operands) - 1} "
+        text = f"{at}cp.async.{op.cache}.shared.global [$0], [$1], {op.bytes}{source};"
+        inline_asm(text, constraints, operands, [])
 
 
 def _source_bytes(
-    place: Rectangle, register: int, bytes_: int, mask: ir.Value | None, state: Lowering
+    place: Rectangle, register: int, inside: ir.Value | None, bytes_: int, state: Lowering
 ) -> ir.Value:
-    """How many of a vector's bytes are to be read: those that lie inside the array."""
-    zero, full = state.i32_constant(0), state.i32_constant(bytes_)
-    inside = both(mask, place.inside(register))
-    if place.whole_vectors or place.contiguous is None:
-        return full if inside is None else select(inside, full, zero)
+    """How many bytes of a vector that may straddle the array's edge are to be read."""
+    if place.contiguous is None:
+        full = state.i32_constant(bytes_)
+        return full if inside is None else select(inside, full, state.i32_constant(0))
     axis = place.dims[place.contiguous]
     step = state.index_constant(place.coordinates[register][place.contiguous])
     at = create("arith.addi", [place.starts[axis], step], state.index)
@@ -66,7 +74,7 @@ def _source_bytes(
     if state.context.index_bits != 32:
         left = create("arith.trunci", [left], state.i32)
     part = create("arith.muli", [left, state.i32_constant(bytes_ // place.width)], state.i32)
-    return part if inside is None else select(inside, part, zero)
+    return part if inside is None else select(inside, part, state.i32_constant(0))
 
 
 def lower_commit(op: gpu_tile.CpAsyncCommitOp, state: Lowering) -> None:
