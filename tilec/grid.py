@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -112,6 +113,9 @@ class _Printer:
             raise ValueError(f"grid rule of {len(self.text)} characters; at most {MAX_LENGTH}")
         # `ast` refuses leading blanks and, outside parentheses, line ends.
         self.text = " ".join(self.text.split())
+        # Python only warns of "3if"; here a number is its digits.
+        if found := re.search(r"\b\d+(?=[^\W\d])", self.text):
+            raise self.error(found.end() + 1, "a letter inside a number")
         try:
             tree = ast.parse(self.text, mode="eval")
         except SyntaxError as error:
