@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 
 from bench_cases import BenchCase, Variant, matmul_cases, memory_cases
-from kernel_file import save_kernels
 from row_kernels import layer_norm_rows, row_sum_rows, softmax_rows
 from worker_pool import run_jobs
 
@@ -25,6 +24,7 @@ from tilec.examples.row_sum import row_sum
 from tilec.examples.softmax import online_softmax, softmax
 from tilec.examples.vector_add import vector_add
 from tilec.jit import Kernel
+from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ def compile_variant(case: BenchCase, variant: Variant, target: str, path: Path) 
         target=variant.target or target,
         index_bits=index_bits(views),
     )
-    save_kernels(path, [compiled])
+    save(path, [compiled])
 
 
 def compile_case(job: Job) -> dict[str, dict[str, str]]:
@@ -93,7 +93,9 @@ def main() -> int:
             if "error" in entry:
                 print(f"FAILED {case.name} {label}: {entry['error'].splitlines()[0]}")
                 failed += label == "default"
-    (options.out / MANIFEST).write_text(json.dumps({"target": options.target, "cases": manifest}))
+    path = options.out / MANIFEST
+    before = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(before | manifest))
     variants = sum("file" in entry for files in manifest.values() for entry in files.values())
     print(f"{variants} variants of {len(cases)} cases in {time.monotonic() - start:.0f} s")
     return bool(failed)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import torch
 from bench_cases import BenchCase
 from kernel_checks import OUTPUTS, Check, call_arguments, compare
-from kernel_file import launcher_of, load_kernels
 from tensors import Storage, random_values
 from timing import CudaClock, HostClock, rotated_sets, time_peers
 from torch_peers import torch_call
+
+from tilec.runtime.artefact import load
 
 try:
     from triton_peers import triton_launches
@@ -126,7 +126,7 @@ def _calls(bench: _Bench, job: MeasureJob) -> dict[str, Call]:
     for label, path in job.files.items():
         name = f"tilec {label}"
         try:
-            calls[name] = _tilec_call(case, Path(path))
+            calls[name] = _tilec_call(case, path)
         except Exception as error:
             bench.failures[name] = f"{type(error).__name__}: {error}"
     if triton_launches is None:
@@ -135,8 +135,8 @@ def _calls(bench: _Bench, job: MeasureJob) -> dict[str, Call]:
     return calls | {f"triton {launch.label}": launch.launch for launch in triton_launches(case)}
 
 
-def _tilec_call(case: BenchCase, path: Path) -> Call:
-    launcher = launcher_of(load_kernels(path))
+def _tilec_call(case: BenchCase, path: str) -> Call:
+    launcher = load(path)
 
     def call(tensors: Mapping[str, torch.Tensor]) -> None:
         launcher(*call_arguments(case.kernel, list(tensors.values())))

@@ -72,7 +72,7 @@ def _options() -> argparse.Namespace:
 
 def _jobs(options: argparse.Namespace) -> tuple[list[MeasureJob], dict[str, dict[str, str]]]:
     """The jobs, and for each case the variants that did not compile, with the reason."""
-    built = json.loads((options.artefacts / "manifest.json").read_text())["cases"]
+    built = json.loads((options.artefacts / "manifest.json").read_text())
     cases: list[BenchCase] = [case for name in options.sets for case in SETS[name]()]
     cases = [case for case in cases if options.only in case.name]
     jobs, missing = [], {}

@@ -145,9 +145,15 @@ def _matmul(case: BenchCase) -> Iterator[TritonLaunch]:
 
 def _matmul_tiles(case: BenchCase) -> tuple[tuple[int, int, int, int, int], ...]:
     if case.dtype == "f32" and case.precision == "ieee":
-        return (64, 64, 16, 3, 4), (128, 64, 16, 3, 8), (128, 128, 16, 3, 8), (128, 128, 8, 3, 8)
+        return (64, 64, 16, 3, 4), (128, 64, 16, 3, 8), (128, 128, 16, 3, 8), (128, 64, 32, 3, 8)
     k = {"f32": 32, "f16": 64, "bf16": 64}.get(case.dtype, 128)
-    return (64, 64, k, 4, 4), (64, 128, k, 4, 4), (128, 128, k, 4, 4), (128, 128, k, 3, 8)
+    return (
+        (64, 64, k, 4, 4),
+        (64, 128, k, 4, 4),
+        (128, 128, k, 4, 4),
+        (128, 128, k, 3, 8),
+        (128, 256, k, 3, 8),
+    )
 
 
 _CANDIDATES: dict[str, Callable[[BenchCase], Iterator[TritonLaunch]]] = {

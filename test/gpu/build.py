@@ -16,7 +16,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from example_cases import ExampleCase, draw_cases, large_cases
-from kernel_file import save_kernels
 from worker_pool import run_jobs
 
 from tilec.examples.layer_norm import layer_norm
@@ -25,6 +24,7 @@ from tilec.examples.row_sum import row_sum
 from tilec.examples.softmax import online_softmax, softmax
 from tilec.examples.vector_add import vector_add
 from tilec.jit import Kernel
+from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 
 KERNELS: dict[str, Kernel] = {
@@ -41,7 +41,7 @@ class Job:
     """One artefact: the cases that share it, and what to compile them for."""
 
     path: Path
-    target: str
+    targets: tuple[str, ...]
     cases: tuple[ExampleCase, ...]
 
 
@@ -55,22 +55,23 @@ def compile_job(job: Job) -> int:
             for spec, view in zip(case.arrays, views, strict=True)
         )
         bits = index_bits(views)
-        if (parameters, bits) not in kernels:
-            kernels[parameters, bits] = KERNELS[case.kernel].compile(
-                parameters, dict(case.constants), target=job.target, index_bits=bits
-            )
-    save_kernels(job.path, list(kernels.values()))
+        for target in job.targets:
+            key = (parameters, bits, target)
+            if key not in kernels:
+                kernels[key] = KERNELS[case.kernel].compile(
+                    parameters, dict(case.constants), target=target, index_bits=bits
+                )
+    save(job.path, list(kernels.values()))
     return len(kernels)
 
 
 def jobs_of(cases: Sequence[ExampleCase], targets: Sequence[str], out: Path) -> list[Job]:
-    """One job an artefact and target."""
+    """One job an artefact."""
     by_artefact: dict[str, list[ExampleCase]] = {}
     for case in cases:
         by_artefact.setdefault(case.artefact, []).append(case)
     return [
-        Job(out / target / f"{name}.tilec", target, tuple(group))
-        for target in targets
+        Job(out / f"{name}.tilec", tuple(targets), tuple(group))
         for name, group in by_artefact.items()
     ]
 
@@ -86,7 +87,7 @@ def build(
     for result in run_jobs(compile_job, jobs_of(cases, targets, out), timeout=600, processes=2):
         if result.error is not None:
             failed += 1
-            print(f"FAILED {result.job.target} {result.job.path.stem}: {result.error}")
+            print(f"FAILED {result.job.path.stem}: {result.error}")
         else:
             compiled += result.value
     manifest = {"seed": seed, "limit": limit, "targets": list(targets), "large": large}

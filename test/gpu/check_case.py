@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import torch
 from example_cases import ExampleCase
 from kernel_checks import OUTPUTS, Check, call_arguments, compare
-from kernel_file import launcher_of, load_kernels
 from tensors import Storage, random_values
 
 _CHECKED_AS = {"online_softmax": "softmax"}
-
-
-def load_artefact(path: str) -> Any:
-    """The artefact as something to call with the kernel's arrays and scalars."""
-    return launcher_of(load_kernels(Path(path)))
 
 
 def check_case(launcher: Any, case: ExampleCase, device: str, seed: int) -> dict[str, Any]:

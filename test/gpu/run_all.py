@@ -22,9 +22,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from check_case import check_case, load_artefact
+from check_case import check_case
 from example_cases import ExampleCase, draw_cases, large_cases
 from worker_pool import JobResult, run_jobs
+
+from tilec.runtime.artefact import load
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,7 +40,7 @@ def check_artefact(job: CaseJob) -> list[dict[str, Any]]:
     After an error the context may be lost, so the rest is for another process.
     """
     path, target, device, seed, cases = job
-    launcher = load_artefact(path)
+    launcher = load(path, target=target)
     records = []
     for number, case in enumerate(cases):
         start = time.monotonic()
@@ -93,7 +95,7 @@ def jobs_of(
     for case in cases:
         by_artefact.setdefault(case.artefact, []).append(case)
     return [
-        (str(artefacts / target / f"{name}.tilec"), target, device, seed, group)
+        (str(artefacts / f"{name}.tilec"), target, device, seed, group)
         for name, group in by_artefact.items()
         for target in targets
     ]
