@@ -72,6 +72,8 @@ class Scheduler:
                 self._wake()
         self.machine.async_work.finish()
         self.machine.tensor_memory.check_leaks()
+        if self.machine.checker is not None:
+            self.machine.checker.finish()
 
     def _resume(self) -> bool:
         """Nothing is ready: finish asynchronous work, let waits time out, or report a deadlock."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from tilec.runtime.emulator.checker import SharedChecker
+from tilec.runtime.emulator.errors import Finding
 from tilec.runtime.emulator.instruction import Instruction
 from tilec.runtime.emulator.shadow import SharedShadow
 
@@ -24,6 +25,7 @@ class Checker(SharedChecker):
         self.cluster = self.clocks.empty(self.domains)
         self.arrivals: dict[int, np.ndarray] = {}
         self.completed: dict[int, np.ndarray] = {}
+        self.unwaited: dict[tuple[int, int], tuple[int, int]] = {}
         self.forked: dict[tuple[int, int], np.ndarray] = {}
         cells = self.machine.cta_count * _SLABS * _COLUMNS * self.machine.uses_tensor_memory
         self.tensor = SharedShadow(int(cells), 1, self.clocks.readers)
@@ -217,6 +219,7 @@ class Checker(SharedChecker):
         self.require_initialised(cells, site)
         group = int(self.clocks.committed_stores[agent[0], domain[0]]) + 1
         stream = int(agent[0]) + self.clocks.stores
+        self.unwaited[int(agent[0]), int(domain[0])] = (group, site)
         self.shadow.read_epoch[stream, cells] = group
         self.shadow.read_site[stream, cells] = site
 
@@ -228,6 +231,16 @@ class Checker(SharedChecker):
         agent, domain = self.warps_of(lanes)
         done = self.clocks.committed_stores[agent, domain] - pending
         self._learn(agent, domain, agent + self.clocks.stores, done)
+
+    def finish(self) -> None:
+        """The CTAs end: bulk stores must have read their shared memory by now."""
+        for (agent, domain), (group, site) in self.unwaited.items():
+            if group > self.clocks.known[agent, domain, agent + self.clocks.stores]:
+                place = self.instructions[site].place
+                missing = "the CTA may end while the bulk store still reads its shared memory"
+                mend = "run cp.async.bulk.wait_group.read 0 before the end"
+                finding = Finding("unfinished store", "shared", None, place, missing, mend)
+                self.reports.add(finding)
 
     def product_reads(
         self, chunks: np.ndarray, leaders: np.ndarray, groups: np.ndarray, site: int
