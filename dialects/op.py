@@ -7,7 +7,7 @@ and the documentation. `check()` adds the rules IRDL cannot say, with messages t
 assembly and no optional attributes, hence the house rules: at most one variadic or optional group,
 last in its list (two groups bring `operandSegmentSizes` or `resultSegmentSizes` into the text, so only
 ops that nobody writes by hand have them); every attribute mandatory; what is rare sits in one `options`
-dictionary. IRDL wants one type for all values of a group, unless it is `mixed`.
+dictionary. IRDL wants one type for all values of a group, unless it is `mixed` or `each` has its own.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class _ValueField(_Field):
     """An operand or result (group). `index` is its position (or first entry); a lone group is last.
 
     `mixed`: a variadic group of at least one whose first value may have another type than the rest.
+    `each`: up to that many values, each of its own type; the segment attribute says which are there.
     `segmented`: one of several groups, whose sizes the segment attribute holds.
     """
 
@@ -47,9 +48,11 @@ class _ValueField(_Field):
         variadic: bool = False,
         optional: bool = False,
         mixed: bool = False,
+        each: int = 0,
     ) -> None:
         self.constraint = constraint
-        self.variadic = variadic
+        self.variadic = variadic or each > 0
+        self.each = each
         self.optional = optional
         self.mixed = mixed
         self.segmented = False
@@ -70,14 +73,21 @@ class _ValueField(_Field):
     @property
     def entries(self) -> int:
         """Entries in the segment attribute: a mixed group is a value and a group to IRDL."""
-        return 2 if self.mixed else 1
+        return self.each or (2 if self.mixed else 1)
 
     def sizes(self, group: Sequence[Any]) -> list[int]:
         """The entries for a group of values."""
+        if self.each:
+            return [int(number < len(group)) for number in range(self.each)]
         return [1, len(group) - 1] if self.mixed else [len(group)]
 
     def irdl(self, bound: Callable[[str], str]) -> str:
         """`name: [variadic|optional] %constraint`; `bound` names a constraint of its own."""
+        if self.each:
+            return ", ".join(
+                f"{self.name}_{number}: optional {bound(self.constraint.irdl)}"
+                for number in range(self.each)
+            )
         if self.mixed:
             first, rest = bound(self.constraint.irdl), bound(self.constraint.irdl)
             return f"{self.name}: {first}, {self.name}_rest: variadic {rest}"
@@ -189,7 +199,8 @@ class TileOp(ir.OpView):
         """
         if results is None:
             results = cls.infer_types(*operands, **attributes) if cls.RESULTS else []
-        segments = _segments(cls.OPERANDS, operands) | _segments(cls.RESULTS, results)
+        grouped = results if len(cls.RESULTS) > 1 else [results]
+        segments = _segments(cls.OPERANDS, operands) | _segments(cls.RESULTS, grouped)
         op = ir.Operation.create(
             cls.OPERATION_NAME,
             results=_flat(results),
@@ -249,7 +260,7 @@ class TileOp(ir.OpView):
 
 def _numbered(cls: type[TileOp], fields: list[Any]) -> tuple[Any, ...]:
     groups = [f for f in fields if isinstance(f, _ValueField) and (f.variadic or f.optional)]
-    segmented = len(groups) > 1
+    segmented = len(groups) > 1 or any(f.each for f in groups)
     at = 0
     for number, field in enumerate(fields):
         field.index = at
@@ -277,6 +288,9 @@ def _segments(fields: Sequence[_ValueField], values: Sequence[Any]) -> dict[str,
     """The segment attribute of several groups."""
     if not any(field.segmented for field in fields):
         return {}
+    for field, group in zip(fields, values, strict=True):
+        if field.each and len(group) > field.each:
+            raise TypeError(f"'{field.name}' takes at most {field.each} values, found {len(group)}")
     sizes = [s for field, group in zip(fields, values, strict=True) for s in field.sizes(group)]
     return {fields[0].SEGMENTS: ir.DenseI32ArrayAttr.get(sizes)}
 

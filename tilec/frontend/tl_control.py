@@ -29,7 +29,7 @@ from tilec.frontend.values import (
     is_number,
     is_runtime,
 )
-from tilec.language.dtypes import DType, f32, f64, i1, i32, i64, index
+from tilec.language.dtypes import DType, f32, i1, i32, index
 
 _INT_LIMIT = (1 << 31) - 1
 
@@ -136,24 +136,15 @@ def print_values(frame: Frame, *values: Any, sep: Any) -> None:
 
 
 def _print_operands(frame: Frame, operands: list[Scalar | Tile]) -> list[ir.Value]:
-    """The printed values in one type, which is what a group of operands of an op has."""
+    """The printed values; with tiles all are tiles of one shape."""
     shapes = {v.shape for v in operands if isinstance(v, Tile) and v.shape}
     if len(shapes) > 1:
         raise Mistake(f"all printed tiles must have one shape, found {', '.join(map(str, shapes))}")
-    if not operands:
-        return []
-    kinds = {value.dtype.is_float for value in operands}
-    if len(kinds) > 1:
-        raise Mistake(
-            "one print shows integers or floating-point values, not both",
-            "help: print them one after the other, or convert with .to(...)",
-        )
-    widest = operands[0].dtype
-    for value in operands:
-        same = value.dtype == widest
-        widest = widest if same else f64 if value.dtype.is_float else i64
+    if len(operands) > PrintOp.values.each:
+        most = PrintOp.values.each
+        raise Mistake(f"one print shows at most {most} values, found {len(operands)}")
     shape = next(iter(shapes), None)
-    return [materialize(frame.builder, value, widest, shape) for value in operands]
+    return [materialize(frame.builder, value, value.dtype, shape) for value in operands]
 
 
 def _printed(part: Any, operands: list[Scalar | Tile]) -> str:
