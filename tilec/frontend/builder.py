@@ -16,8 +16,8 @@ from mlir import ir
 from tilec.frontend.values import Mistake
 from tilec.language.dtypes import DType, f32, i1, i32, i64
 
-MOST_OPS = 400_000
-"""Where unrolling has clearly gone wrong."""
+MOST_STEPS = 2_000_000
+"""Ops made and expressions evaluated: where unrolling has clearly gone wrong."""
 
 
 class Builder:
@@ -32,7 +32,7 @@ class Builder:
         self._elements: dict[DType, ir.Type] = {}
         self._constants: dict[tuple[ir.Attribute, tuple[int, ...] | None], ir.Value] = {}
         self._last_constant: ir.Operation | None = None
-        self._ops = 0
+        self._steps = 0
 
     def element(self, dtype: DType) -> ir.Type:
         """The MLIR type of one element."""
@@ -69,11 +69,11 @@ class Builder:
         return self.op(name, [result], operands, **attributes).result
 
     def count(self) -> None:
-        """Counts one op; Mistake when there are absurdly many."""
-        self._ops += 1
-        if self._ops > MOST_OPS:
+        """Counts one step; Mistake when there are absurdly many."""
+        self._steps += 1
+        if self._steps > MOST_STEPS:
             raise Mistake(
-                f"the kernel unrolls into more than {MOST_OPS} operations",
+                f"compiling the kernel takes more than {MOST_STEPS} steps",
                 "help: use tl.range, which makes a loop, instead of tl.static_range",
             )
 

@@ -119,6 +119,7 @@ class Frame:
                 node, f"unsupported syntax: {_SYNTAX.get(type(node), node_words(node))}"
             )
         with self.at(node):
+            self.builder.count()
             value = rule(self, node)
             if isinstance(value, Undefined):
                 raise Mistake(value.message, *value.notes)
