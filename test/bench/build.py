@@ -15,22 +15,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 
 from bench_cases import BenchCase, Variant, matmul_cases, memory_cases
+from example_kernels import KERNELS as EXAMPLES
 from row_kernels import layer_norm_rows, row_sum_rows, softmax_rows
 from worker_pool import run_jobs
 
-from tilec.examples.layer_norm import layer_norm
-from tilec.examples.matmul import matmul
-from tilec.examples.row_sum import row_sum
-from tilec.examples.softmax import online_softmax, softmax
-from tilec.examples.vector_add import vector_add
 from tilec.jit import Kernel
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = (vector_add, softmax, online_softmax, layer_norm, row_sum, matmul)
-KERNELS: dict[str, Kernel] = {
-    kernel.name: kernel for kernel in (*EXAMPLES, softmax_rows, layer_norm_rows, row_sum_rows)
+KERNELS: dict[str, Kernel] = EXAMPLES | {
+    kernel.name: kernel for kernel in (softmax_rows, layer_norm_rows, row_sum_rows)
 }
 SETS = {"memory": memory_cases, "matmul": matmul_cases}
 MANIFEST = "manifest.json"

@@ -71,6 +71,8 @@ def warm_triton(job: MeasureJob) -> None:
 def measure_case(job: MeasureJob) -> dict[str, Any]:
     """Timings of all peers in the final, and of the others in the screening; see `run.py`."""
     cuda = job.device == "cuda"
+    if cuda:
+        torch.cuda.empty_cache()
     case = job.case if cuda else shrunk(job.case)
     bench = _Bench(case, _input_sets(case, job), CudaClock() if cuda else HostClock())
     calls = _right_ones(bench, _calls(bench, job))
@@ -102,7 +104,7 @@ def measure_case(job: MeasureJob) -> dict[str, Any]:
 def shrunk(case: BenchCase) -> BenchCase:
     """The case small enough for the emulator, with the same facts and the same columns."""
     if case.kernel == "matmul":
-        return replace(case, shape=(64, 64, 64))
+        return replace(case, shape=(128, 128, 128))
     first, *rest = case.shape
     return replace(case, shape=((16 if rest else 4096) + first % 16, *rest))
 

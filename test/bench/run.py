@@ -15,6 +15,7 @@ import datetime
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ from worker_pool import JobResult, run_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 SETS = {"memory": memory_cases, "matmul": matmul_cases}
+SHOWN_FAILURES = 15
 
 
 def main() -> int:
@@ -112,11 +114,12 @@ def _report(
     out = Path(os.environ.get("OUT") or ROOT / "build")
     out.mkdir(parents=True, exist_ok=True)
     (out / "bench.json").write_text(json.dumps(summary, indent=1))
-    wrong = 0
-    for record in records:
-        for name, reason in record["failures"].items():
-            print(f"!! {record['case']}: {name}: {reason.splitlines()[0][:160]}")
-            wrong += name.startswith("tilec")
+    failures = [(r["case"], *failure) for r in records for failure in r["failures"].items()]
+    for case, name, reason in failures[:SHOWN_FAILURES]:
+        print(f"!! {case}: {name}: {reason.splitlines()[0][:160]}")
+    if len(failures) > SHOWN_FAILURES:
+        print(f"!! and {len(failures) - SHOWN_FAILURES} more in bench.json")
+    wrong = sum(name.startswith("tilec") for _, name, _ in failures)
     for name, reason in broken.items():
         print(f"!! {name}: {str(reason).splitlines()[0][:300]}")
     print("\n".join(table(records)))
@@ -139,6 +142,7 @@ def _versions() -> dict[str, str]:
         pass
     if torch.cuda.is_available():
         found |= {"gpu": torch.cuda.get_device_name(0), "cuda": str(torch.version.cuda)}
+    if shutil.which("nvidia-smi"):
         query = "--query-gpu=driver_version,clocks.sm,power.draw"
         command = ["nvidia-smi", query, "--format=csv,noheader"]
         state = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)

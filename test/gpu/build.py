@@ -16,21 +16,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from example_cases import ExampleCase, draw_cases, large_cases
+from example_kernels import KERNELS
 from worker_pool import run_jobs
 
-from tilec.examples.layer_norm import layer_norm
-from tilec.examples.matmul import matmul
-from tilec.examples.row_sum import row_sum
-from tilec.examples.softmax import online_softmax, softmax
-from tilec.examples.vector_add import vector_add
-from tilec.jit import Kernel
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 
-KERNELS: dict[str, Kernel] = {
-    kernel.name: kernel
-    for kernel in (vector_add, softmax, online_softmax, layer_norm, row_sum, matmul)
-}
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = ("sm_90a", "sm_80")
 MANIFEST = "manifest.json"

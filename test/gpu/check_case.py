@@ -12,6 +12,16 @@ from tensors import Storage, random_values
 _CHECKED_AS = {"online_softmax": "softmax"}
 
 
+def context_is_lost(device: str) -> bool:
+    """Whether an error, such as a wild address, has made the GPU unusable to this process."""
+    try:
+        if device == "cuda":
+            torch.cuda.synchronize()
+    except Exception:
+        return True
+    return False
+
+
 def check_case(launcher: Any, case: ExampleCase, device: str, seed: int) -> dict[str, Any]:
     """Draws inputs from `seed`, runs, compares: the numbers of the comparison, as a record.
 

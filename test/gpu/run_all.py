@@ -22,7 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from check_case import check_case
+from check_case import check_case, context_is_lost
 from example_cases import ExampleCase, draw_cases, large_cases
 from worker_pool import JobResult, run_jobs
 
@@ -35,9 +35,9 @@ CaseJob = tuple[str, str, str, int, list[ExampleCase]]
 
 
 def check_artefact(job: CaseJob) -> list[dict[str, Any]]:
-    """Checks cases of one artefact, one record each, up to the first error.
+    """Checks cases of one artefact, one record each, up to one that breaks the CUDA context.
 
-    After an error the context may be lost, so the rest is for another process.
+    The rest is then for another process.
     """
     path, target, device, seed, cases = job
     launcher = load(path, target=target)
@@ -50,7 +50,8 @@ def check_artefact(job: CaseJob) -> list[dict[str, Any]]:
             record = {"error": f"{type(error).__name__}: {str(error)[:600]}"}
         record |= {"case": case.name, "target": target, "seconds": time.monotonic() - start}
         records.append(record)
-        if "error" in record:
+        if "error" in record and context_is_lost(device):
+            record["lost"] = True
             break
     return records
 
@@ -63,8 +64,8 @@ def records_of(result: JobResult) -> list[dict[str, Any]]:
     return [{"case": c.name, "target": target, "error": result.error} for c in cases]
 
 
-def _has_error(records: list[dict[str, Any]]) -> bool:
-    return any("error" in record for record in records)
+def _lost_context(records: list[dict[str, Any]]) -> bool:
+    return any("lost" in record for record in records)
 
 
 def rest_of(result: JobResult) -> CaseJob | None:
@@ -79,7 +80,7 @@ def run(jobs: list[CaseJob], timeout: float, processes: int) -> list[dict[str, A
     records = []
     while jobs:
         ended = run_jobs(
-            check_artefact, jobs, timeout=timeout, processes=processes, spent=_has_error
+            check_artefact, jobs, timeout=timeout, processes=processes, spent=_lost_context
         )
         results = list(ended)
         records += [record for result in results for record in records_of(result)]

@@ -1,0 +1,37 @@
+"""The table says what the records say."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from results import fastest, ratios, speed, table
+
+
+def record(flops: int = 0, **microseconds: float) -> dict:
+    """A record with finalists named like `tilec_default=10.0`."""
+    final = {name.replace("_", " "): {"us": us} for name, us in microseconds.items()}
+    kernel = "matmul" if flops else "softmax"
+    return {"case": "c", "kernel": kernel, "nbytes": 2 * 10**9, "flops": flops, "final": final}
+
+
+def test_speeds_and_ratios() -> None:
+    found = record(tilec_default=500.0, tilec_w8=400.0, triton_a=450.0, triton_b=440.0, torch=800.0)
+    assert fastest(found, "tilec") == "tilec w8"
+    assert fastest(found, "triton") == "triton b"
+    assert speed(found, "tilec default") == 4000.0
+    of_default, of_best = ratios(found)
+    assert (round(of_default, 3), round(of_best, 3)) == (0.88, 1.1)
+    assert round(speed(record(10**12, torch=2000.0), "torch"), 9) == 500.0
+
+
+def test_summary_counts_what_reached_triton() -> None:
+    slow = record(tilec_default=500.0, triton_a=400.0)
+    fast = record(tilec_default=400.0, triton_a=500.0)
+    no_triton = record(tilec_default=400.0)
+    lines = table([slow, fast, no_triton])
+    assert len(lines) == 5
+    assert "default >= 1.00 x Triton in 1/3, geometric mean 1.000, least 0.800" in lines[-1]
+    assert "nan" in lines[-2]
