@@ -19,7 +19,7 @@ def arguments(
 # CHECK-SAME: i64 {tile.name = "n"}
 # CHECK-SAME: f32 {tile.name = "x"}
 # CHECK-SAME: i1 {tile.name = "flag"}
-# CHECK-SAME: tile.constants = {B = 64 : i64, D = f16}
+# CHECK-SAME: tile.constants = {B = 64 : i64, D = "f16"}
 # CHECK-SAME: tile.grid = ["(cdiv(a.shape[0], 64) * 2)", "min(n, 7)", "128"]
 # CHECK-SAME: tile.index_bits = 64 : i32, tile.kernel, tile.num_warps = 8 : i32
 print(

@@ -78,6 +78,9 @@ class _Array:
         self.ndim = parameter.rank
         self.dtype = BY_MLIR[parameter.dtype]
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"an array in a grid rule has shape, ndim and dtype, not {name!r}")
+
 
 def _text(value: Any) -> str:
     if isinstance(value, Expression):

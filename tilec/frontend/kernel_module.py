@@ -167,12 +167,10 @@ def _constant_attribute(source: FunctionSource, name: str, value: Any) -> ir.Att
         return ir.FloatAttr.get(ir.F64Type.get(), value)
     if isinstance(value, str):
         return ir.StringAttr.get(value)
-    if isinstance(value, DType):
-        return ir.TypeAttr.get(ir.Type.parse(value.mlir))
+    if value is None or isinstance(value, DType):
+        return ir.StringAttr.get(str(value))
     if isinstance(value, tuple):
         return ir.ArrayAttr.get([_constant_attribute(source, name, part) for part in value])
-    if value is None:
-        return ir.UnitAttr.get()
     if callable(value):
         return ir.StringAttr.get(getattr(value, "__qualname__", type(value).__name__))
     raise CompileError(

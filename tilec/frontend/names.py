@@ -10,7 +10,6 @@ from typing import Any
 
 import tilec.language as tl
 from tilec.frontend.frame import Frame
-from tilec.frontend.liveness import assigned_names
 from tilec.frontend.values import Mistake
 from tilec.language.builtin import Function
 from tilec.language.dtypes import DType
@@ -38,7 +37,7 @@ def lookup(frame: Frame, name: str) -> Any:
     if name in frame.names:
         return frame.names[name]
     source = frame.source
-    if name in assigned_names(source.node.body):
+    if name in source.locals:
         raise Mistake(f"'{name}' is used before it is assigned")
     found, value = outer_value(source.fn, name)
     if found:

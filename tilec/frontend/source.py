@@ -6,12 +6,14 @@ import ast
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import tilec.language
 from tilec.diagnostics import CompileError, Location
+from tilec.frontend.liveness import assigned_names
 
 _LANGUAGE = str(Path(tilec.language.__file__).parent)
 
@@ -24,6 +26,11 @@ class FunctionSource:
     node: ast.FunctionDef
     file: str
     library: bool
+
+    @cached_property
+    def locals(self) -> frozenset[str]:
+        """The names the function assigns."""
+        return assigned_names(self.node.body)
 
     def location(self, node: ast.AST) -> Location:
         """The position of a node of this function."""
