@@ -27,6 +27,8 @@ MATMUL_DTYPES = (
     ("f8E5M2", "ieee"),
     ("i8", "ieee"),
 )
+SMS = 132
+"""Multiprocessors of the GPU that persistent variants are sized for."""
 BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 
 
@@ -171,6 +173,10 @@ def _whole_row_variants(case: BenchCase) -> Iterator[Variant]:
         if rows * columns <= 8192:
             constants = (("R", rows), *one_row)
             yield Variant(f"R{rows} w{warps}", f"{case.kernel}_rows", constants, warps)
+    if columns <= 8192:
+        for warps, per_sm in ((4, 8), (8, 4), (8, 8)):
+            constants = (("P", SMS * per_sm), *one_row)
+            yield Variant(f"P{per_sm} w{warps}", f"{case.kernel}_persistent", constants, warps)
     if case.kernel == "softmax" and columns >= 8192:
         for tile, warps in ((4096, 8), (8192, 16)):
             yield Variant(f"online {tile} w{warps}", "online_softmax", (("N", tile),), warps)

@@ -16,7 +16,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 
 from bench_cases import BenchCase, Variant, matmul_cases, memory_cases
 from example_kernels import KERNELS as EXAMPLES
-from row_kernels import layer_norm_rows, row_sum_rows, softmax_rows
+from row_kernels import (
+    layer_norm_persistent,
+    layer_norm_rows,
+    row_sum_rows,
+    softmax_persistent,
+    softmax_rows,
+)
 from worker_pool import run_jobs
 
 from tilec.jit import Kernel
@@ -25,7 +31,14 @@ from tilec.runtime.facts import index_bits, observe_parameter
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS: dict[str, Kernel] = EXAMPLES | {
-    kernel.name: kernel for kernel in (softmax_rows, layer_norm_rows, row_sum_rows)
+    kernel.name: kernel
+    for kernel in (
+        softmax_rows,
+        softmax_persistent,
+        layer_norm_rows,
+        layer_norm_persistent,
+        row_sum_rows,
+    )
 }
 SETS = {"memory": memory_cases, "matmul": matmul_cases}
 MANIFEST = "manifest.json"

@@ -1,4 +1,4 @@
-"""Row kernels with several rows a program, to see when that pays over one row a program."""
+"""Row kernels with several rows a program, at once or in turn, to see when that pays."""
 
 from __future__ import annotations
 
@@ -44,3 +44,33 @@ def row_sum_rows(x: tl.array, y: tl.array, R: tl.const = 4, N: tl.const = 1024):
     for start in tl.range(0, x.shape[1], N):
         acc += tl.load(x, (row, start), (R, N)).to(tl.f32)
     tl.store(y, row, tl.sum(acc, 1).to(y.dtype))
+
+
+@tilec.kernel(grid=lambda P: P)
+def softmax_persistent(x: tl.array, y: tl.array, P: tl.const = 1056, N: tl.const = 1024):
+    """softmax along rows of at most N elements by P programs, a row at a time."""
+    for row in tl.range(tl.program_id(0), x.shape[0], P):
+        v = tl.load(x, (row, 0), N, padding=-tl.inf).to(tl.f32)
+        e = tl.exp(v - tl.max(v))
+        tl.store(y, (row, 0), (e / tl.sum(e)).to(y.dtype))
+
+
+@tilec.kernel(grid=lambda P: P)
+def layer_norm_persistent(
+    x: tl.array,
+    weight: tl.array,
+    bias: tl.array,
+    y: tl.array,
+    eps: tl.f32,
+    P: tl.const = 1056,
+    N: tl.const = 1024,
+):
+    """Layer norm of rows of at most N elements by P programs, which load the weights once."""
+    columns = x.shape[1]
+    w, b = tl.load(weight, 0, N).to(tl.f32), tl.load(bias, 0, N).to(tl.f32)
+    for row in tl.range(tl.program_id(0), x.shape[0], P):
+        v = tl.load(x, (row, 0), N).to(tl.f32)
+        mean = tl.sum(v) / columns
+        centred = tl.where(tl.arange(N) < columns, v - mean, 0.0)
+        scale = tl.rsqrt(tl.sum(centred * centred) / columns + eps)
+        tl.store(y, (row, 0), (centred * scale * w + b).to(y.dtype))
