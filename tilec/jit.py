@@ -173,7 +173,7 @@ class Kernel(Launcher):
             "compiler": compiler_digest(),
             "source": source_digest(self.fn, self.grid, *values),
             "parameters": [asdict(parameter) for parameter in wanted.parameters],
-            "constants": repr([(name, type(v).__name__, v) for name, v in wanted.constants]),
+            "constants": [(name, _constant_text(value)) for name, value in wanted.constants],
             "index_bits": wanted.index_bits,
             "num_warps": self.num_warps,
             "target": target.name,
@@ -206,6 +206,15 @@ class Kernel(Launcher):
             num_warps=self.num_warps,
             auto=reasons,
         )
+
+
+def _constant_text(value: Any) -> str:
+    """A constant's type and value, the same in every process; functions by name (see the source)."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_constant_text, value))})"
+    if callable(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    return f"{type(value).__name__} {value!r}"
 
 
 def _kind(value: Any) -> str:

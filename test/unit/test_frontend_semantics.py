@@ -643,3 +643,85 @@ def test_composites() -> None:
     sigmoid = 1 / (1 + np.exp(-wide))
     expected = np.concatenate([e / e.sum(1, keepdims=True), sigmoid, wide * sigmoid])
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)
+
+
+MATH = [
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "cbrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "erfc",
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "abs",
+]
+
+
+@tilec.kernel
+def functions(x: tl.array, out: tl.array, FUNCTIONS: tl.const, APPROX: tl.const = False):
+    a = tl.load(x, 0, 24)
+    for row, f in enumerate(FUNCTIONS):
+        tl.store(out, (row, 0), f(a, approx=True) if APPROX else f(a))
+    tl.store(out, (len(FUNCTIONS), 0), tl.atan2(a, 2 - a))
+    tl.store(out, (len(FUNCTIONS) + 1, 0), tl.pow(a, a + 1))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(np.float16, 2e-3), (np.float32, 1e-5), (np.float64, 1e-12)]
+)
+def test_functions(dtype: type, tolerance: float) -> None:
+    x = np.random.default_rng(0).uniform(0.05, 0.95, 24).astype(dtype)
+    out = np.zeros((len(MATH) + 2, 24), dtype)
+    run(functions, x, out, tuple(getattr(tl, name) for name in MATH))
+    wide = x.astype(np.float64)
+    references = {
+        "rsqrt": lambda v: 1 / np.sqrt(v),
+        "acosh": np.arccosh,
+        "asin": np.arcsin,
+        "acos": np.arccos,
+        "atan": np.arctan,
+        "asinh": np.arcsinh,
+        "atanh": np.arctanh,
+        "erf": np.vectorize(math.erf),
+        "erfc": np.vectorize(math.erfc),
+    }
+    expected = []
+    for name in MATH:
+        with np.errstate(invalid="ignore"):
+            expected.append((references.get(name) or getattr(np, name))(wide))
+    expected += [np.arctan2(wide, 2 - wide), wide ** (wide + 1)]
+    for name, row, want in zip([*MATH, "atan2", "pow"], out, expected, strict=True):
+        np.testing.assert_allclose(
+            row, want, rtol=tolerance, atol=tolerance * 1e-2, err_msg=name, equal_nan=True
+        )
+
+
+def test_approximations() -> None:
+    names = ["exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh"]
+    x = np.random.default_rng(0).uniform(0.05, 0.95, 24).astype(np.float32)
+    out = np.zeros((len(names) + 2, 24), np.float32)
+    run(functions, x, out, tuple(getattr(tl, name) for name in names), APPROX=True)
+    for name, row in zip(names, out, strict=False):
+        want = 1 / np.sqrt(x) if name == "rsqrt" else getattr(np, name)(x)
+        np.testing.assert_allclose(row, want, rtol=1e-3, err_msg=name)

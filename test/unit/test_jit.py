@@ -277,3 +277,17 @@ def test_a_kernel_without_source_text_is_an_error() -> None:
     exec("def k(x): pass", namespace)
     with pytest.raises(tilec.CompileError, match="the source of 'k' cannot be read"):
         tilec.kernel(namespace["k"]).source_module(["x:f32[?]"])
+
+
+def test_a_function_among_the_constants_is_kept_on_disk_by_its_source(
+    compiled: list[Any],
+) -> None:
+    @tilec.kernel(device="emulator")
+    def apply(x: tl.array, F: tl.const):
+        tl.store(x, 0, F(tl.load(x, 0, 4)))
+
+    for function in (helper_one, helper_two, helper_one):
+        x = np.zeros(4, np.float32)
+        fresh(apply)[1](x, function)
+        np.testing.assert_array_equal(x, function(np.zeros(4)))
+    assert len(compiled) == 2

@@ -88,15 +88,29 @@ def _floor_division(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
             return _by_power_of_two(builder, symbol, lhs, int(rhs), dtype, shape)
     a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
     kind = builder.type(dtype, shape)
-    if dtype.is_float:
-        quotient = builder.value("arith.divf", kind, a, b)
-        quotient = builder.value("math.floor", kind, quotient)
-    else:
-        quotient = builder.value("arith.floordivsi", kind, a, b)
-    if symbol == "//":
-        return wrap(quotient, dtype, shape)
-    product = _plain_op(builder, "*", quotient, b, dtype, shape)
-    return wrap(_plain_op(builder, "-", a, product, dtype, shape), dtype, shape)
+    if symbol == "%":
+        return wrap(_floor_remainder(builder, a, b, dtype, shape), dtype, shape)
+    if not dtype.is_float:
+        return wrap(builder.value("arith.floordivsi", kind, a, b), dtype, shape)
+    quotient = builder.value("arith.divf", kind, a, b)
+    return wrap(builder.value("math.floor", kind, quotient), dtype, shape)
+
+
+def _floor_remainder(
+    builder: Builder, a: ir.Value, b: ir.Value, dtype: DType, shape: Shape
+) -> ir.Value:
+    """The remainder with the divisor's sign: the truncating one, which is exact, plus b if not."""
+    kind = builder.type(dtype, shape)
+    flag = builder.type(i1, shape)
+    rest = builder.value("arith.remf" if dtype.is_float else "arith.remsi", kind, a, b)
+    zero = builder.constant(0, dtype, shape)
+    below = compare_values(builder, "<", rest, zero, dtype, shape)
+    negative = compare_values(builder, "<", b, zero, dtype, shape)
+    differs = builder.value("arith.xori", flag, below, negative)
+    some = compare_values(builder, "!=", rest, zero, dtype, shape)
+    moved = builder.value("arith.andi", flag, differs, some)
+    other = builder.value("arith.addf" if dtype.is_float else "arith.addi", kind, rest, b)
+    return builder.value("arith.select", kind, moved, other, rest)
 
 
 def _by_power_of_two(

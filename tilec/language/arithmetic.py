@@ -1,7 +1,7 @@
 """Elementwise arithmetic and math, on tiles and scalars alike.
 
 f16 and bf16 compute in their own precision where the hardware does, fp8 must be cast first,
-integers given to a floating-point function become f32. Accuracies are listed in dialects/README.md;
+integers given to a floating-point function become f32. Accuracies are listed in passes/math/README.md;
 `approx=True` allows the hardware's approximation (`fastmath<afn>`) instead.
 """
 
