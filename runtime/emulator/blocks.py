@@ -39,6 +39,33 @@ def is_polling(instruction: Instruction) -> bool:
 class _Snippet:
     lines: tuple[str, ...]
     factories: dict[str, Factory]
+    written: frozenset[tuple[int, int]]
+    reusable: dict[str, tuple[tuple[object, ...], frozenset[tuple[int, int]]]]
+
+
+class _Reuse:
+    """Values in local variables of a block: matrix fragments that several products use."""
+
+    def __init__(self) -> None:
+        self.available: dict[tuple[object, ...], tuple[str, frozenset[tuple[int, int]]]] = {}
+
+    def lines(self, instruction: Instruction, snippet: _Snippet) -> list[str]:
+        """The snippet's lines, where a value that is there already is not computed again."""
+        result = []
+        for line in snippet.lines:
+            name = line.strip().partition(" = ")[0]
+            if name in snippet.reusable:
+                key, registers = snippet.reusable[name]
+                if key in self.available:
+                    line = f"    {name} = {self.available[key][0]}"
+                else:
+                    self.available[key] = (name, registers)
+            result.append(line)
+        if instruction.opcode in ("wgmma", "tcgen05"):  # these write registers by themselves
+            self.available.clear()
+        for key in [k for k, (_, used) in self.available.items() if used & snippet.written]:
+            del self.available[key]
+        return result
 
 
 class BlockCompiler:
@@ -74,7 +101,9 @@ class BlockCompiler:
         if found is None:
             writer = Writer(lanes, self.mode, self.entry)
             emit(instruction, writer)
-            found = self._snippets[key] = _Snippet(tuple(writer.lines), writer.factories)
+            found = self._snippets[key] = _Snippet(
+                tuple(writer.lines), writer.factories, frozenset(writer.written), writer.reusable
+            )
         return found
 
     def block(self, start: int, lanes: bool) -> Block:
@@ -89,7 +118,7 @@ class BlockCompiler:
         lines = ["def block(L):"] if lanes else ["def block():"]
         factories: dict[str, Factory] = {}
         instructions = self.entry.instructions
-        where, terminator = start, None
+        where, terminator, reuse = start, None, _Reuse()
         while where < len(instructions):
             instruction = instructions[where]
             if where > start and (
@@ -97,7 +126,7 @@ class BlockCompiler:
             ):
                 break
             snippet = self._snippet(instruction, lanes)
-            lines.extend(snippet.lines)
+            lines.extend(reuse.lines(instruction, snippet))
             factories.update(snippet.factories)
             where += 1
             if is_control(instruction):

@@ -235,8 +235,8 @@ class BodyParser:
         else:
             operands = self._operands()
         stream.expect(";")
-        words = [piece.text for piece in stream.tokens[start : stream.position - 1]]
-        place = Place(token.line, self.location, _spell(words))
+        words = tuple(piece.text for piece in stream.tokens[start : stream.position - 1])
+        place = Place(token.line, self.location, words)
         index = len(self.entry.instructions)
         record = Instruction(opcode, tuple(modifiers), tuple(operands), guard, place, index, call)
         self.entry.instructions.append(record)
@@ -356,13 +356,3 @@ class BodyParser:
                     continue
                 if operand.name not in self.entry.labels and operand.name not in self.entry.tables:
                     raise UnsupportedInstruction("branch to an unknown label", instruction.place)
-
-
-def _spell(words: list[str]) -> str:
-    """Tokens put back into one readable line."""
-    text = " ".join(words)
-    for mark in (",", ";", "]", ")", "|"):
-        text = text.replace(f" {mark}", mark)
-    for mark in ("[ ", "( "):
-        text = text.replace(mark, mark[0])
-    return text.replace("@ ", "@").replace("! ", "!").replace("| ", "|").replace(" + ", "+")

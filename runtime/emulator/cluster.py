@@ -22,10 +22,12 @@ def emit_mapa(instruction: Instruction, writer: Writer) -> None:
     destination, address, rank = instruction.operands
     names = instruction.modifiers
     value = writer.read(rank, U32)
-    if names == ("shared::cluster", "u32"):
-        source = writer.read(address, U32)
-        result = f"({source} & np.uint32({_LOW})) | ({value} << np.uint32({CLUSTER_RANK_SHIFT}))"
-        writer.assign(destination, U32, result)
+    if names in (("shared::cluster", "u32"), ("shared::cluster", "u64")):
+        scalar = TYPES[names[1]]
+        wide = f"np.{scalar.dtype.name}"
+        source = writer.read(address, scalar)
+        shifted = f"({value}.astype({wide}) << {wide}({CLUSTER_RANK_SHIFT}))"
+        writer.assign(destination, scalar, f"({source} & {wide}({_LOW})) | {shifted}")
     elif names == ("u64",):
         source = f"(({writer.read(address, U64)} - np.uint64({SHARED_WINDOW})) & np.uint64({_LOW}))"
         shifted = f"({value}.astype(np.uint64) << np.uint64({CLUSTER_RANK_SHIFT}))"
@@ -35,11 +37,13 @@ def emit_mapa(instruction: Instruction, writer: Writer) -> None:
 
 
 def emit_getctarank(instruction: Instruction, writer: Writer) -> None:
-    if instruction.modifiers != ("shared::cluster", "u32"):
+    if instruction.modifiers not in (("shared::cluster", "u32"), ("shared::cluster", "u64")):
         raise writer.unsupported("modifiers")
+    scalar = TYPES[instruction.modifiers[1]]
     destination, address = instruction.operands
-    shift = f"np.uint32({CLUSTER_RANK_SHIFT})"
-    writer.assign(destination, U32, f"{writer.read(address, TYPES['u32'])} >> {shift}")
+    shift = f"np.{scalar.dtype.name}({CLUSTER_RANK_SHIFT})"
+    value = f"({writer.read(address, scalar)} >> {shift}).astype(np.uint32)"
+    writer.assign(destination, U32, value)
 
 
 class ClusterBarriers:

@@ -23,7 +23,17 @@ class Place:
 
     ptx_line: int
     source: SourceLocation | None
-    text: str
+    words: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The instruction on one line."""
+        text = " ".join(self.words)
+        for mark in (",", ";", "]", ")", "|"):
+            text = text.replace(f" {mark}", mark)
+        for mark in ("[ ", "( "):
+            text = text.replace(mark, mark[0])
+        return text.replace("@ ", "@").replace("! ", "!").replace("| ", "|").replace(" + ", "+")
 
     def __str__(self) -> str:
         source = f"{self.source} " if self.source else ""

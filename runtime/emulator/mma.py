@@ -96,9 +96,9 @@ def emit_mma(instruction: Instruction, writer: Writer) -> None:
     ):
         values = ", ".join(writer.read_warps(register, operand_type) for register in registers)
         shape = f"{form.m}, {form.n}, {form.k}"
-        writer.line(
-            f"{name} = {writer.function(fragment)}(({values},), {kind!r}, {rows!r}, {shape})"
-        )
+        function = writer.function(fragment)
+        writer.line(f"{name} = {function}(({values},), {kind!r}, {rows!r}, {shape})")
+        writer.reuse(name, (kind, rows, shape, registers), registers)
     kind = {"f32": F32, "f16": U32, "s32": S32, "f64": F64}
     values = ", ".join(writer.read_warps(register, kind[form.c]) for register in c)
     options = writer.constant(form)
@@ -134,8 +134,8 @@ def elements(words: np.ndarray, kind: str) -> np.ndarray:
         return (words & np.uint32(0xFFFFE000)).view(np.float32)[..., None]
     if kind == "bf16":
         wide = np.empty((*words.shape, 2), np.uint32)
-        wide[..., 0] = words << np.uint32(16)
-        wide[..., 1] = words & np.uint32(0xFFFF0000)
+        np.left_shift(words, np.uint32(16), out=wide[..., 0])
+        np.bitwise_and(words, np.uint32(0xFFFF0000), out=wide[..., 1])
         return wide.view(np.float32)
     if kind in ("s4", "u4"):
         nibbles = words[..., None] >> (4 * np.arange(8, dtype=np.uint32)) & np.uint32(15)

@@ -236,7 +236,10 @@ class TensorProduct:
         product = x @ self._matrix(right, form.b, form.b_mn_major).T
         if form.negate:
             product = -product
-        old = words[rows, columns]
+        part = (rows, columns)
+        if form.m == 128 and disabled is None:  # all lanes, consecutive columns: a plain block
+            part = (slice(None), slice(int(columns[0, 0]), int(columns[0, -1]) + 1))
+        old = words[part]
         if form.d == 2:
             total = product.astype(np.int64) + (old.view(np.int32) if keep else 0)
             new = total.astype(np.int32).view(np.uint32)
@@ -246,7 +249,7 @@ class TensorProduct:
         if disabled is not None:
             off = np.array([disabled[r // 32] >> (r % 32) & 1 for r in range(128)], np.bool_)
             new = np.where(off[rows], old, new)
-        words[rows, columns] = new
+        words[part] = new
 
 
 def _emit_commit(instruction: Instruction, writer: Writer) -> None:

@@ -10,27 +10,27 @@ class TokenStream:
     """Tokens and a position. Every read past the end or of the wrong token raises PtxError."""
 
     def __init__(self, tokens: list[Token]) -> None:
-        self.tokens = tokens
-        self.position = 0
         last = tokens[-1].line if tokens else 1
         self._end = Token("end", "end of text", last)
+        self._count = len(tokens)
+        self.tokens = [*tokens, *[self._end] * 4]  # looking ahead needs no bounds check
+        self.position = 0
 
     def at_end(self) -> bool:
-        return self.position >= len(self.tokens)
+        return self.position >= self._count
 
     def peek(self, ahead: int = 0) -> Token:
-        where = self.position + ahead
-        return self.tokens[where] if where < len(self.tokens) else self._end
+        return self.tokens[self.position + ahead]
 
     def next(self) -> Token:
-        token = self.peek()
+        token = self.tokens[self.position]
         if token is self._end:
             raise PtxError("the text ends inside a statement", token.line)
         self.position += 1
         return token
 
     def accept(self, text: str) -> bool:
-        if self.peek().text == text:
+        if self.tokens[self.position].text == text:
             self.position += 1
             return True
         return False

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tilec.runtime.emulator.errors import PtxError
 
 _TOKEN = re.compile(
     r"""
-    (?P<skip>[ \t\r]+|//[^\n]*|/\*.*?\*/)
-  | (?P<newline>\n)
-  | (?P<number>0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16}
+    (?P<number>0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16}
        |0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
        |\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+U?)
   | (?P<word>[%$.A-Za-z_](?:[\w$.%]|::)*)
-  | (?P<string>"[^"]*")
+  | (?P<comment>//.*)
   | (?P<punctuation>[{}()\[\],;:@!|+\-<>=*])
+  | (?P<string>"[^"]*")
+  | (?P<unknown>\S)
     """,
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE,
 )
-_SECTION = re.compile(r"^\s*\.section\s+[.\w]+\s*\{[^}]*\}", re.MULTILINE)
+_DROPPED = re.compile(r"^\s*\.section\s+[.\w]+\s*\{[^}]*\}|/\*.*?\*/", re.MULTILINE | re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """One token. kind: number, word, string or punctuation."""
 
     kind: str
@@ -35,22 +34,17 @@ class Token:
 
 def tokenize(text: str) -> list[Token]:
     """Tokens of a PTX text in order. Raises PtxError at the first character that fits nothing."""
-    text = _SECTION.sub(lambda match: "\n" * match.group().count("\n"), text.rstrip("\0 \n"))
+    text = _DROPPED.sub(lambda match: "\n" * match.group().count("\n"), text.rstrip("\0 \n"))
     tokens: list[Token] = []
-    line, position = 1, 0
-    match = _TOKEN.match
-    while position < len(text):
-        found = match(text, position)
-        if found is None:
-            raise PtxError(f"unexpected character {text[position]!r}", line)
-        kind, piece = found.lastgroup, found.group()
-        position = found.end()
-        if kind == "newline":
-            line += 1
-        elif kind == "skip":
-            line += piece.count("\n")
-        else:
-            tokens.append(Token(str(kind), piece, line))
+    append, find = tokens.append, _TOKEN.finditer
+    for number_of_line, line in enumerate(text.split("\n"), 1):
+        for found in find(line):
+            kind = found.lastgroup
+            if kind == "comment":
+                break
+            if kind == "unknown":
+                raise PtxError(f"unexpected character {found.group()!r}", number_of_line)
+            append(Token(str(kind), found.group(), number_of_line))
     return tokens
 
 

@@ -8,7 +8,7 @@ Names that depend on the launch are made by factories, called when the block is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +47,8 @@ class Writer:
         self.factories: dict[str, Factory] = {"np": lambda _: np}
         self.indent = "    "
         self.selector = "[L]"
+        self.written: set[tuple[int, int]] = set()
+        self.reusable: dict[str, tuple[tuple[object, ...], frozenset[tuple[int, int]]]] = {}
         self.instruction: Instruction
         self._counter = 0
 
@@ -166,6 +168,7 @@ class Writer:
             raise self.unsupported("a predicate and a value are mixed")
         if operand.bits < scalar.bits:
             raise self.unsupported(f"register {operand.name} is narrower than .{scalar.name}")
+        self.written.add((operand.bits, operand.index))
         if operand.bits == scalar.bits or scalar.kind == "p":
             return self._row_name(operand, scalar.code), expression
         if scalar.kind == "s":
@@ -182,6 +185,7 @@ class Writer:
             self.assign(destination, scalar, f"np.{ufunc}({arguments})")
             return
         assert isinstance(destination, Register)
+        self.written.add((destination.bits, destination.index))
         self.line(f"np.{ufunc}({arguments}, out={self._row_name(destination, scalar.code)})")
 
     # -- addresses -----------------------------------------------------------------------------
@@ -204,6 +208,15 @@ class Writer:
         if offset:
             value = f"({value} + {self.constant(immediate(offset, wide))})"
         return value if wide.bits == scalar.bits else f"{value}.astype({self._dtype(scalar)})"
+
+    def reuse(self, name: str, key: tuple[object, ...], registers: Iterable[Operand]) -> None:
+        """Say that the value just assigned to `name` depends on nothing but these registers.
+
+        A later instruction of the block with the same key may take it over (see blocks.py).
+        """
+        if not self.lanes and self.indent == "    ":
+            rows = [(r.bits, r.index) for r in registers if isinstance(r, Register)]
+            self.reusable[name] = (key, frozenset(rows))
 
     # -- calls and flags -----------------------------------------------------------------------
 
