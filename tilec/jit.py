@@ -209,7 +209,7 @@ class Kernel(Launcher):
 
 
 def _constant_text(value: Any) -> str:
-    """A constant's type and value, the same in every process; functions by name (see the source)."""
+    """A constant's type and value, the same in every process; functions by name."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_constant_text, value))})"
     if callable(value):

@@ -33,6 +33,7 @@ def scale(x: tl.array, y: tl.array, factor=3, B: tl.const = 64):
 def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     """The specialisations compiled from now on; the disk cache is empty."""
     monkeypatch.setenv("TILEC_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("TILEC_CACHE", raising=False)
     seen = []
     original = Kernel._compile
 

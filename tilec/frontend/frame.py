@@ -73,6 +73,11 @@ class Frame:
         """Number of calls around this one."""
         return 0 if self.caller is None else self.caller.depth + 1
 
+    @property
+    def current(self) -> ast.AST:
+        """What is being compiled; the function itself before its first statement."""
+        return self.node or self.source.node
+
     def chain(self) -> Iterator[Frame]:
         """This frame and its callers, innermost first."""
         frame: Frame | None = self

@@ -54,7 +54,7 @@ def execute_for(frame: Frame, node: ast.For, rest: list[ast.stmt], live: Names) 
     if not isinstance(node.target, ast.Name):
         raise frame.error(node.target, "the variable of a range loop must be one name")
     loop = _Loop(frame, node, node.body, head, after, killed)
-    _for_range(loop, iterable, node.target)
+    _for_range(loop, node, iterable, node.target)
     frame.names[node.target.id] = Undefined(
         f"the loop variable '{node.target.id}' has no value after its loop"
     )
@@ -251,9 +251,9 @@ class _Loop:
         raise self.frame.error(self.node, "the dtypes of the loop's variables do not settle")
 
 
-def _for_range(loop: _Loop, bounds: Range, target: ast.Name) -> None:
+def _for_range(loop: _Loop, node: ast.For, bounds: Range, target: ast.Name) -> None:
     frame, builder = loop.frame, loop.builder
-    with frame.at(loop.node.iter):
+    with frame.at(node.iter):
         if isinstance(bounds.step, int) and bounds.step == 0:
             raise Mistake("the step of a range must not be 0")
         start = to_index(builder, bounds.start, "the start of a range")

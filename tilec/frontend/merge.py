@@ -71,7 +71,7 @@ def join_values(a: Any, b: Any) -> Spec:
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         return tuple(join_values(x, y) for x, y in zip(a, b, strict=True))
     if is_number(a) and is_number(b):
-        return Leaf(join(constant_dtype(a), constant_dtype(b)), None)
+        return _number_leaf(a, b)
     for x, y in ((a, b), (b, a)):
         if isinstance(x, (Scalar, Tile)):
             spec = spec_of(x)
@@ -91,6 +91,10 @@ def fits(leaf: Leaf, value: Any) -> bool:
     if isinstance(value, (Scalar, Tile)):
         return value.dtype == leaf.dtype and _leaf_shape(value) == leaf.shape
     return False
+
+
+def _number_leaf(a: Any, b: Any) -> Leaf:
+    return Leaf(join(constant_dtype(a), constant_dtype(b)), None)
 
 
 def _wider_integer(a: Spec, b: Spec) -> Leaf | None:

@@ -43,7 +43,7 @@ _SOURCES: dict[Any, FunctionSource] = {}
 def read_source(fn: Callable[..., Any]) -> FunctionSource:
     """The definition of a plain Python function. CompileError where there is none to read."""
     code = getattr(fn, "__code__", None)
-    if not isinstance(fn, FunctionType) or code is None:
+    if code is None or not isinstance(fn, FunctionType):
         raise CompileError(f"expected a Python function, found {fn!r}")
     found = _SOURCES.get(code)
     if found is not None and found.fn is fn:

@@ -9,7 +9,7 @@ from tilec.dialects.tile import AssertOp
 from tilec.frontend.branches import as_condition
 from tilec.frontend.expressions import apply_binary
 from tilec.frontend.frame import NORMAL, Completion, Frame, Names
-from tilec.frontend.values import Mistake, Tile, is_runtime
+from tilec.frontend.values import Mistake, Tile
 from tilec.language.dtypes import i1
 
 Rest = list[ast.stmt]
@@ -86,7 +86,7 @@ def execute_assert(frame: Frame, node: ast.Assert, rest: Rest, live: Names) -> C
         value = condition.value
     else:
         truth = as_condition(frame, condition)
-        if not is_runtime(truth):
+        if isinstance(truth, bool):
             if not truth:
                 raise Mistake(message)
             return NORMAL

@@ -97,7 +97,7 @@ def _user_combine(frame: Frame, function: Any) -> Combine:
         if builtin:
             result = apply_builtin(frame, function, [*left, *right], {})
         else:
-            result = call_function(frame, frame.node, function, [*left, *right])
+            result = call_function(frame, frame.current, function, [*left, *right])
         return result if isinstance(result, tuple) else (result,)
 
     return combine
