@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (lines of PTX)
 """Tensor memory and tcgen05 on hand-written PTX; placements written here from the ISA's tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (lines of PTX)
 """mbarrier, bulk and tensor copies, clusters and wgmma on hand-written PTX."""
 
 from __future__ import annotations
@@ -157,8 +158,8 @@ def test_mbarrier_mistakes_are_named() -> None:
     a = np.zeros(4, np.uint8)
     with pytest.raises(EmulatorError, match="no mbarrier was initialised at shared offset 0x8000"):
         kernel("mbarrier.arrive.shared::cta.b64 _, [%r3];").run("k", 1, 32, [NO_MAP, a, a])
+    body = INIT + "mbarrier.arrive.shared::cta.b64 _, [%r3];"
     with pytest.raises(EmulatorError, match="more arrivals at an mbarrier than its count"):
-        body = INIT + "mbarrier.arrive.shared::cta.b64 _, [%r3];"
         kernel(body).run("k", 1, 64, [NO_MAP, a, a])
     body = "@%p1 mbarrier.init.shared::cta.b64 [%r3], 64; mbarrier.arrive.shared::cta.b64 _, [%r3];"
     found = kernel(body).run("k", 1, 64, [NO_MAP, a, a], mode="check").findings

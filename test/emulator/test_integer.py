@@ -130,10 +130,8 @@ def test_bfe(kind: str) -> None:
 
     def formula(x: int, pos: int, count: int) -> int:
         top = bits - 1
-        if kind.startswith("u") or count == 0:
-            sign = 0
-        else:
-            sign = x >> min(pos + count - 1, top) & 1
+        signed = kind.startswith("s") and count > 0
+        sign = x >> min(pos + count - 1, top) & 1 if signed else 0
         result = 0
         for i in range(bits):
             inside = i < count and pos + i <= top

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (lines of PTX)
 """Loads, stores and atomics in every state space, and what is out of bounds."""
 
 from __future__ import annotations
@@ -175,11 +176,11 @@ def test_parameters_by_value() -> None:
     raw = np.arange(4, dtype=np.uint32).tobytes()
     program(body, parameters).run("k", 1, 1, [out, 1.5, raw, np.uint8(200)])
     assert out.tolist() == [0x3FC00000, 2, 3, 200]
-    with pytest.raises(ValueError, match="argument 2 .*got 3 bytes"):
+    with pytest.raises(ValueError, match=r"argument 2 .*got 3 bytes"):
         program(body, parameters).run("k", 1, 1, [out, 1.5, b"abc", 1])
     with pytest.raises(ValueError, match="takes 4 arguments"):
         program(body, parameters).run("k", 1, 1, [out])
-    with pytest.raises(TypeError, match="argument 1 .*cannot pass a str"):
+    with pytest.raises(TypeError, match=r"argument 1 .*cannot pass a str"):
         program(body, parameters).run("k", 1, 1, [out, "x", raw, 1])
 
 

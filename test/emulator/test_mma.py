@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (lines of PTX)
 """mma.sync, ldmatrix, stmatrix, movmatrix and cp.async against NumPy on whole matrices.
 
 Fragments are placed by formulas written here from the PTX ISA's text, element by element, and not

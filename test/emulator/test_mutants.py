@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (lines of PTX)
 """Drop or weaken one synchronisation of Triton's kernels at a time: check mode must notice.
 
 Zero findings on the unchanged kernels; the survivors are listed with the reason why they are

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (lines of PTX)
 """nvcc's PTX of fixtures/kernels.cu, against NumPy."""
 
 from __future__ import annotations

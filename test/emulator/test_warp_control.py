@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (lines of PTX)
 """Warp exchange, divergence, loops and CTA barriers."""
 
 from __future__ import annotations
