@@ -292,3 +292,9 @@ def test_a_function_among_the_constants_is_kept_on_disk_by_its_source(
         fresh(apply)[1](x, function)
         np.testing.assert_array_equal(x, function(np.zeros(4)))
     assert len(compiled) == 2
+
+
+def test_check_runs_on_the_emulator() -> None:
+    x, y = vectors(100)
+    scale.check(x, y, 4)
+    np.testing.assert_array_equal(y, x * 8)

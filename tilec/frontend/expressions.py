@@ -12,7 +12,7 @@ from tilec.frontend.arrays import array_size, as_tuple
 from tilec.frontend.branches import as_condition
 from tilec.frontend.conversion import common_shape, place
 from tilec.frontend.frame import Frame
-from tilec.frontend.names import constant_from_python, lookup, suggestion
+from tilec.frontend.names import constant_from_python, lookup
 from tilec.frontend.operators import binary, compare, fold, invert, negate
 from tilec.frontend.values import (
     Array,
@@ -31,6 +31,7 @@ from tilec.frontend.values import (
     is_runtime,
 )
 from tilec.language.dtypes import DType
+from tilec.names import did_you_mean
 
 _BINARY: Mapping[type[ast.operator], str] = {
     ast.Add: "+",
@@ -212,7 +213,7 @@ def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
     name = node.attr
     if isinstance(owner, ModuleType):
         if not hasattr(owner, name):
-            notes = suggestion(name, dir(owner))
+            notes = did_you_mean(name, dir(owner))
             raise Mistake(f"module '{owner.__name__}' has no '{name}'", *notes)
         return constant_from_python(getattr(owner, name), f"{owner.__name__}.{name}")
     if isinstance(owner, Array):
@@ -247,7 +248,7 @@ def _tile_attribute(frame: Frame, value: Scalar | Tile, name: str) -> Any:
         return frame.rules.builtins[tl.permute](frame, value, (1, 0))
     if name in METHODS:
         return Method(value, name)
-    notes = suggestion(name, [*METHODS, "shape", "dtype", "ndim", "T"])
+    notes = did_you_mean(name, [*METHODS, "shape", "dtype", "ndim", "T"])
     raise Mistake(f"{describe(value)} has no '{name}'", *notes)
 
 

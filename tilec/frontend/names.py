@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import builtins
-import difflib
-from collections.abc import Iterable
-from types import FunctionType, ModuleType
+from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import tilec.language as tl
@@ -13,6 +12,7 @@ from tilec.frontend.frame import Frame
 from tilec.frontend.values import Mistake
 from tilec.language.builtin import Function
 from tilec.language.dtypes import DType
+from tilec.names import did_you_mean
 
 PYTHON_NAMES = {
     "range": tl.range,
@@ -47,10 +47,10 @@ def lookup(frame: Frame, name: str) -> Any:
     if hasattr(builtins, name):
         raise Mistake(f"Python's '{name}' is not available in a kernel")
     known = [*frame.names, *source.fn.__globals__, *PYTHON_NAMES]
-    raise Mistake(f"unknown name '{name}'", *suggestion(name, known))
+    raise Mistake(f"unknown name '{name}'", *did_you_mean(name, known))
 
 
-def outer_value(fn: FunctionType, name: str) -> tuple[bool, Any]:
+def outer_value(fn: Callable[..., Any], name: str) -> tuple[bool, Any]:
     """Whether a closure cell or global of that name exists, and its value."""
     if name in fn.__code__.co_freevars and fn.__closure__ is not None:
         cell = fn.__closure__[fn.__code__.co_freevars.index(name)]
@@ -80,9 +80,3 @@ def constant_from_python(value: Any, name: str) -> Any:
         "help: constants are numbers, strings, tuples, dtypes and functions; arrays are passed as "
         "arguments",
     )
-
-
-def suggestion(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """A "did you mean" note where a known name is close."""
-    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("__")], n=1)
-    return (f"help: did you mean '{close[0]}'?",) if close else ()
