@@ -90,6 +90,37 @@ def tile_type(shape: Sequence[int], element: str, layout: Layout | str) -> str:
     return f'tensor<{sizes}{element}, #gpu_tile.layout<"{layout}">>'
 
 
+def segments(count: int, most: int) -> str:
+    """The segment attribute of an `each` group of which the first `count` values are there."""
+    return f"array<i32: {', '.join(str(int(n < count)) for n in range(most))}>"
+
+
+def print_text(values: Sequence[str], types: Sequence[str], template: str) -> str:
+    """`tile.print` of values."""
+    return (
+        f'"tile.print"({", ".join(values)}) {{format = "{template}", '
+        f"operandSegmentSizes = {segments(len(values), 8)}}} : ({', '.join(types)}) -> ()"
+    )
+
+
+def inline_ptx_text(
+    text: str,
+    constraints: str,
+    inputs: tuple[Sequence[str], Sequence[str]],
+    results: Sequence[str],
+    *,
+    pure: bool = True,
+) -> str:
+    """`tile.inline_ptx`, without the names of its results; `inputs`: values and their types."""
+    values, types = inputs
+    return (
+        f'"tile.inline_ptx"({", ".join(values)}) {{text = "{text}", constraints = "{constraints}", '
+        f"pure = {str(pure).lower()}, operandSegmentSizes = {segments(len(values), 8)}, "
+        f"resultSegmentSizes = {segments(len(results), 4)}}} "
+        f": ({', '.join(types)}) -> ({', '.join(results)})"
+    )
+
+
 def random_layout(rng: random.Random, shape: Sequence[int], num_warps: int) -> Layout:
     """Any layout that covers the tile: bits of the thread number and registers in any order."""
     reach = [1] * len(shape)

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from emulated import array_type, lower, random_layout, run, tile_type
+from emulated import (
+    array_type,
+    inline_ptx_text,
+    lower,
+    print_text,
+    random_layout,
+    run,
+    tile_type,
+)
 from test_reductions import load_text, store_text
 
 from tilec.assembler import assemble
@@ -39,8 +47,7 @@ def test_print_gives_each_element_of_a_tile_one_line(
         shape,
         "i32",
         layout,
-        '"tile.print"(%v) {format = "100% x = {}!"} : '
-        f"({tile_type(shape, 'i32', layout)}) -> ()",
+        print_text(["%v"], [tile_type(shape, "i32", layout)], "100% x = {}!"),
     )
     printed = run(text, [x, x.copy()], num_warps=num_warps, grid=(2, 1, 3)).printed
     want = [
@@ -57,7 +64,7 @@ def print_scalar(element: str, value: str, template: str = "{}") -> str:
     return f"""
 func.func @k() attributes {{tile.kernel}} {{
   %s = arith.constant {value}{"" if element == "i1" else " : " + element}
-  "tile.print"(%s) {{format = "{template}"}} : ({element}) -> ()
+  {print_text(["%s"], [element], template)}
   return
 }}"""
 
@@ -82,43 +89,59 @@ def test_scalars_print_once_a_program(element: str, value: str, want: str) -> No
 
 
 def test_printing_nothing_but_text() -> None:
-    text = """
-func.func @k() attributes {tile.kernel} {
-  "tile.print"() {format = "hello"} : () -> ()
+    text = f"""
+func.func @k() attributes {{tile.kernel}} {{
+  {print_text([], [], "hello")}
   return
-}"""
+}}"""
     assert run(text, [], num_warps=2).printed == "(0, 0, 0) hello\n"
 
 
 def test_print_in_a_loop_reuses_its_arguments() -> None:
     """An alloca in the loop would take the stack of every iteration."""
-    text = """
-func.func @k(%n: i32) attributes {tile.kernel} {
+    text = f"""
+func.func @k(%n: i32) attributes {{tile.kernel}} {{
   %i0 = arith.constant 0 : i32
   %i1 = arith.constant 1 : i32
-  scf.for %i = %i0 to %n step %i1 : i32 {
-    "tile.print"(%i) {format = "i = {}"} : (i32) -> ()
-  }
+  scf.for %i = %i0 to %n step %i1 : i32 {{
+    {print_text(["%i"], ["i32"], "i = {}")}
+  }}
   return
-}"""
+}}"""
     printed = run(text, [np.int32(3)], num_warps=1).printed
     assert printed == "".join(f"(0, 0, 0) i = {i}\n" for i in range(3))
 
 
+def test_values_of_several_types_print_in_one_line() -> None:
+    shape, layout = (3, 7), parse_layout("T(32):(1@1) V(3):(1@0)")
+    x = np.random.default_rng(0).integers(-99, 99, shape).astype(np.int32)
+    tile = tile_type(shape, "i32", layout)
+    small, real = tile_type(shape, "i8", layout), tile_type(shape, "f32", layout)
+    lines = f"""
+  %a = arith.trunci %v : {tile} to {small}
+  %f = arith.sitofp %v : {tile} to {real}
+  {print_text(["%v", "%c0", "%f", "%a"], [tile, "index", real, small], "{} {} {} {}")}"""
+    printed = run(on_tile(shape, "i32", layout, lines), [x, x.copy()], num_warps=1).printed
+    want = [f"(0, 0, 0) [{at[0]}, {at[1]}] {x[at]} 0 {x[at]} {x[at]}" for at in np.ndindex(*shape)]
+    assert sorted(printed.splitlines()) == sorted(want)
+
+
 def test_print_has_a_limit_and_says_so() -> None:
-    values = ", ".join(["%s"] * 30)
+    """32 arguments, of which 3 are the program's and one a dimension the element's coordinates."""
+    tile = tile_type((1,) * 22, "i32", parse_layout("T(32):(0) V():()"))
     text = f"""
 func.func @k(%s: i32) attributes {{tile.kernel}} {{
-  "tile.print"({values}) {{format = "{"{}" * 30}"}} : ({", ".join(["i32"] * 30)}) -> ()
+  %t = tensor.splat %s : {tile}
+  {print_text(["%t"] * 8, [tile] * 8, "{}" * 8)}
   return
 }}"""
-    with pytest.raises(CompileError, match="cannot print 30 values at once, the most here is 29"):
+    with pytest.raises(CompileError, match="cannot print 8 values at once, the most here is 7"):
         lower(text, num_warps=1)
 
 
 def test_fp8_must_be_cast_to_print() -> None:
     layout = parse_layout("T(32):(1@0) V():()")
-    lines = '"tile.print"(%v) {format = "{}"} : (' + tile_type((32,), "f8E5M2", layout) + ") -> ()"
+    lines = print_text(["%v"], [tile_type((32,), "f8E5M2", layout)], "{}")
     text = on_tile((32,), "f8E5M2", layout, lines).replace("padding = 77", "padding = 0.0")
     with pytest.raises(CompileError, match="cannot print f8E5M2; cast it to float32 first"):
         lower(text, num_warps=1)
@@ -181,12 +204,9 @@ def test_inline_ptx_runs_per_element(
     shape = (3, 37)
     layout = random_layout(random.Random(6), shape, 4)
     tile = tile_type(shape, element, layout)
-    for pure in ("true", "false"):
-        lines = (
-            f'%r = "tile.inline_ptx"(%v) {{text = "{text}", constraints = "{constraints}", '
-            f"pure = {pure}}} : ({tile}) -> {tile}\n"
-            f"{store_text(shape, element, layout, '%r', '%y')}"
-        )
+    for pure in (True, False):
+        ptx = inline_ptx_text(text, constraints, (["%v"], [tile]), [tile], pure=pure)
+        lines = f"%r = {ptx}\n{store_text(shape, element, layout, '%r', '%y')}"
         dtype = {"f32": np.float32, "f64": np.float64}.get(element)
         dtype = dtype or np.dtype(f"int{element[1:]}")
         x = np.random.default_rng(0).integers(-50, 50, shape).astype(dtype)
@@ -198,14 +218,34 @@ def test_inline_ptx_runs_per_element(
 def test_half_precision_travels_in_16_bits() -> None:
     shape, layout = (64,), parse_layout("T(32):(2@0) V(2):(1@0)")
     tile = tile_type(shape, "f16", layout)
-    lines = (
-        '%r = "tile.inline_ptx"(%v) {text = "mul.f16 $0, $1, $1;", constraints = "=h,h", '
-        f"pure = true}} : ({tile}) -> {tile}\n  {store_text(shape, 'f16', layout, '%r', '%y')}"
-    )
+    ptx = inline_ptx_text("mul.f16 $0, $1, $1;", "=h,h", (["%v"], [tile]), [tile])
+    lines = f"%r = {ptx}\n  {store_text(shape, 'f16', layout, '%r', '%y')}"
     x = np.random.default_rng(0).standard_normal(64).astype(np.float16)
     y = np.zeros_like(x)
     run(on_tile(shape, "f16", layout, lines), [x, y], num_warps=1)
     np.testing.assert_array_equal(y, x * x)
+
+
+def test_inline_ptx_takes_and_gives_several_types() -> None:
+    """Inputs f64 and i32, results f64 and i32, in one text."""
+    shape, layout = (3, 37), random_layout(random.Random(9), (3, 37), 4)
+    word, real = tile_type(shape, "i32", layout), tile_type(shape, "f64", layout)
+    ptx = inline_ptx_text(
+        "fma.rn.f64 $0, $2, $2, $2; add.s32 $1, $3, $4;",
+        "=d,=r,d,r,r",
+        (["%f", "%v", "%v"], [real, word, word]),
+        [real, word],
+    )
+    lines = f"""
+  %f = arith.sitofp %v : {word} to {real}
+  %r, %s = {ptx}
+  %t = arith.fptosi %r : {real} to {word}
+  %u = arith.addi %t, %s : {word}
+  {store_text(shape, "i32", layout, "%u", "%y")}"""
+    x = np.random.default_rng(0).integers(-50, 50, shape).astype(np.int32)
+    y = np.zeros_like(x)
+    run(on_tile(shape, "i32", layout, lines), [x, y], num_warps=4)
+    np.testing.assert_array_equal(y, x * x + x + 2 * x)
 
 
 @pytest.mark.parametrize("with_result", [False, True])
@@ -217,16 +257,10 @@ def test_effects_happen_once_an_element(with_result: bool) -> None:
         "{ .reg .b64 a; ld.param.b64 a, [k_param_2]; mad.wide.u32 a, $0, 4, a; "
         "red.global.add.u32 [a], 1; }"
     )
-    lines = (
-        f'"tile.inline_ptx"(%v) {{text = "{count}", constraints = "r", pure = false}} : '
-        f"({tile}) -> ()"
-    )
+    lines = inline_ptx_text(count, "r", (["%v"], [tile]), [], pure=False)
     if with_result:
         text = "mov.b32 $0, $1; " + count.replace("$0", "$1")
-        lines = (
-            f'%r = "tile.inline_ptx"(%v) {{text = "{text}", constraints = "=r,r", pure = false}} : '
-            f"({tile}) -> {tile}"
-        )
+        lines = "%r = " + inline_ptx_text(text, "=r,r", (["%v"], [tile]), [tile], pure=False)
     x, y = np.arange(37, dtype=np.int32), np.zeros(100, np.int32)
     run(on_tile(shape, "i32", layout, lines), [x, y], num_warps=2)
     # A result is wanted by every copy, so each computes its own.
@@ -235,14 +269,14 @@ def test_effects_happen_once_an_element(with_result: bool) -> None:
 
 
 def test_index_follows_the_register() -> None:
+    layout = parse_layout("T(32):(1@0) V():()")
+    places, words = tile_type((32,), "index", layout), tile_type((32,), "i64", layout)
     text = f"""
 func.func @k(%y: {array_type(1, "i64")}) attributes {{tile.kernel}} {{
   %c0 = arith.constant 0 : index
-  %i = "tile.iota"() {{axis = 0 : i32}} : () -> {tile_type((32,), "index", "T(32):(1@0) V():()")}
-  %r = "tile.inline_ptx"(%i) {{text = "add.s64 $0, $1, 1;", constraints = "=l,l", pure = true}}
-    : ({tile_type((32,), "index", "T(32):(1@0) V():()")})
-    -> {tile_type((32,), "i64", "T(32):(1@0) V():()")}
-  {store_text((32,), "i64", parse_layout("T(32):(1@0) V():()"), "%r", "%y")}
+  %i = "tile.iota"() {{axis = 0 : i32}} : () -> {places}
+  %r = {inline_ptx_text("add.s64 $0, $1, 1;", "=l,l", (["%i"], [places]), [words])}
+  {store_text((32,), "i64", layout, "%r", "%y")}
   return
 }}"""
     for bits in (32, 64):
@@ -258,10 +292,8 @@ func.func @k(%y: {array_type(1, "i64")}) attributes {{tile.kernel}} {{
 def test_a_register_that_does_not_hold_the_element(element: str, letter: str, bits: int) -> None:
     layout = parse_layout("T(32):(1@0) V():()")
     tile = tile_type((32,), element, layout)
-    lines = (
-        '%r = "tile.inline_ptx"(%v) {text = "mov.b32 $0, $1;", '
-        f'constraints = "={letter},{letter}", pure = true}} : ({tile}) -> {tile}'
-    )
+    constraints = f"={letter},{letter}"
+    lines = "%r = " + inline_ptx_text("mov.b32 $0, $1;", constraints, (["%v"], [tile]), [tile])
     wanted = f"constraint '{letter}' is a register of {bits} bits, which does not hold {element}"
     with pytest.raises(CompileError, match=wanted):
         lower(on_tile((32,), element, layout, lines), num_warps=1)
@@ -271,7 +303,6 @@ def test_a_register_that_does_not_hold_the_element(element: str, letter: str, bi
 def test_ptxas_takes_print_and_assert(target: str) -> None:
     layout = parse_layout("T(32):(1@0) V(2):(32@0)")
     tile = tile_type((37,), "i32", layout)
-    text = assertion((37,), layout).replace(
-        "  return", f'"tile.print"(%v) {{format = "{{}}"}} : ({tile}) -> ()\n  return'
-    )
+    shown = print_text(["%v"], [tile], "{}")
+    text = assertion((37,), layout).replace("  return", f"{shown}\n  return")
     assemble(lower(text, num_warps=1, target=target)[0], TARGETS[target])

@@ -3,6 +3,6 @@
 
 func.func @fp8(%x: f8E5M2) attributes {tile.kernel} {
   // expected-error @below {{cannot print f8E5M2; cast it to float32 first}}
-  "tile.print"(%x) {format = "{}"} : (f8E5M2) -> ()
+  "tile.print"(%x) {format = "{}", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (f8E5M2) -> ()
   return
 }

@@ -15,7 +15,7 @@ func.func @k(%n: i32) attributes {tile.kernel} {
   scf.for %k = %c0 to %n step %c1 : i32 {
     // CHECK-COUNT-2: llvm.call @vprintf
     // CHECK-NOT: llvm.call
-    "tile.print"(%i) {format = "100% {}"} : (!t) -> ()
+    "tile.print"(%i) {format = "100% {}", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (!t) -> ()
   }
   return
 }
