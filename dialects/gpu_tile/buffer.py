@@ -10,7 +10,7 @@ from mlir import ir
 from tilec.dialects.attributes import INT, options
 from tilec.dialects.constraints import BUFFER, I32, TILE
 from tilec.dialects.gpu_tile.dialect import Op
-from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.gpu_tile.types import buffer_of, layout_of
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, is_integer, shape, show
 from tilec.shared_layout import strided
@@ -19,6 +19,7 @@ from tilec.shared_layout import strided
 def _check_fits(tile: ir.Value, buffer: ir.Value) -> str | None:
     try:
         parsed = buffer_of(buffer)
+        layout_of(tile)
     except ValueError as error:
         return str(error)
     if shape(tile) != parsed.shape:

@@ -16,8 +16,6 @@ from tilec.dialects.types import element, shape, show, with_shape
 
 def check_combination(inputs: Sequence[ir.Value], axis: int, body: ir.Block) -> str | None:
     """The rules of a combining region: 2n scalars in, n out, for n inputs of one shape."""
-    if not inputs:
-        return "needs at least one input"
     shapes = [shape(v) for v in inputs]
     if len(set(shapes)) > 1:
         return f"input shapes differ: {', '.join(map(show, shapes))}"

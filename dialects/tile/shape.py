@@ -107,7 +107,10 @@ class TransposeOp(Op, name="transpose", pure=True):
 
 
 class JoinOp(Op, name="join", pure=True):
-    """Concatenates tiles along `axis`. Of several inputs, all but the first have one type.
+    """Concatenates tiles along `axis`; the inverse of `split` for inputs of one type.
+
+    The first input may have another size along the axis than the rest, which have one type: what
+    concatenates more sizes chains joins of two.
 
     Example:
         %y = "tile.join"(%a, %b) {axis = 0 : i32} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
@@ -124,8 +127,6 @@ class JoinOp(Op, name="join", pure=True):
         return [with_shape(inputs[0], sizes)]
 
     def check(self) -> str | None:
-        if not self.inputs:
-            return "needs at least one input"
         result, axis = shape(self.result), self.axis
         wrong = _check_axis(axis, len(result))
         if wrong:
