@@ -1,0 +1,130 @@
+// Every rule of the ops on tiles in registers, and of layouts.
+// RUN: tilec opt %s --split-input-file --verify-diagnostics
+
+func.func @convert_changes_the_shape(%x: tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>) {
+  // expected-error-re @below {{'gpu_tile.convert_layout' op a conversion keeps shape and element type: tensor<64xf32, .*>, tensor<32xf32, .*>}}
+  %y = "gpu_tile.convert_layout"(%x) : (tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>) -> tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+  return
+}
+
+// -----
+func.func @convert_changes_the_element_type(%x: tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>) {
+  // expected-error @below {{'gpu_tile.convert_layout' op a conversion keeps shape and element type}}
+  %y = "gpu_tile.convert_layout"(%x) : (tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>) -> tensor<64xf16, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+  return
+}
+
+// -----
+func.func @convert_from_no_layout(%x: tensor<64xf32>) {
+  // expected-error @below {{'gpu_tile.convert_layout' op expected a tile with a #gpu_tile.layout, found no layout}}
+  %y = "gpu_tile.convert_layout"(%x) : (tensor<64xf32>) -> tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+  return
+}
+
+// -----
+func.func @layout_is_malformed(%x: tensor<64xf32, #gpu_tile.layout<"T(32) V(2)">>) {
+  // expected-error @below {{'gpu_tile.convert_layout' op malformed layout 'T(32) V(2)'; expected e.g. 'T(8,16):(8@1,1@0) V(8,8):(1@1,16@0)'}}
+  %y = "gpu_tile.convert_layout"(%x) : (tensor<64xf32, #gpu_tile.layout<"T(32) V(2)">>) -> tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+  return
+}
+
+// -----
+func.func @layout_stride_missing(%x: tensor<64xf32, #gpu_tile.layout<"T(32,2):(2@0) V(2):(1@0)">>) {
+  // expected-error @below {{2 sizes but 1 strides}}
+  %y = "gpu_tile.convert_layout"(%x) : (tensor<64xf32, #gpu_tile.layout<"T(32,2):(2@0) V(2):(1@0)">>) -> tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+  return
+}
+
+// -----
+func.func @layout_stride_without_dimension(%x: tensor<64xf32, #gpu_tile.layout<"T(32):(2) V(2):(1@0)">>) {
+  // expected-error @below {{malformed mode 32:2}}
+  %y = "gpu_tile.convert_layout"(%x) : (tensor<64xf32, #gpu_tile.layout<"T(32):(2) V(2):(1@0)">>) -> tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+  return
+}
+
+// -----
+func.func @layout_of_24_threads(%x: tensor<48xf32, #gpu_tile.layout<"T(24):(2@0) V(2):(1@0)">>) {
+  // expected-error @below {{thread mode of size 24 is no power of two}}
+  %y = "gpu_tile.convert_layout"(%x) : (tensor<48xf32, #gpu_tile.layout<"T(24):(2@0) V(2):(1@0)">>) -> tensor<48xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+  return
+}
+
+// -----
+func.func @warp_reduce_without_layout(%x: tensor<64xf32>) {
+  // expected-error @below {{'gpu_tile.warp_reduce' op expected a tile with a #gpu_tile.layout, found no layout}}
+  %y = "gpu_tile.warp_reduce"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield %a : f32
+  }) {axis = 0 : i32} : (tensor<64xf32>) -> tensor<1xf32>
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+!y = tensor<1xf32, #gpu_tile.layout<"T(32):(0) V():()">>
+func.func @warp_reduce_axis_out_of_range(%x: !x) {
+  // expected-error @below {{'gpu_tile.warp_reduce' op axis 1 is out of range for rank 1}}
+  %y = "gpu_tile.warp_reduce"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield %a : f32
+  }) {axis = 1 : i32} : (!x) -> !y
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+!y = tensor<1xf32, #gpu_tile.layout<"T(32):(0) V():()">>
+func.func @warp_reduce_region_yields_another_type(%x: !x) {
+  // expected-error @below {{'gpu_tile.warp_reduce' op region must yield f32}}
+  %y = "gpu_tile.warp_reduce"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.constant 0 : i32
+    gpu.yield %c : i32
+  }) {axis = 0 : i32} : (!x) -> !y
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+func.func @warp_scan_without_totals(%x: !x) {
+  // expected-error @below {{element 2 in 'resultSegmentSizes' attribute must be equal to 1}}
+  %y = "gpu_tile.warp_scan"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield %a : f32
+  }) {axis = 0 : i32, reverse = false, resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (!x) -> !x
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+func.func @warp_scan_totals_without_layout(%x: !x) {
+  // expected-error @below {{'gpu_tile.warp_scan' op expected a tile with a #gpu_tile.layout, found no layout}}
+  %y, %t = "gpu_tile.warp_scan"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield %a : f32
+  }) {axis = 0 : i32, reverse = false, resultSegmentSizes = array<i32: 1, 0, 1, 0>} : (!x) -> (!x, tensor<1xf32>)
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+func.func @scan_carry_without_totals(%x: !x) {
+  // expected-error @below {{element 2 in 'operandSegmentSizes' attribute must be equal to 1}}
+  %y = "gpu_tile.scan_carry"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield %a : f32
+  }) {axis = 0 : i32, reverse = false, operandSegmentSizes = array<i32: 1, 0, 0, 0>} : (!x) -> !x
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+!t = tensor<2xf32, #gpu_tile.layout<"T(32):(0) V(2):(1@0)">>
+func.func @scan_carry_result_has_another_type(%x: !x, %t: !t) {
+  // expected-error @below {{'gpu_tile.scan_carry' op results must have the scanned tiles' types}}
+  %y = "gpu_tile.scan_carry"(%x, %t) ({
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield %a : f32
+  }) {axis = 0 : i32, reverse = false, operandSegmentSizes = array<i32: 1, 0, 1, 0>} : (!x, !t) -> !t
+  return
+}
