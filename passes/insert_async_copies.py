@@ -1,28 +1,46 @@
-"""insert-async-copies: loads that only fill a buffer become asynchronous copies.
+"""insert-async-copies: loads that fill buffers become asynchronous copies.
 
 Before:   %t = "tile.load"(%a, %m, %k) ...   "gpu_tile.buffer_store"(%t, %s)
 After:    "gpu_tile.cp_async"(%a, %s, %true, %m, %k) {dims = ..., bytes = 16 : i32, cache = "cg"}
           "gpu_tile.cp_async_commit"()   "gpu_tile.cp_async_wait"() {pending = 0 : i32}
 
 The data does not pass through registers, and pipeline-loops can issue the copy ahead of its use. The
-wait stands right behind, so the program means the same without that pass. A copy needs 4 provably
-aligned bytes and zero padding; where it does not fit, the load stays and the report says why.
-Does not handle: loads outside loops (nothing to overlap them with), loads whose values are also used in
-registers.
+wait stands right behind, so the program means the same without that pass.
+
+1. A load in a loop qualifies if all its uses fill buffers; a transpose on the way becomes the copy's
+   `dims`. Several buffers take a copy each.
+2. Where the author demands stages, a load whose value is used in registers, too, is copied to a buffer
+   and read back from there. Undemanded it stays: it would cost a second instruction per vector and a
+   barrier, which a loop without dots wins back only where few warps hide the latency.
+3. A copy needs 4 provably aligned bytes and zero padding; where it does not fit, the load stays and the
+   report says why.
+
+Does not handle: loads outside loops (nothing to overlap them with).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.gpu_tile import BufferStoreOp, CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
-from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BufferLoadOp,
+    BufferStoreOp,
+    CpAsyncCommitOp,
+    CpAsyncOp,
+    CpAsyncWaitOp,
+)
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
 from tilec.dialects.types import bit_width, element, shape
+from tilec.passes.buffer_layouts import choose_shared_layout
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.layout_candidates import blocked_layout
 from tilec.passes.lower_to_nvvm.buffer import shared_width
+from tilec.passes.pipeline_loops import STAGES
 from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width
 from tilec.target import Feature
 
@@ -32,7 +50,7 @@ SMALLEST_COPY = 4
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def insert_async_copies(module: ir.Module, context: PassContext) -> None:
-    """Turns load + buffer_store pairs in loops into cp_async, where the target has it."""
+    """Turns loads that fill buffers in loops into cp_async, where the target has it."""
     if not context.target.supports(Feature.CP_ASYNC):
         return
     for function in module.body.operations:
@@ -42,82 +60,167 @@ def insert_async_copies(module: ir.Module, context: PassContext) -> None:
 
 def _rewrite(function: ir.Operation, context: PassContext) -> None:
     facts = Divisibility(function)
-    stores: list[BufferStoreOp] = []
+    loads: list[tile.LoadOp] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, BufferStoreOp):
-            stores.append(op.opview)
+        if isinstance(op.opview, tile.LoadOp):
+            loads.append(op.opview)
         return ir.WalkResult.ADVANCE
 
     function.walk(visit)
     blocks: list[ir.Block] = []
-    for store in stores:
-        load = store.value.owner
-        if isinstance(load, tile.LoadOp) and _in_loop(load.operation):
-            block = store.operation.block
-            if _copy(load, store, facts, context) and block not in blocks:
-                blocks.append(block)
+    for load in loads:
+        loop = _loop_of(load.operation)
+        if loop is None:
+            continue
+        uses, block = _uses(load.result, load.dims), load.operation.block
+        demanded = _demands_stages(loop) and block == loop.regions[0].blocks[0]
+        if not uses.fills and not (demanded and uses.in_registers):
+            continue
+        if _copy(load, uses, demanded, facts, context) and block not in blocks:
+            blocks.append(block)
     for block in blocks:
         _close_groups(block)
 
 
-def _in_loop(op: ir.Operation) -> bool:
+def _loop_of(op: ir.Operation) -> ir.Operation | None:
     parent = op.parent
     while parent is not None and parent.name not in ("scf.for", "scf.while"):
         parent = parent.parent
-    return parent is not None
+    return parent
+
+
+def _demands_stages(loop: ir.Operation) -> bool:
+    return STAGES in loop.attributes and loop.attributes[STAGES].value > 1
+
+
+@dataclass
+class _Fill:
+    """A store of the loaded tile; `dims`: the array dimension along each of the buffer's."""
+
+    store: BufferStoreOp
+    dims: tuple[int, ...]
+
+
+@dataclass
+class _Uses:
+    """What becomes of a loaded tile. `views`: its transposes that nothing but fills use."""
+
+    fills: list[_Fill]
+    in_registers: bool
+    views: list[ir.Operation]
+
+
+def _uses(value: ir.Value, dims: tuple[int, ...]) -> _Uses:
+    found = _Uses([], False, [])
+    for use in value.uses:
+        user = use.owner.opview
+        if isinstance(user, BufferStoreOp):
+            found.fills.append(_Fill(user, tuple(dims)))
+        elif isinstance(user, tile.TransposeOp):
+            below = _uses(user.result, tuple(dims[p] for p in user.permutation))
+            found.fills += below.fills
+            found.in_registers = found.in_registers or below.in_registers
+            found.views += below.views
+            if not below.in_registers:
+                found.views.append(user.operation)
+        else:
+            found.in_registers = True
+    return found
 
 
 def _copy(
-    load: tile.LoadOp, store: BufferStoreOp, facts: Divisibility, context: PassContext
+    load: tile.LoadOp, uses: _Uses, demanded: bool, facts: Divisibility, context: PassContext
 ) -> bool:
-    width, why = provable_width(facts, load.src, load.offsets, load.dims)
-    inside = _width_inside(load, store, width, context)
-    if inside < width:
-        width, why = inside, "the buffer holds no longer run"
-    bytes_ = width * element_bytes(load.src)
-    reason = _refusal(load, store, bytes_, why)
+    targets = [(buffer_of(fill.store.dst), fill.dims) for fill in uses.fills]
+    home = next((f.store.dst for f in uses.fills if f.dims == tuple(load.dims)), None)
+    own = None
+    if uses.in_registers and home is None and demanded:
+        own = _own_buffer(load)
+        targets.append((own, tuple(load.dims)))
+    bytes_, why = _copy_bytes(load, targets, facts, context)
+    reason = _refusal(load, uses, demanded, bytes_, why)
     if reason is not None:
         context.report.add("asynchronous copy", load.operation, "no", reason)
         return False
-    i1 = ir.IntegerType.get_signless(1)
-    with ir.InsertionPoint(store.operation), load.operation.location:
-        always = ir.Operation.create(
-            "arith.constant", results=[i1], attributes={"value": ir.IntegerAttr.get(i1, 1)}
-        ).results[0]
-        CpAsyncOp.build(
-            load.src,
-            store.dst,
-            always,
-            load.offsets,
-            dims=load.dims,
-            bytes=bytes_,
-            cache="cg" if bytes_ == 16 else "ca",
-        )
-    context.report.add(
-        "asynchronous copy", load.operation, f"cp.async of {bytes_} bytes", "only fills a buffer"
-    )
-    store.operation.erase()
+    with ir.InsertionPoint(load.operation), load.operation.location:
+        if own is not None:
+            home = AllocOp.build(results=[own.type()])
+            _emit(load, home, tuple(load.dims), bytes_)
+        for fill in uses.fills:
+            fill.store.dst.owner.operation.move_before(load.operation)
+            _emit(load, fill.store.dst, fill.dims, bytes_)
+        why = "only fills buffers"
+        if uses.in_registers:
+            why = "the author's demand; read back into registers"
+            back = BufferLoadOp.build(home, results=[load.result.type])
+    _erase(load, uses, back if uses.in_registers else None)
+    context.report.add("asynchronous copy", load.operation, f"cp.async of {bytes_} bytes", why)
     load.operation.erase()
     return True
 
 
-def _width_inside(load: tile.LoadOp, store: BufferStoreOp, width: int, context: PassContext) -> int:
+def _own_buffer(load: tile.LoadOp) -> BufferType:
+    bytes_ = element_bytes(load.src)
+    layout = choose_shared_layout(shape(load.result), bytes_, (layout_of(load.result),))
+    return BufferType(shape(load.result), element(load.result), layout)
+
+
+def _emit(load: tile.LoadOp, buffer: ir.Value, dims: tuple[int, ...], bytes_: int) -> None:
+    i1 = ir.IntegerType.get_signless(1)
+    always = ir.Operation.create(
+        "arith.constant", results=[i1], attributes={"value": ir.IntegerAttr.get(i1, 1)}
+    ).results[0]
+    cache = "cg" if bytes_ == 16 else "ca"
+    CpAsyncOp.build(load.src, buffer, always, load.offsets, dims=dims, bytes=bytes_, cache=cache)
+
+
+def _erase(load: tile.LoadOp, uses: _Uses, back: ir.Value | None) -> None:
+    for fill in uses.fills:
+        fill.store.operation.erase()
+    for view in uses.views:
+        view.erase()
+    if back is not None:
+        load.result.replace_all_uses_with(back)
+
+
+def _copy_bytes(
+    load: tile.LoadOp,
+    targets: list[tuple[BufferType, tuple[int, ...]]],
+    facts: Divisibility,
+    context: PassContext,
+) -> tuple[int, str]:
+    """Bytes one copy may move to every target, and what limits them."""
+    width, why = provable_width(facts, load.src, load.offsets, load.dims)
+    for buffer, dims in targets:
+        inside = _width_inside(load, buffer, dims, width, context)
+        if inside < width:
+            width, why = inside, "the buffer holds no longer run"
+    return width * element_bytes(load.src), why
+
+
+def _width_inside(
+    load: tile.LoadOp, buffer: BufferType, dims: tuple[int, ...], width: int, context: PassContext
+) -> int:
     """Elements of a vector of `width` that neighbour each other in the buffer, too."""
-    buffer = buffer_of(store.dst)
-    contiguous = contiguous_dim(load.src, load.dims)
+    contiguous = contiguous_dim(load.src, dims)
     if contiguous is None:
         return 1
-    sizes = shape(load.result)
+    sizes = buffer.shape
     layout = blocked_layout(sizes, contiguous, width, context.num_threads, narrow=False)
     return min(width, shared_width(buffer.layout, layout, len(sizes), buffer.element_bytes))
 
 
-def _refusal(load: tile.LoadOp, store: BufferStoreOp, bytes_: int, why: str) -> str | None:
-    if sum(1 for _ in load.result.uses) > 1:
+def _refusal(load: tile.LoadOp, uses: _Uses, demanded: bool, bytes_: int, why: str) -> str | None:
+    block = load.operation.block
+    if uses.in_registers and not demanded:
         return "the tile is also used in registers"
-    if load.operation.block != store.operation.block:
-        return "load and use stand in different blocks"
+    for fill in uses.fills:
+        alloc = fill.store.dst.owner
+        if not isinstance(alloc.opview, AllocOp):
+            return "it fills a part of a buffer"
+        if fill.store.operation.block != block or alloc.operation.block != block:
+            return "load and use stand in different blocks"
     if bytes_ < SMALLEST_COPY:
         return f"only {bytes_} bytes are provably aligned: {why}"
     if not _is_zero(load.padding):
@@ -143,8 +246,6 @@ def _close_groups(block: ir.Block) -> None:
         elif pending is not None and not _is_between_copies(view.operation):
             _close(pending)
             pending = None
-    if pending is not None:
-        _close(pending)
 
 
 def _is_between_copies(op: ir.Operation) -> bool:

@@ -47,11 +47,14 @@ class _Access:
     """An access to bytes [start, end) of shared memory; `box`: its (offsets, sizes), where known.
 
     `slot`: (loop counter or None for 0, distance from it, slots), where it is one slot of a ring.
+    `kind`: the type of the whole buffer or ring. Boxes and slots of two kinds do not compare, even where
+    they lie in the same bytes.
     """
 
     writes: bool
     start: int
     end: int
+    kind: ir.Type
     box: tuple[tuple[int, ...], tuple[int, ...]] | None
     slot: tuple[ir.Value | None, int, int] | None = None
 
@@ -59,18 +62,17 @@ class _Access:
         """Whether the two need an order."""
         if not (self.writes or other.writes) or self.end <= other.start or other.end <= self.start:
             return False
-        same = (self.start, self.end) == (other.start, other.end)
-        if same and self.slot and other.slot and self.slot[0] == other.slot[0]:
-            return (self.slot[1] - other.slot[1]) % self.slot[2] == 0
-        if not same or self.box is None or other.box is None:
+        if (self.start, self.kind) != (other.start, other.kind):
             return True
-        if len(self.box[0]) != len(other.box[0]):
+        if self.slot and other.slot and _is_same(self.slot[0], other.slot[0]):
+            if (self.slot[1] - other.slot[1]) % self.slot[2]:
+                return False
+        if self.box is None or other.box is None or len(self.box[0]) != len(other.box[0]):
             return True
         return all(
             a < b + size_b and b < a + size_a
             for a, size_a, b, size_b in zip(*self.box, *other.box, strict=True)
         )
-
 
     def next_iteration(self, counters: _Counters) -> _Access:
         """The same access seen from the next iteration of a loop."""
@@ -88,9 +90,14 @@ class _Access:
         return replace(self, slot=(counter, (distance - start) % slots, slots))
 
 
+def _is_same(one: ir.Value | None, other: ir.Value | None) -> bool:
+    # MLIR's values compare with values only.
+    return one is other if one is None or other is None else one == other
+
+
 @dataclass(frozen=True)
 class _Counters:
-    """Loop-carried i32 values that grow by a constant: the constant, and their first value if known."""
+    """Loop-carried ring counts that grow by a constant: the constant, and their first value if known."""
 
     steps: dict[ir.Value, int]
     starts: dict[ir.Value, int]
@@ -212,12 +219,21 @@ def _counters(loop: ir.Operation) -> _Counters:
     slots = zip(list(body.arguments)[1:], list(loop.operands)[3:], last.operands, strict=True)
     for argument, init, yielded in slots:
         base, step = _split_sum(yielded)
-        if base == argument and step:
+        if base == argument and step and _counts_a_ring(argument):
             steps[argument] = step
             start = constant_of(init)
             if start is not None:
                 starts[argument] = start
     return _Counters(steps, starts)
+
+
+def _counts_a_ring(value: ir.Value) -> bool:
+    users = [use.owner.opview for use in value.uses]
+    return any(
+        isinstance(user, RingPositionOp)
+        or (user.operation.name == "arith.addi" and _counts_a_ring(user.operation.results[0]))
+        for user in users
+    )
 
 
 def _split_sum(value: ir.Value) -> tuple[ir.Value, int]:
@@ -270,7 +286,8 @@ def _describe(buffer: ir.Value, *, writes: bool) -> _Access:
         value = view.src
     start = value.owner.options["offset"]
     end = start + buffer_of(value).size_bytes
-    return _Access(writes, start, end, None if offsets is None else (offsets, sizes), slot)
+    box = None if offsets is None else (offsets, sizes)
+    return _Access(writes, start, end, value.type, box, slot)
 
 
 def _slot(op: SlotOp) -> tuple[ir.Value | None, int, int] | None:

@@ -10,8 +10,8 @@ After:    for s in 0 .. stages-2: copy into slot s, masked by lower + s*step < u
           }
           wait 0
 
-1. A loop qualifies if it holds one group of copies whose addresses follow from its induction variable
-   and values from outside.
+1. A loop qualifies if it holds copies whose addresses follow from its induction variable and values
+   from outside, and nothing in it writes what they read. All of an iteration's copies become one group.
 2. The stages: `tile.stages` where the author demands them, else what fits into a share of the shared
    memory, at most MOST_STAGES.
 3. Buffers become rings in front of the loop. A group is committed in every iteration, empty or not, so
@@ -19,7 +19,8 @@ After:    for s in 0 .. stages-2: copy into slot s, masked by lower + s*step < u
 4. The copies stand behind the body's first matrix instructions, which hide the cost of issuing them.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
-Does not handle: addresses that depend on loaded values, several groups in one loop, scf.while.
+Arrays that are different arguments are taken not to overlap where the loop writes one of them.
+Does not handle: addresses that depend on loaded values, scf.while.
 """
 
 from __future__ import annotations
@@ -38,7 +39,16 @@ from tilec.dialects.gpu_tile import (
     SlotOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.dialects.tile import (
+    AtomicCasOp,
+    AtomicRmwOp,
+    FenceOp,
+    InlinePtxOp,
+    LoadOp,
+    ScatterOp,
+    StoreOp,
+)
+from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.locations import error_at
 
 STAGES = "tile.stages"
@@ -65,12 +75,11 @@ def pipeline_loops(module: ir.Module, context: PassContext) -> None:
 
 @dataclass
 class _Plan:
-    """What moves: the copies, the scalar ops their addresses need, and the group's end."""
+    """What moves: the copies, the scalar ops their addresses need, and the ends of their groups."""
 
     copies: list[ir.Operation]
     addresses: list[ir.Operation]
-    commit: ir.Operation
-    wait: ir.Operation
+    ends: list[ir.Operation]
     allocs: list[ir.Operation]
 
 
@@ -84,7 +93,9 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
     plan = _plan(loop)
     if isinstance(plan, str):
         if demanded is not None and demanded > 1:
-            raise error_at(loop, f"stages={demanded} was asked for, but {plan}")
+            raise error_at(
+                loop, f"stages={demanded} was asked for, but {plan}", *_plain_loads(loop, context)
+            )
         context.report.add("pipeline", loop, "no", plan)
         return
     bytes_ = sum(buffer_of(op.results[0]).slot_bytes for op in plan.allocs)
@@ -102,24 +113,75 @@ def _stages(bytes_: int, context: PassContext) -> int:
 
 def _plan(loop: ir.Operation) -> _Plan | str:
     ops = [view.operation for view in loop.regions[0].blocks[0].operations]
-    copies = [op for op in ops if isinstance(op.opview, CpAsyncOp)]
-    commits = [op for op in ops if isinstance(op.opview, CpAsyncCommitOp)]
-    waits = [op for op in ops if isinstance(op.opview, CpAsyncWaitOp)]
+    # Copies into slots are the prologue of a pipelined loop inside this one.
+    copies = [
+        op
+        for op in ops
+        if isinstance(op.opview, CpAsyncOp) and not isinstance(op.opview.dst.owner.opview, SlotOp)
+    ]
+    ends = _ends(ops)
     if not copies:
         return "the loop holds no asynchronous copy of its own"
-    if len(commits) != 1 or len(waits) != 1:
-        return f"the loop holds {len(commits)} groups of copies"
+    hazard = _hazard(loop, copies)
+    if hazard is not None:
+        return hazard
     allocs = []
     for copy in copies:
         alloc = copy.opview.dst.owner
-        if not isinstance(alloc, AllocOp) or alloc.operation.block != copy.block:
+        if alloc.operation.block != copy.block:
             return "a copy fills a buffer from outside the loop"
         if alloc.operation not in allocs:
             allocs.append(alloc.operation)
     addresses = _address_ops(loop, copies)
     if isinstance(addresses, str):
         return addresses
-    return _Plan(copies, addresses, commits[0], waits[0], allocs)
+    return _Plan(copies, addresses, ends, allocs)
+
+
+def _ends(ops: list[ir.Operation]) -> list[ir.Operation]:
+    """The commits with their wait right behind, as insert-async-copies leaves them."""
+    found = []
+    for op, following in zip(ops, ops[1:], strict=False):
+        if isinstance(op.opview, CpAsyncCommitOp) and isinstance(following.opview, CpAsyncWaitOp):
+            found += [op, following]
+    return found
+
+
+def _plain_loads(loop: ir.Operation, context: PassContext) -> list[str]:
+    """Why each load of a loop's body is no asynchronous copy, as insert-async-copies reported."""
+    loads = {
+        show_location(v.operation)
+        for v in loop.regions[0].blocks[0].operations
+        if isinstance(v, LoadOp)
+    }
+    return [
+        f"the load at {entry['at']} is no asynchronous copy: {entry['why']}"
+        for entry in context.report.decisions
+        if entry["about"] == "asynchronous copy"
+        and entry["chosen"] == "no"
+        and entry["at"] in loads
+    ]
+
+
+def _hazard(loop: ir.Operation, copies: list[ir.Operation]) -> str | None:
+    """What forbids reading iterations ahead: a write to the same array, or an op that orders memory."""
+    arrays = {copy.opview.src for copy in copies}
+    found: list[str] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        view = op.opview
+        atomic = isinstance(view, (AtomicRmwOp, AtomicCasOp))
+        if isinstance(view, (StoreOp, ScatterOp)) or atomic:
+            if view.dst in arrays:
+                found.append(f"'{op.name}' in the loop writes an array that a copy reads")
+        if isinstance(view, FenceOp) or (atomic and view.order != "relaxed"):
+            found.append(f"'{op.name}' in the loop orders memory accesses")
+        if isinstance(view, InlinePtxOp) and not view.pure:
+            found.append(f"'{op.name}' in the loop may write memory")
+        return ir.WalkResult.ADVANCE
+
+    loop.walk(visit)
+    return found[0] if found else None
 
 
 def _address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:
@@ -191,7 +253,7 @@ class _Expansion:
             "scf.for",
             results=[*(r.type for r in self.loop.results), self.i32],
             operands=[self.lower, self.upper, self.step, *self.inits, self._constant(0)],
-            attributes=dict(self.loop.attributes.items()),
+            attributes={k: v for k, v in self.loop.attributes.items() if k != STAGES},
             regions=1,
         )
         block = new.regions[0].blocks.append(
@@ -220,8 +282,8 @@ class _Expansion:
         self, old: ir.Block, new: ir.Block, arguments: list[ir.Value], count: ir.Value
     ) -> None:
         kept = [*self.plan.copies, *self.plan.allocs]
-        self.plan.commit.erase()
-        self.plan.wait.erase()
+        for end in self.plan.ends:
+            end.erase()
         for before, after in zip(old.arguments, arguments, strict=True):
             before.replace_all_uses_with(after)
         for view in list(old.operations):
@@ -268,9 +330,7 @@ class _Expansion:
         return at
 
     def _add(self, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-        return ir.Operation.create(
-            "arith.addi", results=[lhs.type], operands=[lhs, rhs]
-        ).results[0]
+        return ir.Operation.create("arith.addi", results=[lhs.type], operands=[lhs, rhs]).results[0]
 
     def _constant(self, value: int) -> ir.Value:
         return ir.Operation.create(
