@@ -27,6 +27,8 @@ MATMUL_DTYPES = (
 VECTOR_DTYPES = ("f32", "f16", "bf16", "f64", "i32")
 ROW_DTYPES = ("f32", "f16", "bf16")
 ROW_KERNELS = ("softmax", "online_softmax", "layer_norm", "row_sum")
+ROUND_SHAPES = 2
+"""How many cases of each kernel and dtype, the first, have round shapes."""
 ROW_TILES = (1024, 97, 5000)
 """Tile sizes N of the row kernels, in turn; neither need be a power of two."""
 
@@ -144,19 +146,21 @@ def _draw_size(rng: random.Random, limit: int) -> int:
 
 
 def _draw_shapes(rng: random.Random, rank: int, limits: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """A one in each dimension first, then a round shape, then anything, for ever."""
+    """Two round shapes, then a one in each dimension, then anything, for ever."""
+    for parts in (1, 2):
+        yield tuple(max(limit // parts // 64 * 64, 16) for limit in limits)
     for axis in range(rank):
         shape = [_draw_size(rng, limit) for limit in limits]
         shape[axis] = 1
         yield tuple(shape)
-    yield tuple(max(limit // 2 // 64 * 64, 16) for limit in limits)
     while True:
         yield tuple(_draw_size(rng, limit) for limit in limits)
 
 
 def _turn(views: Mapping[str, object], number: int, offset: int) -> str:
-    """The view for case `number`; `offset` so that not each dtype pairs it with the same shape."""
-    return list(views)[(number + offset) % len(views)]
+    """The view for case `number`: the first two for the round shapes, so that all facts hold;
+    `offset` so that not each dtype pairs the others with the same shapes."""
+    return list(views)[number if number < ROUND_SHAPES else (number + offset) % len(views)]
 
 
 def _vector_cases(rng: random.Random, limit: int) -> Iterator[ExampleCase]:
@@ -184,9 +188,11 @@ def _row_case(
     """Rows of at most N columns; any number of them where the kernel loops over tiles."""
     tile = ROW_TILES[number % len(ROW_TILES)]
     widest = 5 * limit if kernel in ("online_softmax", "row_sum") else min(tile, 5 * limit)
-    rows, columns = _draw_size(rng, limit), 1 if number == 0 else _draw_size(rng, widest)
-    if number == 1:
+    rows, columns = _draw_size(rng, limit), _draw_size(rng, widest)
+    if number in (0, 4):
         columns = widest
+    if number == 2:
+        columns = 1
     x = ROW_VIEWS[view](row_major("x", dtype, (rows, columns)))
     y = ROW_VIEWS[view](row_major("y", dtype, (rows, columns)))
     arrays: tuple[ArraySpec, ...] = (x, y)
@@ -206,7 +212,7 @@ def _matmul_cases(rng: random.Random, limit: int) -> Iterator[ExampleCase]:
         shapes = _draw_shapes(rng, 3, (limit,) * 3)
         for number in range(SHAPES_PER_DTYPE):
             m, n, k = next(shapes)
-            if number == 4:
+            if number == 6:
                 k = 0
             view = _turn(MATRIX_VIEWS, number, offset)
             made = (
