@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import tilec.language as tl
-from tilec.frontend.arrays import array_size, as_tuple
 from tilec.frontend.branches import as_condition
-from tilec.frontend.conversion import common_shape, place
+from tilec.frontend.conversion import common_shape
 from tilec.frontend.frame import Frame
-from tilec.frontend.names import constant_from_python, lookup
+from tilec.frontend.names import lookup
 from tilec.frontend.operators import binary, compare, fold, invert, negate
 from tilec.frontend.values import (
     Array,
-    ArrayShape,
     LambdaFunction,
-    Method,
     Mistake,
     Range,
     Scalar,
     Text,
-    Tile,
     Undefined,
-    check_shape,
     describe,
     is_number,
     is_runtime,
 )
-from tilec.language.dtypes import DType
-from tilec.names import did_you_mean
 
 _BINARY: Mapping[type[ast.operator], str] = {
     ast.Add: "+",
@@ -55,24 +47,6 @@ _COMPARISONS: Mapping[type[ast.cmpop], str] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
-METHODS = (
-    "to",
-    "reshape",
-    "permute",
-    "transpose",
-    "bitcast",
-    "broadcast_to",
-    "expand_dims",
-    "sum",
-    "max",
-    "min",
-    "prod",
-    "any",
-    "all",
-    "argmax",
-    "argmin",
-)
-"""Methods of tiles and scalars: `x.f(...)` is `tl.f(x, ...)`, `x.to` is `tl.cast`."""
 
 
 def evaluate_constant(frame: Frame, node: ast.Constant) -> Any:
@@ -205,129 +179,6 @@ def _conjunction(frame: Frame, conditions: list[Any], op: ast.boolop) -> Any:
         else:
             result = fold(symbol, result, value)
     return result
-
-
-def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
-    """`x.shape`, `tl.f32`, ..."""
-    owner = frame.evaluate(node.value)
-    name = node.attr
-    if isinstance(owner, ModuleType):
-        if not hasattr(owner, name):
-            notes = did_you_mean(name, dir(owner))
-            raise Mistake(f"module '{owner.__name__}' has no '{name}'", *notes)
-        return constant_from_python(getattr(owner, name), f"{owner.__name__}.{name}")
-    if isinstance(owner, Array):
-        return _array_attribute(owner, name)
-    if is_runtime(owner):
-        return _tile_attribute(frame, owner, name)
-    if isinstance(owner, DType) and name in ("name", "bits", "is_float", "is_integer", "is_bool"):
-        return getattr(owner, name)
-    raise Mistake(f"{describe(owner)} has no '{name}'")
-
-
-def _array_attribute(array: Array, name: str) -> Any:
-    known = {"shape": ArrayShape(array), "dtype": array.dtype, "ndim": array.rank}
-    if name not in known:
-        raise Mistake(f"an array has no '{name}'; it has shape, dtype and ndim")
-    return known[name]
-
-
-def _tile_attribute(frame: Frame, value: Scalar | Tile, name: str) -> Any:
-    shape = value.shape if isinstance(value, Tile) else ()
-    if name == "shape":
-        return shape
-    if name == "dtype":
-        return value.dtype
-    if name == "ndim":
-        return len(shape)
-    if name == "T":
-        if len(shape) != 2:
-            raise Mistake(
-                f".T is for two dimensions, found {describe(value)}", "help: use tl.permute"
-            )
-        return frame.rules.builtins[tl.permute](frame, value, (1, 0))
-    if name in METHODS:
-        return Method(value, name)
-    notes = did_you_mean(name, [*METHODS, "shape", "dtype", "ndim", "T"])
-    raise Mistake(f"{describe(value)} has no '{name}'", *notes)
-
-
-def evaluate_subscript(frame: Frame, node: ast.Subscript) -> Any:
-    """`shape[0]`, `tuple[1:]`, `tile[:, None]`."""
-    owner = frame.evaluate(node.value)
-    if isinstance(owner, (Tile, Scalar)):
-        return _index_tile(frame, owner, node.slice)
-    if isinstance(owner, Array):
-        raise Mistake(
-            "an array cannot be indexed",
-            "help: read with tl.load(array, offsets, shape) or tl.gather(array, indices)",
-        )
-    if isinstance(node.slice, ast.Slice):
-        return _slice_tuple(frame, owner, node.slice)
-    position = frame.evaluate(node.slice)
-    if isinstance(position, bool) or not isinstance(position, int):
-        raise Mistake(f"an index must be a constant integer, found {describe(position)}")
-    if isinstance(owner, ArrayShape):
-        return array_size(frame.builder, owner.array, position)
-    if not isinstance(owner, (tuple, str)):
-        raise Mistake(f"{describe(owner)} cannot be indexed")
-    if not -len(owner) <= position < len(owner):
-        raise Mistake(f"index {position} is out of range for {describe(owner)}")
-    return owner[position]
-
-
-def _slice_tuple(frame: Frame, owner: Any, node: ast.Slice) -> Any:
-    parts = owner if isinstance(owner, str) else as_tuple(frame.builder, owner)
-    if parts is None:
-        raise Mistake(f"{describe(owner)} cannot be sliced")
-    bounds = []
-    for bound in (node.lower, node.upper, node.step):
-        value = None if bound is None else frame.evaluate(bound)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            raise Mistake(f"a slice bound must be a constant integer, found {describe(value)}")
-        bounds.append(value)
-    if bounds[2] == 0:
-        raise Mistake("the step of a slice must not be 0")
-    return parts[slice(*bounds)]
-
-
-def _index_tile(frame: Frame, tile: Tile | Scalar, node: ast.expr) -> Any:
-    """Only `:`, `...` and `None` (a new dimension of size 1)."""
-    shape = tile.shape if isinstance(tile, Tile) else ()
-    items = list(node.elts) if isinstance(node, ast.Tuple) else [node]
-    kinds = [_index_kind(frame, item) for item in items]
-    rest = len(shape) - kinds.count(":")
-    if kinds.count("...") > 1 or rest < 0:
-        raise Mistake(f"too many indices for {describe(tile)}")
-    if "..." not in kinds:
-        kinds += ["..."]
-    expanded: list[str] = []
-    for kind in kinds:
-        expanded += [":"] * rest if kind == "..." else [kind]
-    sizes = iter(shape)
-    result = tuple(next(sizes) if kind == ":" else 1 for kind in expanded)
-    if len(result) == len(shape):
-        return tile
-    dims = tuple(i for i, kind in enumerate(expanded) if kind == ":")
-    check_shape(result, argument=None)
-    if isinstance(tile, Scalar):
-        kind = frame.builder.type(tile.dtype, result)
-        return Tile(frame.builder.value("tensor.splat", kind, tile.value), tile.dtype, result)
-    return place(frame.builder, tile, result, dims)
-
-
-def _index_kind(frame: Frame, node: ast.expr) -> str:
-    if isinstance(node, ast.Slice) and not (node.lower or node.upper or node.step):
-        return ":"
-    if isinstance(node, ast.Constant) and node.value is None:
-        return "None"
-    if isinstance(node, ast.Constant) and node.value is Ellipsis:
-        return "..."
-    raise frame.error(
-        node,
-        "a tile is indexed with ':', '...' and None only",
-        "help: tl.take gathers elements of a tile, tl.split cuts it, tl.load reads an array",
-    )
 
 
 def evaluate_text(frame: Frame, node: ast.JoinedStr) -> Any:

@@ -12,10 +12,10 @@ from tilec.frontend import (
     tl_reduction,
     tl_shape,
 )
+from tilec.frontend.attributes import evaluate_attribute
 from tilec.frontend.branches import evaluate_if_expression, execute_if
 from tilec.frontend.calls import evaluate_call
 from tilec.frontend.expressions import (
-    evaluate_attribute,
     evaluate_binary,
     evaluate_boolean,
     evaluate_compare,
@@ -23,13 +23,12 @@ from tilec.frontend.expressions import (
     evaluate_constant,
     evaluate_lambda,
     evaluate_name,
-    evaluate_subscript,
     evaluate_text,
     evaluate_tuple,
     evaluate_unary,
 )
+from tilec.frontend.for_loops import execute_for
 from tilec.frontend.frame import Rules
-from tilec.frontend.loops import execute_for, execute_while
 from tilec.frontend.statements import (
     execute_annotated,
     execute_assert,
@@ -41,6 +40,8 @@ from tilec.frontend.statements import (
     execute_pass,
     execute_return,
 )
+from tilec.frontend.subscripts import evaluate_subscript
+from tilec.frontend.while_loops import execute_while
 
 RULES = Rules(
     expressions={

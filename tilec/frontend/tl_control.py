@@ -178,11 +178,13 @@ def inline_ptx(
     values = [as_runtime(frame.builder, value) for value in given]
     _check_constraints(constraints, dtypes, values)
     shape = common_shape(values)
-    for name, group in (("inputs", [v.dtype for v in values]), ("outputs", dtypes)):
-        if len(set(group)) > 1:
+    for name, group, field in (
+        ("inputs", values, InlinePtxOp.inputs),
+        ("outputs", dtypes, InlinePtxOp.outputs),
+    ):
+        if len(group) > field.each:
             raise Mistake(
-                f"the {name} of inline_ptx must have one dtype, found {', '.join(map(str, group))}",
-                argument=name,
+                f"inline_ptx takes at most {field.each} {name}, found {len(group)}", argument=name
             )
     operands = [materialize(frame.builder, value, value.dtype, shape) for value in values]
     kinds = [frame.builder.type(dtype, shape) for dtype in dtypes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import groupby
 from math import prod
 from typing import Any
 
@@ -205,7 +206,10 @@ def cat(frame: Frame, tiles: Any, axis: Any) -> Tile:
             )
     total = sum(part.shape[along] for part in parts)
     shape = check_shape((*first[:along], total, *first[along + 1 :]), argument=None)
-    value = JoinOp.build([part.value for part in parts], axis=along)
+    value = parts[0].value
+    # One join takes tiles of one size behind a first of any size.
+    for _, run in groupby(parts[1:], key=lambda part: part.shape):
+        value = JoinOp.build([value, *(part.value for part in run)], axis=along)
     return Tile(value, parts[0].dtype, shape)
 
 

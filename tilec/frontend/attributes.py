@@ -1,0 +1,87 @@
+"""`x.name`: members of modules, arrays, tiles and dtypes."""
+
+from __future__ import annotations
+
+import ast
+from types import ModuleType
+from typing import Any
+
+import tilec.language as tl
+from tilec.frontend.frame import Frame
+from tilec.frontend.names import constant_from_python
+from tilec.frontend.values import (
+    Array,
+    ArrayShape,
+    Method,
+    Mistake,
+    Scalar,
+    Tile,
+    describe,
+    is_runtime,
+)
+from tilec.language.dtypes import DType
+from tilec.names import did_you_mean
+
+METHODS = (
+    "to",
+    "reshape",
+    "permute",
+    "transpose",
+    "bitcast",
+    "broadcast_to",
+    "expand_dims",
+    "sum",
+    "max",
+    "min",
+    "prod",
+    "any",
+    "all",
+    "argmax",
+    "argmin",
+)
+"""Methods of tiles and scalars: `x.f(...)` is `tl.f(x, ...)`, `x.to` is `tl.cast`."""
+
+
+def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
+    """`x.shape`, `tl.f32`, ..."""
+    owner = frame.evaluate(node.value)
+    name = node.attr
+    if isinstance(owner, ModuleType):
+        if not hasattr(owner, name):
+            notes = did_you_mean(name, dir(owner))
+            raise Mistake(f"module '{owner.__name__}' has no '{name}'", *notes)
+        return constant_from_python(getattr(owner, name), f"{owner.__name__}.{name}")
+    if isinstance(owner, Array):
+        return _array_attribute(owner, name)
+    if is_runtime(owner):
+        return _tile_attribute(frame, owner, name)
+    if isinstance(owner, DType) and name in ("name", "bits", "is_float", "is_integer", "is_bool"):
+        return getattr(owner, name)
+    raise Mistake(f"{describe(owner)} has no '{name}'")
+
+
+def _array_attribute(array: Array, name: str) -> Any:
+    known = {"shape": ArrayShape(array), "dtype": array.dtype, "ndim": array.rank}
+    if name not in known:
+        raise Mistake(f"an array has no '{name}'; it has shape, dtype and ndim")
+    return known[name]
+
+
+def _tile_attribute(frame: Frame, value: Scalar | Tile, name: str) -> Any:
+    shape = value.shape if isinstance(value, Tile) else ()
+    if name == "shape":
+        return shape
+    if name == "dtype":
+        return value.dtype
+    if name == "ndim":
+        return len(shape)
+    if name == "T":
+        if len(shape) != 2:
+            raise Mistake(
+                f".T is for two dimensions, found {describe(value)}", "help: use tl.permute"
+            )
+        return frame.rules.builtins[tl.permute](frame, value, (1, 0))
+    if name in METHODS:
+        return Method(value, name)
+    notes = did_you_mean(name, [*METHODS, "shape", "dtype", "ndim", "T"])
+    raise Mistake(f"{describe(value)} has no '{name}'", *notes)
