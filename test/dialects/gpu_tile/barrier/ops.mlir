@@ -1,0 +1,11 @@
+// Barriers, printed as they were read.
+// RUN: %roundtrip
+
+// CHECK-LABEL: @whole_cta_and_named
+func.func @whole_cta_and_named() {
+  // CHECK: "gpu_tile.sync"() {barrier = 0 : i32, mode = "sync", warps = 4 : i32} : () -> ()
+  "gpu_tile.sync"() {barrier = 0 : i32, warps = 4 : i32, mode = "sync"} : () -> ()
+  // CHECK: "gpu_tile.sync"() {barrier = 15 : i32, mode = "arrive", warps = 32 : i32} : () -> ()
+  "gpu_tile.sync"() {barrier = 15 : i32, warps = 32 : i32, mode = "arrive"} : () -> ()
+  return
+}

@@ -1,0 +1,179 @@
+// Every rule of shared-memory buffers.
+// RUN: tilec opt %s --split-input-file --verify-diagnostics
+
+func.func @alloc_layout_is_for_another_shape() {
+  // expected-error @below {{'gpu_tile.alloc' op layout is for 64x32, the tile is 64x64}}
+  %b = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,32):(32,1)">>
+  return
+}
+
+// -----
+func.func @alloc_offset_is_not_aligned() {
+  // expected-error @below {{'gpu_tile.alloc' op offset 8 is no multiple of 16}}
+  %b = "gpu_tile.alloc"() {options = {offset = 8 : i32}} : () -> !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>
+  return
+}
+
+// -----
+func.func @alloc_offset_of_a_swizzled_buffer_is_not_aligned() {
+  // expected-error @below {{'gpu_tile.alloc' op offset 512 is no multiple of 1024}}
+  %b = "gpu_tile.alloc"() {options = {offset = 512 : i32}} : () -> !gpu_tile.buffer<tensor<8x64xf16>, #gpu_tile.shared<"S<3,4,3> o (8,64):(64,1)">>
+  return
+}
+
+// -----
+func.func @alloc_offset_is_negative() {
+  // expected-error @below {{'gpu_tile.alloc' op offset -16 is no multiple of 16}}
+  %b = "gpu_tile.alloc"() {options = {offset = -16 : i32}} : () -> !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>
+  return
+}
+
+// -----
+func.func @alloc_unknown_option() {
+  // expected-error @below {{'gpu_tile.alloc' op attribute 'options' has the unknown option 'align'; known: offset}}
+  %b = "gpu_tile.alloc"() {options = {align = 8 : i32}} : () -> !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>
+  return
+}
+
+// -----
+func.func @alloc_shared_layout_is_malformed() {
+  // expected-error @below {{'gpu_tile.alloc' op malformed shared layout '(64)'; expected e.g. '(128,64):(64,1)'}}
+  %b = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64)">>
+  return
+}
+
+// -----
+func.func @alloc_under_a_register_layout() {
+  // expected-error @below {{'gpu_tile.alloc' op expected a shared-memory buffer, found !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>}}
+  %b = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+  return
+}
+
+// -----
+func.func @alloc_of_a_tile() {
+  // expected-error @below {{expected base type 'gpu_tile.buffer' but got 'builtin.tensor'}}
+  %b = "gpu_tile.alloc"() {options = {}} : () -> tensor<64xf32>
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(64,1)">>
+func.func @view_offset_missing(%b: !b, %i: i32) {
+  // expected-error @below {{'gpu_tile.view' op expected one offset per dimension (2), found 1}}
+  %v = "gpu_tile.view"(%b, %i) : (!b, i32) -> !gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(64,64):(64,1)">>
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(64,1)">>
+func.func @view_changes_the_layout(%b: !b, %i: i32) {
+  // expected-error @below {{'gpu_tile.view' op a view keeps its buffer's layout and element type}}
+  %v = "gpu_tile.view"(%b, %i, %i) : (!b, i32, i32) -> !gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(64,1)">>
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(64,1)">>
+func.func @view_is_larger_than_its_buffer(%b: !b, %i: i32) {
+  // expected-error @below {{'gpu_tile.view' op view 64x65 does not fit in 64x64}}
+  %v = "gpu_tile.view"(%b, %i, %i) : (!b, i32, i32) -> !gpu_tile.buffer<tensor<64x65xf32>, #gpu_tile.shared<"(64,64):(64,1)">>
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(64,1)">>
+func.func @view_of_another_rank(%b: !b, %i: i32) {
+  // expected-error @below {{'gpu_tile.view' op view 64 does not fit in 64x64}}
+  %v = "gpu_tile.view"(%b, %i, %i) : (!b, i32, i32) -> !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64,64):(64,1)">>
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(64,1)">>
+func.func @load_into_another_shape(%b: !b) {
+  // expected-error @below {{'gpu_tile.buffer_load' op tile is 64x32, buffer 64x64}}
+  %t = "gpu_tile.buffer_load"(%b) : (!b) -> tensor<64x32xf32, #gpu_tile.layout<"T(32):(1@1) V(64):(1@0)">>
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>
+func.func @load_of_another_element_type(%b: !b) {
+  // expected-error @below {{'gpu_tile.buffer_load' op element types differ: tile i32, buffer f32}}
+  %t = "gpu_tile.buffer_load"(%b) : (!b) -> tensor<64xi32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>
+func.func @load_without_a_layout(%b: !b) {
+  // expected-error @below {{'gpu_tile.buffer_load' op expected a tile with a #gpu_tile.layout, found no layout}}
+  %t = "gpu_tile.buffer_load"(%b) : (!b) -> tensor<64xf32>
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>
+func.func @store_of_another_shape(%b: !b, %t: tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>) {
+  // expected-error @below {{'gpu_tile.buffer_store' op tile is 32, buffer 64}}
+  "gpu_tile.buffer_store"(%t, %b) : (tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>, !b) -> ()
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>
+func.func @store_of_another_element_type(%b: !b, %t: tensor<64xf16, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>) {
+  // expected-error @below {{'gpu_tile.buffer_store' op element types differ: tile f16, buffer f32}}
+  "gpu_tile.buffer_store"(%t, %b) : (tensor<64xf16, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>, !b) -> ()
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>
+!i = tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+func.func @gather_axis_out_of_range(%b: !b, %i: !i) {
+  // expected-error @below {{'gpu_tile.buffer_gather' op axis 1 is out of range for rank 1}}
+  %y = "gpu_tile.buffer_gather"(%b, %i) {axis = 1 : i32} : (!b, !i) -> tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>
+!i = tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+func.func @gather_by_floats(%b: !b, %i: !i) {
+  // expected-error @below {{'gpu_tile.buffer_gather' op indices must be integers, found f32}}
+  %y = "gpu_tile.buffer_gather"(%b, %i) {axis = 0 : i32} : (!b, !i) -> tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>
+!i = tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+func.func @gather_result_of_another_shape(%b: !b, %i: !i) {
+  // expected-error @below {{'gpu_tile.buffer_gather' op result is 64, indices 32}}
+  %y = "gpu_tile.buffer_gather"(%b, %i) {axis = 0 : i32} : (!b, !i) -> tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>
+!i = tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+func.func @gather_result_of_another_element_type(%b: !b, %i: !i) {
+  // expected-error @below {{'gpu_tile.buffer_gather' op element types differ: buffer f32, result f16}}
+  %y = "gpu_tile.buffer_gather"(%b, %i) {axis = 0 : i32} : (!b, !i) -> tensor<32xf16, #gpu_tile.layout<"T(32):(1@0) V():()">>
+  return
+}
+
+// -----
+func.func @reshape_view_of_padded_rows(%b: !gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(68,1)">>) {
+  // expected-error @below {{'gpu_tile.reshape_view' op layout (8,64):(68,1) of 8x64 is not dense and row-major}}
+  %v = "gpu_tile.reshape_view"(%b) : (!gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(68,1)">>) -> !gpu_tile.buffer<tensor<512xf32>, #gpu_tile.shared<"(512):(1)">>
+  return
+}
+
+// -----
+func.func @reshape_view_to_fewer_elements(%b: !gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(64,1)">>) {
+  // expected-error @below {{'gpu_tile.reshape_view' op 8x64 and 256 hold different elements}}
+  %v = "gpu_tile.reshape_view"(%b) : (!gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(64,1)">>) -> !gpu_tile.buffer<tensor<256xf32>, #gpu_tile.shared<"(256):(1)">>
+  return
+}

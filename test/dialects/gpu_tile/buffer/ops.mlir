@@ -1,0 +1,42 @@
+// Shared-memory buffers and their traffic, printed as they were read.
+// RUN: %roundtrip
+
+#rows = #gpu_tile.layout<"T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)">
+!square = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+!panels = !gpu_tile.buffer<tensor<64x128xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,(64,2)):(64,(1,4096))">>
+
+// CHECK-LABEL: @padded
+func.func @padded(%t: tensor<64x64xf32, #rows>) -> tensor<64x64xf32, #rows> {
+  // CHECK: "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+  %b = "gpu_tile.alloc"() {options = {}} : () -> !square
+  // CHECK: "gpu_tile.buffer_store"(%{{.*}}, %{{.*}}) : (tensor<64x64xf32, #gpu_tile.layout<"T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)">>, !gpu_tile.buffer<{{.*}}>) -> ()
+  "gpu_tile.buffer_store"(%t, %b) : (tensor<64x64xf32, #rows>, !square) -> ()
+  // CHECK: "gpu_tile.buffer_load"(%{{.*}}) : (!gpu_tile.buffer<{{.*}}>) -> tensor<64x64xf32, #gpu_tile.layout<"T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)">>
+  %l = "gpu_tile.buffer_load"(%b) : (!square) -> tensor<64x64xf32, #rows>
+  return %l : tensor<64x64xf32, #rows>
+}
+
+// CHECK-LABEL: @swizzled_panels
+func.func @swizzled_panels(%i: i32) {
+  // CHECK: "gpu_tile.alloc"() {options = {offset = 2048 : i32}} : () -> !gpu_tile.buffer<tensor<64x128xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,(64,2)):(64,(1,4096))">>
+  %b = "gpu_tile.alloc"() {options = {offset = 2048 : i32}} : () -> !panels
+  // CHECK: "gpu_tile.view"(%{{.*}}, %{{.*}}, %{{.*}}) : (!gpu_tile.buffer<{{.*}}>, i32, i32) -> !gpu_tile.buffer<tensor<16x128xbf16>, {{.*}}>
+  %v = "gpu_tile.view"(%b, %i, %i) : (!panels, i32, i32) -> !gpu_tile.buffer<tensor<16x128xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,(64,2)):(64,(1,4096))">>
+  return
+}
+
+// CHECK-LABEL: @gather_inside_a_buffer
+func.func @gather_inside_a_buffer(%i: tensor<3x32xi64, #gpu_tile.layout<"T(32):(1@1) V(3):(1@0)">>) {
+  %b = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<7x32xf16>, #gpu_tile.shared<"(7,32):(32,1)">>
+  // CHECK: "gpu_tile.buffer_gather"(%{{.*}}, %{{.*}}) {axis = 0 : i32}
+  %y = "gpu_tile.buffer_gather"(%b, %i) {axis = 0 : i32} : (!gpu_tile.buffer<tensor<7x32xf16>, #gpu_tile.shared<"(7,32):(32,1)">>, tensor<3x32xi64, #gpu_tile.layout<"T(32):(1@1) V(3):(1@0)">>) -> tensor<3x32xf16, #gpu_tile.layout<"T(32):(1@1) V(3):(1@0)">>
+  return
+}
+
+// CHECK-LABEL: @dense_memory_under_another_shape
+func.func @dense_memory_under_another_shape() {
+  %b = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<8x64xi1>, #gpu_tile.shared<"(8,64):(64,1)">>
+  // CHECK: "gpu_tile.reshape_view"(%{{.*}}) : (!gpu_tile.buffer<{{.*}}>) -> !gpu_tile.buffer<tensor<2x4x64xi1>, #gpu_tile.shared<"(2,4,64):(256,64,1)">>
+  %v = "gpu_tile.reshape_view"(%b) : (!gpu_tile.buffer<tensor<8x64xi1>, #gpu_tile.shared<"(8,64):(64,1)">>) -> !gpu_tile.buffer<tensor<2x4x64xi1>, #gpu_tile.shared<"(2,4,64):(256,64,1)">>
+  return
+}

@@ -1,0 +1,92 @@
+// Every rule of tile.dot.
+// RUN: tilec opt %s --split-input-file --verify-diagnostics
+
+func.func @dot_result_is_not_the_accumulator(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{'tile.dot' op result type tensor<16x16xf16> differs from the accumulator's tensor<16x16xf32>}}
+  %d = "tile.dot"(%a, %a, %c) {options = {}} : (tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>) -> tensor<16x16xf16>
+  return
+}
+
+// -----
+func.func @dot_ranks_differ(%a: tensor<2x16x16xf16>, %b: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{'tile.dot' op lhs, rhs and acc must have one rank of at least 2: 2x16x16, 16x16, 16x16}}
+  %d = "tile.dot"(%a, %b, %c) {options = {}} : (tensor<2x16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return
+}
+
+// -----
+func.func @dot_of_vectors(%a: tensor<16xf16>, %c: tensor<16xf32>) {
+  // expected-error @below {{'tile.dot' op lhs, rhs and acc must have one rank of at least 2: 16, 16, 16}}
+  %d = "tile.dot"(%a, %a, %c) {options = {}} : (tensor<16xf16>, tensor<16xf16>, tensor<16xf32>) -> tensor<16xf32>
+  return
+}
+
+// -----
+func.func @dot_batch_sizes_differ(%a: tensor<2x16x16xf16>, %b: tensor<3x16x16xf16>, %c: tensor<2x16x16xf32>) {
+  // expected-error @below {{'tile.dot' op batch sizes differ: 2, 3, 2}}
+  %d = "tile.dot"(%a, %b, %c) {options = {}} : (tensor<2x16x16xf16>, tensor<3x16x16xf16>, tensor<2x16x16xf32>) -> tensor<2x16x16xf32>
+  return
+}
+
+// -----
+func.func @dot_contraction_sizes_differ(%a: tensor<16x64xf16>, %b: tensor<32x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{'tile.dot' op contraction sizes differ: lhs has K=64, rhs has K=32}}
+  %d = "tile.dot"(%a, %b, %c) {options = {}} : (tensor<16x64xf16>, tensor<32x16xf16>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return
+}
+
+// -----
+func.func @dot_accumulator_has_another_shape(%a: tensor<16x64xf16>, %b: tensor<64x8xf16>, %c: tensor<8x16xf32>) {
+  // expected-error @below {{'tile.dot' op accumulator must be 16x8, found 8x16}}
+  %d = "tile.dot"(%a, %b, %c) {options = {}} : (tensor<16x64xf16>, tensor<64x8xf16>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  return
+}
+
+// -----
+func.func @dot_element_types_differ(%a: tensor<16x16xf16>, %b: tensor<16x16xbf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{'tile.dot' op lhs and rhs element types differ: f16, bf16}}
+  %d = "tile.dot"(%a, %b, %c) {options = {}} : (tensor<16x16xf16>, tensor<16x16xbf16>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return
+}
+
+// -----
+func.func @dot_of_unknown_element(%a: tensor<16x16xi16>, %c: tensor<16x16xi32>) {
+  // expected-error @below {{'tile.dot' op no dot for i16; known: f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i8}}
+  %d = "tile.dot"(%a, %a, %c) {options = {}} : (tensor<16x16xi16>, tensor<16x16xi16>, tensor<16x16xi32>) -> tensor<16x16xi32>
+  return
+}
+
+// -----
+func.func @dot_accumulates_in_the_wrong_type(%a: tensor<16x16xbf16>, %c: tensor<16x16xbf16>) {
+  // expected-error @below {{'tile.dot' op bf16 accumulates in f32, not bf16}}
+  %d = "tile.dot"(%a, %a, %c) {options = {}} : (tensor<16x16xbf16>, tensor<16x16xbf16>, tensor<16x16xbf16>) -> tensor<16x16xbf16>
+  return
+}
+
+// -----
+func.func @dot_accumulates_in_neither_type(%a: tensor<16x16xf16>, %c: tensor<16x16xf64>) {
+  // expected-error @below {{'tile.dot' op f16 accumulates in f32 or f16, not f64}}
+  %d = "tile.dot"(%a, %a, %c) {options = {}} : (tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf64>) -> tensor<16x16xf64>
+  return
+}
+
+// -----
+func.func @dot_precision_of_halves(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{'tile.dot' op option 'precision' is for f32 inputs, found f16}}
+  %d = "tile.dot"(%a, %a, %c) {options = {precision = "tf32"}} : (tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return
+}
+
+// -----
+func.func @dot_unknown_precision(%a: tensor<16x16xf32>) {
+  // expected-error @below {{'tile.dot' op attribute 'options' option 'precision' must be one of 'tf32', 'ieee', found "tf16"}}
+  %d = "tile.dot"(%a, %a, %a) {options = {precision = "tf16"}} : (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return
+}
+
+// -----
+func.func @dot_of_an_array(%a: memref<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{expected base type 'builtin.tensor' but got 'builtin.memref'}}
+  %d = "tile.dot"(%a, %a, %c) {options = {}} : (memref<16x16xf16>, memref<16x16xf16>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return
+}
