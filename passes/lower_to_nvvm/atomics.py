@@ -107,16 +107,22 @@ Update = Callable[[ir.Value, ir.Value, "ir.Value | None"], ir.Value]
 """(pointer, value, guard) -> the old value."""
 
 
-def _memory(op: tile.AtomicRmwOp | tile.AtomicCasOp, state: Lowering) -> Memory:
-    kind, target = element(op.value), state.context.target
-    if storage_bits(kind, state) < 16 or bit_width(kind) == 1:
-        raise error_at(op.operation, f"no atomics on {kind}; elements must have 16, 32 or 64 bits")
+def check_scope(op: tile.AtomicRmwOp | tile.AtomicCasOp | tile.FenceOp, state: Lowering) -> None:
+    """CompileError where the target does not know the op's scope (PTX ISA 9.0, "Scope")."""
+    target = state.context.target
     if op.scope == "cluster" and not target.supports(Feature.CLUSTERS):
         raise error_at(
             op.operation,
             f"scope 'cluster' needs thread block clusters, which {target.name} does not have",
             "help: use scope 'cta' or 'gpu'",
         )
+
+
+def _memory(op: tile.AtomicRmwOp | tile.AtomicCasOp, state: Lowering) -> Memory:
+    kind = element(op.value)
+    if storage_bits(kind, state) < 16 or bit_width(kind) == 1:
+        raise error_at(op.operation, f"no atomics on {kind}; elements must have 16, 32 or 64 bits")
+    check_scope(op, state)
     return Memory(op.order, op.scope)
 
 

@@ -8,6 +8,7 @@ from tilec.dialects import gpu_tile, tile
 from tilec.diagnostics import InternalError
 from tilec.passes.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.atomics import check_scope
 from tilec.passes.lower_to_nvvm.state import Lowering, create
 
 _AXES = "xyz"
@@ -64,6 +65,7 @@ def lower_assume(op: tile.AssumeOp, state: Lowering) -> None:
 
 def lower_fence(op: tile.FenceOp, state: Lowering) -> None:
     """PTX `fence`: LLVM drops the scope of its own, so it is text."""
+    check_scope(op, state)
     order = {"acq_rel": "acq_rel", "seq_cst": "sc"}[op.order]
     inline_asm(f"fence.{order}.{op.scope};", [], [], [])
 

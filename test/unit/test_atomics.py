@@ -296,6 +296,28 @@ def test_cluster_scope_needs_clusters() -> None:
         lower(rmw((64,), "i32", layout, "addi", scope="cluster"), num_warps=1)
 
 
+def fence(scope: str) -> str:
+    """A fence alone."""
+    return f"""
+func.func @k() attributes {{tile.kernel}} {{
+  "tile.fence"() {{order = "seq_cst", scope = "{scope}"}} : () -> () loc("kernels.py":7:3)
+  return
+}}"""
+
+
+@pytest.mark.parametrize("scope", ["cta", "cluster", "gpu", "sys"])
+def test_fences_are_spelled(scope: str) -> None:
+    ptx, _ = lower(fence(scope), num_warps=1, target="sm_90a")
+    assert f"fence.sc.{scope};" in ptx
+    assemble(ptx, find_target("sm_90a"))
+
+
+def test_a_fence_among_clusters_needs_clusters() -> None:
+    with pytest.raises(CompileError, match="scope 'cluster' needs thread block clusters") as error:
+        lower(fence("cluster"), num_warps=1, target="sm_80")
+    assert str(error.value.location) == "kernels.py:7:3"
+
+
 def test_bytes_have_no_atomics() -> None:
     layout = random_layout(random.Random(1), (64,), 1)
     with pytest.raises(
