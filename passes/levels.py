@@ -44,6 +44,8 @@ _DEMANDS = {
     ),
     "scf.for": ("tile.stages", "tile.warp_specialize"),
 }
+SPLIT_OPS = (tile.DotOp, tile.TakeOp)
+"""Ops gone from level BUFFERS on: others do their work through buffers. They have no lowering rule."""
 _LOWERED_DIALECTS = ("llvm.", "nvvm.", "arith.", "math.", "scf.", "builtin.")
 
 
@@ -148,8 +150,9 @@ def _dot_selected(op: ir.Operation) -> str | None:
     return None
 
 
-def _no_dot(op: ir.Operation) -> str | None:
-    return "a dot is left" if isinstance(op.opview, tile.DotOp) else None
+def _no_split_op(op: ir.Operation) -> str | None:
+    view = op.opview
+    return f"a {view.MNEMONIC} is left" if isinstance(view, SPLIT_OPS) else None
 
 
 def _no_cross_thread_conversion(op: ir.Operation) -> str | None:
@@ -172,7 +175,7 @@ def _lowered(op: ir.Operation) -> str | None:
 
 
 _PROGRAM: tuple[Rule, ...] = (_known_op, _known_demand, _single_block, _dynamic_dim, _tensor_constant)
-_BUFFERS = (*_PROGRAM, _has_layout, _no_dot, _no_cross_thread_conversion)
+_BUFFERS = (*_PROGRAM, _has_layout, _no_split_op, _no_cross_thread_conversion)
 _RULES: dict[Level, tuple[Rule, ...]] = {
     Level.TILE: (*_PROGRAM, _no_layout),
     Level.SELECTED: (*_PROGRAM, _no_layout, _dot_selected),
