@@ -302,6 +302,7 @@ CASES: dict[str, tuple[str, str]] = {
     "print_array": ("@@print(x)", "cannot print the 2-dimensional array 'x'"),
     "print_braces": ("@@print('{}', n)", "braces cannot be printed"),
     "print_shapes": ("@@print(tl.arange(4), tl.arange(5))", "must have one shape"),
+    "print_many": ("@@print(n, n, n, n, n, n, n, n, n)", "at most 8 values, found 9"),
     "ptx_count": (
         "y = tl.inline_ptx('mov.b32 $0, $1;', @@'=r', n, tl.i32)",
         "1 outputs and 1 inputs need as many constraints",
@@ -313,6 +314,14 @@ CASES: dict[str, tuple[str, str]] = {
     "ptx_width": (
         "y = tl.inline_ptx('mov.b32 $0, $1;', @@'=r,l', n, tl.i32)",
         "constraint 'l' does not hold i32",
+    ),
+    "ptx_inputs": (
+        "y = tl.inline_ptx('add.s32 $0, $1, $2;', '=r,r,r,r,r,r,r,r,r,r', @@(n, n, n, n, n, n, n, n, n), tl.i32)",
+        "inline_ptx takes at most 8 inputs, found 9",
+    ),
+    "ptx_outputs": (
+        "y = tl.inline_ptx('mov.b32 $0, 0;', '=r,=r,=r,=r,=r,r', n, @@(tl.i32, tl.i32, tl.i32, tl.i32, tl.i32))",
+        "inline_ptx takes at most 4 outputs, found 5",
     ),
     "ptx_text": ("y = @@tl.inline_ptx(n, '=r,r', n, tl.i32)", "must be constant strings"),
     # syntax

@@ -417,6 +417,43 @@ def shapes(x: tl.array, out: tl.array, flat: tl.array):
     tl.store(flat, 70, tl.take(a, (4 - row)[None, :].broadcast_to((6, 5)), 1).reshape(30))
 
 
+@tilec.kernel
+def cat_of_many_sizes(x: tl.array, out: tl.array):
+    a, b, c = tl.load(x, (0, 0), (6, 5)), tl.load(x, (0, 0), (3, 5)), tl.load(x, (1, 0), (3, 5))
+    tl.store(out, (0, 0), tl.cat((a, b, c, tl.load(x, (5, 0), (1, 5)), a, b)))
+    tl.store(out, (22, 0), tl.cat((tl.load(x, (0, 4), (6, 1)), a[:, :], a + 1), axis=-1))
+
+
+def test_cat_takes_tiles_of_many_sizes() -> None:
+    x, out = f32(6, 5), np.zeros((28, 11), np.float32)
+    run(cat_of_many_sizes, x, out)
+    rows = np.concatenate([x, x[:3], x[1:4], x[5:], x, x[:3]])
+    np.testing.assert_array_equal(out[:22, :5], rows)
+    np.testing.assert_array_equal(out[22:], np.concatenate([x[:, 4:], x, x + 1], 1))
+
+
+@tilec.kernel
+def cat_of_dots(x: tl.array, y: tl.array, out: tl.array, rows: tl.array):
+    a, b = tl.load(x, (0, 0), (64, 32)), tl.load(y, (0, 0), (32, 64))
+    # Reduced along n, the first product holds whole rows in a warp; the second does not.
+    first, second = tl.dot(a, b), tl.dot(b.T, a.T)
+    tl.store(rows, 0, tl.sum(first, 1))
+    top = tl.load(x, (0, 0), (32, 32)).to(tl.f32)
+    tl.store(out, (0, 0), tl.cat((second, first, second)))
+    tl.store(out, (192, 0), tl.cat((tl.cat((top, top), 1), first, second)))
+
+
+def test_cat_of_dots_in_several_layouts() -> None:
+    x, y = f32(64, 32).astype(np.float16), f32(32, 64, seed=1).astype(np.float16)
+    out, rows = np.zeros((352, 64), np.float32), np.zeros(64, np.float32)
+    run(cat_of_dots, x, y, out, rows)
+    wide, tall = x.astype(np.float64), y.astype(np.float64)
+    first, second, top = wide @ tall, tall.T @ wide.T, np.tile(wide[:32], 2)
+    want = np.concatenate([second, first, second, top, first, second])
+    np.testing.assert_allclose(out, want, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(rows, first.sum(1), rtol=1e-5, atol=1e-4)
+
+
 def test_shapes() -> None:
     x = f32(6, 5)
     out, flat = np.zeros((18, 5), np.float32), np.zeros(100, np.float32)
@@ -533,6 +570,35 @@ def indexed(x: tl.array, order: tl.array, out: tl.array, counts: tl.array):
     tl.atomic_xchg(counts, 6, old + 3)
 
 
+@tilec.kernel
+def indexed_by_two_dtypes(x: tl.array, far: tl.array, out: tl.array, counts: tl.array, row: tl.i64):
+    i, j = tl.load(far, 0, 20), tl.arange(20)
+    values = tl.gather(x, (i, j.to(tl.i8)), mask=j < 19, other=-1.0)
+    tl.scatter(out, (j, i), values, mask=i >= 0)
+    tl.scatter(out, (20, tl.arange(20, dtype=tl.i16)), values)
+    tl.scatter(out, (row, j + tl.program_id(0)), values)
+    tl.atomic_add(counts, (j % 3, i), 1)
+    tl.atomic_cas(counts, (row - 18, j % 5), 0, 9)
+
+
+def test_indices_may_be_of_several_dtypes() -> None:
+    """i64 beyond 32 bits, i32, i16, i8, index and constants, two by two."""
+    x, far = f32(24, 24), i32(20, low=0, high=20).astype(np.int64)
+    far[[2, 7]] = 1 << 32, -(1 << 32) + 3
+    out, counts = np.zeros((22, 20), np.float32), np.zeros((4, 20), np.int32)
+    run(indexed_by_two_dtypes, x, far, out, counts, 21)
+    inside = (far >= 0) & (far < 20)
+    j = np.arange(20)
+    values = np.where(inside & (j < 19), x[np.where(inside, far, 0), j], -1)
+    want, tally = np.zeros_like(out), np.zeros_like(counts)
+    want[j[inside], far[inside]] = values[inside]
+    want[20], want[21] = values, values
+    np.add.at(tally, ((j % 3)[inside], far[inside]), 1)
+    tally[3, :5] = 9
+    np.testing.assert_array_equal(out, want)
+    np.testing.assert_array_equal(counts, tally)
+
+
 def test_indexed_access() -> None:
     rng = np.random.default_rng(3)
     x, order = f32(40), rng.permutation(37).astype(np.int32)
@@ -625,6 +691,26 @@ def test_inline_ptx() -> None:
     x, out = f32(16), np.zeros(16, np.float32)
     run(ptx, x, out)
     np.testing.assert_array_equal(out, -x)
+
+
+@tilec.kernel
+def mixed_ptx(x: tl.array, n: tl.i32, out: tl.array, shifted: tl.array):
+    scaled, moved = tl.inline_ptx(
+        "fma.rn.f64 $0, $2, $2, $2; shl.b32 $1, $3, $4;",
+        "=d,=r,d,r,r",
+        (tl.load(x, 0, 16), tl.arange(16), n),
+        (tl.f64, tl.i32),
+    )
+    tl.store(out, 0, scaled)
+    tl.store(shifted, 0, moved)
+
+
+def test_inline_ptx_of_several_dtypes() -> None:
+    x, out = np.arange(16) / 4, np.zeros(16)
+    shifted = np.zeros(16, np.int32)
+    run(mixed_ptx, x, 3, out, shifted)
+    np.testing.assert_array_equal(out, x * x + x)
+    np.testing.assert_array_equal(shifted, np.arange(16) << 3)
 
 
 @tilec.kernel
