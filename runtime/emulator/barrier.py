@@ -80,7 +80,7 @@ class CtaBarriers:
         barrier = self._barrier(number)
         form = form_of_barrier(instruction)
         assert form is not None
-        warps = mask.any(2)
+        warps = np.asarray(mask.any(2))
         came = warps.sum(0)
         self._expect(barrier, number, instruction, mask, counts)
         if (barrier.arrivals & warps).any() and form.aligned:
@@ -163,7 +163,7 @@ class CtaBarriers:
             part = mask & done[None, :, None]
             if part.any():
                 if self.machine.checker is not None:
-                    self.machine.checker.barrier_released(number, part.any(2))
+                    self.machine.checker.barrier_released(number, np.asarray(part.any(2)))
                 released.append((pc, part))
                 mask &= ~done[None, :, None]
         barrier.waiting &= ~done[None, :, None]
@@ -189,7 +189,8 @@ class CtaBarriers:
         register = instruction.operands[0]
         assert isinstance(register, Register)
         row = self.machine.registers[register.bits][register.index]
-        row[lanes] = np.broadcast_to(values[None, :, None], lanes.shape)[lanes]
+        spread = np.asarray(values)[None, :, None]
+        row[lanes] = np.broadcast_to(spread, lanes.shape)[lanes]
 
     def recheck(self) -> list[tuple[int, np.ndarray]]:
         """After lanes exited: barriers that counted on them may be complete."""

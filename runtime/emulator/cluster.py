@@ -68,7 +68,7 @@ class ClusterBarriers:
         self.lane_phase[mask] = phase[mask] + 1
         self.arrived |= mask
         if self.machine.checker is not None:
-            self.machine.checker.cluster_arrived(mask.any(2))
+            self.machine.checker.cluster_arrived(np.asarray(mask.any(2)))
         self.complete()
 
     def complete(self) -> None:
@@ -97,7 +97,7 @@ class ClusterBarriers:
             free = self.passed(mask)
             if free.any():
                 if self.machine.checker is not None:
-                    self.machine.checker.cluster_released(free.any(2))
+                    self.machine.checker.cluster_released(np.asarray(free.any(2)))
                 found.append((pc, free))
                 self.waiting[pc] = mask & ~free
         return found

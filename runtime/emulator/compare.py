@@ -84,8 +84,7 @@ def emit_setp(instruction: Instruction, writer: Writer) -> None:
     result = _comparison(writer, form.name, scalar, x, y)
     if plain and name in _UFUNC and not (scalar.kind == "f" and name == "ne"):
         return writer.apply(_UFUNC[name], destination, PRED, x, y)
-    if form.combine:
-        other = writer.read(instruction.operands[3], PRED)
+    other = writer.read(instruction.operands[3], PRED) if form.combine else ""
     if not isinstance(destination, Pair):
         value = f"np.{_COMBINE[form.combine]}({result}, {other})" if form.combine else result
         return writer.assign(destination, PRED, value)

@@ -50,16 +50,12 @@ def emit_barrier(instruction: Instruction, writer: Writer) -> None:
     form = form_of_barrier(instruction)
     if form is None:
         raise writer.unsupported("modifiers")
-    operands = list(instruction.operands)
-    if form.kind == "red":
-        operands = operands[1:]
-        *operands, predicate = operands
-    names = []
-    for operand in operands:
-        names.append(writer.broadcast(writer.read(operand, U32), operand))
-    while len(names) < 2:
-        names.append("None")
-    if form.kind == "red":
+    reduces = form.kind == "red"
+    operands = instruction.operands[1:-1] if reduces else instruction.operands
+    names = [writer.broadcast(writer.read(operand, U32), operand) for operand in operands]
+    names += ["None"] * (2 - len(names))
+    if reduces:
+        predicate = instruction.operands[-1]
         names.append(writer.broadcast(writer.read(predicate, PRED), predicate))
     return returns(instruction, writer, *names)
 

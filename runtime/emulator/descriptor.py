@@ -46,8 +46,8 @@ def decode(value: int, tcgen05: bool, place: Place) -> MatrixDescriptor:
         raise EmulatorError(
             f"matrix descriptor {value:#x}: a base offset is unsupported", place, "descriptor"
         )
-    fields = [(value >> low & 0x3FFF) << 4 for low in (0, 16, 32)]
-    return MatrixDescriptor(*fields, modes[mode])
+    start, leading, stride = ((value >> low & 0x3FFF) << 4 for low in (0, 16, 32))
+    return MatrixDescriptor(start, leading, stride, modes[mode])
 
 
 @lru_cache(maxsize=512)

@@ -217,4 +217,5 @@ def _host_bytes(region: Region) -> np.ndarray:
     size = region.end - region.start
     if size == 0:
         return np.zeros(0, np.uint8)
-    return np.frombuffer((ctypes.c_uint8 * size).from_address(region.host or 0), np.uint8)
+    raw = (ctypes.c_uint8 * size).from_address(region.host or 0)
+    return np.ctypeslib.as_array(raw)

@@ -363,7 +363,7 @@ def insert_field(
 
 def emit_prmt(instruction: Instruction, writer: Writer) -> None:
     mode = instruction.modifiers[1] if len(instruction.modifiers) > 1 else ""
-    if instruction.modifiers[0] != "b32" or mode not in _PRMT_MODES:
+    if instruction.modifiers[:1] != ("b32",) or mode not in _PRMT_MODES:
         raise writer.unsupported("modifiers")
     values = ", ".join(writer.read(operand, U32) for operand in instruction.operands[1:])
     function = writer.function(permute_bytes)

@@ -107,8 +107,9 @@ def _emit_mma(instruction: Instruction, writer: Writer) -> None:
     tail = operands[4:]
     disabled = "None"
     if tail and isinstance(tail[0], Vector):
-        words = [writer.broadcast(writer.read(w, U32), w) for w in tail.pop(0).elements]
+        words = [writer.broadcast(writer.read(w, U32), w) for w in tail[0].elements]
         disabled = f"({', '.join(words)},)"
+        tail = tail[1:]
     if len(tail) != 1 or not isinstance(d, Address):
         raise writer.unsupported("operands")
     in_memory = isinstance(a, Address)

@@ -22,9 +22,8 @@ def emit_shfl(instruction: Instruction, writer: Writer) -> None:
     destination, a, b, c, _ = instruction.operands
     writer.begin_warps()
     value, valid = writer.fresh(), writer.fresh()
-    simple = isinstance(b, Immediate) and isinstance(c, Immediate)
-    if simple:
-        lanes, good = source_lanes(mode, np.int64(b.value), np.int64(c.value))
+    if isinstance(b, Immediate) and isinstance(c, Immediate):
+        lanes, good = source_lanes(mode, np.array(b.value), np.array(c.value))
         table = writer.constant(lanes)
         writer.line(f"{value} = {writer.read_warps(a, U32)}[:, {table}]")
         writer.line(f"{valid} = np.broadcast_to({writer.constant(good)}, {value}.shape)")
@@ -94,11 +93,11 @@ def ballot(value: np.ndarray, member: np.ndarray) -> np.ndarray:
 
 
 def vote_all(value: np.ndarray, member: np.ndarray) -> np.ndarray:
-    return _spread((value | ~member).all(1))
+    return _spread(np.asarray((value | ~member).all(1)))
 
 
 def vote_any(value: np.ndarray, member: np.ndarray) -> np.ndarray:
-    return _spread((value & member).any(1))
+    return _spread(np.asarray((value & member).any(1)))
 
 
 def vote_uniform(value: np.ndarray, member: np.ndarray) -> np.ndarray:
