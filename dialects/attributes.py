@@ -97,4 +97,6 @@ def options(**kinds: AttributeKind) -> AttributeKind:
                 return f"option '{entry.name}' {wrong}"
         return None
 
-    return AttributeKind(f"a dictionary with {sorted(kinds) or 'no options yet'}", write, read, check)
+    return AttributeKind(
+        f"a dictionary with {sorted(kinds) or 'no options yet'}", write, read, check
+    )

@@ -46,7 +46,12 @@ class Report:
 
     def add(self, about: str, op: ir.Operation | None, chosen: str, why: str, **facts: Any) -> None:
         """Records one decision about `op`."""
-        entry: dict[str, Any] = {"about": about, "at": show_location(op), "chosen": chosen, "why": why}
+        entry: dict[str, Any] = {
+            "about": about,
+            "at": show_location(op),
+            "chosen": chosen,
+            "why": why,
+        }
         entry.update(facts)
         self.decisions.append(entry)
 

@@ -21,9 +21,9 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import element, is_tile, shape
+from tilec.fragments import accumulator_layout
 from tilec.layout import Layout
 from tilec.mma_shapes import find_instruction
-from tilec.fragments import accumulator_layout
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.layout_assignment import assign_layouts

@@ -7,7 +7,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import ConvertLayoutOp
 from tilec.dialects.gpu_tile.types import layout_attr, layout_of
-from tilec.dialects.types import element, is_tile, shape
+from tilec.dialects.types import element, shape
 from tilec.layout import Layout
 from tilec.passes.contract import PassContext
 from tilec.passes.layout_components import Components, equal_layout_edges
@@ -50,7 +50,9 @@ def _retype(value: ir.Value, type_: ir.Type) -> None:
 class _Fix:
     """Makes one op's operands and results agree, now that all values have their component's layout."""
 
-    def __init__(self, op: ir.Operation, cut: Layout | None, typed: object, context: PassContext) -> None:
+    def __init__(
+        self, op: ir.Operation, cut: Layout | None, typed: object, context: PassContext
+    ) -> None:
         self.op, self.cut, self.typed, self.context = op, cut, typed, context
 
     def apply(self) -> None:

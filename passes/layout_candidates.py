@@ -100,7 +100,11 @@ def access_cost(
     rank = len(shape)
     first = layout.values[0] if layout.values else None
     run = 1
-    if contiguous is not None and first is not None and (first.dim, first.stride) == (contiguous, 1):
+    if (
+        contiguous is not None
+        and first is not None
+        and (first.dim, first.stride) == (contiguous, 1)
+    ):
         run = min(width, first.size & -first.size)
     sectors: set[tuple[int, ...]] = set()
     for lane in range(min(32, layout.num_threads)):

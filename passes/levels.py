@@ -174,7 +174,13 @@ def _lowered(op: ir.Operation) -> str | None:
     return None if op.name.startswith(_LOWERED_DIALECTS) else f"'{op.name}' was not lowered"
 
 
-_PROGRAM: tuple[Rule, ...] = (_known_op, _known_demand, _single_block, _dynamic_dim, _tensor_constant)
+_PROGRAM: tuple[Rule, ...] = (
+    _known_op,
+    _known_demand,
+    _single_block,
+    _dynamic_dim,
+    _tensor_constant,
+)
 _BUFFERS = (*_PROGRAM, _has_layout, _no_split_op, _no_cross_thread_conversion)
 _RULES: dict[Level, tuple[Rule, ...]] = {
     Level.TILE: (*_PROGRAM, _no_layout),

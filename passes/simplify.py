@@ -48,7 +48,12 @@ def _simplify_block(block: ir.Block, available: dict[tuple, ir.Operation]) -> No
     for view in list(block.operations):
         op = view.operation
         if _is_pure(op) and not op.regions:
-            key = (op.name, tuple(op.operands), str(op.attributes), tuple(r.type for r in op.results))
+            key = (
+                op.name,
+                tuple(op.operands),
+                str(op.attributes),
+                tuple(r.type for r in op.results),
+            )
             earlier = available.get(key)
             if earlier is not None:
                 for old, new in zip(op.results, earlier.results, strict=True):

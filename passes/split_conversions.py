@@ -80,8 +80,16 @@ def _split_reshape(op: tile.ReshapeOp, context: PassContext) -> None:
 
 
 def _split_join(op: tile.JoinOp, context: PassContext) -> None:
-    if join_registers([layout_of(v) for v in op.inputs], [shape(v) for v in op.inputs],
-                      layout_of(op.result), shape(op.result), op.axis) is not None:
+    if (
+        join_registers(
+            [layout_of(v) for v in op.inputs],
+            [shape(v) for v in op.inputs],
+            layout_of(op.result),
+            shape(op.result),
+            op.axis,
+        )
+        is not None
+    ):
         return
     buffer = _buffer(shape(op.result), op.result, _row_major(shape(op.result)))
     for value, view in zip(op.inputs, _parts(buffer, op.inputs, op.axis), strict=True):
@@ -90,8 +98,16 @@ def _split_join(op: tile.JoinOp, context: PassContext) -> None:
 
 
 def _split_split(op: tile.SplitOp, context: PassContext) -> None:
-    if join_registers([layout_of(v) for v in op.parts], [shape(v) for v in op.parts],
-                      layout_of(op.src), shape(op.src), op.axis) is not None:
+    if (
+        join_registers(
+            [layout_of(v) for v in op.parts],
+            [shape(v) for v in op.parts],
+            layout_of(op.src),
+            shape(op.src),
+            op.axis,
+        )
+        is not None
+    ):
         return
     buffer = _buffer(shape(op.src), op.src, _row_major(shape(op.src)))
     BufferStoreOp.build(op.src, buffer)

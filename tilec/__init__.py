@@ -12,7 +12,9 @@ __version__ = "0.1.0"
 
 _ROOT = Path(__file__).resolve().parent.parent
 if (_ROOT / "pyproject.toml").exists() and (_ROOT / "dialects").is_dir():
-    __path__.append(str(_ROOT))  # an uninstalled checkout: dialects/, passes/, runtime/ lie beside us
+    __path__.append(
+        str(_ROOT)
+    )  # an uninstalled checkout: dialects/, passes/, runtime/ lie beside us
 
 _LAZY = {
     "kernel": ("tilec.jit", "kernel"),

@@ -151,7 +151,11 @@ def find_kernel(module: ir.Module, name: str | None) -> ir.Operation:
 
 
 def _prepare(
-    module: ir.Module, target: Target, kernel: str | None, num_warps: int | None, dump_dir: str | None
+    module: ir.Module,
+    target: Target,
+    kernel: str | None,
+    num_warps: int | None,
+    dump_dir: str | None,
 ) -> Compilation:
     verify_ops(module)
     level = entry_level(module)
@@ -181,9 +185,7 @@ def _prepare(
     return job
 
 
-def _num_warps(
-    function: ir.Operation, demanded: int | None, target: Target, report: Report
-) -> int:
+def _num_warps(function: ir.Operation, demanded: int | None, target: Target, report: Report) -> int:
     """The demanded number of warps or the compiler's choice; written on the kernel for later levels."""
     if demanded is None and NUM_WARPS in function.attributes:
         demanded = function.attributes[NUM_WARPS].value
@@ -260,7 +262,9 @@ def _parameter(
     type_ = argument.type
     if not isinstance(type_, ir.MemRefType):
         if not isinstance(type_, (ir.IntegerType, ir.IndexType, ir.FloatType)):
-            raise error_at(function, f"parameter '{name}' must be an array or a scalar, found {type_}")
+            raise error_at(
+                function, f"parameter '{name}' must be an array or a scalar, found {type_}"
+            )
         return Parameter(name, "scalar", str(type_))
     facts = Facts()
     if "tile.facts" in attributes:
@@ -296,6 +300,6 @@ def _constants(function: ir.Operation, report: Report) -> dict[str, Any]:
             report.add("constant", function, entry.name, entry.attr.value)
     if "tile.constants" not in function.attributes:
         return {}
-    return {e.name: getattr(e.attr, "value", str(e.attr)) for e in function.attributes["tile.constants"]}
-
-
+    return {
+        e.name: getattr(e.attr, "value", str(e.attr)) for e in function.attributes["tile.constants"]
+    }

@@ -161,29 +161,40 @@ def fragment_mismatch(
     """What keeps three layouts from being this instruction's operands, or None."""
     threads = acc.num_threads
     if not threads == lhs.num_threads == rhs.num_threads:
-        return f"operands are spread over {lhs.num_threads}, {rhs.num_threads} and {threads} threads"
+        return (
+            f"operands are spread over {lhs.num_threads}, {rhs.num_threads} and {threads} threads"
+        )
     fragments = (instruction.lhs_layout, instruction.rhs_layout, instruction.acc_layout)
     lanes = 1 if instruction.acc_layout is None else 32
     batch = rank - 2
     starts = []
-    for name, layout, fragment in zip(("lhs", "rhs", "acc"), (lhs, rhs, acc), fragments, strict=True):
+    for name, layout, fragment in zip(
+        ("lhs", "rhs", "acc"), (lhs, rhs, acc), fragments, strict=True
+    ):
         try:
             starts.append(instruction_registers(layout, fragment, rank).keys())
         except ValueError as error:
             return f"{name}: {error}"
         for lane in range(lanes) if fragment is not None else ():
-            if layout.thread_coordinates(lane, rank)[batch:] != fragment.thread_coordinates(lane, 2):
+            if layout.thread_coordinates(lane, rank)[batch:] != fragment.thread_coordinates(
+                lane, 2
+            ):
                 return f"{name}: lane {lane} does not hold its part of {instruction.name}"
     lhs_tiles, rhs_tiles, acc_tiles = starts
     if (
         {at[:-1] for at in lhs_tiles} != {at[:-1] for at in acc_tiles}
-        or {(*at[:batch], at[-1]) for at in rhs_tiles} != {(*at[:batch], at[-1]) for at in acc_tiles}
+        or {(*at[:batch], at[-1]) for at in rhs_tiles}
+        != {(*at[:batch], at[-1]) for at in acc_tiles}
         or {at[-1] for at in lhs_tiles} != {at[batch] for at in rhs_tiles}
     ):
         return "lhs and rhs registers do not meet the accumulator's"
     for thread in range(0, threads, lanes):
         left, right, out = (x.thread_coordinates(thread, rank) for x in (lhs, rhs, acc))
-        if (left[: batch + 1], right[:batch], right[-1]) != (out[: batch + 1], out[:batch], out[-1]):
+        if (left[: batch + 1], right[:batch], right[-1]) != (
+            out[: batch + 1],
+            out[:batch],
+            out[-1],
+        ):
             return f"thread {thread}: lhs and rhs do not meet the accumulator's elements"
         if left[-1] or right[batch]:
             return f"thread {thread}: k must not be spread over warps"

@@ -9,7 +9,6 @@ fragments are one element and any thread layout is legal.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from math import prod
 
 from tilec.layout import Layout, covers, normalize, parse_layout
@@ -45,7 +44,9 @@ class MmaInstruction:
         ):
             if layout is None:
                 continue
-            if not (covers(layout, shape) and layout.num_threads * layout.num_values == prod(shape)):
+            if not (
+                covers(layout, shape) and layout.num_threads * layout.num_values == prod(shape)
+            ):
                 raise ValueError(f"{self.name}: fragment {layout} does not tile {shape}")
 
 

@@ -57,7 +57,6 @@ UPSTREAM_LOWERING = (
 """From there to the llvm dialect, by upstream's conversions."""
 
 
-
 def passes_from(level: Level) -> tuple[TilePass, ...]:
     """The part of TILE_PIPELINE a program at `level` still needs; all of it is safe to repeat."""
     if level is Level.TILE:

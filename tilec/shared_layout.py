@@ -86,7 +86,9 @@ def parse_shared_layout(text: str) -> SharedLayout:
     size_groups, stride_groups = _groups(sizes, text), _groups(strides, text)
     if [len(g) for g in size_groups] != [len(g) for g in stride_groups]:
         raise ValueError(f"shared layout {text!r}: sizes and strides differ in structure")
-    dims = tuple(tuple(zip(s, d, strict=True)) for s, d in zip(size_groups, stride_groups, strict=True))
+    dims = tuple(
+        tuple(zip(s, d, strict=True)) for s, d in zip(size_groups, stride_groups, strict=True)
+    )
     if any(size < 1 for parts in dims for size, _ in parts):
         raise ValueError(f"shared layout {text!r}: sizes must be positive")
     mode = (int(swizzle[1]), int(swizzle[2]), int(swizzle[3])) if swizzle else None

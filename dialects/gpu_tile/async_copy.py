@@ -39,7 +39,9 @@ class CpAsyncOp(Op, name="cp_async"):
         if len(self.offsets) != rank:
             return f"expected one offset per array dimension ({rank}), found {len(self.offsets)}"
         if len(self.dims) != len(buffer.shape) or any(not 0 <= d < rank for d in self.dims):
-            return f"'dims' must name one array dimension per buffer dimension ({len(buffer.shape)})"
+            return (
+                f"'dims' must name one array dimension per buffer dimension ({len(buffer.shape)})"
+            )
         if element(self.src) != buffer.element:
             return f"element types differ: array {element(self.src)}, buffer {buffer.element}"
         if self.bytes not in (4, 8, 16) or self.bytes % buffer.element_bytes:

@@ -44,7 +44,10 @@ class AllocOp(Op, name="alloc"):
             parsed = buffer_of(self.result)
         except ValueError as error:
             return str(error)
-        if parsed.slot().shape != parsed.layout.shape or len(parsed.shape) > len(parsed.layout.dims) + 1:
+        if (
+            parsed.slot().shape != parsed.layout.shape
+            or len(parsed.shape) > len(parsed.layout.dims) + 1
+        ):
             return f"layout is for {show(parsed.layout.shape)}, the tile is {show(parsed.shape)}"
         offset = self.options.get("offset", 0)
         if offset < 0 or offset % parsed.alignment_bytes:

@@ -36,7 +36,9 @@ def layout_of(value: Any) -> Layout:
     attribute = encoding(value)
     match = _LAYOUT.fullmatch(str(attribute))
     if not match:
-        raise ValueError(f"expected a tile with a #gpu_tile.layout, found {attribute or 'no layout'}")
+        raise ValueError(
+            f"expected a tile with a #gpu_tile.layout, found {attribute or 'no layout'}"
+        )
     return parse_layout(match[1])
 
 

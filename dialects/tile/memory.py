@@ -32,7 +32,9 @@ KINDS = {
 """Read-modify-write kinds and the element types each takes."""
 
 
-def _check_rectangle(array: ir.Value, tile: ir.Value, offsets: list[ir.Value], dims: tuple) -> str | None:
+def _check_rectangle(
+    array: ir.Value, tile: ir.Value, offsets: list[ir.Value], dims: tuple
+) -> str | None:
     rank = len(shape(array))
     if len(offsets) != rank:
         return f"expected one offset per array dimension ({rank}), found {len(offsets)}"

@@ -57,10 +57,14 @@ class BroadcastOp(Op, name="broadcast", pure=True):
         if len(dims) != len(source):
             return f"'dims' must name one result dimension per source dimension ({len(source)})"
         if len(set(dims)) != len(dims) or any(not 0 <= d < len(result) for d in dims):
-            return f"'dims' must be distinct result dimensions below {len(result)}, found {list(dims)}"
+            return (
+                f"'dims' must be distinct result dimensions below {len(result)}, found {list(dims)}"
+            )
         for i, d in enumerate(dims):
             if source[i] not in (1, result[d]):
-                return f"source dimension {i} of size {source[i]} does not fit result size {result[d]}"
+                return (
+                    f"source dimension {i} of size {source[i]} does not fit result size {result[d]}"
+                )
         return _check_same_element(self.src, self.result)
 
 
@@ -133,7 +137,10 @@ class JoinOp(Op, name="join", pure=True):
             return wrong
         for value in self.inputs:
             size = shape(value)
-            if len(size) != len(result) or size[:axis] + size[axis + 1 :] != result[:axis] + result[axis + 1 :]:
+            if (
+                len(size) != len(result)
+                or size[:axis] + size[axis + 1 :] != result[:axis] + result[axis + 1 :]
+            ):
                 return f"sizes off the axis differ: {show(size)} and {show(result)}"
             if element(value) != element(self.result):
                 return _check_same_element(value, self.result)
@@ -196,7 +203,12 @@ class TakeOp(Op, name="take", pure=True):
         if not is_integer(element(self.indices)):
             return f"indices must be integers, found {element(self.indices)}"
         if shape(self.result) != index:
-            return f"result shape {show(shape(self.result))} differs from the indices' {show(index)}"
-        if len(index) != len(source) or index[:axis] + index[axis + 1 :] != source[:axis] + source[axis + 1 :]:
+            return (
+                f"result shape {show(shape(self.result))} differs from the indices' {show(index)}"
+            )
+        if (
+            len(index) != len(source)
+            or index[:axis] + index[axis + 1 :] != source[:axis] + source[axis + 1 :]
+        ):
             return f"indices {show(index)} may differ from the source {show(source)} only along axis {axis}"
         return _check_same_element(self.src, self.result)

@@ -17,7 +17,9 @@ def lower_elementwise(op: ir.Operation, state: Lowering) -> None:
     width = max(len(column) for column in columns)
     columns = [column * width if len(column) == 1 else column for column in columns]
     rows = [
-        ir.Operation.create(op.name, results=types, operands=list(row), attributes=attributes).results
+        ir.Operation.create(
+            op.name, results=types, operands=list(row), attributes=attributes
+        ).results
         for row in zip(*columns, strict=True)
     ]
     for number, result in enumerate(op.results):

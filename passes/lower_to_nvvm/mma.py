@@ -40,7 +40,9 @@ def lower_mma(op: gpu_tile.MmaOp, state: Lowering) -> None:
 class _Operand:
     """A fragment operand, packed for the instruction once per instruction tile."""
 
-    def __init__(self, value: ir.Value, fragment: object, row: MmaInstruction, state: Lowering) -> None:
+    def __init__(
+        self, value: ir.Value, fragment: object, row: MmaInstruction, state: Lowering
+    ) -> None:
         self.tiles = instruction_registers(layout_of(value), fragment, len(shape(value)))
         self._registers = state.registers(value)
         self._element = element(value)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects import gpu_tile, tile
 from tilec.diagnostics import InternalError
+from tilec.dialects import gpu_tile, tile
 from tilec.passes.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.atomics import check_scope

@@ -13,7 +13,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
-from tilec.dialects.types import element, is_tile, shape
+from tilec.dialects.types import element, is_tile
 from tilec.layout import Layout
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility
@@ -45,7 +45,9 @@ class Buffer:
 class Lowering:
     """State of lowering one kernel. Rules create ops at the current insertion point."""
 
-    def __init__(self, context: PassContext, divisibility: Divisibility, prologue: ir.Operation) -> None:
+    def __init__(
+        self, context: PassContext, divisibility: Divisibility, prologue: ir.Operation
+    ) -> None:
         self.context = context
         self.divisibility = divisibility
         self.values: dict[ir.Value, Any] = {}
@@ -145,7 +147,9 @@ class Lowering:
                 term = self._digit(below, mode.size, layout.num_threads)
                 term = create("arith.muli", [term, self.i32_constant(mode.stride)], self.i32)
                 known = sums[mode.dim]
-                sums[mode.dim] = term if known is None else create("arith.addi", [known, term], self.i32)
+                sums[mode.dim] = (
+                    term if known is None else create("arith.addi", [known, term], self.i32)
+                )
             below *= mode.size
         return tuple(self.i32_constant(0) if s is None else s for s in sums)
 
@@ -257,5 +261,3 @@ def select(condition: ir.Value | None, if_true: ir.Value, if_false: ir.Value) ->
     if condition is None:
         return if_true
     return create("arith.select", [condition, if_true, if_false], if_true.type)
-
-
