@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from bench_cases import BenchCase
 from kernel_checks import OUTPUTS, Check, call_arguments, compare
+from results import AGAIN, DEFAULT
 from tensors import Storage, random_values
 from timing import CudaClock, HostClock, rotated_sets, time_peers
 from torch_peers import torch_call
@@ -81,10 +82,12 @@ def measure_case(job: MeasureJob) -> dict[str, Any]:
     least = 5 if cuda else 1
     screened = time_peers(every, bench.clock, sets=sets, budget_ms=30, least_rounds=least)
     order = sorted(screened, key=lambda name: screened[name].us)
-    finalists = [name for name in order if name in ("tilec default", "torch")]
+    finalists = [name for name in order if name in (DEFAULT, "torch")]
     for family in ("tilec", "triton"):
         finalists += [name for name in order if name.split()[0] == family][:FINALISTS]
     chosen = {name: every[name] for name in dict.fromkeys(finalists)}
+    if DEFAULT in chosen:
+        chosen[AGAIN] = every[DEFAULT]
     final = time_peers(
         chosen, bench.clock, sets=sets, budget_ms=job.budget_ms, least_rounds=3 * least
     )

@@ -59,7 +59,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--artefacts", type=Path, default=ROOT / "build" / "bench")
     parser.add_argument("--quick", action="store_true", help="every fourth case, short timing")
-    parser.add_argument("--budget-ms", type=float, default=150, help="of measuring, for a case")
+    parser.add_argument("--budget-ms", type=float, default=500, help="of measuring, for a case")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for a case")
     parser.add_argument("--minutes", type=float, default=8, help="begin no case after these")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31, help="of the data")

@@ -33,5 +33,13 @@ def test_summary_counts_what_reached_triton() -> None:
     no_triton = record(tilec_default=400.0)
     lines = table([slow, fast, no_triton])
     assert len(lines) == 5
-    assert "default >= 1.00 x Triton in 1/3, geometric mean 1.000, least 0.800" in lines[-1]
+    counted = "default >= 1.00 x Triton in 1/3, >= 0.99 in 1/3, mean 1.000, least 0.800"
+    assert counted in lines[-1]
+    assert "timed twice" not in lines[-1]
     assert "nan" in lines[-2]
+
+
+def test_noise_is_what_the_same_launch_differs_by() -> None:
+    found = record(tilec_default=400.0, again_tilec_default=404.0, triton_a=400.0)
+    assert fastest(found, "tilec") == "tilec default"
+    assert "timed twice differs by 1.00% (most 1.00%)" in table([found])[-1]

@@ -91,7 +91,7 @@ def time_peers(
     sets: int,
     budget_ms: float,
     least_rounds: int,
-    most_rounds: int = 80,
+    most_rounds: int = 400,
 ) -> dict[str, Timing]:
     """A timing a peer. All must have run once. `budget_ms`: time for the measured rounds."""
     estimates = {name: _estimate(peer, clock, sets) for name, peer in peers.items()}

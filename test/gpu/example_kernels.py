@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilec.examples.layer_norm import layer_norm, long_layer_norm
+from tilec.examples.layer_norm import layer_norm
 from tilec.examples.matmul import matmul
 from tilec.examples.row_sum import row_sum
 from tilec.examples.softmax import online_softmax, softmax
@@ -16,7 +16,6 @@ KERNELS: dict[str, Kernel] = {
         softmax,
         online_softmax,
         layer_norm,
-        long_layer_norm,
         row_sum,
         matmul,
     )
