@@ -64,9 +64,9 @@ class _Access:
             return False
         if (self.start, self.kind) != (other.start, other.kind):
             return True
-        if self.slot and other.slot and _is_same(self.slot[0], other.slot[0]):
-            if (self.slot[1] - other.slot[1]) % self.slot[2]:
-                return False
+        comparable = self.slot and other.slot and _is_same(self.slot[0], other.slot[0])
+        if comparable and (self.slot[1] - other.slot[1]) % self.slot[2]:
+            return False
         if self.box is None or other.box is None or len(self.box[0]) != len(other.box[0]):
             return True
         return all(

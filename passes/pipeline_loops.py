@@ -26,6 +26,7 @@ Does not handle: addresses that depend on loaded values, scf.while.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mlir import ir
 
@@ -141,7 +142,7 @@ def _plan(loop: ir.Operation) -> _Plan | str:
 def _ends(ops: list[ir.Operation]) -> list[ir.Operation]:
     """The commits with their wait right behind, as insert-async-copies leaves them."""
     found = []
-    for op, following in zip(ops, ops[1:], strict=False):
+    for op, following in pairwise(ops):
         if isinstance(op.opview, CpAsyncCommitOp) and isinstance(following.opview, CpAsyncWaitOp):
             found += [op, following]
     return found
@@ -171,9 +172,8 @@ def _hazard(loop: ir.Operation, copies: list[ir.Operation]) -> str | None:
     def visit(op: ir.Operation) -> ir.WalkResult:
         view = op.opview
         atomic = isinstance(view, (AtomicRmwOp, AtomicCasOp))
-        if isinstance(view, (StoreOp, ScatterOp)) or atomic:
-            if view.dst in arrays:
-                found.append(f"'{op.name}' in the loop writes an array that a copy reads")
+        if (isinstance(view, (StoreOp, ScatterOp)) or atomic) and view.dst in arrays:
+            found.append(f"'{op.name}' in the loop writes an array that a copy reads")
         if isinstance(view, FenceOp) or (atomic and view.order != "relaxed"):
             found.append(f"'{op.name}' in the loop orders memory accesses")
         if isinstance(view, InlinePtxOp) and not view.pure:

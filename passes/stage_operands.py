@@ -5,7 +5,8 @@ After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (
           %va = "gpu_tile.view"(%sa, %0, %k) ...   %fa = "gpu_tile.buffer_load"(%va)    (per k-step)
           %d0 = "gpu_tile.mma"(%fa, %fb, %c) {instruction = ...}
 
-A k that is no multiple of the instruction's is padded with zeros in the last step's fragments.
+An operand from outside a loop is stored once, in front of it. A k that is no multiple of the
+instruction's is padded with zeros in the last step's fragments.
 Does not handle: operands that already lie in a buffer, or in fragments of the same warp.
 """
 
@@ -77,6 +78,24 @@ def _stage(dot: tile.DotOp, context: PassContext) -> None:
     dot.operation.erase()
 
 
+def _outside_loops(value: ir.Value, op: ir.Operation) -> ir.Operation:
+    """The outermost loop around `op` that does not define `value`, else `op`: staged once is enough."""
+    place = op
+    while place.parent.name in ("scf.for", "scf.while"):
+        if _is_inside(value, place.parent):
+            break
+        place = place.parent
+    return place
+
+
+def _is_inside(value: ir.Value, loop: ir.Operation) -> bool:
+    owner = value.owner
+    at = owner.owner if isinstance(owner, ir.Block) else owner.operation
+    while at is not None and at != loop:
+        at = at.parent
+    return at is not None
+
+
 def _runs_along(value: ir.Value, dim: int) -> bool:
     """Whether a tile's registers neighbour each other along `dim`: it will lie so in the buffer."""
     values = layout_of(value).values
@@ -98,8 +117,9 @@ def _staged(
     fragments = ((fragment, tuple(part)),)
     shared = choose_shared_layout(shape(value), bytes_, (layout_of(value),), fragments)
     type_ = BufferType(shape(value), element(value), shared)
-    buffer = AllocOp.build(results=[type_.type()])
-    BufferStoreOp.build(value, buffer)
+    with ir.InsertionPoint(_outside_loops(value, dot.operation)):
+        buffer = AllocOp.build(results=[type_.type()])
+        BufferStoreOp.build(value, buffer)
     context.report.add(
         "dot operand",
         dot.operation,

@@ -24,7 +24,7 @@ def run_everywhere(
     grid: tuple[int, ...] = (1,),
     **constants: Any,
 ) -> CompiledKernel:
-    """Compiles for NumPy arguments, runs in eager, late and check mode, checks each poisoned result.
+    """Compiles for NumPy arguments, runs in every emulator mode, checks each poisoned result.
 
     `inputs`: the arguments; the output (shape, dtype) comes last. FindingsError for any finding.
     """
@@ -174,3 +174,46 @@ def batched(a: tl.array, b: tl.array, c: tl.array, STAGES: tl.const):
         left, right = tl.load(a, (0, 0, k), (2, 32, 16)), tl.load(b, (0, k, 0), (2, 16, 32))
         acc = tl.dot(left, right, acc)
     tl.store(c, (0, 0, 0), acc)
+
+
+@tilec.kernel
+def row_sums(x: tl.array, y: tl.array, o: tl.array, LOADS: tl.const, STAGES: tl.const):
+    """o[i] = sum over j of x[i, j] * y[i, j]^2 ...: loads that no dot reads."""
+    total = tl.zeros((8,), tl.f32)
+    for j in tl.range(0, x.shape[1], 64, stages=STAGES):
+        product = tl.load(x, (0, j), (8, 64)).to(tl.f32)
+        for _ in tl.static_range(LOADS - 1):
+            product *= tl.load(y, (0, j), (8, 64)).to(tl.f32)
+        total += tl.sum(product, 1)
+    tl.store(o, 0, total)
+
+
+@tilec.kernel
+def product_and_sum(a: tl.array, b: tl.array, c: tl.array, STAGES: tl.const):
+    """c = a @ b + the sum of a's rows: a load that a dot and a reduction read."""
+    acc, total = tl.zeros((32, 32), tl.f32), tl.zeros((32,), tl.f32)
+    for k in tl.range(0, a.shape[1], 16, stages=STAGES):
+        left = tl.load(a, (0, k), (32, 16))
+        acc = tl.dot(left, tl.load(b, (k, 0), (16, 32)), acc)
+        total += tl.sum(left.to(tl.f32), 1)
+    tl.store(c, (0, 0), acc + total[:, None])
+
+
+@tilec.kernel
+def running_product(a: tl.array, b: tl.array, c: tl.array, STAGES: tl.const = None):
+    """Row block i + 1 of c is block i times b: each load reads what the last store wrote."""
+    tl.store(c, (0, 0), tl.load(a, (0, 0), (16, 16)))
+    for i in tl.range(0, c.shape[0] - 16, 16, stages=STAGES):
+        step = tl.dot(tl.load(c, (i, 0), (16, 16)), tl.load(b, (0, 0), (16, 16)))
+        tl.store(c, (i + 16, 0), step.to(c.dtype))
+
+
+@tilec.kernel
+def store_between(a: tl.array, b: tl.array, c: tl.array):
+    """Loads, overwrites what it loaded, multiplies: the copy must not slip behind the store."""
+    acc = tl.zeros((32, 32), tl.f32)
+    for k in tl.range(0, a.shape[1], 16):
+        left = tl.load(a, (0, k), (32, 16))
+        tl.store(a, (0, k), tl.zeros((32, 16), tl.f16))
+        acc = tl.dot(left, tl.load(b, (k, 0), (16, 32)), acc)
+    tl.store(c, (0, 0), acc)

@@ -16,9 +16,17 @@ from pipelined_kernels import (
     part_of_k,
     persistent,
     product,
+    product_and_sum,
+    row_sums,
     run_everywhere,
+    running_product,
     several_products,
+    store_between,
 )
+
+from tilec.diagnostics import CompileError
+from tilec.examples.running import poisoned
+from tilec.runtime.emulator_device import MODES
 
 HALF = np.float16
 EXACT = 1e-6
@@ -206,3 +214,106 @@ def test_tiles_of_odd_sizes(name: str) -> None:
     tiles = {"BM": 96, "BN": 80, "BK": 48, "PRECISION": precision}
     check = near(product(a, b), tolerance)
     run_everywhere(gemm, (a, b), ((100, 96), output), check, grid=(2, 2), **tiles)
+
+
+@pytest.mark.parametrize("width", [0, 64, 128, 640, 328])
+@pytest.mark.parametrize(("loads", "stages"), [(1, 2), (2, 3), (3, 4), (5, 2), (5, 6)])
+def test_demanded_stages_of_loads_that_no_dot_reads(loads: int, stages: int, width: int) -> None:
+    x, y = draw(8, 1024)[:, :width], draw(8, 1024, seed=1)[:, :width]
+    expected = (x.astype(np.float64) * y.astype(np.float64) ** (loads - 1)).sum(1)
+    shape = ((8,), np.float32)
+    compiled = run_everywhere(
+        row_sums, (x, y), shape, near(expected, 1e-5), LOADS=loads, STAGES=stages
+    )
+    copies = decisions(compiled, "asynchronous copy")
+    assert len(copies) == loads
+    assert {entry["why"] for entry in copies} == {"the author's demand; read back into registers"}
+    assert decisions(compiled, "pipeline")[0]["stages"] == stages
+
+
+def test_undemanded_loads_into_registers_stay_loads() -> None:
+    x, y = draw(8, 256), draw(8, 256, seed=1)
+    expected = (x.astype(np.float64) * y).sum(1)
+    shape = ((8,), np.float32)
+    compiled = run_everywhere(row_sums, (x, y), shape, near(expected, 1e-5), LOADS=2, STAGES=None)
+    assert "cp.async" not in compiled.ptx
+    assert compiled.shared_bytes == 0
+
+
+@pytest.mark.parametrize("depth", [0, 16, 104])
+@pytest.mark.parametrize("stages", [None, 2, 4])
+def test_a_load_for_a_dot_and_for_registers(stages: int | None, depth: int) -> None:
+    a, b = draw(32, 128)[:, :depth], draw(depth, 32, seed=1)
+    expected = product(a, b) + a.astype(np.float64).sum(1)[:, None]
+    compiled = run_everywhere(
+        product_and_sum, (a, b), ((32, 32), np.float32), near(expected, EXACT), STAGES=stages
+    )
+    left = decisions(compiled, "asynchronous copy")[0]
+    assert left["chosen"] == ("no" if stages is None else "cp.async of 16 bytes")
+
+
+def test_a_loop_that_writes_what_it_reads_is_not_read_ahead() -> None:
+    a, b = draw(16, 16), np.asarray(draw(16, 16, seed=1) / 4, HALF)
+    block, blocks = a, [a]
+    for _ in range(5):
+        block = product(block, b).astype(np.float32).astype(HALF)
+        blocks.append(block)
+    expected = np.concatenate(blocks).astype(np.float64)
+    compiled = run_everywhere(running_product, (a, b), ((96, 16), HALF), near(expected, 2e-3))
+    (entry,) = decisions(compiled, "pipeline")
+    assert entry["chosen"] == "no"
+    assert entry["why"] == "'tile.store' in the loop writes an array that a copy reads"
+
+
+def test_a_store_behind_a_load_does_not_overtake_it() -> None:
+    for mode in MODES:
+        a, b, c = draw(32, 64), draw(64, 32, seed=1), poisoned((32, 32), np.float32)
+        expected = product(a, b)
+        store_between.on(f"emulator:{mode}")[1](a, b, c)
+        near(expected, EXACT)(c)
+        assert not a.any()
+
+
+def unaligned(*shape: int, seed: int = 0) -> np.ndarray:
+    """An array whose first element lies 2 bytes behind a multiple of 16."""
+    size = int(np.prod(shape))
+    return draw(size + 8, seed=seed)[1 : size + 1].reshape(shape)
+
+
+def test_unaligned_arrays_are_loaded_plainly_and_the_report_says_why() -> None:
+    a, b = unaligned(32, 64), draw(64, 32, seed=1)
+    shape = ((32, 32), np.float32)
+    compiled = run_everywhere(gemm, (a, b), shape, near(product(a, b), EXACT), BM=32, BN=32, BK=16)
+    left, right = decisions(compiled, "asynchronous copy")
+    assert left["chosen"] == "no"
+    assert left["why"] == (
+        "only 2 bytes are provably aligned: the pointer's alignment is not known"
+    )
+    assert right["chosen"] == "cp.async of 16 bytes"
+
+
+@pytest.mark.parametrize(("pitch", "bytes_"), [(67, 4), (68, 16)])
+def test_copies_are_as_wide_as_the_alignment(pitch: int, bytes_: int) -> None:
+    """The launcher knows multiples of 16 bytes or nothing; one f32 can be copied all the same."""
+    a, b = draw(32, pitch, dtype=np.float32)[:, :60], draw(60, 32, dtype=np.float32, seed=1)
+    tiles = {"BM": 32, "BN": 32, "BK": 16}
+    compiled = run_everywhere(
+        gemm, (a, b), ((32, 32), np.float32), near(product(a, b), 1e-5), **tiles
+    )
+    assert decisions(compiled, "asynchronous copy")[0]["chosen"] == f"cp.async of {bytes_} bytes"
+
+
+def test_an_impossible_demand_names_the_loads_that_stand_in_its_way() -> None:
+    a, b, c = unaligned(32, 64), unaligned(64, 32, seed=1), poisoned((32, 32), np.float32)
+    with pytest.raises(CompileError) as caught:
+        gemm.on("emulator").compiled(a, b, c, BM=32, BN=32, BK=16, STAGES=4)
+    text = str(caught.value)
+    assert "stages=4 was asked for, but the loop holds no asynchronous copy of its own" in text
+    assert text.count("is no asynchronous copy: only 2 bytes are provably aligned") == 2
+    assert "for k in tl.range(0, a.shape[1], BK, stages=STAGES)" in text
+
+
+def test_more_stages_than_shared_memory() -> None:
+    a, b, c = draw(128, 64), draw(64, 128, seed=1), poisoned((128, 128), np.float32)
+    with pytest.raises(CompileError, match="needs 786432 bytes of shared memory, sm_80 has 166912"):
+        gemm.on("emulator").compiled(a, b, c, BM=128, BN=128, BK=64, STAGES=24)

@@ -1,0 +1,161 @@
+"""What the pipelined main loops are made of: barriers, copies, and no bank conflicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mlir import ir
+from pipelined_kernels import attention, carried_beside, gemm, persistent, several_products
+
+from tilec.compiler import lower_to
+from tilec.examples.matmul import PRECISIONS, draw, matmul
+from tilec.jit import Kernel
+from tilec.kernel import CompiledKernel
+from tilec.runtime import emulator
+from tilec.target import find_target
+
+MATRICES = ["a:f16[?,?]", "b:f16[?,?]", "c:f32[?,?]"]
+
+
+def main_loop(kernel: Kernel, specs: list[str], **constants: Any) -> list[ir.Operation]:
+    """The ops of the innermost loop at the end of the tile pipeline, in order."""
+    module = kernel.source_module(specs, constants)
+    _state_alignment(module)
+    job = lower_to(module, find_target("sm_80"), "gpu_tile")
+    loops = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "scf.for":
+            loops.append(op)
+        return ir.WalkResult.ADVANCE
+
+    job.module.operation.walk(visit)
+    # The context must outlive the ops: keep the module.
+    main_loop.module = job.module
+    return [view.operation for view in loops[0].regions[0].blocks[0].operations]
+
+
+def _state_alignment(module: ir.Module) -> None:
+    """Tells the compiler what it needs to copy 16 bytes at a time."""
+    (function,) = (op.operation for op in module.body.operations)
+    with module.context:
+        entries = []
+        for argument in function.regions[0].blocks[0].arguments:
+            rank = argument.type.rank if isinstance(argument.type, ir.MemRefType) else 0
+            eights = f"array<i32: {', '.join(['8'] * rank)}>" if rank else "array<i32>"
+            facts = f"{{align = 16 : i32, sizes = {eights}, strides = {eights}}}"
+            entries.append(f"{{tile.facts = {facts}}}" if rank else "{}")
+        function.attributes["arg_attrs"] = ir.Attribute.parse(f"[{', '.join(entries)}]")
+
+
+def names(ops: list[ir.Operation]) -> list[str]:
+    return [op.name for op in ops]
+
+
+CASES = {
+    "gemm": (gemm, MATRICES, {"BM": 64, "BN": 64, "BK": 32}),
+    "persistent": (persistent, MATRICES, {}),
+    "three loads": (several_products, ["x:f16[?,?]", "y:f16[?,?]", "c:f32[?,?]"], {"DOTS": 2}),
+    "five loads": (several_products, ["x:f16[?,?]", "y:f16[?,?]", "c:f32[?,?]"], {"DOTS": 4}),
+}
+ATTENTION = ["q:f16[?,?]", "k:f16[?,?]", "v:f16[?,?]", "o:f32[?,?]"]
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4])
+@pytest.mark.parametrize("name", CASES)
+def test_one_barrier_one_wait_and_one_commit_an_iteration(name: str, stages: int) -> None:
+    kernel, specs, constants = CASES[name]
+    ops = main_loop(kernel, specs, STAGES=stages, **constants)
+    found = names(ops)
+    assert found.count("gpu_tile.cp_async_wait") == 1
+    assert found.count("gpu_tile.cp_async_commit") == 1
+    assert found.count("gpu_tile.sync") == 1
+    (wait,) = (op for op in ops if op.name == "gpu_tile.cp_async_wait")
+    assert wait.attributes["pending"].value == stages - 2
+    assert found.index("gpu_tile.cp_async_wait") < found.index("gpu_tile.sync")
+    assert found.index("gpu_tile.sync") < found.index("gpu_tile.buffer_load")
+    assert found.index("gpu_tile.mma") < found.index("gpu_tile.cp_async")
+
+
+def test_copies_of_two_dots_are_one_group() -> None:
+    """k and v are needed at different places of the body, but fly together; q is stored once."""
+    found = names(main_loop(attention, ATTENTION, STAGES=3))
+    assert found.count("gpu_tile.cp_async") == 2
+    assert found.count("gpu_tile.cp_async_wait") == found.count("gpu_tile.cp_async_commit") == 1
+    # The weights alone pass through a buffer, and a row vector between two layouts.
+    assert found.count("gpu_tile.buffer_store") == 2
+    assert "tile.load" not in found
+
+
+def test_a_count_of_the_authors_is_not_taken_for_the_rings() -> None:
+    """Another loop-carried integer that grows by 1: still one barrier for the operands."""
+    ops = main_loop(carried_beside, MATRICES, STAGES=3)
+    assert names(ops).count("gpu_tile.sync") == 1
+
+
+def test_without_stages_two_barriers_are_needed() -> None:
+    ops = main_loop(gemm, MATRICES, BM=64, BN=64, BK=32, STAGES=1)
+    assert names(ops).count("gpu_tile.sync") == 2
+
+
+def test_fragments_are_loaded_one_step_ahead() -> None:
+    """The next k-step's fragments are read before a step multiplies."""
+    ops = main_loop(gemm, MATRICES, BM=64, BN=64, BK=48, STAGES=3)
+    kept = [n[9:] for n in names(ops) if n in ("gpu_tile.buffer_load", "gpu_tile.mma")]
+    assert kept == ["buffer_load"] * 4 + ["mma"] + ["buffer_load"] * 2 + ["mma"] * 2
+
+
+def arguments_of(compiled: CompiledKernel, values: list[np.ndarray]) -> list[Any]:
+    """Hardware parameters, as the launcher would pass them."""
+    found = []
+    for slot in compiled.abi():
+        array = values[slot.parameter]
+        if slot.field == "pointer":
+            found.append(array)
+            continue
+        numbers = (
+            array.shape if slot.field == "size" else [s // array.itemsize for s in array.strides]
+        )
+        found.append(np.int32(numbers[slot.axis]))
+    return found
+
+
+@pytest.mark.parametrize("order", ["CC", "CF", "FC", "FF"])
+@pytest.mark.parametrize("name", PRECISIONS)
+def test_operands_have_no_bank_conflicts(
+    name: str, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The standard tile of every dtype, operands with stride 1 along rows (C) or columns (F)."""
+    if name == "fp8":  # widened on sm_80: see test_widened_operands_are_stored_with_conflicts
+        monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    statistics = run_one_tile(name, order)
+    assert statistics.shared_accesses > 0
+    assert statistics.bank_conflicts == 0
+
+
+def test_widened_operands_are_stored_with_conflicts() -> None:
+    """fp8 on sm_80: sixteen bytes of a thread's load are 32 in f16, so lanes meet pairwise."""
+    statistics = run_one_tile("fp8", "CC")
+    assert statistics.bank_conflicts > 0
+
+
+def run_one_tile(name: str, order: str) -> emulator.Statistics:
+    """Statistics of one program of a GEMM of auto tiles over four k-tiles."""
+    precision = PRECISIONS[name]
+    rng = np.random.default_rng(0)
+    a = np.asarray(draw(rng, (128, 512), precision.inputs), order=order[0])
+    b = np.asarray(draw(rng, (512, 128), precision.inputs), order=order[1])
+    c = np.zeros((128, 128), precision.output)
+    compiled = matmul.on("emulator").compiled(a, b, c, PRECISION=precision.dot)
+    result = emulator.load(compiled.ptx).run(
+        compiled.name,
+        (1,),
+        compiled.threads,
+        arguments_of(compiled, [a, b, c]),
+        shared_bytes=compiled.shared_bytes,
+        mode="check",
+    )
+    assert not result.findings
+    return result.statistics
