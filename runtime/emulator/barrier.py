@@ -9,10 +9,10 @@ import numpy as np
 
 from tilec.runtime.emulator.control import form_of_barrier
 from tilec.runtime.emulator.errors import EmulatorError
-from tilec.runtime.emulator.instruction import Instruction, Register
+from tilec.runtime.emulator.instruction import Immediate, Instruction, Register
 
 if TYPE_CHECKING:
-    from tilec.runtime.emulator.machine import Machine
+    from tilec.runtime.emulator.machine import Machine, Rectangle
 
 
 @dataclass
@@ -46,6 +46,19 @@ class CtaBarriers:
                 np.zeros((warps, ctas), np.bool_),
             )
         return found
+
+    def passes_at_once(self, instruction: Instruction, rectangle: Rectangle | None) -> bool:
+        """Do whole CTAs stand at a plain `bar.sync n` that nobody else has arrived at?"""
+        if rectangle is None or rectangle.shape[0] != self.machine.warp_count:
+            return False
+        number = instruction.operands[0] if len(instruction.operands) == 1 else None
+        form = form_of_barrier(instruction)
+        if not isinstance(number, Immediate) or form is None or form.kind != "sync":
+            return False
+        barrier = self.barriers.get(int(number.value))
+        if not 0 <= number.value < 16:
+            return False
+        return barrier is None or not barrier.arrived[rectangle.slices[1]].any()
 
     def arrive(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tilec.runtime.emulator import (
     atomics,
+    bits,
     bulk_copy,
     call,
     cluster,
@@ -31,8 +32,8 @@ from tilec.runtime.emulator.writer import Writer
 Rule = Callable[[Instruction, Writer], None]
 
 _FAMILIES = (
-    atomics, call, cluster, compare, control, convert, cp_async, floating, hints, integer, matrix,
-    mbarrier, memory, mma, move, tcgen05, warp, wgmma,
+    atomics, bits, call, cluster, compare, control, convert, cp_async, floating, hints, integer,
+    matrix, mbarrier, memory, mma, move, tcgen05, warp, wgmma,
 )  # fmt: skip
 RULES: dict[str, Rule] = {}
 for _family in _FAMILIES:

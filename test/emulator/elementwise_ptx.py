@@ -10,8 +10,19 @@ _BITS = {1: "b8", 2: "b16", 4: "b32", 8: "b64"}
 _PREFIX = {1: "%h", 2: "%h", 4: "%r", 8: "%d"}
 
 
-def kernel(body: str, inputs: list[np.dtype], outputs: list[np.dtype], extra: str = "") -> str:
+_WARP_WIDE = ("shfl", "vote", "match", "redux", "elect", "bar.", "activemask", "brx")
+
+
+def kernel(
+    body: str,
+    inputs: list[np.dtype],
+    outputs: list[np.dtype],
+    extra: str = "",
+    every_other: bool = False,
+) -> str:
     """PTX of a kernel that loads in0, in1, ... per thread, runs body, stores out0, out1, ...
+
+    every_other: threads with an odd number skip the body, so that it runs in divergent warps.
 
     In the body {0}, {1}, ... are the input registers and {o0}, {o1}, ... the output registers.
     """
@@ -28,7 +39,7 @@ def kernel(body: str, inputs: list[np.dtype], outputs: list[np.dtype], extra: st
     lines = [
         ".version 8.7", ".target sm_90a", ".address_size 64", extra,
         f".visible .entry kernel({parameters}) {{",
-        ".reg .b16 %h<40>; .reg .b32 %r<60>; .reg .b64 %d<60>; .reg .pred %p<10>;",
+        ".reg .b16 %h<40>; .reg .b32 %r<60>; .reg .b64 %d<60>; .reg .pred %p<11>;",
         "mov.u32 %r50, %ctaid.x; mov.u32 %r51, %ntid.x; mov.u32 %r52, %tid.x;",
         "mad.lo.s32 %r53, %r50, %r51, %r52;",
     ]  # fmt: skip
@@ -38,6 +49,8 @@ def kernel(body: str, inputs: list[np.dtype], outputs: list[np.dtype], extra: st
         lines.append(f"add.s64 %d{20 + i}, %d{20 + i}, %d{40 + i};")
         if i < first:
             lines.append(f"ld.global.{_BITS[dtype.itemsize]} {registers[str(i)]}, [%d{20 + i}];")
+    if every_other:
+        text = f"and.b32 %r54, %r53, 1; setp.eq.u32 %p9, %r54, 1; @%p9 bra ODD;\n{text}\nODD:"
     lines.append(text)
     for i, dtype in enumerate(outputs):
         register = registers[f"o{i}"]
@@ -48,13 +61,25 @@ def kernel(body: str, inputs: list[np.dtype], outputs: list[np.dtype], extra: st
 def evaluate(
     body: str, *inputs: np.ndarray, out: str | tuple[str, ...], block: int = 64, extra: str = ""
 ) -> np.ndarray | tuple[np.ndarray, ...]:
-    """The outputs of `body` for every element of the inputs (a multiple of 32 elements)."""
+    """The outputs of `body` for every element of the inputs (a multiple of 32 elements).
+
+    Unless the body is about whole warps, it is run in divergent warps too, with the same result.
+    """
     names = (out,) if isinstance(out, str) else out
     size = inputs[0].size
-    results = [np.zeros(size, np.dtype(name)) for name in names]
-    text = kernel(body, [a.dtype for a in inputs], [r.dtype for r in results], extra)
+    dtypes = [np.dtype(name) for name in names]
     block = min(block, size)
-    load(text).run("kernel", size // block, block, [*(a.copy() for a in inputs), *results])
+
+    def run(every_other: bool) -> list[np.ndarray]:
+        results = [np.zeros(size, dtype) for dtype in dtypes]
+        text = kernel(body, [a.dtype for a in inputs], dtypes, extra, every_other)
+        load(text).run("kernel", size // block, block, [*(a.copy() for a in inputs), *results])
+        return results
+
+    results = run(False)
+    if not any(word in body for word in _WARP_WIDE):
+        for whole, part in zip(results, run(True), strict=True):
+            same(part[::2].copy(), whole[::2].copy())
     return results[0] if isinstance(out, str) else tuple(results)
 
 

@@ -1,5 +1,6 @@
 # ruff: noqa: E501  (lines of PTX)
-"""Check mode on small kernels: each rule fires on the wrong kernel and is silent on the right one."""
+"""Check mode on small kernels: each rule fires on the wrong kernel and is silent on the right
+one."""
 
 from __future__ import annotations
 

@@ -89,7 +89,8 @@ CASES = {
 
 def mutants(text: str) -> list[tuple[str, str]]:
     """(what was done, the mutant). Where one thread drives the copies, Triton puts a bar.sync
-    around each of its steps; nearly all are redundant, so only the other waits are mutated there."""
+    around each of its steps; nearly all are redundant, so only the other waits are mutated
+    there."""
     result = []
     lines = text.split("\n")
     tensor_copies = "cp.async.bulk.tensor" in text
