@@ -36,13 +36,14 @@ BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 class Variant:
     """One way to compile the kernel of a case.
 
-    `kernel`: its name in `build.KERNELS`. `warps`: None for the compiler's choice. `target`: None
-    for the GPU's own.
+    `kernel`: its name in `variant_compiler.KERNELS`. `constants`: None for the kernel and constants that the
+    example's own function chooses. `warps`: None for the compiler's choice. `target`: None for the
+    GPU's own.
     """
 
     label: str
     kernel: str
-    constants: tuple[tuple[str, int | str], ...] = ()
+    constants: tuple[tuple[str, int | str], ...] | None = None
     warps: int | None = None
     target: str | None = None
 
@@ -165,14 +166,14 @@ def _whole_row_variants(case: BenchCase) -> Iterator[Variant]:
     """One tile a row; for short rows several rows a program, for long ones the two-pass kernel."""
     columns = case.shape[1]
     one_row = (("N", columns),)
-    yield Variant("default", case.kernel, one_row)
-    yield Variant("default sm_80", case.kernel, one_row, target="sm_80")
+    yield Variant("default", case.kernel)
+    yield Variant("default sm_80", case.kernel, target="sm_80")
     for warps in _warps(columns):
         yield Variant(f"w{warps}", case.kernel, one_row, warps)
     for rows, warps in ((2, 4), (4, 4), (2, 8), (4, 8)):
         if rows * columns <= 8192:
             constants = (("R", rows), *one_row)
-            yield Variant(f"R{rows} w{warps}", f"{case.kernel}_rows", constants, warps)
+            yield Variant(f"R{rows} w{warps}", f"{case.kernel}_block", constants, warps)
     if columns <= 8192:
         for warps, per_sm in ((4, 8), (8, 4), (8, 8)):
             constants = (("P", SMS * per_sm), *one_row)
@@ -189,10 +190,8 @@ def _warps(columns: int) -> tuple[int, ...]:
 
 def _row_sum_variants(case: BenchCase) -> Iterator[Variant]:
     columns = case.shape[1]
-    # As row_sum_rows of the example chooses.
-    default = (("R", 4), ("N", 512)) if columns <= 1024 else ()
-    yield Variant("default", "row_sum", default)
-    yield Variant("default sm_80", "row_sum", default, target="sm_80")
+    yield Variant("default", "row_sum")
+    yield Variant("default sm_80", "row_sum", target="sm_80")
     for tile, warps in (
         (1024, 2),
         (1024, 4),
@@ -209,7 +208,7 @@ def _row_sum_variants(case: BenchCase) -> Iterator[Variant]:
         yield Variant(f"whole row w{warps}", "row_sum", (("N", columns),), warps)
     for rows, tile, warps in ((4, 512, 4), (4, 1024, 4), (8, 512, 4), (8, 1024, 8)):
         constants = (("R", rows), ("N", tile))
-        yield Variant(f"R{rows} N{tile} w{warps}", "row_sum_rows", constants, warps)
+        yield Variant(f"R{rows} N{tile} w{warps}", "row_sum", constants, warps)
 
 
 def _matmul_variants(case: BenchCase) -> Iterator[Variant]:

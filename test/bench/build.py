@@ -14,54 +14,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 
-from bench_cases import BenchCase, Variant, matmul_cases, memory_cases
-from example_kernels import KERNELS as EXAMPLES
-from row_kernels import (
-    layer_norm_persistent,
-    layer_norm_rows,
-    row_sum_rows,
-    softmax_persistent,
-    softmax_rows,
-)
+from bench_cases import BenchCase, matmul_cases, memory_cases
+from variant_compiler import compile_variant
 from worker_pool import run_jobs
 
-from tilec.jit import Kernel
-from tilec.runtime.artefact import save
-from tilec.runtime.facts import index_bits, observe_parameter
-
 ROOT = Path(__file__).resolve().parents[2]
-KERNELS: dict[str, Kernel] = EXAMPLES | {
-    kernel.name: kernel
-    for kernel in (
-        softmax_rows,
-        softmax_persistent,
-        layer_norm_rows,
-        layer_norm_persistent,
-        row_sum_rows,
-    )
-}
 SETS = {"memory": memory_cases, "matmul": matmul_cases}
 MANIFEST = "manifest.json"
 
 Job = tuple[BenchCase, str, str]
 """(case, target of variants that name none, output folder)"""
-
-
-def compile_variant(case: BenchCase, variant: Variant, target: str, path: Path) -> None:
-    """Compiles what the just-in-time compiler would for the case's arrays."""
-    demanded = KERNELS[variant.kernel]
-    kernel = Kernel(demanded.fn, demanded.grid, variant.warps)
-    views = [spec.view() for spec in case.arrays]
-    parameters = [
-        observe_parameter(spec.name, view) for spec, view in zip(case.arrays, views, strict=True)
-    ]
-    compiled = kernel.compile(
-        parameters,
-        dict(variant.constants),
-        target=variant.target or target,
-        index_bits=index_bits(views),
-    )
-    save(path, [compiled])
 
 
 def compile_case(job: Job) -> dict[str, dict[str, str]]:

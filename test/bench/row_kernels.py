@@ -7,7 +7,7 @@ import tilec.language as tl
 
 
 @tilec.kernel(grid=lambda x, R: tl.cdiv(x.shape[0], R))
-def softmax_rows(x: tl.array, y: tl.array, R: tl.const = 4, N: tl.const = 1024):
+def softmax_block(x: tl.array, y: tl.array, R: tl.const = 4, N: tl.const = 1024):
     """softmax along rows of at most N elements, R rows per program."""
     row = tl.program_id(0) * R
     v = tl.load(x, (row, 0), (R, N), padding=-tl.inf).to(tl.f32)
@@ -16,7 +16,7 @@ def softmax_rows(x: tl.array, y: tl.array, R: tl.const = 4, N: tl.const = 1024):
 
 
 @tilec.kernel(grid=lambda x, R: tl.cdiv(x.shape[0], R))
-def layer_norm_rows(
+def layer_norm_block(
     x: tl.array,
     weight: tl.array,
     bias: tl.array,
@@ -34,16 +34,6 @@ def layer_norm_rows(
     scale = tl.rsqrt(tl.sum(centred * centred, 1, keepdims=True) / columns + eps)
     w, b = tl.load(weight, 0, N).to(tl.f32), tl.load(bias, 0, N).to(tl.f32)
     tl.store(y, (row, 0), (centred * scale * w[None, :] + b[None, :]).to(y.dtype))
-
-
-@tilec.kernel(grid=lambda x, R: tl.cdiv(x.shape[0], R))
-def row_sum_rows(x: tl.array, y: tl.array, R: tl.const = 4, N: tl.const = 1024):
-    """Sums of R rows per program, N elements at a time."""
-    row = tl.program_id(0) * R
-    acc = tl.zeros((R, N), tl.f32)
-    for start in tl.range(0, x.shape[1], N):
-        acc += tl.load(x, (row, start), (R, N)).to(tl.f32)
-    tl.store(y, row, tl.sum(acc, 1).to(y.dtype))
 
 
 @tilec.kernel(grid=lambda P: P)

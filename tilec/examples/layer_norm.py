@@ -42,7 +42,7 @@ def reference(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, eps: float) -
 def main() -> None:
     """Rows that fill a tile and rows that do not."""
     rng = np.random.default_rng(0)
-    for rows, columns in ((2, 3), (5, 1000), (3, 1024)):
+    for rows, columns in ((2, 3), (5, 1000), (3, 1024), (2, 9001)):
         x = rng.standard_normal((rows, columns), dtype=np.float32) + 3
         weight, bias = rng.standard_normal((2, columns), dtype=np.float32)
         y = poisoned(x.shape, np.float32)

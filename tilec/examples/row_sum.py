@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import tilec
@@ -9,14 +11,22 @@ import tilec.language as tl
 from tilec.examples.running import compare, launch, poisoned
 
 
-@tilec.kernel(grid=lambda x: x.shape[0])
-def row_sum(x: tl.array, y: tl.array, N: tl.const = 2048):
-    """y[i] = sum of row i, N elements at a time, one row per program."""
-    row = tl.program_id(0)
-    acc = tl.zeros(N, tl.f32)
+@tilec.kernel(grid=lambda x, R: tl.cdiv(x.shape[0], R))
+def row_sum(x: tl.array, y: tl.array, R: tl.const = 1, N: tl.const = 2048):
+    """y[i] = sum of row i: R rows per program, N elements of each at a time."""
+    row = tl.program_id(0) * R
+    acc = tl.zeros((R, N), tl.f32)
     for start in tl.range(0, x.shape[1], N):
-        acc += tl.load(x, (row, start), N).to(tl.f32)
-    tl.store(y, row, tl.sum(acc).to(y.dtype))
+        acc += tl.load(x, (row, start), (R, N)).to(tl.f32)
+    tl.store(y, row, tl.sum(acc, 1).to(y.dtype))
+
+
+def row_sum_rows(x: Any, y: Any) -> None:
+    """Sums each row of `x` into `y`: several short rows per program, long rows in long tiles."""
+    if x.shape[1] <= 1024:
+        row_sum(x, y, R=4, N=512)
+    else:
+        row_sum(x, y)
 
 
 def reference(x: np.ndarray) -> np.ndarray:
@@ -30,7 +40,7 @@ def main() -> None:
     for rows, columns in ((1, 1), (7, 1000), (3, 5000)):
         x = rng.standard_normal((rows, columns), dtype=np.float32)
         y = poisoned((rows,), np.float32)
-        launch(row_sum, x, y)
+        launch(row_sum_rows, x, y)
         compare(f"row_sum {rows}x{columns}", y, reference(x), 1e-5)
 
 
