@@ -36,9 +36,9 @@ BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 class Variant:
     """One way to compile the kernel of a case.
 
-    `kernel`: its name in `variant_compiler.KERNELS`. `constants`: None for the kernel and constants that the
-    example's own function chooses. `warps`: None for the compiler's choice. `target`: None for the
-    GPU's own.
+    `kernel`: its name in `variant_compiler.KERNELS`. `constants`: None for the kernel and constants
+    that the example's own function chooses. `warps`: None for the compiler's choice. `target`: None
+    for the GPU's own.
     """
 
     label: str
