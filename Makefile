@@ -1,0 +1,51 @@
+# Every command of the project; `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUT := build/run
+TARGETS := sm_80 sm_90a sm_100a
+MATMUL := tilec/examples/matmul.tile
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test test-unit test-lit test-gpu bench check
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	touch $@
+
+install: $(VENV)/.installed ## make the virtual environment and install tilec into it
+
+run: install ## compile the matmul for three targets, run it, show where the PTX is and what was decided
+	@mkdir -p $(OUT)
+	@for target in $(TARGETS); do \
+	  $(BIN)/tilec compile $(MATMUL) --target $$target -o $(OUT)/matmul.$$target.ptx && \
+	  echo "PTX for $$target: $(OUT)/matmul.$$target.ptx"; \
+	done
+	@$(BIN)/tilec compile $(MATMUL) --target sm_90a --emit report
+	@$(BIN)/python tilec/examples/matmul.py
+
+test: test-unit test-lit ## everything that needs no GPU
+
+test-unit: install
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-lit: install
+	$(BIN)/lit -sv test
+
+test-gpu: install ## the tests of a machine with an NVIDIA GPU
+	$(BIN)/python test/gpu/build.py
+	$(BIN)/python test/gpu/run_all.py
+	$(BIN)/python test/gpu/test_runtime.py
+
+bench: install ## compile the benches here, then time tilec, Triton and torch on this machine's GPU
+	$(BIN)/python test/bench/build.py
+	$(BIN)/python test/bench/run.py
+
+check: install ## style
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
