@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
-from typing import Any
 
 from mlir import ir
 
+from tilec.cli_arguments import add_num_warps, add_target, usage
 from tilec.diagnostics import CompileError
 from tilec.dialects.context import make_context
 from tilec.expectations import SEPARATOR, split_input
@@ -20,19 +19,6 @@ from tilec.opt import Steps, check_expectations, optimize, parse_passes
 from tilec.passes.contract import PassContext
 from tilec.pipeline import ALL_PASSES
 from tilec.source import read_source, source_name
-from tilec.target import TARGETS, find_target
-
-
-def usage(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """`read` for argparse: its ValueError becomes a usage error with its words."""
-
-    def convert(text: str) -> Any:
-        try:
-            return read(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return convert
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,14 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--passes", type=usage(parse_passes), default=Steps(()), metavar="A,B,...", help="in order"
     )
-    parser.add_argument(
-        "--target",
-        type=usage(find_target),
-        default=next(iter(TARGETS.values())),
-        metavar="NAME",
-        help=f"one of {', '.join(TARGETS)}; default {next(iter(TARGETS))}",
-    )
-    parser.add_argument("--num-warps", type=int, choices=(1, 2, 4, 8, 16, 32), default=4)
+    add_target(parser, several=False)
+    add_num_warps(parser, 4)
     parser.add_argument(
         "--split-input-file",
         action="store_true",

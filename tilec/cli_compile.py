@@ -1,0 +1,247 @@
+"""Compiles a kernel for one or several targets.
+
+INPUT is a `.tile` file of any level (- for standard input) or a Python kernel, `kernel.py:name`. A
+Python kernel needs to know its arguments (--arg 'a:bf16[?,?]', see tilec/signature.py) and may be
+given constants (--const BM=128). What is written follows from --emit, else from the name of the
+output: .ptx, .cubin, .sass, .ll, .mlir (llvm), .tile, .txt (report), .tilec (an artefact, one file
+for all targets). Without either it is PTX, or an artefact for several targets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mlir import ir
+
+from tilec.assembler import assemble, disassemble
+from tilec.cli_arguments import add_num_warps, add_target, usage
+from tilec.compiler import compile_module, lower_to
+from tilec.diagnostics import CompileError
+from tilec.dialects.context import make_context
+from tilec.kernel import CompiledKernel
+from tilec.kernel_file import load_kernel
+from tilec.report import show_report
+from tilec.runtime.artefact import save
+from tilec.signature import parse_constant, parse_spec
+from tilec.source import parse_source, read_source, source_name
+from tilec.target import TARGETS, Target, check_ptx_version
+
+LEVELS = ("tile", "gpu_tile", "llvm", "llvmir")
+"""What is emitted from the middle of the compiler."""
+
+EMITTED = (*LEVELS, "ptx", "cubin", "sass", "report", "report-json", "artefact")
+"""What --emit takes."""
+
+SUFFIXES = {
+    ".ptx": "ptx",
+    ".cubin": "cubin",
+    ".sass": "sass",
+    ".ll": "llvmir",
+    ".mlir": "llvm",
+    ".tile": "tile",
+    ".txt": "report",
+    ".json": "report-json",
+    ".tilec": "artefact",
+}
+"""What an output's name says about --emit."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `tilec compile`."""
+    parser.add_argument("input", metavar="INPUT", help="x.tile, kernel.py:name, or -")
+    add_target(parser, several=True)
+    parser.add_argument("--emit", choices=EMITTED, help="what to write")
+    parser.add_argument("-o", "--output", metavar="FILE", help="where to; default: standard output")
+    parser.add_argument("--kernel", metavar="NAME", help="which kernel, if the input has several")
+    parser.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        type=usage(parse_spec),
+        metavar="SPEC",
+        help="an argument of a Python kernel, e.g. 'a:bf16[?,?]' or n:i32; repeated",
+    )
+    parser.add_argument(
+        "--const",
+        action="append",
+        default=[],
+        type=usage(_constant),
+        metavar="NAME=VALUE",
+        help="a constant of a Python kernel; repeated",
+    )
+    parser.add_argument(
+        "--index-bits",
+        type=int,
+        choices=(32, 64),
+        default=32,
+        help="width of a Python kernel's sizes and offsets; 32 is checked at every launch",
+    )
+    add_num_warps(parser, None)
+    parser.add_argument(
+        "--ptx-version", type=int, default=90, metavar="N", help="PTX ISA version times ten"
+    )
+    parser.add_argument(
+        "--assemble", action="store_true", help="put machine code into the artefact (needs ptxas)"
+    )
+    parser.add_argument(
+        "--dump-dir", metavar="DIR", help="write the program after every pass (or $TILEC_DUMP)"
+    )
+    parser.set_defaults(fail=parser.error)
+
+
+def _constant(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise ValueError(f"expected NAME=VALUE, found {text!r}")
+    return name, parse_constant(value)
+
+
+@dataclass(frozen=True)
+class Input:
+    """The kernel to compile: `module(target)` makes a fresh tile program of it."""
+
+    module: Callable[[Target], ir.Module]
+    kernel: str | None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs `tilec compile`; the exit code."""
+    targets = list(dict.fromkeys(arguments.target or [next(iter(TARGETS.values()))]))
+    for target in targets:
+        try:
+            check_ptx_version(target, arguments.ptx_version)
+        except ValueError as error:
+            arguments.fail(str(error))
+    emit = arguments.emit or _implied(arguments.output, len(targets))
+    if emit in ("cubin", "artefact") and arguments.output is None:
+        arguments.fail(f"--emit {emit} writes a binary file: name it with -o")
+    source = _python_input(arguments) if _is_python(arguments.input) else _text_input(arguments)
+    if emit == "artefact":
+        _write_artefact(source, targets, arguments)
+        return 0
+    for target in targets:
+        _write(_emitted(source, target, emit, arguments), target, len(targets) > 1, arguments)
+    return 0
+
+
+def _implied(output: str | None, targets: int) -> str:
+    """What to emit where nobody said it."""
+    default = "ptx" if targets == 1 or output is None else "artefact"
+    return default if output is None else SUFFIXES.get(Path(output).suffix, default)
+
+
+def split_name(text: str) -> tuple[str, str | None]:
+    """`dir/kernel.py:name` as path and name; the name is None where there is none."""
+    path, colon, name = text.rpartition(":")
+    if colon and name.isidentifier() and path.endswith(".py"):
+        return path, name
+    return text, None
+
+
+def _is_python(name: str) -> bool:
+    return split_name(name)[0].endswith(".py")
+
+
+def _text_input(arguments: argparse.Namespace) -> Input:
+    if arguments.arg or arguments.const:
+        arguments.fail("--arg and --const are for Python kernels; a .tile file has its own")
+    text, name = read_source(arguments.input), source_name(arguments.input)
+    context = make_context()
+    return Input(lambda _: parse_source(text, name, context), arguments.kernel)
+
+
+def _python_input(arguments: argparse.Namespace) -> Input:
+    path, name = split_name(arguments.input)
+    kernel = load_kernel(path, name or arguments.kernel)
+
+    def module(target: Target) -> ir.Module:
+        try:
+            return kernel.source_module(
+                arguments.arg,
+                dict(arguments.const),
+                target=target.name,
+                index_bits=arguments.index_bits,
+            )
+        except ValueError as error:
+            raise CompileError(str(error), notes=[_SPEC_HELP]) from None
+
+    return Input(module, None)
+
+
+_SPEC_HELP = "help: describe arrays and scalars with --arg, constants with --const"
+
+
+def _emitted(
+    source: Input, target: Target, emit: str, arguments: argparse.Namespace
+) -> str | bytes:
+    """What to write for one target."""
+    if emit in LEVELS:
+        job = lower_to(source.module(target), target, emit, **_options(source, target, arguments))
+        return job.text if emit == "llvmir" else f"{job.module}\n"
+    kernel = _compiled(source, target, arguments)
+    if emit == "ptx":
+        return kernel.ptx
+    if emit == "report-json":
+        return json.dumps(kernel.report, indent=1) + "\n"
+    if emit == "report":
+        return f"{kernel.name} for {target.name}\n{show_report(kernel.report)}\n"
+    cubin = assemble(kernel.ptx, target).cubin
+    return cubin if emit == "cubin" else disassemble(cubin)
+
+
+def _compiled(source: Input, target: Target, arguments: argparse.Namespace) -> CompiledKernel:
+    options = _options(source, target, arguments)
+    return compile_module(source.module(target), target, **options)
+
+
+def _options(source: Input, target: Target, arguments: argparse.Namespace) -> dict[str, Any]:
+    dump_dir = arguments.dump_dir or os.environ.get("TILEC_DUMP")
+    if dump_dir and len(arguments.target or ()) > 1:
+        dump_dir = str(Path(dump_dir, target.name))
+    return {
+        "kernel": source.kernel,
+        "num_warps": arguments.num_warps,
+        "ptx_version": arguments.ptx_version,
+        "dump_dir": dump_dir,
+    }
+
+
+def _write_artefact(source: Input, targets: list[Target], arguments: argparse.Namespace) -> None:
+    kernels = [_compiled(source, target, arguments) for target in targets]
+    if arguments.assemble:
+        kernels = [
+            replace(kernel, cubin=assemble(kernel.ptx, target).cubin)
+            for kernel, target in zip(kernels, targets, strict=True)
+        ]
+    try:
+        save(arguments.output, kernels)
+    except OSError as error:
+        raise _unwritable(arguments.output, error) from None
+
+
+def _write(
+    content: str | bytes, target: Target, several: bool, arguments: argparse.Namespace
+) -> None:
+    """To the output; of several targets, each to its own file or under a heading."""
+    if arguments.output is None:
+        heading = f"// ----- {target.name}\n" if several else ""
+        sys.stdout.write(f"{heading}{content!s}")
+        return
+    path = Path(arguments.output)
+    if several:
+        path = path.with_name(f"{path.stem}.{target.name}{path.suffix}")
+    try:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    except OSError as error:
+        raise _unwritable(str(path), error) from None
+
+
+def _unwritable(path: str, error: OSError) -> CompileError:
+    return CompileError(f"cannot write {path}: {error.strerror or error}")
