@@ -1,4 +1,5 @@
-"""Attribute kinds: how a declared attribute is written, read back as a Python value, and checked."""
+"""Attribute kinds: how a declared attribute is written, read back as a Python value, and
+checked."""
 
 from __future__ import annotations
 
@@ -74,7 +75,8 @@ def one_of(*words: str) -> AttributeKind:
 
 
 def options(**kinds: AttributeKind) -> AttributeKind:
-    """A dictionary whose keys are all optional and all known: a demand is never dropped in silence."""
+    """A dictionary whose keys are all optional and all known: a demand is never dropped in
+    silence."""
 
     def write(values: Mapping[str, Any]) -> ir.Attribute:
         unknown = sorted(set(values) - set(kinds))

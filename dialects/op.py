@@ -1,13 +1,14 @@
 """The op-definition layer: one Python class per op.
 
 From one class with `Operand`, `Result`, attribute and `Region` fields come the IRDL definition (the
-structural verifier inside MLIR), an OpView with named accessors, `build()` with inferred result types,
-and the documentation. `check()` adds the rules IRDL cannot say, with messages that name the operand;
-`passes.verify_ops` runs it after every pass. MLIR 22's IRDL gives dynamic ops no traits, no custom
-assembly and no optional attributes, hence the house rules: at most one variadic or optional group,
-last in its list (two groups bring `operandSegmentSizes` or `resultSegmentSizes` into the text, so only
-ops that nobody writes by hand have them); every attribute mandatory; what is rare sits in one `options`
-dictionary. IRDL wants one type for all values of a group, unless it is `mixed` or `each` has its own.
+structural verifier inside MLIR), an OpView with named accessors, `build()` with inferred result
+types, and the documentation. `check()` adds the rules IRDL cannot say, with messages that name the
+operand; `passes.verify_ops` runs it after every pass. MLIR 22's IRDL gives dynamic ops no traits,
+no custom assembly and no optional attributes, hence the house rules: at most one variadic or
+optional group, last in its list (two groups bring `operandSegmentSizes` or `resultSegmentSizes`
+into the text, so only ops that nobody writes by hand have them); every attribute mandatory; what is
+rare sits in one `options` dictionary. IRDL wants one type for all values of a group, unless it is
+`mixed` or `each` has its own.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class _ValueField(_Field):
     """An operand or result (group). `index` is its position (or first entry); a lone group is last.
 
     `mixed`: a variadic group of at least one whose first value may have another type than the rest.
-    `each`: up to that many values, each of its own type; the segment attribute says which are there.
+    `each`: up to that many values, each of its own type; the segment attribute says which are
+    there.
     `segmented`: one of several groups, whose sizes the segment attribute holds.
     """
 
@@ -194,8 +196,8 @@ class TileOp(ir.OpView):
 
         `operands`: one per declared operand, a group as a sequence; `results` are flat unless there
         are several groups. `attributes`: Python values or MLIR attributes; those with a default may
-        be left out. `body(*arguments)` fills a region whose block takes `body_types` and returns the
-        values it yields.
+        be left out. `body(*arguments)` fills a region whose block takes `body_types` and returns
+        the values it yields.
         """
         if results is None:
             results = cls.infer_types(*operands, **attributes) if cls.RESULTS else []

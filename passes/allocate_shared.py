@@ -1,11 +1,12 @@
 """allocate-shared: every buffer gets its place; buffers that never live together share it.
 
 Before:   %a = "gpu_tile.alloc"() {options = {}} ...
-After:    %a = "gpu_tile.alloc"() {options = {offset = 1024 : i32}} ...   and `tile.shared_bytes` on the kernel
+After:    %a = "gpu_tile.alloc"() {options = {offset = 1024 : i32}} ...
+          and `tile.shared_bytes` on the kernel
 
-A buffer lives from its alloc to its last use in program order; a use in a loop that does not hold the
-alloc keeps it alive to the loop's end. Largest first, each at the lowest free offset. insert-barriers,
-which runs after, orders accesses to buffers that share memory.
+A buffer lives from its alloc to its last use in program order; a use in a loop that does not hold
+the alloc keeps it alive to the loop's end. Largest first, each at the lowest free offset.
+insert-barriers, which runs after, orders accesses to buffers that share memory.
 Does not handle: asynchronous readers (they end at their wait, not at their issue).
 """
 

@@ -1,8 +1,9 @@
-"""Chooses how a tile lies in shared memory so that the accesses on both sides have no bank conflicts.
+"""Chooses how a tile lies in shared memory so that the accesses on both sides have no bank
+conflicts.
 
-Shared memory has 32 banks of 4 bytes; a warp's access runs in as many passes as its busiest bank has
-distinct words, taken over the whole warp for accesses of up to 4 bytes, over half warps for 8 and over
-quarter warps for 16 (CUDA C++ Programming Guide, "Shared Memory").
+Shared memory has 32 banks of 4 bytes; a warp's access runs in as many passes as its busiest bank
+has distinct words, taken over the whole warp for accesses of up to 4 bytes, over half warps for 8
+and over quarter warps for 16 (CUDA C++ Programming Guide, "Shared Memory").
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def choose_shared_layout(
     accesses: tuple[Layout, ...],
     fragments: tuple[tuple[Layout, tuple[int, ...]], ...] = (),
 ) -> SharedLayout:
-    """The padded row-major order (of any dimension order) with the cheapest accesses, then least memory.
+    """The padded row-major order (of any dimension order) with the cheapest accesses, then least
+    memory.
 
     `fragments`: layouts of sub-tiles (with their shape) that are read by ldmatrix where that fits.
     """
@@ -75,8 +77,8 @@ def _candidates(shape: tuple[int, ...], element_bytes: int) -> list[SharedLayout
 def _swizzled(shape: tuple[int, ...], element_bytes: int) -> list[SharedLayout]:
     """Dense orders whose rows are a power of two of bytes, 16-byte units XORed by the row number.
 
-    Eight rows at one column then fall into eight different bank groups: the source bits are those of
-    the row number, from bit 7 (128 bytes hold all banks once) or the pitch, whichever is higher.
+    Eight rows at one column then fall into eight different bank groups: the source bits are those
+    of the row number, from bit 7 (128 bytes hold all banks once) or the pitch, whichever is higher.
     """
     found = []
     for order in permutations(range(len(shape))) if 2 <= len(shape) <= 3 else ():

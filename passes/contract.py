@@ -19,7 +19,8 @@ from tilec.target import Target
 
 
 class Level(Enum):
-    """What a module may contain, as `passes.levels` checks. Each pass requires one and ensures one."""
+    """What a module may contain, as `passes.levels` checks. Each pass requires one and ensures
+    one."""
 
     TILE = "tile"
     """Tile programs without layouts."""

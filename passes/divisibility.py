@@ -1,8 +1,8 @@
 """What divides an index value: the analysis behind vector widths and alignment.
 
-Answers "by which power of two (at least) is this scalar divisible" for values of a `tile` program, from
-argument facts (`tile.facts`), `tile.assume`, constants, and the arithmetic between them. A loop's
-induction variable is divisible by what divides both its lower bound and its step.
+Answers "by which power of two (at least) is this scalar divisible" for values of a `tile` program,
+from argument facts (`tile.facts`), `tile.assume`, constants, and the arithmetic between them. A
+loop's induction variable is divisible by what divides both its lower bound and its step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from mlir import ir
 from tilec.dialects import tile
 
 _LIMIT = 1 << 30
-"""Stands for "divisible by anything" (the value 0); a power of two so that gcd keeps its meaning."""
+"""Stands for "divisible by anything" (the value 0); a power of two so that gcd keeps its
+meaning."""
 
 
 class Divisibility:
@@ -43,7 +44,8 @@ class Divisibility:
         return self._known[value]
 
     def of_array(self, array: ir.Value, kind: str, axis: int) -> int:
-        """A divisor of an array's size or stride ("sizes" | "strides") along `axis`, in elements."""
+        """A divisor of an array's size or stride ("sizes" | "strides") along `axis`, in
+        elements."""
         static = _static(array, kind, axis)
         if static is not None:
             return static or _LIMIT

@@ -2,17 +2,19 @@
 
 Before:   %x = "tile.load"(%a, %i) ... -> tensor<1024xf32>
           %m = "tile.reduce"(%x) ... : (tensor<1024xf32>) -> tensor<f32>
-After:    %x = "tile.load"(%a, %i) ... -> tensor<1024xf32, #gpu_tile.layout<"T(128):(4@0) V(4,2):(1@0,512@0)">>
+After:    %x = "tile.load"(%a, %i) ...
+              -> tensor<1024xf32, #gpu_tile.layout<"T(128):(4@0) V(4,2):(1@0,512@0)">>
           %m = "tile.reduce"(%x) ... -> tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>
 
 1. Constants, splats, iotas and broadcasts are cloned per use, so that they tie nothing together.
 2. Values that want one layout form components; instruction fragments are hard layouts.
-3. Components are decided heaviest first: each takes the cheapest of the layouts its memory accesses and
-   its decided neighbours (through reductions, broadcasts, transposes, reshapes) propose.
+3. Components are decided heaviest first: each takes the cheapest of the layouts its memory accesses
+   and its decided neighbours (through reductions, broadcasts, transposes, reshapes) propose.
 4. Types are written; an operand in another layout than its op needs gets a conversion, and a memory
    access in a costly layout is done in its own, followed or preceded by a conversion.
 
-Does not handle: tiles as kernel arguments (there are none), dots whose operands should stay in registers.
+Does not handle: tiles as kernel arguments (there are none), dots whose operands should stay in
+registers.
 """
 
 from __future__ import annotations

@@ -4,16 +4,16 @@ Before:   %t = "tile.load"(%a, %m, %k) ...   "gpu_tile.buffer_store"(%t, %s)
 After:    "gpu_tile.cp_async"(%a, %s, %true, %m, %k) {dims = ..., bytes = 16 : i32, cache = "cg"}
           "gpu_tile.cp_async_commit"()   "gpu_tile.cp_async_wait"() {pending = 0 : i32}
 
-The data does not pass through registers, and pipeline-loops can issue the copy ahead of its use. The
-wait stands right behind, so the program means the same without that pass.
+The data does not pass through registers, and pipeline-loops can issue the copy ahead of its use.
+The wait stands right behind, so the program means the same without that pass.
 
-1. A load in a loop qualifies if all its uses fill buffers; a transpose on the way becomes the copy's
-   `dims`. Several buffers take a copy each.
-2. Where the author demands stages, a load whose value is used in registers, too, is copied to a buffer
-   and read back from there. Undemanded it stays: it would cost a second instruction per vector and a
-   barrier, which a loop without dots wins back only where few warps hide the latency.
-3. A copy needs 4 provably aligned bytes and zero padding; where it does not fit, the load stays and the
-   report says why.
+1. A load in a loop qualifies if all its uses fill buffers; a transpose on the way becomes the
+   copy's `dims`. Several buffers take a copy each.
+2. Where the author demands stages, a load whose value is used in registers, too, is copied to a
+   buffer and read back from there. Undemanded it stays: it would cost a second instruction per
+   vector and a barrier, which a loop without dots wins back only where few warps hide the latency.
+3. A copy needs 4 provably aligned bytes and zero padding; where it does not fit, the load stays and
+   the report says why.
 
 Does not handle: loads outside loops (nothing to overlap them with).
 """

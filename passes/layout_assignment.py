@@ -48,7 +48,8 @@ def _retype(value: ir.Value, type_: ir.Type) -> None:
 
 
 class _Fix:
-    """Makes one op's operands and results agree, now that all values have their component's layout."""
+    """Makes one op's operands and results agree, now that all values have their component's
+    layout."""
 
     def __init__(
         self, op: ir.Operation, cut: Layout | None, typed: object, context: PassContext

@@ -1,8 +1,8 @@
 """Layouts worth considering for a tile, and what each costs in memory traffic.
 
-`blocked_layout` spreads a tile over the CTA so that neighbouring lanes hold neighbouring vectors along
-the contiguous dimension; `access_cost` counts the 32-byte sectors a warp's accesses touch (CUDA C++ Best
-Practices Guide, "Coalesced Access to Global Memory") plus a charge per instruction.
+`blocked_layout` spreads a tile over the CTA so that neighbouring lanes hold neighbouring vectors
+along the contiguous dimension; `access_cost` counts the 32-byte sectors a warp's accesses touch
+(CUDA C++ Best Practices Guide, "Coalesced Access to Global Memory") plus a charge per instruction.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def blocked_layout(
 
     `narrow`: narrower vectors where there are too few for all threads.
 
-    The split of threads between dimensions is the one with the fewest registers (phantoms count) that
-    still gives each row segment a full sector; ties go to longer segments.
+    The split of threads between dimensions is the one with the fewest registers (phantoms count)
+    that still gives each row segment a full sector; ties go to longer segments.
     """
     rank = len(shape)
     if rank == 0:
@@ -134,7 +134,8 @@ def conversion_cost(shape: Sequence[int], element_bytes: int) -> int:
 def warp_grid(
     instruction: MmaInstruction, shape: Sequence[int], num_warps: int, *, rows_only: bool
 ) -> tuple[int, int]:
-    """(warps along m, warps along n) for an accumulator: fewest padded tiles, then least operand traffic.
+    """(warps along m, warps along n) for an accumulator: fewest padded tiles, then least operand
+    traffic.
 
     `rows_only`: whole rows in one warp, so that a reduction along n needs no shared memory.
     """
@@ -154,8 +155,8 @@ def warp_grid(
 def thread_tile_layout(shape: Sequence[int], num_threads: int) -> Layout:
     """The accumulator of a dot by fma: micro-tiles of up to 4x4 per thread, repeated.
 
-    Four neighbours along n and along m let each operand come by 16-byte reads; a warp is as square as
-    that allows, so that its reads are few and neighbours.
+    Four neighbours along n and along m let each operand come by 16-byte reads; a warp is as square
+    as that allows, so that its reads are few and neighbours.
     """
     rank = len(shape)
     m, n = rank - 2, rank - 1

@@ -1,8 +1,8 @@
 """Which values want one layout: the graph behind layout inference.
 
 Values joined by elementwise ops, loop-carried slots and branches form components. Edges are joined
-heaviest first (bytes, ten times more per loop level); two components that each hold a hard anchor of
-another layout are not joined: a conversion will stand on that edge.
+heaviest first (bytes, ten times more per loop level); two components that each hold a hard anchor
+of another layout are not joined: a conversion will stand on that edge.
 """
 
 from __future__ import annotations
@@ -117,25 +117,9 @@ def tied_values(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
 
 def equal_layout_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
     """Pairs (leader, follower) of tiles around `op` that want one layout, the leader's."""
-    name, view = op.name, op.opview
-    if name == "scf.for":
-        body = op.regions[0].blocks[0]
-        inits, arguments = list(op.operands)[3:], list(body.arguments)[1:]
-        for init, argument, yielded in zip(inits, arguments, _yielded(body), strict=True):
-            yield from _led(argument, yielded, init)
-    elif name == "scf.if":
-        for region in op.regions:
-            if region.blocks:
-                for value, result in zip(_yielded(region.blocks[0]), op.results, strict=False):
-                    yield from _led(result, value)
-    elif name == "scf.while":
-        before, after = (region.blocks[0] for region in op.regions)
-        for init, argument, yielded in zip(
-            op.operands, before.arguments, _yielded(after), strict=True
-        ):
-            yield from _led(argument, init, yielded)
-        for passed, argument in zip(_yielded(before)[1:], after.arguments, strict=True):
-            yield from _led(argument, passed)
+    view = op.opview
+    if op.name.startswith("scf."):
+        yield from _control_edges(op)
     elif isinstance(view, tile.DotOp):
         yield from _led(view.result, view.acc)
     elif isinstance(view, tile.ReduceOp):
@@ -148,8 +132,30 @@ def equal_layout_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
     elif isinstance(view, tile.JoinOp):
         first, *rest = view.inputs
         yield from _led(*rest, *(v for v in [first] if rest and v.type == rest[0].type))
-    elif name in _ONE_LAYOUT or is_elementwise(op):
+    elif op.name in _ONE_LAYOUT or is_elementwise(op):
         yield from _led(*op.results, *op.operands)
+
+
+def _control_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """Loops and branches: what goes in and what comes out."""
+    if op.name == "scf.for":
+        body = op.regions[0].blocks[0]
+        inits, arguments = list(op.operands)[3:], list(body.arguments)[1:]
+        for init, argument, yielded in zip(inits, arguments, _yielded(body), strict=True):
+            yield from _led(argument, yielded, init)
+    elif op.name == "scf.if":
+        for region in op.regions:
+            if region.blocks:
+                for value, result in zip(_yielded(region.blocks[0]), op.results, strict=False):
+                    yield from _led(result, value)
+    elif op.name == "scf.while":
+        before, after = (region.blocks[0] for region in op.regions)
+        for init, argument, yielded in zip(
+            op.operands, before.arguments, _yielded(after), strict=True
+        ):
+            yield from _led(argument, init, yielded)
+        for passed, argument in zip(_yielded(before)[1:], after.arguments, strict=True):
+            yield from _led(argument, passed)
 
 
 def _yielded(block: ir.Block) -> list[ir.Value]:
@@ -180,20 +186,23 @@ def walk(function: ir.Operation) -> list[ir.Operation]:
     return found
 
 
+def _values(ops: Iterable[ir.Operation]) -> Iterator[ir.Value]:
+    """Results, and the arguments of loops' blocks."""
+    for op in ops:
+        yield from op.results
+        if op.name.startswith("scf."):
+            for region in op.regions:
+                for block in region.blocks:
+                    yield from block.arguments
+
+
 def build_components(ops: Iterable[ir.Operation], hard: dict[ir.Value, Layout]) -> Components:
     """Components of the tiles among `ops`; `hard` gives the layouts that instructions dictate."""
     ops = list(ops)
     components = Components()
-    for op in ops:
-        for value in op.results:
-            if is_tile(value):
-                components.add(value)
-        if op.name.startswith("scf."):
-            for region in op.regions:
-                for block in region.blocks:
-                    for argument in block.arguments:
-                        if is_tile(argument):
-                            components.add(argument)
+    for value in _values(ops):
+        if is_tile(value):
+            components.add(value)
     for op in ops:
         for argument, result in tied_values(op):
             components.join(argument, result)

@@ -1,7 +1,7 @@
 """How layouts map through shape-changing ops, and when a conversion stays inside a thread.
 
-Each function answers for one op: given the layout on one side, the layout on the other side under which
-no element moves between threads, or None where there is no such layout.
+Each function answers for one op: given the layout on one side, the layout on the other side under
+which no element moves between threads, or None where there is no such layout.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ def broadcast_source(result: Layout, dims: Sequence[int], source_shape: Shape) -
 def reshaped(layout: Layout, source: Shape, result: Shape) -> Layout | None:
     """The layout of a row-major reshape's result that moves nothing, or None.
 
-    Every mode is a stride in the row-major element number; it must fall into the result's dimensions
-    whole or split at their boundaries. Only exact layouts qualify: a phantom's number is another
-    element's.
+    Every mode is a stride in the row-major element number; it must fall into the result's
+    dimensions whole or split at their boundaries. Only exact layouts qualify: a phantom's number is
+    another element's.
     """
     if not layout.is_exact(source):
         return None
@@ -186,7 +186,8 @@ def join_registers(
 
 
 def whole_layout(part: Layout, axis: int, count: int, part_shape: Shape) -> Layout | None:
-    """The layout of `count` equal parts joined along `axis`: each thread's parts follow each other."""
+    """The layout of `count` equal parts joined along `axis`: each thread's parts follow each
+    other."""
     if not part.is_exact(part_shape):
         return None
     return normalize(Layout(part.threads, (*part.values, Mode(count, part_shape[axis], axis))))

@@ -1,4 +1,5 @@
-"""Links between components across ops that change shape: what one side's layout proposes to the other."""
+"""Links between components across ops that change shape: what one side's layout proposes to the
+other."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from tilec.passes.layout_maps import (
 
 @dataclass(frozen=True)
 class Link:
-    """`other`'s layout proposes `propose(layout)` to the component of `value`; None: no proposal."""
+    """`other`'s layout proposes `propose(layout)` to the component of `value`; None: no
+    proposal."""
 
     value: ir.Value
     other: ir.Value

@@ -45,7 +45,8 @@ _DEMANDS = {
     "scf.for": ("tile.stages", "tile.warp_specialize"),
 }
 SPLIT_OPS = (tile.DotOp, tile.TakeOp)
-"""Ops gone from level BUFFERS on: others do their work through buffers. They have no lowering rule."""
+"""Ops gone from level BUFFERS on: others do their work through buffers. They have no lowering
+rule."""
 _LOWERED_DIALECTS = ("llvm.", "nvvm.", "arith.", "math.", "scf.", "builtin.")
 
 

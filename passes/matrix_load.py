@@ -1,10 +1,10 @@
 """When a fragment may be read by ldmatrix, and which rows each lane then addresses.
 
-`ldmatrix.xJ` reads J matrices of 8 rows of 16 bytes; lane 8j+i gives the address of row i of matrix j, and
-lane l receives in register j the 4 bytes at row l/4, bytes 4*(l%4) (PTX ISA 9.0, "ldmatrix"). With `.trans`
-(16-bit elements) lane l receives elements 2*(l%4) and 2*(l%4)+1 of column l/4. So a layout fits where lanes
-run 4 along one dimension in steps of one 4-byte word and then 8 along another in steps of 1, and each
-row's 16 bytes lie together in the buffer, aligned.
+`ldmatrix.xJ` reads J matrices of 8 rows of 16 bytes; lane 8j+i gives the address of row i of matrix
+j, and lane l receives in register j the 4 bytes at row l/4, bytes 4*(l%4) (PTX ISA 9.0,
+"ldmatrix"). With `.trans` (16-bit elements) lane l receives elements 2*(l%4) and 2*(l%4)+1 of
+column l/4. So a layout fits where lanes run 4 along one dimension in steps of one 4-byte word and
+then 8 along another in steps of 1, and each row's 16 bytes lie together in the buffer, aligned.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ WORD_BYTES = 4
 class MatrixLoad:
     """`rows`: as a layout, the coordinates each thread addresses for the first instruction.
 
-    `matrices` (1, 2 or 4) are read per instruction; `transposed` asks for `.trans`. Registers come in
-    runs of `per_word` elements a word, `matrices` words an instruction, in the fragment's value order.
+    `matrices` (1, 2 or 4) are read per instruction; `transposed` asks for `.trans`. Registers come
+    in runs of `per_word` elements a word, `matrices` words an instruction, in the fragment's value
+    order.
     """
 
     rows: Layout
@@ -38,7 +39,8 @@ class MatrixLoad:
 def plan_matrix_load(
     layout: Layout, shape: tuple[int, ...], shared: SharedLayout, element_bytes: int
 ) -> MatrixLoad | None:
-    """How to read a tile of `shape` in `layout` from a buffer by ldmatrix, None if it does not fit."""
+    """How to read a tile of `shape` in `layout` from a buffer by ldmatrix, None if it does not
+    fit."""
     per_word = WORD_BYTES // element_bytes if element_bytes <= WORD_BYTES else 0
     lanes = _lane_modes(layout)
     if not per_word or lanes is None or layout.has_phantoms(shape):
@@ -85,7 +87,8 @@ def _lane_modes(layout: Layout) -> tuple[Mode, Mode, tuple[Mode, ...]] | None:
 
 
 def _is_row(shared: SharedLayout, contiguous: int, other: int, element_bytes: int) -> bool:
-    """Whether 16 bytes along `contiguous` lie together, 16-byte aligned wherever a row may start."""
+    """Whether 16 bytes along `contiguous` lie together, 16-byte aligned wherever a row may
+    start."""
     if shared.dims[contiguous][0][1] != 1:
         return False
     steps = [

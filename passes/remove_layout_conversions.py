@@ -3,8 +3,8 @@
 Before:   %c = "gpu_tile.convert_layout"(%constant) : (tensor<128xf32, #a>) -> tensor<128xf32, #b>
 After:    %constant = arith.constant dense<0.0> : tensor<128xf32, #b>
 
-A conversion of a value that costs nothing to make (constant, splat, iota) is made in the wanted layout;
-a conversion of a conversion starts from the first value; one between equal layouts goes.
+A conversion of a value that costs nothing to make (constant, splat, iota) is made in the wanted
+layout; a conversion of a conversion starts from the first value; one between equal layouts goes.
 Does not handle: rematerialising computation (components already keep it in one layout).
 """
 

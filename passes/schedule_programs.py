@@ -1,12 +1,13 @@
 """schedule-programs: programs that run together work on neighbouring tiles.
 
 Before:   %m = "tile.program_id"() {axis = 0 : i32}   %n = "tile.program_id"() {axis = 1 : i32}
-After:    %row, %column = "gpu_tile.tile_order"(%linear, %rows, %columns) {order = "grouped", group = 8 : i32}
+After:    %row, %column = "gpu_tile.tile_order"(%linear, %rows, %columns)
+              {order = "grouped", group = 8 : i32}
           with %linear = program_id(0) + program_id(1) * num_programs(0)
 
-Programs are independent, so any permutation of them computes the same; this one keeps the operands of
-a two-dimensional grid of dots in the L2 cache. Kernels without a dot in a loop, or that use one program
-id only, are left alone.
+Programs are independent, so any permutation of them computes the same; this one keeps the operands
+of a two-dimensional grid of dots in the L2 cache. Kernels without a dot in a loop, or that use one
+program id only, are left alone.
 Does not handle: three-dimensional grids beyond their first two axes (the third stays as it is).
 """
 

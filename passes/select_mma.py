@@ -1,10 +1,12 @@
 """select-mma: each dot gets the instruction that will run it.
 
-Before:   %d = "tile.dot"(%a, %b, %c) {options = {}} : (tensor<64x32xf8E5M2>, tensor<32x64xf8E5M2>, tensor<64x64xf32>) -> tensor<64x64xf32>
+Before:   %d = "tile.dot"(%a, %b, %c) {options = {}} :
+              (tensor<64x32xf8E5M2>, tensor<32x64xf8E5M2>, tensor<64x64xf32>) -> tensor<64x64xf32>
 After (no fp8 mma.sync):
           %x = arith.extf %a : tensor<64x32xf8E5M2> to tensor<64x32xf16>   ...
           %d = "tile.dot"(%x, %y, %c) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : ...
-Does not handle: a choice between several instructions for the same types; the table's order decides.
+Does not handle: a choice between several instructions for the same types; the table's order
+decides.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
 
 WIDER = {"f8E4M3FN": ir.F16Type, "f8E5M2": ir.F16Type}
-"""Element types that another holds exactly: what an input is widened to where the target lacks it."""
+"""Element types that another holds exactly: what an input is widened to where the target lacks
+it."""
 
 
 @tile_pass(requires=Level.TILE, ensures=Level.SELECTED)

@@ -1,11 +1,12 @@
 """simplify: upstream canonicalize, cse and licm, and the same for our own pure ops.
 
-Before:   %0 = "tile.iota"() ...   %1 = "tile.iota"() ...     (equal)   %2 = "tile.broadcast"(%x) ...  (unused)
+Before:   %0 = "tile.iota"() ...   %1 = "tile.iota"() ...     (equal)
+          %2 = "tile.broadcast"(%x) ...  (unused)
 After:    %0 = "tile.iota"() ...                              each use of %1 now uses %0
 
-MLIR 22 treats dynamic ops as opaque: it never merges, drops or moves them. Ops marked `pure` are merged
-here when name, operands, attributes and types agree and one dominates the other (same or enclosing
-block), dropped when unused, and moved out of loops that do not define their operands.
+MLIR 22 treats dynamic ops as opaque: it never merges, drops or moves them. Ops marked `pure` are
+merged here when name, operands, attributes and types agree and one dominates the other (same or
+enclosing block), dropped when unused, and moved out of loops that do not define their operands.
 Does not handle: ops with combining regions (merged by nobody), memory accesses (never moved).
 """
 
@@ -68,7 +69,8 @@ def _simplify_block(block: ir.Block, available: dict[tuple, ir.Operation]) -> No
 
 
 def _hoist(loop: ir.Operation) -> None:
-    """Moves pure ops whose operands are defined outside a loop in front of it, inner loops first."""
+    """Moves pure ops whose operands are defined outside a loop in front of it, inner loops
+    first."""
     for region in loop.regions:
         for block in region.blocks:
             for view in list(block.operations):

@@ -5,8 +5,8 @@ After:    %s = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor
           "gpu_tile.buffer_store"(%x, %s)
           %y = "gpu_tile.buffer_load"(%s)
 
-Reshapes, joins and splits whose registers do not match go the same way. A conversion inside a thread
-stays. insert-barriers orders store and load.
+Reshapes, joins and splits whose registers do not match go the same way. A conversion inside a
+thread stays. insert-barriers orders store and load.
 Does not handle: conversions by shuffles inside a warp, which would save the shared memory.
 """
 

@@ -18,7 +18,8 @@ VECTOR_BYTES = 16
 
 @dataclass(frozen=True)
 class VectorWidth:
-    """`width` elements (`bytes` in all) along tile dimension `dim`; `whole`: no vector straddles the edge."""
+    """`width` elements (`bytes` in all) along tile dimension `dim`; `whole`: no vector straddles
+    the edge."""
 
     width: int
     bytes: int

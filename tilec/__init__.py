@@ -1,4 +1,5 @@
-"""tilec: a tile compiler from Python to PTX. Importing it imports nothing else; names load on use."""
+"""tilec: a tile compiler from Python to PTX. Importing it imports nothing else; names load on
+use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """From a module at any level to PTX and a `CompiledKernel`.
 
-The stages are those of the README's picture: `tile` -> `gpu_tile` -> `llvm` -> LLVM IR -> PTX. Each prints
-(`dump_dir`), verifies, and parses back: a dumped file compiles from there on.
+The stages are those of the README's picture: `tile` -> `gpu_tile` -> `llvm` -> LLVM IR -> PTX. Each
+prints (`dump_dir`), verifies, and parses back: a dumped file compiles from there on.
 """
 
 from __future__ import annotations
@@ -77,9 +77,11 @@ def compile_module(
     ptx_version: int = 90,
     dump_dir: str | None = None,
 ) -> CompiledKernel:
-    """Compiles a kernel of a `tile` module (it is consumed). `kernel`: its name, if there are several.
+    """Compiles a kernel of a `tile` module (it is consumed). `kernel`: its name, if there are
+    several.
 
-    CompileError for a mistake in the program, ValueError for a PTX version the target does not have.
+    CompileError for a mistake in the program, ValueError for a PTX version the target does not
+    have.
     """
     job = lower_to(
         module,
@@ -186,7 +188,8 @@ def _prepare(
 
 
 def _num_warps(function: ir.Operation, demanded: int | None, target: Target, report: Report) -> int:
-    """The demanded number of warps or the compiler's choice; written on the kernel for later levels."""
+    """The demanded number of warps or the compiler's choice; written on the kernel for later
+    levels."""
     if demanded is None and NUM_WARPS in function.attributes:
         demanded = function.attributes[NUM_WARPS].value
     warps = choose_num_warps(function, target, report) if demanded is None else demanded
@@ -247,7 +250,7 @@ def check_level(module: ir.Module, level: Level) -> None:
 
 def _signature(function: ir.Operation) -> tuple[Parameter, ...]:
     arguments = list(function.regions[0].blocks[0].arguments)
-    given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else []
+    given = function.attributes.get("arg_attrs", [])
     written = list(given) or [ir.DictAttr.get({})] * len(arguments)
     return tuple(
         _parameter(number, argument, attributes, function)

@@ -1,4 +1,5 @@
-"""How a matrix instruction tiles a dot: operand layouts over the warps, and registers per instruction.
+"""How a matrix instruction tiles a dot: operand layouts over the warps, and registers per
+instruction.
 
 A dot of (batch..., m, k) by (batch..., k, n) runs along the last two dimensions. `warps` share the
 accumulator as a grid along m and n, each owning one contiguous block of whole instruction tiles.
@@ -39,11 +40,13 @@ def accumulator_layout(
     batch = len(shape) - 2
     repeat_m = _cdiv(shape[-2], instruction.m * warps_m)
     repeat_n = _cdiv(shape[-1], instruction.n * warps_n)
-    threads = _shift(instruction.acc_layout.threads, batch) + (
+    threads = (
+        *_shift(instruction.acc_layout.threads, batch),
         Mode(warps_m, repeat_m * instruction.m, batch),
         Mode(warps_n, repeat_n * instruction.n, batch + 1),
     )
-    values = _shift(instruction.acc_layout.values, batch) + (
+    values = (
+        *_shift(instruction.acc_layout.values, batch),
         Mode(repeat_m, instruction.m, batch),
         Mode(repeat_n, instruction.n, batch + 1),
     )
@@ -112,7 +115,8 @@ def _operand(
 
 
 def _repeats(acc: Layout, kept: int, own: int) -> int:
-    """Instruction tiles a thread has along `kept`; its modes may have been joined with the fragment's."""
+    """Instruction tiles a thread has along `kept`; its modes may have been joined with the
+    fragment's."""
     starts = {at[kept] for at in acc.value_coordinates(acc.rank) if at[kept] % own == 0}
     if starts != set(range(0, len(starts) * own, own)):
         raise ValueError(f"accumulator {acc} does not repeat every {own} elements")
@@ -135,7 +139,8 @@ Registers = dict[tuple[int, ...], tuple[int, ...]]
 
 
 def instruction_registers(layout: Layout, fragment: Layout | None, rank: int) -> Registers:
-    """Per instruction tile (its first element's coordinates) the registers of its fragment, in order.
+    """Per instruction tile (its first element's coordinates) the registers of its fragment, in
+    order.
 
     ValueError if the layout's registers are not whole fragments.
     """

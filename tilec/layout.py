@@ -1,9 +1,9 @@
 """Register layouts: which thread and which of its registers holds which element of a tile.
 
-A layout reads `T(8,16):(8@1,1@0) V(8,8):(1@1,16@0)`: thread modes, then value (register) modes, fastest
-first. A stride `n@d` is n steps along tile dimension d (CuTe's scaled basis); `0` marks copies. It is
-written in coordinates, so it does not depend on the tile's size: a reduction along d turns the `@d`
-thread modes into copies and drops the `@d` value modes, a broadcast is the inverse.
+A layout reads `T(8,16):(8@1,1@0) V(8,8):(1@1,16@0)`: thread modes, then value (register) modes,
+fastest first. A stride `n@d` is n steps along tile dimension d (CuTe's scaled basis); `0` marks
+copies. It is written in coordinates, so it does not depend on the tile's size: a reduction along d
+turns the `@d` thread modes into copies and drops the `@d` value modes, a broadcast is the inverse.
 
 A layout may cover more than its tile. Elements past the tile's edge are *phantoms*: their registers
 exist and hold anything; whoever mixes elements (reductions, scans, stores, dots along K) must leave
@@ -83,7 +83,8 @@ class Layout:
         return _offset(self.threads, thread, rank)
 
     def slice(self, axis: int) -> Layout:
-        """The layout of a reduction along `axis`: that dimension dropped, its threads hold copies."""
+        """The layout of a reduction along `axis`: that dimension dropped, its threads hold
+        copies."""
         threads = tuple(
             copies(mode.size) if mode.dim == axis else _renumber(mode, axis)
             for mode in self.threads
@@ -138,7 +139,8 @@ def _value_coordinates(layout: Layout, rank: int) -> tuple[tuple[int, ...], ...]
 
 @lru_cache(maxsize=4096)
 def normalize(layout: Layout) -> Layout:
-    """The same map with size-1 modes dropped and neighbouring modes that continue each other joined."""
+    """The same map with size-1 modes dropped and neighbouring modes that continue each other
+    joined."""
     return Layout(_join(layout.threads), _join(layout.values))
 
 

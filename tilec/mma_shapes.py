@@ -1,9 +1,9 @@
 """Matrix instructions as rows: shapes, element types, register fragments. Each row checks itself.
 
-Fragments are layouts over one warp: lhs in (m, k), rhs in (k, n), accumulator in (m, n) coordinates.
-Sources: PTX ISA 9.0, "Warp-level matrix fragment" per shape (m16n8k8, m16n8k16, m16n8k32, m8n8k4).
-`fma` is no tensor-core instruction: one thread multiplies its own row and column elements, so its
-fragments are one element and any thread layout is legal.
+Fragments are layouts over one warp: lhs in (m, k), rhs in (k, n), accumulator in (m, n)
+coordinates. Sources: PTX ISA 9.0, "Warp-level matrix fragment" per shape (m16n8k8, m16n8k16,
+m16n8k32, m8n8k4). `fma` is no tensor-core instruction: one thread multiplies its own row and column
+elements, so its fragments are one element and any thread layout is legal.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class MmaInstruction:
 
 
 def _fragments(registers: int) -> tuple[str, str, str]:
-    """lhs, rhs and acc of m16n8kK: a quad of lanes along k with `registers` elements per 32-bit register.
+    """lhs, rhs and acc of m16n8kK: a quad of lanes along k with `registers` elements per 32-bit
+    register.
 
     K is 8 registers wide: two groups of 4 lanes, each lane holding one register's elements.
     """

@@ -1,4 +1,5 @@
-"""The passes in order: the file to read first. Upstream's canonicalize and cse run inside `simplify`."""
+"""The passes in order: the file to read first. Upstream's canonicalize and cse run inside
+`simplify`."""
 
 from __future__ import annotations
 

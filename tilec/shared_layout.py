@@ -1,9 +1,10 @@
 """Shared-memory layouts: where each element of a buffer lies.
 
-Written `S<3,4,3> o (128,64):(64,1)`: element strides per dimension, hierarchical where a dimension is
-cut into panels (`(64,2):(1,4096)`, fastest part first), under an optional swizzle of the absolute byte
-address. `Swizzle<B,M,S>` (CuTe) XORs address bits [M+S, M+S+B) into bits [M, M+B); PTX ISA 9.0,
-"Shared memory matrix layout" uses B = 1, 2, 3 with M = 4, S = 3 as its 32, 64 and 128 byte modes.
+Written `S<3,4,3> o (128,64):(64,1)`: element strides per dimension, hierarchical where a dimension
+is cut into panels (`(64,2):(1,4096)`, fastest part first), under an optional swizzle of the
+absolute byte address. `Swizzle<B,M,S>` (CuTe) XORs address bits [M+S, M+S+B) into bits [M, M+B);
+PTX ISA 9.0, "Shared memory matrix layout" uses B = 1, 2, 3 with M = 4, S = 3 as its 32, 64 and 128
+byte modes.
 """
 
 from __future__ import annotations

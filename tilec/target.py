@@ -1,10 +1,10 @@
 """Targets: the one place for facts about an architecture. Everything else asks `target.supports`.
 
 Names are exact keys: an `a` target's features are not inherited by a later architecture, so nothing
-compares numbers. To add a target: one row in `TARGETS`, its golden files under test/ptx, and, only if
-it brings instructions nobody has yet, a `Feature`, its rows in `mma_shapes.py` and one family file in
-`passes/lower_to_nvvm`. Sources: CUDA C++ Programming Guide, "Compute Capabilities"; PTX ISA 9.0,
-"Target ISA notes" of each instruction; LLVM 22 NVPTX.td for the lowest PTX version of a chip.
+compares numbers. To add a target: one row in `TARGETS`, its golden files under test/ptx, and, only
+if it brings instructions nobody has yet, a `Feature`, its rows in `mma_shapes.py` and one family
+file in `passes/lower_to_nvvm`. Sources: CUDA C++ Programming Guide, "Compute Capabilities"; PTX ISA
+9.0, "Target ISA notes" of each instruction; LLVM 22 NVPTX.td for the lowest PTX version of a chip.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _SINCE_HOPPER = _AMPERE | {
 class Target:
     """One architecture.
 
-    `compute_capability`: the devices whose exact target this is. `lowest_ptx`: PTX version times ten
-    below which LLVM has no such chip. `shared_bytes`: the most one CTA may use. `forward_compatible`:
-    its PTX also runs on devices of a later compute capability.
+    `compute_capability`: the devices whose exact target this is. `lowest_ptx`: PTX version times
+    ten below which LLVM has no such chip. `shared_bytes`: the most one CTA may use.
+    `forward_compatible`: its PTX also runs on devices of a later compute capability.
     """
 
     name: str
@@ -107,7 +107,8 @@ def check_ptx_version(target: Target, version: int) -> None:
 
 
 def targets_for_device(compute_capability: tuple[int, int]) -> list[Target]:
-    """The targets whose PTX runs on a device: its own, then forward-compatible ones, newest first."""
+    """The targets whose PTX runs on a device: its own, then forward-compatible ones, newest
+    first."""
     runnable = [
         target
         for target in TARGETS.values()

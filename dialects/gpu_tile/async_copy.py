@@ -13,8 +13,9 @@ from tilec.dialects.types import element, shape
 class CpAsyncOp(Op, name="cp_async"):
     """Copies a rectangular tile of an array into a buffer, zeros where it lies outside.
 
-    Where `mask` is false nothing is read and the buffer gets zeros. `bytes` is the size of one copy (4, 8 or 16); `cache` "cg" bypasses L1 and needs 16. The data is
-    there after `cp_async_wait` in the thread that copied, and after a sync in the others.
+    Where `mask` is false nothing is read and the buffer gets zeros. `bytes` is the size of one copy
+    (4, 8 or 16); `cache` "cg" bypasses L1 and needs 16. The data is there after `cp_async_wait` in
+    the thread that copied, and after a sync in the others.
 
     Example:
         "gpu_tile.cp_async"(%a, %s, %yes, %m, %k) {dims = array<i32: 0, 1>, bytes = 16 : i32, cache = "cg"} : (memref<?x?xbf16, strided<[?, 1]>>, !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"(128,64):(72,1)">>, i1, index, index) -> ()

@@ -72,7 +72,8 @@ class ViewOp(Op, name="view", pure=True):
         except ValueError as error:
             return str(error)
         if len(self.offsets) != len(source.shape):
-            return f"expected one offset per dimension ({len(source.shape)}), found {len(self.offsets)}"
+            rank, found = len(source.shape), len(self.offsets)
+            return f"expected one offset per dimension ({rank}), found {found}"
         if source.layout != result.layout or source.element != result.element:
             return "a view keeps its buffer's layout and element type"
         if len(result.shape) != len(source.shape) or any(

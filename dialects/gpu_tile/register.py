@@ -43,8 +43,8 @@ class ConvertLayoutOp(Op, name="convert_layout", pure=True):
 class WarpReduceOp(Op, name="warp_reduce", pure=True):
     """Reduces along `axis` inside each warp: the axis shrinks to the number of warps that share it.
 
-    First half of a reduction across warps; the partial results meet in shared memory. Warps that hold
-    phantoms alone have no partial result.
+    First half of a reduction across warps; the partial results meet in shared memory. Warps that
+    hold phantoms alone have no partial result.
 
     Example:
         %p = "gpu_tile.warp_reduce"(%x) ({
@@ -68,8 +68,8 @@ class WarpReduceOp(Op, name="warp_reduce", pure=True):
 class WarpScanOp(Op, name="warp_scan", pure=True):
     """Inclusive scan along `axis` of each block: what one warp holds in a row.
 
-    `totals`: what each block adds up to; their axis numbers the blocks in order (several a warp where
-    outer registers repeat the warps).
+    `totals`: what each block adds up to; their axis numbers the blocks in order (several a warp
+    where outer registers repeat the warps).
 
     Example:
         %s, %t = "gpu_tile.warp_scan"(%x) ({

@@ -15,8 +15,8 @@ from tilec.dialects.op import Attribute, Operand, Result
 class TileOrderOp(Op, name="tile_order", pure=True):
     """The (row, column) of the `linear`-th tile of a rows x columns grid.
 
-    "grouped": `group` rows are walked column by column before the next rows, so that programs that run
-    together share operands in the L2 cache; "rows": row by row.
+    "grouped": `group` rows are walked column by column before the next rows, so that programs that
+    run together share operands in the L2 cache; "rows": row by row.
 
     Example:
         %m, %n = "gpu_tile.tile_order"(%linear, %rows, %columns) {order = "grouped", group = 8 : i32} : (i32, i32, i32) -> (i32, i32)

@@ -19,7 +19,9 @@ from tilec.shared_layout import SharedLayout, parse_shared_layout
 IRDL = """
 irdl.attribute @layout { %s = irdl.base "#builtin.string" irdl.parameters(form: %s) }
 irdl.attribute @shared { %s = irdl.base "#builtin.string" irdl.parameters(form: %s) }
-irdl.type @buffer { %t = irdl.base "!builtin.tensor" %l = irdl.any irdl.parameters(tile: %t, layout: %l) }
+irdl.type @buffer {
+  %t = irdl.base "!builtin.tensor" %l = irdl.any irdl.parameters(tile: %t, layout: %l)
+}
 """
 
 _LAYOUT = re.compile(r'#gpu_tile\.layout<"([^"]*)">')

@@ -1,4 +1,5 @@
-"""The `tile` dialect: what a kernel computes. Importing it defines every op; see dialects/README.md."""
+"""The `tile` dialect: what a kernel computes. Importing it defines every op; see
+dialects/README.md."""
 
 from tilec.dialects.tile.control import (
     AssertOp,

@@ -98,7 +98,8 @@ _PLACEHOLDER = re.compile(r"\{(.*?)\}")
 
 
 class PrintOp(Op, name="print"):
-    """Prints `format` with each `{}` replaced by a value, eight at most; a tile prints a line per element.
+    """Prints `format` with each `{}` replaced by a value, eight at most; a tile prints a line per
+    element.
 
     Example:
         "tile.print"(%x, %n) {format = "x = {}, n = {}", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (f32, i32) -> ()
@@ -122,8 +123,9 @@ class PrintOp(Op, name="print"):
 class InlinePtxOp(Op, name="inline_ptx"):
     """PTX text run once per element; `$0 ...` name results, then inputs, as in `constraints`.
 
-    Up to eight inputs and four results. `constraints` are LLVM's: one letter per value (h 16, r 32, l 64 bits, f f32, d f64), results with
-    `=`. `pure` text may be merged and dropped. All tiles have one shape; scalars stay scalars.
+    Up to eight inputs and four results. `constraints` are LLVM's: one letter per value (h 16, r 32,
+    l 64 bits, f f32, d f64), results with `=`. `pure` text may be merged and dropped. All tiles
+    have one shape; scalars stay scalars.
 
     Example:
         %y = "tile.inline_ptx"(%x) {text = "ex2.approx.f32 $0, $1;", constraints = "=f,f", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (tensor<8xf32>) -> tensor<8xf32>

@@ -30,7 +30,8 @@ class DotOp(Op, name="dot", pure=True):
     """Matrix multiply-accumulate: result = lhs @ rhs + acc; leading dimensions are a batch.
 
     `options.precision` says how f32 inputs multiply: "tf32" rounds them to 10 mantissa bits for the
-    tensor cores, "ieee" (the default) keeps all 23. `options.instruction` is filled in by select-mma.
+    tensor cores, "ieee" (the default) keeps all 23. `options.instruction` is filled in by
+    select-mma.
 
     Example:
         %d = "tile.dot"(%a, %b, %c) {options = {}} : (tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>) -> tensor<128x128xf32>
@@ -54,7 +55,8 @@ class DotOp(Op, name="dot", pure=True):
     def _check_shapes(self) -> str | None:
         lhs, rhs, acc = shape(self.lhs), shape(self.rhs), shape(self.acc)
         if not len(lhs) == len(rhs) == len(acc) >= 2:
-            return f"lhs, rhs and acc must have one rank of at least 2: {show(lhs)}, {show(rhs)}, {show(acc)}"
+            found = ", ".join(map(show, (lhs, rhs, acc)))
+            return f"lhs, rhs and acc must have one rank of at least 2: {found}"
         if not lhs[:-2] == rhs[:-2] == acc[:-2]:
             return f"batch sizes differ: {show(lhs[:-2])}, {show(rhs[:-2])}, {show(acc[:-2])}"
         if lhs[-1] != rhs[-2]:

@@ -89,7 +89,8 @@ class StoreOp(Op, name="store"):
 
 def _check_indexed(array: ir.Value, tiles: list[ir.Value], indices: list[ir.Value]) -> str | None:
     if len(indices) != len(shape(array)):
-        return f"expected one index tile per array dimension ({len(shape(array))}), found {len(indices)}"
+        rank = len(shape(array))
+        return f"expected one index tile per array dimension ({rank}), found {len(indices)}"
     for index in indices:
         if not is_integer(element(index)):
             return f"index tiles must hold integers, found {element(index)}"

@@ -33,8 +33,8 @@ def check_combination(inputs: Sequence[ir.Value], axis: int, body: ir.Block) -> 
 class ReduceOp(Op, name="reduce", pure=True):
     """Combines all elements along `axis`, in any order; the region must be associative.
 
-    n values combine as (first..., second...) -> combined...; argmax is a reduction of two inputs. Of
-    several inputs, all but the first have one type.
+    n values combine as (first..., second...) -> combined...; argmax is a reduction of two inputs.
+    Of several inputs, all but the first have one type.
 
     Example:
         %m = "tile.reduce"(%x) ({

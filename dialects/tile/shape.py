@@ -210,5 +210,8 @@ class TakeOp(Op, name="take", pure=True):
             len(index) != len(source)
             or index[:axis] + index[axis + 1 :] != source[:axis] + source[axis + 1 :]
         ):
-            return f"indices {show(index)} may differ from the source {show(source)} only along axis {axis}"
+            return (
+                f"indices {show(index)} may differ from the source {show(source)} "
+                f"only along axis {axis}"
+            )
         return _check_same_element(self.src, self.result)

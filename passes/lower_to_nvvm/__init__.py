@@ -1,8 +1,8 @@
 """lower-to-nvvm: from tiles with layouts to what one thread does, in llvm, nvvm and scalar ops.
 
-One file per instruction family; each ends with its table `RULES`, from an op class (or the name of an
-upstream op) to its rule `(op, state) -> None`. The tables are joined here and doubles are rejected. Ops
-of the elementwise dialects need no rule of their own.
+One file per instruction family; each ends with its table `RULES`, from an op class (or the name of
+an upstream op) to its rule `(op, state) -> None`. The tables are joined here and doubles are
+rejected. Ops of the elementwise dialects need no rule of their own.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ RULES = _join_tables()
 def lower_to_nvvm(module: ir.Module, context: PassContext) -> None:
     """Lowers every kernel to an `llvm.func` of scalar code.
 
-    Before:   func.func @k(%a: memref<?xf32, strided<[1]>>, %n: index) { %t = "tile.load"(%a, %n) ... }
+    Before:   func.func @k(%a: memref<?xf32, strided<[1]>>, %n: index) {
+                %t = "tile.load"(%a, %n) ... }
     After:    llvm.func @k(%p: !llvm.ptr<1>, %size: i32, %n: i32) attributes {nvvm.kernel} {
                 %0 = llvm.load %2 : !llvm.ptr<1> -> vector<4xi32> ... }
     Does not handle: calls, and functions that are no kernels; the frontend inlines.

@@ -1,8 +1,9 @@
-"""Vector accesses to global memory: packing registers into words, plain and predicated instructions.
+"""Vector accesses to global memory: packing registers into words, plain and predicated
+instructions.
 
 A predicated access is PTX text, since LLVM would branch around it; a certain one is an LLVM load or
-store, which LLVM may combine and schedule. PTX ISA 9.0, "ld", "st": an access of n bytes (n = 1, 2, 4,
-8, 16) needs an address that is a multiple of n; v2/v4 vectors hold 32- or 64-bit words.
+store, which LLVM may combine and schedule. PTX ISA 9.0, "ld", "st": an access of n bytes (n = 1, 2,
+4, 8, 16) needs an address that is a multiple of n; v2/v4 vectors hold 32- or 64-bit words.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ CACHE_MODIFIERS = {
     "no_allocate": (".L1::no_allocate", ".L1::no_allocate"),
     "streaming": (".cs", ".cs"),
 }
-"""A cache hint as (load, store) modifiers. PTX ISA 9.0, "Cache Operators", "Cache Eviction Priority"."""
+"""A cache hint as (load, store) modifiers. PTX ISA 9.0, "Cache Operators", "Cache Eviction
+Priority"."""
 
 
 def storage_bits(element: ir.Type, state: Lowering) -> int:
@@ -31,7 +33,8 @@ def storage_bits(element: ir.Type, state: Lowering) -> int:
 
 
 def word_bits(bits: int, width: int) -> tuple[int, int]:
-    """(bits, count) of the words that carry `width` elements of `bits`: words of at most 32, or 64."""
+    """(bits, count) of the words that carry `width` elements of `bits`: words of at most 32, or
+    64."""
     total = bits * width
     if bits == 64:
         return 64, width
@@ -102,7 +105,8 @@ def load_words(
     padding: ir.Value | None,
     hint: str | None,
 ) -> Registers:
-    """`count` words of `word` bits from global memory; `padding` in each where `predicate` is false."""
+    """`count` words of `word` bits from global memory; `padding` in each where `predicate` is
+    false."""
     if predicate is None and hint is None:
         return plain_load(pointer, word, count)
     integer = ir.IntegerType.get_signless(word)

@@ -1,8 +1,8 @@
 """Lowers shared-memory buffers: their base, views, and vector accesses from registers.
 
 The widest access (16, 8, 4 ... bytes) whose elements neighbour each other in the buffer and whose
-address is a multiple of it for every thread and register is used; a swizzle moves whole 16-byte units,
-so it does not split one. PTX ISA 9.0, "ld", "st": natural alignment.
+address is a multiple of it for every thread and register is used; a swizzle moves whole 16-byte
+units, so it does not split one. PTX ISA 9.0, "ld", "st": natural alignment.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ class Access:
     """Addresses of one tile's registers in one buffer.
 
     Plain rows and columns are linear: one base per thread, a constant per register. So is a swizzle
-    where thread and register set different address bits: XOR distributes over disjoint bits, and whole
-    periods of the pattern pass it by. Everything else computes each address.
+    where thread and register set different address bits: XOR distributes over disjoint bits, and
+    whole periods of the pattern pass it by. Everything else computes each address.
     """
 
     def __init__(self, buffer: Buffer, layout: Layout, state: Lowering) -> None:
@@ -309,7 +309,8 @@ def lower_buffer_load(op: gpu_tile.BufferLoadOp, state: Lowering) -> None:
 
 
 def _rows_aligned(buffer: ir.Value, element_bytes: int, state: Lowering) -> bool:
-    """Whether views moved the buffer's origin by whole 16-byte units along its contiguous dimension."""
+    """Whether views moved the buffer's origin by whole 16-byte units along its contiguous
+    dimension."""
     while isinstance(buffer.owner, gpu_tile.ViewOp):
         view = buffer.owner
         for dim, parts in enumerate(buffer_of(buffer).layout.dims):

@@ -1,8 +1,8 @@
 """Lowers asynchronous copies: cp.async with zero fill, groups and waits.
 
-PTX ISA 9.0, "cp.async": 4, 8 or 16 bytes, both addresses aligned to it; `ignore-src` writes zeros, a
-run-time source size below the size fills the rest with zeros. Every thread copies its vectors; a vector
-that straddles the array's edge copies the part inside.
+PTX ISA 9.0, "cp.async": 4, 8 or 16 bytes, both addresses aligned to it; `ignore-src` writes zeros,
+a run-time source size below the size fills the rest with zeros. Every thread copies its vectors; a
+vector that straddles the array's edge copies the part inside.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import gpu_tile
+from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.layout import Layout
 from tilec.passes.divisibility import constant_of
 from tilec.passes.layout_candidates import blocked_layout
 from tilec.passes.lower_to_nvvm.access import inline_asm
@@ -19,6 +21,14 @@ from tilec.passes.lower_to_nvvm.state import Lowering, both, create, select
 from tilec.passes.vector_width import contiguous_dim
 
 
+def copy_layout(op: gpu_tile.CpAsyncOp, num_threads: int) -> Layout:
+    """Which elements of its buffer each thread copies: vectors of `bytes`, coalesced over the CTA."""
+    buffer = buffer_of(op.dst)
+    run = contiguous_dim(op.src, op.dims) or 0
+    width = op.bytes // buffer.element_bytes
+    return blocked_layout(buffer.shape, run, width, num_threads, narrow=False)
+
+
 def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
     """One cp.async per vector, coalesced over the CTA."""
     buffer = state.values[op.dst]
@@ -26,7 +36,7 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
     width = op.bytes // buffer.type.element_bytes
     contiguous = contiguous_dim(op.src, op.dims)
     run = 0 if contiguous is None else contiguous
-    layout = blocked_layout(sizes, run, width, state.context.num_threads, narrow=False)
+    layout = copy_layout(op, state.context.num_threads)
     offsets = [state.values[offset] for offset in op.offsets]
     whole = state.divisibility.of_array(op.src, "sizes", op.dims[run]) % width == 0
     place = Rectangle(
@@ -45,7 +55,8 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
             constraints.append("r")
             source = ", $2"
         elif inside is not None:
-            # The predicate says what to ignore; the hardware takes it as it is, a size it would test.
+            # The predicate says what to ignore: the hardware takes it as it is, a size it would
+            # test.
             operands.append(create("arith.xori", [inside, state.constant(state.i1, 1)], state.i1))
             constraints.append("b")
             source = ", $2"

@@ -39,7 +39,8 @@ def lower_constant(op: ir.Operation, state: Lowering) -> None:
 
 
 def lower_truncf(op: ir.Operation, state: Lowering) -> None:
-    """f32 to f16 or bf16 by pairs: the hardware rounds two at a time (PTX ISA 9.0, "cvt", .f16x2)."""
+    """f32 to f16 or bf16 by pairs: the hardware rounds two at a time (PTX ISA 9.0, "cvt",
+    .f16x2)."""
     source, result = op.operands[0], op.results[0]
     narrow = element(result) if is_tile(result) else result.type
     registers = state.registers(source)

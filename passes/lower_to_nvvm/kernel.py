@@ -1,7 +1,7 @@
 """The kernel's signature: arrays and scalars flattened into hardware parameters.
 
-The order is `CompiledKernel.abi()`: per array the pointer, run-time sizes, run-time strides (elements);
-per scalar its value. The parameter's name stays in the PTX's order only.
+The order is `CompiledKernel.abi()`: per array the pointer, run-time sizes, run-time strides
+(elements); per scalar its value. The parameter's name stays in the PTX's order only.
 """
 
 from __future__ import annotations

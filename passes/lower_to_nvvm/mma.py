@@ -1,7 +1,7 @@
 """Lowers gpu_tile.mma: one mma.sync per instruction tile, or one fma per element.
 
-PTX ISA 9.0, "Warp-level matrix instructions: mma"; LLVM names each shape as an intrinsic, which it may
-schedule freely, unlike inline assembly. tf32 operands are rounded to nearest, ties away
+PTX ISA 9.0, "Warp-level matrix instructions: mma"; LLVM names each shape as an intrinsic, which it
+may schedule freely, unlike inline assembly. tf32 operands are rounded to nearest, ties away
 ("cvt.rna.tf32.f32"), since the instruction itself would truncate them.
 """
 

@@ -1,4 +1,5 @@
-"""Lowers what asks about the launch: program ids, array sizes, fences; facts have served and vanish."""
+"""Lowers what asks about the launch: program ids, array sizes, fences; facts have served and
+vanish."""
 
 from __future__ import annotations
 

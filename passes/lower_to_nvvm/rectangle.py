@@ -1,8 +1,8 @@
 """Lowers tile.load and tile.store: rectangular tiles of an array, vectorised, bounds respected.
 
-The vector width is the longest run of neighbouring elements that one instruction may move: the layout
-holds them in neighbouring registers, the array's stride is 1 there, and every address is a proven
-multiple of the vector's bytes. Three shapes of code follow:
+The vector width is the longest run of neighbouring elements that one instruction may move: the
+layout holds them in neighbouring registers, the array's stride is 1 there, and every address is a
+proven multiple of the vector's bytes. Three shapes of code follow:
 
 1. the array's size is a multiple of the width: each vector lies wholly inside or outside, so one
    predicate guards it;
@@ -150,7 +150,8 @@ class Rectangle:
         return {}
 
     def all_inside(self) -> ir.Value | None:
-        """Whether every register of this thread lies inside (i1): first and last along each dimension."""
+        """Whether every register of this thread lies inside (i1): first and last along each
+        dimension."""
         flag = self.outside_dims
         for valid in self._valid:
             flag = both(flag, valid)

@@ -1,7 +1,7 @@
 """Lowers ops that make or rename elements: registers are chosen, nothing moves between threads.
 
-What moves between threads went through buffers (`passes.split_conversions`), so each result register is
-a source register of the same thread (`passes.layout_maps`).
+What moves between threads went through buffers (`passes.split_conversions`), so each result
+register is a source register of the same thread (`passes.layout_maps`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def _register_at(layout: Layout, rank: int) -> dict[tuple[int, ...], int]:
 
 
 def lower_broadcast(op: tile.BroadcastOp, state: Lowering) -> None:
-    """Result register at c is the source register at c's kept dimensions (0 where the source is 1)."""
+    """Result register at c is the source register at c's kept dimensions (0 where the source is
+    1)."""
     source, result = layout_of(op.src), layout_of(op.result)
     sizes = shape(op.src)
     held = _register_at(source, len(sizes))

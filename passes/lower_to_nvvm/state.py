@@ -1,7 +1,8 @@
 """What a lowering rule works with: the value map, constants, and each thread's coordinates.
 
-A tile value becomes the list of its registers (scalars, in the order of its layout's values); an array
-becomes an `Array`; a buffer becomes a `Buffer`; a scalar stays one value, `index` as an integer.
+A tile value becomes the list of its registers (scalars, in the order of its layout's values); an
+array becomes an `Array`; a buffer becomes a `Buffer`; a scalar stays one value, `index` as an
+integer.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Array:
 
 @dataclass(frozen=True)
 class Buffer:
-    """A buffer at `address` (i32, bytes into the shared memory), seen from coordinates `origin` (i32)."""
+    """A buffer at `address` (i32, bytes into the shared memory), seen from coordinates `origin`
+    (i32)."""
 
     type: BufferType
     address: ir.Value
@@ -52,7 +54,8 @@ class Lowering:
         self.divisibility = divisibility
         self.values: dict[ir.Value, Any] = {}
         self.prologue = ir.InsertionPoint(prologue)
-        """Before this everything dominates the whole body; constants and thread coordinates go here."""
+        """Before this everything dominates the whole body; constants and thread coordinates go
+        here."""
         self.shared: ir.Value | None = None
         self._constants: dict[tuple[str, Any], ir.Value] = {}
         self._coordinates: dict[tuple[Layout, int], tuple[ir.Value, ...]] = {}

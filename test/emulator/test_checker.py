@@ -79,6 +79,16 @@ def test_bytes_of_one_word_do_not_race() -> None:
     assert [f.kind for f in check(word)] == ["race"]
 
 
+def test_bytes_of_one_word_in_two_instructions() -> None:
+    """Warp 0 writes the even bytes, warp 1 the odd ones, at different times; no order is needed."""
+    body = (
+        "and.b32 %r10, %r1, 31; mad.lo.u32 %r8, %r10, 2, %r2; cvt.u16.u32 %h1, %r1; @!%p1 bra ODD;"
+        "st.shared.u8 [%r8], %h1; bra END;\nODD: st.shared.u8 [%r8+1], %h1;\nEND:"
+    )
+    assert check(body) == []
+    assert [f.kind for f in check(body.replace("[%r8+1]", "[%r8]"))] == ["race"]
+
+
 COPY = (
     "cp.async.ca.shared.global [%r4], [%rd3], 4; cp.async.commit_group; WAIT BARRIER "
     "ld.shared.u32 %r7, [WHERE];"

@@ -316,11 +316,11 @@ CASES: dict[str, tuple[str, str]] = {
         "constraint 'l' does not hold i32",
     ),
     "ptx_inputs": (
-        "y = tl.inline_ptx('add.s32 $0, $1, $2;', '=r,r,r,r,r,r,r,r,r,r', @@(n, n, n, n, n, n, n, n, n), tl.i32)",
+        "y = tl.inline_ptx('', '=r,r,r,r,r,r,r,r,r,r', @@(n, n, n, n, n, n, n, n, n), tl.i32)",
         "inline_ptx takes at most 8 inputs, found 9",
     ),
     "ptx_outputs": (
-        "y = tl.inline_ptx('mov.b32 $0, 0;', '=r,=r,=r,=r,=r,r', n, @@(tl.i32, tl.i32, tl.i32, tl.i32, tl.i32))",
+        "i = tl.i32\ny = tl.inline_ptx('', '=r,=r,=r,=r,=r,r', n, @@(i, i, i, i, i))",
         "inline_ptx takes at most 4 outputs, found 5",
     ),
     "ptx_text": ("y = @@tl.inline_ptx(n, '=r,r', n, tl.i32)", "must be constant strings"),

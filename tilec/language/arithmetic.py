@@ -1,8 +1,8 @@
 """Elementwise arithmetic and math, on tiles and scalars alike.
 
 f16 and bf16 compute in their own precision where the hardware does, fp8 must be cast first,
-integers given to a floating-point function become f32. Accuracies are listed in passes/math/README.md;
-`approx=True` allows the hardware's approximation (`fastmath<afn>`) instead.
+integers given to a floating-point function become f32. Accuracies are listed in
+passes/math/README.md; `approx=True` allows the hardware's approximation (`fastmath<afn>`) instead.
 """
 
 from __future__ import annotations
