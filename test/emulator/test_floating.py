@@ -60,15 +60,17 @@ def test_fma_rounds_once(kind: str) -> None:
 
 
 def test_fma_double_rounding_trap() -> None:
-    """1 + 2^-24 + tiny: the float64 sum is a tie of float32 that the tiny part decides."""
-    a = np.full(32, 2.0**-24, np.float32)
-    b = np.full(32, 1.0 + 2.0**-23, np.float32)
-    c = np.full(32, 1.0, np.float32)
-    c[1::2] = 1.0 + 2.0**-23
-    a[2] = 2.0**-60
+    """a*b = 2^-24 - 2^-70: the float64 sum with c is a tie of float32, the exact one lies below."""
+    a = np.full(32, (2**23 + 1) * 2.0**-47, np.float32)
+    b = np.full(32, (2**23 - 1) * 2.0**-23, np.float32)
+    c = np.full(32, 1.0 + 2.0**-23, np.float32)
+    c[1::2] *= -1
+    b[1::2] *= -1
+    b[2::4] *= -1  # now the exact value lies on the other side
     got = evaluate("fma.rn.f32 {o0}, {0}, {1}, {2};", a, b, c, out="float32")
     want = [exact_fma(*row, np.dtype(np.float32)) for row in zip(a, b, c, strict=True)]
     same(got, np.array(want, np.float32))
+    assert got[0] == c[0]
 
 
 @pytest.mark.parametrize("mode", ["rz", "rm", "rp"])

@@ -236,3 +236,17 @@ def test_cp_async_reads_nothing_where_the_source_size_is_zero() -> None:
     np.testing.assert_array_equal(out, np.where(np.arange(64) < 40, np.arange(64), 0))
     with pytest.raises(EmulatorError, match="out of bounds: 4 bytes at byte offset 160"):
         load(copy_kernel(body.replace("4, %r4", "4"))).run("k", 1, 64, [a, out])
+
+
+def test_late_copies_poison_their_destination_until_they_are_waited_for() -> None:
+    """Old bytes must not stand in for the copy: without the wait NaN patterns are read."""
+    a = np.arange(64, dtype=np.uint32)
+    out = np.zeros(64, np.uint32)
+    body = (
+        "mad.lo.u32 %r3, %r1, 4, %r2; mad.wide.u32 %rd3, %r1, 4, %rd1; st.shared.b32 [%r3], %r1;"
+        "bar.sync 0; cp.async.ca.shared.global [%r3], [%rd3], 4; cp.async.commit_group; WAIT"
+        "ld.shared.b32 %r10, [%r3]; mad.wide.u32 %rd4, %r1, 4, %rd2; st.global.b32 [%rd4], %r10;"
+    )
+    for wait, value in (("", 0xFFFFFFFF), ("cp.async.wait_group 0;", a)):
+        load(copy_kernel(body.replace("WAIT", wait))).run("k", 1, 64, [a, out], mode="late")
+        np.testing.assert_array_equal(out, value)
