@@ -47,3 +47,11 @@ def add_num_warps(parser: argparse.ArgumentParser, default: int | None) -> None:
         default=default,
         help=f"warps of one program; default: {shown}",
     )
+
+
+def split_name(text: str) -> tuple[str, str | None]:
+    """`dir/kernel.py:name` as path and name; the name is None where there is none."""
+    path, colon, name = text.rpartition(":")
+    if colon and name.isidentifier() and path.endswith(".py"):
+        return path, name
+    return text, None

@@ -21,12 +21,13 @@ from typing import Any
 from mlir import ir
 
 from tilec.assembler import assemble, disassemble
-from tilec.cli_arguments import add_num_warps, add_target, usage
+from tilec.cli_arguments import add_num_warps, add_target, split_name, usage
 from tilec.compiler import compile_module, lower_to
 from tilec.diagnostics import CompileError
 from tilec.dialects.context import make_context
 from tilec.kernel import CompiledKernel
 from tilec.kernel_file import load_kernel
+from tilec.llvm_level import STAGES, is_llvm_level, lower_llvm
 from tilec.report import show_report
 from tilec.runtime.artefact import save
 from tilec.signature import parse_constant, parse_spec
@@ -137,14 +138,6 @@ def _implied(output: str | None, targets: int) -> str:
     return default if output is None else SUFFIXES.get(Path(output).suffix, default)
 
 
-def split_name(text: str) -> tuple[str, str | None]:
-    """`dir/kernel.py:name` as path and name; the name is None where there is none."""
-    path, colon, name = text.rpartition(":")
-    if colon and name.isidentifier() and path.endswith(".py"):
-        return path, name
-    return text, None
-
-
 def _is_python(name: str) -> bool:
     return split_name(name)[0].endswith(".py")
 
@@ -182,23 +175,41 @@ def _emitted(
     source: Input, target: Target, emit: str, arguments: argparse.Namespace
 ) -> str | bytes:
     """What to write for one target."""
+    module = source.module(target)
+    if is_llvm_level(module):
+        return _from_llvm(module, target, emit, arguments)
+    options = _options(source, target, arguments)
     if emit in LEVELS:
-        job = lower_to(source.module(target), target, emit, **_options(source, target, arguments))
+        job = lower_to(module, target, emit, **options)
         return job.text if emit == "llvmir" else f"{job.module}\n"
-    kernel = _compiled(source, target, arguments)
+    kernel = compile_module(module, target, **options)
     if emit == "ptx":
         return kernel.ptx
     if emit == "report-json":
         return json.dumps(kernel.report, indent=1) + "\n"
     if emit == "report":
         return f"{kernel.name} for {target.name}\n{show_report(kernel.report)}\n"
-    cubin = assemble(kernel.ptx, target).cubin
+    return _machine_code(kernel.ptx, target, emit)
+
+
+def _machine_code(ptx: str, target: Target, emit: str) -> str | bytes:
+    cubin = assemble(ptx, target).cubin
     return cubin if emit == "cubin" else disassemble(cubin)
 
 
-def _compiled(source: Input, target: Target, arguments: argparse.Namespace) -> CompiledKernel:
-    options = _options(source, target, arguments)
-    return compile_module(source.module(target), target, **options)
+def _from_llvm(
+    module: ir.Module, target: Target, emit: str, arguments: argparse.Namespace
+) -> str | bytes:
+    """What to write of a program that is already in the llvm dialect."""
+    if emit in STAGES:
+        return lower_llvm(module, target, emit, arguments.ptx_version)
+    if emit in ("cubin", "sass"):
+        ptx = lower_llvm(module, target, "ptx", arguments.ptx_version)
+        return _machine_code(ptx, target, emit)
+    raise CompileError(
+        f"cannot emit {emit} of a program at the llvm level: it no longer knows its tiles and "
+        f"arguments; expected one of {', '.join(STAGES)}, cubin, sass"
+    )
 
 
 def _options(source: Input, target: Target, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -211,6 +222,14 @@ def _options(source: Input, target: Target, arguments: argparse.Namespace) -> di
         "ptx_version": arguments.ptx_version,
         "dump_dir": dump_dir,
     }
+
+
+def _compiled(source: Input, target: Target, arguments: argparse.Namespace) -> CompiledKernel:
+    """A kernel of an artefact."""
+    module = source.module(target)
+    if is_llvm_level(module):
+        _from_llvm(module, target, "artefact", arguments)
+    return compile_module(module, target, **_options(source, target, arguments))
 
 
 def _write_artefact(source: Input, targets: list[Target], arguments: argparse.Namespace) -> None:

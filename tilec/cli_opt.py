@@ -18,7 +18,7 @@ from tilec.expectations import SEPARATOR, split_input
 from tilec.opt import Steps, check_expectations, optimize, parse_passes
 from tilec.passes.contract import PassContext
 from tilec.pipeline import ALL_PASSES
-from tilec.source import read_source, source_name
+from tilec.source import can_be_parsed, read_source, source_name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
     mlir = make_context()
     outputs: list[str] = []
     wrong = False
-    for part in split_input(text) if arguments.split_input_file else [text]:
-        output, errors = _run_part(part, name, arguments, mlir)
+    parts = split_input(text) if arguments.split_input_file else [text]
+    survives = len(parts) > 1 and can_be_parsed(parts, mlir)
+    for part in parts:
+        output, errors = _run_part(part, name, arguments, mlir, survives)
         for error in errors:
             print(error, file=sys.stderr)
             wrong = True
@@ -65,13 +67,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_part(
-    text: str, name: str, arguments: argparse.Namespace, mlir: ir.Context
+    text: str, name: str, arguments: argparse.Namespace, mlir: ir.Context, survives: bool
 ) -> tuple[str | None, list[CompileError]]:
     """The printed result, None if there is none, and the errors to show."""
     context = PassContext(target=arguments.target, num_warps=arguments.num_warps)
     output, errors = None, []
     try:
-        module = optimize(text, name, arguments.passes, context, mlir)
+        module = optimize(text, name, arguments.passes, context, mlir, survives=survives)
         output = module.operation.get_asm(enable_debug_info=arguments.locations) + "\n"
     except CompileError as error:
         errors.append(error)

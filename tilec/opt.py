@@ -82,10 +82,19 @@ def run_passes(module: ir.Module, steps: Steps, context: PassContext) -> None:
 
 
 def optimize(
-    text: str, name: str, steps: Steps, context: PassContext, mlir: ir.Context
+    text: str,
+    name: str,
+    steps: Steps,
+    context: PassContext,
+    mlir: ir.Context,
+    *,
+    survives: bool = False,
 ) -> ir.Module:
-    """Parses a text, runs the steps, and returns the module. CompileError for wrong programs."""
-    module = parse_source(text, name, mlir)
+    """Parses a text, runs the steps, and returns the module. CompileError for wrong programs.
+
+    `survives`: see `tilec.source.parse_source`.
+    """
+    module = parse_source(text, name, mlir, survives=survives)
     run_passes(module, steps, context)
     return module
 

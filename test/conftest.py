@@ -1,0 +1,72 @@
+"""Shared by the folders: the command line without a process start, golden files, GPU tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from forked import Command, run_command
+
+from tilec.runtime.cuda.driver import no_device_reason
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a command ended: its exit code (128 + signal if it died) and what it wrote."""
+
+    code: int
+    output: str
+    errors: str
+
+
+@pytest.fixture
+def tilec_command(tmp_path: Path) -> Callable[..., Result]:
+    """`tilec_command("opt", "-", stdin=text)`: runs the command line in a forked child."""
+
+    def run(*words: str, stdin: str | bytes = "", **environment: str) -> Result:
+        names = [str(tmp_path / f"stream.{name}") for name in ("in", "out", "err")]
+        content = stdin.encode() if isinstance(stdin, str) else stdin
+        Path(names[0]).write_bytes(content)
+        for name in names[1:]:
+            Path(name).write_bytes(b"")
+        command = Command(["tilec", *words])
+        code = run_command(command, *names, {**os.environ, **environment})
+        output, errors = (Path(name).read_text(errors="replace") for name in names[1:])
+        return Result(code, output, errors)
+
+    return run
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--update-golden` rewrites golden files instead of comparing with them."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """`golden(path, text)`: the text is what the file holds; says how to update it."""
+
+    def compare(path: Path, text: str) -> None:
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            return
+        assert path.exists(), f"{path} is missing; write it with: make golden"
+        if path.read_text() != text:
+            pytest.fail(f"{path} differs; if that is right, rewrite it with: make golden")
+
+    return compare
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that need a GPU are skipped, with the reason, where there is none."""
+    if not any(item.get_closest_marker("gpu") for item in items):
+        return
+    reason = no_device_reason()
+    if reason is not None:
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason=f"no GPU: {reason}"))

@@ -1,0 +1,118 @@
+"""Runs the programs of a command line in forked children of this process, which has them imported.
+
+A command is a fork that calls the command's Python function on redirected streams: milliseconds
+instead of a process start, and a crash of MLIR ends the child alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import runpy
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tilec.isolation import read_until_closed
+
+TIMEOUT_S = 60.0
+TIMED_OUT = 124
+"""Exit code of a command that took longer."""
+
+BUG = 3
+"""tilec's exit code for a bug of its own: never what a test wants."""
+
+
+@dataclass
+class Command:
+    """One command of a pipeline: its words and where its streams go."""
+
+    words: list[str] = field(default_factory=list)
+    stdin: str | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+
+
+def _tilec(arguments: Sequence[str]) -> int:
+    return importlib.import_module("tilec.cli").main(arguments)
+
+
+def _filecheck(arguments: Sequence[str]) -> int:
+    importlib.import_module("filecheck.main").main(["filecheck", *arguments])
+    return 0
+
+
+def _python(arguments: Sequence[str]) -> int:
+    sys.argv = list(arguments)
+    sys.path.insert(0, str(Path(arguments[0]).parent))
+    runpy.run_path(arguments[0], run_name="__main__")
+    return 0
+
+
+IN_PROCESS: dict[str, Callable[[Sequence[str]], int]] = {
+    "tilec": _tilec,
+    "filecheck": _filecheck,
+    sys.executable: _python,
+}
+
+
+def _become(words: list[str]) -> int:
+    """Runs a command in this (forked) process; its exit code."""
+    if words[0] == "not":
+        code = _become(words[1:])
+        return 0 if code not in (0, BUG) and code < 128 else 1
+    run = IN_PROCESS.get(words[0])
+    if run is None:
+        sys.stdout.flush()
+        os.execvp(words[0], words)
+    try:
+        return run(words[1:])
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+
+
+def _child(command: Command, stdin: str, stdout: str, stderr: str, environment: dict) -> None:
+    """The forked process: redirects its streams, runs the command, ends."""
+    code = 127
+    try:
+        os.setpgid(0, 0)
+        append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        os.dup2(os.open(command.stdin or stdin, os.O_RDONLY), 0)
+        os.dup2(os.open(command.stdout or stdout, append, 0o644), 1)
+        target = command.stderr or stderr
+        os.dup2(1 if target == "&1" else os.open(target, append, 0o644), 2)
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(number, mode, closefd=False, encoding="utf-8")  # noqa: SIM115 - until the end
+            for number, mode in ((0, "r"), (1, "w"), (2, "w"))
+        )
+        os.environ.update(environment)
+        code = _become(command.words)
+    except BaseException:
+        importlib.import_module("traceback").print_exc()
+        code = 126
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def run_command(command: Command, stdin: str, stdout: str, stderr: str, environment: dict) -> int:
+    """Exit code of a command run in a child; 128 + signal where it died, 124 on a timeout."""
+    alive_read, alive_write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.set_inheritable(alive_write, True)
+        _child(command, stdin, stdout, stderr, environment)
+    os.close(alive_write)
+    in_time = read_until_closed(alive_read, TIMEOUT_S) is not None
+    os.close(alive_read)
+    if not in_time:
+        os.killpg(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if not in_time:
+        return TIMED_OUT
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)

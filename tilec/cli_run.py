@@ -1,0 +1,108 @@
+"""Runs a Python file whose kernels launch on a GPU or on the CPU emulator.
+
+FILE.py runs as a script, with the rest of the line as its arguments; FILE.py:NAME calls the
+function NAME of it instead. The device is that of every launch that names no other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import runpy
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+from tilec.cli_arguments import split_name
+from tilec.diagnostics import CompileError, InternalError
+from tilec.runtime.device import device
+from tilec.runtime.emulator_device import MODES
+from tilec.runtime.errors import ArgumentError, ArtefactError, DeviceError
+
+DEVICES = ("cuda", "emulator")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `tilec run`."""
+    parser.add_argument("--device", metavar="NAME", help="cuda, cuda:N or emulator")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="on the emulator: look for races, missing waits and accesses out of bounds",
+    )
+    parser.add_argument(
+        "--mode", choices=MODES, help="on the emulator: when asynchronous work is done"
+    )
+    parser.add_argument("file", metavar="FILE.py[:NAME]", help="what to run")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    parser.set_defaults(fail=parser.error)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs `tilec run`; the exit code, which is the script's own where it ends by SystemExit."""
+    name = _device_name(arguments)
+    path, function = split_name(arguments.file)
+    if not Path(path).is_file():
+        raise CompileError(f"cannot read {path}: no such file")
+    if name is not None:
+        os.environ["TILEC_DEVICE"] = name
+    try:
+        device()
+    except (ValueError, DeviceError) as error:
+        raise CompileError(str(error)) from None
+    sys.argv = [path, *arguments.arguments]
+    sys.path.insert(0, str(Path(path).resolve().parent))
+    try:
+        _execute(path, function)
+    except (CompileError, InternalError, SystemExit, KeyboardInterrupt, BrokenPipeError):
+        raise
+    except (ArgumentError, ArtefactError, DeviceError) as error:
+        raise CompileError(str(error), notes=[_where(error.__traceback__, path)]) from None
+    except Exception as error:  # the script's own failure is shown as Python shows it
+        traceback.print_exception(type(error), error, _from_file(error.__traceback__, path))
+        return 1
+    return 0
+
+
+def _device_name(arguments: argparse.Namespace) -> str | None:
+    """The device's full name, with the emulator's mode."""
+    mode = "check" if arguments.check else arguments.mode
+    if arguments.check and arguments.mode not in (None, "check"):
+        arguments.fail("--check and --mode exclude each other")
+    if mode is None:
+        return arguments.device
+    if arguments.device not in (None, "emulator"):
+        arguments.fail(f"--check and --mode are for the emulator, not for {arguments.device}")
+    return f"emulator:{mode}"
+
+
+def _execute(path: str, function: str | None) -> None:
+    if function is None:
+        runpy.run_path(path, run_name="__main__")
+        return
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if spec is None or spec.loader is None:
+        raise CompileError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    found = getattr(module, function, None)
+    if not callable(found):
+        raise CompileError(f"{path} has no function '{function}'")
+    found()
+
+
+def _from_file(start: TracebackType | None, path: str) -> TracebackType | None:
+    """The part of a traceback from the script on."""
+    at = start
+    while at is not None and at.tb_frame.f_code.co_filename != path:
+        at = at.tb_next
+    return at or start
+
+
+def _where(start: TracebackType | None, path: str) -> str:
+    """The script's innermost line of a traceback."""
+    lines = [line for frame, line in traceback.walk_tb(start) if frame.f_code.co_filename == path]
+    return f"raised at {path}:{lines[-1]}" if lines else f"raised while running {path}"

