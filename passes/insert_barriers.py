@@ -11,9 +11,10 @@ After:    "gpu_tile.buffer_store"(%x, %s)   "gpu_tile.sync"() {barrier = 0, warp
 4. An asynchronous copy accesses the buffer at its issue and again, as a write other threads have not
    seen yet, at every wait that may end it.
 
-Two boxes of one buffer that do not overlap, buffers that lie in other bytes, and slots of a ring whose
-distance is no multiple of its length do not conflict. A slot is known by its distance from a loop's
-counter; the end of an iteration is one nearer than the start of the next.
+Two boxes of one buffer that do not overlap, buffers that lie in other bytes, slots of a ring whose
+distance is no multiple of its length, and accesses in which each thread touches the elements it
+touches in the other do not conflict. A slot is known by its distance from a loop's counter; the end of
+an iteration is one nearer than the start of the next.
 Does not handle: conditions that differ between threads (tile programs branch on uniform scalars).
 """
 
@@ -37,9 +38,12 @@ from tilec.dialects.gpu_tile import (
     SyncOp,
     ViewOp,
 )
-from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.gpu_tile.types import buffer_of, layout_of
+from tilec.layout import Layout
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import constant_of
+from tilec.passes.lower_to_nvvm.cp_async import copy_layout
+from tilec.passes.matrix_load import plan_matrix_load
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class _Access:
 
     `slot`: (loop counter or None for 0, distance from it, slots), where it is one slot of a ring.
     `kind`: the type of the whole buffer or ring. Boxes and slots of two kinds do not compare, even where
-    they lie in the same bytes.
+    they lie in the same bytes. `threads`: which elements each thread touches, if no two touch the same.
     """
 
     writes: bool
@@ -57,6 +61,7 @@ class _Access:
     kind: ir.Type
     box: tuple[tuple[int, ...], tuple[int, ...]] | None
     slot: tuple[ir.Value | None, int, int] | None = None
+    threads: Layout | None = None
 
     def conflicts(self, other: _Access) -> bool:
         """Whether the two need an order."""
@@ -66,6 +71,8 @@ class _Access:
             return True
         comparable = self.slot and other.slot and _is_same(self.slot[0], other.slot[0])
         if comparable and (self.slot[1] - other.slot[1]) % self.slot[2]:
+            return False
+        if self.threads is not None and (self.threads, self.box) == (other.threads, other.box):
             return False
         if self.box is None or other.box is None or len(self.box[0]) != len(other.box[0]):
             return True
@@ -144,6 +151,7 @@ class _Walk:
     """One walk in program order; `placed`: the syncs it had to add. `without`: a sync it looks past."""
 
     def __init__(self, context: PassContext, without: ir.Operation | None = None) -> None:
+        self._context = context
         self._warps = context.num_warps
         self._without = without
         self.placed: list[ir.Operation] = []
@@ -169,7 +177,7 @@ class _Walk:
 
     def _branch(self, op: ir.Operation, pending: Pending) -> Pending:
         """A sync one branch needs for what came before stands before both: it serves the code after, too."""
-        inside = _accesses(op)
+        inside = _accesses(op, self._context)
         if any(a.conflicts(earlier) for a in inside for earlier in pending.seen):
             pending = self._sync(op, pending)
         after = [self.block(b, pending) for r in op.regions for b in r.blocks]
@@ -194,7 +202,7 @@ class _Walk:
             pending = entry
 
     def _visit(self, view: object, pending: Pending) -> Pending:
-        access = _access(view)
+        access = _access(view, self._context)
         if access is None:
             return pending
         # No sync ends a copy in flight: that is for the waits, which pipeline-loops places.
@@ -248,11 +256,11 @@ def _split_sum(value: ir.Value) -> tuple[ir.Value, int]:
     return value, total
 
 
-def _accesses(op: ir.Operation) -> list[_Access]:
+def _accesses(op: ir.Operation, context: PassContext) -> list[_Access]:
     found: list[_Access] = []
 
     def visit(inner: ir.Operation) -> ir.WalkResult:
-        access = _access(inner.opview)
+        access = _access(inner.opview, context)
         if access is not None:
             found.append(access)
         return ir.WalkResult.ADVANCE
@@ -261,16 +269,27 @@ def _accesses(op: ir.Operation) -> list[_Access]:
     return found
 
 
-def _access(view: object) -> _Access | None:
-    if isinstance(view, (BufferStoreOp, CpAsyncOp)):
-        return _describe(view.dst, writes=True)
-    if isinstance(view, (BufferLoadOp, BufferGatherOp)):
-        return _describe(view.src, writes=False)
+def _access(view: object, context: PassContext) -> _Access | None:
+    if isinstance(view, CpAsyncOp):
+        return _describe(view.dst, copy_layout(view, context.num_threads), writes=True)
+    if isinstance(view, BufferStoreOp):
+        return _describe(view.dst, layout_of(view.value), writes=True)
+    if isinstance(view, BufferLoadOp):
+        layout = layout_of(view.result)
+        buffer = buffer_of(view.src)
+        # By ldmatrix a thread reads rows for others.
+        if plan_matrix_load(layout, buffer.shape, buffer.layout, buffer.element_bytes) is not None:
+            layout = None
+        return _describe(view.src, layout, writes=False)
+    if isinstance(view, BufferGatherOp):
+        return _describe(view.src, None, writes=False)
     return None
 
 
-def _describe(buffer: ir.Value, *, writes: bool) -> _Access:
+def _describe(buffer: ir.Value, layout: Layout | None, *, writes: bool) -> _Access:
     sizes = buffer_of(buffer).shape
+    if layout is not None and not _is_private(layout, sizes):
+        layout = None
     offsets: tuple[int, ...] | None = (0,) * len(sizes)
     value, slot = buffer, None
     while not isinstance(value.owner, AllocOp):
@@ -286,8 +305,15 @@ def _describe(buffer: ir.Value, *, writes: bool) -> _Access:
         value = view.src
     start = value.owner.options["offset"]
     end = start + buffer_of(value).size_bytes
-    box = None if offsets is None else (offsets, sizes)
-    return _Access(writes, start, end, value.type, box, slot)
+    if offsets is None:
+        return _Access(writes, start, end, value.type, None, slot)
+    return _Access(writes, start, end, value.type, (offsets, sizes), slot, layout)
+
+
+def _is_private(layout: Layout, sizes: tuple[int, ...]) -> bool:
+    """Whether each thread touches elements of its own: no copies, nothing clamped into the tile."""
+    shared = any(not mode.stride and mode.size > 1 for mode in layout.threads)
+    return not shared and not layout.has_phantoms(sizes)
 
 
 def _slot(op: SlotOp) -> tuple[ir.Value | None, int, int] | None:
