@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT := build/run
 TARGETS := sm_80 sm_90a sm_100a
-MATMUL := tilec/examples/matmul.tile
+MATMUL := tilec/examples/matmul.py:matmul $(foreach x,a b c,--arg '$(x):bf16[?,?:8;?:8,1]')
 
 .DEFAULT_GOAL := help
 .PHONY: help install run test test-unit test-lit test-gpu bench check

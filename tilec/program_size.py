@@ -16,8 +16,10 @@ from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.passes.contract import Report
 from tilec.target import Target
 
-ACCUMULATORS_PER_THREAD = 64
-"""Of the largest dot accumulator: a quarter of the registers."""
+ACCUMULATORS_PER_THREAD = 128
+"""Of the largest accumulator on tensor cores: a larger part of a warp reuses fragments more."""
+FMA_ACCUMULATORS_PER_THREAD = 64
+"""Of the largest accumulator of dots by fma: each thread's operands take registers, too."""
 STREAMED_PER_THREAD = 8
 """Elements of a tile that is loaded in a loop: short tiles in many threads hide latency best."""
 ELEMENTWISE_BYTES_PER_THREAD = 16
@@ -34,6 +36,7 @@ class _Program:
     elements: int = 1
     bytes: int = 1
     accumulators: int = 0
+    uses_fma: bool = False
     streams: bool = False
     reduces: bool = False
 
@@ -43,7 +46,8 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
     program = _look_at(function)
     lanes = target.warp_size
     if program.accumulators:
-        wanted = program.accumulators // (ACCUMULATORS_PER_THREAD * lanes)
+        each = FMA_ACCUMULATORS_PER_THREAD if program.uses_fma else ACCUMULATORS_PER_THREAD
+        wanted = program.accumulators // (each * lanes)
         warps, why = _power(wanted, 4, 8), f"{program.accumulators} accumulators"
     else:
         wanted, why = _memory_bound(program, lanes)
@@ -72,6 +76,8 @@ def _look_at(function: ir.Operation) -> _Program:
                 program.elements = max(program.elements, prod(shape(result)))
         if isinstance(view, tile.DotOp):
             program.accumulators = max(program.accumulators, prod(shape(view.acc)))
+            exact = view.options.get("precision") != "tf32"
+            program.uses_fma |= str(element(view.lhs)) == "f32" and exact
         elif isinstance(view, (tile.ReduceOp, tile.ScanOp)):
             program.reduces = True
         elif isinstance(view, (tile.LoadOp, tile.GatherOp)):

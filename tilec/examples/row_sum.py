@@ -22,11 +22,14 @@ def row_sum(x: tl.array, y: tl.array, R: tl.const = 1, N: tl.const = 2048):
 
 
 def row_sum_rows(x: Any, y: Any) -> None:
-    """Sums each row of `x` into `y`: several short rows per program, long rows in long tiles."""
-    if x.shape[1] <= 1024:
+    """Sums each row of `x` into `y`: several short rows per program, long tiles where they divide it."""
+    columns = x.shape[1]
+    if columns <= 1024:
         row_sum(x, y, R=4, N=512)
+    elif columns > 2048 and columns % 2048 == 0:
+        row_sum(x, y, N=2048)
     else:
-        row_sum(x, y)
+        row_sum(x, y, N=1024)
 
 
 def reference(x: np.ndarray) -> np.ndarray:
