@@ -148,8 +148,12 @@ class TileOp(ir.OpView):
     REGIONS: ClassVar[tuple[Region, ...]] = ()
     PURE: ClassVar[bool] = False
     """Whether equal instances may be merged, moved, and dropped when unused (`passes.simplify`)."""
+    ONE_LAYOUT: ClassVar[bool] = False
+    """Whether all its tiles share one layout, as an elementwise op's (`passes.infer_layouts`)."""
 
-    def __init_subclass__(cls, *, name: str = "", pure: bool = False, **kwargs: Any) -> None:
+    def __init_subclass__(
+        cls, *, name: str = "", pure: bool = False, one_layout: bool = False, **kwargs: Any
+    ) -> None:
         super().__init_subclass__(**kwargs)
         if not name:
             return
@@ -157,6 +161,7 @@ class TileOp(ir.OpView):
         cls.MNEMONIC = name
         cls.OPERATION_NAME = f"{cls.DIALECT}.{name}"
         cls.PURE = pure
+        cls.ONE_LAYOUT = one_layout
         cls.OPERANDS = _numbered(cls, [f for f in fields if isinstance(f, Operand)])
         cls.RESULTS = _numbered(cls, [f for f in fields if isinstance(f, Result)])
         cls.ATTRIBUTES = tuple(f for f in fields if isinstance(f, Attribute))

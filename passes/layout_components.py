@@ -15,19 +15,9 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.op import TileOp
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.layout import Layout
-
-_ONE_LAYOUT = {
-    "tile.gather",
-    "tile.scatter",
-    "tile.atomic_rmw",
-    "tile.atomic_cas",
-    "tile.scan",
-    "tile.inline_ptx",
-    "tile.print",
-}
-"""`tile` ops all of whose tiles share one layout."""
 
 MATERIALIZED = ("arith.constant", "tensor.splat", "tile.iota", "tile.broadcast")
 """Ops cheap enough to be made anew in each layout that is wanted."""
@@ -132,7 +122,7 @@ def equal_layout_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
     elif isinstance(view, tile.JoinOp):
         first, *rest = view.inputs
         yield from _led(*rest, *(v for v in [first] if rest and v.type == rest[0].type))
-    elif op.name in _ONE_LAYOUT or is_elementwise(op):
+    elif is_elementwise(op) or (isinstance(view, TileOp) and view.ONE_LAYOUT):
         yield from _led(*op.results, *op.operands)
 
 

@@ -1,45 +1,32 @@
-"""The `gpu_tile` dialect: how a kernel computes it. Importing it defines every op."""
+"""The `gpu_tile` dialect: how a kernel computes it. Importing it defines every op.
 
-from tilec.dialects.gpu_tile.async_copy import CpAsyncCommitOp, CpAsyncOp, CpAsyncWaitOp
-from tilec.dialects.gpu_tile.barrier import SyncOp
-from tilec.dialects.gpu_tile.buffer import (
-    AllocOp,
-    BufferGatherOp,
-    BufferLoadOp,
-    BufferStoreOp,
-    ReshapeViewOp,
-    ViewOp,
-)
-from tilec.dialects.gpu_tile.dialect import GpuTileDialect, Op
-from tilec.dialects.gpu_tile.mma import MmaOp
-from tilec.dialects.gpu_tile.register import (
-    ConvertLayoutOp,
-    ScanCarryOp,
-    WarpReduceOp,
-    WarpScanOp,
-)
-from tilec.dialects.gpu_tile.ring import RingPositionOp, SlotOp
-from tilec.dialects.gpu_tile.schedule import TileOrderOp
+The files of ops are named here, the ops are not: each registers itself, and `gpu_tile.MmaOp` is
+then a name of this package.
+"""
 
-__all__ = [
-    "AllocOp",
-    "BufferGatherOp",
-    "BufferLoadOp",
-    "BufferStoreOp",
-    "ConvertLayoutOp",
-    "CpAsyncCommitOp",
-    "CpAsyncOp",
-    "CpAsyncWaitOp",
-    "GpuTileDialect",
-    "MmaOp",
-    "Op",
-    "ReshapeViewOp",
-    "RingPositionOp",
-    "ScanCarryOp",
-    "SlotOp",
-    "SyncOp",
-    "TileOrderOp",
-    "ViewOp",
-    "WarpReduceOp",
-    "WarpScanOp",
-]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilec.dialects.gpu_tile import (  # noqa: F401
+    async_copy,
+    barrier,
+    buffer,
+    mma,
+    register,
+    ring,
+    schedule,
+)
+from tilec.dialects.gpu_tile.dialect import GpuTileDialect as GpuTileDialect
+from tilec.dialects.gpu_tile.dialect import Op as Op
+
+if TYPE_CHECKING:  # the same names, for type checkers
+    from tilec.dialects.gpu_tile.async_copy import *  # noqa: F403
+    from tilec.dialects.gpu_tile.barrier import *  # noqa: F403
+    from tilec.dialects.gpu_tile.buffer import *  # noqa: F403
+    from tilec.dialects.gpu_tile.mma import *  # noqa: F403
+    from tilec.dialects.gpu_tile.register import *  # noqa: F403
+    from tilec.dialects.gpu_tile.ring import *  # noqa: F403
+    from tilec.dialects.gpu_tile.schedule import *  # noqa: F403
+
+globals().update({op.__name__: op for op in Op.ALL})

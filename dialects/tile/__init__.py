@@ -1,60 +1,23 @@
 """The `tile` dialect: what a kernel computes. Importing it defines every op; see
-dialects/README.md."""
+dialects/README.md.
 
-from tilec.dialects.tile.control import (
-    AssertOp,
-    AssumeOp,
-    InlinePtxOp,
-    NumProgramsOp,
-    PrintOp,
-    ProgramIdOp,
-)
-from tilec.dialects.tile.dialect import Op, TileDialect
-from tilec.dialects.tile.matmul import DotOp
-from tilec.dialects.tile.memory import (
-    AtomicCasOp,
-    AtomicRmwOp,
-    FenceOp,
-    GatherOp,
-    LoadOp,
-    ScatterOp,
-    StoreOp,
-)
-from tilec.dialects.tile.reduction import ReduceOp, ScanOp
-from tilec.dialects.tile.shape import (
-    BroadcastOp,
-    IotaOp,
-    JoinOp,
-    ReshapeOp,
-    SplitOp,
-    TakeOp,
-    TransposeOp,
-)
+The files of ops are named here, the ops are not: each registers itself, and `tile.DotOp` is then a
+name of this package.
+"""
 
-__all__ = [
-    "AssertOp",
-    "AssumeOp",
-    "AtomicCasOp",
-    "AtomicRmwOp",
-    "BroadcastOp",
-    "DotOp",
-    "FenceOp",
-    "GatherOp",
-    "InlinePtxOp",
-    "IotaOp",
-    "JoinOp",
-    "LoadOp",
-    "NumProgramsOp",
-    "Op",
-    "PrintOp",
-    "ProgramIdOp",
-    "ReduceOp",
-    "ReshapeOp",
-    "ScanOp",
-    "ScatterOp",
-    "SplitOp",
-    "StoreOp",
-    "TakeOp",
-    "TileDialect",
-    "TransposeOp",
-]
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilec.dialects.tile import control, matmul, memory, reduction, shape  # noqa: F401
+from tilec.dialects.tile.dialect import Op as Op
+from tilec.dialects.tile.dialect import TileDialect as TileDialect
+
+if TYPE_CHECKING:  # the same names, for type checkers
+    from tilec.dialects.tile.control import *  # noqa: F403
+    from tilec.dialects.tile.matmul import *  # noqa: F403
+    from tilec.dialects.tile.memory import *  # noqa: F403
+    from tilec.dialects.tile.reduction import *  # noqa: F403
+    from tilec.dialects.tile.shape import *  # noqa: F403
+
+globals().update({op.__name__: op for op in Op.ALL})

@@ -97,7 +97,7 @@ class AssertOp(Op, name="assert"):
 _PLACEHOLDER = re.compile(r"\{(.*?)\}")
 
 
-class PrintOp(Op, name="print"):
+class PrintOp(Op, name="print", one_layout=True):
     """Prints `format` with each `{}` replaced by a value, eight at most; a tile prints a line per
     element.
 
@@ -120,7 +120,7 @@ class PrintOp(Op, name="print"):
         return None
 
 
-class InlinePtxOp(Op, name="inline_ptx"):
+class InlinePtxOp(Op, name="inline_ptx", one_layout=True):
     """PTX text run once per element; `$0 ...` name results, then inputs, as in `constraints`.
 
     Up to eight inputs and four results. `constraints` are LLVM's: one letter per value (h 16, r 32,

@@ -111,7 +111,7 @@ def _check_elements(array: ir.Value, *tiles: ir.Value) -> str | None:
     return None
 
 
-class GatherOp(Op, name="gather"):
+class GatherOp(Op, name="gather", one_layout=True):
     """One array element per index tuple; `other` where the mask is false or the index is outside.
 
     Example:
@@ -137,7 +137,7 @@ class GatherOp(Op, name="gather"):
         )
 
 
-class ScatterOp(Op, name="scatter"):
+class ScatterOp(Op, name="scatter", one_layout=True):
     """Writes one array element per index tuple where the mask is true and the index is inside.
 
     Two lanes with one index race: either value may stay.
@@ -160,7 +160,7 @@ class ScatterOp(Op, name="scatter"):
         )
 
 
-class AtomicRmwOp(Op, name="atomic_rmw"):
+class AtomicRmwOp(Op, name="atomic_rmw", one_layout=True):
     """Atomic read-modify-write per index tuple; gives the old values (anything where masked off).
 
     Example:
@@ -190,7 +190,7 @@ class AtomicRmwOp(Op, name="atomic_rmw"):
         )
 
 
-class AtomicCasOp(Op, name="atomic_cas"):
+class AtomicCasOp(Op, name="atomic_cas", one_layout=True):
     """Atomic compare-and-swap per index tuple: writes `value` where the array holds `expected`.
 
     Example:
@@ -230,14 +230,3 @@ class FenceOp(Op, name="fence"):
 
     order = Attribute(one_of("acq_rel", "seq_cst"))
     scope = Attribute(one_of(*SCOPES))
-
-
-__all__ = [
-    "AtomicCasOp",
-    "AtomicRmwOp",
-    "FenceOp",
-    "GatherOp",
-    "LoadOp",
-    "ScatterOp",
-    "StoreOp",
-]

@@ -66,7 +66,7 @@ class ReduceOp(Op, name="reduce", pure=True):
         return None
 
 
-class ScanOp(Op, name="scan", pure=True):
+class ScanOp(Op, name="scan", pure=True, one_layout=True):
     """Inclusive scan along `axis`, from the last element where `reverse`; same region as `reduce`.
 
     Example:
