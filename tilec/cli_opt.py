@@ -85,5 +85,6 @@ def _run_part(
 def _list_passes() -> None:
     width = max((len(entry.name) for entry in ALL_PASSES), default=0)
     for entry in ALL_PASSES:
-        levels = f"{entry.requires.value} -> {entry.ensures.value}"
+        after = entry.ensures.value if entry.ensures else "the same"
+        levels = f"{entry.requires.value} -> {after}"
         print(f"{entry.name:{width}}  {levels:24}{entry.summary}")

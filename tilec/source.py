@@ -132,7 +132,7 @@ def _try_parsing(text: str, context: ir.Context) -> Death | None:
 
 
 def can_be_parsed(texts: Sequence[str], context: ir.Context) -> bool:
-    """Whether MLIR's parser survives every one of several texts, right or wrong: one trial for all."""
+    """Whether MLIR's parser survives all of several texts, right or wrong; one trial for all."""
 
     def parse() -> None:
         for text in texts:

@@ -1,0 +1,64 @@
+"""`tilec doctor`: what is there, what is missing, and what to do about it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+
+import pytest
+
+from tilec import doctor
+from tilec.assembler import locate_tool
+from tilec.diagnostics import InternalError
+from tilec.target import TARGETS
+
+
+def test_names_versions_targets_and_devices(tilec_command) -> None:
+    done = tilec_command("doctor")
+    assert done.code == 0, done.output
+    assert f"llvmlite {importlib.metadata.version('llvmlite')}" in done.output
+    for name in TARGETS:
+        assert f"target {name}" in done.output
+    assert "emulator" in done.output
+
+
+def test_json_has_the_same_findings(tilec_command) -> None:
+    found = json.loads(tilec_command("doctor", "--json").output)
+    assert {"tilec", "MLIR bindings", "ptxas", "emulator"} <= {entry["subject"] for entry in found}
+
+
+def test_a_missing_tool_is_no_failure_but_says_what_to_do(tilec_command) -> None:
+    done = tilec_command("doctor", TILEC_PTXAS="/nowhere/ptxas")
+    assert done.code == 0
+    assert "missing ptxas" in done.output
+    assert "-> pip install nvidia-cuda-nvcc" in done.output
+
+
+def test_a_tool_that_does_not_run_is_wrong(tilec_command, tmp_path) -> None:
+    tool = tmp_path / "ptxas"
+    tool.write_bytes(b"\0")
+    tool.chmod(0o755)
+    done = tilec_command("doctor", TILEC_PTXAS=str(tool))
+    assert done.code == 1
+    assert "wrong   ptxas" in done.output
+
+
+def test_a_missing_package_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_PACKAGES", (("nothing", "tilec-has-no-such-package"),))
+    found = {finding.subject: finding for finding in doctor.findings()}
+    assert found["nothing"].state == "wrong"
+    assert found["nothing"].remedy == "pip install tilec-has-no-such-package"
+
+
+def test_a_target_llvm_cannot_print_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> str:
+        raise InternalError("LLVM died of SIGABRT")
+
+    monkeypatch.setattr(doctor, "emit_ptx", refuse)
+    states = {f.subject: f.state for f in doctor.findings() if f.subject.startswith("target")}
+    assert states == {f"target {name}": "wrong" for name in TARGETS}
+
+
+def test_tools_are_found_where_the_compiler_finds_them() -> None:
+    found = {finding.subject: finding for finding in doctor.findings()}
+    assert (found["ptxas"].state == "ok") == (locate_tool("ptxas") is not None)

@@ -1,0 +1,118 @@
+"""`tilec opt`: passes by name, split input, expected diagnostics."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilec.pipeline import ALL_PASSES
+
+TWICE = """
+func.func @k(%x: i32) -> i32 {
+  %a = arith.addi %x, %x : i32
+  %b = arith.addi %x, %x : i32
+  %c = arith.muli %a, %b : i32
+  return %c : i32
+}
+"""
+WRONG = """
+func.func @k() {
+  %i = "tile.program_id"() {axis = 3 : i32} : () -> index
+  return
+}
+"""
+
+
+def test_without_passes_it_verifies_and_prints(tilec_command) -> None:
+    done = tilec_command("opt", stdin=TWICE)
+    assert done.code == 0
+    assert done.output.count("arith.addi") == 2
+
+
+def test_runs_passes_of_mlir(tilec_command) -> None:
+    done = tilec_command("opt", "--passes", "cse,canonicalize{max-iterations=2}", stdin=TWICE)
+    assert done.code == 0
+    assert done.output.count("arith.addi") == 1
+
+
+def test_runs_passes_of_tilec_for_a_target(tilec_command) -> None:
+    program = """
+    !a = tensor<16x32xf8E5M2>
+    !b = tensor<32x8xf8E5M2>
+    !c = tensor<16x8xf32>
+    func.func @k(%a: !a, %b: !b, %c: !c) attributes {tile.kernel} {
+      %d = "tile.dot"(%a, %b, %c) {options = {}} : (!a, !b, !c) -> !c
+      return
+    }"""
+    words = ("opt", "--passes", "select-mma", "--target")
+    assert "arith.extf" in tilec_command(*words, "sm_80", stdin=program).output
+    assert "mma.m16n8k32.f32.e5m2.e5m2" in tilec_command(*words, "sm_90a", stdin=program).output
+
+
+def test_unknown_passes_are_wrong_usage(tilec_command) -> None:
+    done = tilec_command("opt", "--passes", "cse,frobnicate", stdin=TWICE)
+    assert done.code == 2
+    assert "unknown pass 'frobnicate' (tilec's: simplify" in done.errors
+
+
+def test_unknown_options_of_passes_are_wrong_usage(tilec_command) -> None:
+    done = tilec_command("opt", "--passes", "canonicalize{frob=1}", stdin=TWICE)
+    assert done.code == 2
+    assert "no such option frob" in done.errors
+
+
+def test_a_pass_that_fails_is_diagnosed(tilec_command) -> None:
+    program = "func.func @k(%x: i32) {\n  func.call @missing(%x) : (i32) -> ()\n  return\n}"
+    done = tilec_command("opt", "--passes", "inline", stdin=program)
+    assert done.code == 1
+    assert "<stdin>:2:3: error: " in done.errors
+
+
+def test_lists_the_passes(tilec_command) -> None:
+    lines = tilec_command("opt", "--list-passes").output.splitlines()
+    assert [line.split()[0] for line in lines] == [entry.name for entry in ALL_PASSES]
+    assert all(entry.summary in line for entry, line in zip(ALL_PASSES, lines, strict=True))
+
+
+def test_locations_are_those_of_the_input(tilec_command) -> None:
+    done = tilec_command("opt", "--locations", stdin=TWICE)
+    assert 'loc("<stdin>":3:8)' in done.output
+
+
+def test_parts_are_independent_and_keep_their_lines(tilec_command) -> None:
+    both = f"{WRONG}// -----{TWICE}// -----{WRONG}"
+    done = tilec_command("opt", "--split-input-file", stdin=both)
+    assert done.code == 1
+    assert done.output.count("arith.addi") == 2
+    lines = [line for line in done.errors.splitlines() if "error" in line]
+    assert [line.split(":")[1] for line in lines] == ["3", "15"]
+
+
+def test_expected_diagnostics_are_no_failure(tilec_command) -> None:
+    program = WRONG.replace("{\n  %i", "{\n  // expected-error @below {{axis must be 0}}\n  %i")
+    done = tilec_command("opt", "--verify-diagnostics", stdin=program)
+    assert (done.code, done.errors) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("// expected-error @below {{something else}}", "unexpected error: 'tile.program_id' op"),
+        ("// expected-error @below {{something else}}", "expected error was not given: something"),
+        ("// expected-error {{axis must be}}", "expected error was not given: axis must be"),
+        ("// expected-eror @below {{axis must be}}", "unexpected error: 'tile.program_id' op"),
+        ("// expected-error @belo {{axis must be}}", "malformed expectation"),
+        ("// expected-warning @below {{axis must be}}", "malformed expectation"),
+    ],
+)
+def test_unmet_expectations_fail(tilec_command, comment: str, message: str) -> None:
+    program = WRONG.replace("{\n  %i", f"{{\n  {comment}\n  %i")
+    done = tilec_command("opt", "--verify-diagnostics", stdin=program)
+    assert done.code == 1
+    assert message in done.errors
+
+
+def test_an_error_that_does_not_come_fails(tilec_command) -> None:
+    program = TWICE.replace("return", "// expected-error @below {{no}}\n  return")
+    done = tilec_command("opt", "--verify-diagnostics", stdin=program)
+    assert done.code == 1
+    assert "<stdin>:6:6: error: expected error was not given: no" in done.errors
