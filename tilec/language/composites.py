@@ -9,6 +9,13 @@ from typing import Any
 
 from tilec.language import arithmetic, reduction
 
+__all__ = [
+    "cdiv",
+    "sigmoid",
+    "silu",
+    "softmax",
+]
+
 
 def cdiv(x: Any, y: Any) -> Any:
     """`x / y` rounded up, for integers; also in grid rules and on plain ints.

@@ -6,6 +6,17 @@ from typing import Any
 
 from tilec.language.builtin import builtin
 
+__all__ = [
+    "assume",
+    "inline_ptx",
+    "num_programs",
+    "print",
+    "program_id",
+    "range",
+    "static_assert",
+    "static_range",
+]
+
 
 @builtin
 def program_id(axis: int) -> Any:

@@ -6,6 +6,8 @@ from typing import Any
 
 from tilec.language.builtin import builtin
 
+__all__ = ["dot"]
+
 
 @builtin
 def dot(a: Any, b: Any, acc: Any = None, precision: str = "ieee", dtype: Any = None) -> Any:

@@ -6,6 +6,22 @@ from typing import Any
 
 from tilec.language.builtin import builtin
 
+__all__ = [
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xchg",
+    "atomic_xor",
+    "fence",
+    "gather",
+    "load",
+    "scatter",
+    "store",
+]
+
 
 @builtin
 def load(

@@ -6,6 +6,21 @@ from typing import Any
 
 from tilec.language.builtin import builtin
 
+__all__ = [
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "associative_scan",
+    "cumprod",
+    "cumsum",
+    "max",
+    "min",
+    "prod",
+    "reduce",
+    "sum",
+]
+
 
 @builtin
 def reduce(x: Any, axis: Any, combine: Any) -> Any:

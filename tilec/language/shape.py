@@ -6,6 +6,24 @@ from typing import Any
 
 from tilec.language.builtin import builtin
 
+__all__ = [
+    "arange",
+    "bitcast",
+    "broadcast_to",
+    "cast",
+    "cat",
+    "expand_dims",
+    "full",
+    "join",
+    "permute",
+    "reshape",
+    "split",
+    "take",
+    "transpose",
+    "where",
+    "zeros",
+]
+
 
 @builtin
 def full(shape: Any, value: Any, dtype: Any = None) -> Any:
