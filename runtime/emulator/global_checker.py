@@ -7,17 +7,22 @@ import numpy as np
 from tilec.runtime.emulator.checker import Reports
 from tilec.runtime.emulator.errors import Finding
 from tilec.runtime.emulator.instruction import Instruction
+from tilec.runtime.emulator.shadow import granule_of
 
 _NOBODY, _SEVERAL = -1, -2
 
 
 class GlobalChecker:
-    """Last writer and readers (as CTA numbers) of every 4 bytes of the arena in one launch."""
+    """Last writer and readers (as CTA numbers) of every cell of the arena in one launch.
+
+    Cells are as small as the smallest access: CTAs may own neighbouring bytes of one word.
+    """
 
     def __init__(
         self, size: int, ctas: int, instructions: list[Instruction], reports: Reports
     ) -> None:
-        cells = size // 4 + 1
+        self.granule = granule_of(instructions, "global")
+        cells = size // self.granule + 1
         self.instructions = instructions
         self.reports = reports
         self.writer = np.full(cells, _NOBODY, np.int32)
@@ -35,8 +40,8 @@ class GlobalChecker:
     ) -> None:
         """A plain access of `size` bytes at arena offsets by CTAs of the grid."""
         self.time += 1
-        width = max(size // 4, 1)
-        cells = (offsets.reshape(-1, 1) // 4 + np.arange(width)).reshape(-1)
+        width = max(size // self.granule, 1)
+        cells = (offsets.reshape(-1, 1) // self.granule + np.arange(width)).reshape(-1)
         cta = np.repeat(np.broadcast_to(cta, offsets.shape).reshape(-1), width)
         writer = self.writer[cells]
         bad = (writer != cta) & (writer != _NOBODY)
@@ -64,7 +69,7 @@ class GlobalChecker:
         if bad.any():
             self._report(self.read_site[cells[bad]], site, "write")
         self.writer[cells] = cta
-        if size >= 4 and (self.writer[cells] != cta).any():
+        if size >= self.granule and (self.writer[cells] != cta).any():
             self._report(np.array([site]), site, "write")
         self.write_site[cells] = site
         self.write_time[cells] = self.time

@@ -10,14 +10,15 @@ from tilec.runtime.emulator.scalar_types import TYPES
 _SUBWORD = {name for name, scalar in TYPES.items() if scalar.bits < 32 and scalar.kind != "x"}
 
 
-def granule_of(instructions: list[Instruction]) -> int:
-    """Bytes per shadow cell: 4 unless the kernel accesses shared memory in smaller pieces."""
+def granule_of(instructions: list[Instruction], space: str = "shared") -> int:
+    """Bytes per shadow cell: 4 unless the kernel accesses a space in smaller pieces."""
     smallest = 4
+    others = {"shared", "global", "param", "local"} - {space}
     for instruction in instructions:
         if instruction.opcode not in ("ld", "st", "atom", "red"):
             continue
         names = instruction.modifiers
-        if "global" in names or "param" in names or "local" in names or names[-1] not in _SUBWORD:
+        if not others.isdisjoint(names) or names[-1] not in _SUBWORD:
             continue
         count = 2 if "v2" in names else 4 if "v4" in names else 1
         smallest = min(smallest, max(TYPES[names[-1]].size * count, 1))
