@@ -39,9 +39,8 @@ from tilec.passes.buffer_layouts import choose_shared_layout
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.layout_candidates import blocked_layout
-from tilec.passes.lower_to_nvvm.buffer import shared_width
 from tilec.passes.pipeline_loops import STAGES
-from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width
+from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width, shared_width
 from tilec.target import Feature
 
 SMALLEST_COPY = 4

@@ -1,4 +1,4 @@
-"""How many neighbouring elements one global access may move: proven alignment, and why not more."""
+"""How many neighbouring elements one access may move: proven alignment, and why not more."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mlir import ir
 from tilec.dialects.types import bit_width, element
 from tilec.layout import Layout
 from tilec.passes.divisibility import Divisibility, static_strides
+from tilec.shared_layout import SharedLayout
 
 VECTOR_BYTES = 16
 """The widest global access (PTX ISA 9.0, "ld": .v4.b32)."""
@@ -101,3 +102,26 @@ def _run(layout: Layout, dim: int) -> int:
         if mode.dim == dim:
             run = gcd(run, mode.stride)
     return run
+
+
+def shared_width(shared: SharedLayout, layout: Layout, rank: int, element_bytes: int) -> int:
+    """Elements one access may move between `layout` and a buffer."""
+    first = layout.values[0] if layout.values else None
+    if first is None or first.stride != 1 or first.dim >= rank:
+        return 1
+    if shared.dims[first.dim][0][1] != 1:
+        return 1
+    width = gcd(first.size & -first.size, 16 // element_bytes)
+    steps = [
+        mode.stride if mode.dim == first.dim else None
+        for mode in layout.threads + layout.values[1:]
+    ]
+    for step in steps:
+        if step is not None:
+            width = gcd(width, step)
+    # Every other stride moves the start of a vector; so does the end of a panel.
+    for dim, parts in enumerate(shared.dims):
+        for number, (size, stride) in enumerate(parts):
+            own = dim == first.dim and number == 0
+            width = gcd(width, size if own and len(parts) > 1 else width if own else stride)
+    return max(1, width)

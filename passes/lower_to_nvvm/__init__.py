@@ -30,6 +30,7 @@ from tilec.passes.lower_to_nvvm import (
     shape,
 )
 from tilec.passes.lower_to_nvvm.kernel import create_kernel
+from tilec.passes.lower_to_nvvm.shared_address import declare_shared
 from tilec.passes.lower_to_nvvm.state import Lowering
 
 _FAMILIES = (
@@ -93,7 +94,7 @@ def _lower_kernel(function: ir.Operation, context: PassContext) -> None:
         lower_block(function.regions[0].blocks[0], state)
     marker.operation.erase()
     if state.shared is not None:
-        buffer.declare_shared(function)
+        declare_shared(function)
 
 
 def lower_block(block: ir.Block, state: Lowering) -> None:

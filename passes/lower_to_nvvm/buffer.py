@@ -7,17 +7,13 @@ units, so it does not split one. PTX ISA 9.0, "ld", "st": natural alignment.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
-from math import gcd
 
 from mlir import ir
 
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import buffer_of, layout_of
 from tilec.dialects.types import element, shape
-from tilec.layout import Layout
 from tilec.passes.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import (
     call_intrinsic,
@@ -28,6 +24,12 @@ from tilec.passes.lower_to_nvvm.access import (
     unpack,
     word_bits,
 )
+from tilec.passes.lower_to_nvvm.shared_address import (
+    Access,
+    buffer_address,
+    byte_pointer,
+    shared_base,
+)
 from tilec.passes.lower_to_nvvm.state import (
     Buffer,
     Lowering,
@@ -36,43 +38,7 @@ from tilec.passes.lower_to_nvvm.state import (
     create,
 )
 from tilec.passes.matrix_load import ROW_BYTES, MatrixLoad, plan_matrix_load
-from tilec.shared_layout import SharedLayout, swizzled
 from tilec.target import Feature
-
-SHARED = "shared"
-"""Name of the module's dynamic shared memory."""
-SHARED_ALIGNMENT = 1024
-"""Where a 128-byte swizzle's pattern starts anew, so offsets swizzle like addresses."""
-
-
-def shared_base(state: Lowering) -> ir.Value:
-    """Pointer to the CTA's dynamic shared memory."""
-    if state.shared is None:
-        with state.prologue, ir.Location.unknown():
-            state.shared = create(
-                "llvm.mlir.addressof",
-                [],
-                ir.Type.parse("!llvm.ptr<3>"),
-                global_name=ir.FlatSymbolRefAttr.get(SHARED),
-            )
-    return state.shared
-
-
-def declare_shared(function: ir.Operation) -> None:
-    """The dynamic shared memory as an external array in front of `function` (`.extern .shared`)."""
-    i32, i64 = ir.IntegerType.get_signless(32), ir.IntegerType.get_signless(64)
-    ir.Operation.create(
-        "llvm.mlir.global",
-        attributes={
-            "sym_name": ir.StringAttr.get(SHARED),
-            "global_type": ir.TypeAttr.get(ir.Type.parse("!llvm.array<0 x i8>")),
-            "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
-            "addr_space": ir.IntegerAttr.get(i32, 3),
-            "alignment": ir.IntegerAttr.get(i64, SHARED_ALIGNMENT),
-        },
-        regions=1,
-        ip=ir.InsertionPoint(function),
-    )
 
 
 def lower_alloc(op: gpu_tile.AllocOp, state: Lowering) -> None:
@@ -125,168 +91,6 @@ def lower_reshape_view(op: gpu_tile.ReshapeViewOp, state: Lowering) -> None:
     parsed = buffer_of(op.result)
     zero = state.i32_constant(0)
     state.values[op.result] = Buffer(parsed, address, (zero,) * len(parsed.shape))
-
-
-class Access:
-    """Addresses of one tile's registers in one buffer.
-
-    Plain rows and columns are linear: one base per thread, a constant per register. So is a swizzle
-    where thread and register set different address bits: XOR distributes over disjoint bits, and
-    whole periods of the pattern pass it by. Everything else computes each address.
-    """
-
-    def __init__(self, buffer: Buffer, layout: Layout, state: Lowering) -> None:
-        self.state = state
-        self.buffer = buffer
-        rank = len(buffer.type.shape)
-        self.element_bytes = storage_bits(buffer.type.element, state) // 8
-        self.coordinates = layout.value_coordinates(rank)
-        self.width = shared_width(buffer.type.layout, layout, rank, self.element_bytes)
-        self._thread = state.thread_coordinates(layout, rank)
-        self._vector_dim = layout.values[0].dim if layout.values else -1
-        self._phantoms = layout.has_phantoms(buffer.type.shape)
-        if self._phantoms and buffer.type.shape[self._vector_dim] % self.width:
-            self.width = 1  # a vector must not straddle the tile's edge
-        self._fixed = [constant_of(o) for o in buffer.origin]
-        self._disjoint: dict[int, ir.Value] = {}
-        self._base = self._start() if self._is_linear(layout) else None
-
-    @cached_property
-    def start(self) -> list[ir.Value]:
-        """Buffer coordinates (i32) of this thread's register 0."""
-        state = self.state
-        pairs = zip(self.buffer.origin, self._thread, strict=True)
-        return [create("arith.addi", [origin, at], state.i32) for origin, at in pairs]
-
-    def pointer(self, register: int) -> ir.Value:
-        """Shared pointer to a register's element."""
-        state, at = self.state, self.coordinates[register]
-        if self._base is None:
-            moved = [self._coordinate(d, c) for d, c in enumerate(at)]
-            address = buffer_address(self.buffer, moved, state)
-            return byte_pointer(shared_base(state), address)
-        base, step = self._base, self._step(at)
-        swizzle = self.buffer.type.layout.swizzle
-        if swizzle is not None:
-            low = step % (1 << sum(swizzle))
-            base, step = self._with_bits(swizzled(low, swizzle)), step - low
-        pointer = byte_pointer(shared_base(state), base)
-        return byte_pointer(pointer, state.i32_constant(step)) if step else pointer
-
-    def _is_linear(self, layout: Layout) -> bool:
-        shared = self.buffer.type.layout
-        if self._phantoms or any(len(parts) > 1 for parts in shared.dims):
-            return False
-        if shared.swizzle is None:
-            return True
-        taken = 0
-        for mode in layout.threads:
-            stride = mode.stride and mode.stride * shared.dims[mode.dim][0][1] * self.element_bytes
-            bits = (mode.size - 1) * stride
-            if stride & (stride - 1) or taken & bits:
-                return False
-            taken |= bits
-        period = 1 << sum(shared.swizzle)
-        known = None not in self._fixed
-        return known and not any(self._step(at) % period & taken for at in self.coordinates)
-
-    def _step(self, at: tuple[int, ...]) -> int:
-        """Bytes from a thread's part to a register, constant origins included."""
-        moved = [c + (fixed or 0) for c, fixed in zip(at, self._fixed, strict=True)]
-        return self.buffer.type.layout.offset(moved) * self.element_bytes
-
-    def _start(self) -> ir.Value:
-        """A thread's part of every address; with a swizzle without the buffer's own."""
-        state, shared = self.state, self.buffer.type.layout
-        zero = state.i32_constant(0)
-        parts = zip(self.buffer.origin, self._fixed, self._thread, strict=True)
-        at = [
-            thread if fixed is not None else create("arith.addi", [origin, thread], state.i32)
-            for origin, fixed, thread in parts
-        ]
-        if shared.swizzle is None:
-            return buffer_address(self.buffer, at, state)
-        return buffer_address(replace(self.buffer, address=zero), at, state)
-
-    def _with_bits(self, bits: int) -> ir.Value:
-        if bits not in self._disjoint:
-            state = self.state
-            value = create("arith.xori", [self._base, state.i32_constant(bits)], state.i32)
-            value = create("arith.addi", [self.buffer.address, value], state.i32)
-            self._disjoint[bits] = value
-        return self._disjoint[bits]
-
-    def _coordinate(self, dim: int, step: int) -> ir.Value:
-        """Buffer coordinate of a register; a phantom's stays inside the buffer."""
-        state = self.state
-        at = create("arith.addi", [self._thread[dim], state.i32_constant(step)], state.i32)
-        if self._phantoms:
-            size = self.width if dim == self._vector_dim else 1
-            last = state.i32_constant(self.buffer.type.shape[dim] - size)
-            at = create("arith.minui", [at, last], state.i32)
-        return create("arith.addi", [self.buffer.origin[dim], at], state.i32)
-
-
-def buffer_address(buffer: Buffer, at: Sequence[ir.Value], state: Lowering) -> ir.Value:
-    """Byte offset (i32) into the shared memory of the element at coordinates `at` (i32)."""
-    element_bytes = storage_bits(buffer.type.element, state) // 8
-    shared, total = buffer.type.layout, buffer.address
-
-    def add(coordinate: ir.Value, stride: int) -> ir.Value:
-        scale = state.i32_constant(stride * element_bytes)
-        term = create("arith.muli", [coordinate, scale], state.i32)
-        return create("arith.addi", [total, term], state.i32)
-
-    for coordinate, parts in zip(at, shared.dims, strict=True):
-        rest = coordinate
-        for size, stride in parts[:-1]:
-            limit = state.i32_constant(size)
-            total = add(create("arith.remui", [rest, limit], state.i32), stride)
-            rest = create("arith.divui", [rest, limit], state.i32)
-        total = add(rest, parts[-1][1])
-    return total if shared.swizzle is None else _swizzled(total, shared.swizzle, state)
-
-
-def _swizzled(address: ir.Value, swizzle: tuple[int, int, int], state: Lowering) -> ir.Value:
-    bits, base, shift = swizzle
-    mask = state.i32_constant(((1 << bits) - 1) << base)
-    moved = create("arith.shrui", [address, state.i32_constant(shift)], state.i32)
-    moved = create("arith.andi", [moved, mask], state.i32)
-    return create("arith.xori", [address, moved], state.i32)
-
-
-def byte_pointer(pointer: ir.Value, offset: ir.Value) -> ir.Value:
-    """`pointer` moved by `offset` bytes."""
-    return create(
-        "llvm.getelementptr",
-        [pointer, offset],
-        pointer.type,
-        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(8)),
-        rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
-    )
-
-
-def shared_width(shared: SharedLayout, layout: Layout, rank: int, element_bytes: int) -> int:
-    """Elements one access may move between `layout` and a buffer."""
-    first = layout.values[0] if layout.values else None
-    if first is None or first.stride != 1 or first.dim >= rank:
-        return 1
-    if shared.dims[first.dim][0][1] != 1:
-        return 1
-    width = gcd(first.size & -first.size, 16 // element_bytes)
-    steps = [
-        mode.stride if mode.dim == first.dim else None
-        for mode in layout.threads + layout.values[1:]
-    ]
-    for step in steps:
-        if step is not None:
-            width = gcd(width, step)
-    # Every other stride moves the start of a vector; so does the end of a panel.
-    for dim, parts in enumerate(shared.dims):
-        for number, (size, stride) in enumerate(parts):
-            own = dim == first.dim and number == 0
-            width = gcd(width, size if own and len(parts) > 1 else width if own else stride)
-    return max(1, width)
 
 
 def lower_buffer_load(op: gpu_tile.BufferLoadOp, state: Lowering) -> None:

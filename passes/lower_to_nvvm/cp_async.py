@@ -15,8 +15,8 @@ from tilec.layout import Layout
 from tilec.passes.divisibility import constant_of
 from tilec.passes.layout_candidates import blocked_layout
 from tilec.passes.lower_to_nvvm.access import inline_asm
-from tilec.passes.lower_to_nvvm.buffer import Access
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
+from tilec.passes.lower_to_nvvm.shared_address import Access
 from tilec.passes.lower_to_nvvm.state import Lowering, both, create, select
 from tilec.passes.vector_width import contiguous_dim
 
