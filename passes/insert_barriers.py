@@ -1,20 +1,20 @@
 """insert-barriers: a sync between accesses of different threads to the same shared memory.
 
 Before:   "gpu_tile.buffer_store"(%x, %s)   %y = "gpu_tile.buffer_load"(%s)
-After:    "gpu_tile.buffer_store"(%x, %s)   "gpu_tile.sync"() {barrier = 0, warps = 4, mode = "sync"}
+After:    "gpu_tile.buffer_store"(%x, %s)  "gpu_tile.sync"() {barrier = 0, warps = 4, mode = "sync"}
           %y = "gpu_tile.buffer_load"(%s)
 
 1. Walk in program order with the accesses since the last sync that some thread may still be making.
-2. Before an access that conflicts with one of them (same bytes, at least one writes) place a sync; the
-   set is empty after it.
+2. Before an access that conflicts with one of them (same bytes, at least one writes) place a sync;
+   the set is empty after it.
 3. A loop's entry also follows its end: repeat until the set at its entry no longer grows.
-4. An asynchronous copy accesses the buffer at its issue and again, as a write other threads have not
-   seen yet, at every wait that may end it.
+4. An asynchronous copy accesses the buffer at its issue and again, as a write other threads have
+   not seen yet, at every wait that may end it.
 
 Two boxes of one buffer that do not overlap, buffers that lie in other bytes, slots of a ring whose
 distance is no multiple of its length, and accesses in which each thread touches the elements it
-touches in the other do not conflict. A slot is known by its distance from a loop's counter; the end of
-an iteration is one nearer than the start of the next.
+touches in the other do not conflict. A slot is known by its distance from a loop's counter; the end
+of an iteration is one nearer than the start of the next.
 Does not handle: conditions that differ between threads (tile programs branch on uniform scalars).
 """
 
@@ -51,8 +51,9 @@ class _Access:
     """An access to bytes [start, end) of shared memory; `box`: its (offsets, sizes), where known.
 
     `slot`: (loop counter or None for 0, distance from it, slots), where it is one slot of a ring.
-    `kind`: the type of the whole buffer or ring. Boxes and slots of two kinds do not compare, even where
-    they lie in the same bytes. `threads`: which elements each thread touches, if no two touch the same.
+    `kind`: the type of the whole buffer or ring. Boxes and slots of two kinds do not compare, even
+    where they lie in the same bytes. `threads`: which elements each thread touches, if no two touch
+    the same.
     """
 
     writes: bool
@@ -89,7 +90,8 @@ class _Access:
         return replace(self, slot=(counter, (distance - counters.steps[counter]) % slots, slots))
 
     def first_iteration(self, counters: _Counters) -> _Access:
-        """An access before a loop seen from its first iteration, where a counter has a known value."""
+        """An access before a loop seen from its first iteration, where a counter has a known
+        value."""
         if self.slot is None or self.slot[0] is not None or not counters.starts:
             return self
         _, distance, slots = self.slot
@@ -104,7 +106,8 @@ def _is_same(one: ir.Value | None, other: ir.Value | None) -> bool:
 
 @dataclass(frozen=True)
 class _Counters:
-    """Loop-carried ring counts that grow by a constant: the constant, and their first value if known."""
+    """Loop-carried ring counts that grow by a constant: the constant, and their first value if
+    known."""
 
     steps: dict[ir.Value, int]
     starts: dict[ir.Value, int]
@@ -112,7 +115,8 @@ class _Counters:
 
 @dataclass(frozen=True)
 class Pending:
-    """`seen`: accesses since the last sync. `in_flight`: asynchronous writes not surely finished."""
+    """`seen`: accesses since the last sync. `in_flight`: asynchronous writes not surely
+    finished."""
 
     seen: frozenset[_Access] = frozenset()
     in_flight: frozenset[_Access] = frozenset()
@@ -148,7 +152,8 @@ def _order(body: ir.Block, context: PassContext) -> None:
 
 
 class _Walk:
-    """One walk in program order; `placed`: the syncs it had to add. `without`: a sync it looks past."""
+    """One walk in program order; `placed`: the syncs it had to add. `without`: a sync it looks
+    past."""
 
     def __init__(self, context: PassContext, without: ir.Operation | None = None) -> None:
         self._context = context
@@ -176,7 +181,8 @@ class _Walk:
         return pending
 
     def _branch(self, op: ir.Operation, pending: Pending) -> Pending:
-        """A sync one branch needs for what came before stands before both: it serves the code after, too."""
+        """A sync one branch needs for what came before stands before both: it serves the code
+        after, too."""
         inside = _accesses(op, self._context)
         if any(a.conflicts(earlier) for a in inside for earlier in pending.seen):
             pending = self._sync(op, pending)

@@ -79,7 +79,8 @@ def _stage(dot: tile.DotOp, context: PassContext) -> None:
 
 
 def _outside_loops(value: ir.Value, op: ir.Operation) -> ir.Operation:
-    """The outermost loop around `op` that does not define `value`, else `op`: staged once is enough."""
+    """The outermost loop around `op` that does not define `value`, else `op`: staged once is
+    enough."""
     place = op
     while place.parent.name in ("scf.for", "scf.while"):
         if _is_inside(value, place.parent):

@@ -22,7 +22,8 @@ from tilec.passes.vector_width import contiguous_dim
 
 
 def copy_layout(op: gpu_tile.CpAsyncOp, num_threads: int) -> Layout:
-    """Which elements of its buffer each thread copies: vectors of `bytes`, coalesced over the CTA."""
+    """Which elements of its buffer each thread copies: vectors of `bytes`, coalesced over the
+    CTA."""
     buffer = buffer_of(op.dst)
     run = contiguous_dim(op.src, op.dims) or 0
     width = op.bytes // buffer.element_bytes

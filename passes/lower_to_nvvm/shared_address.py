@@ -1,4 +1,5 @@
-"""Addresses in shared memory: the CTA's base, and where each register of a tile lies in a buffer."""
+"""Addresses in shared memory: the CTA's base, and where each register of a tile lies in a
+buffer."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ def row_sum(x: tl.array, y: tl.array, R: tl.const = 1, N: tl.const = 2048):
 
 
 def row_sum_rows(x: Any, y: Any) -> None:
-    """Sums each row of `x` into `y`: several short rows per program, long tiles where they divide it."""
+    """Sums each row of `x` into `y`: several short rows per program, long tiles where they divide
+    it."""
     columns = x.shape[1]
     if columns <= 1024:
         row_sum(x, y, R=4, N=512)
