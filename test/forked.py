@@ -10,6 +10,7 @@ import importlib
 import os
 import runpy
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -66,7 +67,7 @@ def _become(words: list[str]) -> int:
     run = IN_PROCESS.get(words[0])
     if run is None:
         sys.stdout.flush()
-        os.execvp(words[0], words)
+        return subprocess.run(words, check=False).returncode
     try:
         return run(words[1:])
     except SystemExit as end:

@@ -6,6 +6,7 @@ costs a few milliseconds and turns the death of the process into a value.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import resource
 import select
@@ -57,6 +58,7 @@ def death_of(action: Callable[[], object], timeout_s: float) -> Death | None:
 def _act(action: Callable[[], object], log: int) -> None:
     """The child: ends the process, whatever happens."""
     try:
+        faulthandler.disable()  # a death that is expected is no report to the author
         os.dup2(log, 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         action()

@@ -1,0 +1,88 @@
+"""Trying in a forked child what might kill the process."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+
+import pytest
+
+from tilec.isolation import death_of
+
+
+def test_what_survives_is_no_death() -> None:
+    assert death_of(lambda: None, 10) is None
+
+
+def test_an_exception_is_no_death() -> None:
+    assert death_of(lambda: 1 / 0, 10) is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
+def test_a_signal_is_named(number: signal.Signals) -> None:
+    death = death_of(lambda: os.kill(os.getpid(), number), 10)
+    assert death is not None
+    assert death.reason == f"died of {number.name}"
+
+
+def test_an_exit_is_a_death() -> None:
+    death = death_of(lambda: os._exit(3), 10)
+    assert death is not None
+    assert death.reason == "ended with exit code 3"
+    assert death_of(lambda: sys.exit(0), 10) is not None
+
+
+def test_last_words_are_kept() -> None:
+    def shout() -> None:
+        os.write(2, b"Assertion `x' failed.\n")
+        ctypes.CDLL(None).abort()
+
+    death = death_of(shout, 10)
+    assert death is not None
+    assert death.words.startswith("Assertion `x' failed.")
+
+
+def test_what_never_ends_is_ended() -> None:
+    start = time.monotonic()
+    death = death_of(lambda: time.sleep(60), 0.2)
+    assert death is not None
+    assert death.reason == "did not finish within 0.2 s"
+    assert time.monotonic() - start < 10
+
+
+def test_no_child_is_left() -> None:
+    death_of(lambda: None, 10)
+    death_of(lambda: time.sleep(60), 0.05)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_many_open_files_do_no_harm() -> None:
+    files = []
+    try:
+        while not files or files[-1] < 1100:
+            files.append(os.dup(0))
+    except OSError:
+        pytest.skip("the limit on open files is below 1100")
+    finally:
+        for number in files:
+            os.close(number)
+    assert death_of(lambda: None, 10) is None
+
+
+def test_threads_bring_no_warning() -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert death_of(lambda: None, 10) is None
+    finally:
+        stop.set()
+        thread.join()
