@@ -90,7 +90,9 @@ def _loop_of(op: ir.Operation) -> ir.Operation | None:
 
 
 def _demands_stages(loop: ir.Operation) -> bool:
-    return STAGES in loop.attributes and loop.attributes[STAGES].value > 1
+    # A demand that is no integer is pipeline-loops' to refuse.
+    stages = loop.attributes[STAGES] if STAGES in loop.attributes else None
+    return isinstance(stages, ir.IntegerAttr) and stages.value > 1
 
 
 @dataclass

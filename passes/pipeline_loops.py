@@ -85,12 +85,7 @@ class _Plan:
 
 
 def _pipeline(loop: ir.Operation, context: PassContext) -> None:
-    if WARP_SPECIALIZE in loop.attributes and loop.attributes[WARP_SPECIALIZE].value:
-        reason = f"tilec does not specialise warps for {context.target.name}"
-        raise error_at(loop, f"warp_specialize=True was asked for, but {reason}")
-    demanded = loop.attributes[STAGES].value if STAGES in loop.attributes else None
-    if demanded is not None and demanded < 1:
-        raise error_at(loop, f"stages must be positive, found {demanded}")
+    demanded = _demanded_stages(loop, context)
     plan = _plan(loop)
     if isinstance(plan, str):
         if demanded is not None and demanded > 1:
@@ -105,6 +100,23 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
     context.report.add("pipeline", loop, f"{stages} stages", why, stages=stages, stage_bytes=bytes_)
     if stages > 1:
         _Expansion(loop, plan, stages).run()
+
+
+def _demanded_stages(loop: ir.Operation, context: PassContext) -> int | None:
+    """The stages a loop demands, None if it leaves them open. CompileError for a wrong demand."""
+    for name in loop.attributes:
+        if name.startswith("tile.") and name not in (STAGES, WARP_SPECIALIZE):
+            known = f"{STAGES}, {WARP_SPECIALIZE}"
+            raise error_at(loop, f"unknown attribute '{name}'; a loop takes {known}")
+    if WARP_SPECIALIZE in loop.attributes and loop.attributes[WARP_SPECIALIZE].value:
+        reason = f"tilec does not specialise warps for {context.target.name}"
+        raise error_at(loop, f"warp_specialize=True was asked for, but {reason}")
+    if STAGES not in loop.attributes:
+        return None
+    stages = loop.attributes[STAGES]
+    if not isinstance(stages, ir.IntegerAttr) or stages.value < 1:
+        raise error_at(loop, f"{STAGES} must be a positive integer, found {stages}")
+    return stages.value
 
 
 def _stages(bytes_: int, context: PassContext) -> int:
@@ -223,7 +235,7 @@ class _Expansion:
     def __init__(self, loop: ir.Operation, plan: _Plan, stages: int) -> None:
         self.loop, self.plan, self.stages = loop, plan, stages
         self.lower, self.upper, self.step, *self.inits = loop.operands
-        self.i32 = ir.IntegerType.get_signless(32)
+        self.i32 = ir.IntegerType.get_signless(32, loop.context)
         self.rings: dict[ir.Value, ir.Value] = {}
         self.induction = loop.regions[0].blocks[0].arguments[0]
 

@@ -71,7 +71,8 @@ def run_passes(module: ir.Module, steps: Steps, context: PassContext) -> None:
     for step in steps.passes:
         try:
             if isinstance(step, TilePass):
-                step(module, context)
+                with module.context:
+                    step(module, context)
                 module.operation.verify()
             else:
                 with module.context:

@@ -1,17 +1,24 @@
 // Asynchronous copies, printed as they were read.
 // RUN: %roundtrip
 
-!rows = !gpu_tile.buffer<tensor<16x32xf16>, #gpu_tile.shared<"(16,32):(40,1)">>
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!s = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!t = !gpu_tile.buffer<tensor<64x128xbf16>, #gpu_tile.shared<"(64,128):(1,64)">>
 
-// CHECK-LABEL: @copy_commit_wait
-func.func @copy_commit_wait(%a: memref<?x?x?xf16, strided<[?, ?, 1]>>, %s: !rows, %yes: i1, %i: index) {
-  // CHECK: "gpu_tile.cp_async"(%{{.*}}) {bytes = 16 : i32, cache = "cg", dims = array<i32: 1, 2>} : (memref<?x?x?xf16, strided<[?, ?, 1]>>, !gpu_tile.buffer<{{.*}}>, i1, index, index, index) -> ()
-  "gpu_tile.cp_async"(%a, %s, %yes, %i, %i, %i) {dims = array<i32: 1, 2>, bytes = 16 : i32, cache = "cg"} : (memref<?x?x?xf16, strided<[?, ?, 1]>>, !rows, i1, index, index, index) -> ()
-  // CHECK: bytes = 4 : i32, cache = "ca"
-  "gpu_tile.cp_async"(%a, %s, %yes, %i, %i, %i) {dims = array<i32: 0, 2>, bytes = 4 : i32, cache = "ca"} : (memref<?x?x?xf16, strided<[?, ?, 1]>>, !rows, i1, index, index, index) -> ()
+// CHECK-LABEL: @sixteen_bytes_past_l1
+func.func @sixteen_bytes_past_l1(%a: !m, %s: !s, %yes: i1, %i: index, %j: index) {
+  // CHECK: "gpu_tile.cp_async"(%{{.*}}) {bytes = 16 : i32, cache = "cg", dims = array<i32: 0, 1>}
+  "gpu_tile.cp_async"(%a, %s, %yes, %i, %j) {dims = array<i32: 0, 1>, bytes = 16 : i32, cache = "cg"} : (!m, !s, i1, index, index) -> ()
   // CHECK: "gpu_tile.cp_async_commit"() : () -> ()
   "gpu_tile.cp_async_commit"() : () -> ()
   // CHECK: "gpu_tile.cp_async_wait"() {pending = 2 : i32} : () -> ()
   "gpu_tile.cp_async_wait"() {pending = 2 : i32} : () -> ()
+  return
+}
+
+// CHECK-LABEL: @transposed_four_bytes
+func.func @transposed_four_bytes(%a: !m, %t: !t, %yes: i1, %i: index, %j: index) {
+  // CHECK: "gpu_tile.cp_async"(%{{.*}}) {bytes = 4 : i32, cache = "ca", dims = array<i32: 1, 0>}
+  "gpu_tile.cp_async"(%a, %t, %yes, %i, %j) {dims = array<i32: 1, 0>, bytes = 4 : i32, cache = "ca"} : (!m, !t, i1, index, index) -> ()
   return
 }

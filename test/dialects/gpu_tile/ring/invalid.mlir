@@ -1,32 +1,46 @@
-// Every rule of rings of buffers.
+// Every rule of the ops in ring.py.
 // RUN: tilec opt %s --split-input-file --verify-diagnostics
 
-func.func @position_in_a_ring_of_no_slots(%count: i32) {
+!ring = !gpu_tile.buffer<tensor<3x64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+!slot = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+func.func @no_slots(%n: i32) {
   // expected-error @below {{'gpu_tile.ring_position' op slots must be positive, found 0}}
-  %i, %parity = "gpu_tile.ring_position"(%count) {slots = 0 : i32} : (i32) -> (i32, i1)
+  %s, %p = "gpu_tile.ring_position"(%n) {slots = 0 : i32} : (i32) -> (i32, i1)
   return
 }
 
 // -----
-!one = !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>
-func.func @slot_of_a_plain_buffer(%b: !one, %i: i32) {
-  // expected-error-re @below {{'gpu_tile.slot' op expected a ring of buffers, found !gpu_tile.buffer<tensor<64xf32>, .*>}}
-  %s = "gpu_tile.slot"(%b, %i) : (!one, i32) -> !one
+!ring = !gpu_tile.buffer<tensor<3x64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+!slot = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+func.func @count_is_an_index(%n: index) {
+  // expected-error @below {{expected 'i32' but got 'index'}}
+  %s, %p = "gpu_tile.ring_position"(%n) {slots = 3 : i32} : (index) -> (i32, i1)
   return
 }
 
 // -----
-!ring = !gpu_tile.buffer<tensor<3x64xf32>, #gpu_tile.shared<"(64):(1)">>
-func.func @slot_keeps_the_ring(%b: !ring, %i: i32) {
-  // expected-error-re @below {{'gpu_tile.slot' op result must be !gpu_tile.buffer<tensor<64xf32>, .*>}}
-  %s = "gpu_tile.slot"(%b, %i) : (!ring, i32) -> !ring
+!ring = !gpu_tile.buffer<tensor<3x64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+!slot = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+func.func @slot_of_a_plain_buffer(%b: !slot, %i: i32) {
+  // expected-error @below {{'gpu_tile.slot' op expected a ring of buffers, found}}
+  %s = "gpu_tile.slot"(%b, %i) : (!slot, i32) -> !slot
   return
 }
 
 // -----
-!ring = !gpu_tile.buffer<tensor<3x64xf32>, #gpu_tile.shared<"64:1">>
-func.func @slot_of_a_malformed_ring(%b: !ring, %i: i32) {
-  // expected-error @below {{'gpu_tile.slot' op malformed shared layout '64:1'}}
-  %s = "gpu_tile.slot"(%b, %i) : (!ring, i32) -> !ring
+!ring = !gpu_tile.buffer<tensor<3x64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+!slot = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+func.func @slot_of_another_type(%b: !ring, %i: i32) {
+  // expected-error @below {{'gpu_tile.slot' op result must be !gpu_tile.buffer<tensor<64x64xf32>}}
+  %s = "gpu_tile.slot"(%b, %i) : (!ring, i32) -> !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(64,1)">>
+  return
+}
+
+// -----
+!ring = !gpu_tile.buffer<tensor<3x64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+!slot = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
+func.func @slot_without_a_number(%b: !ring) {
+  // expected-error @below {{op expects exactly 2 operands, but got 1}}
+  %s = "gpu_tile.slot"(%b) : (!ring) -> !slot
   return
 }
