@@ -54,7 +54,7 @@ def test_positions_of_block_arguments_name_the_file(context: ir.Context) -> None
     ("text", "line", "column", "message"),
     [
         ("func.func @k() {\n  foo\n}", 2, 3, "custom op 'foo' is unknown"),
-        ("func.func @k(", 1, 13, "expected SSA identifier"),
+        ("func.func @k(", 1, 13, "expected non-function type"),
         ("func.func @k(%x: tensor<4xf33>) { return }", 1, 27, "expected non-function type"),
         (GOOD.replace(" {axis = 0 : i32}", ""), 2, 8, '"axis" is expected but not provided'),
         (GOOD.replace("axis = 0", "axis = 3"), 2, 8, "axis must be 0, 1 or 2, found 3"),

@@ -111,3 +111,10 @@ func.func @wait_without_a_number() {
   "gpu_tile.cp_async_wait"() : () -> ()
   return
 }
+
+// -----
+func.func @commit_with_an_operand(%i: index) {
+  // expected-error @below {{op expects exactly 0 operands, but got 1}}
+  "gpu_tile.cp_async_commit"(%i) : (index) -> ()
+  return
+}

@@ -128,3 +128,52 @@ func.func @scan_carry_result_has_another_type(%x: !x, %t: !t) {
   }) {axis = 0 : i32, reverse = false, operandSegmentSizes = array<i32: 1, 0, 1, 0>} : (!x, !t) -> !t
   return
 }
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+!y = tensor<64xf16, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+!t = tensor<1xf32, #gpu_tile.layout<"T(32):(0) V():()">>
+func.func @warp_scan_result_has_another_type(%x: !x) {
+  // expected-error @below {{'gpu_tile.warp_scan' op scanned results must have the inputs' types}}
+  %y, %t = "gpu_tile.warp_scan"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield %a : f32
+  }) {axis = 0 : i32, reverse = false, resultSegmentSizes = array<i32: 1, 0, 1, 0>} : (!x) -> (!y, !t)
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+!t = tensor<1xf16, #gpu_tile.layout<"T(32):(0) V():()">>
+func.func @warp_scan_totals_of_another_element_type(%x: !x) {
+  // expected-error @below {{'gpu_tile.warp_scan' op totals must have the inputs' element types}}
+  %y, %t = "gpu_tile.warp_scan"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield %a : f32
+  }) {axis = 0 : i32, reverse = false, resultSegmentSizes = array<i32: 1, 0, 1, 0>} : (!x) -> (!x, !t)
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+!t = tensor<1xf16, #gpu_tile.layout<"T(32):(0) V():()">>
+func.func @scan_carry_totals_of_another_element_type(%x: !x, %t: !t) {
+  // expected-error @below {{'gpu_tile.scan_carry' op totals must have the inputs' element types}}
+  %y = "gpu_tile.scan_carry"(%x, %t) ({
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield %a : f32
+  }) {axis = 0 : i32, reverse = false, operandSegmentSizes = array<i32: 1, 0, 1, 0>} : (!x, !t) -> !x
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+!t = tensor<2xf32, #gpu_tile.layout<"T(2):(1@0) V():()">>
+func.func @scan_carry_totals_spread_over_threads(%x: !x, %t: !t) {
+  // expected-error @below {{'gpu_tile.scan_carry' op every thread must hold its rows' totals whole, found T(2):(1@0) V():()}}
+  %y = "gpu_tile.scan_carry"(%x, %t) ({
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield %a : f32
+  }) {axis = 0 : i32, reverse = false, operandSegmentSizes = array<i32: 1, 0, 1, 0>} : (!x, !t) -> !x
+  return
+}

@@ -1,0 +1,154 @@
+"""Every op, without a test written for it: its example, its builder, its lit tests."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from mlir import ir
+from op_examples import ALL_OPS, program
+
+from tilec.dialects.context import make_context
+from tilec.dialects.op import TileOp
+from tilec.source import parse_source
+
+LIT = Path(__file__).resolve().parents[1] / "dialects"
+each_op = pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.OPERATION_NAME)
+
+
+@pytest.fixture(scope="module")
+def context() -> ir.Context:
+    return make_context()
+
+
+def ops_of(module: ir.Module, name: str) -> list[ir.OpView]:
+    found: list[ir.OpView] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == name:
+            found.append(op.opview)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+@each_op
+def test_its_example_parses_verifies_and_round_trips(op: type[TileOp], context: ir.Context) -> None:
+    module = parse_source(program(op), f"{op.OPERATION_NAME}.tile", context)
+    (found,) = ops_of(module, op.OPERATION_NAME)
+    assert type(found) is op
+    text = str(module)
+    assert str(parse_source(text, "again.tile", context)) == text
+
+
+@each_op
+def test_its_accessors_cover_operands_results_and_attributes(
+    op: type[TileOp], context: ir.Context
+) -> None:
+    module = parse_source(program(op), "example.tile", context)
+    (found,) = ops_of(module, op.OPERATION_NAME)
+    for fields, values in (
+        (op.OPERANDS, list(found.operation.operands)),
+        (op.RESULTS, list(found.operation.results)),
+    ):
+        flat: list[ir.Value] = []
+        for field in fields:
+            value = getattr(found, field.name)
+            flat += value if isinstance(value, list) else [] if value is None else [value]
+        assert flat == values
+    declared = {field.name for field in op.ATTRIBUTES}
+    written = {entry for entry in found.operation.attributes if not entry.endswith("SegmentSizes")}
+    assert written == declared
+
+
+@each_op
+def test_it_can_be_built_again_from_its_parts(op: type[TileOp], context: ir.Context) -> None:
+    module = parse_source(program(op), "example.tile", context)
+    (found,) = ops_of(module, op.OPERATION_NAME)
+    operands = [getattr(found, field.name) for field in op.OPERANDS]
+    results = [getattr(found, field.name) for field in op.RESULTS]
+    attributes = {field.name: getattr(found, field.name) for field in op.ATTRIBUTES}
+    types = [[v.type for v in r] if isinstance(r, list) else r.type for r in results]
+    if len(types) == 1:
+        types = types[0] if isinstance(types[0], list) else types
+    with ir.InsertionPoint(found), found.location:
+        built = op.build(*operands, results=types, **attributes)
+    made = _owner(built) if op.RESULTS else built
+    assert made.operation != found.operation
+    assert _attributes(made) == _attributes(found)
+    assert [v.type for v in made.results] == [v.type for v in found.results]
+    if not op.REGIONS:
+        assert module.operation.verify()
+
+
+def _attributes(op: ir.OpView) -> dict[str, ir.Attribute]:
+    return {name: op.operation.attributes[name] for name in op.operation.attributes}
+
+
+def _owner(built: object) -> ir.OpView:
+    value = built[0] if isinstance(built, list) else built
+    return value.owner.opview
+
+
+@each_op
+def test_it_rejects_unknown_attributes(op: type[TileOp], context: ir.Context) -> None:
+    given = {field.name: ir.Attribute.parse("unit", context) for field in op.ATTRIBUTES}
+    with pytest.raises(TypeError, match=r"has no attribute \['frobnicate'\]"):
+        op._attributes({**given, "frobnicate": 1})
+
+
+@each_op
+def test_it_demands_its_attributes(op: type[TileOp], context: ir.Context) -> None:
+    for left_out in op.ATTRIBUTES:
+        given = {f.name: ir.Attribute.parse("unit", context) for f in op.ATTRIBUTES}
+        del given[left_out.name]
+        if left_out.default is None:
+            with pytest.raises(TypeError, match=f"attribute '{left_out.name}' is missing"):
+                op._attributes(given)
+
+
+def lit_text(op: type[TileOp], kind: str) -> str:
+    """The lit file of the op's own file, e.g. dialects/tile/matmul/ops.mlir."""
+    path = LIT / op.DIALECT / op.__module__.rpartition(".")[2] / f"{kind}.mlir"
+    assert path.exists(), f"{path} is missing"
+    return path.read_text()
+
+
+@each_op
+def test_it_has_a_round_trip_in_lit(op: type[TileOp]) -> None:
+    lines = lit_text(op, "ops").splitlines()
+    assert any(f'"{op.OPERATION_NAME}"(' in line and "CHECK" not in line for line in lines)
+
+
+_SECTION = re.compile(r"^// -----$", re.MULTILINE)
+
+
+@each_op
+def test_it_has_a_wrong_case_in_lit(op: type[TileOp]) -> None:
+    sections = _SECTION.split(lit_text(op, "invalid"))
+    assert any(f'"{op.OPERATION_NAME}"(' in s and "expected-error" in s for s in sections)
+
+
+_MESSAGE = re.compile(r'return\s+(?:\(\s*)?f?"([^"]+)"')
+
+
+@pytest.mark.parametrize("name", sorted({op.__module__ for op in ALL_OPS}))
+def test_every_rule_of_check_has_its_wrong_case(name: str) -> None:
+    """Each message a file's checks return (its fixed words) stands in the lit tests."""
+    root = Path(__file__).resolve().parents[2]
+    source = root / Path(*name.split(".")[1:]).with_suffix(".py")
+    tests = "".join(path.read_text() for path in LIT.rglob("*.mlir"))
+    missing = [
+        message
+        for message in _MESSAGE.findall(source.read_text())
+        if not _stands_in(message, tests)
+    ]
+    assert not missing
+
+
+def _stands_in(message: str, tests: str) -> bool:
+    """Whether some expectation matches a message whose {...} parts may be anything."""
+    parts = [re.escape(part.strip()) for part in re.split(r"\{[^}]*\}", message)]
+    return re.search(r".{1,120}?".join(part for part in parts if part), tests) is not None
