@@ -5,15 +5,20 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from mlir import ir
 
 import tilec.examples
+from tilec.compiler import lower_to
 from tilec.dialects.context import make_context
+from tilec.examples import pipelines, sgemm_steps
 from tilec.examples.matmul import matmul
 from tilec.source import parse_source
+from tilec.target import find_target
 
-EXAMPLES = ("vector_add", "row_sum", "softmax", "layer_norm", "indexing", "matmul")
+PIPELINED = ("sgemm_steps", "pipelines", "ampere_gemm", "split_k")
+EXAMPLES = ("vector_add", "row_sum", "softmax", "layer_norm", "indexing", "matmul", *PIPELINED)
 DIRECTORY = Path(tilec.examples.__file__).parent
 
 
@@ -26,6 +31,65 @@ def test_example_runs(
     shown = capsys.readouterr().out
     assert "ok" in shown
     assert "WRONG" not in shown
+
+
+@pytest.mark.parametrize("mode", ["late", "check"])
+@pytest.mark.parametrize("name", PIPELINED)
+def test_pipelined_example_in_other_modes(
+    name: str, mode: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Late: what is not waited for has not arrived. Check: a race is an error."""
+    monkeypatch.setenv("TILEC_DEVICE", f"emulator:{mode}")
+    importlib.import_module(f"tilec.examples.{name}").main()
+    assert "WRONG" not in capsys.readouterr().out
+
+
+def test_sgemm_steps_are_what_they_say() -> None:
+    a, c = np.zeros((256, 64), np.float32), np.zeros((256, 256), np.float32)
+    b = np.zeros((64, 256), np.float32)
+    compiled = {
+        step.name: step.kernel.on("emulator").compiled(a, b, c, **step.constants)
+        for step in sgemm_steps.STEPS
+    }
+    assert [k.threads for k in compiled.values()] == [128, 128, 1024, 512, 256, 256]
+    shared = [k.shared_bytes > 0 for k in compiled.values()]
+    assert shared == [False, False, True, True, True, True]
+    assert "st.global.v4" not in compiled["naive"].ptx
+    pipelines = [
+        entry["stages"]
+        for kernel in list(compiled.values())[2:]
+        for entry in kernel.report["decisions"]
+        if entry["about"] == "pipeline"
+    ]
+    assert pipelines == [1, 1, 1, 3]
+    assert "cp.async.cg.shared.global" in compiled["vectorised"].ptx
+
+
+def test_prefetched_tiles_wait_in_registers() -> None:
+    """What an iteration loads is only handed to the next."""
+    module = pipelines.prefetch.source_module([f"{name}:f32[?,?]" for name in "abc"])
+    job = lower_to(module, find_target("sm_80"), "gpu_tile")
+    users = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "tile.load" and op.parent.name == "scf.for":
+            users.extend(use.owner.name for use in op.results[0].uses)
+        return ir.WalkResult.ADVANCE
+
+    job.module.operation.walk(visit)
+    assert users == ["scf.yield"] * 2
+
+
+def test_double_buffering_needs_one_barrier_where_prefetching_needs_two() -> None:
+    a, b = (np.zeros((256, 64), np.float32, order="F") for _ in range(2))
+    c = np.zeros((256, 256), np.float32)
+    by_hand = pipelines.prefetch.on("emulator").compiled(a, b, c)
+    asked_for = pipelines.double_buffered.on("emulator").compiled(a, b, c)
+    assert by_hand.ptx.count("bar.sync") == 2
+    assert asked_for.ptx.count("bar.sync") == 1
+    assert "cp.async" not in by_hand.ptx
+    assert "cp.async.cg.shared.global" in asked_for.ptx
+    assert asked_for.shared_bytes == 2 * by_hand.shared_bytes
 
 
 def test_every_example_is_tested() -> None:
