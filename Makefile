@@ -7,7 +7,7 @@ TARGETS := sm_80 sm_90a sm_100a
 MATMUL := tilec/examples/matmul.py:matmul $(foreach x,a b c,--arg '$(x):bf16[?,?:8;?:8,1]')
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-unit test-lit test-gpu bench check
+.PHONY: help install run test test-unit test-lit golden test-gpu bench check
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,9 @@ test-unit: install
 
 test-lit: install
 	$(BIN)/lit -sv test
+
+golden: install ## write the golden PTX files anew; read the diff before committing it
+	$(BIN)/python -m pytest test/golden --update-golden
 
 test-gpu: install ## the tests of a machine with an NVIDIA GPU
 	$(BIN)/python test/gpu/build.py

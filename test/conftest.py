@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,9 +46,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
 
 
+def _difference(expected: str, found: str, most: int = 60) -> str:
+    """The first lines of what differs."""
+    lines = list(
+        difflib.unified_diff(
+            expected.splitlines(), found.splitlines(), "golden", "now", lineterm=""
+        )
+    )
+    more = [f"... {len(lines) - most} more lines"] if len(lines) > most else []
+    return "\n".join(lines[:most] + more)
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
-    """`golden(path, text)`: the text is what the file holds; says how to update it."""
+    """`golden(path, text)`: the text is what the file holds; shows what differs, says how to
+    update it."""
 
     def compare(path: Path, text: str) -> None:
         if request.config.getoption("--update-golden"):
@@ -56,7 +69,9 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
             return
         assert path.exists(), f"{path} is missing; write it with: make golden"
         if path.read_text() != text:
-            pytest.fail(f"{path} differs; if that is right, rewrite it with: make golden")
+            shown = _difference(path.read_text(), text)
+            message = f"{path} differs; if that is right, rewrite it with: make golden\n{shown}"
+            pytest.fail(message, pytrace=False)
 
     return compare
 

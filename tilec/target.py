@@ -1,7 +1,7 @@
 """Targets: the one place for facts about an architecture. Everything else asks `target.supports`.
 
 Names are exact keys: an `a` target's features are not inherited by a later architecture, so nothing
-compares numbers. To add a target: one row in `TARGETS`, its golden files under test/ptx, and, only
+compares numbers. To add a target: one row in `TARGETS`, its golden files (`make golden`), and, only
 if it brings instructions nobody has yet, a `Feature`, its rows in `mma_shapes.py` and one family
 file in `passes/lower_to_nvvm`. Sources: CUDA C++ Programming Guide, "Compute Capabilities"; PTX ISA
 9.0, "Target ISA notes" of each instruction; LLVM 22 NVPTX.td for the lowest PTX version of a chip.
