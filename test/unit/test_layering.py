@@ -1,0 +1,231 @@
+"""Imports flow one way, architectures are compared in one place, names say what things are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("tilec", "dialects", "passes", "runtime")
+
+LAYERS = (
+    (
+        "target",
+        "layout",
+        "shared_layout",
+        "fragments",
+        "mma_shapes",
+        "kernel",
+        "grid",
+        "diagnostics",
+        "names",
+        "report",
+        "isolation",
+        "llvm_worker",
+    ),
+    ("dialects",),
+    ("passes", "program_size"),
+)
+"""The lower layers, lowest first; a module of `tilec` that is in none is above them all."""
+
+RUNTIME_MAY_IMPORT = ("kernel", "grid", "diagnostics", "target", "runtime")
+"""What launches a kernel works without MLIR and LLVM."""
+
+UPPERMOST = {
+    "frontend": ("compiler", "jit", "cli", "opt", "runtime"),
+    "language": ("compiler", "jit", "cli", "opt", "frontend", "passes", "dialects"),
+    "emit_ptx": ("compiler", "jit", "cli", "opt", "frontend", "passes", "dialects", "pipeline"),
+    "pipeline": ("compiler", "jit", "cli", "opt", "frontend"),
+    "compiler": ("jit", "cli", "opt", "frontend", "runtime"),
+    "source": ("compiler", "jit", "cli", "opt", "frontend", "runtime"),
+    "opt": ("jit", "cli", "frontend", "runtime"),
+}
+"""What each upper module must not import."""
+
+
+def sources() -> Iterator[Path]:
+    """Every Python file of the product."""
+    for folder in FOLDERS:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+SOURCES = tuple(sources())
+
+
+def module_name(path: Path) -> str:
+    """`passes/simplify.py` as `tilec.passes.simplify`."""
+    relative = path.relative_to(ROOT).with_suffix("")
+    parts = relative.parts if relative.parts[0] == "tilec" else ("tilec", *relative.parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
+    """Every module of tilec imported anywhere in a file; relative imports do not occur."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative import"
+            module = node.module or ""
+            yield module, node
+            if module == "tilec":
+                yield from ((f"tilec.{alias.name}", node) for alias in node.names)
+
+
+@cache
+def _text_of(path: Path) -> str:
+    return path.read_text()
+
+
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(_text_of(path))
+
+
+def ours(path: Path) -> list[str]:
+    """Names below `tilec` that a file imports: `passes.simplify` of `tilec.passes.simplify`."""
+    return [name[6:] for name, _ in imported(tree_of(path)) if name.startswith("tilec.")]
+
+
+def others(path: Path) -> set[str]:
+    """Top-level names of the other packages that a file imports."""
+    return {name.partition(".")[0] for name, _ in imported(tree_of(path))}
+
+
+def layer_of(name: str) -> int:
+    """Index of the layer a name below `tilec` belongs to."""
+    top = name.partition(".")[0]
+    for number, layer in enumerate(LAYERS):
+        if top in layer:
+            return number
+    return len(LAYERS)
+
+
+def test_the_names_in_the_layers_exist() -> None:
+    names = {module_name(path)[6:].partition(".")[0] for path in SOURCES}
+    assert {name for layer in LAYERS for name in layer} <= names
+    assert set(UPPERMOST) <= names
+
+
+def test_lower_layers_do_not_import_higher_ones() -> None:
+    wrong = []
+    for path in SOURCES:
+        name = module_name(path)[6:]
+        own = layer_of(name)
+        if own < len(LAYERS):
+            wrong += [f"{name} imports {other}" for other in ours(path) if layer_of(other) > own]
+    assert wrong == []
+
+
+def test_upper_modules_keep_their_order() -> None:
+    wrong = []
+    for path in SOURCES:
+        name = module_name(path)[6:]
+        forbidden = UPPERMOST.get(name.partition(".")[0])
+        if forbidden:
+            wrong += [
+                f"{name} imports {other}" for other in ours(path) if other.startswith(forbidden)
+            ]
+    assert wrong == []
+
+
+def test_the_runtime_imports_nothing_of_the_compiler() -> None:
+    wrong = []
+    for path in SOURCES:
+        name = module_name(path)
+        if not name.startswith("tilec.runtime"):
+            continue
+        wrong += [
+            f"{name} imports {other}"
+            for other in ours(path)
+            if other.partition(".")[0] not in RUNTIME_MAY_IMPORT
+        ]
+        wrong += [
+            f"{name} imports {other}" for other in others(path) if other in ("mlir", "llvmlite")
+        ]
+    assert wrong == []
+
+
+def test_the_emulator_imports_only_itself() -> None:
+    wrong = [
+        f"{path.name} imports {other}"
+        for path in SOURCES
+        if module_name(path).startswith("tilec.runtime.emulator.")
+        for other in ours(path)
+        if not other.startswith("runtime.emulator")
+    ]
+    assert wrong == []
+
+
+def test_tilec_is_imported_at_the_top_of_a_file_only() -> None:
+    wrong = []
+    for path in SOURCES:
+        for function in ast.walk(tree_of(path)):
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                inside = [name for name, _ in imported(function) if name.startswith("tilec")]
+                wrong += [f"{path.name}: {function.name} imports {name}" for name in inside]
+    assert wrong == []
+
+
+def test_llvmlite_is_touched_by_one_file() -> None:
+    users = [path.name for path in SOURCES if "llvmlite" in others(path)]
+    assert users == ["llvm_worker.py"]
+
+
+def test_a_launch_from_the_cache_loads_no_mlir() -> None:
+    launch_path = ("tilec.jit", "tilec.specialization", "tilec.declaration", "tilec.language")
+    wrong = [
+        path.name
+        for path in SOURCES
+        if module_name(path).startswith(launch_path) and "mlir" in others(path)
+    ]
+    assert wrong == []
+
+
+_ARCHITECTURE = re.compile(r"sm_\d+|compute_\d+")
+_COMPARISON = re.compile(r"\b(?:arch|compute_capability|sm)\b\s*(?:[<>]=?|==|!=)")
+_FACTS = ("tilec/target.py", "tilec/mma_shapes.py")
+
+
+def test_architectures_are_facts_of_the_target_table() -> None:
+    wrong = []
+    for path in SOURCES:
+        # The emulator runs any PTX: what is legal on a chip is said by the text it is given.
+        if str(path.relative_to(ROOT)) in _FACTS or "emulator" in path.parts:
+            continue
+        code = _without_docstrings(path)
+        found = _ARCHITECTURE.findall(code) + _COMPARISON.findall(code)
+        wrong += [f"{path.relative_to(ROOT)}: {text}" for text in found]
+    assert wrong == []
+
+
+def _without_docstrings(path: Path) -> str:
+    """The code of a file: comments and docstrings may speak of architectures."""
+    tree = tree_of(path)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [part for part in body if not _is_text(part)] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("from tilec.passes.x import y", ["tilec.passes.x"]),
+        ("def f():\n    import tilec.jit", ["tilec.jit"]),
+        ("from tilec import compiler", ["tilec", "tilec.compiler"]),
+        ("import numpy", ["numpy"]),
+    ],
+)
+def test_imports_are_seen_wherever_they_stand(text: str, expected: list[str]) -> None:
+    assert [name for name, _ in imported(ast.parse(text))] == expected
