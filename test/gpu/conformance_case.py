@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,3 +133,13 @@ def draw(kind: str, size: int, rng: np.random.Generator) -> np.ndarray:
     chosen[where == 1] = wide[where == 1]
     chosen[where == 2] = rng.choice(special, int((where == 2).sum()))
     return chosen
+
+
+def raw(values: np.ndarray) -> np.ndarray:
+    """The same bits as unsigned integers, which is how kernels load them."""
+    return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
+
+
+def seeded(name: str, seed: int) -> np.random.Generator:
+    """Random numbers of their own for every case and seed."""
+    return np.random.default_rng([seed, zlib.crc32(name.encode())])

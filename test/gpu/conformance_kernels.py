@@ -4,25 +4,16 @@
 from __future__ import annotations
 
 import itertools
-import zlib
 from collections.abc import Sequence
 
 import numpy as np
-from conformance_case import DTYPES, Case, Launch, Rule, draw
+from conformance_case import DTYPES, Case, Launch, Rule, draw, raw, seeded
+from conformance_programs import program_cases
 from elementwise_ptx import kernel as elementwise_text
 
 _SIZE = 2048
 _INTEGERS = ("u16", "s16", "u32", "s32", "u64", "s64")
 _DIRECTED = ("rn", "rz", "rm", "rp")
-
-
-def raw(values: np.ndarray) -> np.ndarray:
-    """The same bits as unsigned integers, which is how kernels load them."""
-    return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
-
-
-def seeded(name: str, seed: int) -> np.random.Generator:
-    return np.random.default_rng([seed, zlib.crc32(name.encode())])
 
 
 def each(
@@ -304,17 +295,23 @@ def convert_cases() -> list[Case]:
 
     for to, source in itertools.permutations(integers, 2):
         add(f"cvt.{to}.{source} {{o0}}, {{0}};", source, to)
-        add(f"cvt.sat.{to}.{source} {{o0}}, {{0}};", source, to)
+        own, other = np.iinfo(DTYPES[to]), np.iinfo(DTYPES[source])
+        if other.min < own.min or other.max > own.max:  # elsewhere .sat is refused
+            add(f"cvt.sat.{to}.{source} {{o0}}, {{0}};", source, to)
     floats = ("f16", "bf16", "f32", "f64")
     for to, source, mode in itertools.product(integers, floats, ("rni", "rzi", "rmi", "rpi")):
-        add(f"cvt.{mode}.{to}.{source} {{o0}}, {{0}};", source, to)
+        if not (to in ("u8", "s8") and source == "bf16"):
+            add(f"cvt.{mode}.{to}.{source} {{o0}}, {{0}};", source, to)
     add("cvt.rzi.ftz.s32.f32 {o0}, {0};", "f32", "s32")
     add("cvt.rpi.ftz.u32.f32 {o0}, {0};", "f32", "u32")
     for to, source, mode in itertools.product(floats, integers, _DIRECTED):
-        add(f"cvt.{mode}.{to}.{source} {{o0}}, {{0}};", source, to)
+        if not (source in ("u8", "s8") and to == "bf16"):
+            add(f"cvt.{mode}.{to}.{source} {{o0}}, {{0}};", source, to)
     add("cvt.rn.sat.f32.s32 {o0}, {0};", "s32", "f32")
     for to, source in (("f16", "f32"), ("f16", "f64"), ("f32", "f64"), ("bf16", "f64")):
         for mode, sat in itertools.product(_DIRECTED, ("", ".sat")):
+            if sat and to == "bf16":
+                continue
             add(f"cvt.{mode}{sat}.{to}.{source} {{o0}}, {{0}};", source, to)
     for mode, flag in itertools.product(
         ("rn", "rz"), ("", ".relu", ".satfinite", ".relu.satfinite")
@@ -667,4 +664,5 @@ def warp_cases() -> list[Case]:
 def all_cases() -> list[Case]:
     return [
         *integer_cases(), *compare_cases(), *convert_cases(), *float_cases(), *warp_cases(),
+        *program_cases(),
     ]  # fmt: skip
