@@ -91,7 +91,7 @@ def _loop_of(op: ir.Operation) -> ir.Operation | None:
 
 def _demands_stages(loop: ir.Operation) -> bool:
     # A demand that is no integer is pipeline-loops' to refuse.
-    stages = loop.attributes[STAGES] if STAGES in loop.attributes else None
+    stages = loop.attributes.get(STAGES)
     return isinstance(stages, ir.IntegerAttr) and stages.value > 1
 
 

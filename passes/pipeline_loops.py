@@ -1,22 +1,29 @@
 """pipeline-loops: copies of later iterations fly while this iteration computes.
 
-Before:   scf.for %k ... { "gpu_tile.cp_async"(%a, %s, %m, %k) ; commit ; wait 0 ; ... reads %s ... }
-After:    for s in 0 .. stages-2: copy into slot s, masked by lower + s*step < upper ; commit    (prologue)
+Before:   scf.for %k ... {
+            "gpu_tile.cp_async"(%a, %s, %m, %k) ; commit ; wait 0
+            ... reads %s ...
+          }
+After:    for s in 0 .. stages-2:                                     (the prologue)
+            copy into slot s, masked by lower + s*step < upper ; commit
           scf.for %k ... iter_args(%n = 0) {
             wait stages-2
             ... reads slot %n mod stages ...
-            copy into slot (%n + stages-1) mod stages, masked by %k + (stages-1)*step < upper ; commit
+            copy into slot (%n + stages-1) mod stages, masked by %k + (stages-1)*step < upper
+            commit
             ... more of the body ...
           }
           wait 0
 
 1. A loop qualifies if it holds copies whose addresses follow from its induction variable and values
-   from outside, and nothing in it writes what they read. All of an iteration's copies become one group.
-2. The stages: `tile.stages` where the author demands them, else what fits into a share of the shared
-   memory, at most MOST_STAGES.
-3. Buffers become rings in front of the loop. A group is committed in every iteration, empty or not, so
-   that the count of pending groups is right; a copy past the last iteration is masked off.
-4. The copies stand behind the body's first matrix instructions, which hide the cost of issuing them.
+   from outside, and nothing in it writes what they read. All of an iteration's copies become one
+   group.
+2. The stages: `tile.stages` where the author demands them, else what fits into a share of the
+   shared memory, at most MOST_STAGES.
+3. Buffers become rings in front of the loop. A group is committed in every iteration, empty or not,
+   so that the count of pending groups is right; a copy past the last iteration is masked off.
+4. The copies stand behind the body's first matrix instructions, which hide the cost of issuing
+   them.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
 Arrays that are different arguments are taken not to overlap where the loop writes one of them.
@@ -177,7 +184,8 @@ def _plain_loads(loop: ir.Operation, context: PassContext) -> list[str]:
 
 
 def _hazard(loop: ir.Operation, copies: list[ir.Operation]) -> str | None:
-    """What forbids reading iterations ahead: a write to the same array, or an op that orders memory."""
+    """What forbids reading iterations ahead: a write to the same array, or an op that orders
+    memory."""
     arrays = {copy.opview.src for copy in copies}
     found: list[str] = []
 
