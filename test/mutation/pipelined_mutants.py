@@ -226,7 +226,6 @@ def compile_to_gpu_tile(subject: Subject) -> Compilation:
     """The subject at the end of the tile pipeline."""
     constants = {p.name: p.default for p in subject.kernel.parameters if p.kind == "const"}
     module = subject.kernel.source_module(_specs(subject), {**constants, **subject.constants})
-    _state_facts(module)
     return lower_to(module, find_target("sm_80"), "gpu_tile")
 
 
@@ -234,24 +233,11 @@ def _specs(subject: Subject) -> list[str]:
     arrays = [p.name for p in subject.kernel.parameters if p.kind != "const"]
     values = [*subject.inputs, poisoned(*subject.output)]
     short = {"float16": "f16", "float32": "f32"}
+    eights = {1: "[?:8]", 2: "[?:8,?:8;?:8,1]"}
     return [
-        f"{name}:{short[str(v.dtype)]}[{','.join('?' * v.ndim)}]"
+        f"{name}:{short[str(v.dtype)]}{eights[v.ndim]}"
         for name, v in zip(arrays, values, strict=True)
     ]
-
-
-def _state_facts(module: ir.Module) -> None:
-    """Every array of the subjects is aligned, and its sizes and pitches are multiples of eight."""
-    (function,) = (op.operation for op in module.body.operations)
-    with module.context:
-        entries = []
-        for argument in function.regions[0].blocks[0].arguments:
-            eights = ", ".join("8" * argument.type.rank)
-            facts = (
-                f"align = 16 : i32, sizes = array<i32: {eights}>, strides = array<i32: {eights}>"
-            )
-            entries.append(f"{{tile.facts = {{{facts}}}}}")
-        function.attributes["arg_attrs"] = ir.Attribute.parse(f"[{', '.join(entries)}]")
 
 
 def finish(job: Compilation) -> str:

@@ -10,57 +10,56 @@ from mlir import ir
 from pipelined_kernels import attention, carried_beside, gemm, persistent, several_products
 
 from tilec.compiler import lower_to
+from tilec.dialects.gpu_tile import CpAsyncWaitOp
 from tilec.examples.matmul import PRECISIONS, draw, matmul
 from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
 from tilec.runtime import emulator
 from tilec.target import find_target
 
-MATRICES = ["a:f16[?,?]", "b:f16[?,?]", "c:f32[?,?]"]
+EIGHTS = "[?:8,?:8;?:8,1]"
 
 
-def main_loop(kernel: Kernel, specs: list[str], **constants: Any) -> list[ir.Operation]:
-    """The ops of the innermost loop at the end of the tile pipeline, in order."""
+def matrices(names: str) -> list[str]:
+    """f16 matrices that can be copied 16 bytes at a time; the last, the output, is f32."""
+    *inputs, output = names
+    return [*(f"{name}:f16{EIGHTS}" for name in inputs), f"{output}:f32{EIGHTS}"]
+
+
+MATRICES = matrices("abc")
+
+
+def main_loop(kernel: Kernel, specs: list[str], **constants: Any) -> list[tuple[str, int | None]]:
+    """The innermost loop's ops at the end of the tile pipeline: name, and `pending` of waits."""
     module = kernel.source_module(specs, constants)
-    _state_alignment(module)
     job = lower_to(module, find_target("sm_80"), "gpu_tile")
-    loops = []
+    loops: list[list[tuple[str, int | None]]] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name == "scf.for":
-            loops.append(op)
+            body = [view.operation for view in op.regions[0].blocks[0].operations]
+            loops.append([(inner.name, _pending(inner)) for inner in body])
         return ir.WalkResult.ADVANCE
 
     job.module.operation.walk(visit)
-    # The context must outlive the ops: keep the module.
-    main_loop.module = job.module
-    return [view.operation for view in loops[0].regions[0].blocks[0].operations]
+    return loops[0]
 
 
-def _state_alignment(module: ir.Module) -> None:
-    """Tells the compiler what it needs to copy 16 bytes at a time."""
-    (function,) = (op.operation for op in module.body.operations)
-    with module.context:
-        entries = []
-        for argument in function.regions[0].blocks[0].arguments:
-            rank = argument.type.rank if isinstance(argument.type, ir.MemRefType) else 0
-            eights = f"array<i32: {', '.join(['8'] * rank)}>" if rank else "array<i32>"
-            facts = f"{{align = 16 : i32, sizes = {eights}, strides = {eights}}}"
-            entries.append(f"{{tile.facts = {facts}}}" if rank else "{}")
-        function.attributes["arg_attrs"] = ir.Attribute.parse(f"[{', '.join(entries)}]")
+def _pending(op: ir.Operation) -> int | None:
+    return op.opview.pending if isinstance(op.opview, CpAsyncWaitOp) else None
 
 
-def names(ops: list[ir.Operation]) -> list[str]:
-    return [op.name for op in ops]
+def names(ops: list[tuple[str, int | None]]) -> list[str]:
+    return [name for name, _ in ops]
 
 
 CASES = {
     "gemm": (gemm, MATRICES, {"BM": 64, "BN": 64, "BK": 32}),
     "persistent": (persistent, MATRICES, {}),
-    "three loads": (several_products, ["x:f16[?,?]", "y:f16[?,?]", "c:f32[?,?]"], {"DOTS": 2}),
-    "five loads": (several_products, ["x:f16[?,?]", "y:f16[?,?]", "c:f32[?,?]"], {"DOTS": 4}),
+    "three loads": (several_products, matrices("xyc"), {"DOTS": 2}),
+    "five loads": (several_products, matrices("xyc"), {"DOTS": 4}),
 }
-ATTENTION = ["q:f16[?,?]", "k:f16[?,?]", "v:f16[?,?]", "o:f32[?,?]"]
+ATTENTION = matrices("qkvo")
 
 
 @pytest.mark.parametrize("stages", [2, 3, 4])
@@ -72,8 +71,7 @@ def test_one_barrier_one_wait_and_one_commit_an_iteration(name: str, stages: int
     assert found.count("gpu_tile.cp_async_wait") == 1
     assert found.count("gpu_tile.cp_async_commit") == 1
     assert found.count("gpu_tile.sync") == 1
-    (wait,) = (op for op in ops if op.name == "gpu_tile.cp_async_wait")
-    assert wait.attributes["pending"].value == stages - 2
+    assert [pending for _, pending in ops if pending is not None] == [stages - 2]
     assert found.index("gpu_tile.cp_async_wait") < found.index("gpu_tile.sync")
     assert found.index("gpu_tile.sync") < found.index("gpu_tile.buffer_load")
     assert found.index("gpu_tile.mma") < found.index("gpu_tile.cp_async")
