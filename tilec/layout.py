@@ -175,6 +175,10 @@ def covers(layout: Layout, shape: tuple[int, ...]) -> bool:
     return True
 
 
+MOST_THREADS = 1 << 12
+MOST_VALUES = 1 << 16
+"""What a layout in text may have; more is no layout of any hardware, and long to enumerate."""
+
 _LAYOUT = re.compile(r"T\(([\d,]*)\):\(([\d,@]*)\) V\(([\d,]*)\):\(([\d,@]*)\)")
 
 
@@ -190,7 +194,12 @@ def parse_layout(text: str) -> Layout:
     for mode in threads:
         if mode.size & (mode.size - 1):
             raise ValueError(f"layout {text!r}: thread mode of size {mode.size} is no power of two")
-    return Layout(threads, _parse_modes(match[3], match[4], text))
+    layout = Layout(threads, _parse_modes(match[3], match[4], text))
+    if layout.num_threads > MOST_THREADS or layout.num_values > MOST_VALUES:
+        raise ValueError(
+            f"layout {text!r}: more than {MOST_THREADS} threads or {MOST_VALUES} values a thread"
+        )
+    return layout
 
 
 def _parse_modes(sizes: str, strides: str, text: str) -> tuple[Mode, ...]:

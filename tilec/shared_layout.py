@@ -72,6 +72,9 @@ def strided(shape: Sequence[int], strides: Sequence[int]) -> SharedLayout:
     return SharedLayout(tuple(((s, d),) for s, d in zip(shape, strides, strict=True)))
 
 
+MOST_ADDRESS_BITS = 18
+"""Bits of a shared-memory address: an SM has less than 256 KiB."""
+
 _SWIZZLE = re.compile(r"S<(\d+),(\d+),(\d+)> o ")
 _TOKEN = re.compile(r"\d+|[(),]")
 
@@ -93,6 +96,10 @@ def parse_shared_layout(text: str) -> SharedLayout:
     if any(size < 1 for parts in dims for size, _ in parts):
         raise ValueError(f"shared layout {text!r}: sizes must be positive")
     mode = (int(swizzle[1]), int(swizzle[2]), int(swizzle[3])) if swizzle else None
+    if mode and sum(mode) > MOST_ADDRESS_BITS:
+        raise ValueError(
+            f"shared layout {text!r}: a swizzle of bits above the {MOST_ADDRESS_BITS} of an address"
+        )
     return SharedLayout(dims, mode)
 
 
