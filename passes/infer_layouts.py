@@ -197,8 +197,9 @@ def _cheapest(
     sizes = shape(component.values[0])
     proposals: list[Layout] = []
     for anchor in anchors:
-        widths = [a.width for a in anchors if a.contiguous == anchor.contiguous]
-        proposals.append(anchor.preferred(threads, max(widths)))
+        # A wide access serves a narrow one badly, and the other way round: the cost decides.
+        widths = {a.width for a in anchors if a.contiguous == anchor.contiguous}
+        proposals += [anchor.preferred(threads, width) for width in sorted(widths, reverse=True)]
     wanted = []
     for link in linked:
         other = components.of(link.other).layout

@@ -42,7 +42,7 @@ def online_softmax(x: tl.array, y: tl.array, N: tl.const = 2048):
         tl.store(y, (row, start), (tl.exp(v - highest) / total).to(y.dtype))
 
 
-LONGEST_TILE = 8192
+LONGEST_TILE = 32768
 """Longest row kept in one tile."""
 
 
