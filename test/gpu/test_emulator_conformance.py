@@ -24,8 +24,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "test" / "gpu"), str(ROOT / "test" / "emulator")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "emulator"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from conformance_case import DTYPES, Case, Launch, Rule
@@ -36,6 +36,7 @@ from tilec.runtime.cuda.driver import CudaError, check, load_driver
 from tilec.runtime.emulator import Pointer, TensorMap, load
 from tilec.runtime.emulator.program import dimensions
 
+ROOT = Path(__file__).resolve().parents[2]
 _TIMEOUT = 90.0
 _LOG_BYTES = 1 << 14
 _GUARD = 1024
@@ -277,6 +278,23 @@ def record_of(result: JobResult) -> dict[str, Any]:
     record = result.value or {"error": result.error, "stage": "process"}
     family = named_cases()[name].family
     return {"case": name, "seed": seed, "family": family, "seconds": result.seconds} | record
+
+
+def test_rules_find_what_differs() -> None:
+    """The comparison itself, for pytest; needs no GPU."""
+    want = np.array([1.0, np.nan, np.inf, 0.0], np.float32)
+    got = want.copy()
+    got[1] = -np.nan
+    assert Rule("f32").differing(got, want).size == 0
+    got[0], got[3] = np.nextafter(np.float32(1), np.float32(2)), -0.0
+    assert Rule("f32").differing(got, want).tolist() == [0, 3]
+    assert Rule("f32", ulp=1).differing(got, want).size == 0
+    got[0], got[2] = 1.5, -np.inf
+    assert Rule("f32", ulp=1, scaled=0.1).differing(got, want).tolist() == [0, 2]
+    numbers = np.arange(4, dtype=np.uint32)
+    assert Rule("u32").differing(numbers[::-1], numbers).size == 4
+    assert Rule("u32", unordered=True).differing(numbers[::-1], numbers).size == 0
+    assert Rule("u32", unordered=True).differing(numbers[::-1] + 1, numbers).size == 4
 
 
 # -- the program ---------------------------------------------------------------------------------
