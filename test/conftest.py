@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 from forked import Command, run_command
+from hypothesis import settings
 
 from tilec.runtime.cuda.driver import no_device_reason
+
+# The same examples on every run, and no deadline: a slow machine is no failure.
+settings.register_profile("tilec", deadline=None, derandomize=True)
+settings.load_profile("tilec")
 
 
 @dataclass(frozen=True)
