@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,10 +18,24 @@ _PACKED = {"f16x2": TYPES["f16"], "bf16x2": TYPES["bf16"], "f32x2": TYPES["f32"]
 _ROUNDINGS = {"rn", "rz", "rm", "rp", "rna"}
 
 
-class Form:
-    """What the modifiers of a float instruction say."""
+_NARROW = {"f16": TYPES["f16"], "bf16": TYPES["bf16"]}
 
-    def __init__(self, instruction: Instruction, writer: Writer, known: set[str]) -> None:
+
+class Form:
+    """What the modifiers of a float instruction say.
+
+    `narrow`: the type of the multiplicands or first addend of a mixed-precision form, which are
+    widened to f32 exactly (PTX ISA 9.7.5, "add.f32.bf16").
+    """
+
+    def __init__(
+        self, instruction: Instruction, writer: Writer, known: set[str], *, may_mix: bool = False
+    ) -> None:
+        self.narrow = None
+        if may_mix and instruction.modifiers[-2:-1] == ("f32",):
+            self.narrow = _NARROW.get(instruction.modifiers[-1])
+        if self.narrow is not None:
+            instruction = replace(instruction, modifiers=instruction.modifiers[:-1])
         flags, (scalar,) = split_modifiers(instruction, writer, known)
         self.packed = scalar if scalar.name in _PACKED else None
         self.scalar = _PACKED.get(scalar.name, scalar)
@@ -35,6 +50,12 @@ class Form:
     @property
     def directed(self) -> bool:
         return self.rounding != "rn"
+
+    def read_narrow(self, writer: Writer, operand: Operand) -> str:
+        """An operand a mixed-precision form has in its narrow type."""
+        if self.narrow is None:
+            return self.read(writer, operand)
+        return f"{writer.read(operand, self.narrow)}.astype(np.float32)"
 
     def read(self, writer: Writer, operand: Operand) -> str:
         """The operand as an array of the scalar type, (..., 2) if packed; .ftz flushes."""
@@ -84,10 +105,12 @@ def packed_register(value: np.ndarray) -> np.ndarray:
 
 def emit_arithmetic(instruction: Instruction, writer: Writer) -> None:
     """add, sub, mul: correctly rounded; .ftz, .sat, .relu on operands and result."""
-    form = Form(instruction, writer, _ROUNDINGS | {"ftz", "sat", "relu"})
+    may_mix = instruction.opcode != "mul"
+    form = Form(instruction, writer, _ROUNDINGS | {"ftz", "sat", "relu"}, may_mix=may_mix)
     if len(instruction.operands) != 3:
         raise writer.unsupported("operand count")
-    x, y = (form.read(writer, operand) for operand in instruction.operands[1:])
+    x = form.read_narrow(writer, instruction.operands[1])
+    y = form.read(writer, instruction.operands[2])
     name = {"add": "add", "sub": "subtract", "mul": "multiply"}[instruction.opcode]
     destination = instruction.operands[0]
     if form.directed:
@@ -128,8 +151,10 @@ def _directed64(
 
 
 def emit_fma(instruction: Instruction, writer: Writer) -> None:
-    form = Form(instruction, writer, _ROUNDINGS | {"ftz", "sat", "relu"})
-    a, b, c = (form.read(writer, operand) for operand in instruction.operands[1:])
+    form = Form(instruction, writer, _ROUNDINGS | {"ftz", "sat", "relu"}, may_mix=True)
+    *factors, addend = instruction.operands[1:]
+    a, b = (form.read_narrow(writer, operand) for operand in factors)
+    c = form.read(writer, addend)
     value = f"{writer.function(rounding.fma)}({a}, {b}, {c})"
     if form.directed:
         value = f"{writer.function(directed_fma)}({a}, {b}, {c}, {form.rounding!r})"

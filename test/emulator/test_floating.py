@@ -212,3 +212,27 @@ def test_testp() -> None:
     ):
         body = f"testp.{name}.f32 %p1, {{0}}; selp.u32 {{o0}}, 1, 0, %p1;"
         same(evaluate(body, a, out="uint32"), want.astype(np.uint32))
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_mixed_precision_widens_exactly(kind: str) -> None:
+    """PTX ISA 9.7.5: the first addend or both factors are narrow, result and last operand f32."""
+    dtype = BF16 if kind == "bf16" else np.dtype("float16")
+    rng = np.random.default_rng(9)
+    a, b = (rng.standard_normal(512).astype(dtype) for _ in range(2))
+    c = rng.standard_normal(512).astype(np.float32)
+    raw_a, raw_b = a.view(np.uint16), b.view(np.uint16)
+    wide_a, wide_b = a.astype(np.float32), b.astype(np.float32)
+    for opcode in ("add", "sub"):
+        got = evaluate(f"{opcode}.rn.f32.{kind} {{o0}}, {{0}}, {{1}};", raw_a, c, out="float32")
+        same(got, UFUNC[opcode](wide_a, c))
+    text = f"fma.rn.f32.{kind} {{o0}}, {{0}}, {{1}}, {{2}};"
+    got = evaluate(text, raw_a, raw_b, c, out="float32")
+    want = [exact_fma(*row, c.dtype) for row in zip(wide_a, wide_b, c, strict=True)]
+    same(got, np.array(want).astype(np.float32))
+
+
+def test_a_product_has_no_mixed_form() -> None:
+    a, c = np.zeros(32, np.uint16), np.zeros(32, np.float32)
+    with pytest.raises(ValueError, match="unsupported"):
+        evaluate("mul.rn.f32.bf16 {o0}, {0}, {1};", a, c, out="float32")
