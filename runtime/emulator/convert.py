@@ -96,21 +96,9 @@ def narrow(value: np.ndarray, dtype: np.dtype, mode: str) -> np.ndarray:
     value = np.asarray(value)
     if mode in ("rn", "rna") or dtype.itemsize > value.dtype.itemsize:
         if dtype == rounding.BF16 and value.dtype == np.float64:
-            return _odd_float32(value).astype(dtype)
+            return rounding.odd_float32(value).astype(dtype)
         return value.astype(dtype)
     return _narrow_directed(value, dtype, mode)
-
-
-def _odd_float32(value: np.ndarray) -> np.ndarray:
-    near = value.astype(np.float32)
-    bits = np.atleast_1d(near).view(np.int32)
-    wrong = (near.astype(np.float64) != value) & ((bits & 1) == 0).reshape(near.shape)
-    step = np.where(np.abs(near.astype(np.float64)) < np.abs(value), 1, -1)
-    return (
-        (bits + np.where(wrong, step, 0).reshape(bits.shape).astype(np.int32))
-        .view(np.float32)
-        .reshape(near.shape)
-    )
 
 
 def _narrow_directed(value: np.ndarray, dtype: np.dtype, mode: str) -> np.ndarray:
@@ -145,11 +133,12 @@ def round_integral(value: np.ndarray, mode: str) -> np.ndarray:
 
 
 def float_to_integer(value: np.ndarray, dtype: np.dtype, mode: str) -> np.ndarray:
-    """Round, then clamp to the integer's range; NaN becomes 0 (for 64 bits 0x8000000000000000).
+    """Round, then clamp to the integer's range.
 
-    PTX ISA cvt: "for float-to-integer conversion of NaN the result is 0 for .u8 ... .s32, and
-    0x8000000000000000 for .u64/.s64".
+    PTX ISA cvt: NaN gives zero if the source is not .f64 and the destination not .s64 or .u64,
+    else 1 << (width of the destination - 1).
     """
+    top_bit = 8 in (np.asarray(value).dtype.itemsize, dtype.itemsize)
     wide = round_integral(np.asarray(value).astype(np.float64), mode)
     limits = np.iinfo(dtype)
     nan = np.isnan(wide)
@@ -158,8 +147,9 @@ def float_to_integer(value: np.ndarray, dtype: np.dtype, mode: str) -> np.ndarra
     result = inside.astype(dtype)
     result = np.where(wide >= high, dtype.type(limits.max), result)
     result = np.where(wide <= low, dtype.type(limits.min), result)
-    if dtype.itemsize == 8:
-        return np.where(nan, np.array(1 << 63, np.uint64).astype(dtype), result)
+    if top_bit:
+        top = np.array(1 << (8 * dtype.itemsize - 1), f"u{dtype.itemsize}").view(dtype)
+        return np.where(nan, top, result)
     return np.where(nan, dtype.type(0), result)
 
 
@@ -171,7 +161,7 @@ def integer_to_float(value: np.ndarray, dtype: np.dtype, mode: str) -> np.ndarra
     if value.dtype.itemsize < 8:
         return narrow(value.astype(np.float64), dtype, mode)
     if dtype.itemsize == 2:
-        return narrow(value.astype(np.float64), dtype, mode)
+        return narrow(_odd_float64(value), dtype, mode)
     near = value.astype(dtype)
     back = near.astype(np.longdouble) - value.astype(np.longdouble)
     toward = {"rm": back > 0, "rp": back < 0}.get(mode)
@@ -181,6 +171,17 @@ def integer_to_float(value: np.ndarray, dtype: np.dtype, mode: str) -> np.ndarra
     if mode == "rz":
         target = np.zeros((), dtype)
     return np.where(toward, np.nextafter(near, target), near)
+
+
+def _odd_float64(value: np.ndarray) -> np.ndarray:
+    """64-bit integers to float64, the bits that do not fit kept as one sticky bit."""
+    negative = value < 0
+    size = value.astype(np.uint64)
+    size = np.where(negative, ~size + np.uint64(1), size)
+    sticky = ((size & np.uint64(0x7FF)) != 0).astype(np.uint64)
+    short = ((size >> np.uint64(11)) | sticky) << np.uint64(11)
+    wide = np.where(size >> np.uint64(53) != 0, short, size).astype(np.float64)
+    return np.where(negative, -wide, wide)
 
 
 def saturate_integer(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -283,11 +284,12 @@ def _emit_tf32(instruction: Instruction, writer: Writer, flags: set[str]) -> Non
     if mode not in ("rna", "rn", "rz") or flags - {mode, "relu", "satfinite"}:
         raise writer.unsupported("modifiers")
     destination, a = instruction.operands
-    value = f"{writer.function(to_tf32)}({writer.read(a, F32)}, {mode!r}, {'relu' in flags})"
+    options = f"{mode!r}, {'relu' in flags}, {'satfinite' in flags}"
+    value = f"{writer.function(to_tf32)}({writer.read(a, F32)}, {options})"
     writer.assign(destination, U32, value)
 
 
-def to_tf32(value: np.ndarray, mode: str, relu: bool) -> np.ndarray:
+def to_tf32(value: np.ndarray, mode: str, relu: bool, finite: bool) -> np.ndarray:
     """float32 bits with the mantissa rounded to 10 bits (rna: ties away from zero)."""
     bits = np.asarray(value).view(np.uint32)
     low = np.uint32(0x1FFF)
@@ -298,8 +300,11 @@ def to_tf32(value: np.ndarray, mode: str, relu: bool) -> np.ndarray:
     else:
         rounded = bits
     result = np.where(np.isfinite(value), rounded & ~low, bits)
+    if finite:
+        sign, size = result & np.uint32(0x80000000), result & np.uint32(0x7FFFFFFF)
+        result = np.where(size == 0x7F800000, sign | np.uint32(0x7F7FE000), result)
     if relu:
-        result = np.where(np.asarray(value) < 0, np.uint32(0), result)
+        result = np.where(np.asarray(value) <= 0, np.uint32(0), result)
     return result
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tilec.runtime.emulator import rounding
+from tilec.runtime.emulator.float64 import directed64
 from tilec.runtime.emulator.instruction import Immediate, Instruction, Operand
 from tilec.runtime.emulator.integer import split_modifiers
 from tilec.runtime.emulator.scalar_types import TYPES
@@ -127,27 +128,15 @@ def directed_binary(
 ) -> np.ndarray:
     """A sum or product rounded towards zero, down or up."""
     if a.dtype == np.float64:
-        return _directed64(ufunc, a, b, mode)
+        return directed64(ufunc(a, b), mode, ufunc.__name__, a, b)
     wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
     exact = ufunc(wide_a, wide_b)
-    if ufunc is not np.multiply:
-        other = wide_b if ufunc is np.add else -wide_b
-        exact = rounding._to_odd(wide_a, other, exact)
-    return rounding.directed(ufunc(a, b), exact, mode)
-
-
-def _directed64(
-    ufunc: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray, mode: str
-) -> np.ndarray:
-    wide = ufunc(a.astype(np.longdouble), b.astype(np.longdouble))
-    value = ufunc(a, b)
-    back = value.astype(np.longdouble)
-    down, up = np.nextafter(value, -np.inf), np.nextafter(value, np.inf)
-    if mode == "rm":
-        return np.where(back > wide, down, value)
-    if mode == "rp":
-        return np.where(back < wide, up, value)
-    return np.where(np.abs(back) > np.abs(wide), np.where(wide > 0, down, up), value)
+    if ufunc is np.multiply:
+        return rounding.directed(ufunc(a, b), exact, mode)
+    other = wide_b if ufunc is np.add else -wide_b
+    exact = rounding._to_odd(wide_a, other, exact)
+    result = rounding.directed(ufunc(a, b), exact, mode)
+    return rounding.zero_down(result, exact, wide_a, other) if mode == "rm" else result
 
 
 def emit_fma(instruction: Instruction, writer: Writer) -> None:
@@ -162,10 +151,13 @@ def emit_fma(instruction: Instruction, writer: Writer) -> None:
 
 
 def directed_fma(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
+    if np.asarray(a).dtype == np.float64:
+        return directed64(rounding.fma(a, b, c), mode, "fma", a, b, c)
     product = a.astype(np.float64) * b.astype(np.float64)
     wide = np.asarray(c, np.float64)
     exact = rounding._to_odd(product, wide, product + wide)
-    return rounding.directed(rounding.fma(a, b, c), exact, mode)
+    result = rounding.directed(rounding.fma(a, b, c), exact, mode)
+    return rounding.zero_down(result, exact, product, wide) if mode == "rm" else result
 
 
 def emit_div(instruction: Instruction, writer: Writer) -> None:
@@ -180,8 +172,9 @@ def emit_div(instruction: Instruction, writer: Writer) -> None:
 
 
 def directed_quotient(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
-    wide = np.float64 if np.asarray(a).dtype == np.float32 else np.longdouble
-    exact = np.asarray(a).astype(wide) / np.asarray(b).astype(wide)
+    if np.asarray(a).dtype == np.float64:
+        return directed64(np.divide(a, b), mode, "divide", a, b)
+    exact = np.asarray(a).astype(np.float64) / np.asarray(b).astype(np.float64)
     return rounding.directed(np.divide(a, b), exact, mode)
 
 
@@ -200,8 +193,9 @@ def emit_unary(instruction: Instruction, writer: Writer) -> None:
 def directed_unary(
     function: Callable[[np.ndarray], np.ndarray], a: np.ndarray, mode: str
 ) -> np.ndarray:
-    wide = np.float64 if a.dtype == np.float32 else np.longdouble
-    return rounding.directed(function(a), function(a.astype(wide)), mode)
+    if a.dtype == np.float64:
+        return directed64(function(a), mode, function.__name__, a)
+    return rounding.directed(function(a), function(a.astype(np.float64)), mode)
 
 
 def reciprocal(a: np.ndarray) -> np.ndarray:
@@ -320,7 +314,9 @@ _TESTS: dict[str, str] = {
     "infinite": "np.isinf({0})",
     "number": "~np.isnan({0})",
     "notanumber": "np.isnan({0})",
-    "normal": "(np.isfinite({0}) & (np.abs({0}) >= np.finfo({0}.dtype).tiny))",
+    "normal": (  # zero is a normal number (PTX ISA testp)
+        "(({0} == 0) | (np.isfinite({0}) & (np.abs({0}) >= np.finfo({0}.dtype).tiny)))"
+    ),
     "subnormal": "(({0} != 0) & (np.abs({0}) < np.finfo({0}.dtype).tiny))",
 }
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from tilec.runtime.emulator.float64 import fma64
+
 _F32_EXPONENT = np.uint32(0x7F800000)
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -27,7 +29,7 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """a*b+c rounded once, for float32, float16, bfloat16 and float64 arrays."""
     dtype = np.asarray(a).dtype
     if dtype == np.float64:
-        return _fma64(a, b, c)
+        return fma64(a, b, c)
     x, y, z = (np.asarray(v).astype(np.float64) for v in (a, b, c))
     product = x * y  # exact: 24+24 bits fit in 53
     total = product + z
@@ -36,7 +38,19 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     tie = (bits & 0x1FFFFFFF) == 0x10000000 if dtype == np.float32 else _tie16(bits, dtype)
     if np.any(tie):
         total = _to_odd(product, z, total)
-    return total.astype(dtype)
+    # ml_dtypes goes from float64 to bfloat16 by way of a rounded float32.
+    return (odd_float32(total) if dtype == BF16 else total).astype(dtype)
+
+
+def odd_float32(value: np.ndarray) -> np.ndarray:
+    """float64 to float32, rounded to odd: a later rounding to bfloat16 is exact."""
+    value = np.asarray(value)
+    near = value.astype(np.float32)
+    bits = np.atleast_1d(near).view(np.int32)
+    wrong = (near.astype(np.float64) != value) & ((bits & 1) == 0).reshape(near.shape)
+    step = np.where(np.abs(near.astype(np.float64)) < np.abs(value), 1, -1)
+    step = np.where(wrong & ~np.isnan(value), step, 0).reshape(bits.shape)
+    return (bits + step.astype(np.int32)).view(np.float32).reshape(near.shape)
 
 
 def _tie16(bits: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -54,21 +68,6 @@ def _to_odd(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:
     toward = np.where((error > 0) == (np.atleast_1d(total) > 0), 1, -1)
     change = np.where(even & (error != 0) & np.isfinite(error), toward, 0)
     return (bits + change).view(np.float64).reshape(np.shape(total))
-
-
-def _fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """float64 fma by Dekker's product and Knuth's sum; the last bit may differ near ties."""
-    product = a * b
-    split = 134217729.0
-    ah = a * split - (a * split - a)
-    bh = b * split - (b * split - b)
-    al, bl = a - ah, b - bh
-    low = al * bl - (((product - ah * bh) - al * bh) - ah * bl)
-    total = product + c
-    away = total - product
-    error = (product - (total - away)) + (c - away)
-    better = total + (error + low)
-    return np.where(np.isfinite(better), better, total)
 
 
 def minimum(a: np.ndarray, b: np.ndarray, propagate: bool) -> np.ndarray:
@@ -102,9 +101,9 @@ def saturate(value: np.ndarray) -> np.ndarray:
 
 
 def relu(value: np.ndarray) -> np.ndarray:
-    """Negative values become 0, NaN stays NaN (.relu)."""
+    """Negative values and -0 become +0, NaN stays NaN (.relu)."""
     value = np.asarray(value)
-    return np.where(value < 0, value.dtype.type(0), value)
+    return np.where(value <= 0, value.dtype.type(0), value)
 
 
 def directed(value: np.ndarray, exact: np.ndarray, mode: str) -> np.ndarray:
@@ -121,6 +120,12 @@ def directed(value: np.ndarray, exact: np.ndarray, mode: str) -> np.ndarray:
         return np.where(wide < exact, up, value)
     toward = np.where(exact > 0, down, up)
     return np.where(np.abs(wide) > np.abs(exact), toward, value)
+
+
+def zero_down(value: np.ndarray, exact: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Rounded down, a sum x+y of exactly 0 is -0 unless both are +0 (IEEE 754-2019, 6.3)."""
+    minus = (exact == 0) & (np.signbit(x) | np.signbit(y))
+    return np.where(minus, value.dtype.type(-0.0), value)
 
 
 def halves(value: np.ndarray, dtype: np.dtype) -> np.ndarray:

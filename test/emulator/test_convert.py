@@ -49,7 +49,8 @@ def test_float_to_integer(source: str, to: str, mode: str) -> None:
 
     def formula(x: float) -> int:
         if np.isnan(x):
-            return 0 if limits.bits < 64 else (1 << 63) - (0 if to == "u64" else 1 << 64)
+            top = 1 << (limits.bits - 1)
+            return (top if to[0] == "u" else -top) if "64" in to + source else 0
         if np.isinf(x):
             return int(limits.max if x > 0 else limits.min)
         return min(max(int(rounded(x)), int(limits.min)), int(limits.max))
@@ -132,7 +133,7 @@ def test_f16x2_relu_and_satfinite() -> None:
     got = evaluate("cvt.rn.relu.f16x2.f32 {o0}, {0}, {1};", a, -a, out="uint32")
     pair = got.view(np.float16).reshape(-1, 2)
     half = a.astype(np.float16)
-    same(pair[:, 1].copy(), np.where(half < 0, np.float16(0), half))
+    same(pair[:, 1].copy(), np.where(half <= 0, np.float16(0), half))
     same(pair[:, 0].copy(), np.where(-half < 0, np.float16(0), -half))
 
 
@@ -173,3 +174,60 @@ def test_pack_saturates() -> None:
     got = evaluate("cvt.pack.sat.s16.s32 {o0}, {0}, {1};", a, b, out="uint32")
     want = np.stack([np.clip(b, -32768, 32767), np.clip(a, -32768, 32767)], 1).astype(np.int16)
     same(got, want.view(np.uint32)[:, 0])
+
+
+def bits(dtype: str, *values: int) -> np.ndarray:
+    """32 floats whose bits are `values`, repeated."""
+    return np.resize(np.array(values, f"u{np.dtype(dtype).itemsize}"), 32).view(dtype)
+
+
+@pytest.mark.parametrize("mode", ["rni", "rzi", "rmi", "rpi"])
+@pytest.mark.parametrize("to", INTEGERS)
+def test_nan_of_f64_converts_to_the_top_bit(to: str, mode: str) -> None:
+    """Values from an H200."""
+    a = bits("float64", 0x7FF8000000000000, 0xFFF61A136B8F1498)
+    got = evaluate(f"cvt.{mode}.{to}.f64 {{o0}}, {{0}};", a, out=NUMPY[to])
+    width = np.dtype(NUMPY[to]).itemsize
+    same(got.view(f"u{width}"), np.full(32, 1 << (8 * width - 1), f"u{width}"))
+
+
+def test_directed_bf16_of_64_bit_integers() -> None:
+    """Values from an H200: no rounding in between."""
+    a = np.full(32, 0xFFFFFFFFFFFFFFD9, np.uint64)
+    for mode in ("rz", "rm"):
+        got = evaluate(f"cvt.{mode}.bf16.u64 {{o0}}, {{0}};", a, out="bfloat16")
+        assert set(got.view(np.uint16).tolist()) == {0x5F7F}
+        signed = np.full(32, 0x7FFFFFFFFFFFFFFE, np.int64)
+        got = evaluate(f"cvt.{mode}.bf16.s64 {{o0}}, {{0}};", signed, out="bfloat16")
+        assert set(got.view(np.uint16).tolist()) == {0x5EFF}
+    above_tie = np.full(32, (1 << 62) + (1 << 54) + 1, np.int64)
+    got = evaluate("cvt.rn.bf16.s64 {o0}, {0};", -above_tie, out="bfloat16")
+    assert set(got.astype(np.float64).tolist()) == {-float((1 << 62) + (1 << 55))}
+
+
+def test_relu_makes_every_zero_positive() -> None:
+    """Values from an H200: -0, and what rounds to it, become +0."""
+    a = bits("float32", 0xAFBA94E3, 0x80000000, 0x80400000, 0xAA3639F5)
+    for to in ("float16", "bfloat16"):
+        kind = "f16" if to == "float16" else "bf16"
+        got = evaluate(f"cvt.rn.relu.{kind}.f32 {{o0}}, {{0}};", a, out=to)
+        assert not got.view(np.uint16).any()
+        got = evaluate(f"cvt.rz.relu.{kind}x2.f32 {{o0}}, {{0}}, {{1}};", a, a, out="uint32")
+        assert not got.any()
+    got = evaluate("cvt.rn.relu.tf32.f32 {o0}, {0};", bits("float32", 1 << 31), out="uint32")
+    assert not got.any()
+    b = bits("float32", 0x40AAAE2D)
+    for kind, want in (("e4m3", 0x4B), ("e5m2", 0x45)):
+        body = f"cvt.rn.satfinite.relu.{kind}x2.f32 {{o0}}, {{0}}, {{1}};"
+        got = evaluate(body, bits("float32", 1 << 31), b, out="uint16")
+        assert set(got.tolist()) == {want}
+        body = f"cvt.rn.relu.f16x2.{kind}x2 {{o0}}, {{0}};"
+        assert not evaluate(body, np.full(32, 0x8080, np.uint16), out="uint32").any()
+
+
+def test_tf32_satfinite() -> None:
+    """Values from an H200."""
+    a = bits("float32", 0x7F800000, 0xFF7FFFFF, 0xFF800000, 0x3F800000)
+    got = evaluate("cvt.rna.satfinite.tf32.f32 {o0}, {0};", a, out="uint32")
+    want = [0x7F7FE000, 0xFF7FE000, 0xFF7FE000, 0x3F800000]
+    same(got, np.resize(np.array(want, np.uint32), 32))

@@ -208,7 +208,7 @@ def test_testp() -> None:
         ("number", ~np.isnan(a)),
         ("notanumber", np.isnan(a)),
         ("subnormal", (a != 0) & (np.abs(a) < 2.0**-126)),
-        ("normal", np.isfinite(a) & (np.abs(a) >= 2.0**-126)),
+        ("normal", (a == 0) | np.isfinite(a) & (np.abs(a) >= 2.0**-126)),
     ):
         body = f"testp.{name}.f32 %p1, {{0}}; selp.u32 {{o0}}, 1, 0, %p1;"
         same(evaluate(body, a, out="uint32"), want.astype(np.uint32))
@@ -236,3 +236,79 @@ def test_a_product_has_no_mixed_form() -> None:
     a, c = np.zeros(32, np.uint16), np.zeros(32, np.float32)
     with pytest.raises(ValueError, match="unsupported"):
         evaluate("mul.rn.f32.bf16 {o0}, {0}, {1};", a, c, out="float32")
+
+
+def words(*values: int) -> np.ndarray:
+    """32 float64 whose bits are `values`, repeated."""
+    return np.resize(np.array(values, np.uint64), 32).view(np.float64)
+
+
+def test_directed_float64_as_on_an_h200() -> None:
+    a, b = words(0x94DD269DB5C1690F), words(0x407D000000000000)
+    for body, operands, want in (
+        ("add.rz.f64 {o0}, {0}, {1};", (a, b), 0x407CFFFFFFFFFFFF),
+        ("sub.rm.f64 {o0}, {0}, {1};", (words(0x50E9B9C0060F05AF), words(0x2E93D5F714A1E52F)),
+         0x50E9B9C0060F05AE),
+        ("add.rp.f64 {o0}, {0}, {1};", (words(0x5B16CA06A7AA7363), words(0x042446C52DD89888)),
+         0x5B16CA06A7AA7364),
+        ("div.rz.f64 {o0}, {0}, {1};", (words(0x4B21BB53966B77F3), words(0x85FF53169BE40FD3)),
+         0xFFEFFFFFFFFFFFFF),
+        ("div.rm.f64 {o0}, {0}, {1};", (words(0x285F449C727149FE), words(0xF65D9945BF766F2C)),
+         0x8000000000000001),
+        ("div.rp.f64 {o0}, {0}, {1};", (words(0x3FA03F3C1F222017), words(0x3FE8F44A123EBD67)),
+         0x3FA4D594771283E5),
+        ("fma.rm.f64 {o0}, {0}, {1}, {2};",
+         (words(0x3FF8EAAC386FFB4A), words(0x3FF8000000000000), words(0x41E0000000000000)),
+         0x41E00000004AC004),
+        ("add.rm.f64 {o0}, {0}, {1};", (words(0xBFF0000000000000), words(0x3FF0000000000000)),
+         0x8000000000000000),
+        ("rcp.rm.f64 {o0}, {0};", (words(0x4202A05F20000000),), 0x3DDB7CDFD9D7BDBA),
+    ):  # fmt: skip
+        got = evaluate(body, *operands, out="float64").view(np.uint64)
+        assert set(got.tolist()) == {want}, (body, hex(int(got[0])))
+
+
+@pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
+def test_fma_float64_against_rationals(mode: str) -> None:
+    rng = np.random.default_rng(7)
+    a, b = (rng.standard_normal(512) for _ in range(2))
+    c = rng.standard_normal(512)
+    c[::4] = -(a * b)[::4]
+    a[1::8] *= 2.0**-800  # subnormal products
+    b[1::8] *= 2.0**-270
+    c[1::8] *= 2.0**-1060
+    a[2::8] *= 2.0**700
+    b[2::8] *= 2.0**330
+    got = evaluate(f"fma.{mode}.f64 {{o0}}, {{0}}, {{1}}, {{2}};", a, b, c, out="float64")
+    for x, y, z, value in zip(*(v.tolist() for v in (a, b, c, got)), strict=True):
+        exact = Fraction(x) * Fraction(y) + Fraction(z)
+        if math.isinf(value):
+            assert abs(exact) > Fraction(np.finfo("f8").max)
+            continue
+        low = Fraction(math.nextafter(value, -math.inf)) if value > -1.7e308 else exact - 1
+        high = Fraction(math.nextafter(value, math.inf)) if value < 1.7e308 else exact + 1
+        gap = Fraction(value) - exact
+        if mode == "rn":
+            assert abs(gap) <= min(abs(low - exact), abs(high - exact))
+        elif mode == "rm" or (mode == "rz" and exact > 0):
+            assert gap <= 0
+            assert high > exact
+        else:
+            assert gap >= 0
+            assert low < exact
+
+
+def test_bf16_fma_and_zeros_as_on_an_h200() -> None:
+    half = [np.full(32, bits, np.uint16) for bits in (0x4020, 0xD41E, 0x39FF)]
+    got = evaluate("fma.rn.bf16 {o0}, {0}, {1}, {2};", *half, out="uint16")
+    assert set(got.tolist()) == {0xD4C5}
+    half = [np.full(32, bits, np.uint16) for bits in (0x2D5A, 0x8000, 0x8000)]
+    got = evaluate("fma.rn.relu.f16 {o0}, {0}, {1}, {2};", *half, out="uint16")
+    assert set(got.tolist()) == {0}
+    x = np.full(32, 1.5, np.float32)
+    got = evaluate("sub.rm.f32 {o0}, {0}, {0};", x, out="float32")
+    assert np.signbit(got).all()
+    assert not got.any()
+    got = evaluate("fma.rm.f32 {o0}, {0}, {0}, {1};", x, -x * x, out="float32")
+    assert np.signbit(got).all()
+    assert not got.any()
