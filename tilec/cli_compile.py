@@ -13,7 +13,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from mlir import ir
 from tilec.assembler import assemble, disassemble
 from tilec.cli_arguments import add_num_warps, add_target, split_name, usage
 from tilec.compiler import compile_module, lower_to
-from tilec.diagnostics import CompileError
+from tilec.diagnostics import CompileError, Location
 from tilec.dialects.context import make_context
 from tilec.kernel import CompiledKernel
 from tilec.kernel_file import load_kernel
@@ -106,10 +107,14 @@ def _constant(text: str) -> tuple[str, Any]:
 
 @dataclass(frozen=True)
 class Input:
-    """The kernel to compile: `module(target)` makes a fresh tile program of it."""
+    """The kernel to compile: `module(target)` makes a fresh tile program of it.
+
+    `name`: the text's, where mistakes of the whole text are put; None for a Python kernel.
+    """
 
     module: Callable[[Target], ir.Module]
     kernel: str | None
+    name: str | None
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -132,6 +137,17 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+@contextmanager
+def _whole_text(source: Input) -> Iterator[None]:
+    """Puts a mistake without a position, one of the whole text, at the text's beginning."""
+    try:
+        yield
+    except CompileError as error:
+        if error.location is None and source.name:
+            raise CompileError(error.message, Location(source.name, 1), error.notes) from None
+        raise
+
+
 def _implied(output: str | None, targets: int) -> str:
     """What to emit where nobody said it."""
     default = "ptx" if targets == 1 or output is None else "artefact"
@@ -147,7 +163,7 @@ def _text_input(arguments: argparse.Namespace) -> Input:
         arguments.fail("--arg and --const are for Python kernels; a .tile file has its own")
     text, name = read_source(arguments.input), source_name(arguments.input)
     context = make_context()
-    return Input(lambda _: parse_source(text, name, context), arguments.kernel)
+    return Input(lambda _: parse_source(text, name, context), arguments.kernel, name)
 
 
 def _python_input(arguments: argparse.Namespace) -> Input:
@@ -165,7 +181,7 @@ def _python_input(arguments: argparse.Namespace) -> Input:
         except ValueError as error:
             raise CompileError(str(error), notes=[_SPEC_HELP]) from None
 
-    return Input(module, None)
+    return Input(module, None, None)
 
 
 _SPEC_HELP = "help: describe arrays and scalars with --arg, constants with --const"
@@ -180,9 +196,11 @@ def _emitted(
         return _from_llvm(module, target, emit, arguments)
     options = _options(source, target, arguments)
     if emit in LEVELS:
-        job = lower_to(module, target, emit, **options)
+        with _whole_text(source):
+            job = lower_to(module, target, emit, **options)
         return job.text if emit == "llvmir" else f"{job.module}\n"
-    kernel = compile_module(module, target, **options)
+    with _whole_text(source):
+        kernel = compile_module(module, target, **options)
     if emit == "ptx":
         return kernel.ptx
     if emit == "report-json":
@@ -229,7 +247,8 @@ def _compiled(source: Input, target: Target, arguments: argparse.Namespace) -> C
     module = source.module(target)
     if is_llvm_level(module):
         _from_llvm(module, target, "artefact", arguments)
-    return compile_module(module, target, **_options(source, target, arguments))
+    with _whole_text(source):
+        return compile_module(module, target, **_options(source, target, arguments))
 
 
 def _write_artefact(source: Input, targets: list[Target], arguments: argparse.Namespace) -> None:

@@ -190,7 +190,7 @@ def test_wrong_options(tilec_command, words: tuple[str, ...], message: str) -> N
     ("words", "message"),
     [
         (("/nowhere/x.tile",), "error: cannot read /nowhere/x.tile: No such file or directory"),
-        (("-", "--kernel", "move"), "error: no kernel named 'move'; found: copy"),
+        (("-", "--kernel", "move"), "<stdin>:1:1: error: no kernel named 'move'; found: copy"),
         (("-", "-o", "/dev/null/x.ptx"), "error: cannot write /dev/null/x.ptx: Not a directory"),
         (("-", "-o", "/dev/null/x.tilec"), "error: cannot write /dev/null/x.tilec: "),
         (("/nowhere/x.py:k",), "error: cannot read /nowhere/x.py: no such file"),
@@ -208,7 +208,7 @@ def test_mistakes(tilec_command, words: tuple[str, ...], message: str) -> None:
 
 def test_several_kernels_need_a_name(tilec_command) -> None:
     both = COPY + COPY[COPY.index("func.func") :].replace("@copy", "@move")
-    assert "error: expected one kernel or a name; found: copy, move" in (
+    assert "<stdin>:1:1: error: expected one kernel or a name; found: copy, move" in (
         tilec_command("compile", "-", stdin=both).errors
     )
     assert ".entry move(" in tilec_command("compile", "-", "--kernel", "move", stdin=both).output
