@@ -165,6 +165,7 @@ class TensorCopy(_BulkCopy):
             tensor_map = self.machine.launch.tensor_maps.decode(raw, self.place)
             corner = tuple(int(c.reshape(-1)[i]) for c in coordinates)
             self._check(tensor_map, int(places[i]))
+            self._check_corner(tensor_map, corner)
             if cells is not None:
                 chosen = None if mask is None else int(mask.reshape(-1)[i])
                 self._load(tensor_map, int(places[i]), corner, int(cells[i]), chosen, lane)
@@ -187,6 +188,25 @@ class TensorCopy(_BulkCopy):
             raise EmulatorError(
                 f"shared memory access out of bounds: a box of {tensor_map.box_bytes} bytes at "
                 f"offset {place % stride}", self.place, "out of bounds",
+            )  # fmt: skip
+
+    def _check_corner(self, tensor_map: TensorMap, corner: tuple[int, ...]) -> None:
+        """The two corners at which an H200 stops with CUDA_ERROR_ILLEGAL_INSTRUCTION.
+
+        CUDA C++ Programming Guide, "Tensor Memory Access", negative indices: a tile copied from
+        shared to global memory may be out of bounds in part, but its top left corner cannot have
+        negative indices. The alignment is as measured: of boxes of 1, 2 and 4-byte elements all
+        whose first byte is no multiple of 16 stop, loads and stores, whatever the swizzle.
+        """
+        if corner[0] * tensor_map.itemsize % 16:
+            raise EmulatorError(
+                f"coordinates {corner}: the innermost one of a tensor copy starts at byte "
+                f"{corner[0] * tensor_map.itemsize}, no multiple of 16", self.place, "misaligned",
+            )  # fmt: skip
+        if not self.form.load and min(corner) < 0:
+            raise EmulatorError(
+                f"coordinates {corner}: a tensor copy to global memory cannot start before the "
+                "tensor", self.place, "out of bounds",
             )  # fmt: skip
 
     def _chunk_numbers(self, tensor_map: TensorMap, place: int) -> np.ndarray:
@@ -242,7 +262,8 @@ class TensorCopy(_BulkCopy):
             if region is not None:
                 region.dirty = True
             rows = self.chunks[numbers]
-            write_box(tensor_map, self.memory.bytes, start, corner, rows, self.form.operation)
+            memory = self.memory.bytes if region is None else self.memory.bytes[: region.end]
+            write_box(tensor_map, memory, start, corner, rows, self.form.operation)
 
         self.machine.async_work.submit_store(lane, work)
 

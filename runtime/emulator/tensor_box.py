@@ -8,13 +8,20 @@ from tilec.runtime.emulator.errors import EmulatorError
 from tilec.runtime.emulator.tensor_map import TensorMap
 
 
+def _stored_dims(tensor_map: TensorMap) -> tuple[int, ...]:
+    """What a store takes for inside: an H200 writes the whole 16 bytes where a row ends."""
+    inner, *outer = tensor_map.dims
+    granule = 16 // tensor_map.itemsize
+    return (-(-inner // granule) * granule, *outer)
+
+
 def _overlap(
-    tensor_map: TensorMap, corner: tuple[int, ...]
+    tensor_map: TensorMap, dims: tuple[int, ...], corner: tuple[int, ...]
 ) -> tuple[tuple[slice, ...], tuple[slice, ...], bool]:
     """Slices (outermost dimension first) of the tensor and of the box, and whether any is empty."""
     outer, inner = [], []
     empty = False
-    for size, box, first in zip(tensor_map.dims, tensor_map.box, corner, strict=True):
+    for size, box, first in zip(dims, tensor_map.box, corner, strict=True):
         low, high = max(first, 0), min(first + box, size)
         empty |= low >= high
         outer.append(slice(low, high))
@@ -22,12 +29,14 @@ def _overlap(
     return tuple(outer[::-1]), tuple(inner[::-1]), empty
 
 
-def _tensor_view(tensor_map: TensorMap, memory: np.ndarray, start: int) -> np.ndarray:
+def _tensor_view(
+    tensor_map: TensorMap, dims: tuple[int, ...], memory: np.ndarray, start: int
+) -> np.ndarray:
     """The tensor as an array, outermost dimension first, of unsigned elements."""
     size = tensor_map.itemsize
     dtype = np.dtype(f"u{size}")
     strides = (*tensor_map.strides[::-1], size)
-    reach = sum((d - 1) * s for d, s in zip(tensor_map.dims[::-1], strides, strict=True)) + size
+    reach = sum((d - 1) * s for d, s in zip(dims[::-1], strides, strict=True)) + size
     flat = memory[start : start + reach]
     if flat.size < reach:
         raise EmulatorError("the tensor map reaches beyond memory", None, "out of bounds")
@@ -35,7 +44,7 @@ def _tensor_view(tensor_map: TensorMap, memory: np.ndarray, start: int) -> np.nd
         memory[start:].view(np.uint8)[: reach // size * size].view(dtype)
         if start % size == 0
         else np.frombuffer(memory.data, dtype, offset=start),
-        tensor_map.dims[::-1],
+        dims[::-1],
         strides,
     )
 
@@ -47,9 +56,9 @@ def read_box(
     box = np.zeros(tensor_map.box[::-1], f"u{tensor_map.itemsize}")
     if tensor_map.nan_fill:
         box[...] = np.iinfo(box.dtype).max
-    outer, inner, empty = _overlap(tensor_map, corner)
+    outer, inner, empty = _overlap(tensor_map, tensor_map.dims, corner)
     if not empty:
-        box[inner] = _tensor_view(tensor_map, memory, start)[outer]
+        box[inner] = _tensor_view(tensor_map, tensor_map.dims, memory, start)[outer]
     return box.reshape(-1).view(np.complex128)
 
 
@@ -57,12 +66,17 @@ def write_box(
     tensor_map: TensorMap, memory: np.ndarray, start: int, corner: tuple[int, ...],
     rows: np.ndarray, operation: str,
 ) -> None:  # fmt: skip
-    """Store or reduce the box into the tensor; elements out of bounds are skipped."""
-    outer, inner, empty = _overlap(tensor_map, corner)
+    """Store or reduce the box into the tensor; elements out of bounds are skipped.
+
+    memory: up to the end of the tensor's allocation; EmulatorError if a store reaches beyond.
+    """
+    dims = tensor_map.dims if operation else _stored_dims(tensor_map)
+    outer, inner, empty = _overlap(tensor_map, dims, corner)
     if empty:
         return
     box = rows.view(f"u{tensor_map.itemsize}").reshape(tensor_map.box[::-1])[inner]
-    view = _tensor_view(tensor_map, memory, start)[outer]
+    dims = tuple(min(a, s.stop) for a, s in zip(dims, outer[::-1], strict=True))
+    view = _tensor_view(tensor_map, dims, memory, start)[outer]
     if not operation:
         view[...] = box
         return

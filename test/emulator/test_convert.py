@@ -134,7 +134,7 @@ def test_f16x2_relu_and_satfinite() -> None:
     pair = got.view(np.float16).reshape(-1, 2)
     half = a.astype(np.float16)
     same(pair[:, 1].copy(), np.where(half <= 0, np.float16(0), half))
-    same(pair[:, 0].copy(), np.where(-half < 0, np.float16(0), -half))
+    same(pair[:, 0].copy(), np.where(-half <= 0, np.float16(0), -half))
 
 
 @pytest.mark.parametrize("kind", ["e4m3x2", "e5m2x2"])

@@ -47,7 +47,7 @@ def errors(result: Result) -> list[str]:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
-@pytest.mark.parametrize("corner", [(0, 0), (-3, 5), (40, 60), (100, 100)])
+@pytest.mark.parametrize("corner", [(0, 0), (-8, 5), (40, 60), (48, -3), (104, 100)])
 def test_tensor_load_places_swizzles_and_fills(
     swizzle: int, corner: tuple[int, int], mode: str
 ) -> None:
@@ -80,7 +80,7 @@ def test_tensor_load_places_swizzles_and_fills(
 
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])
 def test_tensor_store_of_every_rank_skips_what_is_outside(rank: int) -> None:
-    dims, box, corner = (24, 5, 4, 3, 6)[:rank], (16, 3, 2, 2, 4)[:rank], (16, 3, -1, 1, 4)[:rank]
+    dims, box, corner = (24, 5, 4, 3, 6)[:rank], (16, 3, 2, 2, 4)[:rank], (16, 3, 3, 1, 4)[:rank]
     tensor = np.zeros(dims[::-1], np.uint32)
     strides = tuple(int(np.prod(dims[: i + 1])) * 4 for i in range(rank - 1))
     size = int(np.prod(box))
@@ -106,6 +106,38 @@ def test_tensor_store_of_every_rank_skips_what_is_outside(rank: int) -> None:
             if all(0 <= w < d for w, d in zip(where, dims[::-1], strict=True)):
                 expected[where] = source[np.ravel_multi_index(place, box[::-1])]
         np.testing.assert_array_equal(tensor, expected)
+
+
+STORE = (
+    "mov.b32 %r10, {0}; mov.b32 %r11, {1}; @%p1 cp.async.bulk.tensor.2d.global.shared::cta"
+    ".bulk_group [%rd3, {{%r10, %r11}}], [%r2]; cp.async.bulk.commit_group;"
+    "cp.async.bulk.wait_group 0;"
+)
+
+
+def test_tensor_store_writes_whole_16_bytes_where_a_row_ends() -> None:
+    """As an H200 does: 50 of 56 columns, stored at column 40, change columns 40..51."""
+    tensor = np.ones((67, 56), np.float32)
+    tensor_map = TensorMap(tensor, (50, 67), (224,), (16, 16))
+    kernel(STORE.format(40, 60)).run("k", 1, 32, [tensor_map, tensor, tensor])
+    expected = np.ones_like(tensor)
+    expected[60:, 40:52] = 0
+    np.testing.assert_array_equal(tensor, expected)
+    flat = np.ones(2 * 56 - 6, np.float32)  # ends with the last row's 50 columns
+    tensor_map = TensorMap(flat, (50, 2), (224,), (16, 16))
+    with pytest.raises(EmulatorError, match="beyond memory"):
+        kernel(STORE.format(40, 0)).run("k", 1, 32, [tensor_map, flat, flat])
+
+
+@pytest.mark.parametrize(
+    ("corner", "message"), [((-4, 0), "before the tensor"), ((8, -7), "before the tensor"),
+                            ((2, 0), "no multiple of 16")],
+)  # fmt: skip
+def test_tensor_corners_that_an_h200_refuses(corner: tuple[int, int], message: str) -> None:
+    tensor = np.zeros((8, 16), np.float32)
+    tensor_map = TensorMap(tensor, (16, 8), (64,), (16, 4))
+    with pytest.raises(EmulatorError, match=message):
+        kernel(STORE.format(*corner)).run("k", 1, 32, [tensor_map, tensor, tensor])
 
 
 def test_tensor_reduction_and_nan_fill() -> None:
