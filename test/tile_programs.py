@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from math import gcd
 from pathlib import Path
 from typing import Any
@@ -287,28 +287,28 @@ def compare(
         np.testing.assert_allclose(a, b, rtol, atol, equal_nan=True, err_msg=what)
 
 
-# Restarting from a dump -----------------------------------------------------------------------
+# Going on from a dump --------------------------------------------------------------------------
 
 
-@dataclass
-class Restart:
-    """A program stopped after a pass, printed, parsed and compiled on."""
-
-    stage: str
-    job: Compilation = field(repr=False)
-
-
-def restarts(
+def dump(
     text: str, arguments: Sequence[Any], options: Options, directory: Path
-) -> tuple[Compilation, list[Restart]]:
-    """The straight compilation, and one from each dump a pass of the tile pipeline left."""
-    straight = compile_program(text, arguments, options, dump_dir=directory)
-    again = []
+) -> tuple[Compilation, list[Path]]:
+    """A whole compilation; the kernel before and after each pass of the tile pipeline."""
+    job = compile_program(text, arguments, options, dump_dir=directory)
+    found = []
     for path in sorted(directory.glob("*.mlir")):
-        stage = path.stem.partition("-")[2]
-        if stage == "lower-to-nvvm":
+        if stage_of(path) == "lower-to-nvvm":
             break
-        # Facts and the number of warps are in the text by now.
-        plain = Options(options.target, None, options.index_bits, facts=False)
-        again.append(Restart(stage, compile_program(path.read_text(), (), plain)))
-    return straight, again
+        found.append(path)
+    return job, found
+
+
+def stage_of(path: Path) -> str:
+    """The pass that left a dump, "tile" for what came in."""
+    return path.stem.partition("-")[2]
+
+
+def resume(path: Path, options: Options) -> Compilation:
+    """A dump, parsed and compiled on. It holds the facts and the number of warps itself."""
+    plain = replace(options, num_warps=None, facts=False)
+    return compile_program(path.read_text(), (), plain)
