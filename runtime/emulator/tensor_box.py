@@ -88,8 +88,10 @@ def write_box(
 
 def combine(operation: str, old: np.ndarray, new: np.ndarray) -> np.ndarray:
     """old <operation> new in the elements' own type."""
-    if operation in ("inc", "dec"):
-        raise EmulatorError(f"reduction .{operation} of a bulk copy is unsupported")
+    if operation == "inc":
+        return np.where(old >= new, old.dtype.type(0), old + old.dtype.type(1))
+    if operation == "dec":
+        return np.where((old == 0) | (old > new), new, old - old.dtype.type(1))
     ufunc = {
         "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
         "or": np.bitwise_or, "xor": np.bitwise_xor,

@@ -158,6 +158,23 @@ def test_tensor_reduction_and_nan_fill() -> None:
         TensorMap(tensor, (16, 8), (64,), (16, 4), swizzle=32)
 
 
+def test_linear_bulk_reductions_inc_and_dec() -> None:
+    """As atom.inc and atom.dec (PTX ISA cp.reduce.async.bulk)."""
+    for operation, want in (("inc", [0, 1, 6, 0]), ("dec", [5, 5, 4, 5])):
+        numbers = np.array([9, 0, 5, 6] * 4, np.uint32)
+        bounds = np.array([5, 5, 6, 5] * 4, np.uint32)
+        body = (
+            "shl.b32 %r81, %r1, 2; add.u32 %r82, %r2, %r81; cvt.u64.u32 %rd20, %r81;"
+            "add.s64 %rd21, %rd1, %rd20; ld.global.u32 %r83, [%rd21]; st.shared.u32 [%r82], %r83;"
+            "fence.proxy.async.shared::cta; bar.sync 0;"
+            "@%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group."
+            f"{operation}.u32 [%rd2], [%r2], 64; cp.async.bulk.commit_group;"
+            "cp.async.bulk.wait_group 0;"
+        )
+        kernel(body).run("k", 1, 16, [NO_MAP, bounds, numbers])
+        np.testing.assert_array_equal(numbers.reshape(4, 4), [want] * 4)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_linear_bulk_copies_there_and_back(mode: str) -> None:
     a = np.random.default_rng(0).integers(0, 256, 2048, dtype=np.uint8)

@@ -517,7 +517,7 @@ def bulk_cases() -> list[Case]:
             target="sm_90a",
         ),
     ]
-    for op, kind in itertools.product(("add", "min", "max", "and", "or", "xor"), ("u32",)):
+    for op, kind in itertools.product(("add", "min", "max", "inc", "dec", "and", "or", "xor"), ("u32",)):
         type_ = kind if op not in ("and", "or", "xor") else "b32"
         body = (
             fill(2048, 64)
