@@ -97,8 +97,13 @@ def test_alignment_left_out_is_that_of_the_data_layout() -> None:
 
 
 def test_silence_of_llvm_ends_after_the_timeout() -> None:
-    with pytest.raises(InternalError, match="did not finish within 0 s"):
-        emit_ptx(ADD_ONE, TARGETS["sm_80"], timeout_s=0)
+    start_worker()
+    for worker in module_under_test._workers._idle:
+        os.kill(worker._process.pid, signal.SIGSTOP)
+    with pytest.raises(InternalError, match=r"did not finish within 0\.2 s"):
+        emit_ptx(ADD_ONE, TARGETS["sm_80"], timeout_s=0.2)
+    for worker in module_under_test._workers._idle:
+        os.kill(worker._process.pid, signal.SIGCONT)
 
 
 def test_a_worker_killed_while_idle_is_replaced() -> None:
