@@ -29,6 +29,7 @@ from tilec.dialects.context import make_context
 from tilec.kernel import CompiledKernel
 from tilec.kernel_file import load_kernel
 from tilec.llvm_level import STAGES, is_llvm_level, lower_llvm
+from tilec.passes.verify_kernels import verify_signatures
 from tilec.report import show_report
 from tilec.runtime.artefact import save
 from tilec.signature import parse_constant, parse_spec
@@ -163,7 +164,13 @@ def _text_input(arguments: argparse.Namespace) -> Input:
         arguments.fail("--arg and --const are for Python kernels; a .tile file has its own")
     text, name = read_source(arguments.input), source_name(arguments.input)
     context = make_context()
-    return Input(lambda _: parse_source(text, name, context), arguments.kernel, name)
+
+    def module(_: Target) -> ir.Module:
+        parsed = parse_source(text, name, context)
+        verify_signatures(parsed)
+        return parsed
+
+    return Input(module, arguments.kernel, name)
 
 
 def _python_input(arguments: argparse.Namespace) -> Input:

@@ -14,6 +14,7 @@ from tilec.diagnostics import CompileError, Location, register_source
 from tilec.dialects import gpu_tile, tile
 from tilec.isolation import Death, death_of
 from tilec.mlir_errors import compile_error
+from tilec.passes.verify_kernels import verify_kernels
 from tilec.passes.verify_ops import verify_ops
 
 MAX_DEPTH = 200
@@ -76,6 +77,7 @@ def parse_source(text: str, name: str, context: ir.Context, *, survives: bool = 
         raise compile_error(error, {_UNNAMED: name}) from None
     _rename(module, name)
     verify_ops(module)
+    verify_kernels(module)
     return module
 
 

@@ -238,3 +238,37 @@ def test_the_example_file_is_the_example_kernel(tilec_command) -> None:
     assert done.code == 0
     assert "gpu_tile.mma" in done.output
     assert tilec.__version__
+
+
+@pytest.mark.parametrize(
+    ("parameter", "message"),
+    [
+        (
+            "tuple<i32>",
+            "1:14: error: parameter 'arg0' must be an array or a number, found tuple<i32>",
+        ),
+        ("memref<4xi7>", "1:14: error: parameter 'arg0' must have elements of f64, f32"),
+        ("memref<4xf32, 3>", "parameter 'arg0' must lie in global memory, found memory space 3"),
+        (
+            "memref<4x4xf32, affine_map<(i, j) -> (j, i + j)>>",
+            "parameter 'arg0' must have a stride per dimension",
+        ),
+        (
+            "memref<4xf32, strided<[1], offset: 8>>",
+            "parameter 'arg0' must begin at its pointer, found an offset",
+        ),
+    ],
+)
+def test_parameters_no_launch_can_pass(tilec_command, parameter: str, message: str) -> None:
+    text = f"func.func @k(%x: {parameter}) attributes {{tile.kernel}} {{ return }}"
+    done = tilec_command("compile", "-", stdin=text)
+    assert done.code == 1
+    assert message in done.errors
+
+
+def test_kernels_no_launch_can_call(tilec_command) -> None:
+    text = "func.func private @k() attributes {tile.kernel}"
+    assert '1:1: error: kernel "k" has no body' in tilec_command("compile", "-", stdin=text).errors
+    text = "func.func @k(%x: i32) -> i32 attributes {tile.kernel} { return %x : i32 }"
+    done = tilec_command("compile", "-", stdin=text)
+    assert 'kernel "k" must return nothing, found i32' in done.errors

@@ -1,0 +1,80 @@
+// What a kernel may say of itself and its parameters.
+// RUN: tilec opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{kernel "a b" needs a name of letters, digits and underscores}}
+func.func @"a b"() attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.num_warps' must be an i32 integer, found "4"}}
+func.func @k() attributes {tile.kernel, tile.num_warps = "4"} { return }
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.index_bits' must be an i32 integer, found 32 : i64}}
+func.func @k() attributes {tile.kernel, tile.index_bits = 32 : i64} { return }
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.constants' must be a dictionary, found 3 : i32}}
+func.func @k() attributes {tile.kernel, tile.constants = 3 : i32} { return }
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.auto' must hold strings, found 3 : i32}}
+func.func @k() attributes {tile.kernel, tile.auto = {BM = 3 : i32}} { return }
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.grid' must be one to three strings, found 3 : i32}}
+func.func @k() attributes {tile.kernel, tile.grid = 3 : i32} { return }
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.grid' must be one to three strings}}
+func.func @k() attributes {tile.kernel, tile.grid = ["1", "1", "1", "1"]} { return }
+
+// -----
+// expected-error @below {{kernel "k" has a wrong grid rule 'cdiv(y.shape[0], 4)', column 6: }}
+func.func @k(%x: memref<?xf32> {tile.name = "x"}) attributes {tile.kernel, tile.grid = ["cdiv(y.shape[0], 4)"]} { return }
+
+// -----
+// expected-error @below {{kernel "k" has a wrong grid rule 'x.shape[1]', column 1: }}
+func.func @k(%x: memref<?xf32> {tile.name = "x"}) attributes {tile.kernel, tile.grid = ["x.shape[1]"]} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' has the unknown attribute 'tile.fact'; known: tile.name, tile.facts}}
+func.func @k(%x: i32 {tile.fact = 3 : i32}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' attribute 'tile.name' must be a string, found 3 : i32}}
+func.func @k(%x: i32 {tile.name = 3 : i32}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'a-b' needs a name of letters, digits and underscores}}
+func.func @k(%x: i32 {tile.name = "a-b"}) attributes {tile.kernel} { return }
+
+// -----
+func.func @k(%x: i32 {tile.name = "n"},
+    // expected-error @below {{parameter 'n' has the name 'n' of another parameter}}
+    %y: i32 {tile.name = "n"}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' attribute 'tile.facts' has the unknown option 'odd'; known: align, sizes, strides}}
+func.func @k(%x: memref<4xf32> {tile.facts = {odd = true}}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' has facts, which are about arrays, but is i32}}
+func.func @k(%x: i32 {tile.facts = {align = 16 : i32}}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' has a wrong fact: align must be a power of two, found 12}}
+func.func @k(%x: memref<4xf32> {tile.facts = {align = 12 : i32}}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' has a wrong fact: sizes must name one divisor per dimension (1)}}
+func.func @k(%x: memref<4xf32> {tile.facts = {sizes = array<i32: 1, 1>}}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' has a wrong fact: strides must be positive, found [0]}}
+func.func @k(%x: memref<4xf32> {tile.facts = {strides = array<i32: 0>}}) attributes {tile.kernel} { return }
+
+// -----
+func.func @right(%x: memref<?x?xf32, strided<[?, 1]>> {tile.name = "x", tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>}}, %n: i32)
+    attributes {tile.kernel, tile.grid = ["cdiv(x.shape[0], 4)", "arg1"], tile.num_warps = 4 : i32, tile.index_bits = 32 : i32, tile.constants = {B = 4 : i64}} {
+  return
+}
