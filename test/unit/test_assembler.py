@@ -19,7 +19,7 @@ from tilec.diagnostics import CompileError, InternalError
 from tilec.target import TARGETS
 
 PTX = """
-.version 8.6
+.version 9.0
 .target {target}
 .address_size 64
 .visible .entry k(.param .u64 p) {{

@@ -189,9 +189,7 @@ def test_launches_with_rule_grid_and_stream(tmp_path: Path, fake: FakeDriver):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_runs_on_the_emulator(tmp_path: Path, target: str):
-    loaded = load(
-        saved(tmp_path, axpy("sm_80"), axpy("sm_90a"), axpy("sm_100a")), "emulator", target
-    )
+    loaded = load(saved(tmp_path, *map(axpy, TARGETS)), "emulator", target)
     random = np.random.default_rng(3)
     for size in (1, 127, 1000):
         x, y = random.standard_normal((2, size), np.float32)
