@@ -4,11 +4,9 @@ Before:   %a = "gpu_tile.alloc"() {options = {}} ...
 After:    %a = "gpu_tile.alloc"() {options = {offset = 1024 : i32}} ...
           and `tile.shared_bytes` on the kernel
 
-1. A buffer lives from its alloc to its last use in program order; a use in a loop that does not hold
-   the alloc keeps it alive to the loop's end.
-2. Largest first, each at the lowest offset that is free while it lives.
-3. The first SMALL_TOTAL bytes of small buffers share with nobody, where there is room: to reuse
-   memory takes a barrier (insert-barriers, which runs after, places it), which costs more.
+A buffer lives from its alloc to its last use in program order; a use in a loop that does not hold
+the alloc keeps it alive to the loop's end. Largest first, each at the lowest free offset.
+insert-barriers, which runs after, orders accesses to buffers that share memory.
 Does not handle: asynchronous readers (they end at their wait, not at their issue).
 """
 
@@ -25,8 +23,6 @@ from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.locations import error_at
 
 SHARED_BYTES = "tile.shared_bytes"
-SMALL_BYTES, SMALL_TOTAL = 1024, 2048
-"""Up to which size a buffer is small, and how many bytes of small buffers share with nobody."""
 
 
 @dataclass
@@ -36,11 +32,6 @@ class _Placed:
     first: int
     last: int
     offset: int = 0
-
-    @property
-    def end(self) -> int:
-        """One past its last byte."""
-        return self.offset + self.type.size_bytes
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.ALLOCATED)
@@ -53,13 +44,14 @@ def allocate_shared(module: ir.Module, context: PassContext) -> None:
 
 def _allocate(function: ir.Operation, context: PassContext) -> None:
     buffers = _lifetimes(function)
-    total = _place(buffers, SMALL_TOTAL)
-    if total > context.target.shared_bytes:
-        total = _place(buffers, 0)
-    for buffer in buffers:
+    placed: list[_Placed] = []
+    for buffer in sorted(buffers, key=lambda b: -b.type.size_bytes):
+        buffer.offset = _lowest_offset(buffer, placed)
+        placed.append(buffer)
         buffer.op.operation.attributes["options"] = AllocOp.options.kind.write(
             {"offset": buffer.offset}
         )
+    total = max((b.offset + b.type.size_bytes for b in placed), default=0)
     i32 = ir.IntegerType.get_signless(32)
     function.attributes[SHARED_BYTES] = ir.IntegerAttr.get(i32, total)
     if total > context.target.shared_bytes:
@@ -85,23 +77,6 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
         )
 
 
-def _place(buffers: list[_Placed], small_total: int) -> int:
-    """Gives every buffer its offset; the bytes needed. `small_total`: bytes that share with nobody."""
-    placed: list[_Placed] = []
-    end = 0
-    for buffer in sorted(buffers, key=lambda b: -b.type.size_bytes):
-        size = buffer.type.size_bytes
-        if size <= min(SMALL_BYTES, small_total):
-            small_total -= size
-            align = buffer.type.alignment_bytes
-            buffer.offset = -(-end // align) * align
-        else:
-            buffer.offset = _lowest_offset(buffer, placed)
-        placed.append(buffer)
-        end = max(end, buffer.end)
-    return end
-
-
 def _lowest_offset(buffer: _Placed, placed: list[_Placed]) -> int:
     alive = sorted(
         (b for b in placed if b.first <= buffer.last and buffer.first <= b.last),
@@ -112,7 +87,8 @@ def _lowest_offset(buffer: _Placed, placed: list[_Placed]) -> int:
     for other in alive:
         if offset + buffer.type.size_bytes <= other.offset:
             break
-        offset = max(offset, -(-other.end // align) * align)
+        end = other.offset + other.type.size_bytes
+        offset = max(offset, -(-end // align) * align)
     return offset
 
 
