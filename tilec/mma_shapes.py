@@ -1,18 +1,25 @@
 """Matrix instructions as rows: shapes, element types, register fragments. Each row checks itself.
 
-Fragments are layouts over one warp: lhs in (m, k), rhs in (k, n), accumulator in (m, n)
-coordinates. Sources: PTX ISA 9.0, "Warp-level matrix fragment" per shape (m16n8k8, m16n8k16,
-m16n8k32, m8n8k4). `fma` is no tensor-core instruction: one thread multiplies its own row and column
-elements, so its fragments are one element and any thread layout is legal.
+Fragments are layouts over one warp, or one warpgroup of 128 threads: lhs in (m, k), rhs in (k, n),
+accumulator in (m, n) coordinates. Sources: PTX ISA 9.0, "Warp-level matrix fragment" per shape
+(m16n8k8, m16n8k16, m16n8k32, m8n8k4), and "Register Fragments and Shared Memory Matrix Layouts" of
+wgmma.mma_async, whose rhs lies in shared memory only. `fma` is no tensor-core instruction: one
+thread multiplies its own row and column elements, so its fragments are one element and any thread
+layout is legal.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from tilec.layout import Layout, covers, normalize, parse_layout
 from tilec.target import Feature, Target
+
+WARPGROUP_THREADS = 128
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,7 @@ class MmaInstruction:
     """One instruction. `lhs`, `rhs`, `acc`: MLIR element types; tf32 reads f32 registers.
 
     `intrinsic`: LLVM's name for it. `lhs_layout` etc.: the fragments; None for `fma`.
+    `threads`: how many execute it together.
     """
 
     name: str
@@ -35,6 +43,12 @@ class MmaInstruction:
     lhs_layout: Layout | None = None
     rhs_layout: Layout | None = None
     acc_layout: Layout | None = None
+    threads: int = 32
+
+    @property
+    def is_warpgroup(self) -> bool:
+        """Whether a warpgroup executes it, with its rhs in shared memory."""
+        return self.threads == WARPGROUP_THREADS
 
     def __post_init__(self) -> None:
         for layout, shape in (
@@ -129,13 +143,76 @@ INSTRUCTIONS: tuple[MmaInstruction, ...] = (
 
 _BY_NAME = {row.name: row for row in INSTRUCTIONS}
 
+_WGMMA_TYPES: tuple[tuple[str, str, str, bool], ...] = (
+    ("f16", "f16", "f32", False),
+    ("f16", "f16", "f16", False),
+    ("bf16", "bf16", "f32", False),
+    ("f32", "f32", "f32", True),
+    *((a, b, "f32", False) for a in _SHORT for b in _SHORT),
+    ("i8", "i8", "i32", False),
+)
+"""(lhs, rhs, acc, tf32) of wgmma.mma_async, PTX ISA 9.0."""
+
+_PTX_NAMES = {"i8": "s8", "i32": "s32", **_SHORT}  # MLIR's names but these
+_WGMMA_NAME = re.compile(r"wgmma\.m64n(\d+)k\d+\..*")
+WGMMA_M = 64
+WGMMA_NS = range(8, 257, 8)
+_WGMMA_INTEGER_NS = (8, 16, 24, *range(32, 257, 16))
+
+
+@lru_cache(maxsize=256)
+def _wgmma_rows(n: int) -> tuple[MmaInstruction, ...]:
+    """The warpgroup instructions that are `n` columns wide."""
+    rows = []
+    for lhs, rhs, acc, tf32 in _WGMMA_TYPES:
+        if n not in (_WGMMA_INTEGER_NS if lhs == "i8" else WGMMA_NS):
+            continue
+        e = 1 if tf32 else {"f16": 2, "bf16": 2}.get(lhs, 4)  # elements of a 32-bit register
+        types = "tf32.tf32" if tf32 else ".".join(_PTX_NAMES.get(t, t) for t in (lhs, rhs))
+        name = f"wgmma.m64n{n}k{8 * e}.{_PTX_NAMES.get(acc, acc)}.{types}"
+        lhs_layout = f"T(4,8,4):({e}@1,1@0,16@0) V({e},2,2):(1@1,8@0,{4 * e}@1)"
+        acc_layout = f"T(4,8,4):(2@1,1@0,16@0) V(2,2,{n // 8}):(1@1,8@0,8@1)"
+        layouts = [normalize(parse_layout(text)) for text in (lhs_layout, acc_layout)]
+        rows.append(
+            MmaInstruction(
+                name,
+                WGMMA_M,
+                n,
+                8 * e,
+                lhs,
+                rhs,
+                acc,
+                Feature.WGMMA,
+                tf32=tf32,
+                lhs_layout=layouts[0],
+                acc_layout=layouts[1],
+                threads=WARPGROUP_THREADS,
+            )
+        )
+    return tuple(rows)
+
 
 def find_instruction(name: str) -> MmaInstruction:
     """The row of that name. ValueError names the known ones."""
-    try:
-        return _BY_NAME[name]
-    except KeyError:
-        raise ValueError(f"unknown instruction {name!r}; known: {', '.join(_BY_NAME)}") from None
+    wide = _WGMMA_NAME.fullmatch(name)
+    rows: Iterable[MmaInstruction] = _wgmma_rows(int(wide[1])) if wide else ()
+    found = _BY_NAME.get(name) or next((row for row in rows if row.name == name), None)
+    if found is None:
+        known = ", ".join([*_BY_NAME, "wgmma.m64n<8 to 256>k<k>.<acc>.<lhs>.<rhs>"])
+        raise ValueError(f"unknown instruction {name!r}; known: {known}")
+    return found
+
+
+def select_warpgroup_instruction(
+    target: Target, n: int, lhs: str, rhs: str, acc: str, *, tf32: bool
+) -> MmaInstruction | None:
+    """The target's warpgroup instruction that is `n` columns wide, None if it has none."""
+    if not target.supports(Feature.WGMMA) or n not in WGMMA_NS:
+        return None
+    for row in _wgmma_rows(n):
+        if (row.lhs, row.rhs, row.acc, row.tf32) == (lhs, rhs, acc, tf32):
+            return row
+    return None
 
 
 def select_instruction(

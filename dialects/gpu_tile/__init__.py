@@ -12,10 +12,14 @@ from tilec.dialects.gpu_tile import (  # noqa: F401
     async_copy,
     barrier,
     buffer,
+    mbarrier,
     mma,
     register,
     ring,
+    role,
     schedule,
+    tma,
+    wgmma,
 )
 from tilec.dialects.gpu_tile.dialect import GpuTileDialect as GpuTileDialect
 from tilec.dialects.gpu_tile.dialect import Op as Op
@@ -24,9 +28,13 @@ if TYPE_CHECKING:  # the same names, for type checkers
     from tilec.dialects.gpu_tile.async_copy import *  # noqa: F403
     from tilec.dialects.gpu_tile.barrier import *  # noqa: F403
     from tilec.dialects.gpu_tile.buffer import *  # noqa: F403
+    from tilec.dialects.gpu_tile.mbarrier import *  # noqa: F403
     from tilec.dialects.gpu_tile.mma import *  # noqa: F403
     from tilec.dialects.gpu_tile.register import *  # noqa: F403
     from tilec.dialects.gpu_tile.ring import *  # noqa: F403
+    from tilec.dialects.gpu_tile.role import *  # noqa: F403
     from tilec.dialects.gpu_tile.schedule import *  # noqa: F403
+    from tilec.dialects.gpu_tile.tma import *  # noqa: F403
+    from tilec.dialects.gpu_tile.wgmma import *  # noqa: F403
 
 globals().update({op.__name__: op for op in Op.ALL})

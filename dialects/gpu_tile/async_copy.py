@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilec.dialects.attributes import INT, INTS, one_of
-from tilec.dialects.constraints import ARRAY, BUFFER, I1, INDEX
+from tilec.dialects.constraints import ARRAY, BARRIER, BUFFER, I1, I32, INDEX
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.op import Attribute, Operand
@@ -71,3 +71,17 @@ class CpAsyncWaitOp(Op, name="cp_async_wait"):
 
     def check(self) -> str | None:
         return None if self.pending >= 0 else f"pending must not be negative, found {self.pending}"
+
+
+class CpAsyncArriveOp(Op, name="cp_async_arrive"):
+    """Each thread of the role arrives at `barrier[slot]` once its copies so far are done.
+
+    Counts as one of the barrier's expected arrivals per thread (PTX ISA 9.0,
+    "cp.async.mbarrier.arrive.noinc").
+
+    Example:
+        "gpu_tile.cp_async_arrive"(%full, %slot) : (!gpu_tile.barrier, i32) -> ()
+    """
+
+    barrier = Operand(BARRIER)
+    slot = Operand(I32)

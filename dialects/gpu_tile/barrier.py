@@ -26,3 +26,17 @@ class SyncOp(Op, name="sync"):
         if not 1 <= self.warps <= 32:
             return f"warps must be 1 to 32, found {self.warps}"
         return None
+
+
+class FenceOp(Op, name="fence"):
+    """Orders this thread's accesses between proxies (PTX ISA 9.0, "membar/fence").
+
+    "async_shared", "async_global": its accesses to that memory by ordinary instructions, before
+    those of the copy engine and the tensor cores. "barrier_init": barriers it made, before anyone
+    uses them. Other threads need a sync as well.
+
+    Example:
+        "gpu_tile.fence"() {kind = "async_shared"} : () -> ()
+    """
+
+    kind = Attribute(one_of("async_shared", "async_global", "barrier_init"))

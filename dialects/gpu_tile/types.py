@@ -1,4 +1,5 @@
-"""Attributes and types of `gpu_tile`: register layouts, shared-memory layouts, buffers.
+"""Attributes and types of `gpu_tile`: register layouts, shared-memory layouts, buffers, barriers,
+tensor maps, and tiles that the tensor cores still write.
 
 IRDL gives Python no access to parameters, so they are read from the text, once per distinct text.
 """
@@ -22,9 +23,13 @@ irdl.attribute @shared { %s = irdl.base "#builtin.string" irdl.parameters(form: 
 irdl.type @buffer {
   %t = irdl.base "!builtin.tensor" %l = irdl.any irdl.parameters(tile: %t, layout: %l)
 }
+irdl.type @barrier
+irdl.type @tensor_map
+irdl.type @pending { %t = irdl.base "!builtin.tensor" irdl.parameters(tile: %t) }
 """
 
 _LAYOUT = re.compile(r'#gpu_tile\.layout<"([^"]*)">')
+_PENDING = re.compile(r"!gpu_tile\.pending<(tensor<.*>)>")
 _BUFFER = re.compile(r'!gpu_tile\.buffer<(tensor<[^#]*>), #gpu_tile\.shared<"([^"]*)">>')
 
 
@@ -42,6 +47,46 @@ def layout_of(value: Any) -> Layout:
             f"expected a tile with a #gpu_tile.layout, found {attribute or 'no layout'}"
         )
     return parse_layout(match[1])
+
+
+def barrier_type() -> ir.Type:
+    """`!gpu_tile.barrier` in the current context."""
+    return ir.Type.parse("!gpu_tile.barrier")
+
+
+def tensor_map_type() -> ir.Type:
+    """`!gpu_tile.tensor_map` in the current context."""
+    return ir.Type.parse("!gpu_tile.tensor_map")
+
+
+def pending_type(tile: ir.Type) -> ir.Type:
+    """`!gpu_tile.pending<tile>`: registers that the tensor cores still write."""
+    return ir.Type.parse(f"!gpu_tile.pending<{tile}>")
+
+
+def tile_of(value: Any) -> ir.Type:
+    """The tile type inside a pending value (or type). ValueError if it is none."""
+    type_ = value if isinstance(value, ir.Type) else value.type
+    return _parse_pending(type_.context, str(type_))
+
+
+def is_pending(value: Any) -> bool:
+    """Whether a value (or type) is `!gpu_tile.pending`."""
+    return _PENDING.fullmatch(str(value if isinstance(value, ir.Type) else value.type)) is not None
+
+
+@lru_cache(maxsize=1024)
+def _parse_pending(context: ir.Context, text: str) -> ir.Type:
+    match = _PENDING.fullmatch(text)
+    if not match:
+        raise ValueError(f"expected a pending tile, found {text}")
+    return ir.Type.parse(match[1], context)
+
+
+def is_buffer(value: Any) -> bool:
+    """Whether a value (or type) is a shared-memory buffer."""
+    type_ = value if isinstance(value, ir.Type) else value.type
+    return str(type_).startswith("!gpu_tile.buffer<")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,95 @@
+"""Barriers in shared memory that threads, copies and tensor cores arrive at (PTX ISA 9.0,
+"mbarrier")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.attributes import INT, one_of, options
+from tilec.dialects.constraints import BARRIER, I1, I32
+from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.gpu_tile.types import barrier_type
+from tilec.dialects.op import Attribute, Operand, Result
+
+MOST_ARRIVALS = (1 << 20) - 1
+BARRIER_BYTES = 8
+
+
+class BarrierInitOp(Op, name="barrier_init"):
+    """A ring of `slots` barriers; a phase of each completes after `count` arrivals and all
+    announced bytes.
+
+    One thread makes them: a `fence` of kind "barrier_init" and a sync stand before the first use.
+    `options.offset` (bytes of shared memory) is filled in by allocate-shared.
+
+    Example:
+        %full = "gpu_tile.barrier_init"() {slots = 3 : i32, count = 1 : i32, options = {}} : () -> !gpu_tile.barrier
+    """
+
+    result = Result(BARRIER)
+    slots = Attribute(INT)
+    count = Attribute(INT)
+    options = Attribute(options(offset=INT), default={})
+
+    @classmethod
+    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
+        return [barrier_type()]
+
+    def check(self) -> str | None:
+        if self.slots < 1:
+            return f"slots must be positive, found {self.slots}"
+        if not 1 <= self.count <= MOST_ARRIVALS:
+            return f"count must be 1 to {MOST_ARRIVALS}, found {self.count}"
+        offset = self.options.get("offset", 0)
+        if offset < 0 or offset % BARRIER_BYTES:
+            return f"offset {offset} is no multiple of {BARRIER_BYTES}"
+        return None
+
+
+class BarrierExpectOp(Op, name="barrier_expect"):
+    """One thread arrives at `barrier[slot]` and announces `bytes` that copies will bring.
+
+    Example:
+        "gpu_tile.barrier_expect"(%full, %slot) {bytes = 32768 : i32} : (!gpu_tile.barrier, i32) -> ()
+    """
+
+    barrier = Operand(BARRIER)
+    slot = Operand(I32)
+    bytes = Attribute(INT)
+
+    def check(self) -> str | None:
+        if not 1 <= self.bytes <= MOST_ARRIVALS:
+            return f"bytes must be 1 to {MOST_ARRIVALS}, found {self.bytes}"
+        return None
+
+
+class BarrierArriveOp(Op, name="barrier_arrive"):
+    """Arrives at `barrier[slot]`: what these threads did before, whoever waits sees.
+
+    One arrival per thread (after plain accesses), per warp, or per warpgroup (right only for what
+    the warpgroup's tensor-core instructions read, once they were waited for).
+
+    Example:
+        "gpu_tile.barrier_arrive"(%empty, %slot) {per = "warp"} : (!gpu_tile.barrier, i32) -> ()
+    """
+
+    barrier = Operand(BARRIER)
+    slot = Operand(I32)
+    per = Attribute(one_of("thread", "warp", "warpgroup"))
+
+
+class BarrierWaitOp(Op, name="barrier_wait"):
+    """Waits until the phase of `barrier[slot]` with that parity is complete.
+
+    A fresh barrier passes parity 1 (true) at once: whoever fills a ring waits with the inverted
+    parity of `ring_position`.
+
+    Example:
+        "gpu_tile.barrier_wait"(%full, %slot, %parity) : (!gpu_tile.barrier, i32, i1) -> ()
+    """
+
+    barrier = Operand(BARRIER)
+    slot = Operand(I32)
+    parity = Operand(I1)

@@ -1,0 +1,40 @@
+"""Warp specialisation: parts of a kernel that run side by side on warps of their own."""
+
+from __future__ import annotations
+
+from tilec.dialects.attributes import INT, STRING
+from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.op import Attribute, Region
+
+WARPGROUP_WARPS = 4
+
+
+class RoleOp(Op, name="role"):
+    """Warps [`first_warp`, `first_warp` + `warps`) run the body, the others pass by.
+
+    Neighbouring roles run side by side. `registers`: what each of their threads may hold from here
+    on (`setmaxnreg`: whole warpgroups, a multiple of 8 from 24 to 256), 0 to leave it. Copies by the
+    tensor memory accelerator and `barrier_expect` are issued by the role's first thread.
+
+    Example:
+        "gpu_tile.role"() ({
+          gpu.yield
+        }) {name = "load", first_warp = 8 : i32, warps = 4 : i32, registers = 40 : i32} : () -> ()
+    """
+
+    body = Region()
+    name = Attribute(STRING)
+    first_warp = Attribute(INT)
+    warps = Attribute(INT)
+    registers = Attribute(INT)
+
+    def check(self) -> str | None:
+        if self.first_warp < 0 or self.warps < 1 or self.first_warp + self.warps > 32:
+            return f"a CTA has 32 warps, found {self.warps} from {self.first_warp} on"
+        if not self.registers:
+            return None
+        if self.registers % 8 or not 24 <= self.registers <= 256:
+            return f"registers must be a multiple of 8 from 24 to 256, found {self.registers}"
+        if self.first_warp % WARPGROUP_WARPS or self.warps % WARPGROUP_WARPS:
+            return "registers are given to whole warpgroups of 4 warps"
+        return None

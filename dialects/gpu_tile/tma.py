@@ -1,0 +1,145 @@
+"""Copies of whole boxes between arrays and shared memory by the tensor memory accelerator (PTX ISA
+9.0, "cp.async.bulk.tensor"). One thread issues each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.attributes import BOOL, INT, INTS, one_of
+from tilec.dialects.constraints import ARRAY, BARRIER, BUFFER, I32, TENSOR_MAP
+from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.gpu_tile.types import buffer_of, tensor_map_type
+from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.types import element, shape, show
+
+MOST_BOX = 256
+"""Elements of a box along one dimension (CUDA driver API, cuTensorMapEncodeTiled)."""
+SWIZZLE_BYTES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
+
+
+class MakeTensorMapOp(Op, name="make_tensor_map", pure=True):
+    """Describes an array to the copy engine; becomes a kernel parameter that the host encodes.
+
+    `box`: elements per tile dimension that one copy moves; `dims`: the array dimension each runs
+    along (the others have extent 1). The last of `dims` is the array's contiguous dimension.
+    `swizzle`: the byte pattern in shared memory, whose span the last box dimension must not exceed.
+
+    Example:
+        %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 128, 64>, dims = array<i32: 0, 1>, swizzle = "128B"} : (memref<?x?xbf16, strided<[?, 1]>>) -> !gpu_tile.tensor_map
+    """
+
+    array = Operand(ARRAY)
+    result = Result(TENSOR_MAP)
+    box = Attribute(INTS)
+    dims = Attribute(INTS)
+    swizzle = Attribute(one_of(*SWIZZLE_BYTES))
+
+    @classmethod
+    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
+        return [tensor_map_type()]
+
+    def check(self) -> str | None:
+        rank = len(shape(self.array))
+        if not 1 <= rank <= 5:
+            return f"a tensor map has 1 to 5 dimensions, the array has {rank}"
+        if len(self.box) != len(self.dims) or not self.box:
+            return f"expected one box size per entry of dims, found {self.box} and {self.dims}"
+        if any(not 0 <= d < rank for d in self.dims) or len(set(self.dims)) != len(self.dims):
+            return f"'dims' must name distinct array dimensions, found {self.dims}"
+        if any(not 1 <= size <= MOST_BOX for size in self.box):
+            return f"box sizes must be 1 to {MOST_BOX}, found {show(self.box)}"
+        inner = self.box[-1] * max(1, element(self.array).width // 8)
+        if inner % 16:
+            return f"the last box dimension must be whole 16 bytes, found {inner}"
+        span = SWIZZLE_BYTES[self.swizzle]
+        if span and inner > span:
+            return f"the last box dimension has {inner} bytes, more than the swizzle's {span}"
+        return None
+
+
+def check_map(tensor_map: ir.Value, buffer: ir.Value, coordinates: int) -> str | None:
+    """What keeps a buffer from being filled (or read) through a map, or None."""
+    try:
+        slot = buffer_of(buffer)
+    except ValueError as error:
+        return str(error)
+    if slot.slots > 1:
+        return "a copy moves one slot of a buffer, not the whole ring"
+    owner = tensor_map.owner
+    if not isinstance(owner, MakeTensorMapOp):
+        return None  # what a map is made of shows where it is made
+    rank = len(shape(owner.array))
+    if coordinates != rank:
+        return f"expected one coordinate per array dimension ({rank}), found {coordinates}"
+    if element(owner.array) != slot.element:
+        return f"element types differ: array {element(owner.array)}, buffer {slot.element}"
+    boxes = zip(slot.shape, owner.box, strict=False)
+    if len(slot.shape) != len(owner.box) or any(size % box for size, box in boxes):
+        return f"buffer {show(slot.shape)} is not made of whole boxes {show(owner.box)}"
+    return None
+
+
+class TmaLoadOp(Op, name="tma_load"):
+    """Fills a buffer from an array at `coordinates` (one per array dimension), zeros outside it.
+
+    As many boxes as the buffer has; their bytes arrive at `barrier[slot]`, outside ones as well.
+
+    Example:
+        "gpu_tile.tma_load"(%map, %buffer, %full, %slot, %m, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.barrier, i32, i32, i32) -> ()
+    """
+
+    map = Operand(TENSOR_MAP)
+    dst = Operand(BUFFER)
+    barrier = Operand(BARRIER)
+    slot = Operand(I32)
+    coordinates = Operand(I32, variadic=True)
+    cache = Attribute(one_of("normal", "evict_first", "evict_last"), default="normal")
+
+    def check(self) -> str | None:
+        return check_map(self.map, self.dst, len(self.coordinates))
+
+
+class TmaStoreOp(Op, name="tma_store"):
+    """Writes a buffer to an array at `coordinates`, or combines it with what is there.
+
+    Elements outside the array are left out. The buffer's writers have fenced ("async_shared") and
+    synced; it may be reused after `tma_wait {read}`.
+
+    Example:
+        "gpu_tile.tma_store"(%buffer, %map, %m, %n) {combine = "none"} : (!gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.tensor_map, i32, i32) -> ()
+    """
+
+    src = Operand(BUFFER)
+    map = Operand(TENSOR_MAP)
+    coordinates = Operand(I32, variadic=True)
+    combine = Attribute(one_of("none", "add", "min", "max"), default="none")
+
+    def check(self) -> str | None:
+        return check_map(self.map, self.src, len(self.coordinates))
+
+
+class TmaCommitOp(Op, name="tma_commit"):
+    """Closes the issuing thread's group of stores.
+
+    Example:
+        "gpu_tile.tma_commit"() : () -> ()
+    """
+
+
+class TmaWaitOp(Op, name="tma_wait"):
+    """The issuing thread waits until at most `pending` of its groups of stores are unfinished.
+
+    `read`: finished means that their buffers were read and may be reused; else that the array has
+    the data.
+
+    Example:
+        "gpu_tile.tma_wait"() {pending = 0 : i32, read = true} : () -> ()
+    """
+
+    pending = Attribute(INT)
+    read = Attribute(BOOL)
+
+    def check(self) -> str | None:
+        return None if self.pending >= 0 else f"pending must not be negative, found {self.pending}"
