@@ -62,6 +62,11 @@ class Lowering:
         self._first_copy: dict[Layout, ir.Value | None] = {}
         self._types: dict[ir.Type, ir.Type] = {}
         self._thread: ir.Value | None = None
+        self.first_thread = 0
+        """Number of the first thread that runs what is lowered now: a role's, else the CTA's."""
+        self.alone = False
+        """Whether that thread runs it alone, its neighbours passing by."""
+        self._single: dict[int, ir.Value] = {}
         self.i1 = ir.IntegerType.get_signless(1)
         self.i32 = ir.IntegerType.get_signless(32)
         self.index = ir.IntegerType.get_signless(context.index_bits)
@@ -133,6 +138,17 @@ class Lowering:
             with self.prologue, ir.Location.unknown():
                 self._thread = create("nvvm.read.ptx.sreg.tid.x", [], self.i32)
         return self._thread
+
+    def single_thread(self) -> ir.Value | None:
+        """Whether this is the one thread that issues what must be issued once (i1): a role's or the
+        CTA's first. None where only that one runs here."""
+        if self.alone:
+            return None
+        if self.first_thread not in self._single:
+            with self.prologue, ir.Location.unknown():
+                first = self.i32_constant(self.first_thread)
+                self._single[self.first_thread] = compare("eq", self.thread(), first)
+        return self._single[self.first_thread]
 
     def thread_coordinates(self, layout: Layout, rank: int) -> tuple[ir.Value, ...]:
         """Coordinates (i32) of this thread's register 0, computed once in the prologue."""
