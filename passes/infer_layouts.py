@@ -23,7 +23,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import element, is_tile, shape
-from tilec.fragments import accumulator_layout
+from tilec.fragments import accumulator_layout, warpgroup_grid
 from tilec.layout import Layout
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -126,7 +126,9 @@ def _hard_layouts(ops: list[ir.Operation], context: PassContext) -> dict[ir.Valu
         if row.acc_layout is None:
             hard[dot.result] = thread_tile_layout(sizes, context.num_threads)
             continue
-        grid = warp_grid(row, sizes, context.num_warps, rows_only=_is_reduced_along_n(dot))
+        grid = warpgroup_grid(sizes, context.num_warps) if row.is_warpgroup else None
+        if grid is None:
+            grid = warp_grid(row, sizes, context.num_warps, rows_only=_is_reduced_along_n(dot))
         hard[dot.result] = accumulator_layout(row, sizes, *grid)
     return hard
 

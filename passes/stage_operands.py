@@ -5,6 +5,7 @@ After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (
           %va = "gpu_tile.view"(%sa, %0, %k) ...   %fa = "gpu_tile.buffer_load"(%va)    (per k-step)
           %d0 = "gpu_tile.mma"(%fa, %fb, %c) {instruction = ...}
 
+A dot by a warpgroup instruction reads its buffers itself, see `warpgroup_dot`.
 An operand from outside a loop is stored once, in front of it. A k that is no multiple of the
 instruction's is padded with zeros in the last step's fragments.
 Does not handle: operands that already lie in a buffer, or in fragments of the same warp.
@@ -23,6 +24,8 @@ from tilec.layout import Layout
 from tilec.mma_shapes import find_instruction
 from tilec.passes.buffer_layouts import choose_shared_layout
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.loops import outside_loops
+from tilec.passes.warpgroup_dot import stage_warpgroup_dot
 from tilec.shared_layout import strided
 
 FMA_STEP = 4
@@ -47,6 +50,9 @@ def stage_operands(module: ir.Module, context: PassContext) -> None:
 
 def _stage(dot: tile.DotOp, context: PassContext) -> None:
     row = find_instruction(dot.options["instruction"])
+    if row.is_warpgroup:
+        stage_warpgroup_dot(dot, row, context)
+        return
     rank = len(shape(dot.acc))
     depth = shape(dot.lhs)[-1]
     step = min(depth, FMA_STEP) if row.acc_layout is None else row.k
@@ -78,25 +84,6 @@ def _stage(dot: tile.DotOp, context: PassContext) -> None:
     dot.operation.erase()
 
 
-def _outside_loops(value: ir.Value, op: ir.Operation) -> ir.Operation:
-    """The outermost loop around `op` that does not define `value`, else `op`: staged once is
-    enough."""
-    place = op
-    while place.parent.name in ("scf.for", "scf.while"):
-        if _is_inside(value, place.parent):
-            break
-        place = place.parent
-    return place
-
-
-def _is_inside(value: ir.Value, loop: ir.Operation) -> bool:
-    owner = value.owner
-    at = owner.owner if isinstance(owner, ir.Block) else owner.operation
-    while at is not None and at != loop:
-        at = at.parent
-    return at is not None
-
-
 def _runs_along(value: ir.Value, dim: int) -> bool:
     """Whether a tile's registers neighbour each other along `dim`: it will lie so in the buffer."""
     values = layout_of(value).values
@@ -118,7 +105,7 @@ def _staged(
     fragments = ((fragment, tuple(part)),)
     shared = choose_shared_layout(shape(value), bytes_, (layout_of(value),), fragments)
     type_ = BufferType(shape(value), element(value), shared)
-    with ir.InsertionPoint(_outside_loops(value, dot.operation)):
+    with ir.InsertionPoint(outside_loops(value, dot.operation)):
         buffer = AllocOp.build(results=[type_.type()])
         BufferStoreOp.build(value, buffer)
     context.report.add(

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from tilec.layout import Layout, Mode, copies, normalize
-from tilec.mma_shapes import MmaInstruction
+from tilec.mma_shapes import WGMMA_M, WGMMA_NS, MmaInstruction
+
+WARPGROUP_WARPS = 4
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,32 @@ def accumulator_layout(
     return normalize(Layout(threads, values))
 
 
+def warpgroup_grid(shape: Sequence[int], num_warps: int) -> tuple[int, int] | None:
+    """(warpgroups along m, along n) that share an accumulator of `shape`; None if they cannot.
+
+    Along m as far as it goes: an instruction reads its rhs from shared memory for 64 rows at a
+    time, so wide ones read the least, and whole rows stay in one warpgroup.
+    """
+    if len(shape) != 2 or num_warps % WARPGROUP_WARPS or shape[0] % WGMMA_M:
+        return None
+    groups = num_warps // WARPGROUP_WARPS
+    along_m = gcd(groups, shape[0] // WGMMA_M)
+    along_n = groups // along_m
+    if shape[1] % (8 * along_n):
+        return None
+    return along_m, along_n
+
+
+def warpgroup_widths(shape: Sequence[int], num_warps: int) -> list[int]:
+    """The instruction widths that fill an accumulator of `shape` with whole instructions, widest
+    first."""
+    grid = warpgroup_grid(shape, num_warps)
+    if grid is None:
+        return []
+    own = shape[1] // grid[1]
+    return [n for n in reversed(WGMMA_NS) if own % n == 0]
+
+
 def operand_layouts(
     instruction: MmaInstruction,
     acc: Layout,
@@ -76,6 +105,13 @@ def operand_layouts(
     return OperandLayouts(lhs, rhs, acc)
 
 
+def lhs_fragments(instruction: MmaInstruction, acc: Layout, rank: int, k: int) -> Layout:
+    """The lhs layout alone, for `k` elements of k: a warpgroup's rhs is never in registers."""
+    return _operand(
+        instruction.lhs_layout, acc, kept=rank - 2, k=rank - 1, k_step=k, instruction=instruction
+    )
+
+
 def _k_first(layout: Layout, k: int) -> Layout:
     along = tuple(mode for mode in layout.values if mode.dim == k)
     return Layout(layout.threads, along + tuple(m for m in layout.values if m.dim != k))
@@ -92,7 +128,7 @@ def _operand(
 ) -> Layout:
     """The accumulator's warps and repeats along `kept` (and the batch), its fragment replaced."""
     batch = min(kept, k)
-    lanes = 1 if fragment is None else 32
+    lanes = 1 if fragment is None else fragment.num_threads
     threads = _after(acc.threads, lanes)
     own = instruction.m if kept < k else instruction.n
     values = [mode for mode in acc.values if mode.dim < batch]

@@ -1,0 +1,108 @@
+"""How stage-operands turns a dot into a warpgroup instruction.
+
+Before:   %d = "tile.dot"(%a, %b, %c) {options = {instruction = "wgmma.m64n128k16.f32.bf16.bf16"}}
+After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (and %sb for %b)
+          %p = "gpu_tile.wgmma_fence"(%c)
+          %q = "gpu_tile.wgmma"(%sa, %sb, %p) {instruction = ...}
+          %d = "gpu_tile.wgmma_wait"(%q) {pending = 0 : i32}
+
+The buffers lie as the instruction reads them (PTX ISA 9.0, "wgmma: Shared Memory Matrix Layout"):
+panels as wide as the widest swizzle that the contiguous dimension is a multiple of. Types of 16
+bits may be contiguous along either dimension, others along k only.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BufferStoreOp,
+    ConvertLayoutOp,
+    WgmmaFenceOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+)
+from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
+from tilec.dialects.types import bit_width, element, shape
+from tilec.dialects.types import tile as tile_type
+from tilec.fragments import lhs_fragments
+from tilec.mma_shapes import MmaInstruction
+from tilec.passes.contract import PassContext
+from tilec.passes.layout_maps import register_permutation
+from tilec.passes.loops import outside_loops
+from tilec.shared_layout import SharedLayout
+
+SWIZZLE_BITS = {128: 3, 64: 2, 32: 1}
+"""Bits a swizzle of that many bytes XORs (facts of `tilec.shared_layout`)."""
+
+
+def stage_warpgroup_dot(dot: tile.DotOp, row: MmaInstruction, context: PassContext) -> None:
+    """Rewrites `dot`, whose instruction is `row`, at the current insertion point."""
+    lhs = _in_registers(dot, row, context)
+    if lhs is None:
+        lhs = _staged(dot, dot.lhs, 1, context)
+    rhs = _staged(dot, dot.rhs, 0, context)
+    started = WgmmaFenceOp.build(dot.acc)
+    issued = WgmmaOp.build(lhs, rhs, started, instruction=row.name)
+    result = WgmmaWaitOp.build(issued, results=[dot.result.type], pending=0)
+    dot.result.replace_all_uses_with(result)
+    dot.operation.erase()
+
+
+def _in_registers(dot: tile.DotOp, row: MmaInstruction, context: PassContext) -> ir.Value | None:
+    """The lhs as fragments, where its elements already lie in the threads that need them."""
+    sizes = shape(dot.lhs)
+    fragments = lhs_fragments(row, layout_of(dot.acc), len(sizes), sizes[-1])
+    if register_permutation(layout_of(dot.lhs), fragments, sizes) is None:
+        return None
+    context.report.add(
+        "dot operand", dot.operation, "registers", "its elements lie in the threads that need them"
+    )
+    type_ = tile_type(sizes, element(dot.lhs), layout_attr(fragments))
+    return ConvertLayoutOp.build(dot.lhs, results=[type_])
+
+
+def _staged(dot: tile.DotOp, value: ir.Value, k_dim: int, context: PassContext) -> ir.Value:
+    """A buffer that holds `value`, made in front of the loops that do not change it."""
+    shared = operand_layout(shape(value), element(value), _contiguous(value, k_dim))
+    type_ = BufferType(shape(value), element(value), shared)
+    with ir.InsertionPoint(outside_loops(value, dot.operation)):
+        buffer = AllocOp.build(results=[type_.type()])
+        BufferStoreOp.build(value, buffer)
+    context.report.add(
+        "dot operand",
+        dot.operation,
+        f"{type_.size_bytes} bytes of shared memory",
+        "the instruction reads it from there",
+        layout=str(shared),
+    )
+    return buffer
+
+
+def _contiguous(value: ir.Value, k_dim: int) -> int:
+    """The dimension along which the buffer is contiguous: the tile's own where that is legal."""
+    if bit_width(element(value)) != 16:
+        return k_dim
+    values = layout_of(value).values
+    runs_along = values[0].dim if values and values[0].stride == 1 else k_dim
+    return runs_along if _swizzle_bytes(shape(value)[runs_along], element(value)) else k_dim
+
+
+def _swizzle_bytes(size: int, element_type: ir.Type) -> int:
+    """The widest swizzle that `size` elements fill with whole panels, 0 if none does."""
+    bytes_ = size * bit_width(element_type) // 8
+    return next((span for span in SWIZZLE_BITS if bytes_ % span == 0), 0)
+
+
+def operand_layout(sizes: tuple[int, ...], element_type: ir.Type, contiguous: int) -> SharedLayout:
+    """Panels of one swizzle's width along `contiguous`, rows of a panel one behind the other."""
+    span = _swizzle_bytes(sizes[contiguous], element_type)
+    width = span * 8 // bit_width(element_type)
+    other = 1 - contiguous
+    panels = sizes[contiguous] // width
+    along = ((width, 1),) if panels == 1 else ((width, 1), (panels, sizes[other] * width))
+    across = ((sizes[other], width),)
+    dims = (along, across) if contiguous == 0 else (across, along)
+    return SharedLayout(dims, (SWIZZLE_BITS[span], 4, 3))
