@@ -72,11 +72,11 @@ def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     high, rest = _two_sum(product, middle)
     result = high + _odd_sum(tail, rest)
     zero = (a == 0) | (b == 0)
-    result = np.where(
-        zero | ~np.isfinite(a) | ~np.isfinite(b) | ~np.isfinite(c), product + c, result
-    )
+    factors = np.isfinite(a) & np.isfinite(b)
+    finite = factors & np.isfinite(c)
+    result = np.where(zero | ~finite, product + c, result)
+    result = np.where(factors & np.isinf(c), c, result)  # though a*b may overflow the other way
     safe = _moderate(product) & _moderate(a) & _moderate(b) & (_moderate(c) | (c == 0))
-    finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
     result = np.ascontiguousarray(result)
     for i in np.flatnonzero((~safe & finite & ~zero).reshape(-1)):
         values = (float(x.reshape(-1)[i]) for x in (a, b, c))

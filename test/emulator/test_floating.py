@@ -298,6 +298,18 @@ def test_fma_float64_against_rationals(mode: str) -> None:
             assert low < exact
 
 
+def test_fma_float64_with_infinities() -> None:
+    """A product of finite factors is finite, however large: an infinite addend decides alone."""
+    big, inf = 1.7e308, math.inf
+    rows = [(-big, big, inf), (big, big, -inf), (big, big, inf), (inf, 0.0, 1.0), (inf, 1.0, -inf),
+            (inf, -2.0, 5.0), (2.0, 0.0, -inf)]  # fmt: skip
+    want = [inf, -inf, inf, math.nan, math.nan, -inf, -inf]
+    a, b, c = (np.array(column) for column in zip(*rows, strict=True))
+    for mode in ("rn", "rz", "rm", "rp"):
+        got = evaluate(f"fma.{mode}.f64 {{o0}}, {{0}}, {{1}}, {{2}};", a, b, c, out="float64")
+        np.testing.assert_array_equal(got[: len(want)], want, mode)
+
+
 def test_bf16_fma_and_zeros_as_on_an_h200() -> None:
     half = [np.full(32, bits, np.uint16) for bits in (0x4020, 0xD41E, 0x39FF)]
     got = evaluate("fma.rn.bf16 {o0}, {0}, {1}, {2};", *half, out="uint16")
