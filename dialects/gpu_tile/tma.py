@@ -23,8 +23,9 @@ class MakeTensorMapOp(Op, name="make_tensor_map", pure=True):
     """Describes an array to the copy engine; becomes a kernel parameter that the host encodes.
 
     `box`: elements per tile dimension that one copy moves; `dims`: the array dimension each runs
-    along (the others have extent 1). The last of `dims` is the array's contiguous dimension.
-    `swizzle`: the byte pattern in shared memory, whose span the last box dimension must not exceed.
+    along (the others have extent 1), the one with stride 1 among them, at any place.
+    `swizzle`: the byte pattern in shared memory, whose span the box must not exceed along that
+    dimension.
 
     Example:
         %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 128, 64>, dims = array<i32: 0, 1>, swizzle = "128B"} : (memref<?x?xbf16, strided<[?, 1]>>) -> !gpu_tile.tensor_map
@@ -50,12 +51,16 @@ class MakeTensorMapOp(Op, name="make_tensor_map", pure=True):
             return f"'dims' must name distinct array dimensions, found {self.dims}"
         if any(not 1 <= size <= MOST_BOX for size in self.box):
             return f"box sizes must be 1 to {MOST_BOX}, found {show(self.box)}"
-        inner = self.box[-1] * max(1, element(self.array).width // 8)
+        strides, _ = self.array.type.get_strides_and_offset()
+        along = [box for box, d in zip(self.box, self.dims, strict=True) if strides[d] == 1]
+        if not along:
+            return "the array has no dimension of stride 1 among 'dims'"
+        inner = along[-1] * max(1, element(self.array).width // 8)
         if inner % 16:
-            return f"the last box dimension must be whole 16 bytes, found {inner}"
+            return f"the box must be whole 16 bytes along the row, found {inner}"
         span = SWIZZLE_BYTES[self.swizzle]
         if span and inner > span:
-            return f"the last box dimension has {inner} bytes, more than the swizzle's {span}"
+            return f"the box has {inner} bytes along the row, more than the swizzle's {span}"
         return None
 
 
