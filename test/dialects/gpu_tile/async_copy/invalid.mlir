@@ -118,3 +118,10 @@ func.func @commit_with_an_operand(%i: index) {
   "gpu_tile.cp_async_commit"(%i) : (index) -> ()
   return
 }
+
+// -----
+func.func @arrive_at_a_buffer(%s: !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>, %slot: i32) {
+  // expected-error @below {{expected base type 'gpu_tile.barrier' but got}}
+  "gpu_tile.cp_async_arrive"(%s, %slot) : (!gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>, i32) -> ()
+  return
+}

@@ -22,3 +22,10 @@ func.func @transposed_four_bytes(%a: !m, %t: !t, %yes: i1, %i: index, %j: index)
   "gpu_tile.cp_async"(%a, %t, %yes, %i, %j) {dims = array<i32: 1, 0>, bytes = 4 : i32, cache = "ca"} : (!m, !t, i1, index, index) -> ()
   return
 }
+
+// CHECK-LABEL: @arrive_when_copied
+func.func @arrive_when_copied(%bar: !gpu_tile.barrier, %slot: i32) {
+  // CHECK: "gpu_tile.cp_async_arrive"(%{{.*}}) : (!gpu_tile.barrier, i32) -> ()
+  "gpu_tile.cp_async_arrive"(%bar, %slot) : (!gpu_tile.barrier, i32) -> ()
+  return
+}

@@ -34,3 +34,10 @@ func.func @sync_barrier_is_i64() {
   "gpu_tile.sync"() {barrier = 0 : i64, warps = 4 : i32, mode = "sync"} : () -> ()
   return
 }
+
+// -----
+func.func @fence_of_unknown_kind() {
+  // expected-error @below {{'gpu_tile.fence' op attribute 'kind' must be one of 'async_shared', 'async_global', 'barrier_init', found "tensor_map"}}
+  "gpu_tile.fence"() {kind = "tensor_map"} : () -> ()
+  return
+}

@@ -9,3 +9,14 @@ func.func @whole_cta_and_named() {
   "gpu_tile.sync"() {barrier = 15 : i32, warps = 32 : i32, mode = "arrive"} : () -> ()
   return
 }
+
+// CHECK-LABEL: @fences
+func.func @fences() {
+  // CHECK: "gpu_tile.fence"() {kind = "async_shared"} : () -> ()
+  "gpu_tile.fence"() {kind = "async_shared"} : () -> ()
+  // CHECK: "gpu_tile.fence"() {kind = "async_global"} : () -> ()
+  "gpu_tile.fence"() {kind = "async_global"} : () -> ()
+  // CHECK: "gpu_tile.fence"() {kind = "barrier_init"} : () -> ()
+  "gpu_tile.fence"() {kind = "barrier_init"} : () -> ()
+  return
+}
