@@ -87,6 +87,9 @@ def _float_to_float(
         return f"{writer.function(narrow_finite)}({value}, {dtype}, {mode!r})"
     result = f"{writer.function(narrow)}({value}, {dtype}, {mode!r})"
     if "ftz" in flags and to.name == "f32":
+        if source.name == "f64":
+            function = writer.function(rounding.flush_narrowed)
+            return f"{function}({result}, {mode!r}, {value})"
         result = f"{writer.function(rounding.flush)}({result})"
     return result
 

@@ -79,6 +79,13 @@ class Form:
         writer.factories[name] = lambda _: dtype
         return name
 
+    def flush_rounded(self, writer: Writer, value: str, operation: str, *operands: str) -> str:
+        """`value` with .ftz, where the exact result of the operation decides what is tiny."""
+        if "ftz" not in self.flags or self.scalar.bits == 64:
+            return value
+        function = writer.function(rounding.flush_rounded)
+        return f"{function}({value}, {operation!r}, {self.rounding!r}, {', '.join(operands)})"
+
     def write(self, writer: Writer, destination: Operand, value: str) -> None:
         for flag, function in (
             ("ftz", rounding.flush),
@@ -116,7 +123,13 @@ def emit_arithmetic(instruction: Instruction, writer: Writer) -> None:
     destination = instruction.operands[0]
     if form.directed:
         function = writer.function(directed_binary)
-        form.write(writer, destination, f"{function}(np.{name}, {x}, {y}, {form.rounding!r})")
+        value = f"{function}(np.{name}, {x}, {y}, {form.rounding!r})"
+        if name == "multiply":
+            value = form.flush_rounded(writer, value, name, x, y)
+        form.write(writer, destination, value)
+    elif name == "multiply" and "ftz" in form.flags:
+        value = form.flush_rounded(writer, f"np.multiply({x}, {y})", name, x, y)
+        form.write(writer, destination, value)
     elif form.packed or form.flags & {"ftz", "sat", "relu"}:
         form.write(writer, destination, f"np.{name}({x}, {y})")
     else:
@@ -147,6 +160,7 @@ def emit_fma(instruction: Instruction, writer: Writer) -> None:
     value = f"{writer.function(rounding.fma)}({a}, {b}, {c})"
     if form.directed:
         value = f"{writer.function(directed_fma)}({a}, {b}, {c}, {form.rounding!r})"
+    value = form.flush_rounded(writer, value, "fma", a, b, c)
     form.write(writer, instruction.operands[0], value)
 
 
@@ -168,6 +182,7 @@ def emit_div(instruction: Instruction, writer: Writer) -> None:
         value = f"{function}({x}, {y}, {form.rounding!r})"
     else:
         value = f"np.divide({x}, {y})"
+    value = form.flush_rounded(writer, value, "divide", x, y)
     form.write(writer, instruction.operands[0], value)
 
 

@@ -25,6 +25,36 @@ def flush(value: np.ndarray) -> np.ndarray:
     return np.where(np.abs(value) < tiny, np.copysign(value.dtype.type(0), value), value)
 
 
+def flush_rounded(
+    value: np.ndarray, operation: str, mode: str, *operands: np.ndarray
+) -> np.ndarray:
+    """.ftz of `value`, the "multiply", "fma" or "divide" of operands rounded in a mode.
+
+    Tiny is what is below the smallest normal number after rounding to a normal significand, as on
+    an H200; some of it has become that number in `value`, where subnormals are twice as far apart.
+    """
+    value = flush(value)
+    if not _at_edge(value).any():
+        return value
+    wide = [np.asarray(x).astype(np.float64) for x in operands]
+    exact = wide[0] / wide[1] if operation == "divide" else wide[0] * wide[1]
+    return flush_narrowed(value, mode, exact + wide[2] if operation == "fma" else exact)
+
+
+def _at_edge(value: np.ndarray) -> np.ndarray:
+    return np.abs(value) == float(ml_dtypes.finfo(value.dtype).smallest_normal)
+
+
+def flush_narrowed(value: np.ndarray, mode: str, exact: np.ndarray) -> np.ndarray:
+    """`flush_rounded`, given the exact result in float64."""
+    value = flush(value)
+    smallest = float(ml_dtypes.finfo(value.dtype).smallest_normal)
+    step = smallest * float(ml_dtypes.finfo(value.dtype).eps) / 2
+    size = np.abs(exact)
+    tiny = size < smallest - step / 2 if mode == "rn" else size <= smallest - step
+    return np.where(_at_edge(value) & tiny, np.copysign(value.dtype.type(0), value), value)
+
+
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """a*b+c rounded once, for float32, float16, bfloat16 and float64 arrays."""
     dtype = np.asarray(a).dtype

@@ -324,3 +324,24 @@ def test_bf16_fma_and_zeros_as_on_an_h200() -> None:
     got = evaluate("fma.rm.f32 {o0}, {0}, {0}, {1};", x, -x * x, out="float32")
     assert np.signbit(got).all()
     assert not got.any()
+
+
+def test_ftz_flushes_what_is_tiny_after_rounding() -> None:
+    """2**-14 - x rounds to 2**-14 in both exponent ranges for x < 2**-26, else in one only."""
+    a = np.array([-0.0002667, -0.0002, -0.0003254, -0.0002441406], np.float16)  # seen on an H200
+    b = np.full(4, 2.0**-14, np.float16)
+    got = evaluate("fma.rn.ftz.f16 {o0}, {0}, {1}, {1};", a, b, out="float16")
+    np.testing.assert_array_equal(got, np.array([0, 2.0**-14, 0, 2.0**-14], np.float16))
+    rng = np.random.default_rng(1)
+    near = 1 + rng.integers(-6, 7, (2, 512)) * 2.0**-23
+    x, y = (near * rng.choice([-1, 1], near.shape) * 2.0**-63).astype(np.float32)
+    exact = x.astype(np.float64) * y * 2.0**40  # the same significands, nowhere near subnormals
+    for mode, away in (("rn", None), ("rz", 0 * exact), ("rp", exact > 0), ("rm", exact < 0)):
+        got = evaluate(f"mul.{mode}.ftz.f32 {{o0}}, {{0}}, {{1}};", x, y, out="float32")
+        rounded = exact.astype(np.float32)
+        if away is not None:
+            inner = np.where(np.abs(rounded) > np.abs(exact), np.nextafter(rounded, 0), rounded)
+            outer = np.where(inner == exact, inner, np.nextafter(inner, 2 * inner))
+            rounded = np.where(away, outer, inner).astype(np.float32)
+        want = np.where(np.abs(rounded) < 2.0**-86, 0, rounded * 2.0**-40)
+        np.testing.assert_array_equal(got, want, mode)

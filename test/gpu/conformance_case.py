@@ -96,8 +96,9 @@ def draw(kind: str, size: int, rng: np.random.Generator) -> np.ndarray:
     """`size` values of a kind: a key of DTYPES (every bit pattern is likely), or a range.
 
     "f32[a,b]" is uniform in a..b, "u32<n" an integer below n, "f16n" normally distributed, "f16i"
-    a small integer. "f16x2" draws pairs in uint32. Floats of a bare key are random bits, normal
-    numbers of many magnitudes, and special values in equal parts.
+    a small integer. "f32e" has products, and with "f32b" quotients, around the smallest normal
+    number, "f32t" is one of few multiples of it. "f16x2" draws pairs in uint32. Floats of a bare
+    key are random bits, normal numbers of many magnitudes, and special values in equal parts.
     """
     if kind.endswith("x2") or "x2" in kind:
         return draw(kind.replace("x2", ""), 2 * size, rng).view(np.uint32)
@@ -112,6 +113,8 @@ def draw(kind: str, size: int, rng: np.random.Generator) -> np.ndarray:
         return rng.standard_normal(size).astype(dtype)
     if rest == "i":
         return rng.integers(-3, 4, size).astype(dtype)
+    if rest in ("e", "b", "t"):
+        return draw_tiny(rest, dtype, size, rng)
     raw = rng.integers(0, 256, size * dtype.itemsize, dtype=np.uint8).view(dtype).copy()
     where = rng.integers(0, 3, size)
     if name[0] in "us":
@@ -133,6 +136,14 @@ def draw(kind: str, size: int, rng: np.random.Generator) -> np.ndarray:
     chosen[where == 1] = wide[where == 1]
     chosen[where == 2] = rng.choice(special, int((where == 2).sum()))
     return chosen
+
+
+def draw_tiny(rest: str, dtype: np.dtype, size: int, rng: np.random.Generator) -> np.ndarray:
+    tiny, step = (float(getattr(ml_dtypes.finfo(dtype), x)) for x in ("smallest_normal", "eps"))
+    if rest == "t":
+        return (tiny * rng.choice([0.0, 1.0, -1.0, 2.0, -2.0], size)).astype(dtype)
+    near = (1 + step * rng.integers(-6, 7, size)) * rng.choice([-1.0, 1.0], size)
+    return (near * (tiny**0.5 if rest == "e" else tiny**-0.5)).astype(dtype)
 
 
 def raw(values: np.ndarray) -> np.ndarray:

@@ -520,6 +520,26 @@ def float_cases() -> list[Case]:
                 two,
                 (base,) * 3,
             )
+            edge = f"{kind}e"
+            add(
+                f"ftz.edge.{kind}",
+                f"mul.ftz.{kind} {{o0}}, {{0}}, {{1}}; fma.rn.ftz.{kind} {{o1}}, {{0}}, {{1}}, {{2}};{marks}",
+                f"{edge} {edge} {kind}t",
+                (base,) * 2,
+            )
+    for mode in _DIRECTED:
+        add(
+            f"ftz.edge.{mode}.f32",
+            f"mul.{mode}.ftz.f32 {{o0}}, {{0}}, {{1}}; fma.{mode}.ftz.f32 {{o1}}, {{0}}, {{1}}, {{2}}; div.{mode}.ftz.f32 {{o2}}, {{0}}, {{3}};",
+            "f32e f32e f32t f32b",
+            ("f32",) * 3,
+        )
+    add(
+        "ftz.edge.cvt",
+        "cvt.f64.f32 %d0, {0}; cvt.f64.f32 %d1, {1}; mul.f64 %d2, %d0, %d1; cvt.rn.ftz.f32.f64 {o0}, %d2;",
+        "f32e f32e",
+        "f32",
+    )
     return cases + approximation_cases()
 
 

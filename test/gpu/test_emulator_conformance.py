@@ -15,6 +15,7 @@ import copy
 import ctypes
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -344,9 +345,39 @@ def report(records: list[dict[str, Any]]) -> int:
         print(f"{family:16}{count - bad[family]:5} passed{bad[family]:5} failed")
     folder = Path(os.environ.get("OUT") or ROOT / "build")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "emulator-conformance.json").write_text(json.dumps(records, indent=1))
+    text = json.dumps(summary(records, failed, families), indent=1)
+    (folder / "emulator-conformance.json").write_text(text + "\n")
     print(f"{len(records) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
+
+
+def summary(
+    records: list[dict[str, Any]], failed: list[dict[str, Any]], families: Counter[str]
+) -> dict[str, Any]:
+    """The record of a run: when, on what, how, and each case's name."""
+    names: dict[str, list[str]] = {}
+    for record in records:
+        listed = names.setdefault(record["family"], [])
+        if record["case"] not in listed:
+            listed.append(record["case"])
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "command": " ".join(["python3", *sys.argv]),
+        "versions": versions(),
+        "passed": len(records) - len(failed),
+        "failed": failed,
+        "runs": families,
+        "cases": {family: " ".join(listed) for family, listed in names.items()},
+    }
+
+
+def versions() -> dict[str, str]:
+    found = {"python": sys.version.split()[0], "numpy": np.__version__}
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    if shutil.which(query[0]):
+        done = subprocess.run(query, capture_output=True, text=True, timeout=60, check=False)
+        found["gpu"] = done.stdout.strip()
+    return found
 
 
 def main() -> int:
