@@ -25,7 +25,7 @@ from tilec.runtime.launcher import Launcher
 from tilec.runtime.manifest import checked_kernel
 from tilec.target import find_target, targets_for_device
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 
 _MAX_FILE_BYTES = 256 << 20

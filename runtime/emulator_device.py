@@ -16,6 +16,7 @@ from tilec.runtime.errors import ArgumentError, DeviceError
 from tilec.runtime.facts import check
 from tilec.runtime.host import host_array
 from tilec.runtime.scalars import check_scalar, encode
+from tilec.runtime.tensor_maps import hardware_map
 
 MODES = ("eager", "late", "check")
 """Asynchronous work done at once, as late as allowed, or at once with races looked for."""
@@ -89,7 +90,7 @@ class EmulatorDevice:
                 kernel.name,
                 grid=sizes,
                 block=kernel.threads,
-                args=[_slot_value(slot, values[slot.parameter]) for slot in kernel.abi()],
+                args=[_slot_value(kernel, slot, values[slot.parameter]) for slot in kernel.abi()],
                 shared_bytes=kernel.shared_bytes,
                 mode=self.mode,
                 progress=self.progress,
@@ -112,10 +113,17 @@ def _host_view(name: str, value: Any) -> ArrayView:
     return array
 
 
-def _slot_value(slot: AbiSlot, value: Any) -> Any:
-    """What the emulator takes for one hardware parameter: an array for a pointer, else bytes."""
+def _slot_value(kernel: CompiledKernel, slot: AbiSlot, value: Any) -> Any:
+    """What the emulator takes for one hardware parameter: an array for a pointer, its own kind of
+    tensor map, else bytes."""
     if slot.field == "pointer":
         return host_array(value)
+    if slot.field == "tensor_map":
+        recipe = kernel.tensor_maps[slot.axis]
+        made = hardware_map(recipe, kernel.parameters[slot.parameter].name, value)
+        return emulator.TensorMap(
+            host_array(value), made.sizes, made.strides, made.box, made.swizzle
+        )
     if slot.field == "value":
         return encode(slot.dtype, value)
     return encode(slot.dtype, (value.shape if slot.field == "size" else value.strides)[slot.axis])

@@ -13,6 +13,7 @@ from typing import Any
 from tilec.kernel import CompiledKernel, Facts, Parameter
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
+from tilec.runtime.tensor_maps import hardware_map
 
 VECTOR_BYTES = 16
 """Widest global access of one thread (PTX ISA, "Vectors"): the alignment worth knowing."""
@@ -69,6 +70,9 @@ def check(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> None:
                     "less than 2 GiB (32-bit indices)",
                     f"shape {array.shape}, strides {array.strides} of {array.dtype}",
                 )
+    for tensor_map in kernel.tensor_maps:
+        name = kernel.parameters[tensor_map.parameter].name
+        hardware_map(tensor_map, name, arguments[name])
 
 
 def check_array(parameter: Parameter, array: ArrayView) -> None:

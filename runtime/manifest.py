@@ -12,6 +12,7 @@ from typing import Any
 
 from tilec.grid import compile_grid
 from tilec.kernel import ELEMENT_BYTES, CompiledKernel
+from tilec.runtime.tensor_maps import wrong_recipe
 from tilec.target import TARGETS
 
 _ENTRY_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,1023}")
@@ -34,7 +35,12 @@ def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> Compile
     names = [parameter["name"] for parameter in fields["parameters"]]
     if len(set(names)) < len(names):
         raise ValueError("kernel.parameters: two have the same name")
+    for number, recipe in enumerate(fields["tensor_maps"]):
+        _check(recipe, _TENSOR_MAP, f"kernel.tensor_maps[{number}]")
     kernel = CompiledKernel.from_json(fields, ptx, cubin)
+    for number, tensor_map in enumerate(kernel.tensor_maps):
+        if wrong := wrong_recipe(tensor_map, kernel.parameters):
+            raise ValueError(f"kernel.tensor_maps[{number}]: {wrong}")
     if kernel.grid is not None:
         compile_grid(kernel.grid, kernel.parameters)
     return kernel
@@ -112,6 +118,10 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "index_bits": _one_of((32, 64)),
     "constants": ("an object", _is_object),
     "report": ("an object", _is_object),
+    "tensor_maps": (
+        "a list of objects",
+        lambda value: _is_list(value, lambda _: True, _MAX_PARAMETERS),
+    ),
 }
 _PARAMETER: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "name": ("a Python name", _is_name),
@@ -131,4 +141,11 @@ _FACTS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "align": ("a positive integer", _is_divisor),
     "sizes": ("positive integers", lambda value: _is_list(value, _is_divisor)),
     "strides": ("positive integers", lambda value: _is_list(value, _is_divisor)),
+}
+_TENSOR_MAP: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "parameter": ("an integer", _is_integer),
+    "dims": ("integers", lambda value: _is_list(value, _is_integer)),
+    "box": ("integers", lambda value: _is_list(value, _is_integer)),
+    "swizzle": ("an integer", _is_integer),
+    "dtype": _one_of(tuple(ELEMENT_BYTES)),
 }

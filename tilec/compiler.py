@@ -17,12 +17,13 @@ from mlir.passmanager import PassManager
 
 from tilec.diagnostics import CompileError, InternalError
 from tilec.emit_ptx import emit_ptx, start_worker
-from tilec.kernel import CompiledKernel, Facts, Parameter
+from tilec.kernel import CompiledKernel, Facts, Parameter, TensorMap
 from tilec.passes.allocate_shared import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.divisibility import static_sizes, static_strides
 from tilec.passes.levels import entry_level, illegal_ops
 from tilec.passes.locations import error_at
+from tilec.passes.tensor_map_recipes import tensor_maps
 from tilec.passes.verify_ops import verify_ops
 from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
 from tilec.program_size import choose_num_warps
@@ -49,6 +50,7 @@ class Compilation:
     level: Level
     dump_dir: Path | None = None
     shared_bytes: int = 0
+    tensor_maps: tuple[TensorMap, ...] = ()
     text: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     _dumped: int = 0
@@ -104,6 +106,7 @@ def compile_module(
         index_bits=job.context.index_bits,
         constants=job.constants,
         report={"decisions": job.context.report.decisions, "milliseconds": milliseconds},
+        tensor_maps=job.tensor_maps,
     )
 
 
@@ -206,6 +209,7 @@ def _to_gpu_tile(job: Compilation) -> None:
         run_pass(tile_pass, job)
     function = find_kernel(job.module, job.name)
     job.shared_bytes = function.attributes[SHARED_BYTES].value
+    job.tensor_maps = tensor_maps(function)
 
 
 def run_pass(tile_pass: TilePass, job: Compilation) -> None:

@@ -2,7 +2,8 @@
 
 A kernel's parameters are flattened for the hardware in one order, `CompiledKernel.abi()`:
 for an array the pointer, then one size per run-time dimension, then one stride (in elements)
-per run-time stride; for a scalar its value. Sizes and strides are `index_bits` wide.
+per run-time stride; for a scalar its value. Sizes and strides are `index_bits` wide. The tensor
+maps that the launcher encodes for the copy engine come last.
 """
 
 from __future__ import annotations
@@ -61,9 +62,30 @@ class Parameter:
         return len(self.sizes)
 
 
+TENSOR_MAP_BYTES = 128
+"""Size of an encoded tensor map, aligned to 64 (CUDA driver API, CUtensorMap)."""
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """How the launcher describes an array to the copy engine: one hardware parameter.
+
+    `parameter`: number of the array. `dims`: all its dimensions, innermost (stride 1) first.
+    `box`: elements that one copy moves, per entry of `dims`. `swizzle`: bytes of the pattern in
+    shared memory, 0 for none. `dtype`: of the elements, MLIR's name.
+    """
+
+    parameter: int
+    dims: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int
+    dtype: str
+
+
 @dataclass(frozen=True)
 class AbiSlot:
-    """One hardware parameter: `field` is pointer, size, stride or value; `axis` if it has one."""
+    """One hardware parameter: `field` is pointer, size, stride, value or tensor_map; `axis`: the
+    dimension, or the number of the tensor map."""
 
     parameter: int
     field: str
@@ -78,7 +100,8 @@ class CompiledKernel:
     `grid`: three expressions over the parameters ("cdiv(c.shape[0], 128)"), see `tilec.grid`; None
     when the kernel has no grid rule and the caller gives the grid. `threads`: CTA size in threads.
     `shared_bytes`: dynamic shared memory a CTA needs. `report`: the decision report (JSON-able).
-    `cubin`: the PTX assembled for exactly this target, where somebody asked for it.
+    `tensor_maps`: in the order of their parameters. `cubin`: the PTX assembled for exactly this
+    target, where somebody asked for it.
     """
 
     name: str
@@ -92,6 +115,7 @@ class CompiledKernel:
     constants: Mapping[str, Any] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
     cubin: bytes | None = field(default=None, repr=False)
+    tensor_maps: tuple[TensorMap, ...] = ()
 
     def abi(self) -> tuple[AbiSlot, ...]:
         """The hardware parameters in order."""
@@ -108,6 +132,10 @@ class CompiledKernel:
                     for axis, value in enumerate(values)
                     if value is None
                 ]
+        slots += [
+            AbiSlot(tensor_map.parameter, "tensor_map", number, "tensor_map")
+            for number, tensor_map in enumerate(self.tensor_maps)
+        ]
         return tuple(slots)
 
     def to_json(self) -> dict[str, Any]:
@@ -136,6 +164,16 @@ class CompiledKernel:
             )
             for entry in fields["parameters"]
         )
+        tensor_maps = tuple(
+            TensorMap(
+                parameter=entry["parameter"],
+                dims=tuple(entry["dims"]),
+                box=tuple(entry["box"]),
+                swizzle=entry["swizzle"],
+                dtype=entry["dtype"],
+            )
+            for entry in fields["tensor_maps"]
+        )
         grid = fields["grid"]
         return cls(
             name=fields["name"],
@@ -149,4 +187,5 @@ class CompiledKernel:
             constants=fields["constants"],
             report=fields["report"],
             cubin=cubin,
+            tensor_maps=tensor_maps,
         )

@@ -28,6 +28,7 @@ from tilec.passes.lower_to_nvvm import (
     reduction,
     scan,
     shape,
+    tma,
 )
 from tilec.passes.lower_to_nvvm.kernel import create_kernel
 from tilec.passes.lower_to_nvvm.shared_address import declare_shared
@@ -46,6 +47,7 @@ _FAMILIES = (
     conversion,
     buffer,
     cp_async,
+    tma,
     mma,
     inspection,
     inline_ptx,

@@ -1,7 +1,8 @@
 """The kernel's signature: arrays and scalars flattened into hardware parameters.
 
 The order is `CompiledKernel.abi()`: per array the pointer, run-time sizes, run-time strides
-(elements); per scalar its value. The parameter's name stays in the PTX's order only.
+(elements); per scalar its value; then the tensor maps. The parameter's name stays in the PTX's
+order only.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.types import element
+from tilec.kernel import TENSOR_MAP_BYTES
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility, static_sizes, static_strides
 from tilec.passes.lower_to_nvvm.state import Array, Lowering, create
+from tilec.passes.tensor_map_recipes import tensor_maps
 
 
 def is_array(type_: ir.Type) -> bool:
@@ -44,9 +47,13 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
     """An `llvm.func` before `function`, its arguments bound. Its block ends in `llvm.return`."""
     index = ir.IntegerType.get_signless(context.index_bits)
     types = parameter_types(function, index)
+    maps = tensor_maps(function)
+    generic = ir.Type.parse("!llvm.ptr")
     arguments = function.regions[0].blocks[0].arguments
-    signature = ir.Type.parse(f"!llvm.func<void ({', '.join(map(str, types))})>")
     facts = Divisibility(function)
+    attributes = _argument_attributes(arguments, types, facts) + [_map_attributes()] * len(maps)
+    types += [generic] * len(maps)
+    signature = ir.Type.parse(f"!llvm.func<void ({', '.join(map(str, types))})>")
     kernel = ir.Operation.create(
         "llvm.func",
         attributes={
@@ -56,7 +63,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
             "nvvm.reqntid": ir.DenseI32ArrayAttr.get([context.num_threads]),
             "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
             "CConv": ir.Attribute.parse("#llvm.cconv<ccc>"),
-            "arg_attrs": _argument_attributes(arguments, types, facts),
+            "arg_attrs": ir.ArrayAttr.get(attributes),
         },
         regions=1,
         ip=ir.InsertionPoint(function),
@@ -67,16 +74,18 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
         end = ir.Operation.create("llvm.return")
     # The prologue's marker: a no-op that is erased once the body is lowered.
     with ir.InsertionPoint(end), function.location:
-        marker = ir.Operation.create("llvm.mlir.zero", results=[ir.Type.parse("!llvm.ptr")])
+        marker = ir.Operation.create("llvm.mlir.zero", results=[generic])
     state = Lowering(context, facts, marker)
     with state.prologue, function.location:
         _bind_arguments(arguments, list(block.arguments), state)
+    first = len(types) - len(maps)
+    state.tensor_maps = dict(zip(maps, list(block.arguments)[first:], strict=True))
     return kernel, state
 
 
 def _argument_attributes(
     arguments: ir.BlockArgumentList, types: list[ir.Type], facts: Divisibility
-) -> ir.ArrayAttr:
+) -> list[ir.Attribute]:
     aligned = {}
     at = 0
     for argument in arguments:
@@ -86,13 +95,19 @@ def _argument_attributes(
         else:
             at += 1
     i64 = ir.IntegerType.get_signless(64)
-    return ir.ArrayAttr.get(
-        [
-            ir.DictAttr.get(
-                {"llvm.align": ir.IntegerAttr.get(i64, aligned[i])} if aligned.get(i, 1) > 1 else {}
-            )
-            for i in range(len(types))
-        ]
+    return [
+        ir.DictAttr.get(
+            {"llvm.align": ir.IntegerAttr.get(i64, aligned[i])} if aligned.get(i, 1) > 1 else {}
+        )
+        for i in range(len(types))
+    ]
+
+
+def _map_attributes() -> ir.Attribute:
+    """A tensor map is read where the launch put it: `grid_constant` forbids a copy on the stack."""
+    return ir.Attribute.parse(
+        f"{{llvm.byval = !llvm.array<{TENSOR_MAP_BYTES} x i8>, llvm.align = 64 : i64, "
+        "nvvm.grid_constant}"
     )
 
 

@@ -9,10 +9,11 @@ from functools import cached_property
 
 from mlir import ir
 
+from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.layout import Layout
 from tilec.passes.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import storage_bits
-from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, create
+from tilec.passes.lower_to_nvvm.state import Barriers, Buffer, Lowering, create
 from tilec.passes.vector_width import shared_width
 from tilec.shared_layout import swizzled
 
@@ -178,6 +179,14 @@ def _swizzled(address: ir.Value, swizzle: tuple[int, int, int], state: Lowering)
     moved = create("arith.shrui", [address, state.i32_constant(shift)], state.i32)
     moved = create("arith.andi", [moved, mask], state.i32)
     return create("arith.xori", [address, moved], state.i32)
+
+
+def barrier_pointer(barriers: Barriers, slot: ir.Value, state: Lowering) -> ir.Value:
+    """Shared pointer to one mbarrier of a ring; `slot` is an i32."""
+    step = state.i32_constant(BARRIER_BYTES)
+    offset = create("arith.muli", [slot, step], state.i32)
+    address = create("arith.addi", [barriers.address, offset], state.i32)
+    return byte_pointer(shared_base(state), address)
 
 
 def byte_pointer(pointer: ir.Value, offset: ir.Value) -> ir.Value:

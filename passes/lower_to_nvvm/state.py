@@ -15,6 +15,7 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import element, is_tile
+from tilec.kernel import TensorMap
 from tilec.layout import Layout
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility
@@ -44,6 +45,13 @@ class Buffer:
     origin: tuple[ir.Value, ...]
 
 
+@dataclass(frozen=True)
+class Barriers:
+    """A ring of mbarriers at `address` (i32, bytes into the shared memory), 8 bytes a slot."""
+
+    address: ir.Value
+
+
 class Lowering:
     """State of lowering one kernel. Rules create ops at the current insertion point."""
 
@@ -57,6 +65,8 @@ class Lowering:
         """Before this everything dominates the whole body; constants and thread coordinates go
         here."""
         self.shared: ir.Value | None = None
+        self.tensor_maps: dict[TensorMap, ir.Value] = {}
+        """The parameter of each tensor map, as a generic pointer."""
         self._constants: dict[tuple[str, Any], ir.Value] = {}
         self._coordinates: dict[tuple[Layout, int], tuple[ir.Value, ...]] = {}
         self._first_copy: dict[Layout, ir.Value | None] = {}

@@ -292,7 +292,7 @@ FIRST = (*KERNEL, "parameters", 0)
     ("change", "message"),
     [
         (lambda m: [], "the manifest has no format number"),
-        (edit("format", to=2), "format 2; this version of tilec reads 1"),
+        (edit("format", to=1), "format 1; this version of tilec reads 2"),
         (edit("format", to=True), "the manifest has no format number"),
         (edit("name", to=3), "the manifest has no name"),
         (edit("kernels", to={}), "no list of kernels"),

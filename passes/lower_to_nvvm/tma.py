@@ -1,0 +1,172 @@
+"""Lowers copies by the tensor memory accelerator, each issued by one thread.
+
+PTX ISA 9.0, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor": one instruction a box;
+coordinates innermost first; the box starts at a multiple of 128 bytes of shared memory. Issued as
+predicated text: a branch around it would cost more than the instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+from mlir import ir
+
+from tilec.diagnostics import InternalError
+from tilec.dialects import gpu_tile
+from tilec.dialects.gpu_tile.tma import MakeTensorMapOp
+from tilec.passes.contract import show_location
+from tilec.passes.divisibility import constant_of
+from tilec.passes.locations import error_at
+from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.shared_address import (
+    barrier_pointer,
+    buffer_address,
+    byte_pointer,
+    shared_base,
+)
+from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, create
+from tilec.passes.tensor_map_recipes import recipe_of, why_no_boxes
+from tilec.passes.tensor_map_rules import why_no_reduction
+
+CACHE_POLICIES = {"evict_first": 0x12F0000000000000, "evict_last": 0x14F0000000000000}
+"""`createpolicy.fractional.L2` of everything, as constants (CUTLASS, cute/arch/copy_sm90_desc.hpp,
+TMA::CacheHintSm90)."""
+
+
+def lower_make_tensor_map(op: MakeTensorMapOp, state: Lowering) -> None:
+    """The address of the parameter that the launcher encodes."""
+    state.values[op.result] = state.tensor_maps[recipe_of(op)]
+
+
+def lower_tma_load(op: gpu_tile.TmaLoadOp, state: Lowering) -> None:
+    """cp.async.bulk.tensor into shared memory, its bytes counted by an mbarrier."""
+    barrier = barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
+    for shared, at in _boxes(op, op.dst, state):
+        operands = [shared, state.values[op.map], barrier, *at]
+        constraints = ["r", "l", "r", *("r" for _ in at)]
+        hint = policy = ""
+        if op.cache != "normal":
+            operands.append(state.constant(_i64(), CACHE_POLICIES[op.cache]))
+            constraints.append("l")
+            hint, policy = ".L2::cache_hint", f", ${len(operands) - 1}"
+        _issue(
+            f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global"
+            f".mbarrier::complete_tx::bytes{hint} "
+            f"[$0], [$1, {_numbers(3, len(at))}], [$2]{policy};",
+            constraints,
+            operands,
+            state,
+        )
+
+
+def lower_tma_store(op: gpu_tile.TmaStoreOp, state: Lowering) -> None:
+    """cp.async.bulk.tensor to global memory, or cp.reduce where it is combined with what is there.
+
+    CompileError where the hardware does not combine elements of this type so.
+    """
+    for shared, at in _boxes(op, op.src, state):
+        name, operation = "cp.async", ""
+        if op.combine != "none":
+            reason = why_no_reduction(str(state.values[op.src].type.element), op.combine)
+            if reason is not None:
+                raise error_at(op.operation, reason)
+            name, operation = "cp.reduce.async", f".{op.combine}"
+        _issue(
+            f"{name}.bulk.tensor.{len(at)}d.global.shared::cta{operation}.bulk_group "
+            f"[$1, {_numbers(2, len(at))}], [$0];",
+            ["r", "l", *("r" for _ in at)],
+            [shared, state.values[op.map], *at],
+            state,
+        )
+
+
+def lower_tma_commit(op: gpu_tile.TmaCommitOp, state: Lowering) -> None:
+    """cp.async.bulk.commit_group; in the threads that stored nothing the group would be empty."""
+    _issue("cp.async.bulk.commit_group;", [], [], state)
+
+
+def lower_tma_wait(op: gpu_tile.TmaWaitOp, state: Lowering) -> None:
+    """cp.async.bulk.wait_group."""
+    read = ".read" if op.read else ""
+    _issue(f"cp.async.bulk.wait_group{read} {op.pending};", [], [], state)
+
+
+def _issue(
+    text: str, constraints: Sequence[str], operands: Sequence[ir.Value], state: Lowering
+) -> None:
+    """Runs `text` in the single thread."""
+    guard = state.single_thread()
+    if guard is None:
+        inline_asm(text, constraints, operands, [])
+        return
+    text = f"@${len(operands)} {text}"
+    inline_asm(text, [*constraints, "b"], [*operands, guard], [])
+
+
+def _boxes(
+    op: gpu_tile.TmaLoadOp | gpu_tile.TmaStoreOp, value: ir.Value, state: Lowering
+) -> Iterator[tuple[ir.Value, list[ir.Value]]]:
+    """Per box of a buffer its shared pointer and its corner in the array, innermost first."""
+    made = op.map.owner
+    if not isinstance(made, MakeTensorMapOp):
+        raise InternalError(f"{show_location(op.operation)}: a tensor map of unknown origin")
+    buffer = state.values[value]
+    reason = why_no_boxes(made, buffer.type) or _why_no_origin(value, made, state)
+    if reason is not None:
+        raise InternalError(f"{show_location(op.operation)}: {reason}")
+    order = recipe_of(made).dims
+    steps = [range(0, size, box) for size, box in zip(buffer.type.shape, made.box, strict=True)]
+    for corner in product(*steps):
+        moved = dict(zip(made.dims, corner, strict=True))
+        coordinates = [state.values[op.coordinates[d]] for d in order]
+        yield (
+            _pointer(buffer, corner, state),
+            [_plus(c, moved.get(d, 0), state) for d, c in zip(order, coordinates, strict=True)],
+        )
+
+
+def _pointer(buffer: Buffer, corner: Sequence[int], state: Lowering) -> ir.Value:
+    """Where a box starts; the swizzle leaves the first bytes of its pattern where they are."""
+    plain = replace(buffer.type, layout=replace(buffer.type.layout, swizzle=None))
+    origin = [constant_of(o) for o in buffer.origin]
+    if None not in origin:
+        at = [(o or 0) + c for o, c in zip(origin, corner, strict=True)]
+        step = buffer.type.layout.offset(at) * buffer.type.element_bytes
+        return byte_pointer(shared_base(state), _plus(buffer.address, step, state))
+    at = [_plus(o, c, state) for o, c in zip(buffer.origin, corner, strict=True)]
+    return byte_pointer(shared_base(state), buffer_address(replace(buffer, type=plain), at, state))
+
+
+def _why_no_origin(value: ir.Value, made: MakeTensorMapOp, state: Lowering) -> str | None:
+    """Why a view does not start at a box of its buffer, or None."""
+    while isinstance(value.owner, gpu_tile.ViewOp):
+        view = value.owner
+        for box, offset in zip(made.box, view.offsets, strict=True):
+            if state.divisibility.of(offset) % box:
+                return f"the view does not start at a whole box of {made.box}"
+        value = view.src
+    return None
+
+
+def _plus(value: ir.Value, step: int, state: Lowering) -> ir.Value:
+    return value if not step else create("arith.addi", [value, state.i32_constant(step)], state.i32)
+
+
+def _numbers(first: int, count: int) -> str:
+    """Operands as PTX's vector of coordinates."""
+    return "{" + ", ".join(f"${n}" for n in range(first, first + count)) + "}"
+
+
+def _i64() -> ir.Type:
+    return ir.IntegerType.get_signless(64)
+
+
+RULES = {
+    MakeTensorMapOp: lower_make_tensor_map,
+    gpu_tile.TmaLoadOp: lower_tma_load,
+    gpu_tile.TmaStoreOp: lower_tma_store,
+    gpu_tile.TmaCommitOp: lower_tma_commit,
+    gpu_tile.TmaWaitOp: lower_tma_wait,
+}

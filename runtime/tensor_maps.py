@@ -1,0 +1,94 @@
+"""Arrays as the copy engine sees them: a kernel's tensor-map recipes applied to its arguments.
+
+CUDA driver API, cuTensorMapEncodeTiled: sizes, strides in bytes and box sizes innermost first; the
+address and the strides are multiples of 16 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tilec.kernel import ELEMENT_BYTES, Parameter, TensorMap
+from tilec.runtime.arrays import ArrayView
+from tilec.runtime.errors import ArgumentError
+
+UNIT_BYTES = 16
+"""The copy engine's granule in global memory."""
+LARGEST_SIZE = 2**31 - 2**16
+"""Coordinates are signed 32-bit numbers, and the last box may hang over by 2^16."""
+LARGEST_STRIDE = 2**40 - UNIT_BYTES
+MOST_RANK = 5
+MOST_BOX = 256
+SWIZZLES = (0, 32, 64, 128)
+
+
+class HardwareMap(NamedTuple):
+    """A recipe applied to one array's shape and strides; the address comes when it is encoded.
+
+    Innermost dimension first: `sizes` (0 for an empty array), `strides` in bytes of all but the
+    innermost, `box`. `swizzle` in bytes.
+    """
+
+    dtype: str
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the array has no element."""
+        return 0 in self.sizes
+
+
+def hardware_map(recipe: TensorMap, name: str, array: ArrayView) -> HardwareMap:
+    """The map of the argument `name`. ArgumentError if the copy engine cannot address the array."""
+    sizes = tuple(array.shape[axis] for axis in recipe.dims)
+    empty = 0 in sizes
+    if array.pointer % UNIT_BYTES and not empty:
+        where = f"address {array.pointer:#x}"
+        raise _unfit(name, f"a pointer that is a multiple of {UNIT_BYTES} bytes", where)
+    for axis, size in zip(recipe.dims, sizes, strict=True):
+        if size > LARGEST_SIZE:
+            raise _unfit(name, f"at most {LARGEST_SIZE} elements on axis {axis}", str(size))
+    inner, *outer = recipe.dims
+    if array.strides[inner] != 1 and array.shape[inner] > 1 and not empty:
+        raise _unfit(name, f"stride 1 on axis {inner}", str(array.strides[inner]))
+    strides = []
+    for axis in outer:
+        stride = array.strides[axis] * array.element_bytes
+        if empty or array.shape[axis] <= 1:
+            stride = UNIT_BYTES  # leads nowhere, and may be odd
+        if stride % UNIT_BYTES or not 0 < stride <= LARGEST_STRIDE:
+            expected = f"a positive stride on axis {axis} that is a multiple of {UNIT_BYTES} bytes"
+            raise _unfit(name, expected, f"{array.strides[axis]} elements of {array.dtype}")
+        strides.append(stride)
+    return HardwareMap(recipe.dtype, sizes, tuple(strides), recipe.box, recipe.swizzle)
+
+
+def wrong_recipe(recipe: TensorMap, parameters: Sequence[Parameter]) -> str | None:
+    """What is wrong with a recipe that came from a file, or None."""
+    if not 0 <= recipe.parameter < len(parameters):
+        return f"there is no parameter {recipe.parameter}"
+    parameter = parameters[recipe.parameter]
+    if parameter.kind != "array" or parameter.dtype != recipe.dtype:
+        return f"parameter {recipe.parameter} is no array of {recipe.dtype}"
+    if not 1 <= parameter.rank <= MOST_RANK:
+        return f"an array of {parameter.rank} dimensions has no tensor map"
+    if sorted(recipe.dims) != list(range(parameter.rank)):
+        return f"expected each of {parameter.rank} dimensions once, found {recipe.dims}"
+    if parameter.strides[recipe.dims[0]] != 1:
+        return f"dimension {recipe.dims[0]} does not have stride 1"
+    if len(recipe.box) != parameter.rank or not all(1 <= b <= MOST_BOX for b in recipe.box):
+        return f"expected {parameter.rank} box sizes of 1 to {MOST_BOX}, found {recipe.box}"
+    inner = recipe.box[0] * ELEMENT_BYTES[recipe.dtype]
+    if recipe.swizzle not in SWIZZLES:
+        return f"expected a swizzle of {SWIZZLES}, found {recipe.swizzle}"
+    if inner % UNIT_BYTES or (recipe.swizzle and inner > recipe.swizzle):
+        return f"a box of {inner} bytes along the row under a swizzle of {recipe.swizzle}"
+    return None
+
+
+def _unfit(name: str, expected: str, found: str) -> ArgumentError:
+    return ArgumentError(f"argument {name!r}: expected {expected} (tensor map), found {found}")
