@@ -33,17 +33,6 @@ def test_example_runs(
     assert "WRONG" not in shown
 
 
-@pytest.mark.parametrize("mode", ["late", "check"])
-@pytest.mark.parametrize("name", PIPELINED)
-def test_pipelined_example_in_other_modes(
-    name: str, mode: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Late: what is not waited for has not arrived. Check: a race is an error."""
-    monkeypatch.setenv("TILEC_DEVICE", f"emulator:{mode}")
-    importlib.import_module(f"tilec.examples.{name}").main()
-    assert "WRONG" not in capsys.readouterr().out
-
-
 def test_sgemm_steps_are_what_they_say() -> None:
     a, c = np.zeros((256, 64), np.float32), np.zeros((256, 256), np.float32)
     b = np.zeros((64, 256), np.float32)
@@ -93,8 +82,10 @@ def test_double_buffering_needs_one_barrier_where_prefetching_needs_two() -> Non
 
 
 def test_every_example_is_tested() -> None:
+    """`test_examples_in_modes.py` runs the same list, and the `.tile` file."""
     files = {path.stem for path in DIRECTORY.glob("*.py")} - {"__init__", "running"}
     assert files == set(EXAMPLES)
+    assert [path.name for path in DIRECTORY.glob("*.tile")] == ["matmul.tile"]
 
 
 def ops_of(module: ir.Module) -> list[str]:

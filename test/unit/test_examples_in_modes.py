@@ -1,0 +1,76 @@
+"""Every example for every target in the emulator's late and check modes.
+
+Late: what is not waited for has not arrived. Check: a race, a missing wait or fence is an error.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+from test_examples import DIRECTORY, EXAMPLES
+
+from tilec.compiler import compile_module
+from tilec.dialects.context import make_context
+from tilec.examples.matmul import PRECISIONS, draw, matmul, reference
+from tilec.examples.running import compare, poisoned
+from tilec.runtime.device import device
+from tilec.source import parse_source
+from tilec.target import TARGETS, find_target
+
+MODES = ("late", "check")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", sorted({*EXAMPLES} - {"matmul"}))
+def test_example(
+    name: str, target: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    for mode in MODES:
+        monkeypatch.setenv("TILEC_DEVICE", f"emulator:{mode}")
+        importlib.import_module(f"tilec.examples.{name}").main()
+        shown = capsys.readouterr().out
+        assert "ok" in shown
+        assert "WRONG" not in shown
+
+
+def run_matmul(dtype: str, shape: tuple[int, int, int], **tiles: int) -> None:
+    """The matmul example in both modes; SystemExit if a result is wrong."""
+    precision = PRECISIONS[dtype]
+    m, n, k = shape
+    rng = np.random.default_rng(0)
+    a, b = (draw(rng, sizes, precision.inputs) for sizes in ((m, k), (k, n)))
+    for mode in MODES:
+        c = poisoned((m, n), precision.output)
+        matmul.on(f"emulator:{mode}")(a, b, c, PRECISION=precision.dot, **tiles)
+        compare(mode, c, reference(a, b), precision.tolerance)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", PRECISIONS)
+def test_matmul_of_every_dtype(dtype: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    run_matmul(dtype, (45, 37, 53), BM=32, BN=32, BK=32)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_matmul_with_the_compilers_tiles(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of whole 16 bytes, which asynchronous copies and tensor maps need."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    run_matmul("bf16", (136, 264, 328))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_tile_file(target: str) -> None:
+    path = DIRECTORY / "matmul.tile"
+    module = parse_source(path.read_text(), str(path), make_context())
+    kernel = compile_module(module, find_target(target))
+    rng = np.random.default_rng(0)
+    a, b = (draw(rng, shape, PRECISIONS["bf16"].inputs) for shape in ((140, 72), (72, 136)))
+    for mode in MODES:
+        c = poisoned((140, 136), PRECISIONS["bf16"].output)
+        checking = device(f"emulator:{mode}")
+        checking.launch(checking.load(kernel), [a, b, c], (2, 2))
+        compare(mode, c, reference(a, b), 1e-2)
