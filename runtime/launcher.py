@@ -109,7 +109,7 @@ class Launcher:
         for argument, value in zip(self.arguments, values, strict=True):
             bound[argument.name] = value
             if argument.kind == "array":
-                bound[argument.name] = _located(describe(value, argument.name, stream))
+                bound[argument.name] = located(describe(value, argument.name, stream))
             elif argument.kind == "const":
                 _check_constant(argument.name, value)
         return bound
@@ -153,7 +153,8 @@ def _common_stream(values: Sequence[Any]) -> int:
     return streams.pop() if streams else DEFAULT_STREAM
 
 
-def _located(array: ArrayView) -> ArrayView:
+def located(array: ArrayView) -> ArrayView:
+    """The array with its device, which the driver is asked for where the array does not tell."""
     if array.device != (CUDA, UNKNOWN_DEVICE):
         return array
     return replace(array, device=(CUDA, device_of_pointer(array.pointer)))

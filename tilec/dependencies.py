@@ -18,13 +18,19 @@ from typing import Any
 import tilec
 from tilec.language.builtin import Function
 from tilec.language.dtypes import DType
+from tilec.layout import Layout
+from tilec.shared_layout import SharedLayout
 
 _LANGUAGE = "tilec.language"
 
 
-def source_digest(fn: Callable[..., Any], *others: Any) -> str:
-    """The digest of a kernel function and of `others`: its grid rule, functions among constants."""
-    digest = _Digest()
+def source_digest(fn: Callable[..., Any], *others: Any, portable: bool = False) -> str:
+    """The digest of a kernel function and of `others`: its grid rule, functions among constants.
+
+    `portable`: the same wherever the source lies; without it files and lines count, because
+    compiled code names them.
+    """
+    digest = _Digest(portable)
     for value in (fn, *others):
         digest.add("", value)
     return digest.text()
@@ -45,7 +51,8 @@ def compiler_digest() -> str:
 
 
 class _Digest:
-    def __init__(self) -> None:
+    def __init__(self, portable: bool) -> None:
+        self._portable = portable
         self._hash = hashlib.sha256()
         self._seen: set[int] = set()
 
@@ -68,6 +75,8 @@ class _Digest:
                 self.add(name, part)
         elif value is None or isinstance(value, (bool, int, float, str, DType)):
             self._note(name, type(value).__name__, value)
+        elif isinstance(value, (Layout, SharedLayout)):
+            self._note(name, type(value).__name__, str(value))
         elif type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
             self._note(name, str(value.dtype), value.item())
 
@@ -77,7 +86,8 @@ class _Digest:
             return
         self._seen.add(id(fn.__code__))
         code = fn.__code__
-        self._note(code.co_filename, code.co_firstlineno, _source(fn))
+        place = () if self._portable else (code.co_filename, code.co_firstlineno)
+        self._note(*place, _source(fn))
         self.add("defaults", fn.__defaults__)
         names = set(_names(code))
         for used in sorted(names):

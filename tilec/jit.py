@@ -27,7 +27,7 @@ from tilec.runtime.device import device as find_device
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError, DeviceError
 from tilec.runtime.launch_argument import RESERVED
-from tilec.runtime.launcher import Launcher
+from tilec.runtime.launcher import Launcher, located
 from tilec.specialization import Specialization, specialize, specialize_for
 from tilec.target import TARGETS, Target, find_target, target_for_device
 
@@ -60,7 +60,7 @@ class Kernel(Launcher):
         self._variants: dict[tuple[str, ...], Launcher] = {}
         arguments = [parameter.launch_argument("array") for parameter in self.parameters]
         where = find_device(device) if isinstance(device, str) else device
-        super().__init__(fn.__name__, arguments, self._find, where)
+        super().__init__(fn.__name__, arguments, self.resolve, where)
         functools.update_wrapper(self, fn, updated=())
 
     def __repr__(self) -> str:
@@ -79,13 +79,26 @@ class Kernel(Launcher):
                 p.launch_argument(next(chosen) if p.kind == "any" else p.kind)
                 for p in self.parameters
             ]
-            variant = Launcher(self.name, arguments, self._find, self.device)
+            variant = Launcher(self.name, arguments, self.resolve, self.device)
             self._variants[kinds] = variant
         variant.call(*values, grid=grid, stream=stream)
 
     def on(self, device: Any) -> Kernel:
         """The same kernel, to run on `device` ("emulator:check", "cuda:1", or a device)."""
-        return Kernel(self.fn, self.grid, self.num_warps, device)
+        return Kernel(self.fn, self.grid, device=device, **self.demands())
+
+    def demands(self) -> dict[str, Any]:
+        """What the decorator was asked for beside the grid and the device, by name."""
+        names = list(inspect.signature(Kernel.__init__).parameters)[3:]  # after self, fn, grid
+        return {name: getattr(self, name) for name in names if name != "device"}
+
+    def demanding(self, **demands: Any) -> Kernel:
+        """The same kernel with other demands, as `num_warps=8`; what is not named stays."""
+        known = self.demands()
+        for name in demands:
+            if name not in known:
+                raise ValueError(f"unknown demand {name!r}; a kernel takes {', '.join(known)}")
+        return Kernel(self.fn, self.grid, device=self.device, **(known | demands))
 
     def check(self, *arguments: Any, **named: Any) -> None:
         """Runs on the CPU emulator in its check mode, on host arrays.
@@ -102,13 +115,22 @@ class Kernel(Launcher):
         except TypeError as error:
             raise ArgumentError(f"{self.name}(): {error}") from None
         call.apply_defaults()
-        bound = dict(call.arguments)
+        bound = self.described(call.arguments)
+        arrays = [(name, value) for name, value in bound.items() if isinstance(value, ArrayView)]
+        return self.resolve(device_of(arrays, self.device), bound)
+
+    def described(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by name, each array among them as an `ArrayView`."""
+        bound = dict(values)
         for parameter in self.parameters:
             value = bound[parameter.name]
             if "array" in (parameter.kind, parameter.kind == "any" and _kind(value)):
-                bound[parameter.name] = describe(value, parameter.name)
-        arrays = [(name, value) for name, value in bound.items() if isinstance(value, ArrayView)]
-        return self._find(device_of(arrays, self.device), bound)
+                bound[parameter.name] = located(describe(value, parameter.name))
+        return bound
+
+    def tile_module(self, device: Any, bound: Mapping[str, Any]) -> Any:
+        """The tile-level `mlir.ir.Module` for described arguments on a device."""
+        return self._module(specialize(self.parameters, bound), target_of(device))
 
     def report(self, *arguments: Any, **named: Any) -> str:
         """What the compiler decided for these arguments, and why, as text."""
@@ -144,9 +166,9 @@ class Kernel(Launcher):
         wanted = specialize_for(self.parameters, specs, constants or {}, index_bits)
         return self._compile(wanted, find_target(target), ptx_version, dump_dir)
 
-    def _find(self, device: Any, bound: Mapping[str, Any]) -> CompiledKernel:
+    def resolve(self, device: Any, bound: Mapping[str, Any]) -> CompiledKernel:
         """The compiled kernel for described arguments on a device: known, on disk, or new."""
-        target = _target_of(device)
+        target = target_of(device)
         wanted = specialize(self.parameters, bound)
         key = (target.name, wanted.key)
         found = self._compiled.get(key)
@@ -222,7 +244,7 @@ def _kind(value: Any) -> str:
     return "typed" if isinstance(value, numbers.Number) else "array"
 
 
-def _target_of(device: Any) -> Target:
+def target_of(device: Any) -> Target:
     """The target to compile for: TILEC_TARGET, else the device's; the emulator runs any."""
     named = os.environ.get("TILEC_TARGET")
     if named:

@@ -47,6 +47,24 @@ _SINCE_HOPPER = _AMPERE | {
 
 
 @dataclass(frozen=True)
+class Speed:
+    """The fastest common device of a target: for predictions where the device itself is not asked.
+
+    `tensor_flops` (dense f16 on tensor cores), `fma_flops` (f32) and `f64_flops`: operations of one
+    multiprocessor in one clock, a fused multiply-add counting as two. Sources: NVIDIA A100, H100 and
+    Blackwell architecture white papers; CUDA C++ Programming Guide, "Arithmetic Instructions".
+    """
+
+    multiprocessors: int
+    clock_mhz: int
+    memory_gb_per_s: int
+    l2_bytes: int
+    tensor_flops: int
+    fma_flops: int
+    f64_flops: int
+
+
+@dataclass(frozen=True)
 class Target:
     """One architecture.
 
@@ -61,10 +79,15 @@ class Target:
     features: frozenset[Feature]
     shared_bytes: int
     forward_compatible: bool
+    speed: Speed
     warp_size: int = 32
     max_threads: int = 1024
     registers_per_thread: int = 255
     registers_per_sm: int = 65536
+    threads_per_sm: int = 2048
+    ctas_per_sm: int = 32
+    shared_bytes_per_cta: int = 1024
+    """Shared memory the system keeps of each CTA, beside the CTA's own."""
     shared_banks: int = 32
 
     def supports(self, feature: Feature) -> bool:
@@ -72,13 +95,19 @@ class Target:
         return feature in self.features
 
 
+_A100 = Speed(108, 1410, 2039, 40 << 20, 2048, 128, 128)
+_H200 = Speed(132, 1755, 4800, 60 << 20, 4096, 256, 256)
+_B200 = Speed(148, 1850, 8000, 126 << 20, 8192, 256, 128)
+
 TARGETS: Mapping[str, Target] = MappingProxyType(
     {
         target.name: target
         for target in (
-            Target("sm_80", (8, 0), 70, _AMPERE, 163 * 1024, True),
-            Target("sm_90a", (9, 0), 80, _SINCE_HOPPER | {Feature.WGMMA}, 227 * 1024, False),
-            Target("sm_100a", (10, 0), 86, _SINCE_HOPPER | {Feature.TCGEN05}, 227 * 1024, False),
+            Target("sm_80", (8, 0), 70, _AMPERE, 163 * 1024, True, _A100),
+            Target("sm_90a", (9, 0), 80, _SINCE_HOPPER | {Feature.WGMMA}, 227 * 1024, False, _H200),
+            Target(
+                "sm_100a", (10, 0), 86, _SINCE_HOPPER | {Feature.TCGEN05}, 227 * 1024, False, _B200
+            ),
         )
     }
 )

@@ -31,15 +31,20 @@ class CudaDevice:
         self.name = f"cuda:{index}"
         self.compute_capability = self.context.capability
         self._loaded: dict[int, LoadedKernel] = {}
-        self._lock = threading.Lock()
+        self._loading: dict[int, threading.Lock] = {}
 
     def load(self, kernel: CompiledKernel) -> LoadedKernel:
-        """Assembles and loads `kernel`, once. CudaError holds the assembler's log."""
-        with self._lock:
-            loaded = self._loaded.get(id(kernel))
-            if loaded is None:
-                loaded = self._loaded[id(kernel)] = load_kernel(kernel, self.context)
-            return loaded
+        """Assembles and loads `kernel`, once; several kernels at once from several threads.
+
+        CudaError holds the assembler's log.
+        """
+        loaded = self._loaded.get(id(kernel))
+        if loaded is None:
+            with self._loading.setdefault(id(kernel), threading.Lock()):
+                loaded = self._loaded.get(id(kernel))
+                if loaded is None:
+                    loaded = self._loaded[id(kernel)] = load_kernel(kernel, self.context)
+        return loaded
 
     def launch(
         self,
