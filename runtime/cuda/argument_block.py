@@ -3,9 +3,11 @@
 One block of memory holds, for one thread and one set of shapes:
 
     pointers, then scalars | sizes and strides | address of each argument, in the kernel's order
+    | tensor maps
 
 Sizes, strides and addresses are written when the block is made. A launch packs pointers and
 scalars, which lie side by side for that, in one call, and passes the address of the addresses.
+Tensor maps are written where a pointer has changed (see `tensor_map`).
 """
 
 from __future__ import annotations
@@ -14,10 +16,21 @@ import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from tilec.kernel import AbiSlot, CompiledKernel
+from tilec.kernel import TENSOR_MAP_BYTES, AbiSlot, CompiledKernel
 from tilec.runtime.scalars import ENCODERS, FORMATS
+
+_MAP_ALIGNMENT = 64
+"""Of an encoded tensor map (CUDA driver API, CUtensorMap)."""
+
+
+class ArgumentBlock(NamedTuple):
+    """The memory, the address of the arguments' addresses in it, and the byte of the first map."""
+
+    memory: Any
+    address: int
+    maps_start: int
 
 
 @dataclass(frozen=True)
@@ -26,7 +39,8 @@ class ArgumentLayout:
 
     `pack(block, 0, *pointers, *scalars)` writes the arguments that change. `indices` are the slots
     of sizes and strides, written by `pack_indices` at byte `indices_start`; `places` has the byte
-    offset of each argument in the kernel's order, `table_start` that of their addresses.
+    offset of each argument but the tensor maps in the kernel's order, `table_start` that of their
+    addresses. `size`: with `maps` tensor maps.
     """
 
     pack: Callable[..., None]
@@ -36,23 +50,28 @@ class ArgumentLayout:
     places: tuple[int, ...]
     pack_table: Callable[..., None]
     table_start: int
+    maps: int
     size: int
 
-    def make_block(self, arguments: Sequence[Any]) -> tuple[Any, int]:
-        """A block for arrays of these shapes, and the address to give to the driver.
+    def make_block(self, arguments: Sequence[Any]) -> ArgumentBlock:
+        """A block for arrays of these shapes; its maps are not written yet.
 
         `arguments`: an ArrayView or a number a parameter; only shapes and strides are read.
         """
         block = ctypes.create_string_buffer(self.size)
         base = ctypes.addressof(block)
+        table_end = base + self.table_start + 8 * (len(self.places) + self.maps)
+        maps_start = _round_up(table_end, _MAP_ALIGNMENT) - base
+        places = [*self.places, *(maps_start + TENSOR_MAP_BYTES * n for n in range(self.maps))]
         self.pack_indices(block, self.indices_start, *(_index(s, arguments) for s in self.indices))
-        self.pack_table(block, self.table_start, *(base + place for place in self.places))
-        return block, base + self.table_start if self.places else 0
+        self.pack_table(block, self.table_start, *(base + place for place in places))
+        return ArgumentBlock(block, base + self.table_start if places else 0, maps_start)
 
 
 def lay_out(kernel: CompiledKernel) -> ArgumentLayout:
     """The layout of a kernel's argument block."""
-    slots = kernel.abi()
+    maps = len(kernel.tensor_maps)
+    slots = kernel.abi()[: len(kernel.abi()) - maps]
     changing, changing_offsets = _changing(kernel)
     indices = tuple(slot for slot in slots if slot.field in ("size", "stride"))
     index_bytes = kernel.index_bits // 8
@@ -71,9 +90,11 @@ def lay_out(kernel: CompiledKernel) -> ArgumentLayout:
         struct.Struct(f"{len(indices)}{'q' if index_bytes == 8 else 'i'}").pack_into,
         indices_start,
         places,
-        struct.Struct(f"{len(slots)}Q").pack_into,
+        struct.Struct(f"{len(slots) + maps}Q").pack_into,
         table_start,
-        max(table_start + 8 * len(slots), 8),
+        maps,
+        max(table_start + 8 * (len(slots) + maps), 8)
+        + (_MAP_ALIGNMENT + TENSOR_MAP_BYTES * maps if maps else 0),
     )
 
 
@@ -115,5 +136,5 @@ def _index(slot: AbiSlot, arguments: Sequence[Any]) -> int:
     return (array.shape if slot.field == "size" else array.strides)[slot.axis]
 
 
-def _round_up(size: int) -> int:
-    return -(-size // 8) * 8
+def _round_up(size: int, step: int = 8) -> int:
+    return -(-size // step) * step

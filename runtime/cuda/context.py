@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 
 from tilec.runtime.cuda.driver import check, device_count, load_driver
 from tilec.runtime.errors import DeviceError
+
+_ZERO_BYTES = 256
 
 
 class CudaContext:
@@ -34,6 +36,22 @@ class CudaContext:
         attributes = self.driver.CUdevice_attribute
         attribute = getattr(attributes, f"CU_DEVICE_ATTRIBUTE_{name}")
         return check(self.driver.cuDeviceGetAttribute(attribute, device), f"reading {name}")
+
+    @cached_property
+    def zeros(self) -> int:
+        """Address of a few zeros on this GPU: what stands for the elements of an empty array.
+
+        Made on a stream of its own, so that it may be made while another is being captured.
+        """
+        driver = self.driver
+        with self.entered():
+            pointer = check(driver.cuMemAlloc(_ZERO_BYTES), "allocating")
+            flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING
+            stream = check(driver.cuStreamCreate(flags), "creating a stream")
+            check(driver.cuMemsetD8Async(pointer, 0, _ZERO_BYTES, stream), "clearing memory")
+            check(driver.cuStreamSynchronize(stream), "clearing memory")
+            check(driver.cuStreamDestroy(stream), "destroying a stream")
+        return int(pointer)
 
     def is_current(self) -> bool:
         """Whether driver calls of this thread go to this context."""

@@ -47,6 +47,8 @@ def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
             )
         # With lazy loading the first launch would load the code, which a stream capture forbids.
         check(driver.cuFuncLoad(function), f"loading {kernel.name}")
+        if kernel.tensor_maps:
+            _ = context.zeros  # a capture forbids to allocate it when an array is empty
     return LoadedKernel(kernel, context, function, module, lay_out(kernel))
 
 

@@ -12,6 +12,7 @@ from tilec.grid import Grid
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.driver import cuda_error
 from tilec.runtime.cuda.module import LoadedKernel
+from tilec.runtime.cuda.tensor_map import packing_maps
 
 GridOfScalars = Callable[[Sequence[Any]], Grid]
 
@@ -45,15 +46,18 @@ def make_plan(
     grid_of_scalars: GridOfScalars | None = None,
 ) -> Plan:
     """A plan for arrays of these shapes. `arguments`: an ArrayView or a number a parameter."""
-    block, address = loaded.layout.make_block(arguments)
+    block = loaded.layout.make_block(arguments)
+    pack = loaded.layout.pack
+    if loaded.kernel.tensor_maps:
+        pack = packing_maps(pack, loaded.context, loaded.kernel, arguments, block.maps_start)
     return Plan(
         loaded.function,
         *grid,
         loaded.kernel.threads,
         loaded.kernel.shared_bytes,
-        block,
-        loaded.layout.pack,
-        address,
+        block.memory,
+        pack,
+        block.address,
         loaded.context.index,
         grid_of_scalars,
         loaded,

@@ -7,14 +7,15 @@ import itertools
 import sys
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from tilec.kernel import ELEMENT_BYTES, CompiledKernel
+from tilec.kernel import ELEMENT_BYTES, TENSOR_MAP_BYTES, CompiledKernel
 from tilec.runtime import device
 from tilec.runtime.cuda import context, driver
 from tilec.runtime.cuda import device as cuda_device
+from tilec.runtime.cuda.tensor_map import encoded
 
 
 class CUresult(IntEnum):
@@ -39,6 +40,36 @@ class Launch:
         self.context = 0
 
 
+class EncodedMap(NamedTuple):
+    """The arguments of cuTensorMapEncodeTiled."""
+
+    dtype: str
+    rank: int
+    address: int
+    sizes: list[int]
+    strides: list[int]
+    box: list[int]
+    steps: list[int]
+    interleave: str
+    swizzle: str
+    promotion: str
+    fill: str
+
+
+class _Opaque:
+    """A CUtensorMap: 128 bytes that hold its number."""
+
+    def __init__(self, number: int) -> None:
+        text = b"map " + number.to_bytes(4, "little")
+        self.memory = ctypes.create_string_buffer(text, TENSOR_MAP_BYTES)
+
+    def getPtr(self) -> int:
+        return ctypes.addressof(self.memory)
+
+
+_WIDTHS = {"pointer": 8, "tensor_map": TENSOR_MAP_BYTES}
+
+
 class FakeDriver:
     """The functions tilec calls, over host memory. `devices`: compute capabilities, one a GPU."""
 
@@ -56,6 +87,7 @@ class FakeDriver:
         self.attributes: dict[int, int] = {}
         self.owners: dict[int, int] = {}
         self.memory: dict[int, Any] = {}
+        self.maps: list[EncodedMap] = []
         self.jit_error = ""
         self.minds_contexts = True
         self.during_launch: Callable[[], None] = lambda: None
@@ -166,15 +198,43 @@ class FakeDriver:
         kernel = self.kernels[name]
         slots = kernel.abi()
         addresses = (ctypes.c_uint64 * len(slots)).from_address(arguments) if slots else []
-        widths = [8 if slot.field == "pointer" else ELEMENT_BYTES[slot.dtype] for slot in slots]
+        widths = [_WIDTHS.get(slot.field) or ELEMENT_BYTES[slot.dtype] for slot in slots]
         for address, width in zip(addresses, widths, strict=True):
-            assert address % width == 0
+            assert address % min(width, 64) == 0
         read = [ctypes.string_at(a, width) for a, width in zip(addresses, widths, strict=True)]
         self.launches.append(Launch(name, sizes, stream, read))
         self.launches[-1].context = self.current
         return (CUresult.CUDA_SUCCESS,)
 
+    # tensor maps
+
+    cuuint64_t = cuuint32_t = int
+
+    def cuTensorMapEncodeTiled(self, *arguments: Any) -> Any:
+        """The map is the text of what it was made of, so that a launch shows it."""
+        self.calls.append("encode")
+        if "cuTensorMapEncodeTiled" in self.fail:
+            return self.fail["cuTensorMapEncodeTiled"], None
+        self.maps.append(EncodedMap(*arguments))
+        return CUresult.CUDA_SUCCESS, _Opaque(len(self.maps) - 1)
+
+    def map_of(self, raw: bytes) -> EncodedMap:
+        """What an encoded map was made of."""
+        assert raw[:4] == b"map "
+        assert len(raw) == TENSOR_MAP_BYTES
+        return self.maps[int.from_bytes(raw[4:8], "little")]
+
     # memory and streams
+
+    def cuStreamCreate(self, flags: Any) -> Any:
+        return CUresult.CUDA_SUCCESS, next(self._numbers)
+
+    def cuStreamDestroy(self, stream: int) -> Any:
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuMemsetD8Async(self, pointer: int, value: int, size: int, stream: int) -> Any:
+        ctypes.memset(pointer, value, size)
+        return (CUresult.CUDA_SUCCESS,)
 
     def cuPointerGetAttribute(self, attribute: str, pointer: int) -> Any:
         assert attribute == "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL"
@@ -242,6 +302,7 @@ def uninstall() -> None:
         cuda_device.cuda_device,
         device._default_name,
         driver.load_driver,
+        encoded,
     ):
         cached.cache_clear()
     context._opened.clear()
