@@ -17,7 +17,7 @@ from tilec.runtime.tensor_maps import UNIT_BYTES, HardwareMap, hardware_map
 MAX_MAPS = 4096
 """Encoded maps kept: 128 bytes each, of every array, shape and box seen last."""
 
-_DATA_TYPES: Mapping[str, str] = {
+_ENCODINGS: Mapping[str, str] = {
     "f64": "FLOAT64",
     "f32": "FLOAT32",
     "f16": "FLOAT16",
@@ -45,16 +45,14 @@ def encoded(context: CudaContext, made: HardwareMap, pointer: int) -> bytes:
     """
     driver = context.driver
     rank = len(made.sizes)
-    data_type = getattr(
-        driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_DATA_TYPES[made.dtype]}"
-    )
+    kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_ENCODINGS[made.dtype]}")
     swizzle = getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES[made.swizzle]}")
     promotion = driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B
     wide, narrow = driver.cuuint64_t, driver.cuuint32_t
     with context.entered():
         result = check(
             driver.cuTensorMapEncodeTiled(
-                data_type,
+                kind,
                 rank,
                 context.zeros if made.is_empty else pointer,
                 [wide(1 if made.is_empty else size) for size in made.sizes],
