@@ -10,6 +10,7 @@ from tilec.runtime.emulator.instruction import Entry, Instruction, Symbol
 from tilec.runtime.emulator.machine import Binding, Machine, Rectangle
 from tilec.runtime.emulator.memory import SYNCHRONISING
 from tilec.runtime.emulator.opcodes import emit, is_control
+from tilec.runtime.emulator.register_checker import product_registers
 from tilec.runtime.emulator.writer import Factory, Writer
 
 
@@ -76,6 +77,7 @@ class BlockCompiler:
         self.entry = entry
         self.mode = mode
         self.leaders = self._leaders()
+        self.watched = product_registers(entry) if mode == "check" else frozenset()
         self._snippets: dict[tuple[int, bool], _Snippet] = {}
         self._blocks: dict[tuple[int, bool], Block] = {}
         for instruction in entry.instructions:
@@ -100,6 +102,7 @@ class BlockCompiler:
         found = self._snippets.get(key)
         if found is None:
             writer = Writer(lanes, self.mode, self.entry)
+            writer.watched = self.watched
             emit(instruction, writer)
             found = self._snippets[key] = _Snippet(
                 tuple(writer.lines), writer.factories, frozenset(writer.written), writer.reusable

@@ -13,6 +13,7 @@ from tilec.runtime.emulator.cp_async import CheckedCopies, EagerCopies
 from tilec.runtime.emulator.instruction import Entry
 from tilec.runtime.emulator.late_copies import LateCopies
 from tilec.runtime.emulator.mbarrier import Mbarriers
+from tilec.runtime.emulator.register_checker import RegisterChecker
 from tilec.runtime.emulator.scalar_types import DTYPES
 from tilec.runtime.emulator.spaces import CLUSTER_RANK_SHIFT
 from tilec.runtime.emulator.sync_checker import Checker
@@ -77,6 +78,7 @@ class Machine:
         self.call_blocks: dict[str, dict[int, np.ndarray]] = {}
         self.uses_tensor_memory = any(i.opcode == "tcgen05" for i in entry.instructions)
         self.checker = Checker(self, launch.reports) if launch.mode == "check" else None
+        self.register_checker = RegisterChecker(self) if self.checker else None
         self.copies = self._make_copies(lanes)
         self.mbarriers = Mbarriers(self)
         self.async_work = AsyncWork(lanes, launch.mode == "late")
@@ -111,6 +113,8 @@ class Machine:
             self.tensor_memory.reset()
         if self.checker is not None:
             self.checker.reset()
+        if self.register_checker is not None:
+            self.register_checker.reset()
         thread = np.arange(self.warp_count * 32).reshape(self.warp_count, 1, 32)
         self.exited[...] = thread >= self.launch.threads
         for (name, _), values in self._special.items():

@@ -27,6 +27,7 @@ from tilec.runtime.emulator import (
     wgmma,
 )
 from tilec.runtime.emulator.instruction import Instruction
+from tilec.runtime.emulator.register_checker import emit_touch
 from tilec.runtime.emulator.writer import Writer
 
 Rule = Callable[[Instruction, Writer], None]
@@ -73,15 +74,20 @@ def rule_of(instruction: Instruction, writer: Writer) -> Rule:
     return rule
 
 
+def _write(rule: Rule, instruction: Instruction, writer: Writer) -> None:
+    emit_touch(instruction, writer)
+    rule(instruction, writer)
+
+
 def emit(instruction: Instruction, writer: Writer) -> None:
     """Write one instruction, with its guard."""
     writer.instruction = instruction
     rule = rule_of(instruction, writer)
     try:
         if instruction.guard is None or is_control(instruction):
-            rule(instruction, writer)
+            _write(rule, instruction, writer)
         else:
-            writer.guarded(instruction.guard, lambda: rule(instruction, writer))
+            writer.guarded(instruction.guard, lambda: _write(rule, instruction, writer))
     except (ValueError, IndexError, KeyError, TypeError) as error:
         if isinstance(error, ValueError) and hasattr(error, "ptx_line"):
             raise

@@ -15,6 +15,7 @@ from tilec.runtime.emulator.descriptor import chunk_numbers, decode
 from tilec.runtime.emulator.errors import EmulatorError
 from tilec.runtime.emulator.instruction import Immediate, Instruction, Register, Vector
 from tilec.runtime.emulator.mma import elements, fragment
+from tilec.runtime.emulator.register_checker import registers_of
 from tilec.runtime.emulator.scalar_types import TYPES
 from tilec.runtime.emulator.writer import U32, U64, Writer
 
@@ -49,7 +50,7 @@ class WgmmaForm:
 def emit_wgmma(instruction: Instruction, writer: Writer) -> None:
     names = instruction.modifiers
     if names == ("fence", "sync", "aligned"):
-        writer.line("pass")
+        _emit_group(writer, "fence", "")
     elif names == ("commit_group", "sync", "aligned"):
         _emit_group(writer, "commit", "")
     elif names == ("wait_group", "sync", "aligned"):
@@ -158,12 +159,18 @@ class ProductGroups:
         product.poison()
         self.pending.append((warps.copy(), int(self.committed[warps[0]]) + 1, product))
 
+    def fence(self, warps: np.ndarray) -> None:
+        if self.machine.register_checker is not None:
+            self.machine.register_checker.fence(warps)
+
     def commit(self, warps: np.ndarray) -> None:
         self.committed[warps] += 1
 
     def wait(self, warps: np.ndarray, pending: int) -> None:
         if self.machine.checker is not None:
             self.machine.checker.products_waited(warps, self.committed[warps] - pending)
+        if self.machine.register_checker is not None:
+            self.machine.register_checker.wait(warps, self.committed[warps] - pending)
         waiting = set(np.asarray(warps).tolist())
         left = []
         for owners, group, product in self.pending:
@@ -185,6 +192,9 @@ class Wgmma:
         self.instruction = instruction
         self.form = form
         self.indices = np.array(indices)
+        self.left_indices = np.array([r.index for r in registers_of(instruction.operands[1])])
+        if not form.a_in_registers:
+            self.left_indices = self.left_indices[:0]
         first = indices[0]
         consecutive = indices == list(range(first, first + len(indices)))
         rows = self.machine.registers[32]
@@ -216,6 +226,11 @@ class Wgmma:
             scale[leaders, 0].copy(),
         )
         product.observe()
+        registers = self.machine.register_checker
+        if registers is not None:
+            group = self.machine.products.committed[warps[order]] + 1
+            site = self.instruction.index
+            registers.issue(warps[order], group, self.indices, self.left_indices, site)
         self.machine.products.submit(warps[order], product)
 
     def read_accumulator(self, warps: np.ndarray) -> np.ndarray:

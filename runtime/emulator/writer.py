@@ -48,6 +48,7 @@ class Writer:
         self.indent = "    "
         self.selector = "[L]"
         self.written: set[tuple[int, int]] = set()
+        self.watched: frozenset[int] = frozenset()  # 32-bit registers of matrix products
         self.reusable: dict[str, tuple[tuple[object, ...], frozenset[tuple[int, int]]]] = {}
         self.instruction: Instruction
         self._counter = 0
