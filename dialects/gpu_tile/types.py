@@ -40,7 +40,11 @@ def layout_attr(layout: Layout) -> ir.Attribute:
 
 def layout_of(value: Any) -> Layout:
     """The layout of a tile value (or type). ValueError if it has none or it does not read."""
-    attribute = encoding(value)
+    return layout_in(encoding(value))
+
+
+def layout_in(attribute: ir.Attribute | None) -> Layout:
+    """The layout a layout attribute holds. ValueError if it is none or does not read."""
     match = _LAYOUT.fullmatch(str(attribute))
     if not match:
         raise ValueError(
@@ -124,7 +128,11 @@ class BufferType:
     @property
     def size_bytes(self) -> int:
         """Bytes of shared memory the buffer takes."""
-        return (self.slots - 1) * self.slot_bytes + self.layout.span * self.element_bytes
+        used = self.layout.span * self.element_bytes
+        if self.layout.swizzle:  # it moves bytes within units of what its lower bits reach
+            unit = 1 << sum(self.layout.swizzle[:2])
+            used = -(-used // unit) * unit
+        return (self.slots - 1) * self.slot_bytes + used
 
     @property
     def alignment_bytes(self) -> int:
