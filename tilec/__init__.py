@@ -19,16 +19,20 @@ if (_ROOT / "pyproject.toml").exists() and (_ROOT / "dialects").is_dir():
 
 _LAZY = {
     "kernel": ("tilec.jit", "kernel"),
+    "autotune": ("tilec.tuning.tuned_kernel", "autotune"),
     "function": ("tilec.language.builtin", "function"),
     "load": ("tilec.runtime.artefact", "load"),
     "device": ("tilec.runtime.device", "device"),
     "CompileError": ("tilec.diagnostics", "CompileError"),
     "InternalError": ("tilec.diagnostics", "InternalError"),
 }
-__all__ = ["__version__", *_LAZY]
+_PACKAGES = {"ops": "tilec.ops"}
+__all__ = ["__version__", *_LAZY, *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(_PACKAGES[name])
     if name not in _LAZY:
         raise AttributeError(f"module 'tilec' has no attribute {name!r}")
     module, attribute = _LAZY[name]

@@ -64,7 +64,7 @@ def empty(context: CudaContext, shape: tuple[int, ...], dtype: str) -> DeviceArr
     known = DTYPES.get(dtype, dtype)
     if known not in ELEMENT_BYTES:
         raise ValueError(f"unknown dtype {dtype!r}; known: {', '.join(ELEMENT_BYTES)}")
-    return _allocate(context, shape, contiguous_strides(shape), known)
+    return allocate(context, shape, contiguous_strides(shape), known)
 
 
 def copy_in(context: CudaContext, host: ArrayView) -> DeviceArray:
@@ -75,7 +75,7 @@ def copy_in(context: CudaContext, host: ArrayView) -> DeviceArray:
     low, high = host.extent()
     if low < 0:
         raise ValueError(f"cannot copy an array with negative strides {host.strides} to the GPU")
-    array = _allocate(context, host.shape, host.strides, host.dtype)
+    array = allocate(context, host.shape, host.strides, host.dtype)
     if high:
         with context.entered():
             driver = context.driver
@@ -96,14 +96,24 @@ def copy_back(array: DeviceArray, host: ArrayView) -> None:
     host_array(host)[...] = array.numpy()
 
 
-def _allocate(
-    context: CudaContext, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
+def allocate(
+    context: CudaContext,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    dtype: str,
+    shift_bytes: int = 0,
 ) -> DeviceArray:
+    """An uninitialised array of these strides, in elements; negative ones too.
+
+    `shift_bytes`: how far its lowest element lies past the allocation's start, which is aligned.
+    """
     device = (CUDA, context.index)
-    size = max(ArrayView(0, shape, strides, dtype, device).extent()[1], 1)
+    low, high = ArrayView(0, shape, strides, dtype, device).extent()
+    size = max(high - low, 1) + shift_bytes
     with context.entered():
         pointer = int(check(context.driver.cuMemAlloc(size), f"allocating {size} bytes"))
-    array = DeviceArray(pointer, shape, strides, dtype, device, "tilec", owner=context)
+    lowest = pointer + shift_bytes
+    array = DeviceArray(lowest - low, shape, strides, dtype, device, "tilec", owner=context)
     weakref.finalize(array, _free, context, pointer)
     return array
 

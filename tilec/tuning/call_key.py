@@ -1,0 +1,102 @@
+"""What a tuned choice depends on: the kernel's source, and the arguments in classes of size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tilec
+from tilec.dependencies import source_digest
+from tilec.jit import Kernel
+from tilec.runtime.arrays import ArrayView
+from tilec.runtime.facts import index_bits, observe_parameter
+from tilec.tuning.candidates import Candidate
+from tilec.tuning.machine import Machine
+
+EXACT_SIZES = 16
+"""Sizes up to here are classes of their own."""
+
+
+def tuning_key(
+    kernel: Kernel,
+    bound: Mapping[str, Any],
+    given: Mapping[str, Any],
+    machine: Machine,
+    grid: Any = None,
+) -> dict[str, Any]:
+    """The key of a call, JSON-able and the same on every machine with this device and version.
+
+    `bound`: described arguments by name. `given`: the constants the caller fixed.
+    """
+    arrays = [value for value in bound.values() if isinstance(value, ArrayView)]
+    functions = [value for value in given.values() if callable(value)]
+    return {
+        "kernel": kernel.name,
+        "source": source_digest(kernel.fn, kernel.grid, *functions, portable=True),
+        "tilec": tilec.__version__,
+        "target": machine.target.name,
+        "device": machine.name,
+        "demands": {name: repr(value) for name, value in kernel.demands().items()},
+        "constants": Candidate(given).fingerprint,
+        "arguments": {
+            p.name: argument_class(p.name, bound[p.name])
+            for p in kernel.parameters
+            if p.kind != "const"
+        },
+        "index_bits": index_bits(arrays),
+        "grid": None if grid is None else str(grid),
+    }
+
+
+def argument_class(name: str, value: Any) -> str:
+    """An argument as far as speed depends on it.
+
+    An array: dtype, sizes in classes (see `size_class`), which strides are 1, and the facts the
+    compiler specialises to. An integer: its class; any other number: its type.
+    """
+    if isinstance(value, ArrayView):
+        seen = observe_parameter(name, value)
+        sizes = ", ".join(str(size_class(size)) for size in value.shape)
+        strides = ", ".join("1" if stride == 1 else "?" for stride in seen.strides)
+        facts = seen.facts
+        return (
+            f"{seen.dtype}[{sizes}; {strides}] align {facts.align} "
+            f"sizes {list(facts.sizes)} strides {list(facts.strides)}"
+        )
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"int {size_class(abs(value)) * (1 if value >= 0 else -1)}"
+    return type(value).__name__
+
+
+def size_class(size: int) -> int:
+    """The size itself up to 16, else rounded up to a power of two or three quarters of one."""
+    if size <= EXACT_SIZES:
+        return size
+    power = 1 << (size - 1).bit_length()
+    return power * 3 // 4 if size <= power * 3 // 4 else power
+
+
+def quick_key(value: Any) -> Any:
+    """A cheap key that tells calls with different tuned choices apart; hashable."""
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        return _scalar_key(value)
+    strides = getattr(value, "strides", None)
+    if strides is None:
+        stride = getattr(value, "stride", None)
+        strides = stride() if callable(stride) else None
+    return (value.dtype, tuple(shape), strides, getattr(value, "device", None))
+
+
+def _scalar_key(value: Any) -> Any:
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return (int, value)
+    if isinstance(value, float):
+        return float
+    try:
+        hash(value)
+    except TypeError:
+        return type(value)
+    return (type(value), value)

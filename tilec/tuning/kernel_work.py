@@ -1,0 +1,224 @@
+"""Reads from a kernel's tile-level IR what a launch does, and which arrays it reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from mlir import ir
+
+from tilec.compiler import NUM_WARPS, find_kernel
+from tilec.dialects import tile
+from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.grid import Grid, check_grid, compile_grid
+from tilec.kernel import Parameter
+from tilec.passes.contract import Report
+from tilec.passes.pipeline_loops import STAGES
+from tilec.program_size import choose_num_warps
+from tilec.runtime.arrays import ArrayView
+from tilec.target import Target
+from tilec.tuning.model import LoopWork, Work
+from tilec.tuning.scalar_values import ScalarValues
+
+WARP_TILE = 64
+"""Rows and columns of an accumulator that one warp works on, about: each operand is read from
+shared memory once a warp that needs it."""
+
+
+@dataclass(frozen=True)
+class KernelWork:
+    """`work` of a launch, its grid, and the names of the arrays it reads and writes."""
+
+    work: Work
+    grid: Grid
+    reads: frozenset[str]
+    writes: frozenset[str]
+
+
+def work_of(
+    module: ir.Module,
+    parameters: Sequence[Parameter],
+    values: Mapping[str, Any],
+    target: Target,
+    grid: Any = None,
+) -> KernelWork:
+    """The work of launching the kernel of a `tile` module on described arguments.
+
+    `values`: an ArrayView or a number a parameter, by name. `grid`: the caller's, if there is one.
+    ValueError where the kernel has no grid rule either.
+    """
+    with module.context, ir.Location.unknown():
+        function = find_kernel(module, None)
+        sizes = _grid_of(function, parameters, values, grid)
+        arguments = [_plain(values[parameter.name]) for parameter in parameters]
+        found = _Found(ScalarValues(arguments, sizes), [p.name for p in parameters])
+        _visit(function.regions[0].blocks[0], 1, found)
+        arrays = [v for v in values.values() if isinstance(v, ArrayView)]
+        used = found.reads | found.writes
+        touched = [v for name, v in values.items() if isinstance(v, ArrayView) and name in used]
+        work = Work(
+            prod(sizes),
+            _warps(function, target),
+            tuple(found.loops),
+            sum(prod(v.shape) * v.element_bytes for v in (touched or arrays)),
+            found.accumulators,
+            0 if found.accumulators else found.elements,
+            tuple(found.guessed),
+        )
+        return KernelWork(work, sizes, frozenset(found.reads), frozenset(found.writes))
+
+
+@dataclass
+class _Loop:
+    """What one loop body, or the code outside all loops, does each time."""
+
+    trips: int
+    stages: int | None = None
+    flops: dict[str, int] = field(default_factory=dict)
+    global_bytes: int = 0
+    shared_bytes: int = 0
+    staged_bytes: int = 0
+
+    def frozen(self) -> LoopWork:
+        return LoopWork(
+            self.trips,
+            self.flops,
+            self.global_bytes,
+            self.shared_bytes,
+            self.staged_bytes,
+            self.stages,
+        )
+
+
+@dataclass
+class _Found:
+    scalars: ScalarValues
+    names: Sequence[str]
+    loops: list[LoopWork] = field(default_factory=list)
+    reads: set[str] = field(default_factory=set)
+    writes: set[str] = field(default_factory=set)
+    accumulators: int = 0
+    elements: int = 0
+    guessed: list[str] = field(default_factory=list)
+
+
+def _grid_of(
+    function: ir.Operation, parameters: Sequence[Parameter], values: Mapping[str, Any], grid: Any
+) -> Grid:
+    if grid is not None:
+        return check_grid(grid)
+    if "tile.grid" not in function.attributes:
+        raise ValueError("the kernel has no grid rule, and the call gives no grid")
+    rule = compile_grid([text.value for text in function.attributes["tile.grid"]], parameters)
+    return rule([_plain(values[parameter.name]) for parameter in parameters])
+
+
+def _plain(value: Any) -> Any:
+    return value.shape if isinstance(value, ArrayView) else value
+
+
+def _warps(function: ir.Operation, target: Target) -> int:
+    if NUM_WARPS in function.attributes:
+        return function.attributes[NUM_WARPS].value
+    return choose_num_warps(function, target, Report())
+
+
+def _visit(block: ir.Block, trips: int, found: _Found, stages: int | None = None) -> None:
+    """Adds what a block does, and its inner loops, each as a loop of its own."""
+    loop = _Loop(trips, stages)
+    for view in block.operations:
+        op = view.operation
+        if op.name == "scf.for":
+            _visit(op.regions[0].blocks[0], trips * _trips(op, found), found, _stages(op))
+        elif op.name in ("scf.while", "scf.if"):
+            if op.name == "scf.while":
+                found.guessed.append("a while loop counts as one iteration")
+            for region in op.regions:
+                for inner in region.blocks:
+                    _visit(inner, trips, found)
+        else:
+            _look(op, loop, found)
+    if loop.flops or loop.global_bytes:
+        found.loops.append(loop.frozen())
+
+
+def _stages(op: ir.Operation) -> int | None:
+    return op.attributes[STAGES].value if STAGES in op.attributes else None
+
+
+def _trips(op: ir.Operation, found: _Found) -> int:
+    low, high, step = (found.scalars.evaluate(value) for value in list(op.operands)[:3])
+    found.scalars.bind(op.regions[0].blocks[0].arguments[0], low)
+    if low is None or high is None or not step or step < 0:
+        found.guessed.append(
+            "a loop whose bounds the arguments do not tell counts as one iteration"
+        )
+        return 1
+    return max(0, -(-(high - low) // step))
+
+
+def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
+    """Notes what one op does."""
+    view = op.opview
+    for result in op.results:
+        if is_tile(result):
+            size = prod(shape(result)) * max(32, bit_width(element(result))) // 32
+            found.elements = max(found.elements, size)
+    if isinstance(view, tile.DotOp):
+        _add_dot(view, loop, found)
+    elif isinstance(view, (tile.LoadOp, tile.GatherOp)):
+        loop.global_bytes += _bytes(view.result)
+        _touch(found.reads, view.src, found)
+    elif isinstance(view, (tile.StoreOp, tile.ScatterOp)):
+        loop.global_bytes += _bytes(view.value)
+        _touch(found.writes, view.dst, found)
+    elif op.name != "memref.dim":
+        # Atomics read and write; of an op nobody told us about the same is assumed.
+        for operand in op.operands:
+            if isinstance(operand.type, ir.MemRefType):
+                _touch(found.reads, operand, found)
+                _touch(found.writes, operand, found)
+        if isinstance(view, (tile.AtomicRmwOp, tile.AtomicCasOp)):
+            loop.global_bytes += 2 * _bytes(view.value)
+
+
+def _touch(names: set[str], array: ir.Value, found: _Found) -> None:
+    """Adds the argument that an array is; all arrays where it comes from elsewhere."""
+    if isinstance(array.owner, ir.Block):
+        names.add(found.names[ir.BlockArgument(array).arg_number])
+    else:
+        names.update(found.names)
+
+
+def _bytes(value: ir.Value) -> int:
+    return prod(shape(value)) * max(8, bit_width(element(value))) // 8
+
+
+def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
+    *batch, m, k = shape(dot.lhs)
+    n = shape(dot.rhs)[-1]
+    kind = _kind(str(element(dot.lhs)), dot.options.get("precision", ""))
+    loop.flops[kind] = loop.flops.get(kind, 0) + 2 * prod(batch) * m * n * k
+    sides = (_bytes(dot.lhs), -(-n // WARP_TILE)), (_bytes(dot.rhs), -(-m // WARP_TILE))
+    loop.shared_bytes += sum(size * (1 + readers) for size, readers in sides)
+    loop.staged_bytes += sum(
+        _bytes(side) for side in (dot.lhs, dot.rhs) if _is_loaded_here(side, dot.operation)
+    )
+    size = prod(shape(dot.acc)) * max(32, bit_width(element(dot.acc))) // 32
+    found.accumulators = max(found.accumulators, size)
+
+
+def _kind(dtype: str, precision: str) -> str:
+    """Which unit multiplies, see `model.TENSOR_SPEEDS`."""
+    if dtype == "f32":
+        return "tf32" if precision == "tf32" else "fma"
+    return dtype if dtype in ("f64", "f16", "bf16", "i8") else "f8"
+
+
+def _is_loaded_here(value: ir.Value, dot: ir.Operation) -> bool:
+    """Whether an operand comes from memory in the dot's own loop: it is what a pipeline holds."""
+    if isinstance(value.owner, ir.Block):
+        return False
+    return value.owner.operation.block == dot.block and dot.parent.name == "scf.for"

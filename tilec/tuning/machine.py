@@ -1,0 +1,48 @@
+"""The device a prediction is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilec.runtime.arrays import CUDA
+from tilec.runtime.cuda.properties import device_properties
+from tilec.target import Target
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A device: its name, its target's limits, and the speeds that predictions use.
+
+    `clock_mhz`: of the multiprocessors. `memory_gb_per_s`: of DRAM, the target's usual device's.
+    """
+
+    name: str
+    target: Target
+    multiprocessors: int
+    clock_mhz: int
+    memory_gb_per_s: int
+    l2_bytes: int
+
+
+def machine_of(device: Any, target: Target) -> Machine:
+    """The machine behind a device; for the emulator the target's usual one, named "emulator"."""
+    speed = target.speed
+    if device.kind != CUDA:
+        return Machine(
+            device.kind,
+            target,
+            speed.multiprocessors,
+            speed.clock_mhz,
+            speed.memory_gb_per_s,
+            speed.l2_bytes,
+        )
+    found = device_properties(device.index)
+    return Machine(
+        found.name,
+        target,
+        found.multiprocessors,
+        found.clock_mhz,
+        speed.memory_gb_per_s,
+        found.l2_bytes,
+    )

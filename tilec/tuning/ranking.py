@@ -1,0 +1,89 @@
+"""Ranks candidates by the model, before anything is compiled to machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilec.diagnostics import CompileError
+from tilec.jit import Kernel
+from tilec.specialization import specialize
+from tilec.tuning.candidates import Candidate
+from tilec.tuning.kernel_work import KernelWork, work_of
+from tilec.tuning.machine import Machine
+from tilec.tuning.model import predict
+from tilec.tuning.outcome import Trial
+
+NUM_WARPS = "num_warps"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A trial a candidate, in the candidates' order; names of the arrays the kernel writes, and of
+    those of them that it reads, too."""
+
+    trials: tuple[Trial, ...]
+    writes: frozenset[str]
+    updates: frozenset[str]
+    notes: tuple[str, ...]
+
+
+def rank(
+    kernel: Kernel,
+    candidates: Sequence[Candidate],
+    device: Any,
+    bound: Mapping[str, Any],
+    machine: Machine,
+    grid: Any = None,
+) -> Ranking:
+    """Predicts every candidate; one that does not build, or cannot run, is rejected in its trial.
+
+    CompileError where none builds: then the mistake is the kernel's.
+    """
+    known: dict[Any, KernelWork | CompileError] = {}
+    trials, works = [], []
+    for candidate in candidates:
+        key = _building_key(candidate)
+        if key not in known:
+            known[key] = _work(kernel, candidate, device, bound, machine, grid)
+        found = known[key]
+        if isinstance(found, CompileError):
+            trials.append(Trial(candidate, rejected=f"does not compile: {found.message}"))
+            continue
+        works.append(found)
+        warps = candidate.demands.get(NUM_WARPS)
+        work = found.work if warps is None else replace(found.work, warps=warps)
+        trials.append(Trial(candidate).predicted(predict(work, machine)))
+    if not works:
+        raise next(error for error in known.values() if isinstance(error, CompileError))
+    writes = frozenset().union(*(work.writes for work in works))
+    reads = frozenset().union(*(work.reads for work in works))
+    notes = dict.fromkeys(note for work in works for note in work.work.guessed)
+    return Ranking(tuple(trials), writes, writes & reads, tuple(notes))
+
+
+def _building_key(candidate: Candidate) -> Any:
+    """Equal where the program is: the number of warps is only an attribute of it."""
+    pairs = candidate.fingerprint
+    pairs.pop(NUM_WARPS, None)
+    return tuple(sorted(pairs.items()))
+
+
+def _work(
+    kernel: Kernel,
+    candidate: Candidate,
+    device: Any,
+    bound: Mapping[str, Any],
+    machine: Machine,
+    grid: Any,
+) -> KernelWork | CompileError:
+    values = {**bound, **candidate.constants}
+    others = {name: v for name, v in candidate.demands.items() if name != NUM_WARPS}
+    variant = kernel.demanding(**others) if others else kernel
+    parameters = specialize(variant.parameters, values).parameters
+    try:
+        module = variant.tile_module(device, values)
+        return work_of(module, parameters, values, machine.target, grid)
+    except CompileError as error:
+        return error
