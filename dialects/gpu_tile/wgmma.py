@@ -20,7 +20,8 @@ from tilec.dialects.gpu_tile.types import (
 )
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, shape, show
-from tilec.mma_shapes import find_instruction
+from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.warpgroup_tiles import SharedOperand, WarpgroupTiles, shared_operand, warpgroup_tiles
 
 
 class WgmmaFenceOp(Op, name="wgmma_fence"):
@@ -46,7 +47,7 @@ class WgmmaOp(Op, name="wgmma"):
     """result = lhs @ rhs + acc, all of k, as one committed group of `instruction`.
 
     `lhs` is a buffer or a tile in the instruction's fragments; `rhs` is a buffer. Which dimension of
-    a buffer is contiguous makes it K- or MN-major.
+    a buffer is contiguous makes it K- or MN-major; types of other than 16 bits are K-major.
 
     Example:
         %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>, !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>, !gpu_tile.pending<tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>>) -> !gpu_tile.pending<tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>>
@@ -81,7 +82,51 @@ class WgmmaOp(Op, name="wgmma"):
         if found != (instruction.lhs, instruction.rhs, instruction.acc):
             expected = f"{instruction.lhs}, {instruction.rhs} and {instruction.acc}"
             return f"{instruction.name} multiplies {expected}, found {', '.join(found)}"
+        return self._check_parts(instruction)
+
+    def _check_parts(self, instruction: MmaInstruction) -> str | None:
+        """What keeps the operands from being made of whole instructions, or None."""
+        acc = tile_of(self.acc)
+        if not layout_of(acc).is_exact(shape(acc)):
+            return f"the accumulator's layout does not fit {show(shape(acc))} exactly"
+        name = "acc"
+        try:
+            parts = self.parts(instruction)
+            name = "lhs"
+            if is_buffer(self.lhs):
+                self.shared("lhs", instruction)
+            else:
+                lhs = warpgroup_tiles(layout_of(self.lhs), instruction.lhs_layout)
+                if lhs.rows() != parts.rows():
+                    return "the warpgroups' rows of lhs and accumulator differ"
+                if lhs.columns() != set(range(0, shape(self.lhs)[1], instruction.k)):
+                    return f"lhs: layout {layout_of(self.lhs)} does not hold all of k"
+            name = "rhs"
+            self.shared("rhs", instruction)
+        except ValueError as error:
+            return f"{name}: {error}"
         return None
+
+    def parts(self, instruction: MmaInstruction) -> WarpgroupTiles:
+        """How the warpgroups share the accumulator. ValueError if it is not made of fragments."""
+        layout = layout_of(tile_of(self.acc))
+        parts = warpgroup_tiles(layout, instruction.acc_layout)
+        words = [n[i : i + 2] for n in parts.registers.values() for i in range(0, len(n), 2)]
+        if instruction.acc == "f16" and any(a % 2 or b != a + 1 for a, b in words):
+            raise ValueError(f"layout {layout} does not keep neighbouring columns in one register")
+        return parts
+
+    def shared(self, side: str, instruction: MmaInstruction) -> SharedOperand:
+        """How the instruction reads the buffer `side` ("lhs" or "rhs"). ValueError if it cannot."""
+        buffer = buffer_of(self.lhs if side == "lhs" else self.rhs)
+        return shared_operand(
+            instruction,
+            self.parts(instruction),
+            buffer.layout,
+            buffer.element_bytes,
+            buffer.shape,
+            1 if side == "lhs" else 0,
+        )
 
 
 def _operand(value: ir.Value) -> tuple[tuple[int, ...], ir.Type]:

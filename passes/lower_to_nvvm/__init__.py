@@ -29,6 +29,7 @@ from tilec.passes.lower_to_nvvm import (
     scan,
     shape,
     tma,
+    wgmma,
 )
 from tilec.passes.lower_to_nvvm.kernel import create_kernel
 from tilec.passes.lower_to_nvvm.shared_address import declare_shared
@@ -49,6 +50,7 @@ _FAMILIES = (
     cp_async,
     tma,
     mma,
+    wgmma,
     inspection,
     inline_ptx,
 )

@@ -81,12 +81,25 @@ def lower_sync(op: gpu_tile.SyncOp, state: Lowering) -> None:
     inline_asm(f"barrier.cta.{op.mode} {op.barrier}, {threads};", [], [], [])
 
 
+_PROXY_FENCES = {
+    "async_shared": "fence.proxy.async.shared::cta;",
+    "async_global": "fence.proxy.async.global;",
+    "barrier_init": "fence.mbarrier_init.release.cluster;",
+}
+
+
+def lower_proxy_fence(op: gpu_tile.FenceOp, state: Lowering) -> None:
+    """fence.proxy.async, or fence.mbarrier_init."""
+    inline_asm(_PROXY_FENCES[op.kind], [], [], [])
+
+
 RULES = {
     tile.ProgramIdOp: lower_program_id,
     tile.NumProgramsOp: lower_num_programs,
     tile.AssumeOp: lower_assume,
     tile.FenceOp: lower_fence,
     gpu_tile.SyncOp: lower_sync,
+    gpu_tile.FenceOp: lower_proxy_fence,
     gpu_tile.TileOrderOp: lower_tile_order,
     "memref.dim": lower_dim,
 }

@@ -155,6 +155,13 @@ class Access:
 
 def buffer_address(buffer: Buffer, at: Sequence[ir.Value], state: Lowering) -> ir.Value:
     """Byte offset (i32) into the shared memory of the element at coordinates `at` (i32)."""
+    swizzle = buffer.type.layout.swizzle
+    address = plain_address(buffer, at, state)
+    return address if swizzle is None else _swizzled(address, swizzle, state)
+
+
+def plain_address(buffer: Buffer, at: Sequence[ir.Value], state: Lowering) -> ir.Value:
+    """The same before the swizzle: what copy engines and tensor cores are told."""
     element_bytes = storage_bits(buffer.type.element, state) // 8
     shared, total = buffer.type.layout, buffer.address
 
@@ -170,7 +177,7 @@ def buffer_address(buffer: Buffer, at: Sequence[ir.Value], state: Lowering) -> i
             total = add(create("arith.remui", [rest, limit], state.i32), stride)
             rest = create("arith.divui", [rest, limit], state.i32)
         total = add(rest, parts[-1][1])
-    return total if shared.swizzle is None else _swizzled(total, shared.swizzle, state)
+    return total
 
 
 def _swizzled(address: ir.Value, swizzle: tuple[int, int, int], state: Lowering) -> ir.Value:

@@ -1,8 +1,8 @@
 """What a lowering rule works with: the value map, constants, and each thread's coordinates.
 
-A tile value becomes the list of its registers (scalars, in the order of its layout's values); an
-array becomes an `Array`; a buffer becomes a `Buffer`; a scalar stays one value, `index` as an
-integer.
+A tile value becomes the list of its registers (scalars, in the order of its layout's values), a
+pending one those of the tensor cores (f16 in pairs); an array becomes an `Array`; a buffer becomes
+a `Buffer`; a scalar stays one value, `index` as an integer.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile.types import BufferType, layout_of
-from tilec.dialects.types import element, is_tile
+from tilec.dialects.gpu_tile.types import BufferType, is_pending, layout_of, tile_of
+from tilec.dialects.types import bit_width, element, is_tile
 from tilec.kernel import TensorMap
 from tilec.layout import Layout
+from tilec.mma_shapes import WARPGROUP_THREADS
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility
 
@@ -72,6 +73,7 @@ class Lowering:
         self._first_copy: dict[Layout, ir.Value | None] = {}
         self._types: dict[ir.Type, ir.Type] = {}
         self._thread: ir.Value | None = None
+        self._warpgroup: ir.Value | None = None
         self.first_thread = 0
         """Number of the first thread that runs what is lowered now: a role's, else the CTA's."""
         self.alone = False
@@ -93,6 +95,11 @@ class Lowering:
         """The lowered types of a scalar or tile value, one per register."""
         if is_tile(value):
             return [self.scalar_type(element(value))] * layout_of(value).num_values
+        if is_pending(value):
+            tile = tile_of(value)
+            count = layout_of(tile).num_values
+            halves = bit_width(element(tile)) == 16
+            return [self.i32] * (count // 2) if halves else [element(tile)] * count
         return [self.scalar_type(value.type)]
 
     def registers(self, value: ir.Value) -> Registers:
@@ -108,8 +115,8 @@ class Lowering:
         """The inverse of `flatten`: gives each value its share of `registers`."""
         at = 0
         for value in values:
-            if is_tile(value):
-                count = layout_of(value).num_values
+            if is_tile(value) or is_pending(value):
+                count = len(self.register_types(value))
                 self.values[value] = list(registers[at : at + count])
                 at += count
             else:
@@ -148,6 +155,22 @@ class Lowering:
             with self.prologue, ir.Location.unknown():
                 self._thread = create("nvvm.read.ptx.sreg.tid.x", [], self.i32)
         return self._thread
+
+    def warpgroup(self) -> ir.Value:
+        """This thread's warpgroup, i32, read from lane 0: the same for all lanes, as ptxas must
+        know."""
+        if self._warpgroup is None:
+            with self.prologue, ir.Location.unknown():
+                shift = self.i32_constant(WARPGROUP_THREADS.bit_length() - 1)
+                number = create("arith.shrui", [self.thread(), shift], self.i32)
+                self._warpgroup = self.of_lane_0(number)
+        return self._warpgroup
+
+    def of_lane_0(self, value: ir.Value) -> ir.Value:
+        """An i32 as lane 0 of the warp holds it; all lanes run this together."""
+        operands = [self.i32_constant(-1), value, self.i32_constant(0), self.i32_constant(31)]
+        kind = ir.Attribute.parse("#nvvm<shfl_kind idx>")
+        return create("nvvm.shfl.sync", operands, self.i32, kind=kind)
 
     def single_thread(self) -> ir.Value | None:
         """Whether this is the one thread that issues what must be issued once (i1): a role's or the

@@ -115,6 +115,111 @@ func.func @other_accumulator(%a: !a, %b: !b, %p: !half) {
 }
 
 // -----
+!a = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(1,64)">>
+!past = !gpu_tile.pending<tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,16):(1@1,8@0,8@1)">>>
+func.func @accumulator_past_its_edge(%a: !a, %b: !b, %p: !past) {
+  // expected-error @below {{'gpu_tile.wgmma' op the accumulator's layout does not fit 64x64 exactly}}
+  %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!a, !b, !past) -> !past
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(1,64)">>
+!turned = !gpu_tile.pending<tensor<64x64xf32, #gpu_tile.layout<"T(8,4,4):(1@0,2@1,16@0) V(2,2,8):(1@1,8@0,8@1)">>>
+func.func @accumulator_of_other_fragments(%a: !a, %b: !b, %p: !turned) {
+  // expected-error @below {{'gpu_tile.wgmma' op acc: layout T(8,4,4):(1@0,2@1,16@0) V(2,2,8):(1@1,8@0,8@1) does not begin with the fragment}}
+  %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!a, !b, !turned) -> !turned
+  return
+}
+
+// -----
+!h = !gpu_tile.buffer<tensor<64x64xf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!pairs = !gpu_tile.pending<tensor<64x64xf16, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(8@0,1@1,8@1)">>>
+func.func @accumulator_in_other_pairs(%a: !h, %b: !h, %p: !pairs) {
+  // expected-error @below {{'gpu_tile.wgmma' op acc: layout T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(8@0,1@1,8@1) does not keep neighbouring columns in one register}}
+  %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k16.f16.f16.f16"} : (!h, !h, !pairs) -> !pairs
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(1,64)">>
+!two = !gpu_tile.pending<tensor<128x64xf32, #gpu_tile.layout<"T(4,8,8):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>>
+!same = tensor<128x64xbf16, #gpu_tile.layout<"T(4,8,4,2):(2@1,1@0,16@0,0) V(2,2,2,4,2):(1@1,8@0,8@1,16@1,64@0)">>
+func.func @lhs_of_another_warpgroup(%a: !same, %b: !b, %p: !two) {
+  // expected-error @below {{'gpu_tile.wgmma' op the warpgroups' rows of lhs and accumulator differ}}
+  %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!same, !b, !two) -> !two
+  return
+}
+
+// -----
+!acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!p = !gpu_tile.pending<!acc>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(1,64)">>
+!twice = tensor<64x64xbf16, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,2,2):(1@1,8@0,8@1,32@1)">>
+func.func @lhs_holds_some_of_k(%a: !twice, %b: !b, %p: !p) {
+  // expected-error @below {{'gpu_tile.wgmma' op lhs: layout T(4,8,4):(2@1,1@0,16@0) V(2,2,2,2):(1@1,8@0,8@1,32@1) does not hold all of k}}
+  %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!twice, !b, !p) -> !p
+  return
+}
+
+// -----
+!acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!p = !gpu_tile.pending<!acc>
+!eight = !gpu_tile.buffer<tensor<64x64xf8E4M3FN>, #gpu_tile.shared<"S<2,4,3> o (64,64):(64,1)">>
+!down = !gpu_tile.buffer<tensor<64x64xf8E4M3FN>, #gpu_tile.shared<"S<2,4,3> o (64,64):(64,1)">>
+func.func @bytes_contiguous_along_n(%a: !eight, %b: !down, %p: !p) {
+  // expected-error @below {{'gpu_tile.wgmma' op rhs: wgmma.m64n64k32.f32.e4m3.e4m3 reads operands that are contiguous along k, found S<2,4,3> o (64,64):(64,1) with k as dimension 0}}
+  %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k32.f32.e4m3.e4m3"} : (!eight, !down, !p) -> !p
+  return
+}
+
+// -----
+!acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!p = !gpu_tile.pending<!acc>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(1,64)">>
+!padded = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"(64,64):(72,1)">>
+func.func @padded_rows(%a: !padded, %b: !b, %p: !p) {
+  // expected-error @below {{'gpu_tile.wgmma' op lhs: (64,64):(72,1) does not lie as the instruction reads it, from element 0 on}}
+  %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!padded, !b, !p) -> !p
+  return
+}
+
+// -----
+!acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!p = !gpu_tile.pending<!acc>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(1,64)">>
+!odd = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,3,3> o (64,64):(64,1)">>
+func.func @unknown_swizzle(%a: !odd, %b: !b, %p: !p) {
+  // expected-error @below {{'gpu_tile.wgmma' op lhs: the instruction knows no swizzle like that of S<3,3,3> o (64,64):(64,1)}}
+  %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!odd, !b, !p) -> !p
+  return
+}
+
+// -----
+!acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!p = !gpu_tile.pending<!acc>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(1,64)">>
+!far = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"(64,64):(128,2)">>
+func.func @nothing_contiguous(%a: !far, %b: !b, %p: !p) {
+  // expected-error @below {{'gpu_tile.wgmma' op lhs: neither dimension of (64,64):(128,2) is contiguous}}
+  %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!far, !b, !p) -> !p
+  return
+}
+
+// -----
+!acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!p = !gpu_tile.pending<!acc>
+!a = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(1,64)">>
+func.func @half_an_instruction(%a: !a, %b: !b, %p: !p) {
+  // expected-error @below {{'gpu_tile.wgmma' op acc: layout}}
+  %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n40k16.f32.bf16.bf16"} : (!a, !b, !p) -> !p
+  return
+}
+
+// -----
 !acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
 !p = !gpu_tile.pending<!acc>
 func.func @wait_for_eight(%p: !p) {

@@ -1,0 +1,267 @@
+"""Lowers warpgroup multiplications: wgmma.mma_async, its fence, groups and waits.
+
+PTX ISA 9.0, "Asynchronous warpgroup level matrix instructions". All instructions of one op are one
+piece of inline assembly with the accumulators tied in and out, so nothing comes between them; the
+final wait is another, so nothing reads a register before it. A pending tile's registers are 32-bit
+words in the order of its layout, f16 in pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+from mlir import ir
+
+from tilec.diagnostics import InternalError
+from tilec.dialects import gpu_tile
+from tilec.dialects.gpu_tile.types import buffer_of, is_buffer, is_pending, layout_of, tile_of
+from tilec.dialects.gpu_tile.wgmma import WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
+from tilec.dialects.types import bit_width, element
+from tilec.matrix_descriptor import UNIT_BYTES
+from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.passes.divisibility import constant_of
+from tilec.passes.locations import error_at
+from tilec.passes.lower_to_nvvm.access import call_intrinsic, inline_asm, pack, unpack
+from tilec.passes.lower_to_nvvm.shared_address import plain_address, shared_base
+from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, Registers, create
+from tilec.warpgroup_tiles import WarpgroupTiles, warpgroup_tiles
+
+_PTX_TYPES = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8", "i32": "s32"}
+
+
+def lower_fence(op: WgmmaFenceOp, state: Lowering) -> None:
+    """The registers as words, whatever computes them kept in front; the instruction itself stands
+    before each multiplication."""
+    words = _words(state.registers(op.acc), element(op.acc), state)
+    if not _is_constant(op.acc):
+        words = _tied("", words)
+    state.values[op.result] = words
+
+
+def lower_wait(op: WgmmaWaitOp, state: Lowering) -> None:
+    """wgmma.wait_group; a tile that is there afterwards is read only after it."""
+    words = state.registers(op.acc)
+    text = f"wgmma.wait_group.sync.aligned {op.pending};"
+    if is_pending(op.result):
+        inline_asm(text, [], [], [])
+        state.values[op.result] = words
+        return
+    tile = tile_of(op.acc)
+    count = layout_of(tile).num_values
+    state.values[op.result] = unpack(_tied(text, words), element(tile), count, state)
+
+
+def _words(registers: Registers, element_type: ir.Type, state: Lowering) -> Registers:
+    """32-bit words of an accumulator: floats and integers as they are, f16 in pairs."""
+    return registers if bit_width(element_type) == 32 else pack(registers, element_type, state)
+
+
+def _letter(word: ir.Value) -> str:
+    return "f" if isinstance(word.type, ir.F32Type) else "r"
+
+
+def _tied(text: str, words: Registers) -> Registers:
+    """`text` with words in and out of it, the same registers."""
+    constraints = ["=" + _letter(w) for w in words] + [str(i) for i in range(len(words))]
+    return inline_asm(text, constraints, words, [w.type for w in words])
+
+
+def _is_constant(value: ir.Value) -> bool:
+    return not isinstance(value.owner, ir.Block) and value.owner.name == "arith.constant"
+
+
+def _is_zero(acc: ir.Value) -> bool:
+    """Whether a pending tile is an untouched zero: the first instruction then only writes."""
+    fence = acc.owner
+    if not isinstance(fence, WgmmaFenceOp) or not _is_constant(fence.acc):
+        return False
+    value = fence.acc.owner.attributes["value"]
+    zero = ir.FloatAttr if isinstance(value.get_splat_value(), ir.FloatAttr) else ir.IntegerAttr
+    return str(value.get_splat_value()) == str(zero.get(element(fence.acc), 0))
+
+
+def lower_wgmma(op: WgmmaOp, state: Lowering) -> None:
+    """Fence, every instruction, commit; k outermost, so that neighbours are independent."""
+    row = find_instruction(op.instruction)
+    parts = op.parts(row)
+    text = _Text(state.registers(op.acc), overwrites=_is_zero(op.acc))
+    lhs = (
+        _Matrix(op, "lhs", row, parts, state)
+        if is_buffer(op.lhs)
+        else _Fragments(op.lhs, row, state)
+    )
+    rhs = _Matrix(op, "rhs", row, parts, state)
+    for k in range(0, buffer_of(op.rhs).shape[0], row.k):
+        for at, numbers in parts.registers.items():
+            left = lhs.operand(at[0], k, text)
+            right = rhs.operand(at[1], k, text)
+            text.multiply(row, numbers, (left, right), first=k == 0, major=(lhs.major, rhs.major))
+    state.values[op.result] = text.emit()
+
+
+class _Text:
+    """The assembly of one op: its operands and instructions."""
+
+    def __init__(self, words: Registers, *, overwrites: bool) -> None:
+        self._words = words
+        self._overwrites = overwrites
+        self._inputs: Registers = [] if overwrites else list(words)
+        self._letters = [] if overwrites else [str(i) for i in range(len(words))]
+        self._numbers: dict[ir.Value, int] = {}
+        self._lines = ["wgmma.fence.sync.aligned;"]
+
+    def input(self, value: ir.Value, letter: str) -> str:
+        """`$n` of an operand that is read."""
+        if value not in self._numbers:
+            self._numbers[value] = len(self._words) + len(self._inputs)
+            self._inputs.append(value)
+            self._letters.append(letter)
+        return f"${self._numbers[value]}"
+
+    def multiply(
+        self,
+        row: MmaInstruction,
+        numbers: Sequence[int],
+        operands: tuple[str, str],
+        *,
+        first: bool,
+        major: tuple[int | None, int | None],
+    ) -> None:
+        """One instruction. `major`: per operand 1 for MN-major, None where that cannot be said."""
+        halves = row.acc == "f16"
+        words = [n // 2 for n in numbers[::2]] if halves else numbers
+        types = ["tf32"] * 2 if row.tf32 else [_PTX_TYPES.get(t, t) for t in (row.lhs, row.rhs)]
+        shape_ = f"m{row.m}n{row.n}k{row.k}"
+        kind = ".".join([shape_, _PTX_TYPES.get(row.acc, row.acc), *types])
+        registers = ", ".join(f"${w}" for w in words)
+        flags = ["0" if first and self._overwrites else "1"]
+        if row.acc != "i32":
+            flags += ["1", "1"]
+        if row.lhs in ("f16", "bf16"):
+            flags += [str(m) for m in major if m is not None]
+        self._lines.append(
+            f"wgmma.mma_async.sync.aligned.{kind} {{{registers}}}, "
+            f"{', '.join([*operands, *flags])};"
+        )
+
+    def emit(self) -> Registers:
+        """The accumulator's words afterwards."""
+        lines = [*self._lines, "wgmma.commit_group.sync.aligned;"]
+        constraints = ["=&" + _letter(w) for w in self._words] + self._letters
+        results = [w.type for w in self._words]
+        return inline_asm("\n\t".join(lines), constraints, self._inputs, results)
+
+
+class _Matrix:
+    """An operand in shared memory."""
+
+    def __init__(
+        self, op: WgmmaOp, side: str, row: MmaInstruction, parts: WarpgroupTiles, state: Lowering
+    ) -> None:
+        value = op.lhs if side == "lhs" else op.rhs
+        self._buffer: Buffer = state.values[value]
+        self._own = 0 if side == "lhs" else 1
+        self._state = state
+        _check_origin(op, value, self._buffer, state)
+        self._operand = op.shared(side, row)
+        descriptor = self._operand.descriptor
+        self.major = 0 if descriptor.k_contiguous else 1
+        high = descriptor.high_bits << 32
+        self._high = high - (1 << 64) if high >> 63 else high  # as a signed number
+        self._start = self._first_word(parts)
+
+    def _first_word(self, parts: WarpgroupTiles) -> ir.Value:
+        """The low word of this warpgroup's first matrix (i32)."""
+        state = self._state
+        address = create("llvm.ptrtoint", [shared_base(state)], state.i32)
+        address = self._sum(address, plain_address(self._buffer, self._buffer.origin, state))
+        below = 1
+        for mode, step in zip(parts.groups, self._operand.group_bytes, strict=True):
+            if step:
+                shift = state.i32_constant(below.bit_length() - 1)
+                digit = create("arith.shrui", [state.warpgroup(), shift], state.i32)
+                digit = create("arith.andi", [digit, state.i32_constant(mode.size - 1)], state.i32)
+                term = create("arith.muli", [digit, state.i32_constant(step)], state.i32)
+                address = self._sum(address, term)
+            below *= mode.size
+        units = create("arith.shrui", [address, state.i32_constant(4)], state.i32)
+        return self._sum(units, state.i32_constant(self._operand.descriptor.low_bits))
+
+    def _sum(self, first: ir.Value, second: ir.Value) -> ir.Value:
+        return create("arith.addi", [first, second], self._state.i32)
+
+    def operand(self, at: int, k: int, text: _Text) -> str:
+        """The descriptor of the matrix that begins at `at` along M or N and at `k`."""
+        state, buffer = self._state, self._buffer.type
+        coordinates = (at, k) if self._own == 0 else (k, at)
+        step = buffer.layout.offset(coordinates) * buffer.element_bytes // UNIT_BYTES
+        i64 = ir.IntegerType.get_signless(64)
+        word = self._sum(self._start, state.i32_constant(step)) if step else self._start
+        low = create("arith.extui", [word], i64)
+        return text.input(create("arith.ori", [low, state.constant(i64, self._high)], i64), "l")
+
+
+def _check_origin(op: WgmmaOp, value: ir.Value, buffer: Buffer, state: Lowering) -> None:
+    """CompileError for a view from which the matrices do not lie as from the buffer's start."""
+    for dim, parts in enumerate(buffer.type.layout.dims):
+        panel = 1
+        for size, _ in parts[:-1]:
+            panel *= size
+        origin = buffer.origin[dim]
+        fixed = constant_of(origin)
+        known = fixed if fixed is not None else _divisor(value, dim, state)
+        swizzled_rows = 8 if parts[0][1] != 1 else UNIT_BYTES // buffer.type.element_bytes
+        inside = panel > 1 and known and panel % known == 0 and buffer.type.shape[dim] <= known
+        if known % swizzled_rows or not (known % panel == 0 or inside):
+            raise error_at(
+                op.operation,
+                f"the view begins at a multiple of {known} of dimension {dim}, in the middle of "
+                f"the matrices of {buffer.type.layout}",
+            )
+
+
+def _divisor(value: ir.Value, dim: int, state: Lowering) -> int:
+    """What a run-time origin is surely a multiple of (0: it is 0)."""
+    known = 0
+    while not isinstance(value.owner, (gpu_tile.AllocOp, gpu_tile.SlotOp)):
+        view = value.owner
+        if not isinstance(view, gpu_tile.ViewOp):
+            raise InternalError(f"a wgmma reads the result of '{view.operation.name}'")
+        by = state.divisibility.of(view.offsets[dim])
+        known = gcd(known, by)
+        value = view.src
+    return known
+
+
+class _Fragments:
+    """An lhs in registers, packed into the words of each instruction once."""
+
+    def __init__(self, value: ir.Value, row: MmaInstruction, state: Lowering) -> None:
+        self.major: int | None = None
+        self._tiles = warpgroup_tiles(layout_of(value), row.lhs_layout).registers
+        self._registers = state.registers(value)
+        self._element = element(value)
+        self._row = row
+        self._state = state
+        self._packed: dict[tuple[int, int], Registers] = {}
+
+    def operand(self, at: int, k: int, text: _Text) -> str:
+        """The fragment that begins at row `at` and at `k`."""
+        if (at, k) not in self._packed:
+            members = [self._registers[n] for n in self._tiles[at, k]]
+            self._packed[at, k] = self._pack(members)
+        return f"{{{', '.join(text.input(w, 'r') for w in self._packed[at, k])}}}"
+
+    def _pack(self, members: Registers) -> Registers:
+        state = self._state
+        if self._row.tf32:  # rounded to nearest: the instruction itself would truncate
+            return [call_intrinsic("llvm.nvvm.f2tf32.rna", [m], [state.i32])[0] for m in members]
+        return pack(members, self._element, state)
+
+
+RULES = {
+    WgmmaFenceOp: lower_fence,
+    WgmmaOp: lower_wgmma,
+    WgmmaWaitOp: lower_wait,
+}
