@@ -12,6 +12,7 @@ Does not handle: asynchronous readers (they end at their wait, not at their issu
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from mlir import ir
@@ -44,14 +45,11 @@ def allocate_shared(module: ir.Module, context: PassContext) -> None:
 
 def _allocate(function: ir.Operation, context: PassContext) -> None:
     buffers = _lifetimes(function)
-    placed: list[_Placed] = []
-    for buffer in sorted(buffers, key=lambda b: -b.type.size_bytes):
-        buffer.offset = _lowest_offset(buffer, placed)
-        placed.append(buffer)
+    total = _place(buffers)
+    for buffer in buffers:
         buffer.op.operation.attributes["options"] = AllocOp.options.kind.write(
             {"offset": buffer.offset}
         )
-    total = max((b.offset + b.type.size_bytes for b in placed), default=0)
     i32 = ir.IntegerType.get_signless(32)
     function.attributes[SHARED_BYTES] = ir.IntegerAttr.get(i32, total)
     if total > context.target.shared_bytes:
@@ -75,6 +73,21 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
             f"{len(buffers)} buffers of {sum(b.type.size_bytes for b in buffers)} bytes in all",
             bytes=total,
         )
+
+
+def shared_bytes(function: ir.Operation, without: Collection[ir.Operation] = ()) -> int:
+    """Bytes the buffers of a kernel take, those that the ops `without` allocate left out."""
+    buffers = [b for b in _lifetimes(function) if b.op.operation not in without]
+    return _place(buffers)
+
+
+def _place(buffers: list[_Placed]) -> int:
+    """Fills in offsets; returns the bytes they take together."""
+    placed: list[_Placed] = []
+    for buffer in sorted(buffers, key=lambda b: -b.type.size_bytes):
+        buffer.offset = _lowest_offset(buffer, placed)
+        placed.append(buffer)
+    return max((b.offset + b.type.size_bytes for b in placed), default=0)
 
 
 def _lowest_offset(buffer: _Placed, placed: list[_Placed]) -> int:

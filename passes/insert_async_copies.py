@@ -32,6 +32,7 @@ from tilec.dialects.gpu_tile import (
     CpAsyncCommitOp,
     CpAsyncOp,
     CpAsyncWaitOp,
+    WgmmaOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
 from tilec.dialects.types import bit_width, element, shape
@@ -40,6 +41,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.layout_candidates import blocked_layout
 from tilec.passes.pipeline_loops import STAGES
+from tilec.passes.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
 from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width, shared_width
 from tilec.target import Feature
 
@@ -67,6 +69,8 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
         return ir.WalkResult.ADVANCE
 
     function.walk(visit)
+    if context.target.supports(Feature.TMA):
+        loads = _use_tensor_maps(loads, facts, context)
     blocks: list[ir.Block] = []
     for load in loads:
         loop = _loop_of(load.operation)
@@ -80,6 +84,56 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
             blocks.append(block)
     for block in blocks:
         _close_groups(block)
+
+
+def _use_tensor_maps(
+    loads: list[tile.LoadOp], facts: Divisibility, context: PassContext
+) -> list[tile.LoadOp]:
+    """Makes tensor copies of the loops whose loads all fill operands of warpgroup instructions;
+    returns the other loads."""
+    by_block: dict[ir.Block, list[tile.LoadOp]] = {}
+    for load in loads:
+        fills = _uses(load.result, load.dims).fills
+        if _loop_of(load.operation) is not None and any(_feeds_warpgroup(f) for f in fills):
+            by_block.setdefault(load.operation.block, []).append(load)
+    taken: set[int] = set()
+    for candidates in by_block.values():
+        copies = _plan_tensor_copies(candidates, facts, context)
+        if not copies:
+            continue
+        emit_tensor_copies(copies, context)
+        for load in candidates:
+            _erase(load, _uses(load.result, load.dims), None)
+            context.report.add(
+                "asynchronous copy", load.operation, "TMA", "a tensor map describes the array"
+            )
+            load.operation.erase()
+        taken.update(map(id, candidates))
+    return [load for load in loads if id(load) not in taken]
+
+
+def _feeds_warpgroup(fill: _Fill) -> bool:
+    return any(isinstance(use.owner.opview, WgmmaOp) for use in fill.store.dst.uses)
+
+
+def _plan_tensor_copies(
+    loads: list[tile.LoadOp], facts: Divisibility, context: PassContext
+) -> list[TensorCopy]:
+    """A copy for every fill of the loads, or nothing and the reason in the report."""
+    copies: list[TensorCopy] = []
+    for load in loads:
+        uses = _uses(load.result, load.dims)
+        reason = _refusal(load, uses, False, SMALLEST_COPY, "")
+        for fill in uses.fills if reason is None else ():
+            planned = plan_tensor_copy(load, fill.store, fill.dims, facts, context)
+            if isinstance(planned, str):
+                reason = planned
+                break
+            copies.append(planned)
+        if reason is not None:
+            context.report.add("tensor map", load.operation, "no", reason)
+            return []
+    return copies
 
 
 def _loop_of(op: ir.Operation) -> ir.Operation | None:

@@ -41,6 +41,7 @@ _DEMANDS = {
         "tile.kernel",
         "tile.num_warps",
         "tile.shared_bytes",
+        "tile.total_warps",
     ),
     "scf.for": ("tile.stages", "tile.warp_specialize"),
 }

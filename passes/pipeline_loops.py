@@ -26,8 +26,8 @@ After:    for s in 0 .. stages-2:                                     (the prolo
    them.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
-Arrays that are different arguments are taken not to overlap where the loop writes one of them.
-Does not handle: addresses that depend on loaded values, scf.while.
+Does not handle: addresses that depend on loaded values, scf.while; tensor copies, which
+specialize-warps overlaps.
 """
 
 from __future__ import annotations
@@ -45,18 +45,12 @@ from tilec.dialects.gpu_tile import (
     MmaOp,
     RingPositionOp,
     SlotOp,
+    TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
-from tilec.dialects.tile import (
-    AtomicCasOp,
-    AtomicRmwOp,
-    FenceOp,
-    InlinePtxOp,
-    LoadOp,
-    ScatterOp,
-    StoreOp,
-)
+from tilec.dialects.tile import LoadOp
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.hazards import read_ahead_hazard
 from tilec.passes.locations import error_at
 
 STAGES = "tile.stages"
@@ -92,6 +86,8 @@ class _Plan:
 
 
 def _pipeline(loop: ir.Operation, context: PassContext) -> None:
+    if any(isinstance(view, TmaLoadOp) for view in loop.regions[0].blocks[0].operations):
+        return  # specialize-warps overlaps tensor copies
     demanded = _demanded_stages(loop, context)
     plan = _plan(loop)
     if isinstance(plan, str):
@@ -115,9 +111,6 @@ def _demanded_stages(loop: ir.Operation, context: PassContext) -> int | None:
         if name.startswith("tile.") and name not in (STAGES, WARP_SPECIALIZE):
             known = f"{STAGES}, {WARP_SPECIALIZE}"
             raise error_at(loop, f"unknown attribute '{name}'; a loop takes {known}")
-    if WARP_SPECIALIZE in loop.attributes and loop.attributes[WARP_SPECIALIZE].value:
-        reason = f"tilec does not specialise warps for {context.target.name}"
-        raise error_at(loop, f"warp_specialize=True was asked for, but {reason}")
     if STAGES not in loop.attributes:
         return None
     stages = loop.attributes[STAGES]
@@ -142,7 +135,7 @@ def _plan(loop: ir.Operation) -> _Plan | str:
     ends = _ends(ops)
     if not copies:
         return "the loop holds no asynchronous copy of its own"
-    hazard = _hazard(loop, copies)
+    hazard = read_ahead_hazard(loop, {copy.opview.src for copy in copies}, "the loop")
     if hazard is not None:
         return hazard
     allocs = []
@@ -181,27 +174,6 @@ def _plain_loads(loop: ir.Operation, context: PassContext) -> list[str]:
         and entry["chosen"] == "no"
         and entry["at"] in loads
     ]
-
-
-def _hazard(loop: ir.Operation, copies: list[ir.Operation]) -> str | None:
-    """What forbids reading iterations ahead: a write to the same array, or an op that orders
-    memory."""
-    arrays = {copy.opview.src for copy in copies}
-    found: list[str] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        view = op.opview
-        atomic = isinstance(view, (AtomicRmwOp, AtomicCasOp))
-        if (isinstance(view, (StoreOp, ScatterOp)) or atomic) and view.dst in arrays:
-            found.append(f"'{op.name}' in the loop writes an array that a copy reads")
-        if isinstance(view, FenceOp) or (atomic and view.order != "relaxed"):
-            found.append(f"'{op.name}' in the loop orders memory accesses")
-        if isinstance(view, InlinePtxOp) and not view.pure:
-            found.append(f"'{op.name}' in the loop may write memory")
-        return ir.WalkResult.ADVANCE
-
-    loop.walk(visit)
-    return found[0] if found else None
 
 
 def _address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:

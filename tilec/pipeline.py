@@ -11,11 +11,13 @@ from tilec.passes.infer_layouts import infer_layouts
 from tilec.passes.insert_async_copies import insert_async_copies
 from tilec.passes.insert_barriers import insert_barriers
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
+from tilec.passes.overlap_mma import overlap_mma
 from tilec.passes.pipeline_loops import pipeline_loops
 from tilec.passes.remove_layout_conversions import remove_layout_conversions
 from tilec.passes.schedule_programs import schedule_programs
 from tilec.passes.select_mma import select_mma
 from tilec.passes.simplify import simplify
+from tilec.passes.specialize_warps import specialize_warps
 from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
 from tilec.passes.split_reductions import split_reductions
@@ -35,6 +37,9 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     split_reductions,
     split_atomics,
     split_conversions,
+    # Rings take what shared memory the buffers so far leave.
+    specialize_warps,
+    overlap_mma,
     # Buffers that share memory depend on each other, so addresses come before barriers.
     allocate_shared,
     insert_barriers,

@@ -1,0 +1,232 @@
+"""overlap-mma: the next iteration's matrix instructions start before this one's are finished.
+
+Before:   scf.for %k ... iter_args(%acc = %zero) {
+            %p = "gpu_tile.wgmma_fence"(%acc)   %q = "gpu_tile.wgmma"(%a, %b, %p)
+            %r = "gpu_tile.wgmma_wait"(%q) {pending = 0 : i32}
+            "gpu_tile.barrier_arrive"(%empty, %slot)
+            scf.yield %r
+          }
+After:    %p = "gpu_tile.wgmma_fence"(%zero)
+          %last = scf.for %k ... iter_args(%acc = %p) {
+            %q = "gpu_tile.wgmma"(%a, %b, %acc)
+            %r = "gpu_tile.wgmma_wait"(%q) {pending = 1 : i32}        (the one before is finished)
+            scf.if %k > %lower { "gpu_tile.barrier_arrive"(%empty, the slot before) }
+            scf.yield %r
+          }
+          scf.if %lower < %upper { "gpu_tile.barrier_arrive"(%empty, the last slot) }
+          %acc = "gpu_tile.wgmma_wait"(%last) {pending = 0 : i32}
+
+An accumulator qualifies if it goes through matrix instructions only, from the loop's entry to its
+yield, and every buffer they read is given back by a barrier: a slot is then returned one iteration
+later, when its readers are known to be done.
+Does not handle: accumulators that anything else touches in the loop, buffers ordered by a sync,
+loops with several such accumulators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    BarrierArriveOp,
+    RingPositionOp,
+    SlotOp,
+    WgmmaFenceOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+)
+from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.dialects.types import is_tile
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.loops import terminator
+
+
+@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+def overlap_mma(module: ir.Module, context: PassContext) -> None:
+    """Keeps one group of warpgroup instructions in flight across the back edge of loops."""
+    loops: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "scf.for":
+            loops.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for loop in loops:
+        chain = _find_chain(loop)
+        if isinstance(chain, _Chain):
+            why = "barriers guard the ring it reads"
+            context.report.add("matrix instructions", loop, "one group in flight", why)
+            _overlap(loop, chain)
+        elif chain is not None:
+            context.report.add("matrix instructions", loop, "finished in each iteration", chain)
+
+
+@dataclass
+class _Chain:
+    """One accumulator's way through an iteration; `number`: of the loop-carried value.
+
+    `releases`: the arrivals that give back what its instructions read, with their ring positions.
+    """
+
+    number: int
+    fence: WgmmaFenceOp
+    multiplies: list[WgmmaOp]
+    wait: WgmmaWaitOp
+    releases: list[tuple[BarrierArriveOp, RingPositionOp]]
+
+
+def _find_chain(loop: ir.Operation) -> _Chain | str | None:
+    """The loop's accumulator in flight, why there is none, or None without candidates."""
+    body = loop.regions[0].blocks[0]
+    found: list[_Chain] = []
+    for number, argument in enumerate(list(body.arguments)[1:]):
+        links = _links(argument, terminator(body), number) if is_tile(argument) else None
+        if links is None:
+            continue
+        fence, multiplies, wait = links
+        releases = _releases(multiplies, body)
+        if isinstance(releases, str):
+            return releases
+        found.append(_Chain(number, fence, multiplies, wait, releases))
+    if len(found) > 1:
+        return "several accumulators are in flight"
+    return found[0] if found else None
+
+
+def _links(
+    argument: ir.Value, last: ir.Operation, number: int
+) -> tuple[WgmmaFenceOp, list[WgmmaOp], WgmmaWaitOp] | None:
+    user = _only_user(argument)
+    if not isinstance(user, WgmmaFenceOp) or user.operation.block != last.block:
+        return None
+    fence, multiplies = user, []
+    user = _only_user(fence.result)
+    while isinstance(user, WgmmaOp) and user.operation.block == last.block:
+        multiplies.append(user)
+        user = _only_user(user.result)
+    if not multiplies or not isinstance(user, WgmmaWaitOp) or user.pending:
+        return None
+    uses = list(user.result.uses)
+    yielded = len(uses) == 1 and uses[0].owner.operation == last
+    return (fence, multiplies, user) if yielded and uses[0].operand_number == number else None
+
+
+def _only_user(value: ir.Value) -> ir.OpView | None:
+    uses = list(value.uses)
+    return uses[0].owner.opview if len(uses) == 1 else None
+
+
+def _releases(
+    multiplies: list[WgmmaOp], body: ir.Block
+) -> list[tuple[BarrierArriveOp, RingPositionOp]] | str:
+    """The arrivals for the slots that the instructions read; the reason where one has none."""
+    positions: list[RingPositionOp] = []
+    for multiply in multiplies:
+        for operand in (multiply.lhs, multiply.rhs):
+            if not is_buffer(operand):
+                return "an operand comes from registers that the next iteration overwrites"
+            owner = operand.owner
+            position = owner.index.owner if isinstance(owner, SlotOp) else None
+            if not isinstance(position, RingPositionOp):
+                return "an operand lies in no ring that a barrier guards"
+            if position not in positions:
+                positions.append(position)
+    found = []
+    for position in positions:
+        arrivals = [
+            view
+            for view in body.operations
+            if isinstance(view, BarrierArriveOp) and view.slot == position.slot
+        ]
+        counted = isinstance(position.count.owner, ir.Block) and position.count.owner == body
+        if len(arrivals) != 1 or not counted:
+            return "an operand lies in no ring that a barrier guards"
+        found.append((arrivals[0], position))
+    return found
+
+
+def _overlap(loop: ir.Operation, chain: _Chain) -> None:
+    lower, upper = loop.operands[0], loop.operands[1]
+    init = loop.operands[3 + chain.number]
+    with ir.InsertionPoint(loop), chain.fence.operation.location:
+        started = WgmmaFenceOp.build(init)
+    new = _rebuilt(loop, chain, started)
+    body = new.regions[0].blocks[0]
+    with ir.InsertionPoint(chain.wait.operation), chain.wait.operation.location:
+        flying = WgmmaWaitOp.build(chain.wait.acc, results=[chain.wait.acc.type], pending=1)
+    chain.wait.result.replace_all_uses_with(flying)
+    chain.wait.operation.erase()
+    block = list(new.block.operations)
+    following = block[next(i for i, v in enumerate(block) if v.operation == new) + 1].operation
+    with ir.InsertionPoint(following), new.location:
+        done = WgmmaWaitOp.build(new.results[chain.number], results=[init.type], pending=0)
+    uses = [u for u in new.results[chain.number].uses if u.owner.operation != done.owner.operation]
+    for use in uses:
+        use.owner.operation.operands[use.operand_number] = done
+    for arrival, position in chain.releases:
+        count = ir.BlockArgument(position.count).arg_number - 1
+        with ir.InsertionPoint(arrival.operation), arrival.operation.location:
+            _release_before(arrival, position, position.count, _less(lower, body.arguments[0]))
+        with ir.InsertionPoint(following), arrival.operation.location:
+            _release_before(arrival, position, new.results[count], _less(lower, upper))
+        arrival.operation.erase()
+
+
+def _rebuilt(loop: ir.Operation, chain: _Chain, started: ir.Value) -> ir.Operation:
+    """The loop with its accumulator pending; the fence inside is gone."""
+    old = loop.regions[0].blocks[0]
+    types = [argument.type for argument in old.arguments]
+    types[1 + chain.number] = started.type
+    operands = list(loop.operands)
+    operands[3 + chain.number] = started
+    new = ir.Operation.create(
+        "scf.for",
+        results=types[1:],
+        operands=operands,
+        attributes=dict(loop.attributes.items()),
+        regions=1,
+        ip=ir.InsertionPoint(loop),
+        loc=loop.location,
+    )
+    block = new.regions[0].blocks.append(*types, arg_locs=[loop.location] * len(types))
+    chain.fence.result.replace_all_uses_with(block.arguments[1 + chain.number])
+    chain.fence.operation.erase()
+    for before, after in zip(old.arguments, block.arguments, strict=True):
+        before.replace_all_uses_with(after)
+    for view in list(old.operations):
+        block.append(view.operation)
+    for before, after in zip(loop.results, new.results, strict=True):
+        before.replace_all_uses_with(after)
+    loop.erase()
+    return new
+
+
+def _release_before(
+    arrival: BarrierArriveOp, position: RingPositionOp, count: ir.Value, exists: ir.Value
+) -> None:
+    """Where `exists`, arrives for the use of the ring before the `count`-th."""
+    branch = ir.Operation.create("scf.if", operands=[exists], regions=2)
+    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+        i32 = ir.IntegerType.get_signless(32)
+        one = ir.Operation.create(
+            "arith.constant", results=[i32], attributes={"value": ir.IntegerAttr.get(i32, 1)}
+        )
+        before = ir.Operation.create(
+            "arith.subi", results=[i32], operands=[count, one.results[0]]
+        ).results[0]
+        slot, _ = RingPositionOp.build(before, slots=position.slots)
+        BarrierArriveOp.build(arrival.barrier, slot, per=arrival.per)
+        ir.Operation.create("scf.yield")
+
+
+def _less(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    less = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
+    return ir.Operation.create(
+        "arith.cmpi",
+        results=[ir.IntegerType.get_signless(1)],
+        operands=[lhs, rhs],
+        attributes={"predicate": less},
+    ).results[0]

@@ -1,0 +1,146 @@
+"""The part of a program that some of its ops need: themselves, the loops around them, scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BarrierInitOp,
+    MakeTensorMapOp,
+    RingPositionOp,
+    SlotOp,
+    TileOrderOp,
+    ViewOp,
+)
+from tilec.dialects.tile import NumProgramsOp, ProgramIdOp
+from tilec.dialects.types import is_tile
+
+_SCALAR_OPS = (RingPositionOp, SlotOp, ViewOp, TileOrderOp, ProgramIdOp, NumProgramsOp)
+
+_COMMON_OPS = (AllocOp, BarrierInitOp, MakeTensorMapOp)
+"""What every part of a kernel shares: they stand at its entry."""
+
+
+class Slice:
+    """What `roots` need inside `function`. `refusal`: why it cannot stand alone, or None."""
+
+    def __init__(self, function: ir.Operation, roots: Iterable[ir.Operation]) -> None:
+        self._function = function
+        self._kept: set[ir.Operation] = set()
+        self._carried: dict[ir.Operation, set[int]] = {}
+        self.refusal: str | None = None
+        for root in roots:
+            self._keep(root)
+
+    def _keep(self, op: ir.Operation) -> None:
+        if op in self._kept:
+            return
+        self._kept.add(op)
+        if op.name == "scf.for":
+            self._carried.setdefault(op, set())
+            operands = list(op.operands)[:3]
+        else:
+            operands = list(op.operands)
+        for value in operands:
+            self._need(value)
+        parent = op.parent
+        if parent != self._function:
+            self._shell(parent)
+
+    def _shell(self, op: ir.Operation) -> None:
+        if op.name not in ("scf.for", "scf.if"):
+            self.refusal = self.refusal or f"it stands in '{op.name}'"
+            return
+        self._keep(op)
+
+    def _need(self, value: ir.Value) -> None:
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            loop = owner.owner
+            if loop != self._function:
+                self._shell(loop)
+                number = ir.BlockArgument(value).arg_number
+                if number:
+                    self._carry(loop, number - 1)
+            return
+        op = owner.operation
+        if op.name == "scf.for":
+            self._shell(op)
+            self._carry(op, next(i for i, r in enumerate(op.results) if r == value))
+        elif _is_scalar(op):
+            self._keep(op)
+        elif not isinstance(op.opview, _COMMON_OPS):
+            self.refusal = self.refusal or f"its address depends on '{op.name}'"
+
+    def _carry(self, loop: ir.Operation, number: int) -> None:
+        if loop.name != "scf.for" or number in self._carried.setdefault(loop, set()):
+            return
+        self._carried[loop].add(number)
+        *_, last = loop.regions[0].blocks[0].operations
+        self._need(loop.operands[3 + number])
+        self._need(last.operands[number])
+
+    def clone(self) -> None:
+        """Writes the slice at the current insertion point."""
+        self._clone_block(self._function.regions[0].blocks[0], {})
+
+    def _clone_block(self, block: ir.Block, mapped: dict[ir.Value, ir.Value]) -> None:
+        for view in block.operations:
+            op = view.operation
+            if op not in self._kept:
+                continue
+            if op.name == "scf.for":
+                self._clone_loop(op, mapped)
+            elif op.name == "scf.if":
+                self._clone_branch(op, mapped)
+            else:
+                copy = op.clone(ir.InsertionPoint.current).operation
+                for number, operand in enumerate(op.operands):
+                    copy.operands[number] = mapped.get(operand, operand)
+                mapped.update(zip(op.results, copy.results, strict=True))
+
+    def _clone_loop(self, loop: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
+        numbers = sorted(self._carried[loop])
+        old = loop.regions[0].blocks[0]
+        carried = [old.arguments[1 + n] for n in numbers]
+        operands = [*list(loop.operands)[:3], *(loop.operands[3 + n] for n in numbers)]
+        new = ir.Operation.create(
+            "scf.for",
+            results=[value.type for value in carried],
+            operands=[mapped.get(v, v) for v in operands],
+            regions=1,
+            loc=loop.location,
+        )
+        arguments = [old.arguments[0], *carried]
+        block = new.regions[0].blocks.append(
+            *(a.type for a in arguments), arg_locs=[loop.location] * len(arguments)
+        )
+        inner = {**mapped, **dict(zip(arguments, block.arguments, strict=True))}
+        with ir.InsertionPoint(block):
+            self._clone_block(old, inner)
+            *_, last = old.operations
+            yielded = [last.operands[n] for n in numbers]
+            ir.Operation.create("scf.yield", operands=[inner.get(v, v) for v in yielded])
+        for number, result in zip(numbers, new.results, strict=True):
+            mapped[loop.results[number]] = result
+
+    def _clone_branch(self, op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
+        condition = op.operands[0]
+        new = ir.Operation.create(
+            "scf.if", operands=[mapped.get(condition, condition)], regions=2, loc=op.location
+        )
+        for old, region in zip(op.regions, new.regions, strict=True):
+            if old.blocks:
+                with ir.InsertionPoint(region.blocks.append()):
+                    self._clone_block(old.blocks[0], dict(mapped))
+                    ir.Operation.create("scf.yield")
+
+
+def _is_scalar(op: ir.Operation) -> bool:
+    if isinstance(op.opview, _SCALAR_OPS):
+        return True
+    scalar = op.name.startswith("arith.") or op.name == "memref.dim"
+    return scalar and not any(is_tile(v) for v in [*op.operands, *op.results])

@@ -1,0 +1,383 @@
+"""specialize-warps: one warp keeps rings of buffers full while the others compute.
+
+Before:   %full = "gpu_tile.barrier_init"() {slots = 1 ...}
+          scf.for %k ... iter_args(%n, ...) {
+            %slot, %parity = "gpu_tile.ring_position"(%n) {slots = 1 : i32}
+            "gpu_tile.barrier_expect"(%full, %slot)   "gpu_tile.tma_load"(%map, %s, %full, ...)
+            "gpu_tile.barrier_wait"(%full, %slot, %parity)
+            ... reads %s ...
+          }
+After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"() {slots = 3 ...}
+          "gpu_tile.role"() ({                                    (the loop without its tiles)
+            scf.for %k ... {
+              "gpu_tile.barrier_wait"(%empty, %slot, not %parity)
+              "gpu_tile.barrier_expect"(%full, %slot)   "gpu_tile.tma_load"(...)
+            }
+          }) {name = "load", ...}
+          "gpu_tile.role"() ({                                    (everything but the copies)
+            scf.for %k ... iter_args(%n, ...) {
+              "gpu_tile.barrier_wait"(%full, %slot, %parity)
+              ... reads slot %slot of %ring ...
+              "gpu_tile.barrier_arrive"(%empty, %slot)
+            }
+          }) {name = "compute", ...}
+
+1. A copy qualifies if its coordinates and the loops around it depend on scalars that need no tile;
+   they are computed again in the load role. All copies of a kernel go there, or none.
+2. The stages: `tile.stages` where the author demands them, else as many as fit beside the other
+   buffers, at most MOST_STAGES; the same for every ring.
+3. A slot is given back behind its last reader: once per warpgroup where only its matrix
+   instructions read it, else once per warp.
+4. Registers move from the load role to the others where the kernel could use more than its share.
+
+A demand that cannot be met is an error with the reason; otherwise the report has it.
+Does not handle: copies by cp.async or through registers as producers, scf.while around a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BarrierArriveOp,
+    BarrierExpectOp,
+    BarrierInitOp,
+    BarrierWaitOp,
+    FenceOp,
+    MakeTensorMapOp,
+    RingPositionOp,
+    RoleOp,
+    SlotOp,
+    SyncOp,
+    TmaLoadOp,
+    ViewOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+)
+from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of
+from tilec.passes.allocate_shared import shared_bytes
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.locations import error_at
+from tilec.passes.loops import enclosing_ops
+from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
+from tilec.passes.program_slice import Slice
+from tilec.target import Feature, Target
+
+MOST_STAGES = 6
+LOAD_WARPS = WARPGROUP_WARPS
+"""Registers move between whole warpgroups, so the one warp that loads brings three idle ones."""
+LOAD_REGISTERS = 40
+MOST_REGISTERS = 240
+TOTAL_WARPS = "tile.total_warps"
+
+
+@dataclass
+class _Ring:
+    """The copies that share a barrier, and what becomes of it."""
+
+    barrier: BarrierInitOp
+    position: RingPositionOp
+    expect: BarrierExpectOp
+    copies: list[TmaLoadOp] = field(default_factory=list)
+    wait: BarrierWaitOp | None = None
+
+    @property
+    def loop(self) -> ir.Operation:
+        """The loop whose every iteration fills one slot."""
+        return self.expect.operation.parent
+
+    @property
+    def allocs(self) -> list[ir.Operation]:
+        """Its buffers, one slot each so far."""
+        return [copy.dst.owner.operation for copy in self.copies]
+
+
+@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+def specialize_warps(module: ir.Module, context: PassContext) -> None:
+    """Gives the tensor copies of every kernel a warp of their own."""
+    for function in module.body.operations:
+        if function.operation.name == "func.func":
+            _specialize(function.operation, context)
+
+
+def _specialize(function: ir.Operation, context: PassContext) -> None:
+    demanding, forbidden = _demands(function)
+    rings = _rings(function)
+    reason = _refusal(function, rings, context)
+    if forbidden is not None and reason is None:
+        reason = "warp_specialize=False"
+    stages = _stages(function, rings, context) if reason is None else 0
+    if reason is None and stages < 2 and demanding is None:
+        reason = "the shared memory holds one stage only"
+    if reason is not None:
+        if demanding is not None:
+            raise error_at(demanding, f"warp_specialize=True was asked for, but {reason}")
+        if rings:
+            context.report.add("warp specialisation", function, "no", reason)
+        return
+    _Rewrite(function, rings, stages, context).run()
+
+
+def _demands(function: ir.Operation) -> tuple[ir.Operation | None, ir.Operation | None]:
+    """A loop that demands warp specialisation, and one that forbids it."""
+    found: dict[bool, ir.Operation] = {}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "scf.for" and WARP_SPECIALIZE in op.attributes:
+            found.setdefault(bool(op.attributes[WARP_SPECIALIZE].value), op)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    return found.get(True), found.get(False)
+
+
+def _rings(function: ir.Operation) -> list[_Ring]:
+    rings: dict[ir.Value, _Ring] = {}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        view = op.opview
+        if isinstance(view, BarrierExpectOp):
+            barrier, position = view.barrier.owner, view.slot.owner
+            if isinstance(barrier, BarrierInitOp) and isinstance(position, RingPositionOp):
+                rings[view.barrier] = _Ring(barrier, position, view)
+        elif isinstance(view, TmaLoadOp) and view.barrier in rings:
+            rings[view.barrier].copies.append(view)
+        elif isinstance(view, BarrierWaitOp) and view.barrier in rings:
+            rings[view.barrier].wait = view
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    return [ring for ring in rings.values() if ring.wait is not None and ring.copies]
+
+
+def _refusal(function: ir.Operation, rings: list[_Ring], context: PassContext) -> str | None:
+    if not context.target.supports(Feature.SETMAXNREG):
+        return f"{context.target.name} does not move registers between warps"
+    if not rings:
+        return "no loop fills buffers by tensor copies"
+    if any(ring.barrier.slots > 1 for ring in rings):
+        return "the kernel has rings of its own"
+    if context.num_warps % WARPGROUP_WARPS:
+        return f"{context.num_warps} warps are no whole warpgroups"
+    most = context.target.max_threads // context.target.warp_size
+    if context.num_warps + LOAD_WARPS > most:
+        return f"{context.num_warps} warps leave none for loading"
+    return Slice(function, [copy.operation for r in rings for copy in r.copies]).refusal
+
+
+def _stages(function: ir.Operation, rings: list[_Ring], context: PassContext) -> int:
+    """Slots of every ring. CompileError where loops demand different numbers."""
+    wanted = {}
+    for ring in rings:
+        for loop in [ring.loop, *enclosing_ops(ring.loop)]:
+            if STAGES in loop.attributes:
+                wanted.setdefault(loop.attributes[STAGES].value, loop)
+                break
+    if len(wanted) > 1:
+        raise error_at(
+            list(wanted.values())[1],
+            f"loops of one kernel share their load role and so their stages: {sorted(wanted)}",
+        )
+    if wanted:
+        return next(iter(wanted))
+    own = [alloc for ring in rings for alloc in ring.allocs]
+    free = context.target.shared_bytes - shared_bytes(function, without=own)
+    each = sum(buffer_of(alloc.results[0]).slot_bytes for alloc in own)
+    barriers = 2 * 8 * MOST_STAGES * len(rings)
+    alignment = max(buffer_of(alloc.results[0]).alignment_bytes for alloc in own)
+    return max(1, min(MOST_STAGES, (free - barriers - alignment) // each))
+
+
+class _Rewrite:
+    """Splits one kernel."""
+
+    def __init__(
+        self, function: ir.Operation, rings: list[_Ring], stages: int, context: PassContext
+    ) -> None:
+        self._function = function
+        self._rings = rings
+        self._stages = stages
+        self._context = context
+        self._body = function.regions[0].blocks[0]
+        self._rest: list[ir.Operation] = []
+
+    def run(self) -> None:
+        """Rings at the entry, then the two roles."""
+        with ir.InsertionPoint.at_block_begin(self._body), self._function.location:
+            self._move_to_entry()
+            empties = [self._make_ring(ring) for ring in self._rings]
+            FenceOp.build(kind="barrier_init")
+            SyncOp.build(warps=self._context.num_warps + LOAD_WARPS)
+        roots: list[ir.Operation] = []
+        for ring, empty in zip(self._rings, empties, strict=True):
+            roots += self._fill(ring, empty)
+        self._make_roles(roots)
+        for root in roots:
+            root.erase()
+        self._report()
+
+    def _move_to_entry(self) -> None:
+        """Tensor maps move up, the one-slot barriers' own fence and sync go."""
+        stale: list[ir.Operation] = []
+        barriers = {ring.barrier.operation for ring in self._rings}
+        previous = None
+        for view in list(self._body.operations):
+            op = view.operation
+            if isinstance(view, MakeTensorMapOp):
+                op.move_before(self._first())
+            is_own = isinstance(view, FenceOp) and previous in barriers
+            is_own |= isinstance(view, SyncOp) and previous in stale
+            if is_own:
+                stale.append(op)
+            previous = op
+        for op in stale:
+            op.erase()
+        self._rest = [
+            view.operation
+            for view in self._body.operations
+            if not isinstance(view, MakeTensorMapOp) and view.operation not in barriers
+        ]
+
+    def _first(self) -> ir.Operation:
+        return next(iter(self._body.operations)).operation
+
+    def _make_ring(self, ring: _Ring) -> ir.Value:
+        """Longer barriers and buffers at the entry; returns the barrier of free slots."""
+        full = BarrierInitOp.build(slots=self._stages, count=1)
+        empty = BarrierInitOp.build(slots=self._stages, count=self._arrivals(ring))
+        ring.barrier.result.replace_all_uses_with(full)
+        ring.barrier.operation.erase()
+        for alloc in ring.allocs:
+            slot = buffer_of(alloc.results[0])
+            type_ = BufferType((self._stages, *slot.shape), slot.element, slot.layout).type()
+            whole = AllocOp.build(results=[type_])
+            with ir.InsertionPoint(ring.expect.operation), alloc.location:
+                one = SlotOp.build(whole, ring.position.slot)
+            alloc.results[0].replace_all_uses_with(one)
+            alloc.erase()
+        i32 = ir.IntegerType.get_signless(32)
+        ring.position.operation.attributes["slots"] = ir.IntegerAttr.get(i32, self._stages)
+        return empty
+
+    def _arrivals(self, ring: _Ring) -> int:
+        warps = self._context.num_warps
+        return warps // WARPGROUP_WARPS if _per(ring) == "warpgroup" else warps
+
+    def _fill(self, ring: _Ring, empty: ir.Value) -> list[ir.Operation]:
+        """What the load role does for a ring; the release of a slot stays with the readers."""
+        per = _per(ring)
+        last = _last_reader(ring)
+        block = list(ring.expect.operation.block.operations)
+        following = block[next(i for i, v in enumerate(block) if v.operation == last) + 1]
+        with ir.InsertionPoint(following), last.location:
+            BarrierArriveOp.build(empty, ring.position.slot, per=per)
+        i1 = ir.IntegerType.get_signless(1)
+        with ir.InsertionPoint(ring.expect.operation), ring.expect.operation.location:
+            true = ir.Operation.create(
+                "arith.constant", results=[i1], attributes={"value": ir.IntegerAttr.get(i1, 1)}
+            )
+            free = ir.Operation.create(
+                "arith.xori", results=[i1], operands=[ring.position.parity, true.results[0]]
+            )
+            wait = BarrierWaitOp.build(empty, ring.position.slot, free.results[0])
+        return [wait.operation, ring.expect.operation, *(c.operation for c in ring.copies)]
+
+    def _make_roles(self, roots: list[ir.Operation]) -> None:
+        warps = self._context.num_warps
+        load_registers, registers = role_registers(self._context.target, warps)
+        part = Slice(self._function, roots)
+        *_, end = self._body.operations
+
+        def load() -> list[ir.Value]:
+            part.clone()
+            return []
+
+        with ir.InsertionPoint(end), self._function.location:
+            RoleOp.build(
+                name="load",
+                first_warp=warps,
+                warps=LOAD_WARPS,
+                registers=load_registers,
+                body=load,
+            )
+            compute = RoleOp.build(
+                name="compute", first_warp=0, warps=warps, registers=registers, body=lambda: []
+            )
+        (yield_,) = compute.body.operations
+        for op in self._rest:
+            if op != end.operation:
+                op.move_before(yield_.operation)
+        i32 = ir.IntegerType.get_signless(32)
+        self._function.attributes[TOTAL_WARPS] = ir.IntegerAttr.get(i32, warps + LOAD_WARPS)
+
+    def _report(self) -> None:
+        for ring in self._rings:
+            loop = ring.position.operation.parent
+            for name in (STAGES, WARP_SPECIALIZE):
+                if name in loop.attributes:
+                    del loop.attributes[name]
+        self._context.report.add(
+            "warp specialisation",
+            self._function,
+            f"1 loading warp, {self._context.num_warps} computing, {self._stages} stages",
+            "tensor copies run ahead of their readers",
+            stages=self._stages,
+        )
+
+
+def _per(ring: _Ring) -> str:
+    """Who gives slots of a ring back: see rule 3 of the pass."""
+    readers = [reader for copy in ring.copies for reader in _readers(copy.dst)]
+    return "warpgroup" if all(isinstance(r.opview, WgmmaWaitOp) for r in readers) else "warp"
+
+
+def _readers(buffer: ir.Value) -> list[ir.Operation]:
+    """The ops after which a buffer's readers are done with it."""
+    found: list[ir.Operation] = []
+    for use in buffer.uses:
+        user = use.owner.opview
+        if isinstance(user, (ViewOp, SlotOp)):
+            found += _readers(user.result)
+        elif isinstance(user, WgmmaOp):
+            found.append(_finished(user.result))
+        elif not isinstance(user, TmaLoadOp):
+            found.append(user.operation)
+    return found
+
+
+def _finished(pending: ir.Value) -> ir.Operation:
+    """The wait that ends the group which wrote a pending tile."""
+    (use,) = pending.uses
+    user = use.owner.opview
+    return user.operation if isinstance(user, WgmmaWaitOp) else _finished(user.result)
+
+
+def _last_reader(ring: _Ring) -> ir.Operation:
+    """The op of the ring's own block behind which all its readers are done."""
+    block = ring.expect.operation.block
+    order = {view.operation: number for number, view in enumerate(block.operations)}
+    last = ring.wait.operation
+    for copy in ring.copies:
+        for reader in _readers(copy.dst):
+            while reader.block != block:
+                reader = reader.parent
+            last = max(last, reader, key=order.__getitem__)
+    return last
+
+
+def role_registers(target: Target, warps: int) -> tuple[int, int]:
+    """(registers a thread of the load role keeps, a thread of the others gets); 0, 0: no change.
+
+    PTX ISA 9.0, "setmaxnreg": whole warpgroups, multiples of 8; what one gives up another takes.
+    """
+    lanes = target.warp_size
+    threads = (warps + LOAD_WARPS) * lanes
+    share = min(target.registers_per_sm // threads, target.registers_per_thread) // 8 * 8
+    if share >= MOST_REGISTERS:
+        return 0, 0
+    left = share * threads - LOAD_REGISTERS * LOAD_WARPS * lanes
+    return LOAD_REGISTERS, min(MOST_REGISTERS, left // (warps * lanes) // 8 * 8)
