@@ -40,6 +40,7 @@ _DEMANDS = {
         "tile.index_bits",
         "tile.kernel",
         "tile.num_warps",
+        "tile.persistent",
         "tile.shared_bytes",
         "tile.total_warps",
     ),

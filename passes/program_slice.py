@@ -9,7 +9,9 @@ from mlir import ir
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BarrierInitOp,
+    CtaIdOp,
     MakeTensorMapOp,
+    NumCtasOp,
     RingPositionOp,
     SlotOp,
     TileOrderOp,
@@ -18,7 +20,16 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.tile import NumProgramsOp, ProgramIdOp
 from tilec.dialects.types import is_tile
 
-_SCALAR_OPS = (RingPositionOp, SlotOp, ViewOp, TileOrderOp, ProgramIdOp, NumProgramsOp)
+_SCALAR_OPS = (
+    RingPositionOp,
+    SlotOp,
+    ViewOp,
+    TileOrderOp,
+    CtaIdOp,
+    NumCtasOp,
+    ProgramIdOp,
+    NumProgramsOp,
+)
 
 _COMMON_OPS = (AllocOp, BarrierInitOp, MakeTensorMapOp)
 """What every part of a kernel shares: they stand at its entry."""

@@ -85,7 +85,7 @@ def plan_tensor_copy(
     row = next(d for d, parts in enumerate(buffer.layout.dims) if parts[0][1] == 1)
     if contiguous_dim(load.src, dims) != row:
         return "its buffer is contiguous along another dimension than the array"
-    reason = why_no_tensor_map(load.src, dims, box, facts, context.target)
+    reason = why_no_tensor_map(load.src, dims, box, facts, context.target, offsets=load.offsets)
     if reason is not None:
         return reason
     return TensorCopy(load, store, dims, box, swizzle)

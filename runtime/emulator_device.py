@@ -6,9 +6,10 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
-from tilec.grid import check_grid
+from tilec.grid import Grid, check_grid
 from tilec.kernel import AbiSlot, CompiledKernel
 from tilec.runtime import emulator
 from tilec.runtime.arrays import HOST, ArrayView, describe
@@ -20,6 +21,8 @@ from tilec.runtime.tensor_maps import hardware_map
 
 MODES = ("eager", "late", "check")
 """Asynchronous work done at once, as late as allowed, or at once with races looked for."""
+RESIDENT_CTAS = 3
+"""CTAs of a persistent launch: few, so that small problems take several programs each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +91,14 @@ class EmulatorDevice:
         with self._lock:
             result = loaded.program.run(
                 kernel.name,
-                grid=sizes,
+                grid=_launch_grid(kernel, sizes),
                 block=kernel.threads,
-                args=[_slot_value(kernel, slot, values[slot.parameter]) for slot in kernel.abi()],
+                args=[
+                    encode(slot.dtype, sizes[slot.axis])
+                    if slot.field == "grid"
+                    else _slot_value(kernel, slot, values[slot.parameter])
+                    for slot in kernel.abi()
+                ],
                 shared_bytes=kernel.shared_bytes,
                 mode=self.mode,
                 progress=self.progress,
@@ -101,6 +109,11 @@ class EmulatorDevice:
 
     def synchronize(self) -> None:
         """Nothing to wait for."""
+
+
+def _launch_grid(kernel: CompiledKernel, sizes: Grid) -> Grid:
+    """The CTAs to run: a persistent kernel's share its programs."""
+    return (min(prod(sizes), RESIDENT_CTAS), 1, 1) if kernel.persistent else sizes
 
 
 def _host_view(name: str, value: Any) -> ArrayView:

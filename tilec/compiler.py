@@ -23,6 +23,7 @@ from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.divisibility import static_sizes, static_strides
 from tilec.passes.levels import entry_level, illegal_ops
 from tilec.passes.locations import error_at
+from tilec.passes.lower_to_nvvm.kernel import is_persistent
 from tilec.passes.tensor_map_recipes import tensor_maps
 from tilec.passes.verify_ops import verify_ops
 from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
@@ -51,6 +52,7 @@ class Compilation:
     dump_dir: Path | None = None
     shared_bytes: int = 0
     tensor_maps: tuple[TensorMap, ...] = ()
+    persistent: bool = False
     text: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     _dumped: int = 0
@@ -107,6 +109,7 @@ def compile_module(
         constants=job.constants,
         report={"decisions": job.context.report.decisions, "milliseconds": milliseconds},
         tensor_maps=job.tensor_maps,
+        persistent=job.persistent,
     )
 
 
@@ -210,6 +213,7 @@ def _to_gpu_tile(job: Compilation) -> None:
     function = find_kernel(job.module, job.name)
     job.shared_bytes = function.attributes[SHARED_BYTES].value
     job.tensor_maps = tensor_maps(function)
+    job.persistent = is_persistent(function)
 
 
 def run_pass(tile_pass: TilePass, job: Compilation) -> None:

@@ -2,8 +2,8 @@
 
 A kernel's parameters are flattened for the hardware in one order, `CompiledKernel.abi()`:
 for an array the pointer, then one size per run-time dimension, then one stride (in elements)
-per run-time stride; for a scalar its value. Sizes and strides are `index_bits` wide. The tensor
-maps that the launcher encodes for the copy engine come last.
+per run-time stride; for a scalar its value. Sizes and strides are `index_bits` wide. The grid of a
+persistent kernel and the tensor maps that the launcher encodes for the copy engine come last.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class TensorMap:
 
 @dataclass(frozen=True)
 class AbiSlot:
-    """One hardware parameter: `field` is pointer, size, stride, value or tensor_map; `axis`: the
-    dimension, or the number of the tensor map."""
+    """One hardware parameter: `field` is pointer, size, stride, value, grid or tensor_map; `axis`:
+    the dimension, or the number of the tensor map. A grid belongs to no parameter (-1)."""
 
     parameter: int
     field: str
@@ -100,8 +100,9 @@ class CompiledKernel:
     `grid`: three expressions over the parameters ("cdiv(c.shape[0], 128)"), see `tilec.grid`; None
     when the kernel has no grid rule and the caller gives the grid. `threads`: CTA size in threads.
     `shared_bytes`: dynamic shared memory a CTA needs. `report`: the decision report (JSON-able).
-    `tensor_maps`: in the order of their parameters. `cubin`: the PTX assembled for exactly this
-    target, where somebody asked for it.
+    `persistent`: launched with at most as many CTAs as run side by side, in one dimension; the grid
+    is three parameters more. `tensor_maps`: in the order of their parameters. `cubin`: the PTX
+    assembled for exactly this target, where somebody asked for it.
     """
 
     name: str
@@ -116,6 +117,7 @@ class CompiledKernel:
     report: Mapping[str, Any] = field(default_factory=dict)
     cubin: bytes | None = field(default=None, repr=False)
     tensor_maps: tuple[TensorMap, ...] = ()
+    persistent: bool = False
 
     def abi(self) -> tuple[AbiSlot, ...]:
         """The hardware parameters in order."""
@@ -132,6 +134,8 @@ class CompiledKernel:
                     for axis, value in enumerate(values)
                     if value is None
                 ]
+        if self.persistent:
+            slots += [AbiSlot(-1, "grid", axis, "i32") for axis in range(3)]
         slots += [
             AbiSlot(tensor_map.parameter, "tensor_map", number, "tensor_map")
             for number, tensor_map in enumerate(self.tensor_maps)
@@ -188,4 +192,5 @@ class CompiledKernel:
             report=fields["report"],
             cubin=cubin,
             tensor_maps=tensor_maps,
+            persistent=fields["persistent"],
         )

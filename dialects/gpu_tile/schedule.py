@@ -36,3 +36,31 @@ class TileOrderOp(Op, name="tile_order", pure=True):
 
     def check(self) -> str | None:
         return None if self.group >= 1 else f"group must be positive, found {self.group}"
+
+
+class CtaIdOp(Op, name="cta_id", pure=True):
+    """The number of this CTA in the launch of a persistent kernel.
+
+    Example:
+        %first = "gpu_tile.cta_id"() : () -> i32
+    """
+
+    result = Result(I32)
+
+    @classmethod
+    def infer_types(cls) -> list[ir.Type]:
+        return [ir.IntegerType.get_signless(32)]
+
+
+class NumCtasOp(Op, name="num_ctas", pure=True):
+    """How many CTAs the launch of a persistent kernel has, at most what runs side by side.
+
+    Example:
+        %step = "gpu_tile.num_ctas"() : () -> i32
+    """
+
+    result = Result(I32)
+
+    @classmethod
+    def infer_types(cls) -> list[ir.Type]:
+        return [ir.IntegerType.get_signless(32)]

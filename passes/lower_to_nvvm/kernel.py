@@ -1,8 +1,8 @@
 """The kernel's signature: arrays and scalars flattened into hardware parameters.
 
 The order is `CompiledKernel.abi()`: per array the pointer, run-time sizes, run-time strides
-(elements); per scalar its value; then the tensor maps. The parameter's name stays in the PTX's
-order only.
+(elements); per scalar its value; then the grid of a persistent kernel and the tensor maps. The
+parameter's name stays in the PTX's order only.
 """
 
 from __future__ import annotations
@@ -14,12 +14,18 @@ from tilec.kernel import TENSOR_MAP_BYTES
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility, static_sizes, static_strides
 from tilec.passes.lower_to_nvvm.state import Array, Lowering, create
+from tilec.passes.schedule_programs import PERSISTENT
 from tilec.passes.tensor_map_recipes import tensor_maps
 
 
 def is_array(type_: ir.Type) -> bool:
     """Whether a parameter is an array in global memory."""
     return isinstance(type_, ir.MemRefType)
+
+
+def is_persistent(function: ir.Operation) -> bool:
+    """Whether CTAs share the programs, so that the author's grid is a parameter."""
+    return PERSISTENT in function.attributes and function.attributes[PERSISTENT].value
 
 
 def parameter_types(function: ir.Operation, index: ir.Type) -> list[ir.Type]:
@@ -52,7 +58,9 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
     arguments = function.regions[0].blocks[0].arguments
     facts = Divisibility(function)
     attributes = _argument_attributes(arguments, types, facts) + [_map_attributes()] * len(maps)
-    types += [generic] * len(maps)
+    grid = 3 if is_persistent(function) else 0
+    attributes[len(types) : len(types)] = [ir.DictAttr.get({})] * grid
+    types += [ir.IntegerType.get_signless(32)] * grid + [generic] * len(maps)
     signature = ir.Type.parse(f"!llvm.func<void ({', '.join(map(str, types))})>")
     kernel = ir.Operation.create(
         "llvm.func",
@@ -79,6 +87,8 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
     with state.prologue, function.location:
         _bind_arguments(arguments, list(block.arguments), state)
     first = len(types) - len(maps)
+    if grid:
+        state.grid = tuple(block.arguments[first - grid + axis] for axis in range(grid))
     state.tensor_maps = dict(zip(maps, list(block.arguments)[first:], strict=True))
     return kernel, state
 

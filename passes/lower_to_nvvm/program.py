@@ -28,8 +28,21 @@ def lower_program_id(op: tile.ProgramIdOp, state: Lowering) -> None:
 
 
 def lower_num_programs(op: tile.NumProgramsOp, state: Lowering) -> None:
-    """%nctaid."""
+    """%nctaid, or what the launcher says where the launch has fewer CTAs than programs."""
+    if state.grid is not None:
+        state.values[op.result] = state.to_index(state.grid[op.axis])
+        return
     state.values[op.result] = _special_register("nctaid", op.axis, state)
+
+
+def lower_cta_id(op: gpu_tile.CtaIdOp, state: Lowering) -> None:
+    """%ctaid.x: a persistent launch has one dimension."""
+    state.values[op.result] = create("nvvm.read.ptx.sreg.ctaid.x", [], state.i32)
+
+
+def lower_num_ctas(op: gpu_tile.NumCtasOp, state: Lowering) -> None:
+    """%nctaid.x."""
+    state.values[op.result] = create("nvvm.read.ptx.sreg.nctaid.x", [], state.i32)
 
 
 def lower_tile_order(op: gpu_tile.TileOrderOp, state: Lowering) -> None:
@@ -101,5 +114,7 @@ RULES = {
     gpu_tile.SyncOp: lower_sync,
     gpu_tile.FenceOp: lower_proxy_fence,
     gpu_tile.TileOrderOp: lower_tile_order,
+    gpu_tile.CtaIdOp: lower_cta_id,
+    gpu_tile.NumCtasOp: lower_num_ctas,
     "memref.dim": lower_dim,
 }

@@ -66,6 +66,8 @@ class Lowering:
         """Before this everything dominates the whole body; constants and thread coordinates go
         here."""
         self.shared: ir.Value | None = None
+        self.grid: tuple[ir.Value, ...] | None = None
+        """The author's grid (i32 each), where it is a parameter of a persistent kernel."""
         self.tensor_maps: dict[TensorMap, ir.Value] = {}
         """The parameter of each tensor map, as a generic pointer."""
         self._constants: dict[tuple[str, Any], ir.Value] = {}
