@@ -87,10 +87,10 @@ def _contiguous(value: ir.Value, k_dim: int) -> int:
         return k_dim
     values = layout_of(value).values
     runs_along = values[0].dim if values and values[0].stride == 1 else k_dim
-    return runs_along if _swizzle_bytes(shape(value)[runs_along], element(value)) else k_dim
+    return runs_along if swizzle_bytes(shape(value)[runs_along], element(value)) else k_dim
 
 
-def _swizzle_bytes(size: int, element_type: ir.Type) -> int:
+def swizzle_bytes(size: int, element_type: ir.Type) -> int:
     """The widest swizzle that `size` elements fill with whole panels, 0 if none does."""
     bytes_ = size * bit_width(element_type) // 8
     return next((span for span in SWIZZLE_BITS if bytes_ % span == 0), 0)
@@ -98,7 +98,7 @@ def _swizzle_bytes(size: int, element_type: ir.Type) -> int:
 
 def operand_layout(sizes: tuple[int, ...], element_type: ir.Type, contiguous: int) -> SharedLayout:
     """Panels of one swizzle's width along `contiguous`, rows of a panel one behind the other."""
-    span = _swizzle_bytes(sizes[contiguous], element_type)
+    span = swizzle_bytes(sizes[contiguous], element_type)
     width = span * 8 // bit_width(element_type)
     other = 1 - contiguous
     panels = sizes[contiguous] // width
