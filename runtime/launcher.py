@@ -100,7 +100,8 @@ class Launcher:
             device.launch(loaded, parameters, given)
             return
         plan = device.plan(loaded, parameters, fixed, of_scalars)
-        self._remember(values, plan)
+        if not kernel.persistent or given == fixed:  # its plan holds the grid
+            self._remember(values, plan)
         device.start(plan, parameters, given, number)
 
     def _bind(self, values: Sequence[Any], stream: int) -> dict[str, Any]:

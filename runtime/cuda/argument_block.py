@@ -2,8 +2,8 @@
 
 One block of memory holds, for one thread and one set of shapes:
 
-    pointers, then scalars | sizes and strides | address of each argument, in the kernel's order
-    | tensor maps
+    pointers, then scalars | sizes and strides | the grid of a persistent kernel
+    | address of each argument, in the kernel's order | tensor maps
 
 Sizes, strides and addresses are written when the block is made. A launch packs pointers and
 scalars, which lie side by side for that, in one call, and passes the address of the addresses.
@@ -18,9 +18,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tilec.grid import Grid
 from tilec.kernel import TENSOR_MAP_BYTES, AbiSlot, CompiledKernel
 from tilec.runtime.scalars import ENCODERS, FORMATS
 
+_GRID = struct.Struct("3i")
 _MAP_ALIGNMENT = 64
 """Of an encoded tensor map (CUDA driver API, CUtensorMap)."""
 
@@ -40,18 +42,24 @@ class ArgumentLayout:
     `pack(block, 0, *pointers, *scalars)` writes the arguments that change. `indices` are the slots
     of sizes and strides, written by `pack_indices` at byte `indices_start`; `places` has the byte
     offset of each argument but the tensor maps in the kernel's order, `table_start` that of their
-    addresses. `size`: with `maps` tensor maps.
+    addresses. `grid_start`: the byte of a persistent kernel's grid, three i32. `size`: with `maps`
+    tensor maps.
     """
 
     pack: Callable[..., None]
     indices: tuple[AbiSlot, ...]
     pack_indices: Callable[..., None]
     indices_start: int
+    grid_start: int
     places: tuple[int, ...]
     pack_table: Callable[..., None]
     table_start: int
     maps: int
     size: int
+
+    def write_grid(self, memory: Any, grid: Grid) -> None:
+        """Writes the grid of a persistent kernel into a block."""
+        _GRID.pack_into(memory, self.grid_start, *grid)
 
     def make_block(self, arguments: Sequence[Any]) -> ArgumentBlock:
         """A block for arrays of these shapes; its maps are not written yet.
@@ -76,19 +84,22 @@ def lay_out(kernel: CompiledKernel) -> ArgumentLayout:
     indices = tuple(slot for slot in slots if slot.field in ("size", "stride"))
     index_bytes = kernel.index_bits // 8
     indices_start = _round_up(struct.calcsize(changing))
-    index_places = iter(
-        range(indices_start, indices_start + index_bytes * len(indices), index_bytes)
-    )
-    places = tuple(
-        next(index_places) if slot in indices else changing_offsets[slot.parameter]
-        for slot in slots
-    )
-    table_start = _round_up(indices_start + index_bytes * len(indices))
+    grid_start = indices_start + index_bytes * len(indices)
+    index_places = iter(range(indices_start, grid_start, index_bytes))
+
+    def place(slot: AbiSlot) -> int:
+        if slot.field == "grid":
+            return grid_start + _GRID.size // 3 * slot.axis
+        return next(index_places) if slot in indices else changing_offsets[slot.parameter]
+
+    places = tuple(place(slot) for slot in slots)
+    table_start = _round_up(grid_start + (_GRID.size if kernel.persistent else 0))
     return ArgumentLayout(
         _packer(kernel, changing),
         indices,
         struct.Struct(f"{len(indices)}{'q' if index_bytes == 8 else 'i'}").pack_into,
         indices_start,
+        grid_start,
         places,
         struct.Struct(f"{len(slots) + maps}Q").pack_into,
         table_start,

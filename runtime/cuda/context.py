@@ -31,6 +31,7 @@ class CudaContext:
             self._attribute(device, "COMPUTE_CAPABILITY_MAJOR"),
             self._attribute(device, "COMPUTE_CAPABILITY_MINOR"),
         )
+        self.multiprocessors = int(self._attribute(device, "MULTIPROCESSOR_COUNT"))
 
     def _attribute(self, device: object, name: str) -> int:
         attributes = self.driver.CUdevice_attribute

@@ -41,11 +41,14 @@ def _tilec_call({signature}):
         _tilec_plan = _tilec_local.plans[{key}]
         (_tilec_function, _tilec_x, _tilec_y, _tilec_z, _tilec_threads, _tilec_shared_bytes,
          _tilec_block, _tilec_pack, _tilec_arguments, _tilec_index, _tilec_grid_of_scalars,
-         _) = _tilec_plan
+         _tilec_loaded) = _tilec_plan
         _tilec_pack(_tilec_block, 0, {changing})
     except Exception:
         _tilec_plan = None
     if _tilec_plan is None:
+        return _tilec_launch({values}, grid, stream)
+    if ((grid is not None or _tilec_grid_of_scalars is not None)
+            and _tilec_loaded.kernel.persistent):
         return _tilec_launch({values}, grid, stream)
     if grid is not None:
         _tilec_x, _tilec_y, _tilec_z = _tilec_check_grid(grid)

@@ -11,6 +11,7 @@ from tilec.kernel import CompiledKernel
 from tilec.runtime.cuda.argument_block import ArgumentLayout, lay_out
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check, cuda_error
+from tilec.runtime.errors import DeviceError
 
 _LOG_BYTES = 16384
 _STATIC_SHARED_BYTES = 48 * 1024
@@ -20,13 +21,17 @@ Guide, "Shared Memory")."""
 
 @dataclass(frozen=True, eq=False)
 class LoadedKernel:
-    """A kernel in a context. `function` is the CUfunction, `module` keeps it loaded."""
+    """A kernel in a context. `function` is the CUfunction, `module` keeps it loaded.
+
+    `resident_ctas`: how many CTAs run side by side on the GPU; known for persistent kernels.
+    """
 
     kernel: CompiledKernel
     context: CudaContext
     function: Any
     module: Any
     layout: ArgumentLayout
+    resident_ctas: int = 0
 
 
 def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
@@ -49,7 +54,23 @@ def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
         check(driver.cuFuncLoad(function), f"loading {kernel.name}")
         if kernel.tensor_maps:
             _ = context.zeros  # a capture forbids to allocate it when an array is empty
-    return LoadedKernel(kernel, context, function, module, lay_out(kernel))
+        resident = _resident_ctas(kernel, function, context) if kernel.persistent else 0
+    return LoadedKernel(kernel, context, function, module, lay_out(kernel), resident)
+
+
+def _resident_ctas(kernel: CompiledKernel, function: Any, context: CudaContext) -> int:
+    """CTAs of a kernel that the whole GPU holds at once. CudaError if it holds none."""
+    each = check(
+        context.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            function, kernel.threads, kernel.shared_bytes
+        ),
+        f"asking how many CTAs of {kernel.name} run side by side",
+    )
+    if not each:
+        raise DeviceError(
+            f"no CTA of {kernel.name} fits on a multiprocessor of cuda:{context.index}"
+        )
+    return int(each) * context.multiprocessors
 
 
 def _load_module(context: CudaContext, kernel: CompiledKernel) -> Any:

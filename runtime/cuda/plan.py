@@ -6,6 +6,7 @@ A plan belongs to one thread: the driver reads its argument block while no lock 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 from tilec.grid import Grid
@@ -22,6 +23,7 @@ class Plan(NamedTuple):
 
     `pack(block, 0, *pointers, *scalars)` writes the changing arguments; `arguments` is the address
     given to the driver. `function` is cuda-python's object: it converts faster than a number.
+    `x`, `y`, `z`: what is launched; a persistent kernel reads its grid from the block.
     `grid_of_scalars`: gives the grid where it depends on scalars, else None.
     """
 
@@ -52,7 +54,7 @@ def make_plan(
         pack = packing_maps(pack, loaded.context, loaded.kernel, arguments, block.maps_start)
     return Plan(
         loaded.function,
-        *grid,
+        *place_grid(loaded, block.memory, grid),
         loaded.kernel.threads,
         loaded.kernel.shared_bytes,
         block.memory,
@@ -62,6 +64,15 @@ def make_plan(
         grid_of_scalars,
         loaded,
     )
+
+
+def place_grid(loaded: LoadedKernel, memory: Any, grid: Grid) -> Grid:
+    """What to launch for `grid`: of a persistent kernel as many CTAs as run side by side, at most
+    one a program, with the grid as an argument."""
+    if not loaded.kernel.persistent:
+        return grid
+    loaded.layout.write_grid(memory, grid)
+    return min(prod(grid), loaded.resident_ctas), 1, 1
 
 
 def changing_values(arguments: Sequence[Any]) -> tuple[list[int], list[Any]]:
@@ -76,10 +87,11 @@ def start_plan(plan: Plan, grid: Grid, stream: int) -> None:
     if not all(grid):
         return
     context = plan.loaded.context
+    launched = place_grid(plan.loaded, plan.block, grid)
     with context.entered():
         (result,) = context.driver.cuLaunchKernel(
             plan.function,
-            *grid,
+            *launched,
             plan.threads,
             1,
             1,

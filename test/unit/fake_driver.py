@@ -17,6 +17,9 @@ from tilec.runtime.cuda import context, driver
 from tilec.runtime.cuda import device as cuda_device
 from tilec.runtime.cuda.tensor_map import encoded
 
+MULTIPROCESSORS = 4
+"""Of every device."""
+
 
 class CUresult(IntEnum):
     CUDA_SUCCESS = 0
@@ -122,6 +125,8 @@ class FakeDriver:
         return CUresult.CUDA_SUCCESS, index
 
     def cuDeviceGetAttribute(self, attribute: str, index: int) -> Any:
+        if "MULTIPROCESSOR" in attribute:
+            return CUresult.CUDA_SUCCESS, MULTIPROCESSORS
         return CUresult.CUDA_SUCCESS, self.devices[index]["MINOR" in attribute]
 
     def cuDevicePrimaryCtxRetain(self, index: int) -> Any:
@@ -179,6 +184,11 @@ class FakeDriver:
         assert attribute == "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"
         self.attributes[function] = value
         return (CUresult.CUDA_SUCCESS,)
+
+    def cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        self, function: int, threads: int, shared_bytes: int
+    ) -> Any:
+        return CUresult.CUDA_SUCCESS, 2048 // threads
 
     def cuFuncLoad(self, function: int) -> Any:
         self.calls.append("load function")

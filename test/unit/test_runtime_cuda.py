@@ -183,6 +183,26 @@ def test_an_empty_grid_launches_nothing(fake: FakeDriver):
 # -- loading
 
 
+@pytest.mark.parametrize(("grid", "launched"), [((2, 3, 1), 6), ((9, 3, 7), 64), ((4, 0, 1), None)])
+def test_a_persistent_kernel_reads_its_grid(fake: FakeDriver, grid: tuple, launched: int | None):
+    # 2048 threads on each of 4 multiprocessors hold 64 CTAs of 128.
+    made = fake.know(kernel(MATRIX, persistent=True))
+    device = cuda_device(0)
+    device.launch(device.load(made), [matrix()], grid)
+    if launched is None:
+        assert fake.launches == []
+        return
+    (launch,) = fake.launches
+    assert launch.grid == (launched, 1, 1)
+    assert numbers(launch.arguments, "Qiiiiii") == [0x1000, 5, 7, 7, *grid]
+
+
+def test_a_persistent_kernel_that_fits_nowhere_is_refused(fake: FakeDriver):
+    made = fake.know(kernel(MATRIX, persistent=True, threads=4096))
+    with pytest.raises(DeviceError, match="no CTA of k fits on a multiprocessor of cuda:0"):
+        cuda_device(0).load(made)
+
+
 def test_the_ptx_is_loaded_once_and_before_the_first_launch(fake: FakeDriver):
     device = cuda_device(0)
     made = fake.know(kernel(VECTOR))
