@@ -10,7 +10,6 @@ from tilec.passes.expand_math import expand_math
 from tilec.passes.infer_layouts import infer_layouts
 from tilec.passes.insert_async_copies import insert_async_copies
 from tilec.passes.insert_barriers import insert_barriers
-from tilec.passes.insert_tensor_stores import insert_tensor_stores
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.overlap_mma import overlap_mma
 from tilec.passes.pipeline_loops import pipeline_loops
@@ -31,7 +30,6 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     remove_layout_conversions,
     simplify,
     schedule_programs,
-    insert_tensor_stores,
     stage_operands,
     insert_async_copies,
     pipeline_loops,
