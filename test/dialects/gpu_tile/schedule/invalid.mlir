@@ -20,3 +20,17 @@ func.func @counts_are_i32(%l: index) {
   %m, %n = "gpu_tile.tile_order"(%l, %l, %l) {order = "rows", group = 8 : i32} : (index, index, index) -> (i32, i32)
   return
 }
+
+// -----
+func.func @a_cta_is_an_i32() {
+  // expected-error @below {{expected 'i32' but got 'index'}}
+  %first = "gpu_tile.cta_id"() : () -> index
+  return
+}
+
+// -----
+func.func @ctas_are_an_i32() {
+  // expected-error @below {{expected 'i32' but got 'index'}}
+  %step = "gpu_tile.num_ctas"() : () -> index
+  return
+}
