@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import importlib
+import itertools
 import statistics
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "test" / "unit")]
 
-from runtime_kernels import ECHO_VALUES, axpy, echo, eight, reverse  # noqa: E402
+from runtime_kernels import ECHO_VALUES, axpy, echo, eight, mapped, reverse  # noqa: E402
 
 from tilec.runtime.arrays import HOST, ArrayView  # noqa: E402
 from tilec.runtime.artefact import Artefact, load, save  # noqa: E402
@@ -448,6 +449,29 @@ def test_launch_overhead():
         rows["tilec, torch"] = lambda: run(t, u, v, 1, 2, 3, 4, 5)
     found = {name: microseconds(launch) for name, launch in rows.items()}
     print("\nlaunch of 3 arrays and 5 integers, CPU microseconds (median):")
+    for name, value in found.items():
+        print(f"  {name:32} {value:6.2f}")
+    assert max(found.values()) < 20
+
+
+def test_launch_overhead_with_tensor_maps():
+    """Three matrices and a tensor map of each: the same arrays, and two sets of them in turn."""
+    gpu = device("cuda")
+    if gpu.compute_capability < (9, 0):
+        raise unittest.SkipTest("needs tensor maps")
+    run = Artefact("mapped", [mapped()])
+    a, b, c, d = (gpu.empty((512, 512), "f16") for _ in range(4))
+    turns = itertools.cycle([(a, b, c), (b, c, d)])
+    rows = {
+        "tilec, DeviceArray": lambda: run(a, b, c),
+        "tilec, DeviceArray, in turn": lambda: run(*next(turns)),
+    }
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        t, u, v = (torch.empty(512, 512, dtype=torch.half, device="cuda") for _ in range(3))
+        rows["tilec, torch"] = lambda: run(t, u, v)
+    found = {name: microseconds(launch) for name, launch in rows.items()}
+    print("\nlaunch of 3 matrices and their tensor maps, CPU microseconds (median):")
     for name, value in found.items():
         print(f"  {name:32} {value:6.2f}")
     assert max(found.values()) < 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilec.kernel import ELEMENT_BYTES, CompiledKernel, Facts, Parameter
+from tilec.kernel import ELEMENT_BYTES, CompiledKernel, Facts, Parameter, TensorMap
 
 AXPY_PTX = """
 .version 7.0
@@ -187,4 +187,32 @@ def eight() -> CompiledKernel:
     numbers = (Parameter(f"n{n}", "scalar", "i32") for n in range(5))
     return CompiledKernel(
         "eight", "sm_80", _EIGHT_PTX, (*vectors, *numbers), ("1", "1", "1"), 32, 0, 32
+    )
+
+
+_MAPPED_PTX = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry mapped(.param .u64 a, .param .u32 ma, .param .u32 na, .param .u32 sa,
+                       .param .u64 b, .param .u32 mb, .param .u32 nb, .param .u32 sb,
+                       .param .u64 c, .param .u32 mc, .param .u32 nc, .param .u32 sc,
+                       .param .align 64 .b8 first[128], .param .align 64 .b8 second[128],
+                       .param .align 64 .b8 third[128])
+{
+    ret;
+}
+"""
+
+
+def mapped() -> CompiledKernel:
+    """Does nothing with three f16 matrices and a tensor map of each: what a launch costs."""
+    facts = Facts(16, (8, 8), (8, 1))
+    matrices = tuple(
+        Parameter(name, "array", "f16", (None, None), (None, 1), facts) for name in "abc"
+    )
+    maps = tuple(TensorMap(number, (1, 0), (64, 128), 128, "f16") for number in range(3))
+    grid = ("1", "1", "1")
+    return CompiledKernel(
+        "mapped", "sm_90a", _MAPPED_PTX, matrices, grid, 32, 0, 32, tensor_maps=maps
     )
