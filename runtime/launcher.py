@@ -82,7 +82,7 @@ class Launcher:
 
     def _launch(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
         """The whole way, for what the generated function has not seen: one value an argument."""
-        number = _common_stream(values) if stream is None else stream_number(stream)
+        number = common_stream(values) if stream is None else stream_number(stream)
         bound = self._bind(values, number)
         arrays = {name: value for name, value in bound.items() if isinstance(value, ArrayView)}
         device = device_of(list(arrays.items()), self.device)
@@ -143,7 +143,7 @@ class Launcher:
         self._use(fast.call)
 
 
-def _common_stream(values: Sequence[Any]) -> int:
+def common_stream(values: Sequence[Any]) -> int:
     """The stream all arguments' frameworks work on now. ArgumentError if they do not agree."""
     streams = {stream for value in values if (stream := current_stream_of(value)) is not None}
     if len(streams) > 1:

@@ -19,12 +19,8 @@ from tilec.passes.pipeline_loops import STAGES
 from tilec.program_size import choose_num_warps
 from tilec.runtime.arrays import ArrayView
 from tilec.target import Target
-from tilec.tuning.model import LoopWork, Work
+from tilec.tuning.model import WARP_TILE, LoopWork, Work
 from tilec.tuning.scalar_values import ScalarValues
-
-WARP_TILE = 64
-"""Rows and columns of an accumulator that one warp works on, about: each operand is read from
-shared memory once a warp that needs it."""
 
 
 @dataclass(frozen=True)

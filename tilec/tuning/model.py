@@ -29,6 +29,9 @@ AUTO_STAGES = 3
 """Slots of a pipelined loop where the author demands no number, shared memory permitting."""
 OTHER_REGISTERS = 40
 """Per thread, beside accumulators and loaded elements: addresses, fragments, loop state."""
+WARP_TILE = 64
+"""Rows and columns of an accumulator that one warp works on, about: each operand is read from
+shared memory once a warp that needs it."""
 
 TENSOR_SPEEDS: Mapping[str, float] = {"f16": 1, "bf16": 1, "f8": 2, "i8": 2, "tf32": 0.5}
 """Of tensor cores, by the kind of their operands, against f16; `fma` and `f64` have own units."""
