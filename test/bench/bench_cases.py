@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 
@@ -37,13 +38,13 @@ class Variant:
     """One way to compile the kernel of a case.
 
     `kernel`: its name in `variant_compiler.KERNELS`. `constants`: None for the kernel and constants
-    that the example's own function chooses. `warps`: None for the compiler's choice. `target`: None
-    for the GPU's own.
+    that the example's own function chooses; a name that the kernel has no parameter for is a demand
+    of the compiler. `warps`: None for the compiler's choice. `target`: None for the GPU's own.
     """
 
     label: str
     kernel: str
-    constants: tuple[tuple[str, int | str], ...] | None = None
+    constants: tuple[tuple[str, Any], ...] | None = None
     warps: int | None = None
     target: str | None = None
 

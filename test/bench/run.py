@@ -1,11 +1,12 @@
-"""Times tilec, Triton and torch side by side, from the artefacts of test/bench/build.py.
+"""Times tilec and its peers side by side, from the artefacts of test/bench/build.py.
 
-python test/bench/run.py [--sets memory matmul] [--only TEXT] [--quick] [--minutes M]
+python test/bench/run.py [--sets memory matmul hopper attention] [--only TEXT] [--quick]
+    [--minutes M] [--peers torch] [--profile LABEL]
 
 Needs torch, and Triton for the comparison; of tilec only its runtime. Each case first checks every
-peer against a float64 reference on fresh random data, then times the best ones interleaved. A case
-that fails or hangs does not stop the run. Prints the table of ratios, writes bench.json to $OUT or
-build/. Exit code 1 if a result was wrong or a case failed.
+peer against a float64 reference on fresh random data, then times the best ones. A case that fails
+or hangs does not stop the run. Prints the table of ratios, writes bench.json to $OUT or build/.
+Exit code 1 if a result was wrong or a case failed.
 """
 
 from __future__ import annotations
@@ -25,14 +26,21 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 
-from bench_cases import BenchCase, matmul_cases, memory_cases
+import regime_results
+import results as results_of_bests
+from case_sets import IN_REGIMES, SETS, USUAL
 from measure import MeasureJob, interpret_triton, measure_case, warm_triton
-from results import table
+from profiling import profile
+from regime_timing import Duration
+from regimes import RegimeJob, measure_regimes, warm_candidates
 from worker_pool import JobResult, run_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
-SETS = {"memory": memory_cases, "matmul": matmul_cases}
 SHOWN_FAILURES = 15
+WARM_FROM = 4
+"""Cases from which on all of Triton's candidates are compiled first, in many processes."""
+
+Job = MeasureJob | RegimeJob
 
 
 def main() -> int:
@@ -40,30 +48,52 @@ def main() -> int:
     options = _options()
     start = time.monotonic()
     jobs, missing = _jobs(options)
-    if options.device == "cuda":
+    if not jobs:
+        print(f"no case of {' '.join(options.sets)} is named like {options.only!r}")
+        return 1
+    if options.profile is not None:
+        return profile(jobs, options.profile)
+    if options.device == "cuda" and options.peers == "all" and len(jobs) >= WARM_FROM:
         processes = min(12, os.cpu_count() or 1)
-        for _ in run_jobs(warm_triton, jobs, timeout=120, processes=processes):
+        for _ in run_jobs(_warm, jobs, timeout=120, processes=processes):
             pass  # what does not compile fails again, and is reported, where it is measured
         print(f"Triton's candidates compiled in {time.monotonic() - start:.0f} s", flush=True)
     results = []
     deadline = start + 60 * options.minutes
-    for result in run_jobs(measure_case, jobs, timeout=options.timeout, deadline=deadline):
+    for result in run_jobs(_measure, jobs, timeout=options.timeout, deadline=deadline):
         results.append(result)
         _show_progress(result)
     return _report(options, results, missing, time.monotonic() - start)
 
 
+def _warm(job: Job) -> None:
+    if isinstance(job, RegimeJob):
+        warm_candidates(job)
+    else:
+        warm_triton(job)
+
+
+def _measure(job: Job) -> dict[str, Any]:
+    return measure_regimes(job) if isinstance(job, RegimeJob) else measure_case(job)
+
+
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=USUAL)
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--artefacts", type=Path, default=ROOT / "build" / "bench")
     parser.add_argument("--quick", action="store_true", help="every fourth case, short timing")
-    parser.add_argument("--budget-ms", type=float, default=500, help="of measuring, for a case")
+    parser.add_argument("--budget-ms", type=float, default=500, help="of interleaved timing a case")
+    parser.add_argument("--sustained-s", type=float, help="sustained seconds a peer and pass")
+    parser.add_argument("--peers", choices=("all", "torch"), default="all")
+    parser.add_argument("--finalists", type=int, default=1, help="variants after the screening")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for a case")
     parser.add_argument("--minutes", type=float, default=8, help="begin no case after these")
-    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31, help="of the data")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31, help="of the inputs")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: dry run")
+    parser.add_argument(
+        "--profile", metavar="PEER", help='ncu on one peer, as "tilec default" or "torch"'
+    )
     options = parser.parse_args()
     if options.quick:
         options.budget_ms = min(options.budget_ms, 50)
@@ -72,20 +102,44 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _jobs(options: argparse.Namespace) -> tuple[list[MeasureJob], dict[str, dict[str, str]]]:
+def _jobs(options: argparse.Namespace) -> tuple[list[Job], dict[str, dict[str, str]]]:
     """The jobs, and for each case the variants that did not compile, with the reason."""
     built = json.loads((options.artefacts / "manifest.json").read_text())
-    cases: list[BenchCase] = [case for name in options.sets for case in SETS[name]()]
-    cases = [case for case in cases if options.only in case.name]
-    jobs, missing = [], {}
-    for number, case in enumerate(cases[::4] if options.quick else cases):
+    named = [(name, case) for name in options.sets for case in SETS[name]()]
+    named = [(name, case) for name, case in named if options.only in case.name]
+    named = named[::4] if options.quick else named
+    duration = _duration(options, len(named))
+    jobs: list[Job] = []
+    missing = {}
+    for number, (name, case) in enumerate(named):
         entries = built.get(case.name, {"default": {"error": "not built"}})
         files = {n: str(options.artefacts / e["file"]) for n, e in entries.items() if "file" in e}
         seed = options.seed + number
-        jobs.append(MeasureJob(case, files, options.device, seed, options.budget_ms))
-        if errors := {name: e["error"] for name, e in entries.items() if "error" in e}:
+        if name in IN_REGIMES:
+            peers, finalists = options.peers, options.finalists
+            jobs.append(RegimeJob(case, files, options.device, seed, duration, peers, finalists))
+        else:
+            jobs.append(MeasureJob(case, files, options.device, seed, options.budget_ms))
+        if errors := {label: e["error"] for label, e in entries.items() if "error" in e}:
             missing[case.name] = errors
     return jobs, missing
+
+
+SUSTAINED_S = (0.3, 1.2)
+FIXED_S = 10.0
+"""A case takes about this long beside its sustained runs: start, checks, screening, bursts."""
+SUSTAINED_RUNS = 12
+"""About this many sustained runs a case: six peers twice."""
+
+
+def _duration(options: argparse.Namespace, cases: int) -> Duration:
+    """Sustained runs of over a second where the minutes allow it, else shorter ones."""
+    each = options.sustained_s
+    if each is None:
+        left = 60 * options.minutes / max(cases, 1) - FIXED_S
+        each = min(SUSTAINED_S[1], max(SUSTAINED_S[0], left / SUSTAINED_RUNS))
+    short = options.quick or each < SUSTAINED_S[1]
+    return Duration(6 if short else 12, 0.025, round(each, 2), 2, options.budget_ms)
 
 
 def _show_progress(result: JobResult) -> None:
@@ -122,7 +176,9 @@ def _report(
     wrong = sum(name.startswith("tilec") for _, name, _ in failures)
     for name, reason in broken.items():
         print(f"!! {name}: {str(reason).splitlines()[0][:300]}")
-    print("\n".join(table(records)))
+    in_regimes = [record for record in records if "regimes" in record]
+    plain = [record for record in records if "regimes" not in record]
+    print("\n".join([*results_of_bests.table(plain), *regime_results.table(in_regimes)]))
     print(", ".join(f"{name} {version}" for name, version in summary["versions"].items()))
     print(f"{len(records)} cases, {len(broken)} failed, {wrong} tilec variants wrong or not run, ")
     print(f"{sum(map(len, missing.values()))} not compiled; {seconds:.0f} s")

@@ -94,11 +94,11 @@ def time_peers(
     most_rounds: int = 400,
 ) -> dict[str, Timing]:
     """A timing a peer. All must have run once. `budget_ms`: time for the measured rounds."""
-    estimates = {name: _estimate(peer, clock, sets) for name, peer in peers.items()}
+    estimates = {name: estimate(peer, clock, sets) for name, peer in peers.items()}
     runs, inner = dict(peers), dict.fromkeys(peers, 1)
     for name, peer in peers.items():
         if clock.graphs and estimates[name] < GRAPH_US:
-            runs[name], inner[name] = _graph(peer, estimates[name], sets)
+            runs[name], inner[name] = graph_of(peer, estimates[name], sets)
     round_ms = sum(estimates[name] * inner[name] for name in peers) / 1000.0
     turn = _warm(runs, round_ms) if clock.graphs else 0
     rounds = int(min(most_rounds, max(least_rounds, budget_ms / max(round_ms, 1e-3))))
@@ -113,12 +113,13 @@ def time_peers(
             marks[name].append((start, clock.mark()))
     clock.wait()
     return {
-        name: _summary([clock.microseconds(*pair) for pair in marks[name]], inner[name])
+        name: summary([clock.microseconds(*pair) for pair in marks[name]], inner[name])
         for name in peers
     }
 
 
-def _estimate(peer: Peer, clock: Clock, sets: int) -> float:
+def estimate(peer: Peer, clock: Clock, sets: int) -> float:
+    """Microseconds a launch, roughly; also warms up."""
     for i in range(2):
         peer(i % sets)
     clock.wait()
@@ -130,9 +131,9 @@ def _estimate(peer: Peer, clock: Clock, sets: int) -> float:
     return clock.microseconds(start, end) / 3
 
 
-def _graph(peer: Peer, estimate: float, sets: int) -> tuple[Peer, int]:
+def graph_of(peer: Peer, microseconds: float, sets: int) -> tuple[Peer, int]:
     """A replay of launches over all input sets, and their number."""
-    wanted = int(GRAPH_TOTAL_US / max(estimate, 3.0))
+    wanted = int(GRAPH_TOTAL_US / max(microseconds, 3.0))
     launches = max(1, min(400, wanted) // sets) * sets
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -152,7 +153,8 @@ def _warm(runs: Mapping[str, Peer], round_ms: float) -> int:
     return rounds
 
 
-def _summary(times: list[float], launches: int) -> Timing:
+def summary(times: list[float], launches: int) -> Timing:
+    """Of rounds that took `times` microseconds for `launches` each."""
     ordered = sorted(t / launches for t in times)
     last = len(ordered) - 1
     return Timing(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from bench_cases import BenchCase, Variant
 from example_kernels import KERNELS as EXAMPLES
+from product_kernels import batched_matmul, swept_matmul
 from row_kernels import (
     layer_norm_block,
     layer_norm_persistent,
@@ -16,13 +19,18 @@ from row_kernels import (
     softmax_persistent,
 )
 
+from tilec.assembler import assemble, locate_tool
 from tilec.jit import Kernel
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
+from tilec.target import find_target
 
 KERNELS: dict[str, Kernel] = EXAMPLES | {
     kernel.name: kernel
-    for kernel in (softmax_block, softmax_persistent, layer_norm_block, layer_norm_persistent)
+    for kernel in (
+        *(softmax_block, softmax_persistent, layer_norm_block, layer_norm_persistent),
+        *(swept_matmul, batched_matmul),
+    )
 }
 
 
@@ -47,21 +55,53 @@ def chosen_by_example(case: BenchCase) -> tuple[str, dict[str, Any]]:
     return name, dict(stand_in.call_args.kwargs)
 
 
-def compile_variant(case: BenchCase, variant: Variant, target: str, path: Path) -> None:
-    """Compiles what the just-in-time compiler would for the case's arrays."""
-    name, constants = variant.kernel, dict(variant.constants or ())
+def specialized(case: Any, variant: Variant) -> tuple[Kernel, dict[str, Any]]:
+    """The kernel of a variant with the variant's demands, and its constants."""
+    name, settings = variant.kernel, dict(variant.constants or ())
     if variant.constants is None:
-        name, constants = chosen_by_example(case)
-    demanded = KERNELS[name]
-    kernel = Kernel(demanded.fn, demanded.grid, variant.warps)
+        name, settings = chosen_by_example(case)
+    kernel = KERNELS[name]
+    own = {parameter.name for parameter in kernel.parameters}
+    demands = {key: value for key, value in settings.items() if key not in own}
+    if variant.warps is not None:
+        demands["num_warps"] = variant.warps
+    constants = {key: value for key, value in settings.items() if key in own}
+    return kernel.demanding(**demands), constants
+
+
+def artefact_key(case: Any, variant: Variant, target: str) -> str:
+    """Equal for variants of any cases that one artefact serves."""
+    arrays = case.arrays
+    views = [spec.view() for spec in arrays]
+    facts = [observe_parameter(s.name, view) for s, view in zip(arrays, views, strict=True)]
+    settings = variant.constants
+    if settings is None:
+        settings = chosen_by_example(case)
+    about = (variant.kernel, settings, variant.warps, variant.target or target, facts)
+    return hashlib.sha256(repr((about, index_bits(views))).encode()).hexdigest()[:16]
+
+
+def compile_variant(
+    case: Any, variant: Variant, target: str, path: Path, *, cubin: bool = False
+) -> dict[str, Any]:
+    """Compiles what the just-in-time compiler would for the case's arrays; says what it takes.
+
+    That is registers, spills and shared memory in bytes, and ptxas's warnings, where there is a
+    ptxas. `cubin`: the artefact holds its machine code too.
+    """
+    kernel, constants = specialized(case, variant)
     views = [spec.view() for spec in case.arrays]
     parameters = [
         observe_parameter(spec.name, view) for spec, view in zip(case.arrays, views, strict=True)
     ]
-    compiled = kernel.compile(
-        parameters,
-        constants,
-        target=variant.target or target,
-        index_bits=index_bits(views),
-    )
+    target = variant.target or target
+    compiled = kernel.compile(parameters, constants, target=target, index_bits=index_bits(views))
+    taken: dict[str, Any] = {"shared": compiled.shared_bytes, "threads": compiled.threads}
+    if locate_tool("ptxas"):
+        assembly = assemble(compiled.ptx, find_target(target))
+        taken |= {"registers": assembly.registers, "spills": assembly.spills}
+        taken["messages"] = list(assembly.messages)
+        if cubin:
+            compiled = replace(compiled, cubin=assembly.cubin)
     save(path, [compiled])
+    return taken

@@ -1,0 +1,21 @@
+"""The sets of cases that the build and the run know by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bench_cases import matmul_cases, memory_cases
+from product_cases import hopper_cases
+
+SETS: Mapping[str, Callable[[], list[Any]]] = {
+    "memory": memory_cases,
+    "matmul": matmul_cases,
+    "hopper": hopper_cases,
+}
+
+IN_REGIMES = ("hopper",)
+"""Sets that `regimes` measures; the others `measure`."""
+
+USUAL = ["memory", "matmul"]
+"""Sets that are built and run where none is named."""

@@ -1,0 +1,93 @@
+"""Ways to compile a kernel, as plain dicts: constants of the kernel and demands of the compiler.
+
+{"BM": 128, "BN": 256, "BK": 64, "num_warps": 8, "STAGES": 3}: names that are parameters of the
+kernel become its constants, all others demands of `tilec.kernel`. What the compiler does not take
+is an error of that one variant.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench_cases import Variant
+
+Configuration = dict[str, Any]
+
+SHORT = {
+    "num_warps": "w",
+    "STAGES": "s",
+    "WARP_SPECIALIZE": "ws",
+    "persistent": "per",
+    "cluster": "cl",
+}
+"""How labels call a setting; tile sizes are joined by x and need no name."""
+
+TILE = ("BM", "BN", "BK")
+
+
+def label_of(configuration: Mapping[str, Any]) -> str:
+    """As in "128x256x64 w8 s3 ws"; different for different configurations."""
+    tile = "x".join(str(configuration[name]) for name in TILE if name in configuration)
+    words = [tile] if tile else []
+    for name, value in configuration.items():
+        if name not in TILE:
+            short = SHORT.get(name, name)
+            words.append(short if value is True else f"{short}{value}".replace(" ", ""))
+    return " ".join(words)
+
+
+def variant_of(kernel: str, configuration: Configuration, fixed: Mapping[str, Any]) -> Variant:
+    """A variant of `kernel`; `fixed` constants do not show in its label."""
+    settings = tuple({**configuration, **fixed}.items())
+    return Variant(label_of(configuration), kernel, settings)
+
+
+def sweep(words: Sequence[str]) -> list[Configuration]:
+    """All combinations of "BM=64,128", "num_warps=4,8": values are integers, True, False or None.
+
+    ValueError for a word that has no name or a value that is none of these.
+    """
+    axes = []
+    for word in words:
+        name, equals, values = word.partition("=")
+        if not equals or not name:
+            raise ValueError(f"{word!r}: expected NAME=VALUE,VALUE...")
+        axes.append([(name, _value(value)) for value in values.split(",")])
+    return [dict(combination) for combination in itertools.product(*axes)] if axes else []
+
+
+_NAMED = {"True": True, "False": False, "None": None}
+
+
+def _value(text: str) -> Any:
+    if text in _NAMED:
+        return _NAMED[text]
+    if "x" in text:
+        return tuple(int(part) for part in text.split("x"))
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text!r}: expected an integer, 2x1, True, False or None") from None
+
+
+def product_configurations(dtype: str, shape: tuple[int, int, int]) -> list[Configuration]:
+    """Tiles worth trying for a product, the K of each 128 bytes long."""
+    k = {"f32": 32, "f16": 64, "bf16": 64}.get(dtype, 128)
+    m, n, _ = shape
+    if m <= 16:
+        tiles = [(16, 64, 4), (16, 128, 4), (16, 32, 4)]
+    elif m <= 64:
+        tiles = [(64, 64, 4), (64, 128, 4), (64, 32, 4)]
+    elif min(m, n) <= 1024:
+        tiles = [(64, 64, 4), (128, 64, 4), (64, 128, 4), (128, 128, 8)]
+    else:
+        tiles = [(128, 128, 4), (128, 128, 8), (128, 256, 8), (256, 128, 8)]
+    return [{"BM": bm, "BN": bn, "BK": k, "num_warps": warps} for bm, bn, warps in tiles]
+
+
+def attention_configurations(head: int) -> list[Configuration]:
+    """Tiles worth trying for attention with heads of `head` elements."""
+    tiles = [(64, 64, 4), (128, 64, 4), (128, 64, 8), (128, 128, 8)]
+    return [{"BM": bm, "BN": bn, "num_warps": warps, "D": head} for bm, bn, warps in tiles]

@@ -1,0 +1,159 @@
+"""Times peers on a power-limited card, in regimes that say which clock they ran at.
+
+- burst: the card idles, one untimed launch, then three timed ones inside a CUDA graph: the clock is
+  near its highest. Peers take turns, in an order drawn anew each round.
+- sustained: one peer alone, back to back for over a second; only the last part counts, when the
+  power limit has set the clock.
+- interleaved (`timing.time_peers`): peers take turns launch by launch and share one clock; for
+  kernels so short that a burst would measure a cold chip.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from timing import GRAPH_US, Peer, Timing, estimate, graph_of, summary
+
+BURST_LAUNCHES = 3
+BURST_STARTS = 2
+"""Graphs a peer, beginning at different input sets."""
+CHUNK_US = 40_000.0
+"""About this much work lies between two marks of a sustained run."""
+TAIL = 2 / 3
+"""The part of a sustained run that counts."""
+
+
+@dataclass(frozen=True)
+class Duration:
+    """How long to measure: bursts a peer and the idle seconds before each; seconds and passes of
+    sustained work a peer; milliseconds of interleaved work for all."""
+
+    bursts: int = 12
+    idle_s: float = 0.025
+    sustained_s: float = 1.2
+    passes: int = 2
+    interleaved_ms: float = 500.0
+
+
+@dataclass(frozen=True)
+class SustainedTiming(Timing):
+    """Also the SM clock (MHz) and power (W) read while it ran; NaN where nothing could be read."""
+
+    clock_mhz: float = field(default=float("nan"), kw_only=True)
+    power_w: float = field(default=float("nan"), kw_only=True)
+
+
+def burst(
+    peers: Mapping[str, Peer], clock: Any, *, sets: int, duration: Duration
+) -> dict[str, Timing]:
+    """A timing a peer; each has run before."""
+    graphs = {name: _burst_graphs(peer, sets) for name, peer in peers.items()}
+    times: dict[str, list[float]] = {name: [] for name in peers}
+    order = list(peers)
+    for turn in range(duration.bursts):
+        random.shuffle(order)
+        for name in order:
+            first, timed = graphs[name][turn % len(graphs[name])]
+            clock.wait()
+            time.sleep(duration.idle_s)
+            first.replay()
+            start = clock.mark()
+            timed.replay()
+            end = clock.mark()
+            clock.wait()
+            times[name].append(clock.microseconds(start, end))
+    return {name: summary(found, BURST_LAUNCHES) for name, found in times.items()}
+
+
+def _burst_graphs(peer: Peer, sets: int) -> list[tuple[Any, Any]]:
+    """(the launch that warms up, the launches that count), from different input sets on."""
+    return [
+        (
+            captured(peer, [start % sets]),
+            captured(peer, [(start + i) % sets for i in range(1, BURST_LAUNCHES + 1)]),
+        )
+        for start in range(min(sets, BURST_STARTS))
+    ]
+
+
+def captured(peer: Peer, numbers: Sequence[int]) -> Any:
+    """A CUDA graph of launches on these input sets, replayed once."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for number in numbers:
+            peer(number)
+    graph.replay()
+    torch.cuda.synchronize()
+    return graph
+
+
+def sustained(
+    peers: Mapping[str, Peer], clock: Any, *, sets: int, duration: Duration
+) -> dict[str, Timing]:
+    """A timing a peer alone: medians over the last two thirds of all passes."""
+    times: dict[str, list[float]] = {name: [] for name in peers}
+    states: dict[str, tuple[float, float]] = {}
+    launches = {}
+    order = list(peers)
+    for _ in range(duration.passes):
+        random.shuffle(order)
+        for name in order:
+            per_launch = estimate(peers[name], clock, sets)
+            run, inner = peers[name], 1
+            if clock.graphs and per_launch < GRAPH_US:
+                run, inner = graph_of(peers[name], per_launch, sets)
+            count = max(1, round(CHUNK_US / (per_launch * inner)))
+            launches[name] = count * inner
+            found, states[name] = _back_to_back(run, clock, sets, count, duration.sustained_s)
+            times[name] += found
+    return {
+        name: SustainedTiming(
+            **vars(summary(found, launches[name])),
+            clock_mhz=states[name][0],
+            power_w=states[name][1],
+        )
+        for name, found in times.items()
+    }
+
+
+def _back_to_back(
+    run: Peer, clock: Any, sets: int, count: int, seconds: float
+) -> tuple[list[float], tuple[float, float]]:
+    """Microseconds of each chunk of `count` runs that ended in the counted part; clock, power."""
+    begin, turn = time.perf_counter(), 0
+    state = (float("nan"), float("nan"))
+    found = []
+    while (now := time.perf_counter() - begin) < seconds or not found:
+        start = clock.mark()
+        for _ in range(count):
+            run(turn % sets)
+            turn += 1
+        end = clock.mark()
+        if now > 0.8 * seconds:
+            state = card_state()
+        clock.wait()
+        if time.perf_counter() - begin > (1 - TAIL) * seconds:
+            found.append(clock.microseconds(start, end))
+    return found, state
+
+
+_card: list[Any] = []
+
+
+def card_state() -> tuple[float, float]:
+    """SM clock in MHz and power in W now; NaN without NVML."""
+    try:
+        import pynvml
+
+        if not _card:
+            pynvml.nvmlInit()
+            _card.append(pynvml.nvmlDeviceGetHandleByIndex(0))
+        megahertz = pynvml.nvmlDeviceGetClockInfo(_card[0], pynvml.NVML_CLOCK_SM)
+        return float(megahertz), pynvml.nvmlDeviceGetPowerUsage(_card[0]) / 1000.0
+    except Exception:  # no NVML, no driver, no permission: a timing is no worse for it
+        return float("nan"), float("nan")

@@ -1,0 +1,193 @@
+"""Measures one case in its regimes, in its own process: checks all peers, screens them, then times
+the default, the best variants, the anchor and the best of each kind of peer in every regime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+from measured_cases import RegimeCase, candidates_of, expected_of, filled, torch_calls, written
+from reference import Comparison
+from regime_timing import Duration, burst, sustained
+from tensors import Storage
+from timing import CudaClock, HostClock, Timing, rotated_sets, time_peers
+
+from tilec.runtime.artefact import load
+
+BURST, SUSTAINED, INTERLEAVED = "burst", "sustained", "interleaved"
+DEFAULT = "tilec default"
+FAMILIES = ("persistent", "specialized", "gluon")
+"""Peers of which the best goes on, however fast; of the others only the fastest."""
+
+Call = Callable[[Mapping[str, torch.Tensor]], Any]
+
+
+@dataclass(frozen=True)
+class RegimeJob:
+    """What to measure. `files`: variant label -> artefact. `peers`: "all", or "torch" alone.
+
+    `finalists`: how many of tilec's variants go on from the screening.
+    """
+
+    case: RegimeCase
+    files: Mapping[str, str]
+    device: str
+    seed: int
+    duration: Duration
+    peers: str = "all"
+    finalists: int = 1
+
+
+def family_of(name: str) -> str:
+    """ "tilec", "torch ..." or "triton <kind>" of a peer."""
+    words = name.split()
+    return " ".join(words[:2]) if words[0] == "triton" else words[0]
+
+
+def warm_candidates(job: RegimeJob) -> None:
+    """Compiles Triton's candidates into its disk cache."""
+    tensors = {
+        spec.name: Storage(replace(spec, shape=(16,), strides=(1,)), job.device).tensor
+        for spec in job.case.arrays
+    }
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(launch.warm, tensors) for launch in candidates_of(job.case)]:
+            done.exception()  # what does not compile fails again where it is checked
+
+
+def measure_regimes(job: RegimeJob) -> dict[str, Any]:
+    """The record of a case: timings by regime, the screening, failures."""
+    cuda = job.device == "cuda"
+    clock = CudaClock() if cuda else HostClock()
+    case = job.case if cuda else job.case.shrunk()
+    if cuda:
+        torch.cuda.empty_cache()
+        if job.peers == "all":
+            warm_candidates(job)
+    sets = _input_sets(case, job)
+    failures: dict[str, str] = {}
+    calls = _right_ones(case, sets[0], _calls(case, job, failures), clock, failures)
+    tensors = [{name: storage.tensor for name, storage in s.items()} for s in sets]
+    every = {name: _on_sets(call, tensors) for name, call in calls.items()}
+    screened = time_peers(every, clock, sets=len(sets), budget_ms=30, least_rounds=5 if cuda else 1)
+    final = {name: every[name] for name in finalists(screened, case.anchor, job.finalists)}
+    timings = {
+        regime: _timed(regime, final, clock, len(sets), job.duration) for regime, _ in case.goals
+    }
+    return {
+        "case": case.name,
+        "kernel": case.kernel,
+        "flops": case.flops,
+        "goals": dict(case.goals),
+        "anchor": case.anchor,
+        "regimes": {r: {n: asdict(t) for n, t in found.items()} for r, found in timings.items()},
+        "screened": {name: asdict(timing) for name, timing in screened.items()},
+        "failures": failures,
+        "input_sets": len(sets),
+        "data_seed": job.seed,
+        "duration": asdict(job.duration),
+    }
+
+
+def finalists(screened: Mapping[str, Timing], anchor: str, of_tilec: int) -> list[str]:
+    """The default, tilec's fastest, the anchor, and of the others the fastest of each family."""
+    order = sorted(screened, key=lambda name: screened[name].us)
+    found = [name for name in order if name == DEFAULT or family_of(name) == family_of(anchor)]
+    found += [name for name in order if family_of(name) == "tilec"][:of_tilec]
+    others = [name for name in order if family_of(name).startswith("triton")]
+    found += others[:1]
+    for kind in FAMILIES:
+        found += [name for name in others if family_of(name) == f"triton {kind}"][:1]
+    return list(dict.fromkeys(found))
+
+
+def _timed(
+    regime: str, peers: Mapping[str, Any], clock: Any, sets: int, duration: Duration
+) -> dict[str, Timing]:
+    if regime == INTERLEAVED or not clock.graphs:
+        budget = duration.interleaved_ms if clock.graphs else 1
+        least = 15 if clock.graphs else 1
+        return time_peers(peers, clock, sets=sets, budget_ms=budget, least_rounds=least)
+    measure = {BURST: burst, SUSTAINED: sustained}[regime]
+    return measure(peers, clock, sets=sets, duration=duration)
+
+
+def _input_sets(case: RegimeCase, job: RegimeJob) -> list[dict[str, Storage]]:
+    generator = torch.Generator(device=job.device).manual_seed(job.seed)
+    count = rotated_sets(case.nbytes) if job.device == "cuda" else 2
+    return [filled(case, job.device, generator) for _ in range(count)]
+
+
+def _calls(case: RegimeCase, job: RegimeJob, failures: dict[str, str]) -> dict[str, Call]:
+    """Every peer by name: its family, then its variant."""
+    calls: dict[str, Call] = dict(torch_calls(case))
+    for label, path in job.files.items():
+        name = f"tilec {label}"
+        try:
+            calls[name] = _tilec_call(case, path)
+        except Exception as error:
+            failures[name] = f"{type(error).__name__}: {error}"
+    if job.peers == "all":
+        calls |= {f"triton {launch.label}": launch.launch for launch in candidates_of(case)}
+    return calls
+
+
+def peer_calls(job: RegimeJob) -> dict[str, Callable[[], Any]]:
+    """Every peer of a case, to launch on one set of inputs."""
+    generator = torch.Generator(device=job.device).manual_seed(job.seed)
+    storages = filled(job.case, job.device, generator)
+    tensors = {name: storage.tensor for name, storage in storages.items()}
+    calls = _calls(job.case, job, {})
+    return {name: lambda call=call: call(tensors) for name, call in calls.items()}
+
+
+def _tilec_call(case: RegimeCase, path: str) -> Call:
+    launcher = load(path)
+
+    def call(tensors: Mapping[str, torch.Tensor]) -> None:
+        launcher(*(tensors[spec.name] for spec in case.arrays), *case.scalars)
+
+    return call
+
+
+def _on_sets(call: Call, tensors: list[dict[str, torch.Tensor]]) -> Callable[[int], Any]:
+    return lambda number: call(tensors[number])
+
+
+def _right_ones(
+    case: RegimeCase,
+    storages: dict[str, Storage],
+    calls: Mapping[str, Call],
+    clock: Any,
+    failures: dict[str, str],
+) -> dict[str, Call]:
+    """The peers that run and give the right result on set 0; `failures` gets why others do not.
+
+    A CUDA error is not survived: it is raised, and names the peer that was running.
+    """
+    tensors = {name: storage.tensor for name, storage in storages.items()}
+    expected = expected_of(case, tensors)
+    right = {}
+    for name, call in calls.items():
+        output = storages[written(case)]
+        output.poison()
+        try:
+            result = call(tensors)
+            clock.wait()
+        except Exception as error:
+            failures[name] = f"{type(error).__name__}: {str(error)[:400]}"
+            try:
+                clock.wait()
+            except Exception:
+                raise RuntimeError(f"{name} broke the context: {failures[name]}") from error
+            continue
+        found = Comparison()
+        expected.compare(result if isinstance(result, torch.Tensor) else output.tensor, found)
+        if found.wrong:
+            failures[name] = f"WRONG RESULT: {found.wrong} of {found.count}, {found.first}"
+        else:
+            right[name] = call
+    return right
