@@ -10,7 +10,7 @@ from tilec.runtime.emulator.instruction import Entry, Instruction, Symbol
 from tilec.runtime.emulator.machine import Binding, Machine, Rectangle
 from tilec.runtime.emulator.memory import SYNCHRONISING
 from tilec.runtime.emulator.opcodes import emit, is_control
-from tilec.runtime.emulator.register_checker import product_registers
+from tilec.runtime.emulator.register_checker import watched_registers
 from tilec.runtime.emulator.writer import Factory, Writer
 
 
@@ -77,7 +77,7 @@ class BlockCompiler:
         self.entry = entry
         self.mode = mode
         self.leaders = self._leaders()
-        self.watched = product_registers(entry) if mode == "check" else frozenset()
+        self.watched = watched_registers(entry) if mode == "check" else frozenset()
         self._snippets: dict[tuple[int, bool], _Snippet] = {}
         self._blocks: dict[tuple[int, bool], Block] = {}
         for instruction in entry.instructions:

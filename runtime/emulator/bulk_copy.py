@@ -184,9 +184,9 @@ class TensorCopy(_BulkCopy):
                 f"shared address {place % stride:#x} of a tensor copy is not 128-byte aligned",
                 self.place, "misaligned",
             )  # fmt: skip
-        if place % stride + tensor_map.box_bytes > self.machine.launch.shared_size:
+        if place % stride + tensor_map.span > self.machine.launch.shared_size:
             raise EmulatorError(
-                f"shared memory access out of bounds: a box of {tensor_map.box_bytes} bytes at "
+                f"shared memory access out of bounds: a box over {tensor_map.span} bytes at "
                 f"offset {place % stride}", self.place, "out of bounds",
             )  # fmt: skip
 
@@ -212,7 +212,9 @@ class TensorCopy(_BulkCopy):
     def _chunk_numbers(self, tensor_map: TensorMap, place: int) -> np.ndarray:
         """Batch chunk numbers of the box's 16-byte chunks; the swizzle sees CTA-local addresses."""
         stride = self.machine.shared_stride
-        local = place % stride // 16 + np.arange(tensor_map.box_bytes // 16)
+        width = tensor_map.box[0] * tensor_map.itemsize // 16
+        rows, columns = np.divmod(np.arange(tensor_map.box_bytes // 16), width)
+        local = place % stride // 16 + rows * (tensor_map.pitch // 16) + columns
         return swizzle_chunks(local, tensor_map.swizzle) + place // stride * (stride // 16)
 
     def _load(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 BARRIER = "put a bar.sync that both warps pass between the two accesses"
 _COPY = "let the copying warp run cp.async.wait_group, then pass a bar.sync with this one"
 _PRODUCT = "wait with wgmma.wait_group, or for the mbarrier of tcgen05.commit, first"
+_TENSOR_LOAD = "let the loading warp run tcgen05.wait::ld, and order this one behind it"
+_TENSOR_STORE = "let the storing warp run tcgen05.wait::st, and order this one behind it"
 _LOAD = "wait for the mbarrier that the bulk copy signals"
 
 
@@ -62,7 +64,7 @@ class SharedChecker:
         warps, ctas, _ = self.machine.shape
         self.size = self.launch.cluster_size
         self.domains = ctas // self.size
-        self.clocks = Clocks(warps * self.size, self.domains)
+        self.clocks = Clocks(warps * self.size, self.domains, self.machine.uses_tensor_memory)
         self.shadow = SharedShadow(self.machine.shared.size, self.granule, self.clocks.readers)
         self.collision = False
         self.memory = "shared"
@@ -170,16 +172,19 @@ class SharedChecker:
         """Unordered earlier writes of `cells`, sorted by what kind of agent wrote."""
         clocks, second = self.clocks, self.instructions[site].place
         writers = self.shadow.write_agent[cells]
-        copies = (writers >= clocks.copies) & (writers < clocks.loads)
+        copies = (writers >= clocks.copies) & (writers < clocks.tensor_stores)
+        stores = (writers >= clocks.tensor_stores) & (writers < clocks.loads)
         own = copies & (writers - clocks.copies == agent)
         loads = writers >= clocks.loads
+        warps = writers < clocks.warps
         products = (writers >= clocks.products) & (writers < clocks.stores)
         for chosen, missing, mend in (
             (own, "the copy may still be under way", "wait with cp.async.wait_group first"),
             (copies & ~own, "nothing orders the other warp's copy before it", _COPY),
             (loads, "the bulk copy may still be under way", _LOAD),
             (products, "the matrix product may still be under way", _PRODUCT),
-            (~copies & ~loads & ~products, f"nothing orders the {what} of another warp", BARRIER),
+            (stores, "the tcgen05.st may still be under way", _TENSOR_STORE),
+            (warps, f"nothing orders the {what} of another warp", BARRIER),
         ):
             for first in np.unique(self.shadow.write_site[cells[chosen]]):
                 self.race(self.instructions[int(first)].place, second, missing, mend)
@@ -195,6 +200,7 @@ class SharedChecker:
                 ("nothing orders the write after another warp's read", BARRIER),
                 ("a matrix product may still read these bytes", _PRODUCT),
                 ("a bulk store may still read these bytes", "wait with wait_group.read first"),
+                ("a tcgen05.ld may still read these cells", _TENSOR_LOAD),
             )[kind]
             self.race(self.instructions[int(first)].place, second, missing, mend)
 

@@ -2,7 +2,8 @@
 
 The domain of a clock is a cluster (a CTA, where there are none). Its agents, by index:
 warps; one stream of matrix-product reads per warp (for wgmma the warpgroup's first); one stream of
-bulk-store reads per warp; one stream of cp.async writes per warp; slots for bulk loads, in turn.
+bulk-store reads per warp; where there is tensor memory, one stream of tcgen05.ld reads per warp;
+one stream of cp.async writes and one of tcgen05.st writes per warp; slots for bulk loads, in turn.
 `known[warp, domain, agent]` is the newest epoch of the agent that the warp is ordered after;
 `fenced` the same for what the async proxy may rely on (after fence.proxy.async).
 """
@@ -15,16 +16,18 @@ LOAD_SLOTS = 64
 
 
 class Clocks:
-    """Clocks of one batch: `warps` per domain, `domains` domains."""
+    """Clocks of one batch: `warps` per domain, `domains` domains; `tensor`: with tensor memory."""
 
-    def __init__(self, warps: int, domains: int) -> None:
+    def __init__(self, warps: int, domains: int, tensor: bool) -> None:
         self.warps = warps
         self.products = warps
         self.stores = 2 * warps
-        self.copies = 3 * warps
-        self.loads = 4 * warps
-        self.readers = 3 * warps
-        self.agents = 4 * warps + LOAD_SLOTS
+        self.tensor_loads = 3 * warps
+        self.readers = (4 if tensor else 3) * warps
+        self.copies = self.readers
+        self.tensor_stores = self.copies + warps
+        self.loads = self.tensor_stores + (warps if tensor else 0)
+        self.agents = self.loads + LOAD_SLOTS
         self.known = np.zeros((warps, domains, self.agents), np.int32)
         own = np.arange(warps)
         self.known[own, :, own] = 1
@@ -32,6 +35,8 @@ class Clocks:
         self.committed_copies = np.zeros((warps, domains), np.int32)
         self.committed_stores = np.zeros((warps, domains), np.int32)
         self.committed_products = np.zeros((warps, domains), np.int32)
+        self.awaited_loads = np.zeros((warps, domains), np.int32)
+        self.awaited_stores = np.zeros((warps, domains), np.int32)
         self.load_count = np.zeros(domains, np.int64)
 
     def empty(self, count: int) -> np.ndarray:

@@ -1,10 +1,11 @@
-"""Registers of wgmma in check mode: locked until the wait, and behind a fence before the next.
+"""Registers of asynchronous work in check mode: locked until it has been waited for.
 
 PTX ISA 9.7.15.7.1 (wgmma.fence) and 9.7.15.5.2 (wgmma.mma_async): the accumulators of a product,
 and the registers that hold its A, may not be touched before its group has been waited for; what
 other instructions did to a register is ordered before a product that uses it by wgmma.fence, which
 also precedes the first product of a warp. Products of one shape that follow each other on the same
-accumulators need neither.
+accumulators need neither. The destinations of tcgen05.ld are locked until tcgen05.wait::ld
+(9.7.16.8).
 """
 
 from __future__ import annotations
@@ -52,14 +53,18 @@ def is_product(instruction: Instruction) -> bool:
     return instruction.opcode == "wgmma" and instruction.modifiers[:1] == ("mma_async",)
 
 
-def product_registers(entry: Entry) -> frozenset[int]:
-    """The 32-bit registers that are an accumulator or the A of some wgmma of the entry."""
+def is_load(instruction: Instruction) -> bool:
+    return instruction.opcode == "tcgen05" and instruction.modifiers[:1] == ("ld",)
+
+
+def watched_registers(entry: Entry) -> frozenset[int]:
+    """The 32-bit registers that asynchronous work uses: D and A of wgmma, those of tcgen05.ld."""
     found = set()
     for instruction in entry.instructions:
-        if is_product(instruction):
-            for operand in instruction.operands[:2]:
-                if isinstance(operand, Vector):
-                    found.update(r.index for r in registers_of(operand))
+        count = 2 if is_product(instruction) else int(is_load(instruction))
+        for operand in instruction.operands[:count]:
+            if isinstance(operand, (Vector, Register)):
+                found.update(r.index for r in registers_of(operand) if r.bits == 32)
     return frozenset(found)
 
 
@@ -90,7 +95,7 @@ class RegisterChecker:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.instructions = machine.entry.instructions
-        registers = sorted(product_registers(machine.entry))
+        registers = sorted(watched_registers(machine.entry))
         self.row = np.zeros(max(registers, default=-1) + 1, np.int64)
         self.row[registers] = np.arange(len(registers))
         self.shape = len(registers), machine.warp_count * machine.cta_count
@@ -127,7 +132,14 @@ class RegisterChecker:
             self.written[rows[:, None], warps] = written
             self.product[rows[:, None], warps] = site
 
-    def wait(self, warps: np.ndarray, done: np.ndarray) -> None:
+    def load(self, warps: np.ndarray, destinations: np.ndarray, site: int) -> None:
+        """tcgen05.ld starts to write registers; `wait(warps, 0)` says that it is done."""
+        where = self.row[destinations][:, None], warps
+        self.group[where] = 0
+        self.written[where] = True
+        self.product[where] = site
+
+    def wait(self, warps: np.ndarray, done: np.ndarray | int) -> None:
         """Products of group `done` (per warp) and before are complete."""
         part = self.group[:, warps]
         self.group[:, warps] = np.where(part <= done, _NEVER, part)
@@ -141,10 +153,14 @@ class RegisterChecker:
         if pending.any():
             bad = pending & (self.written[where] | writes[:, None])
             for first in np.unique(self.product[where][bad]):
-                places = self.instructions[int(first)].place, self.instructions[site].place
+                user = self.instructions[int(first)]
                 missing = "the matrix product may still use this register"
                 mend = "wait with wgmma.wait_group first"
-                self._add(Finding("race", "register", *places, missing, mend))
+                if user.opcode == "tcgen05":
+                    missing = "the load from tensor memory may not have written this register yet"
+                    mend = "run tcgen05.wait::ld first"
+                second = self.instructions[site].place
+                self._add(Finding("race", "register", user.place, second, missing, mend))
         self.dirty[where] = True
         self.toucher[where] = site
 

@@ -164,7 +164,8 @@ class Checker(SharedChecker):
             who = np.full(int(bad.sum()), agent[0])
             self.report_writes(cells[bad], site, who, what)
         fenced = clocks.fenced[agent, domain].min(0)
-        generic = (writer < clocks.warps) | ((writer >= clocks.copies) & (writer < clocks.loads))
+        copied = (writer >= clocks.copies) & (writer < clocks.tensor_stores)
+        generic = (writer < clocks.warps) | copied
         unfenced = ~bad & generic & (epoch > fenced[writer])
         copies = writer >= clocks.copies
         for chosen, severity in ((unfenced & ~copies, "error"), (unfenced & copies, "warning")):
@@ -287,10 +288,29 @@ class Checker(SharedChecker):
             for block, warp in zip(cells, warps.tolist(), strict=True):
                 touched = np.unique(block)
                 agent, domain = self.agents_of(np.array([warp * 32]), touched.size)
+                who, where = agent[:1], domain[:1]
                 if store:
-                    self.write(touched, agent, domain, site)
+                    epoch = self.clocks.awaited_stores[who, where] + 1
+                    writer = agent + self.clocks.tensor_stores
+                    epochs = np.repeat(epoch, touched.size)
+                    mine = touched[self.shadow.write_agent[touched] == writer[0]]
+                    self.shadow.write_epoch[mine] = 0  # a warp's stores keep their order
+                    self.write(touched, agent, domain, site, writer, epochs)
                 else:
                     self.read(touched, agent, domain, site)
+                    reader = int(who[0]) + self.clocks.tensor_loads
+                    epoch = self.clocks.awaited_loads[who, where] + 1
+                    self.shadow.read_epoch[reader, touched] = epoch
+                    self.shadow.read_site[reader, touched] = site
+
+    def tensor_waited(self, warps: np.ndarray, stores: bool) -> None:
+        """tcgen05.wait::st or ::ld: the warps' own accesses of tensor memory are complete."""
+        clocks = self.clocks
+        agent, domain = self.agents_of(np.asarray(warps) * 32)
+        awaited = clocks.awaited_stores if stores else clocks.awaited_loads
+        awaited[agent, domain] += 1
+        stream = clocks.tensor_stores if stores else clocks.tensor_loads
+        self._learn(agent, domain, agent + stream, awaited[agent, domain])
 
     def tensor_product(self, parts: list[np.ndarray], lane: int, site: int) -> None:
         """tcgen05.mma or .cp reads chunks of shared memory until it is committed and waited for."""

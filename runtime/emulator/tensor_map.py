@@ -44,7 +44,7 @@ class TensorMap:
             raise ValueError(f"tensor map: swizzle {self.swizzle} is not one of {_SWIZZLES}")
         if any(not 1 <= size <= 256 for size in self.box):
             raise ValueError(f"tensor map: box {self.box} must be 1..256 in every dimension")
-        if any(stride % 16 or not 0 < stride < 1 << 40 for stride in self.strides):
+        if any(stride % 16 or not 0 <= stride < 1 << 40 for stride in self.strides):
             raise ValueError(f"tensor map: strides {self.strides} must be multiples of 16 bytes")
         inner = self.box[0] * self.itemsize
         if inner % 16:
@@ -65,6 +65,18 @@ class TensorMap:
     @property
     def box_bytes(self) -> int:
         return int(np.prod(self.box)) * self.itemsize
+
+    @property
+    def pitch(self) -> int:
+        """Bytes from one row of the box to the next in shared memory: as on an H200, rows narrower
+        than the swizzle lie as far apart as it is wide."""
+        return self.swizzle or self.box[0] * self.itemsize
+
+    @property
+    def span(self) -> int:
+        """Bytes of shared memory that a box reaches over."""
+        rows = int(np.prod(self.box[1:]))
+        return (rows - 1) * self.pitch + self.box[0] * self.itemsize
 
     def element_type(self) -> np.dtype:
         """The dtype that reductions compute in."""

@@ -245,6 +245,8 @@ class TensorAccess:
         cta, rows, columns = self._where(warps, address)
         if self.machine.checker is not None:
             self.machine.checker.tensor_access(cta, rows, columns, warps, False, self.site)
+        if self.machine.register_checker is not None:
+            self.machine.register_checker.load(warps, self.indices, self.site)
         if self.machine.mode == "late":
             self.registers[self.indices[:, None], warps] = 0xFFFFFFFF
             memory.late_loads.append((warps.copy(), self, address.copy(), warps))
@@ -274,15 +276,20 @@ def emit_wait(instruction: Instruction, writer: Writer) -> None:
     ):  # fmt: skip
         raise writer.unsupported("modifiers")
     writer.begin_warps()
-    function = writer.function(finish_loads)
+    function = writer.function(finish_accesses)
     machine = writer.bind("machine", lambda b: b.machine)
-    writer.line(f"{function}({machine}, {warp_numbers(writer)})")
+    stores = instruction.modifiers[0] == "wait::st"
+    writer.line(f"{function}({machine}, {warp_numbers(writer)}, {stores})")
 
 
-def finish_loads(machine: Machine, warps: np.ndarray) -> None:
-    """Late mode: the loads that these warps have issued deliver their values."""
+def finish_accesses(machine: Machine, warps: np.ndarray, stores: bool) -> None:
+    """These warps have waited for their stores, or loads: late ones happen, the checker learns."""
+    if machine.checker is not None:
+        machine.checker.tensor_waited(warps, stores)
+    if machine.register_checker is not None and not stores:
+        machine.register_checker.wait(warps, 0)
     memory = machine.tensor_memory
-    if not memory.late_loads:
+    if stores or not memory.late_loads:
         return
     waiting = set(np.asarray(warps).tolist())
     left = []
