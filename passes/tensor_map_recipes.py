@@ -56,19 +56,21 @@ def tensor_maps(function: ir.Operation) -> tuple[TensorMap, ...]:
 def why_no_boxes(op: MakeTensorMapOp, buffer: BufferType) -> str | None:
     """Why a copy through this map does not fill (or read) a buffer box by box, or None.
 
-    A box lies in shared memory without gaps, in `tile_order`, under the map's swizzle; it starts at
-    a multiple of 128 bytes. A wider buffer consists of panels, one box each.
+    A box lies in shared memory in `tile_order`, under the map's swizzle, row behind row; rows
+    narrower than the swizzle lie as far apart as it is wide (as an H200 does it). It starts at a
+    multiple of 128 bytes. A wider buffer consists of panels, one box each.
     """
     swizzle = _swizzle_of_bytes(SWIZZLE_BYTES[op.swizzle])
     if buffer.layout.swizzle != swizzle:
         return f"the buffer {buffer.layout} does not have the map's swizzle {op.swizzle}"
     order = tile_order(op)
+    pitch = SWIZZLE_BYTES[op.swizzle] // buffer.element_bytes or op.box[order[0]]
     for place, dim in enumerate(order):
-        below = prod(op.box[d] for d in order[:place])
+        below = pitch * prod(op.box[d] for d in order[1:place]) if place else 1
         (size, stride), *outer = coalesced(buffer.layout.dims[dim])
         box = op.box[dim]
         if box > 1 and (stride != below or size % box):
-            return f"a box of {op.box} does not lie without gaps in the buffer {buffer.layout}"
+            return f"a box of {op.box} does not lie row behind row in the buffer {buffer.layout}"
         steps = [stride * box] if size > box else []
         steps += [step for count, step in outer if count > 1]
         if any(step * buffer.element_bytes % BOX_ALIGNMENT for step in steps):

@@ -23,14 +23,13 @@ MOST_RANK = 5
 UNIT_BYTES = 16
 """The copy engine's granule in global memory."""
 
-_WHOLE_NUMBERS = ("i32", "i64")
 _REDUCTIONS = {
-    "add": (*_WHOLE_NUMBERS, "f32", "f16", "bf16"),
-    "min": (*_WHOLE_NUMBERS, "f16", "bf16"),
-    "max": (*_WHOLE_NUMBERS, "f16", "bf16"),
+    "add": ("i32", "f32", "f16", "bf16"),
+    "min": ("i32", "i64", "f16", "bf16"),
+    "max": ("i32", "i64", "f16", "bf16"),
 }
-"""PTX ISA 9.0, "cp.reduce.async.bulk.tensor": the map's element types each operation takes. Signed
-64-bit integers add as unsigned ones do."""
+"""PTX ISA 9.0, "cp.reduce.async.bulk.tensor": the map's element types each operation takes. An H200
+adds 64-bit integers only in maps of unsigned ones."""
 
 
 def why_no_tensor_map(
@@ -76,7 +75,7 @@ def _why_not_aligned(array: ir.Value, row: int, unit: int, facts: Divisibility) 
     for axis, stride in enumerate(static_strides(array)):
         if axis == row:
             continue
-        if stride is not None and stride <= 0:
+        if stride is not None and stride < 0:
             return f"dimension {axis} has stride {stride}"
         if facts.of_array(array, "strides", axis) % unit:
             return (

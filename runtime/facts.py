@@ -32,19 +32,29 @@ def observe_parameter(name: str, array: ArrayView) -> Parameter:
         "array",
         array.dtype,
         sizes=(None,) * len(array.shape),
-        strides=tuple(1 if stride == 1 else None for stride in array.strides),
+        strides=tuple(1 if stride == 1 else None for stride in _strides(array)),
         facts=observe(array),
     )
 
 
+def _strides(array: ArrayView) -> tuple[int, ...]:
+    """The strides; an empty array without a 1 among them counts as row-major, as full ones are."""
+    if 0 in array.shape and 1 not in array.strides:
+        return (*array.strides[:-1], 1)
+    return array.strides
+
+
 def observe(array: ArrayView) -> Facts:
-    """The facts of one array, in buckets: alignment in bytes, divisors in elements."""
+    """The facts of one array, in buckets: alignment in bytes, divisors in elements.
+
+    Of a negative stride nothing is told, so that what cannot walk backwards is not chosen for it.
+    """
     divisor = VECTOR_BYTES // array.element_bytes
     return Facts(
         align=array.element_bytes if array.pointer % VECTOR_BYTES else VECTOR_BYTES,
         sizes=tuple(1 if size % divisor else divisor for size in array.shape),
         strides=tuple(
-            1 if stride % divisor and is_used else divisor
+            1 if is_used and (stride < 0 or stride % divisor) else divisor
             for stride, is_used in zip(array.strides, _used_strides(array), strict=True)
         ),
     )

@@ -60,8 +60,8 @@ def hardware_map(recipe: TensorMap, name: str, array: ArrayView) -> HardwareMap:
         stride = array.strides[axis] * array.element_bytes
         if empty or array.shape[axis] <= 1:
             stride = UNIT_BYTES  # leads nowhere, and may be odd
-        if stride % UNIT_BYTES or not 0 < stride <= LARGEST_STRIDE:
-            expected = f"a positive stride on axis {axis} that is a multiple of {UNIT_BYTES} bytes"
+        if stride % UNIT_BYTES or not 0 <= stride <= LARGEST_STRIDE:
+            expected = f"a stride on axis {axis} of 0 or more times {UNIT_BYTES} bytes"
             raise _unfit(name, expected, f"{array.strides[axis]} elements of {array.dtype}")
         strides.append(stride)
     return HardwareMap(recipe.dtype, sizes, tuple(strides), recipe.box, recipe.swizzle)

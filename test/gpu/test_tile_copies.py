@@ -111,15 +111,22 @@ def copied(gpu: Any, memory: np.ndarray, array: np.ndarray) -> tuple[Any, ArrayV
 
 
 def run(records: list[dict[str, Any]], name: str, processes: int) -> list[dict[str, Any]]:
-    """All cases; those behind one that the GPU stopped at count as failed."""
+    """All cases; the rest of a chunk that the GPU stopped in is for another process."""
     jobs = [(name, records[first : first + CHUNK]) for first in range(0, len(records), CHUNK)]
     found = []
-    for result in run_jobs(run_chunk, jobs, timeout=60, processes=processes):
-        done = result.value or []
-        missing = [r["seed"] for r in result.job[1][len(done) :]]
-        found += done
-        found += [{"seed": s, "case": "", "wrong": result.error or "not run"} for s in missing]
+    while jobs:
+        rest = []
+        for result in run_jobs(run_chunk, jobs, timeout=60, processes=processes, spent=_is_lost):
+            chunk = result.job[1]
+            done = result.value or [{"seed": chunk[0]["seed"], "case": "", "wrong": result.error}]
+            found += done
+            rest += [(name, chunk[len(done) :])] if chunk[len(done) :] else []
+        jobs = rest
     return found
+
+
+def _is_lost(found: list[dict[str, Any]]) -> bool:
+    return bool(found[-1]["wrong"])
 
 
 def test_tile_copies() -> None:
@@ -137,6 +144,7 @@ def main() -> int:
     parser.add_argument("--target", default="sm_90a")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--processes", type=int, default=6)
+    parser.add_argument("--show", type=int, default=25, help="failures printed")
     options = parser.parse_args()
     if options.build:
         BUILT.parent.mkdir(parents=True, exist_ok=True)
@@ -146,8 +154,8 @@ def main() -> int:
     start = time.monotonic()
     found = run(json.loads(BUILT.read_text()), options.device, options.processes)
     failures = [entry for entry in found if entry["wrong"]]
-    for entry in failures[:25]:
-        print(f"FAILED {entry['seed']} {entry['case']}\n       {entry['wrong'][:600]}")
+    for entry in sorted(failures, key=lambda entry: entry["seed"])[: options.show]:
+        print(f"FAILED {entry['seed']} {entry['case']}\n       {entry['wrong'][:200]}")
     seconds = time.monotonic() - start
     print(f"{len(found) - len(failures)} passed / {len(failures)} failed in {seconds:.0f} s")
     return int(bool(failures))

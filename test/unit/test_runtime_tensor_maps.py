@@ -72,9 +72,9 @@ def test_a_recipe_reads_shapes_and_strides_innermost_first():
     ("array", "message"),
     [
         (matrix(0x1008), "expected a pointer that is a multiple of 16 bytes"),
-        (matrix(strides=(9, 1)), "expected a positive stride on axis 0 .* found 9 elements of f16"),
-        (matrix(strides=(-8, 1)), "expected a positive stride on axis 0 .* found -8"),
-        (matrix(strides=(2**39, 1)), "expected a positive stride on axis 0"),
+        (matrix(strides=(9, 1)), "expected a stride on axis 0 .* found 9 elements of f16"),
+        (matrix(strides=(-8, 1)), "expected a stride on axis 0 .* found -8"),
+        (matrix(strides=(2**39, 1)), "expected a stride on axis 0"),
         (matrix(strides=(8, 2)), "expected stride 1 on axis 1 .* found 2"),
         (
             matrix(shape=(LARGEST_SIZE + 1, 1)),

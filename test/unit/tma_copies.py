@@ -26,7 +26,7 @@ DTYPES = {
 }
 SWIZZLES = {0: None, 32: (1, 4, 3), 64: (2, 4, 3), 128: (3, 4, 3)}
 REDUCTIONS = {
-    "add": ("i32", "i64", "f32", "f16", "bf16"),
+    "add": ("i32", "f32", "f16", "bf16"),
     "min": ("i32", "i64", "f16", "bf16"),
     "max": ("i32", "i64", "f16", "bf16"),
 }
@@ -68,14 +68,14 @@ class TileCopy:
         return tuple(b * n for b, n in zip(self.box, self.panels, strict=True))
 
     def shared_layout(self) -> SharedLayout:
-        """Boxes one after another, in each the array's row fastest."""
+        """Boxes one after another, in each the array's row fastest and as wide as the swizzle."""
         row = self.dims.index(self.row)
         order = [row, *(d for d in reversed(range(len(self.box))) if d != row)]
         parts: dict[int, list[tuple[int, int]]] = {d: [] for d in order}
         stride = 1
         for d in order:
             parts[d].append((self.box[d], stride))
-            stride *= self.box[d]
+            stride *= self.swizzle // self.item if d == row and self.swizzle else self.box[d]
         stride = -(-stride * self.item // 128) * 128 // self.item
         for d in order:
             if self.panels[d] > 1:
