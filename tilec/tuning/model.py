@@ -23,6 +23,8 @@ SHARED_BYTES_PER_CLOCK = 128
 """32 banks of 4 bytes (CUDA C++ Programming Guide, "Shared Memory")."""
 MEMORY_LATENCY = 800
 """Clocks from a request to its line from L2 or DRAM, under load."""
+START_CLOCKS = 100
+"""What a multiprocessor takes to start a program, about."""
 LAUNCH_US = 2.0
 """From the start of a grid to its first instructions, and from the last ones to its end."""
 AUTO_STAGES = 3
@@ -174,11 +176,12 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
         # A ring of n slots has n - 1 loads on the way while it computes.
         chain += loop.trips * (max(longest, wait / (slots - 1)) if slots > 1 else longest + wait)
     unit = max(busy, key=lambda name: busy[name])
+    each = busy[unit] + START_CLOCKS
     most = -(-work.programs // machine.multiprocessors)
     rounds, rest = divmod(most, occupancy)
-    full = max(occupancy * busy[unit], chain)
-    last = max(rest * busy[unit], chain) if rest else 0.0
-    is_waiting = chain > min(occupancy, most) * busy[unit]
+    full = max(occupancy * each, chain)
+    last = max(rest * each, chain) if rest else 0.0
+    is_waiting = chain > min(occupancy, most) * each
     return rounds * full + last, "latency" if is_waiting else unit
 
 

@@ -83,12 +83,10 @@ def _by_measuring(call: Call, ranking: Ranking, settings: Settings) -> Outcome:
     """The fastest of the best predicted candidates, and the default among them."""
     trials = list(ranking.trials)
     order = _ranked(ranking.trials)
-    taken = order[: settings.most]
-    taken = [0, *(n for n in taken if n)] if 0 in order else taken
+    taken = [n for n in order if n == 0] + [n for n in order if n][: settings.most]
     for number in order:
         if number not in taken:
-            reason = f"not timed: {settings.most} others are predicted to be faster"
-            trials[number] = replace(trials[number], rejected=reason)
+            trials[number] = replace(trials[number], rejected="not timed: the model prefers others")
     tried = {n: trials[n].candidate for n in taken}
     variants = {n: (call.variant_of(candidate), candidate) for n, candidate in tried.items()}
     shown = None if settings.progress is None else not settings.progress

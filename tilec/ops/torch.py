@@ -1,0 +1,191 @@
+"""`tilec.ops.torch.matmul`: `tilec.ops.matmul` as a torch operator, which `torch.compile` keeps.
+
+Importing this module registers `torch.ops.tilec.matmul` and needs torch; nothing else of tilec
+imports it. The operator has a shape function for fake tensors, so graphs are traced without running
+it, and a gradient with respect to a, b, bias and residual.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tilec.ops.multiply import matmul as launch_matmul
+from tilec.ops.multiply_plan import ACTIVATIONS
+from tilec.runtime.errors import ArgumentError
+
+NAME = "tilec::matmul"
+
+SCHEMA = """(
+    Tensor a, Tensor b, Tensor? bias, str? activation, Tensor? scale, float? factor,
+    Tensor? row_scale, Tensor? column_scale, Tensor? residual, ScalarType? out_dtype,
+    ScalarType? acc_dtype, str precision, bool tune) -> Tensor"""
+
+_SLOPES = {
+    "relu": lambda y, z: torch.ops.aten.threshold_backward(y, z, 0),
+    "gelu": lambda y, z: torch.ops.aten.gelu_backward(y, z, approximate="none"),
+    "gelu_tanh": lambda y, z: torch.ops.aten.gelu_backward(y, z, approximate="tanh"),
+    "silu": lambda y, z: torch.ops.aten.silu_backward(y, z),
+}
+"""The gradient with respect to an activation's argument z, from that of its result."""
+
+
+def matmul(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    *,
+    bias: torch.Tensor | None = None,
+    activation: str | None = None,
+    scale: torch.Tensor | float | None = None,
+    row_scale: torch.Tensor | None = None,
+    column_scale: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    acc_dtype: torch.dtype | None = None,
+    precision: str = "ieee",
+    tune: bool = False,
+) -> torch.Tensor:
+    """See `tilec.ops.matmul`; here `activation` is one of its names, and the result a new tensor.
+
+    Differentiable with respect to a, b, bias and residual; ArgumentError at once where another
+    argument requires a gradient.
+    """
+    if activation is not None and activation not in ACTIVATIONS:
+        raise ArgumentError(
+            f"argument 'activation': expected None, {', '.join(map(repr, ACTIVATIONS))}, found "
+            f"{activation!r}; functions of the tile language are for tilec.ops.matmul"
+        )
+    tensor, factor = (scale, None) if isinstance(scale, torch.Tensor) else (None, scale)
+    scales = {"scale": tensor, "row_scale": row_scale, "column_scale": column_scale}
+    for name, value in scales.items():
+        if value is not None and value.requires_grad and torch.is_grad_enabled():
+            raise ArgumentError(f"argument {name!r}: there is no gradient with respect to scales")
+    return _operator(
+        a,
+        b,
+        bias,
+        activation,
+        tensor,
+        None if factor is None else float(factor),
+        row_scale,
+        column_scale,
+        residual,
+        out_dtype,
+        acc_dtype,
+        precision,
+        tune,
+    )
+
+
+@torch.library.custom_op(NAME, mutates_args=(), schema=" ".join(SCHEMA.split()))
+def _operator(
+    a: Any,
+    b: Any,
+    bias: Any,
+    activation: Any,
+    scale: Any,
+    factor: Any,
+    row_scale: Any,
+    column_scale: Any,
+    residual: Any,
+    out_dtype: Any,
+    acc_dtype: Any,
+    precision: Any,
+    tune: Any,
+) -> Any:
+    return launch_matmul(
+        a,
+        b,
+        bias=bias,
+        activation=activation,
+        scale=factor if scale is None else scale,
+        row_scale=row_scale,
+        column_scale=column_scale,
+        residual=residual,
+        out_dtype=out_dtype,
+        acc_dtype=acc_dtype,
+        precision=precision,
+        tune=tune,
+    )
+
+
+@_operator.register_fake
+def _shape_of(
+    a: Any,
+    b: Any,
+    bias: Any,
+    activation: Any,
+    scale: Any,
+    factor: Any,
+    row_scale: Any,
+    column_scale: Any,
+    residual: Any,
+    out_dtype: Any,
+    *_: Any,
+) -> Any:
+    """An empty tensor of the result's shape and dtype, sizes symbolic or not."""
+    plain = torch.matmul(
+        a.new_empty(a.shape, dtype=torch.float32), b.new_empty(b.shape, dtype=torch.float32)
+    )
+    if out_dtype is None:
+        epilogue = (bias, activation, scale, factor, row_scale, column_scale, residual)
+        is_plain = all(part is None for part in epilogue)
+        out_dtype = _usual_dtype(a.dtype, is_plain)
+    return a.new_empty(plain.shape, dtype=out_dtype)
+
+
+def _usual_dtype(dtype: torch.dtype, is_plain: bool) -> torch.dtype:
+    """The result's dtype where none is asked for."""
+    if dtype == torch.int8:
+        return torch.int32 if is_plain else torch.float32
+    return torch.bfloat16 if dtype.itemsize == 1 else dtype
+
+
+def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    a, b, bias, activation, scale, factor, row_scale, column_scale, residual, *rest = inputs
+    ctx.save_for_backward(a, b, bias, scale, row_scale, column_scale)
+    ctx.activation, ctx.factor, ctx.precision = activation, factor, rest[2]
+    ctx.residual = None if residual is None else (residual.shape, residual.dtype)
+
+
+def _backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
+    """With y = f(z) + r and z = s (a @ b) + bias: products with tilec, the rest by torch."""
+    a, b, bias, scale, row_scale, column_scale = ctx.saved_tensors
+    of_z = gradient.float() if gradient.dtype != torch.float64 else gradient
+    if ctx.activation is not None:
+        scales = {"scale": scale, "row_scale": row_scale, "column_scale": column_scale}
+        if scale is None:
+            scales["scale"] = ctx.factor
+        z = matmul(a, b, bias=bias, out_dtype=of_z.dtype, precision=ctx.precision, **scales)
+        of_z = _SLOPES[ctx.activation](of_z, z)
+    of_product = of_z
+    for factor in (ctx.factor, scale):
+        of_product = of_product if factor is None else of_product * factor
+    if row_scale is not None:
+        of_product = of_product * row_scale[..., :, None]
+    if column_scale is not None:
+        of_product = of_product * column_scale
+    needs = ctx.needs_input_grad
+    of_a = _product_gradient(of_product, b, a, ctx.precision, 0) if needs[0] else None
+    of_b = _product_gradient(of_product, a, b, ctx.precision, 1) if needs[1] else None
+    of_bias = _summed(of_z, bias.shape, bias.dtype) if needs[2] else None
+    of_residual = _summed(gradient, *ctx.residual) if needs[8] else None
+    return (of_a, of_b, of_bias, *[None] * 5, of_residual, *[None] * 4)
+
+
+def _product_gradient(gradient: Any, other: Any, like: Any, precision: str, side: int) -> Any:
+    """gradient @ b^T for a (side 0), a^T @ gradient for b (side 1), in the dtype of `like`."""
+    if like.dim() == 1 or other.dim() == 1:
+        raise ArgumentError("gradients of matmul need matrices; give vectors a dimension of size 1")
+    mine, turned = gradient.to(other.dtype), other.mT
+    pair = (mine, turned) if side == 0 else (turned, mine)
+    return _summed(matmul(*pair, out_dtype=like.dtype, precision=precision), like.shape, like.dtype)
+
+
+def _summed(gradient: Any, shape: Any, dtype: torch.dtype) -> Any:
+    """The gradient of what was broadcast: summed over the dimensions it was repeated along."""
+    return gradient.sum_to_size(shape).to(dtype)
+
+
+_operator.register_autograd(_backward, setup_context=_keep_for_backward)
