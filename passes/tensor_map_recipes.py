@@ -8,14 +8,11 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import MakeTensorMapOp
 from tilec.dialects.gpu_tile.tma import SWIZZLE_BYTES
-from tilec.dialects.gpu_tile.types import BufferType
+from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType
 from tilec.dialects.types import element, shape
 from tilec.kernel import TensorMap
 from tilec.passes.vector_width import contiguous_dim
 from tilec.shared_layout import Parts
-
-BOX_ALIGNMENT = 128
-"""Where a box may start in shared memory, in bytes (PTX ISA 9.0, "cp.async.bulk.tensor")."""
 
 
 def tile_order(op: MakeTensorMapOp) -> tuple[int, ...]:

@@ -28,6 +28,10 @@ irdl.type @tensor_map
 irdl.type @pending { %t = irdl.base "!builtin.tensor" irdl.parameters(tile: %t) }
 """
 
+BOX_ALIGNMENT = 128
+"""Where a box of the copy engine may start in shared memory, in bytes (PTX ISA 9.0,
+"cp.async.bulk.tensor")."""
+
 _LAYOUT = re.compile(r'#gpu_tile\.layout<"([^"]*)">')
 _PENDING = re.compile(r"!gpu_tile\.pending<(tensor<.*>)>")
 _BUFFER = re.compile(r'!gpu_tile\.buffer<(tensor<[^#]*>), #gpu_tile\.shared<"([^"]*)">>')
@@ -121,9 +125,10 @@ class BufferType:
 
     @property
     def slot_bytes(self) -> int:
-        """Bytes from one slot to the next: each starts aligned."""
+        """Bytes from one slot to the next: each starts aligned, as the copy engine needs it, too."""
         used = self.layout.span * self.element_bytes
-        return -(-used // self.alignment_bytes) * self.alignment_bytes
+        step = max(self.alignment_bytes, BOX_ALIGNMENT)
+        return -(-used // step) * step
 
     @property
     def size_bytes(self) -> int:
