@@ -24,18 +24,35 @@ SECTIONS = (
     "WarpStateStats",
     "SchedulerStats",
 )
-SHOWN = (
-    r"gpu__time_duration\.sum",
-    r"sm__cycles_elapsed\.(avg\.per_second|max)",
-    r"launch__(registers_per_thread|shared_mem_per_block|occupancy_limit.*|grid_size|block_size)",
-    r"launch__waves_per_multiprocessor",
-    r"sm__warps_active\.avg\.pct_of_peak_sustained_active",
-    r"sm__.*pipe_tensor.*pct_of_peak_sustained_(active|elapsed)",
-    r"smsp__issue_active\.avg\.pct.*|smsp__inst_executed\.sum",
-    r"(smsp__average_warps_issue_stalled_.*_per_issue_active|smsp__average_warp.*stalled.*)\.ratio",
-    r"l1tex__data_bank_conflicts_pipe_lsu.*\.sum",
-    r"(dram|lts)__throughput\.avg\.pct_of_peak_sustained_elapsed",
-)
+SHOWN = {
+    "time": "gpu__time_duration.sum",
+    "SM clock": "gpc__cycles_elapsed.avg.per_second",
+    "tensor pipe, of elapsed": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "tensor pipe, of SMs' active": "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+    "issue slots": "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "ALU pipe": "sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active",
+    "FMA pipe": "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active",
+    "XU pipe (exp2)": "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active",
+    "TMA pipe": "sm__pipe_tma_cycles_active.avg.pct_of_peak_sustained_active",
+    "L2": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "DRAM": "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+    "DRAM read": "dram__bytes_read.sum",
+    "grid": "launch__grid_size",
+    "threads": "launch__block_size",
+    "registers a thread": "launch__registers_per_thread",
+    "shared memory a CTA": "launch__shared_mem_per_block",
+    "occupancy achieved": "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "waves": "launch__waves_per_multiprocessor",
+    "instructions": "inst_executed",
+    "local loads (spills)": "sass__inst_executed_local_loads",
+    "shared wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "bank conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "  of loads": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "  of stores": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "  of cp.async": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum",
+}
+"""What is printed -> ncu's metric."""
+STALL = r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio"
 LEAST_STALL = 0.01
 WARM_LAUNCHES = 2
 
@@ -80,7 +97,7 @@ def run_profiled(job: RegimeJob, peer: str) -> None:
 
 
 def _shown(text: str) -> list[str]:
-    """The metrics that SHOWN names, of every kernel in ncu's CSV; stalls sorted, small ones not."""
+    """The metrics of SHOWN and the stalls of every kernel in ncu's CSV."""
     start = text.find('"ID"')
     rows = list(csv.reader(text[start:].splitlines())) if start >= 0 else []
     if len(rows) < 3:
@@ -88,16 +105,23 @@ def _shown(text: str) -> list[str]:
     names, units, *kernels = rows
     lines = []
     for kernel in kernels:
-        lines.append(f"kernel {kernel[names.index('Kernel Name')]}")
         metrics = dict(zip(names, zip(kernel, units, strict=True), strict=True))
-        for pattern in SHOWN:
-            found = [name for name in metrics if re.fullmatch(pattern, name)]
-            if "stall" in pattern:
-                found = _stalls(metrics, found)
-            lines += [f"  {name:78s} {metrics[name][0]:>16s} {metrics[name][1]}" for name in found]
+        lines.append(f"kernel {metrics['Kernel Name'][0]}")
+        lines += [
+            f"  {shown:28s} {metrics[name][0]:>16s} {metrics[name][1]}"
+            for shown, name in SHOWN.items()
+            if name in metrics
+        ]
+        lines += _stalls(metrics)
     return lines
 
 
-def _stalls(metrics: dict[str, tuple[str, str]], names: list[str]) -> list[str]:
-    values = {name: float(metrics[name][0].replace(",", "") or 0) for name in names}
-    return sorted((n for n in names if values[n] >= LEAST_STALL), key=lambda n: -values[n])
+def _stalls(metrics: dict[str, tuple[str, str]]) -> list[str]:
+    """Warps stalled per issued instruction, by reason, the most frequent first."""
+    found = {
+        match[1]: float(metrics[name][0].replace(",", "") or 0)
+        for name in metrics
+        if (match := re.fullmatch(STALL, name))
+    }
+    order = sorted(found, key=lambda reason: -found[reason])
+    return [f"  stalled: {r:19s} {found[r]:16.2f}" for r in order if found[r] >= LEAST_STALL]

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,23 +27,27 @@ CHUNK_US = 40_000.0
 """About this much work lies between two marks of a sustained run."""
 TAIL = 2 / 3
 """The part of a sustained run that counts."""
+WARM_S = 0.6
+"""Work before the first sustained run, so that the first peer finds the card as the others do."""
 
 
 @dataclass(frozen=True)
 class Duration:
     """How long to measure: bursts a peer and the idle seconds before each; seconds and passes of
-    sustained work a peer; milliseconds of interleaved work for all."""
+    sustained work a peer; milliseconds of interleaved work for all. `few`: of the other compilers'
+    kernels only the fastest."""
 
     bursts: int = 12
     idle_s: float = 0.025
     sustained_s: float = 1.2
     passes: int = 2
     interleaved_ms: float = 500.0
+    few: bool = False
 
 
 @dataclass(frozen=True)
 class SustainedTiming(Timing):
-    """Also the SM clock (MHz) and power (W) read while it ran; NaN where nothing could be read."""
+    """`us` is a mean. SM clock (MHz) and power (W) while it ran; NaN where unreadable."""
 
     clock_mhz: float = field(default=float("nan"), kw_only=True)
     power_w: float = field(default=float("nan"), kw_only=True)
@@ -95,25 +100,25 @@ def captured(peer: Peer, numbers: Sequence[int]) -> Any:
 def sustained(
     peers: Mapping[str, Peer], clock: Any, *, sets: int, duration: Duration
 ) -> dict[str, Timing]:
-    """A timing a peer alone: medians over the last two thirds of all passes."""
+    """A timing a peer alone: the mean of the last two thirds of each pass, their median.
+
+    A mean, because under a power limit the clock swings between steps.
+    """
     times: dict[str, list[float]] = {name: [] for name in peers}
+    means: dict[str, list[float]] = {name: [] for name in peers}
     states: dict[str, tuple[float, float]] = {}
-    launches = {}
+    chunks = {name: _chunk(peer, clock, sets) for name, peer in peers.items()}
     order = list(peers)
+    _back_to_back(chunks[order[0]], clock, sets, WARM_S)
     for _ in range(duration.passes):
         random.shuffle(order)
         for name in order:
-            per_launch = estimate(peers[name], clock, sets)
-            run, inner = peers[name], 1
-            if clock.graphs and per_launch < GRAPH_US:
-                run, inner = graph_of(peers[name], per_launch, sets)
-            count = max(1, round(CHUNK_US / (per_launch * inner)))
-            launches[name] = count * inner
-            found, states[name] = _back_to_back(run, clock, sets, count, duration.sustained_s)
+            found, states[name] = _back_to_back(chunks[name], clock, sets, duration.sustained_s)
             times[name] += found
+            means[name].append(statistics.mean(found) / chunks[name].launches)
     return {
         name: SustainedTiming(
-            **vars(summary(found, launches[name])),
+            **vars(summary(found, chunks[name].launches)) | {"us": statistics.median(means[name])},
             clock_mhz=states[name][0],
             power_w=states[name][1],
         )
@@ -121,17 +126,36 @@ def sustained(
     }
 
 
+@dataclass(frozen=True)
+class _Chunk:
+    """`runs` calls of `run`, that together are `launches` launches."""
+
+    run: Peer
+    runs: int
+    launches: int
+
+
+def _chunk(peer: Peer, clock: Any, sets: int) -> _Chunk:
+    """About `CHUNK_US` of work."""
+    microseconds = estimate(peer, clock, sets)
+    run, inner = peer, 1
+    if clock.graphs and microseconds < GRAPH_US:
+        run, inner = graph_of(peer, microseconds, sets)
+    runs = max(1, round(CHUNK_US / (microseconds * inner)))
+    return _Chunk(run, runs, runs * inner)
+
+
 def _back_to_back(
-    run: Peer, clock: Any, sets: int, count: int, seconds: float
+    chunk: _Chunk, clock: Any, sets: int, seconds: float
 ) -> tuple[list[float], tuple[float, float]]:
-    """Microseconds of each chunk of `count` runs that ended in the counted part; clock, power."""
+    """Microseconds of each chunk that ended in the counted part; clock and power."""
     begin, turn = time.perf_counter(), 0
     state = (float("nan"), float("nan"))
     found = []
     while (now := time.perf_counter() - begin) < seconds or not found:
         start = clock.mark()
-        for _ in range(count):
-            run(turn % sets)
+        for _ in range(chunk.runs):
+            chunk.run(turn % sets)
             turn += 1
         end = clock.mark()
         if now > 0.8 * seconds:

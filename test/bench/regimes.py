@@ -73,7 +73,7 @@ def measure_regimes(job: RegimeJob) -> dict[str, Any]:
     tensors = [{name: storage.tensor for name, storage in s.items()} for s in sets]
     every = {name: _on_sets(call, tensors) for name, call in calls.items()}
     screened = time_peers(every, clock, sets=len(sets), budget_ms=30, least_rounds=5 if cuda else 1)
-    final = {name: every[name] for name in finalists(screened, case.anchor, job.finalists)}
+    final = {name: every[name] for name in finalists(screened, case.anchor, job)}
     timings = {
         regime: _timed(regime, final, clock, len(sets), job.duration) for regime, _ in case.goals
     }
@@ -92,14 +92,14 @@ def measure_regimes(job: RegimeJob) -> dict[str, Any]:
     }
 
 
-def finalists(screened: Mapping[str, Timing], anchor: str, of_tilec: int) -> list[str]:
-    """The default, tilec's fastest, the anchor, and of the others the fastest of each family."""
+def finalists(screened: Mapping[str, Timing], anchor: str, job: RegimeJob) -> list[str]:
+    """The default, tilec's fastest, torch's, Triton's fastest and the fastest of its families."""
     order = sorted(screened, key=lambda name: screened[name].us)
     found = [name for name in order if name == DEFAULT or family_of(name) == family_of(anchor)]
-    found += [name for name in order if family_of(name) == "tilec"][:of_tilec]
+    found += [name for name in order if family_of(name) == "tilec"][: job.finalists]
     others = [name for name in order if family_of(name).startswith("triton")]
     found += others[:1]
-    for kind in FAMILIES:
+    for kind in () if job.duration.few else FAMILIES:
         found += [name for name in others if family_of(name) == f"triton {kind}"][:1]
     return list(dict.fromkeys(found))
 

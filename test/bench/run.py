@@ -125,21 +125,22 @@ def _jobs(options: argparse.Namespace) -> tuple[list[Job], dict[str, dict[str, s
     return jobs, missing
 
 
-SUSTAINED_S = (0.3, 1.2)
-FIXED_S = 10.0
-"""A case takes about this long beside its sustained runs: start, checks, screening, bursts."""
-SUSTAINED_RUNS = 12
-"""About this many sustained runs a case: six peers twice."""
+SUSTAINED_S = 1.2
+"""Shorter runs end before the power limit has set the clock, and compare nothing."""
+FIXED_S = 8.0
+"""A case takes about this long beside its sustained runs: checks, screening, bursts."""
+PEERS = 6
+"""About this many finalists."""
 
 
 def _duration(options: argparse.Namespace, cases: int) -> Duration:
-    """Sustained runs of over a second where the minutes allow it, else shorter ones."""
-    each = options.sustained_s
-    if each is None:
-        left = 60 * options.minutes / max(cases, 1) - FIXED_S
-        each = min(SUSTAINED_S[1], max(SUSTAINED_S[0], left / SUSTAINED_RUNS))
-    short = options.quick or each < SUSTAINED_S[1]
-    return Duration(6 if short else 12, 0.025, round(each, 2), 2, options.budget_ms)
+    """Two passes of all kinds of peers; where the minutes are too short for that, one pass, or one
+    of the fastest peer alone."""
+    seconds = options.sustained_s or SUSTAINED_S
+    left = 60 * options.minutes / max(cases, 1) - FIXED_S
+    passes = 2 if left >= 2 * PEERS * seconds else 1
+    few = options.quick or left < PEERS * seconds
+    return Duration(6 if few else 12, 0.025, seconds, passes, options.budget_ms, few)
 
 
 def _show_progress(result: JobResult) -> None:
