@@ -71,6 +71,8 @@ def _wrong_attribute(function: ir.Operation) -> str | None:
     for name in _DICTIONARIES:
         if name in attributes and not isinstance(attributes[name], ir.DictAttr):
             return f"attribute '{name}' must be a dictionary, found {attributes[name]}"
+    if not isinstance(attributes.get("tile.explicit", ir.UnitAttr.get()), ir.UnitAttr):
+        return f"attribute 'tile.explicit' has no value, found {attributes['tile.explicit']}"
     for entry in attributes.get("tile.auto", ()):
         if not isinstance(entry.attr, ir.StringAttr):
             return f"attribute 'tile.auto' must hold strings, found {entry.attr}"

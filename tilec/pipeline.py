@@ -10,9 +10,11 @@ from tilec.passes.expand_math import expand_math
 from tilec.passes.infer_layouts import infer_layouts
 from tilec.passes.insert_async_copies import insert_async_copies
 from tilec.passes.insert_barriers import insert_barriers
+from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.overlap_mma import overlap_mma
 from tilec.passes.pipeline_loops import pipeline_loops
+from tilec.passes.prefetch_fragments import prefetch_fragments
 from tilec.passes.remove_layout_conversions import remove_layout_conversions
 from tilec.passes.schedule_programs import schedule_programs
 from tilec.passes.select_mma import select_mma
@@ -33,6 +35,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     stage_operands,
     insert_async_copies,
     pipeline_loops,
+    prefetch_fragments,
     # These three turn what crosses warps into traffic through buffers.
     split_reductions,
     split_atomics,
@@ -45,6 +48,9 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     insert_barriers,
 )
 """From `tile` to `gpu_tile`: everything explicit."""
+
+EXPLICIT_PIPELINE: tuple[TilePass, ...] = (simplify, keep_explicit, allocate_shared)
+"""The same for a kernel whose author wrote all that (`tilec.language.gpu`): nothing is added."""
 
 LLVM_PIPELINE: tuple[TilePass, ...] = (
     lower_to_nvvm,
@@ -63,12 +69,17 @@ UPSTREAM_LOWERING = (
 """From there to the llvm dialect, by upstream's conversions."""
 
 
-def passes_from(level: Level) -> tuple[TilePass, ...]:
-    """The part of TILE_PIPELINE a program at `level` still needs; all of it is safe to repeat."""
+def passes_from(level: Level, *, explicit: bool = False) -> tuple[TilePass, ...]:
+    """The part of TILE_PIPELINE a program at `level` still needs; all of it is safe to repeat.
+
+    `explicit`: the kernel has the attribute `tile.explicit`.
+    """
+    if explicit:
+        return EXPLICIT_PIPELINE
     if level is Level.TILE:
         return TILE_PIPELINE
     return TILE_PIPELINE[TILE_PIPELINE.index(schedule_programs) :]
 
 
-ALL_PASSES: tuple[TilePass, ...] = tuple(dict.fromkeys((*TILE_PIPELINE, *LLVM_PIPELINE)))
+ALL_PASSES: tuple[TilePass, ...] = tuple(dict.fromkeys((*TILE_PIPELINE, *EXPLICIT_PIPELINE, *LLVM_PIPELINE)))
 """Every pass by name, for `tilec opt`."""

@@ -17,6 +17,7 @@ PRELUDE = """\
 import math
 import tilec
 import tilec.language as tl
+from tilec.language import gpu
 """
 PRELUDE_LINES = PRELUDE.count("\n")
 
@@ -44,4 +45,6 @@ def build(
     function = getattr(module.k, "fn", module.k)
     grid = getattr(module.k, "grid", None)
     parameters = [parse_spec(spec) for spec in specs]
-    return str(build_module(function, parameters, constants or {}, grid=grid))
+    num_warps = getattr(module.k, "num_warps", None)
+    made = build_module(function, parameters, constants or {}, grid=grid, num_warps=num_warps)
+    return str(made)

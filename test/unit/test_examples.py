@@ -17,7 +17,7 @@ from tilec.examples.matmul import matmul
 from tilec.source import parse_source
 from tilec.target import find_target
 
-PIPELINED = ("sgemm_steps", "pipelines", "ampere_gemm", "split_k")
+PIPELINED = ("sgemm_steps", "pipelines", "ampere_gemm", "explicit_ampere_gemm", "split_k")
 EXAMPLES = ("vector_add", "row_sum", "softmax", "layer_norm", "indexing", "matmul", *PIPELINED)
 DIRECTORY = Path(tilec.examples.__file__).parent
 

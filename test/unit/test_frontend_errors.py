@@ -326,7 +326,7 @@ CASES: dict[str, tuple[str, str]] = {
     "ptx_text": ("y = @@tl.inline_ptx(n, '=r,r', n, tl.i32)", "must be constant strings"),
     # syntax
     "try": ("@@try:\n    pass\nexcept Exception:\n    pass", "unsupported syntax: 'try'"),
-    "with": ("@@with n:\n    pass", "unsupported syntax: 'with'"),
+    "with": ("with @@n:\n    pass", "'with' is for roles (gpu.role) in a kernel"),
     "raise": ("@@raise ValueError", "unsupported syntax: 'raise'"),
     "global": ("@@global LIST", "unsupported syntax: 'global'"),
     "nested_def": ("@@def g():\n    pass", "a function defined in a kernel"),

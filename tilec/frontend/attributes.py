@@ -9,11 +9,13 @@ from typing import Any
 import tilec.language as tl
 from tilec.frontend.frame import Frame
 from tilec.frontend.names import constant_from_python
+from tilec.frontend.tl_gpu import METHODS_OF, properties_of
 from tilec.frontend.values import (
     Array,
     ArrayShape,
     Method,
     Mistake,
+    Resource,
     Scalar,
     Tile,
     describe,
@@ -55,6 +57,8 @@ def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
         return _array_attribute(owner, name)
     if is_runtime(owner):
         return _tile_attribute(frame, owner, name)
+    if isinstance(owner, Resource):
+        return _resource_attribute(owner, name)
     if isinstance(owner, DType) and name in ("name", "bits", "is_float", "is_integer", "is_bool"):
         return getattr(owner, name)
     raise Mistake(f"{describe(owner)} has no '{name}'")
@@ -64,6 +68,16 @@ def _array_attribute(array: Array, name: str) -> Any:
     known = {"shape": ArrayShape(array), "dtype": array.dtype, "ndim": array.rank}
     if name not in known:
         raise Mistake(f"an array has no '{name}'; it has shape, dtype and ndim")
+    return known[name]
+
+
+def _resource_attribute(value: Resource, name: str) -> Any:
+    if name in METHODS_OF[value.kind]:
+        return Method(value, name)
+    known = properties_of(value)
+    if name not in known:
+        names = [*METHODS_OF[value.kind], *known]
+        raise Mistake(f"{describe(value)} has no '{name}'", *did_you_mean(name, names))
     return known[name]
 
 

@@ -210,11 +210,7 @@ class Branches:
 
     def _with_results(self, specs: dict[str, Spec]) -> list[ir.Value]:
         """Gives the op its results, which it can only be created with."""
-        types = [
-            self.frame.builder.type(leaf.dtype, leaf.shape)
-            for spec in specs.values()
-            for leaf in leaves(spec)
-        ]
+        types = [leaf.type(self.frame.builder) for spec in specs.values() for leaf in leaves(spec)]
         if not types:
             return []
         with ir.InsertionPoint(self.op), self.op.location:

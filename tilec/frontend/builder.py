@@ -13,6 +13,7 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.frontend.tile_layouts import ELEMENTWISE, with_common_layout
 from tilec.frontend.values import Mistake
 from tilec.language.dtypes import DType, f32, i1, i32, i64
 
@@ -21,16 +22,23 @@ MOST_STEPS = 2_000_000
 
 
 class Builder:
-    """Op creation for one kernel; `entry` is the function's entry block."""
+    """Op creation for one kernel; `entry` is the function's entry block.
 
-    def __init__(self, entry: ir.Block) -> None:
+    `num_warps`: of the kernel, None if its author left them open. `role_warps`: of the role that is
+    being built, None outside. `explicit`: whether the kernel has used `tilec.language.gpu`.
+    """
+
+    def __init__(self, entry: ir.Block, num_warps: int | None = None) -> None:
         self.entry = entry
+        self.num_warps = num_warps
+        self.role_warps: int | None = None
+        self.explicit = False
         self.contract = ir.Attribute.parse("#arith.fastmath<contract>")
         self.afn = ir.Attribute.parse("#arith.fastmath<afn>")
         self.arcp = ir.Attribute.parse("#arith.fastmath<arcp,contract>")
         self.in_combine = False
         self._elements: dict[DType, ir.Type] = {}
-        self._constants: dict[tuple[ir.Attribute, tuple[int, ...] | None], ir.Value] = {}
+        self._constants: dict[tuple[ir.Attribute, ir.Type], ir.Value] = {}
         self._last_constant: ir.Operation | None = None
         self._steps = 0
 
@@ -41,10 +49,12 @@ class Builder:
             found = self._elements[dtype] = ir.Type.parse(dtype.mlir)
         return found
 
-    def type(self, dtype: DType, shape: tuple[int, ...] | None) -> ir.Type:
+    def type(
+        self, dtype: DType, shape: tuple[int, ...] | None, layout: ir.Attribute | None = None
+    ) -> ir.Type:
         """The type of a tile, or of a scalar where `shape` is None."""
         element = self.element(dtype)
-        return element if shape is None else ir.RankedTensorType.get(shape, element)
+        return element if shape is None else ir.RankedTensorType.get(shape, element, layout)
 
     def op(
         self,
@@ -54,8 +64,13 @@ class Builder:
         regions: int = 0,
         **attributes: ir.Attribute,
     ) -> ir.Operation:
-        """Creates an op at the current insertion point and location."""
+        """Creates an op at the current insertion point and location.
+
+        An elementwise op on tiles with a layout has it in its results, and tiles without take it.
+        """
         self.count()
+        if self.explicit and name.startswith(ELEMENTWISE):
+            operands, results = with_common_layout(self, operands, results)
         return ir.Operation.create(
             name,
             results=list(results),
@@ -79,13 +94,15 @@ class Builder:
 
     def constant(self, value: Any, dtype: DType, shape: tuple[int, ...] | None = None) -> ir.Value:
         """A constant scalar or splat tile. Mistake where the number does not fit the dtype."""
-        attribute = self.number(value, dtype)
-        key = (attribute, shape)
+        return self.typed_constant(self.number(value, dtype), self.type(dtype, shape))
+
+    def typed_constant(self, number: ir.Attribute, kind: ir.Type) -> ir.Value:
+        """A constant of a scalar or tile type from a number of its element type."""
+        attribute, key = number, (number, kind)
         if not self.in_combine and key in self._constants:
             return self._constants[key]
-        kind = self.type(dtype, shape)
-        if shape is not None:
-            attribute = ir.DenseElementsAttr.get_splat(kind, attribute)
+        if isinstance(kind, ir.RankedTensorType):
+            attribute = ir.DenseElementsAttr.get_splat(kind, number)
         if self.in_combine:
             return self.value("arith.constant", kind, value=attribute)
         with self._constant_place():

@@ -15,10 +15,12 @@ from tilec.frontend.branches import as_condition
 from tilec.frontend.frame import DEEPEST_CALL, Frame
 from tilec.frontend.names import constant_from_python
 from tilec.frontend.source import read_source
+from tilec.frontend.tl_gpu import METHODS_OF
 from tilec.frontend.values import (
     LambdaFunction,
     Method,
     Mistake,
+    Resource,
     Undefined,
     describe,
     is_number,
@@ -130,8 +132,14 @@ def _argument_node(node: ast.Call, function: Any, name: str | None) -> ast.AST:
 def _call_method(
     frame: Frame, node: ast.Call, method: Method, arguments: list[Any], keywords: dict[str, Any]
 ) -> Any:
-    """`x.f(...)` is `tl.f(x, ...)`; sizes may be given one by one to reshape and permute."""
-    function = getattr(tl, "cast" if method.name == "to" else method.name)
+    """`x.f(...)` is `tl.f(x, ...)`, of buffers and barriers the `gpu` function.
+
+    Sizes may be given one by one to reshape and permute.
+    """
+    if isinstance(method.receiver, Resource):
+        function = METHODS_OF[method.receiver.kind][method.name]
+    else:
+        function = getattr(tl, "cast" if method.name == "to" else method.name)
     if method.name in ("reshape", "permute") and len(arguments) > 1:
         arguments = [tuple(arguments)]
     signature = signature_of(function)

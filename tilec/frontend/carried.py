@@ -82,9 +82,7 @@ class Loop:
     def types(self) -> list[ir.Type]:
         """The types of the carried values."""
         return [
-            self.builder.type(leaf.dtype, leaf.shape)
-            for name in self.carried
-            for leaf in leaves(self.specs[name])
+            leaf.type(self.builder) for name in self.carried for leaf in leaves(self.specs[name])
         ]
 
     def enter(self, values: list[ir.Value]) -> None:

@@ -200,7 +200,6 @@ def node_words(node: ast.AST) -> str:
 
 _SYNTAX: Mapping[type[ast.AST], str] = {
     ast.Try: "'try'; a kernel cannot catch exceptions",
-    ast.With: "'with'",
     ast.Raise: "'raise'; use assert, or tl.static_assert at compile time",
     ast.Global: "'global'; a kernel cannot assign names outside itself",
     ast.Nonlocal: "'nonlocal'; a kernel cannot assign names outside itself",

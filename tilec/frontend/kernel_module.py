@@ -17,10 +17,13 @@ from tilec.frontend.grid_rule import trace_grid
 from tilec.frontend.names import constant_from_python
 from tilec.frontend.rules import RULES
 from tilec.frontend.source import FunctionSource, read_source
+from tilec.frontend.tile_layouts import complete_layouts
 from tilec.frontend.values import Array, Mistake, Scalar, Undefined, describe
 from tilec.kernel import Parameter
 from tilec.language.dtypes import BY_MLIR, DType
+from tilec.layout import Layout
 from tilec.passes.verify_ops import verify_ops
+from tilec.shared_layout import SharedLayout
 
 _PURE_DIALECTS = ("arith", "math", "tensor")
 
@@ -66,8 +69,11 @@ def build_module(
             if auto:
                 reasons = {name: ir.StringAttr.get(why) for name, why in auto.items()}
                 attributes["tile.auto"] = ir.DictAttr.get(reasons)
-            _body(source, entry, parameters, constants)
+            builder = _body(source, entry, parameters, constants, num_warps)
         _drop_unused(function.operation)
+        if builder.explicit:
+            attributes["tile.explicit"] = ir.UnitAttr.get()
+            complete_layouts(function.operation, num_warps)
         _verify(module)
         return module
 
@@ -167,7 +173,7 @@ def _constant_attribute(source: FunctionSource, name: str, value: Any) -> ir.Att
         return ir.FloatAttr.get(ir.F64Type.get(), value)
     if isinstance(value, str):
         return ir.StringAttr.get(value)
-    if value is None or isinstance(value, DType):
+    if value is None or isinstance(value, (DType, Layout, SharedLayout)):
         return ir.StringAttr.get(str(value))
     if isinstance(value, tuple):
         return ir.ArrayAttr.get([_constant_attribute(source, name, part) for part in value])
@@ -175,7 +181,7 @@ def _constant_attribute(source: FunctionSource, name: str, value: Any) -> ir.Att
         return ir.StringAttr.get(getattr(value, "__qualname__", type(value).__name__))
     raise CompileError(
         f"constant '{name}' is {describe(value)}; "
-        "expected a number, string, tuple, dtype or function",
+        "expected a number, string, tuple, dtype, layout or function",
         source.location(source.node),
     )
 
@@ -185,9 +191,10 @@ def _body(
     entry: ir.Block,
     parameters: Sequence[Parameter],
     constants: Mapping[str, Any],
-) -> None:
+    num_warps: int | None,
+) -> Builder:
     """Compiles the statements into the entry block. CompileError, or InternalError for our bugs."""
-    frame = Frame(source, Builder(entry), RULES)
+    frame = Frame(source, Builder(entry, num_warps), RULES)
     try:
         for name, value in constants.items():
             frame.names[name] = constant_from_python(value, name)
@@ -204,6 +211,7 @@ def _body(
             if completion.value is not None:
                 raise _returned(frame, completion.value)
             frame.builder.op("func.return")
+        return frame.builder
     except Mistake as mistake:
         raise frame.error(source.node, mistake.message, *mistake.notes) from None
     except RecursionError:

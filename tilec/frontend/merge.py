@@ -7,7 +7,7 @@ value on both sides, a tuple part by part, `Undefined` not at all.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mlir import ir
@@ -15,8 +15,18 @@ from mlir import ir
 from tilec.frontend.builder import Builder, constant_dtype
 from tilec.frontend.conversion import materialize, wrap
 from tilec.frontend.promotion import join
-from tilec.frontend.values import Mistake, Scalar, Tile, Undefined, describe, is_number
+from tilec.frontend.values import (
+    Mistake,
+    Resource,
+    Scalar,
+    Tile,
+    Undefined,
+    describe,
+    is_number,
+)
 from tilec.language.dtypes import DType
+from tilec.layout import Layout
+from tilec.shared_layout import SharedLayout
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,22 @@ class Leaf:
 
     dtype: DType
     shape: tuple[int, ...] | None
+    layout: ir.Attribute | None = field(default=None, compare=False)
+
+    def type(self, builder: Builder) -> ir.Type:
+        """Its MLIR type."""
+        return builder.type(self.dtype, self.shape, self.layout)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A tile that the tensor cores still write, as one SSA value."""
+
+    resource: Resource
+
+    def type(self, builder: Builder) -> ir.Type:
+        """Its MLIR type."""
+        return self.resource.value.type
 
 
 @dataclass(frozen=True)
@@ -34,7 +60,7 @@ class Keep:
     value: Any
 
 
-Spec = Leaf | Keep | tuple[Any, ...] | Undefined
+Spec = Leaf | Held | Keep | tuple[Any, ...] | Undefined
 
 
 def spec_of(value: Any) -> Spec:
@@ -44,7 +70,9 @@ def spec_of(value: Any) -> Spec:
     if is_number(value):
         return Leaf(constant_dtype(value), None)
     if isinstance(value, (Scalar, Tile)):
-        return Leaf(value.dtype, _leaf_shape(value))
+        return Leaf(value.dtype, _leaf_shape(value), _leaf_layout(value))
+    if is_pending(value):
+        return Held(value)
     return value if isinstance(value, Undefined) else Keep(value)
 
 
@@ -53,12 +81,23 @@ def _leaf_shape(value: Scalar | Tile) -> tuple[int, ...] | None:
     return value.shape or None if isinstance(value, Tile) else None
 
 
+def _leaf_layout(value: Scalar | Tile) -> ir.Attribute | None:
+    return value.value.type.encoding if _leaf_shape(value) is not None else None
+
+
+def is_pending(value: Any) -> bool:
+    """Whether this is a tile that the tensor cores still write: other resources never change."""
+    return isinstance(value, Resource) and value.kind == "pending"
+
+
 def same_constant(a: Any, b: Any) -> bool:
     """Whether two compile-time values are interchangeable (1 and True are not)."""
     if a is b:
         return True
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(same_constant, a, b))
+    if type(a) is type(b) and isinstance(a, (Layout, SharedLayout)):
+        return a == b
     if type(a) is not type(b) or not isinstance(a, (bool, int, float, str)):
         return False
     return a == b and repr(a) == repr(b)  # 0.0 and -0.0 differ
@@ -81,6 +120,8 @@ def join_values(a: Any, b: Any) -> Spec:
     wider = _wider_integer(spec_of(a), spec_of(b))
     if wider is not None:
         return wider
+    if is_pending(a) and is_pending(b) and a.value.type == b.value.type:
+        return Held(a)
     raise Mistake(f"{describe(a)} on one path, {describe(b)} on the other")
 
 
@@ -89,7 +130,8 @@ def fits(leaf: Leaf, value: Any) -> bool:
     if is_number(value):
         return leaf.shape is None and _representable(value, leaf.dtype)
     if isinstance(value, (Scalar, Tile)):
-        return value.dtype == leaf.dtype and _leaf_shape(value) == leaf.shape
+        same = value.dtype == leaf.dtype and _leaf_shape(value) == leaf.shape
+        return same and str(_leaf_layout(value)) == str(leaf.layout)  # None has no MLIR equality
     return False
 
 
@@ -123,9 +165,7 @@ def widen(spec: Spec, start: Any, value: Any) -> Spec:
     """
     if isinstance(spec, tuple) and isinstance(value, tuple) and len(spec) == len(value):
         return tuple(map(widen, spec, start, value))
-    if isinstance(spec, Keep) and same_constant(spec.value, value):
-        return spec
-    if isinstance(spec, Undefined):
+    if isinstance(spec, Undefined) or _continues(spec, value):
         return spec
     if isinstance(spec, Leaf):
         if fits(spec, value):
@@ -141,9 +181,17 @@ def widen(spec: Spec, start: Any, value: Any) -> Spec:
     raise Mistake(f"{describe(start)} before the loop, {describe(value)} after an iteration")
 
 
-def leaves(spec: Spec) -> Iterator[Leaf]:
+def _continues(spec: Spec, value: Any) -> bool:
+    """Whether a constant or a pending tile is after an iteration what it was before."""
+    if isinstance(spec, Keep):
+        return same_constant(spec.value, value)
+    pending = isinstance(spec, Held) and is_pending(value)
+    return pending and value.value.type == spec.resource.value.type
+
+
+def leaves(spec: Spec) -> Iterator[Leaf | Held]:
     """The SSA values of a spec, in order."""
-    if isinstance(spec, Leaf):
+    if isinstance(spec, (Leaf, Held)):
         yield spec
     elif isinstance(spec, tuple):
         for part in spec:
@@ -154,6 +202,8 @@ def convert(builder: Builder, spec: Spec, value: Any) -> list[ir.Value]:
     """The SSA values by which `value` crosses, made at the current insertion point."""
     if isinstance(spec, Leaf):
         return [materialize(builder, value, spec.dtype, spec.shape)]
+    if isinstance(spec, Held):
+        return [value.value]
     if isinstance(spec, tuple):
         return [v for s, part in zip(spec, value, strict=True) for v in convert(builder, s, part)]
     return []
@@ -163,6 +213,8 @@ def rebuild(spec: Spec, values: Iterator[ir.Value]) -> Any:
     """The inverse of `convert` on the other side."""
     if isinstance(spec, Leaf):
         return wrap(next(values), spec.dtype, spec.shape)
+    if isinstance(spec, Held):
+        return replace(spec.resource, value=next(values))
     if isinstance(spec, tuple):
         return tuple(rebuild(part, values) for part in spec)
     return spec.value if isinstance(spec, Keep) else spec

@@ -12,7 +12,9 @@ from tilec.frontend.frame import Frame
 from tilec.frontend.values import Mistake
 from tilec.language.builtin import Function
 from tilec.language.dtypes import DType
+from tilec.layout import Layout
 from tilec.names import did_you_mean
+from tilec.shared_layout import SharedLayout
 
 PYTHON_NAMES = {
     "range": tl.range,
@@ -63,9 +65,12 @@ def outer_value(fn: Callable[..., Any], name: str) -> tuple[bool, Any]:
     return False, None
 
 
+_CONSTANTS = (bool, float, str, DType, ModuleType, Function, Layout, SharedLayout)
+
+
 def constant_from_python(value: Any, name: str) -> Any:
     """A Python object as a compile-time constant. Mistake for objects kernels cannot use."""
-    if value is None or isinstance(value, (bool, float, str, DType, ModuleType, Function)):
+    if value is None or isinstance(value, _CONSTANTS):
         return value
     if isinstance(value, int):
         return int(value)  # an IntEnum member is its number
@@ -77,6 +82,6 @@ def constant_from_python(value: Any, name: str) -> Any:
         return constant_from_python(value.item(), name)
     raise Mistake(
         f"'{name}' is a {type(value).__name__}, which is no compile-time constant",
-        "help: constants are numbers, strings, tuples, dtypes and functions; arrays are passed as "
-        "arguments",
+        "help: constants are numbers, strings, tuples, dtypes, layouts and functions; arrays are "
+        "passed as arguments",
     )

@@ -7,6 +7,7 @@ import ast
 from tilec.frontend import (
     tl_arithmetic,
     tl_control,
+    tl_gpu,
     tl_matmul,
     tl_memory,
     tl_reduction,
@@ -29,6 +30,7 @@ from tilec.frontend.expressions import (
 )
 from tilec.frontend.for_loops import execute_for
 from tilec.frontend.frame import Rules
+from tilec.frontend.roles import execute_with
 from tilec.frontend.statements import (
     execute_annotated,
     execute_assert,
@@ -70,6 +72,7 @@ RULES = Rules(
         ast.If: execute_if,
         ast.For: execute_for,
         ast.While: execute_while,
+        ast.With: execute_with,
         ast.Return: execute_return,
         ast.Break: execute_break,
         ast.Continue: execute_continue,
@@ -83,5 +86,6 @@ RULES = Rules(
         **tl_reduction.BUILTINS,
         **tl_control.BUILTINS,
         **tl_matmul.BUILTINS,
+        **tl_gpu.BUILTINS,
     },
 )

@@ -26,6 +26,11 @@ def dot(
 ) -> Tile:
     """`tl.dot` and `a @ b`."""
     refuse_effects(frame, "dot")
+    if frame.builder.explicit:
+        raise Mistake(
+            "a kernel that uses tilec.language.gpu chooses its instructions itself",
+            "help: multiply with gpu.mma or gpu.wgmma",
+        )
     lhs, rhs = _operand(a, "a"), _operand(b, "b")
     shape = _result_shape(lhs, rhs)
     kind = _input_kind(lhs, rhs)

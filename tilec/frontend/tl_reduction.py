@@ -16,6 +16,7 @@ from tilec.frontend.conversion import as_runtime, check_numeric, compare_values
 from tilec.frontend.frame import Frame
 from tilec.frontend.operators import binary
 from tilec.frontend.promotion import refuse_fp8
+from tilec.frontend.tile_layouts import keep_layout
 from tilec.frontend.tl_arithmetic import maximum, minimum
 from tilec.frontend.tl_shape import expand_dims, reshape
 from tilec.frontend.values import (
@@ -133,6 +134,8 @@ def _reduce(
     else:
         result, along = tiles, check_axis(axis, len(shape))
     values = _combined(frame, result, combine, ReduceOp, axis=along)
+    for value, tile in zip(values, result, strict=True):
+        keep_layout(value, tile.layout, lambda layout: layout.slice(along))
     left = result[0].shape[:along] + result[0].shape[along + 1 :]
     reduced = tuple(
         Tile(value, tile.dtype, left) for value, tile in zip(values, result, strict=True)

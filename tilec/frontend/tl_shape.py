@@ -20,6 +20,7 @@ from tilec.frontend.conversion import (
 from tilec.frontend.frame import Frame
 from tilec.frontend.operators import truth
 from tilec.frontend.promotion import promote
+from tilec.frontend.tile_layouts import keep_layout
 from tilec.frontend.values import (
     Mistake,
     Scalar,
@@ -162,6 +163,7 @@ def permute(frame: Frame, x: Any, axes: Any) -> Tile:
     if order == tuple(range(rank)):
         return tile
     value = TransposeOp.build(tile.value, permutation=order)
+    keep_layout(value, tile.layout, lambda layout: layout.permute(order))
     return Tile(value, tile.dtype, tuple(tile.shape[a] for a in order))
 
 

@@ -15,7 +15,10 @@ from typing import Any
 from mlir import ir
 
 from tilec.diagnostics import Note
+from tilec.dialects.gpu_tile.types import layout_in
 from tilec.language.dtypes import DType
+from tilec.layout import Layout
+from tilec.shared_layout import SharedLayout
 
 LARGEST_TILE = 1 << 20
 """Most elements of one tile: far above what registers hold, far below what would exhaust memory."""
@@ -59,8 +62,14 @@ class Tile:
     shape: tuple[int, ...]
     source: tuple[ir.Value, tuple[int, ...]] | None = field(default=None, compare=False)
 
+    @property
+    def layout(self) -> ir.Attribute | None:
+        """Its layout attribute; None where it has none (yet)."""
+        return self.value.type.encoding
+
     def __str__(self) -> str:
-        return f"a tile {show_shape(self.shape)} of {self.dtype}"
+        where = "" if self.layout is None else f" in {layout_in(self.layout)}"
+        return f"a tile {show_shape(self.shape)} of {self.dtype}{where}"
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,31 @@ class Array:
 
     def __str__(self) -> str:
         return f"the {self.rank}-dimensional array '{self.name}' of {self.dtype}"
+
+
+@dataclass(frozen=True)
+class Resource:
+    """What only the explicit level has: a buffer, a ring of barriers, a tensor map, a pending tile.
+
+    `words`: what it is, in a message.
+    """
+
+    value: ir.Value
+    kind: str
+    words: str = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True)
+class Role:
+    """`gpu.role(...)` before its `with`: the attributes of the op."""
+
+    attributes: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"the role '{self.attributes['name']}'"
 
 
 @dataclass(frozen=True)
@@ -160,14 +194,30 @@ def show_shape(shape: tuple[int, ...]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
+_DESCRIBED = (
+    Scalar,
+    Tile,
+    Array,
+    Resource,
+    Role,
+    ArrayShape,
+    Method,
+    Range,
+    Text,
+    LambdaFunction,
+)
+
+
 def describe(value: Any) -> str:
     """A value in a message: "a tile (128, 64) of f32", "the constant 3"."""
-    if isinstance(value, (Scalar, Tile, Array, ArrayShape, Method, Range, Text, LambdaFunction)):
+    if isinstance(value, _DESCRIBED):
         return str(value)
     if isinstance(value, tuple):
         return f"a tuple of {len(value)}"
     if isinstance(value, DType):
         return f"the dtype {value}"
+    if isinstance(value, (Layout, SharedLayout)):
+        return f"the layout {value}"
     if value is None or isinstance(value, (bool, int, float, str)):
         text = repr(value)
         return f"the constant {text if len(text) <= 60 else text[:57] + '...'}"

@@ -14,8 +14,12 @@ def builtin(stub: F) -> F:
     Called outside a kernel it raises TypeError.
     """
 
+    prefix = "gpu" if ".gpu." in stub.__module__ else "tl"
+
     def outside(*_args: Any, **_kwargs: Any) -> Any:
-        raise TypeError(f"tl.{stub.__name__} can only be called inside a @tilec.kernel function")
+        raise TypeError(
+            f"{prefix}.{stub.__name__} can only be called inside a @tilec.kernel function"
+        )
 
     outside.__name__ = stub.__name__
     outside.__qualname__ = stub.__qualname__

@@ -1,0 +1,105 @@
+"""keep-explicit: a kernel written by hand gets no buffer and no barrier that its author did not
+write.
+
+A kernel with the attribute `tile.explicit` (any that uses `tilec.language.gpu`) runs through
+`pipeline.EXPLICIT_PIPELINE`: nothing is selected, staged, copied, pipelined or ordered for it. What
+would need a buffer of the compiler's, with a barrier around it, is an error at its line:
+
+Before:   %y = "gpu_tile.convert_layout"(%x) : (tensor<64x64xf32, #a>) -> tensor<64x64xf32, #b>
+After:    error: this moves elements between threads, which takes a buffer and a barrier
+          (where #a and #b differ in more than the order of a thread's registers)
+
+A `cp_async` whose addresses are not provably multiples of its bytes is one, too: it would trap.
+
+Reductions inside a warp stay, and so do conversions, reshapes, joins and splits inside a thread.
+Does not handle: accesses that lack a barrier; the emulator's check mode finds those.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.diagnostics import CompileError
+from tilec.dialects.gpu_tile import AllocOp, CpAsyncOp
+from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.op import TileOp
+from tilec.passes.contract import Level, PassContext, Report, tile_pass
+from tilec.passes.divisibility import Divisibility
+from tilec.passes.layout_candidates import blocked_layout
+from tilec.passes.locations import error_at
+from tilec.passes.split_atomics import split_atomics
+from tilec.passes.split_conversions import split_conversions
+from tilec.passes.split_reductions import split_reductions
+from tilec.passes.vector_width import contiguous_dim, provable_width, shared_width
+
+EXPLICIT = "tile.explicit"
+"""Kernel attribute: nothing is added to it."""
+
+
+@tile_pass(requires=Level.LAYOUTS, ensures=Level.BUFFERS)
+def keep_explicit(module: ir.Module, context: PassContext) -> None:
+    """CompileError for what another kernel would get a buffer and a barrier for."""
+    errors = [_unaligned(op, context) for op in _ops(module, CpAsyncOp)]
+    written = _ops(module, AllocOp)
+    silent = PassContext(context.target, context.num_warps, context.index_bits, Report())
+    for split in (split_reductions, split_atomics, split_conversions):
+        split(module, silent)
+    errors += [_crossing(op) for op in _ops(module, AllocOp) if op not in written]
+    found = [error for error in errors if error is not None]
+    if found:
+        raise CompileError.group(found)
+    for function in module.body.operations:
+        if EXPLICIT in function.operation.attributes:
+            context.report.add(
+                "kernel", function.operation, "as written", "it uses tilec.language.gpu"
+            )
+
+
+def _crossing(buffer: ir.Operation) -> CompileError:
+    """The error for what would take `buffer`."""
+    return error_at(
+        buffer,
+        "this moves elements between threads, which takes a buffer and a barrier",
+        "an explicit kernel gets neither that its author does not write",
+        "help: gpu.alloc a buffer outside the loop, then store, gpu.sync, load",
+    )
+
+
+def _unaligned(op: ir.Operation, context: PassContext) -> CompileError | None:
+    """The error for a copy that is not provably aligned, None where it is."""
+    copy = op.opview
+    buffer = buffer_of(copy.dst)
+    contiguous = contiguous_dim(copy.src, copy.dims)
+    width, why = provable_width(Divisibility(_function_of(op)), copy.src, copy.offsets, copy.dims)
+    if contiguous is not None and width * buffer.element_bytes >= copy.bytes:
+        sizes = buffer.shape
+        wanted = copy.bytes // buffer.element_bytes
+        layout = blocked_layout(sizes, contiguous, wanted, context.num_threads, narrow=False)
+        width = min(width, shared_width(buffer.layout, layout, len(sizes), buffer.element_bytes))
+        why = "the buffer holds no longer run of neighbours"
+    if width * buffer.element_bytes >= copy.bytes:
+        return None
+    return error_at(
+        op,
+        f"a copy of {copy.bytes} bytes, of which {width * buffer.element_bytes} are provably "
+        f"aligned: {why}",
+        "help: copy fewer bytes at a time, or call the kernel with arrays whose rows are aligned",
+    )
+
+
+def _function_of(op: ir.Operation) -> ir.Operation:
+    while op.name != "func.func":
+        op = op.parent
+    return op
+
+
+def _ops(module: ir.Module, kind: type[TileOp]) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if isinstance(op.opview, kind):
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found

@@ -1,0 +1,180 @@
+"""Operands and attributes of the ops that `tilec.language.gpu` offers, from a kernel's values.
+
+What an op wants is read from its class: an operand's constraint and an attribute's kind decide
+which values will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.attributes import BOOL, INT, INTS, AttributeKind
+from tilec.dialects.constraints import (
+    ANY,
+    ARRAY,
+    BARRIER,
+    BUFFER,
+    I1,
+    I32,
+    INDEX,
+    PENDING,
+    TENSOR_MAP,
+    TILE,
+    Constraint,
+)
+from tilec.dialects.gpu_tile.types import buffer_of, tile_of
+from tilec.dialects.op import Attribute, Operand
+from tilec.dialects.types import element, shape
+from tilec.frontend.arrays import as_tuple
+from tilec.frontend.branches import as_condition
+from tilec.frontend.conversion import materialize, to_index
+from tilec.frontend.frame import Frame
+from tilec.frontend.values import (
+    Array,
+    Mistake,
+    Resource,
+    Scalar,
+    Tile,
+    describe,
+    show_shape,
+)
+from tilec.language.dtypes import BY_MLIR, i1, i32
+
+_I32_LIMIT = 1 << 31
+
+
+def operand(frame: Frame, field: Operand, value: Any) -> Any:
+    """The SSA value (or list of them) for a declared operand. Mistake naming what was expected."""
+    convert = _OPERANDS[field.constraint]
+    if not field.variadic:
+        return convert(frame, value, field.name)
+    parts = as_tuple(frame.builder, value)
+    return [convert(frame, part, field.name) for part in ((value,) if parts is None else parts)]
+
+
+def _array(frame: Frame, value: Any, name: str) -> ir.Value:
+    if not isinstance(value, Array):
+        raise Mistake(
+            f"{name} must be an array parameter of the kernel, found {describe(value)}",
+            argument=name,
+        )
+    return value.value
+
+
+def _resource(kind: str, words: str) -> Callable[[Frame, Any, str], ir.Value]:
+    def convert(frame: Frame, value: Any, name: str) -> ir.Value:
+        if not isinstance(value, Resource) or value.kind != kind:
+            raise Mistake(f"{name} must be {words}, found {describe(value)}", argument=name)
+        return value.value
+
+    return convert
+
+
+def _tile(frame: Frame, value: Any, name: str) -> ir.Value:
+    if not isinstance(value, Tile):
+        raise Mistake(f"{name} must be a tile, found {describe(value)}", argument=name)
+    if value.layout is None:
+        raise Mistake(
+            f"{name} has no layout: {describe(value)}",
+            "help: make it with gpu.load, gpu.zeros or gpu.full, or give it one with "
+            "gpu.convert_layout",
+            argument=name,
+        )
+    return value.value
+
+
+def _tile_or_buffer(frame: Frame, value: Any, name: str) -> ir.Value:
+    if isinstance(value, Resource) and value.kind == "buffer":
+        return value.value
+    return _tile(frame, value, name)
+
+
+def _i32(frame: Frame, value: Any, name: str) -> ir.Value:
+    to_index_check = isinstance(value, Scalar) and value.dtype.is_integer
+    if isinstance(value, bool) or not (isinstance(value, int) or to_index_check):
+        raise Mistake(f"{name} must be an integer scalar, found {describe(value)}", argument=name)
+    return materialize(frame.builder, value, i32, None)
+
+
+def _index(frame: Frame, value: Any, name: str) -> ir.Value:
+    return to_index(frame.builder, value, name, name)
+
+
+def _i1(frame: Frame, value: Any, name: str) -> ir.Value:
+    try:
+        truth = as_condition(frame, value)
+    except Mistake as mistake:
+        raise Mistake(mistake.message, *mistake.notes, argument=name) from None
+    return materialize(frame.builder, truth, i1, None)
+
+
+_OPERANDS: Mapping[Constraint, Callable[[Frame, Any, str], ir.Value]] = {
+    ARRAY: _array,
+    BUFFER: _resource("buffer", "a buffer (gpu.alloc)"),
+    BARRIER: _resource("barrier", "a ring of barriers (gpu.barrier_init)"),
+    TENSOR_MAP: _resource("tensor_map", "a tensor map (gpu.make_tensor_map)"),
+    PENDING: _resource("pending", "a pending accumulator (gpu.wgmma_fence)"),
+    TILE: _tile,
+    ANY: _tile_or_buffer,
+    I32: _i32,
+    INDEX: _index,
+    I1: _i1,
+}
+
+
+def attribute(field: Attribute, value: Any) -> ir.Attribute:
+    """The attribute for a declared one, from a constant. Mistake naming what was expected."""
+    kind, name = field.kind, field.name
+    written = _written(kind, value)
+    wrong = f"must be {kind.description}" if written is None else kind.check(written)
+    if wrong:
+        wrong = wrong.partition(", found")[0]
+        raise Mistake(f"{name} {wrong}, found {describe(value)}", argument=name)
+    assert written is not None
+    return written
+
+
+def _written(kind: AttributeKind, value: Any) -> ir.Attribute | None:
+    """An attribute of that kind, None where the constant is of another Python type."""
+    if kind is INT:
+        return kind.write(value) if _is_int(value) else None
+    if kind is BOOL:
+        return kind.write(value) if isinstance(value, bool) else None
+    if kind is INTS:
+        parts = value if isinstance(value, tuple) else (value,)
+        return kind.write(parts) if all(map(_is_int, parts)) else None
+    if isinstance(value, dict):
+        return kind.write(value)
+    return kind.write(value) if isinstance(value, str) else None
+
+
+def _is_int(value: Any) -> bool:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return whole and -_I32_LIMIT <= value < _I32_LIMIT
+
+
+def wrapped(value: ir.Value) -> Any:
+    """An op's result as a value of the kernel."""
+    type_ = value.type
+    if isinstance(type_, ir.RankedTensorType):
+        return Tile(value, BY_MLIR[str(type_.element_type)], tuple(type_.shape))
+    dtype = BY_MLIR.get(str(type_))
+    return resource(value) if dtype is None else Scalar(value, dtype)
+
+
+def resource(value: ir.Value) -> Resource:
+    """A buffer, ring of barriers, tensor map or pending tile."""
+    kind = str(value.type).removeprefix("!gpu_tile.").partition("<")[0]
+    if kind == "buffer":
+        found = buffer_of(value)
+        dtype = BY_MLIR[str(found.element)]
+        return Resource(value, kind, f"a buffer {show_shape(found.shape)} of {dtype}")
+    if kind == "pending":
+        tile = tile_of(value)
+        dtype = BY_MLIR[str(element(tile))]
+        return Resource(value, kind, f"a pending tile {show_shape(shape(tile))} of {dtype}")
+    words = {"barrier": "a ring of barriers", "tensor_map": "a tensor map"}
+    return Resource(value, kind, words[kind])

@@ -1,0 +1,178 @@
+"""Layouts as compile-time values: which thread holds which element, where each lies in shared
+memory.
+
+These are plain functions: call them in a kernel, at module level, or for a `tl.const` argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from tilec.fragments import accumulator_layout, operand_layouts
+from tilec.fragments import lhs_fragments as warpgroup_lhs
+from tilec.language.dtypes import DType
+from tilec.layout import Layout, Mode, copies, covers, normalize, parse_layout
+from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.shared_layout import SharedLayout, parse_shared_layout, strided
+
+__all__ = [
+    "accumulator",
+    "blocked",
+    "layout",
+    "lhs_fragments",
+    "padded",
+    "rhs_fragments",
+    "shared",
+    "sliced",
+    "swizzled",
+]
+
+_SWIZZLE_BITS = {128: 3, 64: 2, 32: 1}
+"""Address bits that a swizzle of that many bytes changes (PTX ISA 9.0, "Swizzling modes")."""
+
+
+def layout(text: str) -> Layout:
+    """A register layout from its text, `T(8,16):(8@1,1@0) V(8,8):(1@1,16@0)`.
+
+    Thread modes, then register modes, fastest first; `n@d` is n steps along tile dimension d, and 0
+    means copies. ValueError where it does not read.
+    """
+    return parse_layout(text)
+
+
+def shared(text: str) -> SharedLayout:
+    """A shared-memory layout from its text, `S<3,4,3> o (128,64):(64,1)`.
+
+    Element strides per dimension under an optional byte swizzle. ValueError where it does not read.
+    """
+    return parse_shared_layout(text)
+
+
+def accumulator(
+    instruction: str, shape: Sequence[int], along_m: int = 1, along_n: int = 1
+) -> Layout:
+    """The accumulator (m, n) of `instruction` over a grid of warps, or of warpgroups for wgmma.
+
+    Each of the `along_m` x `along_n` owns one contiguous block; m is the faster one.
+    ValueError for an unknown instruction, or where the blocks are not whole instructions.
+    """
+    row = find_instruction(instruction)
+    for size, parts, unit, name in (
+        (shape[-2], along_m, row.m, "m"),
+        (shape[-1], along_n, row.n, "n"),
+    ):
+        if parts < 1 or size % (parts * unit):
+            raise ValueError(
+                f"{size} along {name} is not {parts} times whole {unit}s of {row.name}"
+            )
+    return accumulator_layout(row, shape, along_m, along_n)
+
+
+def lhs_fragments(instruction: str, acc: Layout, k: int | None = None) -> Layout:
+    """The (m, k) operand that goes with an accumulator of `instruction`, `k` deep.
+
+    One step of the instruction where `k` is None. ValueError where the instruction has none.
+    """
+    row = _with_fragments(instruction)
+    depth = _depth(row, k)
+    if row.is_warpgroup:
+        return warpgroup_lhs(row, acc, 2, depth)
+    return operand_layouts(row, acc, 2, depth).lhs
+
+
+def rhs_fragments(instruction: str, acc: Layout, k: int | None = None) -> Layout:
+    """The (k, n) operand that goes with an accumulator of `instruction`, `k` deep.
+
+    One step of the instruction where `k` is None. ValueError for wgmma, whose rhs is in shared
+    memory.
+    """
+    row = _with_fragments(instruction)
+    if row.is_warpgroup:
+        raise ValueError(f"{row.name} reads its rhs from shared memory")
+    return operand_layouts(row, acc, 2, _depth(row, k)).rhs
+
+
+def _with_fragments(instruction: str) -> MmaInstruction:
+    row = find_instruction(instruction)
+    if row.acc_layout is None:
+        raise ValueError(f"{row.name} has no fragments: any layout will do")
+    return row
+
+
+def _depth(row: MmaInstruction, k: int | None) -> int:
+    depth = row.k if k is None else k
+    if depth < 1 or depth % row.k:
+        raise ValueError(f"k must be a multiple of {row.k} for {row.name}, found {depth}")
+    return depth
+
+
+def blocked(shape: Sequence[int], warps: int, width: int = 1, contiguous: int = -1) -> Layout:
+    """Vectors of `width` along `contiguous`, threads first along it, then along the others.
+
+    What coalesced accesses want: neighbouring threads hold neighbouring vectors. Threads that are
+    too many hold copies. ValueError where the tile is not whole vectors, or a size is no power of
+    two where threads must be split over it.
+    """
+    rank = len(shape)
+    fast = contiguous % rank
+    if width < 1 or shape[fast] % width:
+        raise ValueError(f"{shape[fast]} elements are not whole vectors of {width}")
+    threads: list[Mode] = []
+    values = [Mode(width, 1, fast)]
+    left = 32 * warps
+    for dim in [fast, *(d for d in reversed(range(rank)) if d != fast)]:
+        step = width if dim == fast else 1
+        units = shape[dim] // step
+        here = min(left, units & -units)
+        threads.append(Mode(here, step, dim))
+        values.append(Mode(units // here, here * step, dim))
+        left //= here
+    if left > 1:
+        threads.append(copies(left))
+    made = normalize(Layout(tuple(threads), tuple(values)))
+    if not covers(made, tuple(shape)):
+        raise ValueError(f"{32 * warps} threads cannot be split over a tile {tuple(shape)}")
+    return made
+
+
+def sliced(whole: Layout, axis: int) -> Layout:
+    """The layout of a reduction of a tile in `whole` along `axis`: one dimension less, with copies.
+
+    Also what a vector must have to be broadcast along `axis` against such a tile.
+    """
+    return whole.slice(axis % whole.rank)
+
+
+def padded(shape: Sequence[int], pad: int = 0) -> SharedLayout:
+    """Row-major shared memory whose rows are `pad` elements apart, without a swizzle."""
+    row = shape[-1] + pad
+    strides = [row * prod(shape[d + 1 : -1]) for d in range(len(shape) - 1)]
+    return strided(shape, [*strides, 1])
+
+
+def swizzled(
+    shape: Sequence[int], dtype: DType, contiguous: int = -1, span: int | None = None
+) -> SharedLayout:
+    """Shared memory as TMA writes it and wgmma and ldmatrix read it without bank conflicts.
+
+    Two dimensions; panels of `span` bytes (128, 64 or 32, the widest that fits if None) along
+    `contiguous`, the rows of a panel one behind the other, 16-byte units XORed by the row. With
+    (m, k) and (k, n) operands `contiguous` along k is K-major, else MN-major.
+    ValueError where the contiguous dimension is not whole panels.
+    """
+    if len(shape) != 2:
+        raise ValueError(f"a swizzled buffer has two dimensions, found {len(shape)}")
+    fast = contiguous % 2
+    row_bytes = shape[fast] * dtype.bits // 8
+    spans = _SWIZZLE_BITS if span is None else (span,)
+    fitting = next((s for s in spans if s in _SWIZZLE_BITS and row_bytes % s == 0), None)
+    if fitting is None:
+        wanted = "32, 64 or 128" if span is None else str(span)
+        raise ValueError(f"rows of {row_bytes} bytes are not whole panels of {wanted} bytes")
+    width, other = fitting * 8 // dtype.bits, shape[1 - fast]
+    panels = shape[fast] // width
+    along = ((width, 1),) if panels == 1 else ((width, 1), (panels, other * width))
+    across = ((other, width),)
+    dims = (along, across) if fast == 0 else (across, along)
+    return SharedLayout(dims, (_SWIZZLE_BITS[fitting], 4, 3))

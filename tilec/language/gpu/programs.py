@@ -1,0 +1,37 @@
+"""Counting: slots of a ring, tiles of a grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilec.language.builtin import builtin
+
+__all__ = ["cta_id", "num_ctas", "ring_position", "tile_order"]
+
+
+@builtin
+def ring_position(count: Any, slots: int) -> Any:
+    """Slot and parity of a ring's `count`-th use: (count mod slots, count / slots is odd)."""
+
+
+@builtin
+def tile_order(linear: Any, rows: Any, columns: Any, order: str = "grouped", group: int = 8) -> Any:
+    """(row, column) of the `linear`-th tile of a grid.
+
+    "grouped" walks `group` rows column by column before the next, so that programs that run
+    together share operands in L2; "rows" goes row by row.
+    """
+
+
+@builtin
+def cta_id() -> Any:
+    """The number of this CTA in the launch of a persistent kernel, an i32.
+
+    A kernel that asks for it is persistent: it is launched with as many CTAs as run side by side,
+    and `tl.num_programs` is the grid they share.
+    """
+
+
+@builtin
+def num_ctas() -> Any:
+    """How many CTAs the launch of a persistent kernel has, an i32."""
