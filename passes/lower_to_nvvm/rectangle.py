@@ -19,6 +19,7 @@ from functools import cached_property
 
 from mlir import ir
 
+from tilec.diagnostics import InternalError
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
@@ -85,19 +86,51 @@ class Rectangle:
 
     def pointer(self, register: int) -> ir.Value:
         """Pointer to a register's element."""
-        fixed, total = 0, None
-        for d, axis in enumerate(self.dims):
-            steps, stride = self.coordinates[register][d], self.array.static_strides[axis]
-            if not steps:
-                continue
-            if stride is not None:
-                fixed += steps * stride
-                continue
-            operands = [self.array.strides[axis], self.state.index_constant(steps)]
-            term = create("arith.muli", operands, self.state.index)
-            total = term if total is None else create("arith.addi", [total, term], self.state.index)
-        pointer = self.base if total is None else self._step(self.base, total)
-        return self._step(pointer, self.state.index_constant(fixed)) if fixed else pointer
+        strides = [self.array.static_strides[axis] for axis in self.dims]
+        at = self.coordinates[register]
+        fixed = sum(n * s for n, s in zip(at, strides, strict=True) if s is not None)
+        row = self._row(self._row_of(register))
+        return self._step(row, self.state.index_constant(fixed)) if fixed else row
+
+    def _row_of(self, register: int) -> tuple[int, ...]:
+        """A register's coordinates, 0 where a step's bytes are known at compile time."""
+        return tuple(
+            0 if self.array.static_strides[axis] is not None else n
+            for n, axis in zip(self.coordinates[register], self.dims, strict=True)
+        )
+
+    def _row(self, row: tuple[int, ...]) -> ir.Value:
+        """Pointer to a row, one addition from an earlier one (`_parents`): of n distances that a
+        loop keeps in registers log2(n) remain, and as many additions are the longest chain."""
+        if not any(row):
+            return self.base
+        if row not in self._rows:
+            parent = self._parents[row]
+            steps = tuple(n - m for n, m in zip(row, parent, strict=True))
+            self._rows[row] = self._step(self._row(parent), self._distance(steps))
+        return self._rows[row]
+
+    def _distance(self, steps: tuple[int, ...]) -> ir.Value:
+        """Elements between two rows."""
+        index, total = self.state.index, None
+        for n, axis in zip(steps, self.dims, strict=True):
+            if n:
+                operands = [self.array.strides[axis], self.state.index_constant(n)]
+                term = create("arith.muli", operands, index)
+                total = term if total is None else create("arith.addi", [total, term], index)
+        if total is None:
+            raise InternalError("two rows of a tile have the same coordinates")
+        return total
+
+    @cached_property
+    def _parents(self) -> dict[tuple[int, ...], tuple[int, ...]]:
+        """The row a row's pointer is made from: of row number n, n without its lowest bit."""
+        rows = sorted({self._row_of(register) for register in range(self.layout.num_values)})
+        return {row: rows[number & (number - 1)] for number, row in enumerate(rows) if number}
+
+    @cached_property
+    def _rows(self) -> dict[tuple[int, ...], ir.Value]:
+        return {}
 
     def _step(self, pointer: ir.Value, elements: ir.Value) -> ir.Value:
         bits = storage_bits(self.array.element, self.state)
@@ -149,6 +182,11 @@ class Rectangle:
     def _tests(self) -> dict[tuple[int, int], ir.Value]:
         return {}
 
+    def enter_branch(self) -> None:
+        """Forgets values that only the code before may use: of another branch, for instance."""
+        self._tests.clear()
+        self._rows.clear()
+
     def all_inside(self) -> ir.Value | None:
         """Whether every register of this thread lies inside (i1): first and last along each
         dimension."""
@@ -187,7 +225,7 @@ def lower_load(op: tile.LoadOp, state: Lowering) -> None:
         (fast.regions[0].blocks[0], lambda _: None, place.width),
         (fast.regions[1].blocks[0], place.inside, 1),
     ):
-        place.__dict__.pop("_tests", None)  # values made in one branch do not reach the other
+        place.enter_branch()
         with ir.InsertionPoint(block):
             ir.Operation.create("scf.yield", operands=vectors(guard, width))
     state.values[op.result] = list(fast.results)
@@ -216,7 +254,7 @@ def lower_store(op: tile.StoreOp, state: Lowering) -> None:
         (fast.regions[0].blocks[0], lambda _: None, place.width),
         (fast.regions[1].blocks[0], guarded, 1),
     ):
-        place.__dict__.pop("_tests", None)
+        place.enter_branch()
         with ir.InsertionPoint(block):
             vectors(guard, width)
             ir.Operation.create("scf.yield")

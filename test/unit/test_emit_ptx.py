@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -94,6 +95,20 @@ def test_alignment_left_out_is_that_of_the_data_layout() -> None:
       ret void
     }"""
     assert "ld.global.b64" in emit_ptx(text, TARGETS["sm_80"])
+
+
+def test_addresses_do_not_wait_for_each_other() -> None:
+    """Without strength reduction each is its distance from the base, as the text says."""
+    lines = "".join(
+        f"  %n{i} = mul i32 %s, {i}\n"
+        f"  %p{i} = getelementptr float, ptr addrspace(1) %p, i32 %n{i}\n"
+        f"  store float 0.0, ptr addrspace(1) %p{i}\n"
+        for i in (8, 16, 24, 32, 40)
+    )
+    ir = f"define ptx_kernel void @k(ptr addrspace(1) %p, i32 %s) {{\n{lines}  ret void\n}}"
+    bases = re.findall(r"add\.s64 .*, (%rd\d+), %rd\d+;", emit_ptx(ir, TARGETS["sm_90a"]))
+    assert len(bases) == 5
+    assert len(set(bases)) == 1
 
 
 def test_silence_of_llvm_ends_after_the_timeout() -> None:
