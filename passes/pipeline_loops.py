@@ -200,13 +200,25 @@ def _address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Oper
     return [op for op in order if op in needed]
 
 
-def _behind_first_mma(block: ir.Block) -> ir.InsertionPoint:
-    """Behind the first matrix instruction of a loop body, else behind its wait and slot."""
-    ops = list(block.operations)
-    first = next((i for i, op in enumerate(ops) if isinstance(op, MmaOp)), None)
-    if first is None:
-        first = max(i for i, op in enumerate(ops) if isinstance(op, (CpAsyncWaitOp, SlotOp)))
-    return ir.InsertionPoint(ops[first + 1])
+def _copy_places(block: ir.Block) -> list[ir.Operation]:
+    """The ops in front of which a loop body's copies may stand: behind each of its matrix
+    multiplications but the last, whose time is for the next iteration's first reads; behind its
+    wait and slots where it has none."""
+    ops = [view.operation for view in block.operations]
+    products = [i for i, op in enumerate(ops) if isinstance(op.opview, MmaOp)]
+    if not products:
+        kinds = (CpAsyncWaitOp, SlotOp)
+        products = [max(i for i, op in enumerate(ops) if isinstance(op.opview, kinds))]
+    return [ops[i + 1] for i in products[:-1] or products]
+
+
+def _clone(
+    op: ir.Operation, mapped: dict[ir.Value, ir.Value], place: ir.InsertionPoint
+) -> ir.Operation:
+    clone = op.clone(place).operation
+    for number, operand in enumerate(op.operands):
+        clone.operands[number] = mapped.get(operand, operand)
+    return clone
 
 
 class _Expansion:
@@ -262,10 +274,11 @@ class _Expansion:
                         owner.operands[use.operand_number] = self._slot(ring, current)
         self._move_body(old, block, arguments, count)
         self.induction = arguments[0]
-        with _behind_first_mma(block), self.loop.location:
+        places = _copy_places(block)
+        with ir.InsertionPoint(places[0]), self.loop.location:
             ahead = self._add(count, self._constant(self.stages - 1))
             slot, _ = RingPositionOp.build(ahead, slots=self.stages)
-            self._copy_group(self._ahead(arguments[0], self.stages - 1), slot)
+            self._copy_group(self._ahead(arguments[0], self.stages - 1), slot, places)
         for op in [*self.plan.copies, *self.plan.allocs]:
             op.erase()
         return new
@@ -288,8 +301,13 @@ class _Expansion:
             ir.Operation.create("scf.yield", operands=[*yielded, following])
         last.operation.erase()
 
-    def _copy_group(self, at: ir.Value, slot: ir.Value) -> None:
-        """The copies of the iteration at `at`, masked off if there is none, as one group."""
+    def _copy_group(
+        self, at: ir.Value, slot: ir.Value, places: list[ir.Operation] | None = None
+    ) -> None:
+        """The copies of the iteration at `at`, masked off if there is none, as one group.
+
+        `places`: in front of which ops; the last takes all that are left.
+        """
         less = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
         exists = ir.Operation.create(
             "arith.cmpi",
@@ -298,8 +316,14 @@ class _Expansion:
             attributes={"predicate": less},
         ).results[0]
         slots = {buffer: self._slot(ring, slot) for buffer, ring in self.rings.items()}
-        self._clone_copies(at, {**slots, **self._masks(exists)})
-        CpAsyncCommitOp.build()
+        mapped = self._clone_addresses(at, {**slots, **self._masks(exists)})
+        for number, copy in enumerate(self.plan.copies):
+            place = ir.InsertionPoint.current
+            if places is not None:
+                place = ir.InsertionPoint(places[min(number, len(places) - 1)])
+            _clone(copy, mapped, place)
+        with place:
+            CpAsyncCommitOp.build()
 
     def _masks(self, exists: ir.Value) -> dict[ir.Value, ir.Value]:
         return {copy.opview.mask: exists for copy in self.plan.copies}
@@ -307,14 +331,14 @@ class _Expansion:
     def _slot(self, ring: ir.Value, index: ir.Value) -> ir.Value:
         return SlotOp.build(ring, index)
 
-    def _clone_copies(self, at: ir.Value, replaced: dict[ir.Value, ir.Value]) -> None:
+    def _clone_addresses(
+        self, at: ir.Value, replaced: dict[ir.Value, ir.Value]
+    ) -> dict[ir.Value, ir.Value]:
         mapped: dict[ir.Value, ir.Value] = {self.induction: at, **replaced}
-        for op in [*self.plan.addresses, *self.plan.copies]:
-            copy = op.clone(ir.InsertionPoint.current)
-            for number, operand in enumerate(op.operands):
-                copy.operation.operands[number] = mapped.get(operand, operand)
-            for old, new in zip(op.results, copy.operation.results, strict=True):
-                mapped[old] = new
+        for op in self.plan.addresses:
+            clone = _clone(op, mapped, ir.InsertionPoint.current)
+            mapped.update(zip(op.results, clone.results, strict=True))
+        return mapped
 
     def _ahead(self, at: ir.Value, iterations: int) -> ir.Value:
         for _ in range(iterations):

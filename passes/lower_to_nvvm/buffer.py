@@ -17,6 +17,7 @@ from tilec.dialects.types import element, shape
 from tilec.passes.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import (
     call_intrinsic,
+    inline_asm,
     pack,
     plain_load,
     storage_bits,
@@ -68,10 +69,17 @@ def _moved(origin: ir.Value, by: ir.Value, state: Lowering) -> ir.Value:
 
 
 def lower_slot(op: gpu_tile.SlotOp, state: Lowering) -> None:
-    """The ring's address plus whole slots."""
+    """The ring's address plus whole slots.
+
+    LLVM must not look into the slot's offset: it would write a remainder as count - count/slots *
+    slots, spread a swizzle's XOR over the sum, and add the terms to every address by itself. A
+    copy keeps one sum per address, which the uniform data path and immediate offsets take over.
+    """
     ring = state.values[op.src]
     step = state.i32_constant(ring.type.slot_bytes)
     offset = create("arith.muli", [state.values[op.index], step], state.i32)
+    if constant_of(op.index) is None:
+        (offset,) = inline_asm("mov.b32 $0, $1;", ["=r", "r"], [offset], [state.i32], pure=True)
     address = create("arith.addi", [ring.address, offset], state.i32)
     state.values[op.result] = Buffer(ring.type.slot(), address, ring.origin[1:])
 

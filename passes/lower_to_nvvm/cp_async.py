@@ -12,6 +12,7 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.layout import Layout
+from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import constant_of
 from tilec.passes.layout_candidates import blocked_layout
 from tilec.passes.lower_to_nvvm.access import inline_asm
@@ -21,9 +22,14 @@ from tilec.passes.lower_to_nvvm.state import Lowering, both, create, select
 from tilec.passes.vector_width import contiguous_dim
 
 
-def copy_layout(op: gpu_tile.CpAsyncOp, num_threads: int) -> Layout:
-    """Which elements of its buffer each thread copies: vectors of `bytes`, coalesced over the
-    CTA."""
+def copy_layout(op: gpu_tile.CpAsyncOp, context: PassContext) -> Layout:
+    """Which elements of its buffer each thread of the CTA, or of the role around it, copies:
+    vectors of `bytes`, coalesced."""
+    around = op.operation.parent
+    while around is not None and not isinstance(around.opview, gpu_tile.RoleOp):
+        around = around.parent
+    warps = context.num_warps if around is None else around.opview.warps
+    num_threads = context.target.warp_size << (warps.bit_length() - 1)  # layouts: powers of two
     buffer = buffer_of(op.dst)
     run = contiguous_dim(op.src, op.dims) or 0
     width = op.bytes // buffer.element_bytes
@@ -37,7 +43,7 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
     width = op.bytes // buffer.type.element_bytes
     contiguous = contiguous_dim(op.src, op.dims)
     run = 0 if contiguous is None else contiguous
-    layout = copy_layout(op, state.context.num_threads)
+    layout = copy_layout(op, state.context)
     offsets = [state.values[offset] for offset in op.offsets]
     whole = state.divisibility.of_array(op.src, "sizes", op.dims[run]) % width == 0
     place = Rectangle(
@@ -47,7 +53,7 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
     mine = state.first_copy(layout)
     mask = None if constant_of(op.mask) else state.values[op.mask]
     for first in range(0, layout.num_values, width):
-        inside = both(mask, place.inside(first))
+        inside = place.inside(first, mask)
         operands = [access.pointer(first), place.pointer(first)]
         constraints = ["r", "l"]
         source = ""

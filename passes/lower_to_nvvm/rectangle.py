@@ -151,15 +151,36 @@ class Rectangle:
                 flag = both(flag, compare("ult", self.offsets[axis], self.array.sizes[axis]))
         return flag
 
-    def inside(self, register: int) -> ir.Value | None:
-        """Whether a register's element lies in the array and the tile (i1); None where certain.
+    def inside(self, register: int, also: ir.Value | None = None) -> ir.Value | None:
+        """Whether a register's element lies in the array and the tile, and `also` (i1) holds; None
+        where certain.
 
         Unsigned comparison: a negative index is a huge one.
         """
-        flag = both(self.outside_dims, self._valid[register])
-        for d, axis in enumerate(self.dims):
-            flag = both(flag, self._inside(d, axis, self.coordinates[register][d]))
+        flag = both(self._shared_bounds(also), self._valid[register])
+        for d in self._varying_dims:
+            flag = both(flag, self._inside(d, self.dims[d], self.coordinates[register][d]))
         return flag
+
+    def _shared_bounds(self, also: ir.Value | None) -> ir.Value | None:
+        """The part of `inside` that all registers of a thread share, computed once."""
+        if also not in self._shared:
+            flag = both(also, self.outside_dims)
+            for d, axis in enumerate(self.dims):
+                if d not in self._varying_dims:
+                    flag = both(flag, self._inside(d, axis, self.coordinates[0][d]))
+            self._shared[also] = flag
+        return self._shared[also]
+
+    @cached_property
+    def _varying_dims(self) -> list[int]:
+        """Tile dimensions along which a thread holds more than one vector."""
+        starts = self.coordinates[:: self.width]
+        return [d for d in range(len(self.dims)) if len({at[d] for at in starts}) > 1]
+
+    @cached_property
+    def _shared(self) -> dict[ir.Value | None, ir.Value | None]:
+        return {}
 
     def valid(self, register: int) -> ir.Value | None:
         """Whether a register lies in the tile (i1); None where certain."""

@@ -66,7 +66,7 @@ def _draw(*shape: int, seed: int = 0) -> np.ndarray:
 
 def _gemm(stages: int) -> Subject:
     a, b = _draw(64, 120), _draw(120, 64, seed=1)
-    constants = {"BM": 64, "BN": 64, "BK": 16, "STAGES": stages}
+    constants = {"BM": 64, "BN": 64, "BK": 32, "STAGES": stages}
     check = near(product(a, b), 1e-6)
     return Subject(f"gemm, {stages} stages", gemm, (a, b), ((64, 64), np.float32), check, constants)
 

@@ -142,8 +142,8 @@ def persistent(a: tl.array, b: tl.array, c: tl.array, STAGES: tl.const):
     for t in tl.range(tl.program_id(0), tiles, tl.num_programs(0)):
         m, n = t // columns * 32, t % columns * 32
         acc = tl.zeros((32, 32), tl.f32)
-        for k in tl.range(0, a.shape[1], 16, stages=STAGES):
-            acc = tl.dot(tl.load(a, (m, k), (32, 16)), tl.load(b, (k, n), (16, 32)), acc)
+        for k in tl.range(0, a.shape[1], 32, stages=STAGES):
+            acc = tl.dot(tl.load(a, (m, k), (32, 32)), tl.load(b, (k, n), (32, 32)), acc)
         tl.store(c, (m, n), acc)
 
 

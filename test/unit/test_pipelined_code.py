@@ -72,9 +72,26 @@ def test_one_barrier_one_wait_and_one_commit_an_iteration(name: str, stages: int
     assert found.count("gpu_tile.cp_async_commit") == 1
     assert found.count("gpu_tile.sync") == 1
     assert [pending for _, pending in ops if pending is not None] == [stages - 2]
-    assert found.index("gpu_tile.cp_async_wait") < found.index("gpu_tile.sync")
+    first, *_, last = [number for number, op in enumerate(found) if op == "gpu_tile.mma"]
+    wait, sync = found.index("gpu_tile.cp_async_wait"), found.index("gpu_tile.sync")
+    assert first < found.index("gpu_tile.cp_async") < found.index("gpu_tile.cp_async_commit") < wait
+    assert wait < sync < last
+    # Behind the barrier only the next iteration's first fragments are read.
+    assert found[sync:last].count("gpu_tile.buffer_load") == 2
+    assert "gpu_tile.buffer_load" not in found[last:]
+
+
+def test_copies_are_spread_over_the_products() -> None:
+    """Issued at once they would fill the queue of the load unit, and the fragments wait behind."""
+    found = names(main_loop(gemm, MATRICES, BM=64, BN=64, BK=64, STAGES=3))
+    kept = [n[9:] for n in found if n in ("gpu_tile.cp_async", "gpu_tile.mma")]
+    assert kept == ["mma", "cp_async"] * 2 + ["mma"] * 2
+
+
+def test_a_single_k_step_is_read_where_it_is_used() -> None:
+    found = names(main_loop(gemm, MATRICES, BM=64, BN=64, BK=16, STAGES=3))
+    assert found.count("gpu_tile.mma") == found.count("gpu_tile.sync") == 1
     assert found.index("gpu_tile.sync") < found.index("gpu_tile.buffer_load")
-    assert found.index("gpu_tile.mma") < found.index("gpu_tile.cp_async")
 
 
 def test_copies_of_two_dots_are_one_group() -> None:
@@ -99,10 +116,10 @@ def test_without_stages_two_barriers_are_needed() -> None:
 
 
 def test_fragments_are_loaded_one_step_ahead() -> None:
-    """The next k-step's fragments are read before a step multiplies."""
+    """The next k-step's fragments are read before a step multiplies, over the loop's end, too."""
     ops = main_loop(gemm, MATRICES, BM=64, BN=64, BK=48, STAGES=3)
     kept = [n[9:] for n in names(ops) if n in ("gpu_tile.buffer_load", "gpu_tile.mma")]
-    assert kept == ["buffer_load"] * 4 + ["mma"] + ["buffer_load"] * 2 + ["mma"] * 2
+    assert kept == (["buffer_load"] * 2 + ["mma"]) * 3
 
 
 def arguments_of(compiled: CompiledKernel, values: list[np.ndarray]) -> list[Any]:

@@ -25,6 +25,7 @@ SHOWN = {
     "stage-operands": r"scf\.|\"tile\.[lt]|gpu_tile\.(alloc|buffer|view|mma)|^\} \{tile",
     "insert-async-copies": r"scf\.|gpu_tile\.(alloc|cp|buffer_load|mma)|^\} \{tile",
     "pipeline-loops": r"scf\.|cmpi|gpu_tile\.(alloc|cp|slot|ring|buffer_load|mma)|addi %|^\}$",
+    "prefetch-fragments": r"scf\.|gpu_tile\.(cp|slot|ring|buffer_load|mma)|addi %a|^\}$",
     "allocate-shared": r"gpu_tile\.alloc",
     "insert-barriers": r"scf\.|gpu_tile\.(sync|cp|buffer_load|mma)|^\}$",
 }

@@ -1,0 +1,200 @@
+"""prefetch-fragments: the first k-step of an iteration is read during the last one before it.
+
+Before:   scf.for ... iter_args(%acc, %n) {
+            wait p ; %s = slot(%ring, %n mod stages) ; %f = buffer_load(view(%s)) ...
+            mma(%f, ...) ; copies, commit ; ... ; mma ; mma
+          }
+After:    wait p ; %f0 = buffer_load(view(slot(%ring, 0))) ...
+          scf.for ... iter_args(%acc, %n, %f = %f0) {
+            mma(%f, ...) ; copies, commit ; ... ; mma
+            wait p ; %next = buffer_load(view(slot(%ring, (%n + 1) mod stages)))
+            mma
+          }
+
+An iteration else starts with a barrier and the latency of its first reads, and no warp of the CTA
+has anything to multiply meanwhile.
+
+1. A loop qualifies if it starts with the only wait of its body, its first `gpu_tile.mma` reads
+   slots at the ring's count, and its copies are committed, and its other slots read, before its
+   last `gpu_tile.mma`.
+2. The wait moves with the reads: at the end of an iteration as many groups are pending as at the
+   start of the next.
+3. What the last iteration reads ahead is a masked copy's zeros, and nobody uses it.
+
+Does not handle: loops whose k is a single step; rings that mbarriers guard; dots on FMA units,
+which multiply each step for longer than its reads take, and need the registers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    BufferLoadOp,
+    CpAsyncCommitOp,
+    CpAsyncWaitOp,
+    MmaOp,
+    RingPositionOp,
+    SlotOp,
+    ViewOp,
+)
+from tilec.mma_shapes import find_instruction
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.divisibility import constant_of
+
+
+@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+def prefetch_fragments(module: ir.Module, context: PassContext) -> None:
+    """Rotates every pipelined loop of several matrix multiplications."""
+    loops: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "scf.for":
+            loops.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for loop in loops:
+        found = _find(loop)
+        if found is not None:
+            _rotate(loop, found)
+
+
+@dataclass
+class _Rotation:
+    """`reads`: what moves, with its view and slot. `count`: number of the ring count's argument."""
+
+    wait: ir.Operation
+    position: ir.Operation
+    reads: list[tuple[ir.Operation, ir.Operation, ir.Operation]]
+    count: int
+    last: ir.Operation
+
+
+def _find(loop: ir.Operation) -> _Rotation | None:
+    block = loop.regions[0].blocks[0]
+    ops = [view.operation for view in block.operations]
+    waits = [op for op in ops if isinstance(op.opview, CpAsyncWaitOp)]
+    products = [number for number, op in enumerate(ops) if isinstance(op.opview, MmaOp)]
+    if len(waits) != 1 or ops[0] != waits[0] or len(products) < 2:
+        return None
+    if find_instruction(ops[products[0]].opview.instruction).acc_layout is None:
+        return None
+    commits = [n for n, op in enumerate(ops) if isinstance(op.opview, CpAsyncCommitOp)]
+    if not commits or commits[-1] > products[-1]:
+        return None
+    reads = []
+    for operand in list(ops[products[0]].operands)[:2]:
+        read = _slot_read(operand, block)
+        if read is not None:
+            reads.append(read)
+    positions = {read[2].opview.index.owner.operation for read in reads}
+    if len(positions) != 1:
+        return None
+    position = positions.pop()
+    count = position.opview.count
+    if not isinstance(count.owner, ir.Block) or count.owner != block:
+        return None
+    if _reads_after(ops[products[-1] :], block):
+        return None
+    number = ir.BlockArgument(count).arg_number
+    if constant_of(loop.operands[number + 2]) is None:
+        return None
+    return _Rotation(waits[0], position, reads, number, ops[products[-1]])
+
+
+def _slot_read(
+    value: ir.Value, block: ir.Block
+) -> tuple[ir.Operation, ir.Operation, ir.Operation] | None:
+    """The read of a fragment from a constant place of a slot, its view and its slot."""
+    load = value.owner
+    if isinstance(load, ir.Block) or load.operation.block != block:
+        return None
+    if not isinstance(load.opview, BufferLoadOp):
+        return None
+    view = load.opview.src.owner
+    if not isinstance(view.opview, ViewOp) or None in map(constant_of, view.opview.offsets):
+        return None
+    slot = view.opview.src.owner
+    if not isinstance(slot.opview, SlotOp) or slot.operation.block != block:
+        return None
+    position = slot.opview.index.owner
+    if isinstance(position, ir.Block) or not isinstance(position.opview, RingPositionOp):
+        return None
+    return load.operation, view.operation, slot.operation
+
+
+def _reads_after(ops: list[ir.Operation], block: ir.Block) -> bool:
+    return any(
+        isinstance(op.opview, BufferLoadOp) and _slot_read(op.results[0], block) is not None
+        for op in ops
+    )
+
+
+def _rotate(loop: ir.Operation, found: _Rotation) -> None:
+    block = loop.regions[0].blocks[0]
+    yielded = list(block.operations)[-1]
+    inits = list(loop.operands)[3:]
+    with ir.InsertionPoint(loop), loop.location:
+        slots = found.position.opview.slots
+        first = _read_ahead(found, _i32(constant_of(inits[found.count - 1]) % slots))
+    with ir.InsertionPoint(found.last), found.last.location:
+        count = block.arguments[found.count]
+        slot, _ = RingPositionOp.build(_plus_one(count), slots=slots)
+        following = _read_ahead(found, slot)
+    new = ir.Operation.create(
+        "scf.for",
+        results=[*(r.type for r in loop.results), *(v.type for v in first)],
+        operands=[*loop.operands, *first],
+        attributes=dict(loop.attributes.items()),
+        regions=1,
+        ip=ir.InsertionPoint(loop),
+        loc=loop.location,
+    )
+    types = [a.type for a in block.arguments] + [v.type for v in first]
+    body = new.regions[0].blocks.append(*types, arg_locs=[loop.location] * len(types))
+    for old, argument in zip(block.arguments, body.arguments, strict=False):
+        old.replace_all_uses_with(argument)
+    carried = list(body.arguments)[len(block.arguments) :]
+    for (load, view, slot), argument in zip(found.reads, carried, strict=True):
+        load.results[0].replace_all_uses_with(argument)
+        for op in (load, view, slot):
+            if not list(op.results[0].uses):
+                op.erase()
+    found.wait.erase()
+    operands = list(yielded.operands)
+    for view in list(block.operations):
+        if view.operation != yielded.operation:
+            body.append(view.operation)
+    with ir.InsertionPoint(body), loop.location:
+        ir.Operation.create("scf.yield", operands=[*operands, *following])
+    for old, result in zip(loop.results, new.results, strict=False):
+        old.replace_all_uses_with(result)
+    loop.erase()
+
+
+def _read_ahead(found: _Rotation, slot: ir.Value) -> list[ir.Value]:
+    """The wait and the reads of slot number `slot`, at the insertion point."""
+    CpAsyncWaitOp.build(pending=found.wait.opview.pending)
+    values = []
+    for load, view, old in found.reads:
+        part = SlotOp.build(old.opview.src, slot)
+        offsets = [_i32(constant_of(offset)) for offset in view.opview.offsets]
+        viewed = ViewOp.build(part, offsets, results=[view.results[0].type])
+        values.append(BufferLoadOp.build(viewed, results=[load.results[0].type]))
+    return values
+
+
+def _plus_one(count: ir.Value) -> ir.Value:
+    return ir.Operation.create(
+        "arith.addi", results=[count.type], operands=[count, _i32(1)]
+    ).results[0]
+
+
+def _i32(value: int) -> ir.Value:
+    i32 = ir.IntegerType.get_signless(32)
+    return ir.Operation.create(
+        "arith.constant", results=[i32], attributes={"value": ir.IntegerAttr.get(i32, value)}
+    ).results[0]
