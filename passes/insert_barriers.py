@@ -277,7 +277,7 @@ def _accesses(op: ir.Operation, context: PassContext) -> list[_Access]:
 
 def _access(view: object, context: PassContext) -> _Access | None:
     if isinstance(view, CpAsyncOp):
-        return _describe(view.dst, copy_layout(view, context.num_threads), writes=True)
+        return _describe(view.dst, copy_layout(view, context), writes=True)
     if isinstance(view, BufferStoreOp):
         return _describe(view.dst, layout_of(view.value), writes=True)
     if isinstance(view, BufferLoadOp):

@@ -36,6 +36,7 @@ _DEMANDS = {
     "func.func": (
         "tile.auto",
         "tile.constants",
+        "tile.explicit",
         "tile.grid",
         "tile.index_bits",
         "tile.kernel",
@@ -170,6 +171,8 @@ def _has_offset(op: ir.Operation) -> str | None:
     view = op.opview
     if isinstance(view, gpu_tile.AllocOp) and "offset" not in view.options:
         return "the buffer has no offset"
+    if isinstance(view, gpu_tile.BarrierInitOp) and "offset" not in view.options:
+        return "the barrier has no offset"
     return None
 
 

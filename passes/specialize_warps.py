@@ -57,7 +57,7 @@ from tilec.dialects.gpu_tile import (
     WgmmaOp,
     WgmmaWaitOp,
 )
-from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
+from tilec.dialects.gpu_tile.role import TOTAL_WARPS, WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.passes.allocate_shared import shared_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -72,7 +72,6 @@ LOAD_WARPS = WARPGROUP_WARPS
 """Registers move between whole warpgroups, so the one warp that loads brings three idle ones."""
 LOAD_REGISTERS = 40
 MOST_REGISTERS = 240
-TOTAL_WARPS = "tile.total_warps"
 
 
 @dataclass

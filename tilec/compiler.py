@@ -16,11 +16,13 @@ from mlir.dialects import llvm
 from mlir.passmanager import PassManager
 
 from tilec.diagnostics import CompileError, InternalError
+from tilec.dialects.gpu_tile.role import total_warps
 from tilec.emit_ptx import emit_ptx, start_worker
 from tilec.kernel import CompiledKernel, Facts, Parameter, TensorMap
 from tilec.passes.allocate_shared import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.divisibility import static_sizes, static_strides
+from tilec.passes.keep_explicit import EXPLICIT
 from tilec.passes.levels import entry_level, illegal_ops
 from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.kernel import is_persistent
@@ -51,6 +53,7 @@ class Compilation:
     level: Level
     dump_dir: Path | None = None
     shared_bytes: int = 0
+    total_warps: int = 0
     tensor_maps: tuple[TensorMap, ...] = ()
     persistent: bool = False
     text: str = ""
@@ -103,7 +106,7 @@ def compile_module(
         ptx=job.text,
         parameters=job.signature,
         grid=job.grid,
-        threads=job.context.num_threads,
+        threads=job.total_warps * target.warp_size,
         shared_bytes=job.shared_bytes,
         index_bits=job.context.index_bits,
         constants=job.constants,
@@ -196,22 +199,33 @@ def _prepare(
 def _num_warps(function: ir.Operation, demanded: int | None, target: Target, report: Report) -> int:
     """The demanded number of warps or the compiler's choice; written on the kernel for later
     levels."""
-    if demanded is None and NUM_WARPS in function.attributes:
-        demanded = function.attributes[NUM_WARPS].value
+    explicit = EXPLICIT in function.attributes
+    if (explicit or demanded is None) and NUM_WARPS in function.attributes:
+        demanded = _written_warps(function, demanded, explicit)
     warps = choose_num_warps(function, target, report) if demanded is None else demanded
     limit = target.max_threads // target.warp_size
-    if warps < 1 or warps & (warps - 1) or warps > limit:
+    if not 1 <= warps <= limit or (warps & (warps - 1) and not explicit):
         raise error_at(function, f"num_warps must be a power of two up to {limit}, found {warps}")
     i32 = ir.IntegerType.get_signless(32)
     function.attributes[NUM_WARPS] = ir.IntegerAttr.get(i32, warps)
     return warps
 
 
+def _written_warps(function: ir.Operation, demanded: int | None, explicit: bool) -> int:
+    """The warps a kernel says it has; an explicit one's layouts are for no other number."""
+    written = function.attributes[NUM_WARPS].value
+    if explicit and demanded not in (None, written):
+        raise error_at(function, f"the kernel is written for {written} warps, not {demanded}")
+    return written
+
+
 def _to_gpu_tile(job: Compilation) -> None:
-    for tile_pass in passes_from(job.level):
+    function = find_kernel(job.module, job.name)
+    for tile_pass in passes_from(job.level, explicit=EXPLICIT in function.attributes):
         run_pass(tile_pass, job)
     function = find_kernel(job.module, job.name)
     job.shared_bytes = function.attributes[SHARED_BYTES].value
+    job.total_warps = total_warps(function, job.context.num_warps)
     job.tensor_maps = tensor_maps(function)
     job.persistent = is_persistent(function)
 

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from mlir import ir
+
 from tilec.dialects.attributes import INT, STRING
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute, Region
+from tilec.target import Target
 
 WARPGROUP_WARPS = 4
+TOTAL_WARPS = "tile.total_warps"
+"""Kernel attribute: warps of the CTA, where roles have warps beside those that layouts count."""
+
+
+def total_warps(function: ir.Operation, num_warps: int) -> int:
+    """Warps of a kernel's CTA, `num_warps` unless it says otherwise."""
+    written = function.attributes
+    return written[TOTAL_WARPS].value if TOTAL_WARPS in written else num_warps
+
+
+def entry_registers(target: Target, threads: int) -> int:
+    """Registers of each thread when a CTA of `threads` begins whose roles then move them."""
+    return min(target.registers_per_sm // threads, target.registers_per_thread) // 8 * 8
 
 
 class RoleOp(Op, name="role"):

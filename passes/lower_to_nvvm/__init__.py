@@ -22,10 +22,12 @@ from tilec.passes.lower_to_nvvm import (
     indexed,
     inline_ptx,
     inspection,
+    mbarrier,
     mma,
     program,
     rectangle,
     reduction,
+    role,
     scan,
     shape,
     tma,
@@ -48,9 +50,11 @@ _FAMILIES = (
     conversion,
     buffer,
     cp_async,
+    mbarrier,
     tma,
     mma,
     wgmma,
+    role,
     inspection,
     inline_ptx,
 )
@@ -93,6 +97,7 @@ def _lower_kernel(function: ir.Operation, context: PassContext) -> None:
     marker = state.prologue.ref_operation
     if marker is None:
         raise InternalError("the kernel's prologue has no end")
+    state.lower_block = lower_block
     end = ir.InsertionPoint.at_block_terminator(marker.operation.block)
     with end:
         lower_block(function.regions[0].blocks[0], state)

@@ -21,7 +21,7 @@ from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_float, is_tile, shape
 from tilec.passes.locations import error_at, source_location
 from tilec.passes.lower_to_nvvm.device_text import call, enclosing, text_pointer
-from tilec.passes.lower_to_nvvm.state import Lowering, both, compare, create, select
+from tilec.passes.lower_to_nvvm.state import Lowering, both, compare, constant, create, select
 
 MOST_ARGUMENTS = 32
 """Values one vprintf takes besides its format (CUDA C++ Programming Guide, "Formatted Output")."""
@@ -89,8 +89,8 @@ def _guarded(guard: ir.Value | None, state: Lowering) -> ir.InsertionPoint:
 def _argument_slots(count: int, state: Lowering) -> ir.Value:
     """A buffer of 8-byte slots in local memory, made once: in a loop it would grow the stack."""
     slots = ir.TypeAttr.get(ir.Type.parse(f"!llvm.array<{count} x i64>"))
-    one = state.i32_constant(1)
-    with state.prologue, ir.Location.unknown():
+    with state.entry, ir.Location.unknown():
+        one = constant(state.i32, 1)
         alignment = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 8)
         pointer = ir.Type.parse("!llvm.ptr")
         return create("llvm.alloca", [one], pointer, elem_type=slots, alignment=alignment)

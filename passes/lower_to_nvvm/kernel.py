@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.gpu_tile.role import RoleOp, entry_registers, total_warps
 from tilec.dialects.types import element
 from tilec.kernel import TENSOR_MAP_BYTES
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility, static_sizes, static_strides
+from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.state import Array, Lowering, create
 from tilec.passes.schedule_programs import PERSISTENT
 from tilec.passes.tensor_map_recipes import tensor_maps
@@ -54,6 +56,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
     index = ir.IntegerType.get_signless(context.index_bits)
     types = parameter_types(function, index)
     maps = tensor_maps(function)
+    threads = total_warps(function, context.num_warps) * context.target.warp_size
     generic = ir.Type.parse("!llvm.ptr")
     arguments = function.regions[0].blocks[0].arguments
     facts = Divisibility(function)
@@ -68,10 +71,11 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
             "sym_name": function.attributes["sym_name"],
             "function_type": ir.TypeAttr.get(signature),
             "nvvm.kernel": ir.UnitAttr.get(),
-            "nvvm.reqntid": ir.DenseI32ArrayAttr.get([context.num_threads]),
+            "nvvm.reqntid": ir.DenseI32ArrayAttr.get([threads]),
             "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
             "CConv": ir.Attribute.parse("#llvm.cconv<ccc>"),
             "arg_attrs": ir.ArrayAttr.get(attributes),
+            **_register_attributes(function, context, threads),
         },
         regions=1,
         ip=ir.InsertionPoint(function),
@@ -83,7 +87,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
     # The prologue's marker: a no-op that is erased once the body is lowered.
     with ir.InsertionPoint(end), function.location:
         marker = ir.Operation.create("llvm.mlir.zero", results=[generic])
-    state = Lowering(context, facts, marker)
+    state = Lowering(context, facts, marker, threads)
     with state.prologue, function.location:
         _bind_arguments(arguments, list(block.arguments), state)
     first = len(types) - len(maps)
@@ -91,6 +95,40 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
         state.grid = tuple(block.arguments[first - grid + axis] for axis in range(grid))
     state.tensor_maps = dict(zip(maps, list(block.arguments)[first:], strict=True))
     return kernel, state
+
+
+def _register_attributes(
+    function: ir.Operation, context: PassContext, threads: int
+) -> dict[str, ir.Attribute]:
+    """A kernel whose roles move registers begins with its share of all of them: `setmaxnreg` needs
+    to know it (PTX ISA 9.0). CompileError if the roles hold more than there are."""
+    roles: list[RoleOp] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if isinstance(op.opview, RoleOp):
+            roles.append(op.opview)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    if not any(role.registers for role in roles):
+        return {}
+    entry = entry_registers(context.target, threads)
+    warp_size = context.target.warp_size
+    total = 0
+    for warp in range(threads // warp_size):
+        mine = [r for r in roles if r.first_warp <= warp < r.first_warp + r.warps]
+        total += warp_size * max((role.registers or entry for role in mine), default=entry)
+    if total > context.target.registers_per_sm:
+        raise error_at(
+            function,
+            f"the roles hold {total} registers, "
+            f"{context.target.name} has {context.target.registers_per_sm}",
+        )
+    i32 = ir.IntegerType.get_signless(32)
+    return {
+        "nvvm.maxnreg": ir.IntegerAttr.get(i32, entry),
+        "nvvm.minctasm": ir.IntegerAttr.get(i32, 1),
+    }
 
 
 def _argument_attributes(

@@ -7,12 +7,14 @@ a `Buffer`; a scalar stays one value, `index` as an integer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
 
+from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile.types import BufferType, is_pending, layout_of, tile_of
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.kernel import TensorMap
@@ -57,14 +59,23 @@ class Lowering:
     """State of lowering one kernel. Rules create ops at the current insertion point."""
 
     def __init__(
-        self, context: PassContext, divisibility: Divisibility, prologue: ir.Operation
+        self,
+        context: PassContext,
+        divisibility: Divisibility,
+        prologue: ir.Operation,
+        total_threads: int,
     ) -> None:
         self.context = context
         self.divisibility = divisibility
+        self.total_threads = total_threads
+        """Threads of the CTA: more than layouts count where roles have warps of their own."""
+        self.lower_block: Callable[[ir.Block, Lowering], None] = _no_driver
         self.values: dict[ir.Value, Any] = {}
         self.prologue = ir.InsertionPoint(prologue)
-        """Before this everything dominates the whole body; constants and thread coordinates go
-        here."""
+        """Before this everything dominates the whole body (inside a role: the role's); constants
+        and thread coordinates go here."""
+        self.entry = self.prologue
+        """The kernel's own, where memory on the stack is made."""
         self.shared: ir.Value | None = None
         self.grid: tuple[ir.Value, ...] | None = None
         """The author's grid (i32 each), where it is a parameter of a persistent kernel."""
@@ -74,13 +85,14 @@ class Lowering:
         self._coordinates: dict[tuple[Layout, int], tuple[ir.Value, ...]] = {}
         self._first_copy: dict[Layout, ir.Value | None] = {}
         self._types: dict[ir.Type, ir.Type] = {}
-        self._thread: ir.Value | None = None
-        self._warpgroup: ir.Value | None = None
+        self._numbers: dict[str, ir.Value] = {}
+        self.in_role = False
         self.first_thread = 0
         """Number of the first thread that runs what is lowered now: a role's, else the CTA's."""
+        self.num_threads = total_threads
+        """How many threads run it."""
         self.alone = False
-        """Whether that thread runs it alone, its neighbours passing by."""
-        self._single: dict[int, ir.Value] = {}
+        """Whether one thread runs it alone, its neighbours passing by."""
         self.i1 = ir.IntegerType.get_signless(1)
         self.i32 = ir.IntegerType.get_signless(32)
         self.index = ir.IntegerType.get_signless(context.index_bits)
@@ -151,26 +163,55 @@ class Lowering:
 
     # Threads and layouts ---------------------------------------------------------------------
 
-    def thread(self) -> ir.Value:
-        """This thread's number in the CTA, i32."""
-        if self._thread is None:
+    @contextmanager
+    def part(
+        self, marker: ir.Operation, first_thread: int, num_threads: int, *, alone: bool
+    ) -> Iterator[None]:
+        """What is lowered inside belongs to a role: those threads run it, counted from 0, and what
+        they have in common goes before `marker`."""
+        outer = {name: getattr(self, name) for name in _PARTS}
+        self.prologue = ir.InsertionPoint(marker)
+        self._constants = dict(self._constants)
+        self._coordinates, self._first_copy, self._numbers = {}, {}, {}
+        self.first_thread, self.num_threads = first_thread, num_threads
+        self.in_role, self.alone = True, alone
+        try:
+            yield
+        finally:
+            for name, value in outer.items():
+                setattr(self, name, value)
+
+    def _number(self, name: str, compute: Callable[[], ir.Value]) -> ir.Value:
+        """A number of this thread, computed once in the prologue."""
+        if name not in self._numbers:
             with self.prologue, ir.Location.unknown():
-                self._thread = create("nvvm.read.ptx.sreg.tid.x", [], self.i32)
-        return self._thread
+                self._numbers[name] = compute()
+        return self._numbers[name]
+
+    def thread(self) -> ir.Value:
+        """This thread's number in the CTA, or in its role, i32."""
+
+        def compute() -> ir.Value:
+            number = create("nvvm.read.ptx.sreg.tid.x", [], self.i32)
+            if not self.first_thread:
+                return number
+            return create("arith.subi", [number, self.i32_constant(self.first_thread)], self.i32)
+
+        return self._number("thread", compute)
+
+    def warp(self) -> ir.Value:
+        """This thread's warp in the CTA or role, i32, the same for all lanes as ptxas must know."""
+        return self._number("warp", lambda: self._group(self.context.target.warp_size))
 
     def warpgroup(self) -> ir.Value:
-        """This thread's warpgroup, i32, read from lane 0: the same for all lanes, as ptxas must
-        know."""
-        if self._warpgroup is None:
-            with self.prologue, ir.Location.unknown():
-                shift = self.i32_constant(WARPGROUP_THREADS.bit_length() - 1)
-                number = create("arith.shrui", [self.thread(), shift], self.i32)
-                self._warpgroup = self.of_lane_0(number)
-        return self._warpgroup
+        """This thread's warpgroup in the CTA or role, i32, like `warp`."""
+        return self._number("warpgroup", lambda: self._group(WARPGROUP_THREADS))
 
-    def of_lane_0(self, value: ir.Value) -> ir.Value:
-        """An i32 as lane 0 of the warp holds it; all lanes run this together."""
-        operands = [self.i32_constant(-1), value, self.i32_constant(0), self.i32_constant(31)]
+    def _group(self, threads: int) -> ir.Value:
+        """Which group of so many threads this is, read from lane 0: all lanes run this together."""
+        shift = self.i32_constant(threads.bit_length() - 1)
+        number = create("arith.shrui", [self.thread(), shift], self.i32)
+        operands = [self.i32_constant(-1), number, self.i32_constant(0), self.i32_constant(31)]
         kind = ir.Attribute.parse("#nvvm<shfl_kind idx>")
         return create("nvvm.shfl.sync", operands, self.i32, kind=kind)
 
@@ -179,11 +220,7 @@ class Lowering:
         CTA's first. None where only that one runs here."""
         if self.alone:
             return None
-        if self.first_thread not in self._single:
-            with self.prologue, ir.Location.unknown():
-                first = self.i32_constant(self.first_thread)
-                self._single[self.first_thread] = compare("eq", self.thread(), first)
-        return self._single[self.first_thread]
+        return self._number("single", lambda: compare("eq", self.thread(), self.i32_constant(0)))
 
     def thread_coordinates(self, layout: Layout, rank: int) -> tuple[ir.Value, ...]:
         """Coordinates (i32) of this thread's register 0, computed once in the prologue."""
@@ -213,7 +250,7 @@ class Lowering:
         if below > 1:
             shift = self.i32_constant(below.bit_length() - 1)
             digit = create("arith.shrui", [digit, shift], self.i32)
-        if below * size < self.context.num_threads:
+        if below * size < self.num_threads:
             digit = create("arith.andi", [digit, self.i32_constant(size - 1)], self.i32)
         return digit
 
@@ -231,7 +268,7 @@ class Lowering:
                 bits |= (mode.size - 1) * below
             below *= mode.size
         # Threads past the layout's last one hold copies of the first ones.
-        bits |= (self.context.num_threads - 1) & ~(below - 1)
+        bits |= ((1 << (self.num_threads - 1).bit_length()) - 1) & ~(below - 1)
         if not bits:
             return None
         masked = create("arith.andi", [self.thread(), self.i32_constant(bits)], self.i32)
@@ -262,6 +299,24 @@ class Lowering:
                 flag = both(flag, tests[key])
             flags.append(flag)
         return flags
+
+
+_PARTS = (
+    "prologue",
+    "first_thread",
+    "num_threads",
+    "in_role",
+    "alone",
+    "_constants",
+    "_coordinates",
+    "_first_copy",
+    "_numbers",
+)
+"""What a role has of its own."""
+
+
+def _no_driver(block: ir.Block, state: Lowering) -> None:
+    raise InternalError("a block is lowered before the driver has begun")
 
 
 def _largest_thread_coordinates(layout: Layout, rank: int) -> tuple[int, ...]:

@@ -1,0 +1,127 @@
+"""Lowers roles: a branch on the number of the warp, and registers moved between warpgroups.
+
+The number comes from lane 0, so that ptxas knows the branch to be uniform. A role that only issues
+copies and waits for barriers runs under one thread of its first warp, elected once at its top: the
+instructions then need no predicate of their own. PTX ISA 9.0, "setmaxnreg", "elect.sync".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mlir import ir
+
+from tilec.dialects import gpu_tile
+from tilec.dialects.gpu_tile.role import entry_registers
+from tilec.dialects.gpu_tile.types import is_pending
+from tilec.dialects.types import is_tile
+from tilec.passes.locations import error_at
+from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.shared_address import shared_base
+from tilec.passes.lower_to_nvvm.state import Lowering, compare, create
+
+_ONE_THREAD_OPS = (
+    gpu_tile.BarrierExpectOp,
+    gpu_tile.BarrierWaitOp,
+    gpu_tile.RingPositionOp,
+    gpu_tile.ReshapeViewOp,
+    gpu_tile.SlotOp,
+    gpu_tile.TileOrderOp,
+    gpu_tile.TmaCommitOp,
+    gpu_tile.TmaLoadOp,
+    gpu_tile.TmaStoreOp,
+    gpu_tile.TmaWaitOp,
+    gpu_tile.ViewOp,
+)
+"""Ops of `gpu_tile` that one thread may run for all."""
+_ONE_THREAD_DIALECTS = ("arith.", "math.", "scf.", "memref.dim", "gpu.yield")
+_ONE_THREAD_TILE_OPS = ("tile.program_id", "tile.num_programs", "tile.assume")
+
+
+def lower_role(op: gpu_tile.RoleOp, state: Lowering) -> None:
+    """The role's warps run its body, the others pass by.
+
+    CompileError for a role past the kernel's last warp, or inside another one.
+    """
+    warp_size = state.context.target.warp_size
+    _check(op, state)
+    shared_base(state)  # made once, in front of every role
+    alone = _fits_one_thread(op)
+    with _where(_in_role(op, state)):
+        _move_registers(op, state)
+        with _where(_elected(op, state) if alone else None):
+            marker = ir.Operation.create("llvm.mlir.zero", results=[ir.Type.parse("!llvm.ptr")])
+            first, count = op.first_warp * warp_size, op.warps * warp_size
+            with state.part(marker, first, count, alone=alone):
+                state.lower_block(op.body, state)
+            marker.erase()
+
+
+def _check(op: gpu_tile.RoleOp, state: Lowering) -> None:
+    total = state.total_threads // state.context.target.warp_size
+    if op.first_warp + op.warps > total:
+        last = op.first_warp + op.warps
+        raise error_at(op.operation, f"role '{op.name}' ends at warp {last} of {total}")
+    if state.in_role:
+        raise error_at(op.operation, f"role '{op.name}' is inside another role")
+
+
+def _fits_one_thread(op: gpu_tile.RoleOp) -> bool:
+    """Whether the body holds nothing but scalars and what one thread does for all."""
+    fits = True
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        nonlocal fits
+        known = isinstance(inner.opview, (*_ONE_THREAD_OPS, gpu_tile.RoleOp))
+        known |= inner.name.startswith(_ONE_THREAD_DIALECTS) or inner.name in _ONE_THREAD_TILE_OPS
+        tiles = any(is_tile(v) or is_pending(v) for v in [*inner.operands, *inner.results])
+        # A constant tile that was moved in here has no instruction of its own.
+        fits = fits and known and (not tiles or inner.name == "arith.constant")
+        return ir.WalkResult.ADVANCE
+
+    op.operation.walk(visit)
+    return fits
+
+
+def _in_role(op: gpu_tile.RoleOp, state: Lowering) -> ir.Value | None:
+    """Whether this warp has the role (i1); None where all have."""
+    if op.warps * state.context.target.warp_size == state.total_threads:
+        return None
+    number = state.warp()
+    if op.first_warp:
+        number = create("arith.subi", [number, state.i32_constant(op.first_warp)], state.i32)
+    return compare("ult", number, state.i32_constant(op.warps))
+
+
+def _elected(op: gpu_tile.RoleOp, state: Lowering) -> ir.Value:
+    """Whether this is the thread of the role's first warp that was elected (i1)."""
+    first = compare("eq", state.warp(), state.i32_constant(op.first_warp))
+    elected = create("nvvm.elect.sync", [], state.i1)
+    return create("arith.andi", [first, elected], state.i1)
+
+
+def _move_registers(op: gpu_tile.RoleOp, state: Lowering) -> None:
+    entry = entry_registers(state.context.target, state.total_threads)
+    if op.registers and op.registers != entry:
+        kind = "dec" if op.registers < entry else "inc"
+        inline_asm(f"setmaxnreg.{kind}.sync.aligned.u32 {op.registers};", [], [], [])
+
+
+@contextmanager
+def _where(condition: ir.Value | None) -> Iterator[None]:
+    """Ops made inside run where `condition` holds (None: everywhere)."""
+    if condition is None:
+        yield
+        return
+    branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
+    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+        yield
+        ir.Operation.create("scf.yield")
+
+
+def lower_end(op: ir.Operation, state: Lowering) -> None:
+    """gpu.yield of a role: it has no results."""
+
+
+RULES = {gpu_tile.RoleOp: lower_role, "gpu.yield": lower_end}

@@ -1,0 +1,180 @@
+"""How long what lies in shared memory is alive: buffers and mbarriers.
+
+A buffer lives from its alloc to its last use in program order; a use in a loop that does not hold
+the alloc keeps it alive to the loop's end, and asynchronous readers (tensor cores, the copy engine)
+use it until they are waited for. Roles side by side run at any speed: what one of them uses lives
+as long as all of them, except beside what the same role alone uses. mbarriers always live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BarrierInitOp,
+    ReshapeViewOp,
+    RoleOp,
+    SlotOp,
+    SyncOp,
+    TmaLoadOp,
+    TmaStoreOp,
+    TmaWaitOp,
+    ViewOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+)
+from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
+from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, buffer_of
+from tilec.dialects.types import show
+from tilec.passes.contract import show_location
+from tilec.passes.keep_explicit import EXPLICIT
+
+_VIEWS = (ViewOp, ReshapeViewOp, SlotOp)
+
+
+@dataclass
+class Allocation:
+    """What one op needs. `first`, `last`: its uses; `span`: those and the neighbouring roles'."""
+
+    op: AllocOp | BarrierInitOp
+    size_bytes: int
+    alignment_bytes: int
+    first: int
+    last: int
+    span: tuple[int, int]
+    roles: frozenset[ir.Operation] = frozenset()
+    offset: int = 0
+
+    def meets(self, other: Allocation) -> bool:
+        """Whether both are alive at some time."""
+        if len(self.roles) == 1 and self.roles == other.roles:
+            return self.first <= other.last and other.first <= self.last
+        return self.span[0] <= other.span[1] and other.span[0] <= self.span[1]
+
+    def __str__(self) -> str:
+        where = show_location(self.op.operation)
+        if isinstance(self.op, BarrierInitOp):
+            return f"{self.size_bytes} bytes for {self.op.slots} barriers ({where})"
+        buffer = buffer_of(self.op.result)
+        return f"{self.size_bytes} bytes for {show(buffer.shape)}x{buffer.element} ({where})"
+
+
+def find_allocations(function: ir.Operation) -> list[Allocation]:
+    """Every alloc and barrier_init of a kernel with its lifetime, in program order."""
+    return _Lifetimes(function).allocations()
+
+
+class _Lifetimes:
+    """Program order as numbers: `_position` of an op, `_end` of all it holds."""
+
+    def __init__(self, function: ir.Operation) -> None:
+        self._function = function
+        self._position: dict[ir.Operation, int] = {}
+        self._end: dict[ir.Operation, int] = {}
+        self._groups: dict[ir.Operation, tuple[int, int]] = {}
+        self._visit(function)
+        for op in self._position:
+            for region in op.regions:
+                for block in region.blocks:
+                    self._group_roles(block)
+
+    def _visit(self, op: ir.Operation) -> None:
+        self._position[op] = len(self._position)
+        for region in op.regions:
+            for block in region.blocks:
+                for inner in block.operations:
+                    self._visit(inner.operation)
+        self._end[op] = len(self._position)
+
+    def _group_roles(self, block: ir.Block) -> None:
+        """Roles without a barrier of the whole CTA between them run side by side."""
+        group: list[ir.Operation] = []
+        for view in [*block.operations, None]:
+            if isinstance(view, RoleOp):
+                group.append(view.operation)
+            elif view is None or (isinstance(view, SyncOp) and view.barrier == 0):
+                for role in group:
+                    self._groups[role] = (self._position[group[0]], self._end[group[-1]])
+                group = []
+
+    def allocations(self) -> list[Allocation]:
+        """See `find_allocations`."""
+        found: list[Allocation] = []
+        always = (0, self._end[self._function])
+        for op in self._position:
+            view = op.opview
+            if isinstance(view, BarrierInitOp):
+                size = view.slots * BARRIER_BYTES
+                found.append(Allocation(view, size, BARRIER_BYTES, *always, always))
+            elif isinstance(view, AllocOp):
+                found.append(self._buffer(view))
+        if EXPLICIT in self._function.attributes:
+            for each in found:
+                each.span, each.roles = always, frozenset()
+        return found
+
+    def _buffer(self, alloc: AllocOp) -> Allocation:
+        type_ = buffer_of(alloc.result)
+        op = alloc.operation
+        first = last = self._position[op]
+        users = list(_users(alloc.result))
+        for user in users:
+            last = max(last, self._last_moment(user, op))
+        roles = frozenset(r for r in map(_role_of, [op, *users]) if r is not None)
+        span = (first, last)
+        for role in roles:
+            start, end = self._groups[role]
+            span = (min(span[0], start), max(span[1], end))
+        if any(_role_of(user) is None for user in users):
+            roles = frozenset()
+        copied = any(isinstance(u.opview, (TmaLoadOp, TmaStoreOp)) for u in users)
+        alignment = max(type_.alignment_bytes, BOX_ALIGNMENT if copied else 1)
+        return Allocation(alloc, type_.size_bytes, alignment, first, last, span, roles)
+
+    def _last_moment(self, user: ir.Operation, alloc: ir.Operation) -> int:
+        """When a use is over; inside a loop that does not hold the alloc, the loop's end."""
+        last = 0
+        for op in (user, self._finished(user)):
+            at, end = op, self._position[op]
+            while at != self._function and at.block != alloc.block:
+                at = at.parent
+                end = self._end[at]
+            last = max(last, self._end[at] if at == self._function else end)
+        return last
+
+    def _finished(self, user: ir.Operation) -> ir.Operation:
+        """The wait behind which an asynchronous reader is done, else the reader itself."""
+        if isinstance(user.opview, WgmmaOp):
+            wait: type[WgmmaWaitOp] | type[TmaWaitOp] = WgmmaWaitOp
+        elif isinstance(user.opview, TmaStoreOp):
+            wait = TmaWaitOp
+        else:
+            return user
+        at = user
+        while at != self._function:
+            behind = False
+            for view in at.block.operations:
+                if behind and isinstance(view, wait) and view.pending == 0:
+                    return view.operation
+                behind = behind or view.operation == at
+            at = at.parent
+        return self._function
+
+
+def _users(value: ir.Value) -> Iterator[ir.Operation]:
+    for use in value.uses:
+        user = use.owner.operation
+        yield user
+        if isinstance(user.opview, _VIEWS):
+            yield from _users(user.results[0])
+
+
+def _role_of(op: ir.Operation) -> ir.Operation | None:
+    at = op
+    while at is not None and not isinstance(at.opview, RoleOp):
+        at = at.parent
+    return at
