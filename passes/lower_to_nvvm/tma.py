@@ -8,7 +8,6 @@ predicated text: a branch around it would cost more than the instruction.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 
 from mlir import ir
@@ -22,8 +21,8 @@ from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.shared_address import (
     barrier_pointer,
-    buffer_address,
     byte_pointer,
+    plain_address,
     shared_base,
 )
 from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, create
@@ -128,15 +127,14 @@ def _boxes(
 
 
 def _pointer(buffer: Buffer, corner: Sequence[int], state: Lowering) -> ir.Value:
-    """Where a box starts; the swizzle leaves the first bytes of its pattern where they are."""
-    plain = replace(buffer.type, layout=replace(buffer.type.layout, swizzle=None))
+    """Where a box starts, before the swizzle, which is the copy engine's."""
     origin = [constant_of(o) for o in buffer.origin]
     if None not in origin:
         at = [(o or 0) + c for o, c in zip(origin, corner, strict=True)]
         step = buffer.type.layout.offset(at) * buffer.type.element_bytes
         return byte_pointer(shared_base(state), _plus(buffer.address, step, state))
-    at = [_plus(o, c, state) for o, c in zip(buffer.origin, corner, strict=True)]
-    return byte_pointer(shared_base(state), buffer_address(replace(buffer, type=plain), at, state))
+    moved = [_plus(o, c, state) for o, c in zip(buffer.origin, corner, strict=True)]
+    return byte_pointer(shared_base(state), plain_address(buffer, moved, state))
 
 
 def _why_no_origin(value: ir.Value, made: MakeTensorMapOp, state: Lowering) -> str | None:

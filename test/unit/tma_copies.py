@@ -198,8 +198,8 @@ def random_copy(rng: random.Random) -> TileCopy:
 
 def memory_with(array: np.ndarray, content: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The bytes `array` is a view of, and the same with `content` in the array's place."""
-    memory = array
-    while isinstance(memory.base, np.ndarray):
+    memory: np.ndarray = array
+    while memory.base is not None:
         memory = memory.base
     expected = memory.copy()
     start = array.ctypes.data - memory.ctypes.data
