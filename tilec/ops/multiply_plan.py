@@ -143,8 +143,8 @@ def _matrix_of(view: ArrayView, axis: int) -> View:
 def _leading_sizes(
     views: Mapping[str, ArrayView], a: View, b: View, m: int, n: int
 ) -> tuple[int, ...]:
-    """Common leading sizes of everything but `out`; checks the sizes of what is optional."""
-    leads: dict[str, Sequence[int]] = {"a": a.shape[:-2], "b": b.shape[:-2]}
+    """Common leading sizes of a and b; checks the sizes of the optional vectors against them."""
+    sizes = broadcast_sizes({"a": a.shape[:-2], "b": b.shape[:-2]})
     for name, side in VECTORS.items():
         if name in views:
             shape, expected = views[name].shape, m if side == "M" else n
@@ -153,13 +153,19 @@ def _leading_sizes(
                     f"argument {name!r}: expected {expected} elements ({side} of the product) "
                     f"along the last dimension, found shape {shape}"
                 )
-            leads[name] = shape[:-1]
+            if len(shape) - 1 > len(sizes) or any(
+                size not in (1, whole)
+                for size, whole in zip(reversed(shape[:-1]), reversed(sizes), strict=False)
+            ):
+                raise ArgumentError(
+                    f"argument {name!r}: leading dimensions {shape[:-1]} do not broadcast to those "
+                    f"of the product, {sizes}"
+                )
     if "scale" in views and prod(views["scale"].shape) != 1:
         raise ArgumentError(
             f"argument 'scale': expected a number or an array of one element, found shape "
             f"{views['scale'].shape}; see row_scale and column_scale"
         )
-    sizes = broadcast_sizes(leads)
     return sizes
 
 

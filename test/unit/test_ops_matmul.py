@@ -1,0 +1,297 @@
+"""`tilec.ops.matmul` on the emulator against float64: dtypes, layouts, batches, epilogues."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+from tilec.ops import multiply
+from tilec.ops.tile_choice import TileChoice, choose_tiles
+from tilec.runtime.device import device
+from tilec.target import find_target
+from tilec.tuning.machine import machine_of
+
+BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
+EPSILON = {
+    np.float64: 2.0**-52,
+    np.float32: 2.0**-23,
+    np.float16: 2.0**-10,
+    BF16: 2.0**-7,
+    E4M3: 2.0**-3,
+    E5M2: 2.0**-2,
+}
+"""Distance of two neighbours, relative: a result is rounded to half of it."""
+
+
+@pytest.fixture(autouse=True)
+def emulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_DEVICE", "emulator")
+
+
+def draw(rng: np.random.Generator, shape: Any, dtype: Any) -> np.ndarray:
+    if dtype is np.int8:
+        return rng.integers(-128, 128, shape, dtype=np.int8)
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64)
+
+
+def check(found: np.ndarray, expected: np.ndarray, dtype: Any, extra: float = 0.0) -> None:
+    """Every element within one rounding of `dtype` and `extra`, relative to the largest value."""
+    assert found.dtype == np.dtype(dtype)
+    assert found.shape == expected.shape
+    if np.issubdtype(found.dtype, np.integer):
+        limits = np.iinfo(found.dtype)
+        expected = np.clip(np.rint(expected), limits.min, limits.max)
+        assert np.max(np.abs(wide(found) - expected), initial=0) <= extra
+        return
+    scale = np.max(np.abs(expected), initial=0.0)
+    bound = EPSILON[dtype] * np.maximum(np.abs(expected), 2.0**-6) / 2 + (1e-6 + extra) * scale
+    assert (np.abs(wide(found) - expected) <= bound).all()
+
+
+CASES = [
+    # dtype of a, of b, of the result, shapes of a and b
+    (np.float64, np.float64, np.float64, (19, 23), (23, 29)),
+    (np.float32, np.float32, np.float32, (33, 40), (40, 70)),
+    (np.float16, np.float16, np.float16, (67, 72), (72, 24)),
+    (np.float16, np.float16, np.float32, (5, 130), (130, 9)),
+    (BF16, BF16, BF16, (17, 64), (64, 40)),
+    (E4M3, E4M3, BF16, (18, 96), (96, 35)),
+    (E5M2, E4M3, np.float16, (16, 48), (48, 16)),
+    (np.int8, np.int8, np.int32, (21, 65), (65, 34)),
+]
+
+
+@pytest.mark.parametrize(("one", "two", "result", "a_shape", "b_shape"), CASES)
+def test_dtypes(one: Any, two: Any, result: Any, a_shape: Any, b_shape: Any) -> None:
+    rng = np.random.default_rng(1)
+    a, b = draw(rng, a_shape, one), draw(rng, b_shape, two)
+    wanted = result if result is np.float32 else None  # all others are what is usual
+    if two is not one:
+        wanted = result
+    found = tilec.ops.matmul(a, b, out_dtype=wanted)
+    check(found, wide(a) @ wide(b), result)
+
+
+def test_f32_on_tensor_cores_and_f16_sums_are_what_is_asked_for() -> None:
+    rng = np.random.default_rng(2)
+    a, b = draw(rng, (40, 56), np.float32), draw(rng, (56, 24), np.float32)
+    rounded = tilec.ops.matmul(a, b, precision="tf32")
+    check(rounded, wide(a) @ wide(b), np.float32, 2e-3)
+    exact = tilec.ops.matmul(a, b)
+    assert not np.array_equal(rounded, exact)
+    a16, b16 = a.astype(np.float16), b.astype(np.float16)
+    summed = tilec.ops.matmul(a16, b16, acc_dtype="f16", out_dtype=np.float32)
+    check(summed, wide(a16) @ wide(b16), np.float32, 1e-2)
+    assert not np.array_equal(summed, tilec.ops.matmul(a16, b16, out_dtype=np.float32))
+
+
+def padded(array: np.ndarray, extra: int) -> np.ndarray:
+    """The same values with a gap after each row."""
+    *lead, n = array.shape
+    memory = np.full((*lead, n + extra), np.nan).astype(array.dtype)
+    memory[..., :n] = array
+    return memory[..., :n]
+
+
+LAYOUTS = {
+    "rows": lambda x: np.ascontiguousarray(x),
+    "columns": lambda x: np.asfortranarray(x),
+    "padded": lambda x: padded(x, 3),
+    "backwards": lambda x: np.ascontiguousarray(x[::-1])[::-1],
+    "every second": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+    "shifted": lambda x: padded(np.concatenate([x[:, :1], x], axis=1), 1)[:, 1:],
+}
+
+
+@pytest.mark.parametrize(
+    ("a_layout", "b_layout", "out_layout"),
+    [
+        ("rows", "columns", "rows"),
+        ("columns", "rows", "columns"),
+        ("columns", "columns", "padded"),
+        ("padded", "backwards", "every second"),
+        ("every second", "shifted", "backwards"),
+    ],
+)
+def test_layouts(a_layout: str, b_layout: str, out_layout: str) -> None:
+    rng = np.random.default_rng(3)
+    a = LAYOUTS[a_layout](draw(rng, (38, 48), np.float16))
+    b = LAYOUTS[b_layout](draw(rng, (48, 26), np.float16))
+    out = LAYOUTS[out_layout](np.full((38, 26), np.nan, np.float16))
+    assert tilec.ops.matmul(a, b, out) is out
+    check(out, wide(a) @ wide(b), np.float16)
+
+
+BATCHES = [
+    ((3, 2, 5, 16), (3, 2, 16, 9)),
+    ((2, 1, 7, 16), (3, 16, 5)),  # broadcast both ways
+    ((4, 6, 16), (16, 9)),  # a linear layer: one product of 24 rows
+    ((16,), (2, 16, 9)),
+    ((5, 7, 16), (16,)),
+    ((16,), (16,)),
+    ((0, 5), (5, 3)),
+    ((5, 0), (0, 3)),
+    ((2, 0, 16), (16, 4)),
+]
+
+
+@pytest.mark.parametrize(("a_shape", "b_shape"), BATCHES)
+def test_batches_and_vectors(a_shape: Any, b_shape: Any) -> None:
+    rng = np.random.default_rng(4)
+    a, b = draw(rng, a_shape, np.float16), draw(rng, b_shape, np.float16)
+    check(tilec.ops.matmul(a, b), wide(a) @ wide(b), np.float16)
+
+
+def test_rows_of_a_linear_layer_become_one_product() -> None:
+    """And not where strides forbid it, or where a scale differs from matrix to matrix."""
+    rng = np.random.default_rng(5)
+    a, b = draw(rng, (3, 5, 16), np.float16), draw(rng, (16, 8), np.float16)
+    swapped = np.ascontiguousarray(a.transpose(1, 0, 2)).transpose(1, 0, 2)
+    expected = wide(a) @ wide(b)
+    column_scale = rng.standard_normal((3, 1, 8))[:, 0].astype(np.float32)
+    multiply._plans.clear()
+    check(tilec.ops.matmul(a, b), expected, np.float16)
+    check(tilec.ops.matmul(swapped, b), expected, np.float16)
+    scaled = tilec.ops.matmul(a, b, column_scale=column_scale)
+    check(scaled, expected * column_scale[:, None, :], np.float16)
+    plans = list(multiply._plans.values())
+    assert [(plan.m, plan.lead) for plan in plans] == [(15, ()), (5, (3,)), (5, (3,))]
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    return np.vectorize(math.erf)(x)
+
+
+ACTIVATIONS = {
+    "relu": lambda x: np.maximum(x, 0),
+    "gelu": lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2))),
+    "gelu_tanh": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    None: lambda x: x,
+}
+
+
+@pytest.mark.parametrize("activation", list(ACTIVATIONS))
+def test_epilogues_are_computed_in_the_documented_order(activation: str | None) -> None:
+    rng = np.random.default_rng(6)
+    a, b = draw(rng, (2, 19, 24), np.float16), draw(rng, (2, 24, 21), np.float16)
+    bias, columns = draw(rng, (21,), np.float16), draw(rng, (2, 21), np.float32)
+    rows, residual = draw(rng, (2, 19), np.float32), draw(rng, (19, 1), np.float32)
+    found = tilec.ops.matmul(
+        a,
+        b,
+        bias=bias,
+        activation=activation,
+        scale=0.75,
+        row_scale=rows,
+        column_scale=columns,
+        residual=residual,
+        out_dtype="f32",
+    )
+    z = wide(a) @ wide(b) * 0.75 * rows[:, :, None] * columns[:, None, :] + wide(bias)
+    check(found, ACTIVATIONS[activation](z) + residual, np.float32)
+
+
+def squared(x: Any) -> Any:
+    return x * x
+
+
+def test_an_activation_of_ones_own_and_a_scale_in_memory() -> None:
+    rng = np.random.default_rng(7)
+    a, b = draw(rng, (20, 16), np.float64), draw(rng, (16, 12), np.float64)
+    scale = np.array(1.5, np.float32)
+    found = tilec.ops.matmul(a, b, activation=squared, scale=scale)
+    check(found, (1.5 * (a @ b)) ** 2, np.float64)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "result", "scale"),
+    [
+        (np.int8, np.int8, 0.01),
+        (np.int8, np.float16, 1e-3),
+        (np.float16, np.int8, 20.0),
+        (BF16, E4M3, 0.3),
+        (E4M3, E5M2, 0.3),
+        (np.float32, np.int32, 1e9),
+    ],
+)
+def test_outputs_of_other_dtypes_round_and_saturate(inputs: Any, result: Any, scale: float) -> None:
+    rng = np.random.default_rng(8)
+    a, b = draw(rng, (18, 40), inputs), draw(rng, (40, 22), inputs)
+    found = tilec.ops.matmul(a, b, scale=scale, out_dtype=result)
+    expected = wide(a) @ wide(b) * scale
+    # Near a half either may come; sums of f32 have 24 bits, and 2^31 - 128 is the largest f32 int.
+    check(found, expected, result, {np.int8: 1.0, np.int32: 4096.0}.get(result, 0.0))
+
+
+def test_i8_without_an_epilogue_saturates_too() -> None:
+    a = np.full((3, 200), 127, np.int8)
+    b = np.stack([np.full(200, 127), np.full(200, -128), np.ones(200)], axis=1).astype(np.int8)
+    b[1:, 2] = 0
+    assert tilec.ops.matmul(a, b, out_dtype="int8").tolist() == [[127, -128, 127]] * 3
+
+
+def test_out_may_be_the_residual() -> None:
+    rng = np.random.default_rng(9)
+    a, b = draw(rng, (20, 24), np.float32), draw(rng, (24, 18), np.float32)
+    c = draw(rng, (20, 18), np.float32)
+    expected = wide(a) @ wide(b) + wide(c)
+    check(tilec.ops.matmul(a, b, c, residual=c), expected, np.float32)
+
+
+# -- tiles
+
+
+def test_split_k_adds_the_parts_up_and_does_the_epilogue_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(multiply, "choose_tiles", lambda *_: TileChoice(16, 32, 32, 4, 1.0))
+    rng = np.random.default_rng(10)
+    for a_shape, b_shape in (((2, 9, 300), (2, 300, 35)), ((300,), (300, 20)), ((7, 40), (40, 8))):
+        a, b = draw(rng, a_shape, np.float16), draw(rng, b_shape, np.float16)
+        bias = draw(rng, b_shape[-1:], np.float32)
+        found = tilec.ops.matmul(a, b, bias=bias, activation="relu", scale=2.0, out_dtype="f32")
+        expected = np.maximum(2 * (wide(a) @ wide(b)) + bias, 0)
+        check(found, expected, np.float32)
+
+
+def test_tiles_follow_the_shape() -> None:
+    target = find_target("sm_90a")
+    machine = machine_of(device("emulator"), target)
+    f16 = tl.f16
+
+    def tiles(m: int, n: int, k: int, batch: int = 1) -> TileChoice | None:
+        return choose_tiles(m, n, k, batch, f16, "ieee", machine)
+
+    assert tiles(8192, 8192, 8192) is None  # tl.auto serves
+    assert tiles(512, 512, 512, 64) is None
+    decode = tiles(1, 4096, 4096)
+    assert decode is not None
+    assert decode.rows == 16
+    assert decode.splits * -(-4096 // decode.columns) >= machine.multiprocessors
+    small = tiles(512, 512, 512)
+    assert small is not None
+    assert -(-512 // small.rows) * -(-512 // small.columns) > 16  # more than 128 x 128 gives
+    assert choose_tiles(1, 4096, 4096, 1, f16, "ieee", machine, 1).splits == 1
+    f32 = tl.f32
+    assert choose_tiles(64, 64, 64, 1, f32, "ieee", machine) is None  # off tensor cores
+
+
+def test_tuned_products_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = [{"BM": [16], "BN": [32, 64], "BK": [32], "num_warps": [4]}]
+    monkeypatch.setattr(multiply, "tile_space", lambda _: space)
+    monkeypatch.setattr(multiply, "_tuned_kernel", multiply._tuned_kernel.__wrapped__)
+    rng = np.random.default_rng(11)
+    a, b = draw(rng, (20, 40), np.float16), draw(rng, (40, 50), np.float16)
+    bias = draw(rng, (50,), np.float16)
+    check(tilec.ops.matmul(a, b, bias=bias, tune=True), wide(a) @ wide(b) + wide(bias), np.float16)
