@@ -18,7 +18,18 @@ from tilec.source import parse_source
 from tilec.target import find_target
 
 PIPELINED = ("sgemm_steps", "pipelines", "ampere_gemm", "explicit_ampere_gemm", "split_k")
-EXAMPLES = ("vector_add", "row_sum", "softmax", "layer_norm", "indexing", "matmul", *PIPELINED)
+HOPPER = ("explicit_hopper_gemm",)
+EXAMPLES = (
+    "vector_add",
+    "row_sum",
+    "softmax",
+    "layer_norm",
+    "indexing",
+    "matmul",
+    "attention",
+    *PIPELINED,
+    *HOPPER,
+)
 DIRECTORY = Path(tilec.examples.__file__).parent
 
 
@@ -109,7 +120,7 @@ def test_the_tile_file_is_the_python_kernels_twin() -> None:
     context = make_context()
     twin = parse_source(path.read_text(), str(path), context)
     constants = {"BM": 128, "BN": 128, "BK": 64}
-    specs = ["a:bf16[?,?]", "b:bf16[?,?]", "c:bf16[?,?]"]
+    specs = [f"{name}:bf16[?,?:8;?:8,1]" for name in "abc"]
     module = matmul.source_module(specs, constants)
     assert ops_of(twin) == ops_of(module)
     for name in ("tile.grid", "tile.constants", "tile.index_bits", "arg_attrs"):
