@@ -9,7 +9,7 @@ from mlir import ir
 from tilec.dialects.gpu_tile import MakeTensorMapOp
 from tilec.dialects.gpu_tile.tma import SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType
-from tilec.dialects.types import element, shape
+from tilec.dialects.types import element, shape, show
 from tilec.kernel import TensorMap
 from tilec.passes.vector_width import contiguous_dim
 from tilec.shared_layout import Parts
@@ -67,7 +67,9 @@ def why_no_boxes(op: MakeTensorMapOp, buffer: BufferType) -> str | None:
         (size, stride), *outer = coalesced(buffer.layout.dims[dim])
         box = op.box[dim]
         if box > 1 and (stride != below or size % box):
-            return f"a box of {op.box} does not lie row behind row in the buffer {buffer.layout}"
+            return (
+                f"a box of {show(op.box)} does not lie row behind row in the buffer {buffer.layout}"
+            )
         steps = [stride * box] if size > box else []
         steps += [step for count, step in outer if count > 1]
         if any(step * buffer.element_bytes % BOX_ALIGNMENT for step in steps):

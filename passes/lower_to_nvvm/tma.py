@@ -15,6 +15,7 @@ from mlir import ir
 from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.tma import MakeTensorMapOp
+from tilec.dialects.types import show
 from tilec.passes.contract import show_location
 from tilec.passes.divisibility import constant_of
 from tilec.passes.locations import error_at
@@ -107,14 +108,17 @@ def _issue(
 def _boxes(
     op: gpu_tile.TmaLoadOp | gpu_tile.TmaStoreOp, value: ir.Value, state: Lowering
 ) -> Iterator[tuple[ir.Value, list[ir.Value]]]:
-    """Per box of a buffer its shared pointer and its corner in the array, innermost first."""
+    """Per box of a buffer its shared pointer and its corner in the array, innermost first.
+
+    CompileError for a buffer that is not made of the map's boxes.
+    """
     made = op.map.owner
     if not isinstance(made, MakeTensorMapOp):
         raise InternalError(f"{show_location(op.operation)}: a tensor map of unknown origin")
     buffer = state.values[value]
     reason = why_no_boxes(made, buffer.type) or _why_no_origin(value, made, state)
     if reason is not None:
-        raise InternalError(f"{show_location(op.operation)}: {reason}")
+        raise error_at(op.operation, reason)
     order = recipe_of(made).dims
     steps = [range(0, size, box) for size, box in zip(buffer.type.shape, made.box, strict=True)]
     for corner in product(*steps):
@@ -143,7 +147,7 @@ def _why_no_origin(value: ir.Value, made: MakeTensorMapOp, state: Lowering) -> s
         view = value.owner
         for box, offset in zip(made.box, view.offsets, strict=True):
             if state.divisibility.of(offset) % box:
-                return f"the view does not start at a whole box of {made.box}"
+                return f"the view does not start at a whole box of {show(made.box)}"
         value = view.src
     return None
 

@@ -1,0 +1,80 @@
+// Copies of boxes: one instruction a box, by one thread, the map a parameter behind all others.
+// RUN: tilec opt %s --passes lower-to-nvvm --target sm_90a --num-warps 4 --split-input-file | filecheck %s
+
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!s = !gpu_tile.buffer<tensor<2x64x128xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,(64,2)):(64,(1,4096))">>
+!b = !gpu_tile.buffer<tensor<64x128xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,(64,2)):(64,(1,4096))">>
+!map = !gpu_tile.tensor_map
+!bar = !gpu_tile.barrier
+
+// Maps of one array, box and swizzle are one parameter; nothing copies it to the stack.
+// CHECK-LABEL: llvm.func @load(
+// CHECK-SAME: %[[N:[^:]*]]: i32, %[[MAP:[^:]*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant})
+func.func @load(%a: !m, %k: i32, %n: i32) attributes {tile.kernel} {
+  %one = arith.constant 1 : i32
+  %ring = "gpu_tile.alloc"() {options = {offset = 1024 : i32}} : () -> !s
+  %full = "gpu_tile.barrier_init"() {slots = 2 : i32, count = 1 : i32, options = {offset = 0 : i32}} : () -> !bar
+  %b = "gpu_tile.slot"(%ring, %one) : (!s, i32) -> !b
+  %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 64, 64>, dims = array<i32: 0, 1>, swizzle = "128B"} : (!m) -> !map
+  %same = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 64, 64>, dims = array<i32: 0, 1>, swizzle = "128B"} : (!m) -> !map
+  // The first thread, the innermost coordinate first.
+  // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %{{.*}} : i32
+  // CHECK: llvm.inline_asm has_side_effects "@$5 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4}], [$2];", "r,l,r,r,r,b" %{{[^,]*}}, %[[MAP]], %{{[^,]*}}, %[[N]], %{{[^,]*}}, %[[FIRST]]
+  // The second panel, 64 columns on.
+  // CHECK: %[[N2:.*]] = arith.addi %[[N]], %c64
+  // CHECK: "@$5 cp.async.bulk.tensor.2d{{.*}}", "r,l,r,r,r,b" %{{[^,]*}}, %[[MAP]], %{{[^,]*}}, %[[N2]], %{{[^,]*}}, %[[FIRST]]
+  "gpu_tile.tma_load"(%map, %b, %full, %one, %k, %n) {cache = "normal"} : (!map, !b, !bar, i32, i32, i32) -> ()
+  // CHECK-COUNT-2: .L2::cache_hint [$0], [$1, {$3, $4}], [$2], $5;", "r,l,r,r,r,l,b"
+  "gpu_tile.tma_load"(%same, %b, %full, %one, %k, %n) {cache = "evict_last"} : (!map, !b, !bar, i32, i32, i32) -> ()
+  // CHECK-NOT: cp.async.bulk
+  // CHECK: llvm.return
+  return
+}
+
+// -----
+!m = memref<?x?x?xf16, strided<[?, ?, 1]>>
+!b = !gpu_tile.buffer<tensor<32x16xf16>, #gpu_tile.shared<"(32,16):(16,1)">>
+!map = !gpu_tile.tensor_map
+
+// A dimension that no tile dimension runs along comes last, with its coordinate.
+// CHECK-LABEL: llvm.func @store(
+// CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %[[Z:[^:]*]]: i32, %[[MAP:[^:]*]]: !llvm.ptr {
+func.func @store(%a: !m, %x: i32, %y: i32, %z: i32) attributes {tile.kernel} {
+  %b = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !b
+  %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 32, 16>, dims = array<i32: 0, 2>, swizzle = "none"} : (!m) -> !map
+  // CHECK: "@$5 cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [$1, {$2, $3, $4}], [$0];", "r,l,r,r,r,b" %{{[^,]*}}, %[[MAP]], %[[Z]], %[[X]], %[[Y]], %
+  "gpu_tile.tma_store"(%b, %map, %x, %y, %z) {combine = "none"} : (!b, !map, i32, i32, i32) -> ()
+  // CHECK: "@$5 cp.reduce.async.bulk.tensor.3d.global.shared::cta.max.bulk_group [$1, {$2, $3, $4}], [$0];"
+  "gpu_tile.tma_store"(%b, %map, %x, %y, %z) {combine = "max"} : (!b, !map, i32, i32, i32) -> ()
+  // CHECK: "@$0 cp.async.bulk.commit_group;", "b"
+  "gpu_tile.tma_commit"() : () -> ()
+  // CHECK: "@$0 cp.async.bulk.wait_group.read 1;", "b"
+  "gpu_tile.tma_wait"() {pending = 1 : i32, read = true} : () -> ()
+  // CHECK: "@$0 cp.async.bulk.wait_group 0;", "b"
+  "gpu_tile.tma_wait"() {pending = 0 : i32, read = false} : () -> ()
+  return
+}
+
+// -----
+!m = memref<?x?xi8, strided<[1, ?]>>
+!b = !gpu_tile.buffer<tensor<32x8xi8>, #gpu_tile.shared<"S<2,4,3> o (32,8):(1,64)">>
+!map = !gpu_tile.tensor_map
+!bar = !gpu_tile.barrier
+
+// Rows along the first dimension; narrower than the swizzle, they lie as far apart as it is wide.
+// In a role that only copies, nothing but the branch says who issues.
+// CHECK-LABEL: llvm.func @columns(
+// CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %{{[^:]*}}: !llvm.ptr {
+func.func @columns(%a: !m, %x: i32, %y: i32) attributes {tile.kernel} {
+  %zero = arith.constant 0 : i32
+  %b = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !b
+  %full = "gpu_tile.barrier_init"() {slots = 1 : i32, count = 1 : i32, options = {offset = 512 : i32}} : () -> !bar
+  %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 32, 8>, dims = array<i32: 0, 1>, swizzle = "64B"} : (!m) -> !map
+  "gpu_tile.role"() ({
+    // CHECK: scf.if
+    // CHECK: "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4}], [$2];", "r,l,r,r,r" %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[X]], %[[Y]] :
+    "gpu_tile.tma_load"(%map, %b, %full, %zero, %x, %y) {cache = "normal"} : (!map, !b, !bar, i32, i32, i32) -> ()
+    "gpu.yield"() : () -> ()
+  }) {name = "load", first_warp = 0 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()
+  return
+}
