@@ -1,0 +1,90 @@
+"""The attention example on the emulator, for every target: lengths, heads and views of any kind."""
+
+from __future__ import annotations
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tilec.examples.attention import TOLERANCE, attention, attention_heads, reference
+from tilec.examples.running import poisoned
+from tilec.target import TARGETS
+
+BF16 = ml_dtypes.bfloat16
+SMALL = {"D": 64, "BM": 64, "BN": 32}
+
+
+def draw(shape: tuple[int, ...], dtype: type, scale: float = 1.0) -> np.ndarray:
+    """Normal values, different for each shape."""
+    rng = np.random.default_rng(shape)
+    return (rng.standard_normal(shape) * scale).astype(dtype)
+
+
+def error(o: np.ndarray, expected: np.ndarray) -> float:
+    """Of the largest element; NaN where anything was not written."""
+    return float(np.abs(o.astype(np.float64) - expected).max() / np.abs(expected).max())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("mode", ["late", "check"])
+@pytest.mark.parametrize(
+    ("dtype", "queries", "keys", "causal"),
+    [
+        (np.float16, 130, 130, True),
+        (np.float16, 65, 97, False),
+        (BF16, 96, 33, False),
+        (BF16, 33, 96, True),
+        (np.float16, 96, 33, True),
+    ],
+)
+def test_any_length(
+    dtype: type,
+    queries: int,
+    keys: int,
+    causal: bool,
+    mode: str,
+    target: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    q = draw((1, 2, queries, 64), dtype)
+    k, v = (draw((1, 2, keys, width), dtype)[..., :64] for width in (64, 65))
+    o = poisoned(q.shape, dtype)
+    attention.on(f"emulator:{mode}")(q, k, v, o, 0.125, CAUSAL=causal, **SMALL)
+    assert error(o, reference(q, k, v, causal, 0.125)) <= TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_heads_between_the_rows_of_a_longer_array(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a projection leaves them: (batch, length, 3, heads, elements), and 40 elements a head."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    monkeypatch.setenv("TILEC_DEVICE", "emulator")
+    packed = draw((2, 70, 3, 3, 40), np.float16)
+    q, k, v = (packed[:, :, i].swapaxes(1, 2) for i in range(3))
+    o = poisoned(q.shape, np.float16)
+    attention_heads(q, k, v, o, causal=True)
+    assert error(o, reference(q, k, v, True, 1 / math.sqrt(40))) <= TOLERANCE[np.float16]
+
+
+def test_scores_whose_exponential_would_overflow() -> None:
+    """e^89 is no float32 any more."""
+    q, k, v = (draw((1, 1, n, 64), np.float16, scale) for n, scale in ((64, 9), (96, 10), (96, 1)))
+    scores = np.einsum("bhid,bhjd->bhij", q.astype(float), k.astype(float)) * 0.25
+    assert scores.max() > 500
+    o = poisoned(q.shape, np.float16)
+    attention.on("emulator")(q, k, v, o, 0.25, **SMALL)
+    assert error(o, reference(q, k, v, False, 0.25)) <= 4 * TOLERANCE[np.float16]
+
+
+def test_blocks_that_all_queries_see_are_not_masked() -> None:
+    """One loop without a comparison of columns, one with."""
+    specs = [*(f"{name}:f16[?,?,?,?;?,?,?,1]" for name in "qkvo"), "scale:f32"]
+    module = attention.source_module(specs, {"D": 64, "CAUSAL": True})
+    first, second = str(module).split("scf.for")[1:]
+    assert "-0x" not in first.split("scf.yield")[0]
+    assert "arith.select" not in first.split("scf.yield")[0]
+    assert "arith.select" in second.split("scf.yield")[0]
