@@ -178,7 +178,11 @@ def _product_gradient(gradient: Any, other: Any, like: Any, precision: str, side
     """gradient @ b^T for a (side 0), a^T @ gradient for b (side 1), in the dtype of `like`."""
     if like.dim() == 1 or other.dim() == 1:
         raise ArgumentError("gradients of matmul need matrices; give vectors a dimension of size 1")
-    mine, turned = gradient.to(other.dtype), other.mT
+    mine = gradient.to(other.dtype)
+    if side == 1 and like.dim() == 2:
+        # One product over all rows instead of one a matrix, and their sum.
+        mine, other = mine.flatten(0, -2), other.flatten(0, -2)
+    turned = other.mT
     pair = (mine, turned) if side == 0 else (turned, mine)
     return _summed(matmul(*pair, out_dtype=like.dtype, precision=precision), like.shape, like.dtype)
 

@@ -1,0 +1,104 @@
+"""`tilec.ops.torch.matmul` with torch on the CPU, the kernel on the emulator; skipped without
+torch. test/gpu has the same on a GPU, and `torch.compile` with its default backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch: Any = pytest.importorskip("torch")
+
+import tilec  # noqa: E402
+from tilec.ops.torch import _operator, matmul  # noqa: E402
+from tilec.runtime.errors import ArgumentError  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def emulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_DEVICE", "emulator")
+    torch.manual_seed(0)
+
+
+def test_tensors_go_in_and_come_out() -> None:
+    a, b = torch.randn(9, 40).bfloat16(), torch.randn(17, 40).bfloat16().t()
+    found = tilec.ops.matmul(a, b, out_dtype=torch.float32)
+    torch.testing.assert_close(found, a.float() @ b.float())
+    scaled = matmul(
+        a.to(torch.float8_e4m3fn),
+        b.to(torch.float8_e5m2),
+        scale=torch.tensor(2.0),
+        row_scale=torch.rand(9),
+    )
+    assert (scaled.dtype, scaled.shape) == (torch.bfloat16, (9, 17))
+
+
+def test_the_operator_is_what_torch_expects() -> None:
+    a, b, bias = torch.randn(2, 5, 16), torch.randn(16, 7), torch.randn(7)
+    for dtype in (None, torch.float16):
+        arguments = (a, b, bias, "silu", None, 2.0, None, None, None, dtype, None, "ieee", False)
+        torch.library.opcheck(_operator, arguments)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.int8, torch.float8_e5m2])
+def test_the_shape_function_agrees_with_the_operator(dtype: Any) -> None:
+    a, b = torch.ones(3, 1, 5, 8).to(dtype), torch.ones(2, 8, 6).to(dtype)
+    for named in ({}, {"activation": "relu"}, {"out_dtype": torch.float32}):
+        real = matmul(a, b, **named)
+        with torch._subclasses.FakeTensorMode() as mode:
+            fake = matmul(mode.from_tensor(a), mode.from_tensor(b), **named)
+        assert (fake.shape, fake.dtype, fake.stride()) == (real.shape, real.dtype, real.stride())
+
+
+def test_a_compiled_function_keeps_it_whole() -> None:
+    def layer(x: Any, weight: Any, bias: Any) -> Any:
+        return matmul(x, weight, bias=bias, activation="gelu") + 1
+
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    weight, bias = torch.randn(16, 8), torch.randn(8)
+    for rows in (3, 5):
+        x = torch.randn(rows, 16)
+        expected = torch.nn.functional.gelu(x @ weight + bias) + 1
+        torch.testing.assert_close(compiled(x, weight, bias), expected)
+
+
+SLOPES = {
+    None: lambda z: z,
+    "relu": torch.relu,
+    "gelu": torch.nn.functional.gelu,
+    "gelu_tanh": lambda z: torch.nn.functional.gelu(z, approximate="tanh"),
+    "silu": torch.nn.functional.silu,
+}
+
+
+@pytest.mark.parametrize("activation", list(SLOPES))
+def test_gradients_are_torchs(activation: str | None) -> None:
+    shapes = {"a": (3, 5, 20), "b": (20, 7), "bias": (7,), "residual": (5, 1)}
+    leaves = {
+        name: torch.randn(shape, dtype=torch.float64, requires_grad=True)
+        for name, shape in shapes.items()
+    }
+    a, b, bias, residual = leaves.values()
+    rows = torch.rand(5, dtype=torch.float64)
+    found = matmul(
+        a, b, bias=bias, activation=activation, scale=0.7, row_scale=rows, residual=residual
+    )
+    expected = SLOPES[activation](0.7 * rows[:, None] * (a @ b) + bias) + residual
+    torch.testing.assert_close(found, expected)
+    ours = torch.autograd.grad(found.sin().sum(), list(leaves.values()))
+    theirs = torch.autograd.grad(expected.sin().sum(), list(leaves.values()))
+    for one, two in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, two)
+
+
+def test_what_has_no_gradient_says_so() -> None:
+    a, b = torch.randn(4, 8), torch.randn(8, 4)
+    with pytest.raises(ArgumentError, match="'row_scale': there is no gradient with respect to"):
+        matmul(a, b, row_scale=torch.rand(4, requires_grad=True))
+    with pytest.raises(ArgumentError, match=r"tilec\.ops\.torch\.matmul, or torch\.no_grad"):
+        tilec.ops.matmul(a, b.requires_grad_())
+    with pytest.raises(ArgumentError, match="functions of the tile language are for"):
+        matmul(a, b, activation=torch.relu)  # type: ignore[arg-type]
+    vector = torch.randn(8, requires_grad=True)
+    with pytest.raises(ArgumentError, match="give vectors a dimension of size 1"):
+        matmul(a, vector).sum().backward()
