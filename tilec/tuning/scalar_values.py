@@ -88,7 +88,7 @@ class ScalarValues:
 
     def _argument(self, value: ir.Value) -> int | None:
         block = ir.BlockArgument(value)
-        parent = block.owner.owner
+        parent = block.owner.owner.operation
         if parent.name != "func.func":
             return None
         number = self._arguments[block.arg_number]
