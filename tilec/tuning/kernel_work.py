@@ -148,9 +148,7 @@ def _trips(op: ir.Operation, found: _Found) -> int:
     low, high, step = (found.scalars.evaluate(value) for value in list(op.operands)[:3])
     found.scalars.bind(op.regions[0].blocks[0].arguments[0], low)
     if low is None or high is None or not step or step < 0:
-        found.guessed.append(
-            "a loop whose bounds the arguments do not tell counts as one iteration"
-        )
+        found.guessed.append("a loop with bounds unknown before the run counts as one iteration")
         return 1
     return max(0, -(-(high - low) // step))
 
