@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from mlir import ir
 
@@ -155,32 +156,23 @@ class Rectangle:
         """Whether a register's element lies in the array and the tile, and `also` (i1) holds; None
         where certain.
 
-        Unsigned comparison: a negative index is a huge one.
+        Unsigned comparison: a negative index is a huge one. Registers share the conjunction as far
+        as they agree.
         """
-        flag = both(self._shared_bounds(also), self._valid[register])
-        for d in self._varying_dims:
-            flag = both(flag, self._inside(d, self.dims[d], self.coordinates[register][d]))
-        return flag
-
-    def _shared_bounds(self, also: ir.Value | None) -> ir.Value | None:
-        """The part of `inside` that all registers of a thread share, computed once."""
-        if also not in self._shared:
-            flag = both(also, self.outside_dims)
-            for d, axis in enumerate(self.dims):
-                if d not in self._varying_dims:
-                    flag = both(flag, self._inside(d, axis, self.coordinates[0][d]))
-            self._shared[also] = flag
-        return self._shared[also]
+        flag, agreed = both(also, self.outside_dims), (also,)
+        for d in self._steadiest_dims:
+            agreed = (*agreed, d, self.coordinates[register][d])
+            if agreed not in self._tests:
+                inside = self._inside(d, self.dims[d], self.coordinates[register][d])
+                self._tests[agreed] = both(flag, inside)
+            flag = self._tests[agreed]
+        return both(flag, self._valid[register])
 
     @cached_property
-    def _varying_dims(self) -> list[int]:
-        """Tile dimensions along which a thread holds more than one vector."""
+    def _steadiest_dims(self) -> list[int]:
+        """The tile's dimensions, those along which a thread holds few vectors first."""
         starts = self.coordinates[:: self.width]
-        return [d for d in range(len(self.dims)) if len({at[d] for at in starts}) > 1]
-
-    @cached_property
-    def _shared(self) -> dict[ir.Value | None, ir.Value | None]:
-        return {}
+        return sorted(range(len(self.dims)), key=lambda d: len({at[d] for at in starts}))
 
     def valid(self, register: int) -> ir.Value | None:
         """Whether a register lies in the tile (i1); None where certain."""
@@ -200,7 +192,7 @@ class Rectangle:
         return self._tests[key]
 
     @cached_property
-    def _tests(self) -> dict[tuple[int, int], ir.Value]:
+    def _tests(self) -> dict[tuple[Any, ...], ir.Value]:
         return {}
 
     def enter_branch(self) -> None:
