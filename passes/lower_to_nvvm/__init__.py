@@ -100,6 +100,7 @@ def _lower_kernel(function: ir.Operation, context: PassContext) -> None:
     state.lower_block = lower_block
     end = ir.InsertionPoint.at_block_terminator(marker.operation.block)
     with end:
+        tma.prefetch_maps(state)
         lower_block(function.regions[0].blocks[0], state)
     marker.operation.erase()
     if state.shared is not None:

@@ -35,6 +35,12 @@ CACHE_POLICIES = {"evict_first": 0x12F0000000000000, "evict_last": 0x14F00000000
 TMA::CacheHintSm90)."""
 
 
+def prefetch_maps(state: Lowering) -> None:
+    """Fetches the maps while the kernel sets up, else the first copy waits for its map."""
+    for pointer in state.tensor_maps.values():
+        _issue("prefetch.tensormap [$0];", ["l"], [pointer], state)
+
+
 def lower_make_tensor_map(op: MakeTensorMapOp, state: Lowering) -> None:
     """The address of the parameter that the launcher encodes."""
     state.values[op.result] = state.tensor_maps[recipe_of(op)]

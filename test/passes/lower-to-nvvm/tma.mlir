@@ -17,8 +17,9 @@ func.func @load(%a: !m, %k: i32, %n: i32) attributes {tile.kernel} {
   %b = "gpu_tile.slot"(%ring, %one) : (!s, i32) -> !b
   %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 64, 64>, dims = array<i32: 0, 1>, swizzle = "128B"} : (!m) -> !map
   %same = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 64, 64>, dims = array<i32: 0, 1>, swizzle = "128B"} : (!m) -> !map
-  // The first thread, the innermost coordinate first.
+  // The first thread, which fetches the map early; the innermost coordinate first.
   // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %{{.*}} : i32
+  // CHECK: "@$1 prefetch.tensormap [$0];", "l,b" %[[MAP]], %[[FIRST]]
   // CHECK: llvm.inline_asm has_side_effects "@$5 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4}], [$2];", "r,l,r,r,r,b" %{{[^,]*}}, %[[MAP]], %{{[^,]*}}, %[[N]], %{{[^,]*}}, %[[FIRST]]
   // The second panel, 64 columns on.
   // CHECK: %[[N2:.*]] = arith.addi %[[N]], %c64
