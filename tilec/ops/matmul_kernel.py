@@ -7,36 +7,38 @@ not use is a compile-time constant, and leaves no code.
 
 from __future__ import annotations
 
+from typing import Any
+
 import tilec
 import tilec.language as tl
 
 
-def accumulator_of(dtype):
+def accumulator_of(dtype: Any) -> Any:
     """The dtype in which products of `dtype` are summed (compile time)."""
     return tl.f64 if dtype == tl.f64 else tl.i32 if dtype == tl.i8 else tl.f32
 
 
-def relu(x):
+def relu(x: Any) -> Any:
     """max(x, 0); NaN stays NaN."""
     return tl.maximum(x, 0.0)
 
 
-def gelu(x):
+def gelu(x: Any) -> Any:
     """x times the normal distribution function of x, exact (by erf)."""
     return 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
 
 
-def gelu_tanh(x):
+def gelu_tanh(x: Any) -> Any:
     """The tanh approximation of `gelu` (Hendrycks and Gimpel, arXiv:1606.08415)."""
     return 0.5 * x * (1.0 + tl.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
 
 
-def silu(x):
+def silu(x: Any) -> Any:
     """x * sigmoid(x)."""
     return tl.silu(x)
 
 
-def rank_offsets(number, sizes):
+def rank_offsets(number: Any, sizes: Any) -> Any:
     """Coordinates of element `number` of a row-major array of `sizes`, a tuple of any length."""
     offsets = ()
     for axis in tl.static_range(len(sizes)):
@@ -46,12 +48,12 @@ def rank_offsets(number, sizes):
     return offsets
 
 
-def row_of(array, lead, start, size):
+def row_of(array: Any, lead: Any, start: Any, size: int) -> Any:
     """A part of a vector, or of the one of this batch where `array` has the leading dimensions."""
     return tl.load(array, (lead if array.ndim > 1 else ()) + (start,), (size,))
 
 
-def as_output(x, dtype):
+def as_output(x: Any, dtype: Any) -> Any:
     """`x` in the output's dtype; integers are rounded to nearest even and saturate."""
     if dtype.is_integer and x.dtype.is_float:
         # The largest f32 below 2^31 keeps the conversion in range.
@@ -62,7 +64,9 @@ def as_output(x, dtype):
     return x.to(dtype)
 
 
-def finish(acc, lead, m, n, dtype, optional, PARTS, ACTIVATION):
+def finish(
+    acc: Any, lead: Any, m: Any, n: Any, dtype: Any, optional: Any, PARTS: Any, ACTIVATION: Any
+) -> Any:
     """What becomes of a tile of sums: scales, bias, activation, residual, output dtype."""
     bias, row_scale, column_scale, scale, factor, residual = optional
     x = acc
@@ -85,7 +89,7 @@ def finish(acc, lead, m, n, dtype, optional, PARTS, ACTIVATION):
     return as_output(x, dtype)
 
 
-def product_grid(c, BM, BN, SPLITS):
+def product_grid(c: Any, BM: int, BN: int, SPLITS: int) -> Any:
     """Tiles of rows, tiles of columns, and each matrix of the batch `SPLITS` times."""
     batch = SPLITS
     for size in c.shape[:-2] if SPLITS == 1 else c.shape[1:-2]:
@@ -143,7 +147,7 @@ def product(
         tl.store(c, lead + (m, n), done)
 
 
-def combine_grid(c, BM, BN):
+def combine_grid(c: Any, BM: int, BN: int) -> Any:
     """Tiles of rows and columns of every matrix of the batch."""
     batch = 1
     for size in c.shape[:-2]:
