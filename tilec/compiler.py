@@ -28,6 +28,7 @@ from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.kernel import is_persistent
 from tilec.passes.tensor_map_recipes import tensor_maps
 from tilec.passes.verify_ops import verify_ops
+from tilec.passes.verify_target import verify_target
 from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
 from tilec.program_size import choose_num_warps
 from tilec.target import Target, check_ptx_version
@@ -171,6 +172,8 @@ def _prepare(
     verify_ops(module)
     level = entry_level(module)
     check_level(module, level)
+    if level is Level.LAYOUTS:
+        verify_target(module, target)
     function = find_kernel(module, kernel)
     for op in list(module.body.operations):
         if op.operation != function:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 import tilec
+from tilec.target import TARGETS, Feature
 
 
 def launch(kernel: Callable[..., Any], *arguments: Any, **constants: Any) -> None:
@@ -21,6 +24,24 @@ def launch(kernel: Callable[..., Any], *arguments: Any, **constants: Any) -> Non
     for host, array in zip(arguments, placed, strict=True):
         if isinstance(host, np.ndarray) and host.flags.writeable:
             device.copy_back(array, host)
+
+
+@contextmanager
+def emulated_target(feature: Feature) -> Iterator[None]:
+    """The emulator runs kernels for a target that has `feature`, by TILEC_TARGET.
+
+    That of the environment where it has it, else the first that does.
+    """
+    named = os.environ.get("TILEC_TARGET")
+    able = [name for name, target in TARGETS.items() if target.supports(feature)]
+    if tilec.device().kind == "emulator" and named not in able:
+        os.environ["TILEC_TARGET"] = able[0]
+    try:
+        yield
+    finally:
+        os.environ.pop("TILEC_TARGET", None)
+        if named is not None:
+            os.environ["TILEC_TARGET"] = named
 
 
 def poisoned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:

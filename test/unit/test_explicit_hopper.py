@@ -1,0 +1,142 @@
+"""The Hopper kernel by hand: right for any size, assembled as written, every slip found."""
+
+from __future__ import annotations
+
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+from test_explicit_kernels import changed
+
+from tilec.assembler import assemble
+from tilec.diagnostics import CompileError
+from tilec.examples.explicit_hopper_gemm import hopper_gemm
+from tilec.jit import Kernel
+from tilec.runtime.emulator_device import FindingsError
+from tilec.target import TARGETS
+
+SPECS = tuple(f"{name}:bf16[?,?:8;?:8,1]" for name in "abc")
+SMALL = {"BN": 64, "INSTRUCTION": "wgmma.m64n64k16.f32.bf16.bf16"}
+
+
+@pytest.fixture(autouse=True)
+def _hopper(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+
+
+def check_product(
+    kernel: Kernel, mode: str, sizes: tuple[int, int, int], **constants: object
+) -> None:
+    """One launch against NumPy; what bf16 rounds away is 2^-9 of a value."""
+    m, n, k = sizes
+    rng = np.random.default_rng(m * n + k)
+    a = rng.standard_normal((m, k)).astype(ml_dtypes.bfloat16)
+    b = rng.standard_normal((k, n)).astype(ml_dtypes.bfloat16)
+    c = np.full((m, n), np.nan, ml_dtypes.bfloat16)
+    kernel.on(f"emulator:{mode}")(a, b, c, **constants)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(c.astype(np.float64), expected, rtol=2**-8, atol=1e-4 * max(k, 1))
+
+
+@pytest.mark.parametrize("mode", ["eager", "late", "check"])
+@pytest.mark.parametrize(
+    "sizes",
+    [(128, 64, 64), (129, 72, 200), (1, 8, 8), (520, 136, 72), (128, 64, 0), (300, 200, 136)],
+    ids=str,
+)
+def test_the_product_is_right(sizes: tuple[int, int, int], mode: str) -> None:
+    """Several tiles a CTA, edges along M, N and K, no K at all."""
+    check_product(hopper_gemm, mode, sizes, **SMALL)
+
+
+@pytest.mark.parametrize(("slots", "bk"), [(2, 64), (3, 128), (5, 64)])
+def test_any_ring_will_do(slots: int, bk: int) -> None:
+    check_product(hopper_gemm, "check", (300, 72, 456), **SMALL, SLOTS=slots, BK=bk)
+
+
+def test_the_wide_tile() -> None:
+    check_product(hopper_gemm, "check", (200, 520, 200))
+
+
+@pytest.mark.parametrize("constants", [{}, SMALL], ids=["wide", "small"])
+def test_it_assembles_as_written(constants: dict[str, object]) -> None:
+    """No spills, and no word of ptxas about serialised wgmma (C75xx)."""
+    compiled = hopper_gemm.compile(SPECS, constants, target="sm_90a")
+    found = assemble(compiled.ptx, TARGETS["sm_90a"])
+    assert found.spills == 0
+    assert found.messages == ()
+    assert compiled.threads == 384
+    assert compiled.ptx.count("setmaxnreg.dec.sync.aligned.u32 \t40") <= 1
+    registers = re.findall(r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32\s+(\d+)", compiled.ptx)
+    assert sorted(registers) == [("dec", "40"), ("inc", "232")]
+    wide = constants.get("BN", 256)
+    products = re.findall(rf"wgmma\.mma_async\.sync\.aligned\.m64n{wide}k16", compiled.ptx)
+    assert len(products) == 4  # a k-step of 64
+    assert compiled.ptx.count("wgmma.commit_group") == 1
+    assert compiled.ptx.count("cp.async.bulk.tensor.2d.shared") == 1 + wide // 64
+    assert compiled.ptx.count("cp.async.bulk.tensor.2d.global") == wide // 64
+    assert compiled.ptx.count("cp.async.bulk.commit_group") == 1
+
+
+MUTANTS = {
+    "the ring is filled before it is read": ("empty.wait(slot, ~parity)", "pass"),
+    "the ring is read before it is full": ("full.wait(slot, parity)", "pass"),
+    "the wrong phase is awaited": ("full.wait(slot, parity)", "full.wait(slot, ~parity)"),
+    "a slot is freed before it is read": ("acc = gpu.wgmma_wait(acc, pending=1)", "pass"),
+    "the slot in use is freed": (
+        "before, _ = gpu.ring_position(count - 1,",
+        "before, _ = gpu.ring_position(count,",
+    ),
+    "too few bytes are announced": ("a_ring.bytes + b_ring.bytes", "a_ring.bytes"),
+    "too many bytes are announced": (
+        "a_ring.bytes + b_ring.bytes",
+        "a_ring.bytes + b_ring.bytes + 16",
+    ),
+    "one arrival is missing": (
+        "if steps > 0:  # a loop that ran zero times has no slot to free",
+        "if steps < 0:",
+    ),
+    "too many arrivals are expected": ("count=WARPGROUPS,", "count=WARPGROUPS + 1,"),
+    "nobody waits for the barriers": ("    gpu.sync()\n", ""),
+    "the output is not fenced": ('gpu.fence("async_shared")', "pass"),
+    "the output is overwritten in flight": (
+        "gpu.tma_wait(pending=0, read=True)  # the tile before",
+        "pass  # ",
+    ),
+    "the output is stored before it is written": (
+        '    gpu.fence("async_shared")\n    gpu.sync(barrier=1)',
+        '    gpu.fence("async_shared")',
+    ),
+    "the output is overwritten before all know that it left": (
+        "    gpu.sync(barrier=1)\n    out.store",
+        "    out.store",
+    ),
+    "the count starts again in every tile": (
+        "            zeros = gpu.zeros",
+        "            count = 0\n            zeros = gpu.zeros",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_what_the_author_forgot_is_found(name: str, tmp_path: pytest.TempPathFactory) -> None:
+    old, new = MUTANTS[name]
+    wrong = changed(tmp_path, hopper_gemm, (old, new))
+    with pytest.raises((FindingsError, AssertionError)) as found:
+        check_product(wrong, "check", (300, 136, 264), **SMALL)
+    assert isinstance(found.value, FindingsError), "wrong numbers, but no finding"
+
+
+def test_the_text_unchanged_has_no_findings(tmp_path: pytest.TempPathFactory) -> None:
+    check_product(changed(tmp_path, hopper_gemm), "check", (300, 136, 264), **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("target", "feature"), [("sm_80", "TMA"), ("sm_80", "MBARRIER"), ("sm_100a", "WGMMA")]
+)
+def test_other_hardware_is_refused_op_by_op(target: str, feature: str) -> None:
+    with pytest.raises(CompileError, match=f"needs {feature}, which {target} does not have") as f:
+        hopper_gemm.compile(SPECS, SMALL, target=target)
+    assert all(error.location is not None for error in f.value.errors)
+    assert "sm_90a" in str(f.value)
