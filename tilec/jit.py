@@ -38,7 +38,8 @@ class Kernel(Launcher):
     """A kernel: call it with its arguments, `kernel(...)`, or with a grid, `kernel[grid](...)`.
 
     `fn`: the Python function. `grid`: the rule given to the decorator. `num_warps`: warps per
-    program, None for the compiler's choice. `device`: where to run, None for where the arrays are.
+    program, `persistent`: whether CTAs stay and share the programs; both None for the compiler's
+    choice. `device`: where to run, None for where the arrays are.
     Calls take `grid=` and `stream=` besides the function's own arguments.
     """
 
@@ -50,10 +51,12 @@ class Kernel(Launcher):
         grid: Any = None,
         num_warps: int | None = None,
         device: Any = None,
+        persistent: bool | None = None,
     ) -> None:
         self.fn = fn
         self.grid = grid
         self.num_warps = num_warps
+        self.persistent = persistent
         self.parameters = declared_parameters(fn)
         self._compiled: dict[Any, CompiledKernel] = {}
         self._open = [i for i, p in enumerate(self.parameters) if p.kind == "any"]
@@ -197,7 +200,7 @@ class Kernel(Launcher):
             "parameters": [asdict(parameter) for parameter in wanted.parameters],
             "constants": [(name, _constant_text(value)) for name, value in wanted.constants],
             "index_bits": wanted.index_bits,
-            "num_warps": self.num_warps,
+            "demands": self.demands(),
             "target": target.name,
         }
 
@@ -225,7 +228,7 @@ class Kernel(Launcher):
             constants,
             grid=self.grid,
             index_bits=wanted.index_bits,
-            num_warps=self.num_warps,
+            **self.demands(),
             auto=reasons,
         )
 
@@ -266,16 +269,18 @@ def kernel(
     *,
     grid: Any = None,
     num_warps: int | None = None,
+    persistent: bool | None = None,
     device: Any = None,
 ) -> Any:
     """Decorator: makes a Python function a `Kernel`.
 
     `grid`: the launch grid as a function of the kernel's parameters, by name, or a tuple; without
-    it every call gives one. `num_warps`: a demand. `device`: where to run.
+    it every call gives one. `num_warps`, `persistent` (CTAs that stay and share the programs, or
+    one CTA a program): demands. `device`: where to run.
     """
     if fn is None:
-        return lambda found: Kernel(found, grid, num_warps, device)
-    return Kernel(fn, grid, num_warps, device)
+        return lambda found: Kernel(found, grid, num_warps, device, persistent)
+    return Kernel(fn, grid, num_warps, device, persistent)
 
 
 __all__ = ["Kernel", "function", "kernel"]

@@ -7,6 +7,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from tilec.diagnostics import CompileError, Location
 from tilec.jit import Kernel
@@ -19,9 +20,10 @@ def load_kernel(path: str, name: str | None = None) -> Kernel:
     CompileError where the file cannot be read or raises (with the position in it), or has no such
     kernel.
     """
+    found = [_untuned(value) for value in vars(_run(path)).values()]
     kernels = {
         value.name: value
-        for value in vars(_run(path)).values()
+        for value in found
         if isinstance(value, Kernel) and value.fn.__code__.co_filename == str(_absolute(path))
     }
     known = ", ".join(kernels) or "none; a kernel is a function under @tilec.kernel"
@@ -34,6 +36,12 @@ def load_kernel(path: str, name: str | None = None) -> Kernel:
             f"{path} has no kernel '{name}'; found: {known}", None, did_you_mean(name, kernels)
         )
     return kernels[name]
+
+
+def _untuned(value: Any) -> Any:
+    """The kernel in a tuned one: what is compiled by name is the default."""
+    is_tuned = getattr(type(value), "__tilec_kernel__", False) and not isinstance(value, Kernel)
+    return value.kernel if is_tuned else value
 
 
 def _absolute(path: str) -> Path:

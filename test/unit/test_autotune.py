@@ -253,6 +253,21 @@ def test_demands_of_the_decorator_are_tuned_too(gpu: SimulatedGpu) -> None:
     assert tuned.compiled(x, y, 3.0).threads == 128
 
 
+def test_demands_are_those_of_the_decorator() -> None:
+    kernel = scale.demanding(num_warps=2)
+    assert kernel.demands() == {"num_warps": 2, "persistent": None}
+    assert kernel.demanding(persistent=True).demands() == {"num_warps": 2, "persistent": True}
+    assert kernel.on("emulator").demands() == kernel.demands()
+    with pytest.raises(ValueError, match="unknown demand 'warps'; a kernel takes num_warps, pers"):
+        kernel.demanding(warps=2)
+
+
+def test_persistence_is_a_demand(gpu: SimulatedGpu) -> None:
+    _, x, y = arrays()
+    assert not scale.on(None).compiled(x, y, 3.0).persistent
+    assert scale.demanding(persistent=True).compiled(x, y, 3.0).persistent
+
+
 def test_candidates_with_the_same_code_are_timed_once(gpu: SimulatedGpu) -> None:
     outcome = tune(scale, [{"B": 32}, {"B": 64}]).outcome(*arrays()[1:], 3.0)
     assert outcome.trials[1].rejected == "the same code as default"

@@ -36,6 +36,7 @@ def build_module(
     grid: Any = None,
     index_bits: int = 32,
     num_warps: int | None = None,
+    persistent: bool | None = None,
     auto: Mapping[str, str] | None = None,
     context: ir.Context | None = None,
 ) -> ir.Module:
@@ -43,9 +44,9 @@ def build_module(
 
     `parameters`: the arrays and scalars in the kernel's order. `constants`: a value for each
     `tl.const`, defaults included. `grid`: the author's rule, a function or a tuple. `index_bits`:
-    32 where all sizes and offsets fit. `num_warps`: the author's demand. `auto`: why each constant
-    the compiler chose has its value. CompileError where the kernel is wrong; the module belongs to
-    `context` (a fresh one by default).
+    32 where all sizes and offsets fit. `num_warps`, `persistent`: the author's demands. `auto`: why
+    each constant the compiler chose has its value. CompileError where the kernel is wrong; the
+    module belongs to `context` (a fresh one by default).
     """
     source = read_source(fn)
     _check_parameters(source, parameters, constants)
@@ -66,6 +67,8 @@ def build_module(
             attributes["tile.index_bits"] = ir.IntegerAttr.get(i32_type, index_bits)
             if num_warps is not None:
                 attributes["tile.num_warps"] = ir.IntegerAttr.get(i32_type, num_warps)
+            if persistent is not None:
+                attributes["tile.persistent"] = ir.BoolAttr.get(persistent)
             if auto:
                 reasons = {name: ir.StringAttr.get(why) for name, why in auto.items()}
                 attributes["tile.auto"] = ir.DictAttr.get(reasons)

@@ -70,7 +70,9 @@ def choose_tiles(
 def tile_space(element_bytes: int) -> list[dict[str, list[int]]]:
     """What tuning searches: large tiles, and those of products with few rows."""
     deep = [K_BYTES // 2 // element_bytes, K_BYTES // element_bytes]
+    large = {"BM": [128, 256], "BN": [128, 256], "BK": deep[1:]}
     return [
+        {**large, "num_warps": [4, 8], "STAGES": [4]},
         {"BM": [64, 128, 256], "BN": [64, 128, 256], "BK": deep, "num_warps": [4, 8]},
         {"BM": [16, 32], "BN": [32, 64, 128], "BK": [deep[1], 2 * deep[1]], "num_warps": [4]},
     ]
