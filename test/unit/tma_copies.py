@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 import ml_dtypes
 import numpy as np
@@ -188,12 +187,18 @@ def random_copy(rng: random.Random) -> TileCopy:
         for d in dims
     ]
     panels = [rng.choice([1, 1, 2, 3]) for _ in dims]
-    while prod(box) * prod(panels) * item > MOST_TILE_BYTES and max(panels) > 1:
-        panels[panels.index(max(panels))] -= 1
     cache = rng.choice(["normal", "evict_first", "evict_last"])
-    return TileCopy(
-        dtype, rank, row, tuple(dims), tuple(box), tuple(panels), swizzle, combine, cache
-    )
+    while True:
+        made = TileCopy(
+            dtype, rank, row, tuple(dims), tuple(box), tuple(panels), swizzle, combine, cache
+        )
+        if made.shared_layout().span * item <= MOST_TILE_BYTES:
+            return made
+        if max(panels) > 1:
+            panels[panels.index(max(panels))] -= 1
+        else:
+            largest = max((n for n, d in enumerate(dims) if d != row), key=lambda n: box[n])
+            box[largest] = -(-box[largest] // 2)
 
 
 def memory_with(array: np.ndarray, content: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
