@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from example_cases import ExampleCase, draw_cases, large_cases
+from example_cases import ExampleCase, draw_cases, large_cases, targets_of
 from example_kernels import KERNELS
 from worker_pool import run_jobs
 
@@ -62,8 +62,9 @@ def jobs_of(cases: Sequence[ExampleCase], targets: Sequence[str], out: Path) -> 
     for case in cases:
         by_artefact.setdefault(case.artefact, []).append(case)
     return [
-        Job(out / f"{name}.tilec", tuple(targets), tuple(group))
+        Job(out / f"{name}.tilec", chosen, tuple(group))
         for name, group in by_artefact.items()
+        if (chosen := targets_of(group[0].kernel, targets))
     ]
 
 

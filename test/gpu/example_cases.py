@@ -32,6 +32,17 @@ ROUND_SHAPES = 2
 ROW_TILES = (1024, 97, 5000)
 """Tile sizes N of the row kernels, in turn; neither need be a power of two."""
 
+EXPLICIT_KERNELS: Mapping[str, tuple[str, str, str]] = {
+    "gemm": ("a", "bt", "d"),
+    "gemm_ahead": ("a", "bt", "d"),
+    "hopper_gemm": ("a", "b", "c"),
+}
+"""The products written in `tilec.language.gpu`, and their arrays."""
+ONE_TARGET: Mapping[str, str] = {"hopper_gemm": "sm_90a"}
+"""Kernels whose instructions one target alone has."""
+MANY_TILES = (3000, 4104, 520)
+"""A product of more tiles than an H200 has multiprocessors, where matrices may be large."""
+
 View = Callable[[ArraySpec], ArraySpec]
 
 
@@ -105,7 +116,12 @@ VECTOR_VIEWS: Mapping[str, View] = {
 def draw_cases(seed: int, limit: int = 1200) -> list[ExampleCase]:
     """All cases of a seed; no dimension exceeds `limit` (times 50 for vectors, 5 for rows)."""
     rng = random.Random(seed)
-    cases = [*_vector_cases(rng, limit), *_row_cases(rng, limit), *_matmul_cases(rng, limit)]
+    cases = [
+        *_vector_cases(rng, limit),
+        *_row_cases(rng, limit),
+        *_matmul_cases(rng, limit),
+        *_explicit_cases(rng, limit),
+    ]
     return list({case.name: case for case in cases}.values())
 
 
@@ -230,3 +246,41 @@ def _result_dtype(dtype: str, number: int) -> str:
     if dtype == "i8":
         return "i32"
     return dtype if not dtype.startswith("f8") else ("f16", "f32")[number % 2]
+
+
+def _explicit_cases(rng: random.Random, limit: int) -> Iterator[ExampleCase]:
+    """Rows of whole 16 bytes, which the kernels' copies take for granted; other sizes at will."""
+    shapes = _draw_shapes(rng, 3, (limit,) * 3)
+    for kernel, names in EXPLICIT_KERNELS.items():
+        for number in range(SHAPES_PER_DTYPE):
+            m, n, k = next(shapes)
+            if number == 6:
+                k = 0
+            if number == 7 and limit > 1000:
+                m, n, k = MANY_TILES
+            view = ("contiguous", "padded and shifted by 16")[number % 2]
+            yield _explicit_case(kernel, names, (m, n + -n % 8, k + -k % 8), view, number)
+
+
+def _explicit_case(
+    kernel: str,
+    names: tuple[str, str, str],
+    sizes: tuple[int, int, int],
+    view: str,
+    number: int,
+) -> ExampleCase:
+    m, n, k = sizes
+    transposed_b = names[1] == "bt"
+    made = (
+        row_major(names[0], "bf16", (m, k)),
+        row_major(names[1], "bf16", (n, k) if transposed_b else (k, n)),
+        row_major(names[2], "f32" if transposed_b else "bf16", (m, n)),
+    )
+    arrays = tuple(f(s) for f, s in zip(MATRIX_VIEWS[view], made, strict=True))
+    return ExampleCase(kernel, "bf16", "ieee", (), arrays, view, number % 2 == 1)
+
+
+def targets_of(kernel: str, targets: Sequence[str]) -> tuple[str, ...]:
+    """Those of `targets` that a kernel is written for."""
+    only = ONE_TARGET.get(kernel)
+    return tuple(target for target in targets if only in (None, target))

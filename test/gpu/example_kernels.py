@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tilec.examples.explicit_ampere_gemm import gemm, gemm_ahead
+from tilec.examples.explicit_hopper_gemm import hopper_gemm
 from tilec.examples.layer_norm import layer_norm
 from tilec.examples.matmul import matmul
 from tilec.examples.row_sum import row_sum
@@ -18,5 +20,8 @@ KERNELS: dict[str, Kernel] = {
         layer_norm,
         row_sum,
         matmul,
+        gemm,
+        gemm_ahead,
+        hopper_gemm,
     )
 }

@@ -19,6 +19,7 @@ OUTPUTS: Mapping[str, str] = {
     "layer_norm": "y",
     "row_sum": "y",
     "matmul": "c",
+    "product_by_rows": "d",
 }
 """Kernel -> the array it writes."""
 
@@ -75,10 +76,15 @@ def _matmul(check: Check, t: Mapping[str, torch.Tensor]) -> Comparison:
     return comparison
 
 
+def _product_by_rows(check: Check, t: Mapping[str, torch.Tensor]) -> Comparison:
+    return _matmul(check, {"a": t["a"], "b": t["bt"].T, "c": t["d"]})
+
+
 _COMPARE = {
     "vector_add": _vector_add,
     "softmax": _softmax,
     "layer_norm": _layer_norm,
     "row_sum": _row_sum,
     "matmul": _matmul,
+    "product_by_rows": _product_by_rows,
 }

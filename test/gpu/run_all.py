@@ -23,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from check_case import check_case, context_is_lost
-from example_cases import ExampleCase, draw_cases, large_cases
+from example_cases import ExampleCase, draw_cases, large_cases, targets_of
 from worker_pool import JobResult, run_jobs
 
 from tilec.runtime.artefact import load
@@ -98,7 +98,7 @@ def jobs_of(
     return [
         (str(artefacts / f"{name}.tilec"), target, device, seed, group)
         for name, group in by_artefact.items()
-        for target in targets
+        for target in targets_of(group[0].kernel, targets)
     ]
 
 
