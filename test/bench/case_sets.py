@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from attention_cases import attention_cases
 from bench_cases import matmul_cases, memory_cases
 from product_cases import hopper_cases
 
@@ -12,9 +13,10 @@ SETS: Mapping[str, Callable[[], list[Any]]] = {
     "memory": memory_cases,
     "matmul": matmul_cases,
     "hopper": hopper_cases,
+    "attention": attention_cases,
 }
 
-IN_REGIMES = ("hopper",)
+IN_REGIMES = ("hopper", "attention")
 """Sets that `regimes` measures; the others `measure`."""
 
 USUAL = ["memory", "matmul"]

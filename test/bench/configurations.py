@@ -89,5 +89,7 @@ def product_configurations(dtype: str, shape: tuple[int, int, int]) -> list[Conf
 
 def attention_configurations(head: int) -> list[Configuration]:
     """Tiles worth trying for attention with heads of `head` elements."""
-    tiles = [(64, 64, 4), (128, 64, 4), (128, 64, 8), (128, 128, 8)]
-    return [{"BM": bm, "BN": bn, "num_warps": warps, "D": head} for bm, bn, warps in tiles]
+    tiles = [(64, 64, 4), (128, 64, 8), (128, 128, 8)]
+    if head <= 64:
+        tiles.append((128, 64, 4))
+    return [{"BM": bm, "BN": bn, "num_warps": warps} for bm, bn, warps in tiles]

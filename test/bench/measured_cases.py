@@ -11,39 +11,46 @@ from typing import Any
 
 import reference
 import torch
+from attention_cases import AttentionCase
 from product_cases import ProductCase
 from reference import Comparison
 from tensors import DTYPES, Storage
 
 RegimeCase = Any
 Tensors = Mapping[str, torch.Tensor]
-SCALE = 0.1
-"""Standard deviation of float inputs; of 8-bit integers `INTEGER_SCALE`."""
-INTEGER_SCALE = 32
+INTEGER_SPREAD = 32
+"""Standard deviation of 8-bit integers."""
 FP8_SLACK = 4.0
 """Other peers' fp8 products accumulate over more steps in fewer bits than ours may."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """A float64 result and the error allowed, elementwise."""
+    """A float64 result, the error allowed of each element, and of the norm of all relatively."""
 
     result: torch.Tensor
     bound: torch.Tensor
+    norm: float = float("inf")
 
-    def compare(self, found: torch.Tensor, comparison: Comparison) -> None:
-        """Adds every element of `found`."""
-        flat = found.reshape(-1, found.shape[-1])
-        comparison.add(flat, (self.result, self.bound))
+    def wrong(self, found: torch.Tensor) -> str:
+        """What is wrong with `found`, or nothing."""
+        comparison = Comparison()
+        comparison.add(found.reshape(-1, found.shape[-1]), (self.result, self.bound))
+        if comparison.wrong:
+            return f"{comparison.wrong} of {comparison.count}, {comparison.first}"
+        error = comparison.relative_error
+        return "" if error <= self.norm else f"relative error {error:.2e} > {self.norm:.2e}"
 
 
-def drawn(dtype: torch.dtype, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+def drawn(
+    dtype: torch.dtype, shape: tuple[int, ...], spread: float, generator: torch.Generator
+) -> torch.Tensor:
     """Normal values."""
     device = generator.device
     values = torch.randn(shape, generator=generator, device=device, dtype=torch.float32)
     if dtype == torch.int8:
-        return (values * INTEGER_SCALE).round_().clamp_(-127, 127).to(dtype)
-    return (values * SCALE).to(dtype)
+        return (values * INTEGER_SPREAD).round_().clamp_(-127, 127).to(dtype)
+    return (values * spread).to(dtype)
 
 
 def filled(case: RegimeCase, device: str, generator: torch.Generator) -> dict[str, Storage]:
@@ -51,7 +58,8 @@ def filled(case: RegimeCase, device: str, generator: torch.Generator) -> dict[st
     storages = {spec.name: Storage(spec, device) for spec in case.arrays}
     for name, storage in storages.items():
         if name != written(case):
-            storage.fill(drawn(DTYPES[storage.spec.dtype], storage.spec.shape, generator))
+            spec = storage.spec
+            storage.fill(drawn(DTYPES[spec.dtype], spec.shape, case.spread, generator))
     return storages
 
 
@@ -66,7 +74,7 @@ def expected_of(case: RegimeCase, tensors: Tensors) -> Expected:
 
 
 def torch_calls(case: RegimeCase) -> dict[str, Callable[[Tensors], Any]]:
-    """torch's own, by peer name; the case's anchor is among them."""
+    """torch's own, by peer name."""
     return _KINDS[case.kernel].torch_calls(case)
 
 
@@ -131,4 +139,54 @@ def _triton_products(case: ProductCase) -> Iterator[Any]:
     return product_launches(case)
 
 
-_KINDS = {"product": Kind(_expected_product, _torch_product, _triton_products)}
+WEIGHT_ROUNDING = {"f16": 2.0**-11, "bf16": 2.0**-8}
+"""Weights are rounded to the inputs' dtype before they multiply the values."""
+SMALLEST_WEIGHT = 2.0**-25
+"""Half a subnormal step of f16: what a weight, at most 1, may lose besides."""
+ATTENTION_NORM = {"f16": 2e-3, "bf16": 1.2e-2}
+
+
+def _expected_attention(case: AttentionCase, t: Tensors) -> Expected:
+    """Head by head: a matrix of scores in float64 takes half a GB at length 8192."""
+    results, bounds = [], []
+    for q, k, v in zip(*(t[name].flatten(0, 1) for name in "qkv"), strict=True):
+        score = q.double() @ k.double().T * case.scalars[0]
+        if case.causal:
+            score.masked_fill_(torch.ones_like(score, dtype=torch.bool).triu(1), float("-inf"))
+        weight = torch.exp(score - score.amax(-1, keepdim=True))
+        total = weight.sum(-1, keepdim=True)
+        size = v.double().abs()
+        rounding = 2 * WEIGHT_ROUNDING[case.dtype] * (weight @ size)
+        bounds.append((rounding + SMALLEST_WEIGHT * size.sum(0)) / total)
+        results.append(weight @ v.double() / total)
+    return Expected(torch.cat(results), torch.cat(bounds), ATTENTION_NORM[case.dtype])
+
+
+def _torch_attention(case: AttentionCase) -> dict[str, Callable[[Tensors], Any]]:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def call_of(backend: Any) -> Callable[[Tensors], torch.Tensor]:
+        def call(t: Tensors) -> torch.Tensor:
+            with sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(
+                    t["q"], t["k"], t["v"], is_causal=case.causal
+                )
+
+        return call
+
+    return {
+        "torch cudnn": call_of(SDPBackend.CUDNN_ATTENTION),
+        "torch flash": call_of(SDPBackend.FLASH_ATTENTION),
+    }
+
+
+def _triton_attention(case: AttentionCase) -> Iterator[Any]:
+    from triton_attention import attention_launches
+
+    return attention_launches(case)
+
+
+_KINDS = {
+    "product": Kind(_expected_product, _torch_product, _triton_products),
+    "attention": Kind(_expected_attention, _torch_attention, _triton_attention),
+}

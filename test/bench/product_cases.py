@@ -30,7 +30,8 @@ BATCH = 8
 class ProductCase:
     """c = a @ b, `shape` = (M, N, K), `batch` times if that is given.
 
-    `goals`: regime -> the ratio to the anchor, cuBLAS, to reach. f32 is multiplied as tf32.
+    `goals`: regime -> the ratio to the anchor, cuBLAS, to reach. `rivals`: other peers of interest,
+    by how their names begin. `spread`: standard deviation of the inputs. f32 multiplies as tf32.
     """
 
     dtype: str
@@ -42,7 +43,9 @@ class ProductCase:
 
     kernel = "product"
     anchor = "torch"
+    rivals = ("triton persistent", "triton specialized", "triton gluon", "triton")
     scalars = ()
+    spread = 0.1
 
     @property
     def name(self) -> str:

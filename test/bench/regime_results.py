@@ -9,39 +9,43 @@ from typing import Any
 Record = Mapping[str, Any]
 
 DEFAULT = "tilec default"
-KINDS = ("persistent", "specialized", "gluon")
-
-HEADER = (
-    f"{'case':26s} {'regime':11s} {'anchor':>7s} {'goal':>5s} {'deflt':>6s} {'best':>6s}  "
-    f"{'/pers':>6s} {'/spec':>6s} {'/gluon':>6s} {'/Tri':>6s}  best of tilec | of Triton"
-)
 
 
 def table(records: Sequence[Record]) -> list[str]:
-    """A line a case and regime, and how many reached what.
+    """A line a case and regime, grouped by kernel, and how many reached what.
 
-    `anchor` in TFLOP/s; `deflt` and `best` are tilec's default and best variant over the anchor,
-    `/pers` and on the best variant over that kind of peer, `/Tri` over the fastest of all Triton's.
+    `anchor` in TFLOP/s, then the ratio to it to reach, and the ratios to it of tilec's default and
+    best variant; a star: reached. Then the best variant over each rival's fastest.
     """
-    if not records:
-        return []
-    lines = [HEADER]
-    reached = beaten = of = rivals = 0
-    for record in records:
-        for regime, goal in record["goals"].items():
-            lines.append(_line(record, regime, goal))
-            best = ratio(record, regime, fastest(record, regime, "tilec"), record["anchor"])
-            against = ratio(
-                record, regime, fastest(record, regime, "tilec"), fastest(record, regime, "triton")
-            )
-            of += 1
-            reached += best >= goal
-            rivals += not math.isnan(against)
-            beaten += against >= 1
-    lines.append(
-        f"goal reached in {reached}/{of}; best variant >= Triton's best in {beaten}/{rivals}"
-    )
+    lines = []
+    for kernel in dict.fromkeys(record["kernel"] for record in records):
+        group = [record for record in records if record["kernel"] == kernel]
+        lines += [_header(group[0]), *(_line(r, regime) for r in group for regime in r["goals"])]
+        lines.append(_summary(kernel, group))
     return lines
+
+
+def _header(record: Record) -> str:
+    rivals = " ".join(f"{'/' + rival.split()[-1][:8]:>9s}" for rival in record["rivals"])
+    return (
+        f"{'case':32s} {'regime':11s} {record['anchor']:>7s} {'goal':>5s} {'default':>7s} "
+        f"{'best':>6s}  {rivals}  best of tilec | fastest rival"
+    )
+
+
+def _summary(kernel: str, group: Sequence[Record]) -> str:
+    rows = [(record, regime) for record in group for regime in record["goals"]]
+    reached = sum(_to_anchor(*row, _best(*row)) >= row[0]["goals"][row[1]] for row in rows)
+    near = sum(_to_anchor(*row, DEFAULT) >= 0.95 * _to_anchor(*row, _best(*row)) for row in rows)
+    ahead = sum(
+        ratio(*row, _best(*row), fastest(*row, "triton")) >= 1
+        for row in rows
+        if fastest(*row, "triton")
+    )
+    return (
+        f"{kernel}: goal reached in {reached}/{len(rows)}, >= Triton's best in {ahead}, "
+        f"default within 5 % of the best in {near}"
+    )
 
 
 def fastest(record: Record, regime: str, family: str) -> str | None:
@@ -68,16 +72,28 @@ def speed(record: Record, regime: str, name: str | None) -> float:
     return record["flops"] / found[name]["us"] / 1e6 if name in found else math.nan
 
 
-def _line(record: Record, regime: str, goal: float) -> str:
-    anchor, best = record["anchor"], fastest(record, regime, "tilec")
-    triton = fastest(record, regime, "triton")
-    peers = [fastest(record, regime, f"triton {kind}") for kind in KINDS]
-    to_anchor = [ratio(record, regime, name, anchor) for name in (DEFAULT, best)]
-    to_peers = [ratio(record, regime, best, peer) for peer in (*peers, triton)]
-    shown = " ".join("     -" if math.isnan(r) else f"{r:6.3f}" for r in to_peers)
-    labels = " | ".join((name or "none").partition(" ")[2] for name in (best, triton))
-    mark = "*" if to_anchor[1] >= goal else " "
+def _best(record: Record, regime: str) -> str | None:
+    return fastest(record, regime, "tilec")
+
+
+def _to_anchor(record: Record, regime: str, name: str | None) -> float:
+    return ratio(record, regime, name, fastest(record, regime, record["anchor"]))
+
+
+def _line(record: Record, regime: str) -> str:
+    goal, best = record["goals"][regime], _best(record, regime)
+    default, reached = (_to_anchor(record, regime, name) for name in (DEFAULT, best))
+    rivals = [fastest(record, regime, rival) for rival in record["rivals"]]
+    shown = " ".join(_shown(ratio(record, regime, best, rival)) for rival in rivals)
+    times = record["regimes"][regime]
+    rival = min(filter(None, rivals), key=lambda name: times[name]["us"], default="none")
+    anchor = speed(record, regime, fastest(record, regime, record["anchor"]))
     return (
-        f"{record['case']:26s} {regime:11s} {speed(record, regime, anchor):7.1f} {goal:5.2f} "
-        f"{to_anchor[0]:6.3f} {to_anchor[1]:6.3f}{mark} {shown}  {labels}"
+        f"{record['case']:32s} {regime:11s} {anchor:7.1f} {goal:5.2f} {default:7.3f} "
+        f"{reached:6.3f}{'*' if reached >= goal else ' '} {shown}  "
+        f"{(best or 'none').removeprefix('tilec ')} | {rival}"
     )
+
+
+def _shown(value: float) -> str:
+    return f"{'-':>9s}" if math.isnan(value) else f"{value:9.3f}"

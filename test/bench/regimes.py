@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from measured_cases import RegimeCase, candidates_of, expected_of, filled, torch_calls, written
-from reference import Comparison
 from regime_timing import Duration, burst, sustained
 from tensors import Storage
 from timing import CudaClock, HostClock, Timing, rotated_sets, time_peers
@@ -19,9 +18,6 @@ from tilec.runtime.artefact import load
 
 BURST, SUSTAINED, INTERLEAVED = "burst", "sustained", "interleaved"
 DEFAULT = "tilec default"
-FAMILIES = ("persistent", "specialized", "gluon")
-"""Peers of which the best goes on, however fast; of the others only the fastest."""
-
 Call = Callable[[Mapping[str, torch.Tensor]], Any]
 
 
@@ -39,12 +35,6 @@ class RegimeJob:
     duration: Duration
     peers: str = "all"
     finalists: int = 1
-
-
-def family_of(name: str) -> str:
-    """ "tilec", "torch ..." or "triton <kind>" of a peer."""
-    words = name.split()
-    return " ".join(words[:2]) if words[0] == "triton" else words[0]
 
 
 def warm_candidates(job: RegimeJob) -> None:
@@ -73,7 +63,7 @@ def measure_regimes(job: RegimeJob) -> dict[str, Any]:
     tensors = [{name: storage.tensor for name, storage in s.items()} for s in sets]
     every = {name: _on_sets(call, tensors) for name, call in calls.items()}
     screened = time_peers(every, clock, sets=len(sets), budget_ms=30, least_rounds=5 if cuda else 1)
-    final = {name: every[name] for name in finalists(screened, case.anchor, job)}
+    final = {name: every[name] for name in finalists(screened, job)}
     timings = {
         regime: _timed(regime, final, clock, len(sets), job.duration) for regime, _ in case.goals
     }
@@ -83,6 +73,7 @@ def measure_regimes(job: RegimeJob) -> dict[str, Any]:
         "flops": case.flops,
         "goals": dict(case.goals),
         "anchor": case.anchor,
+        "rivals": list(case.rivals),
         "regimes": {r: {n: asdict(t) for n, t in found.items()} for r, found in timings.items()},
         "screened": {name: asdict(timing) for name, timing in screened.items()},
         "failures": failures,
@@ -92,15 +83,17 @@ def measure_regimes(job: RegimeJob) -> dict[str, Any]:
     }
 
 
-def finalists(screened: Mapping[str, Timing], anchor: str, job: RegimeJob) -> list[str]:
-    """The default, tilec's fastest, torch's, Triton's fastest and the fastest of its families."""
+def finalists(screened: Mapping[str, Timing], job: RegimeJob) -> list[str]:
+    """tilec's default and fastest, and the fastest of what the anchor and each rival name.
+
+    With few finalists only the anchor, and Triton's fastest.
+    """
     order = sorted(screened, key=lambda name: screened[name].us)
-    found = [name for name in order if name == DEFAULT or family_of(name) == family_of(anchor)]
-    found += [name for name in order if family_of(name) == "tilec"][: job.finalists]
-    others = [name for name in order if family_of(name).startswith("triton")]
-    found += others[:1]
-    for kind in () if job.duration.few else FAMILIES:
-        found += [name for name in others if family_of(name) == f"triton {kind}"][:1]
+    found = [DEFAULT] if DEFAULT in screened else []
+    found += [name for name in order if name.startswith("tilec")][: job.finalists]
+    rivals = ("triton",) if job.duration.few else job.case.rivals
+    for begin in (job.case.anchor, *rivals):
+        found += [name for name in order if name.startswith(begin)][:1]
     return list(dict.fromkeys(found))
 
 
@@ -184,10 +177,9 @@ def _right_ones(
             except Exception:
                 raise RuntimeError(f"{name} broke the context: {failures[name]}") from error
             continue
-        found = Comparison()
-        expected.compare(result if isinstance(result, torch.Tensor) else output.tensor, found)
-        if found.wrong:
-            failures[name] = f"WRONG RESULT: {found.wrong} of {found.count}, {found.first}"
+        reason = expected.wrong(result if isinstance(result, torch.Tensor) else output.tensor)
+        if reason:
+            failures[name] = f"WRONG RESULT: {reason}"
         else:
             right[name] = call
     return right

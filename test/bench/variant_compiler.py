@@ -20,6 +20,7 @@ from row_kernels import (
 )
 
 from tilec.assembler import assemble, locate_tool
+from tilec.examples.attention import attention
 from tilec.jit import Kernel
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
@@ -29,7 +30,7 @@ KERNELS: dict[str, Kernel] = EXAMPLES | {
     kernel.name: kernel
     for kernel in (
         *(softmax_block, softmax_persistent, layer_norm_block, layer_norm_persistent),
-        *(swept_matmul, batched_matmul),
+        *(swept_matmul, batched_matmul, attention),
     )
 }
 
