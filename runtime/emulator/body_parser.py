@@ -41,6 +41,12 @@ SPECIAL_REGISTERS = {
 }  # fmt: skip
 
 
+def halves_of(register: Register) -> Vector:
+    """A 128-bit register is two rows of the 64-bit file, the low half first."""
+    name, index = register.name, register.index
+    return Vector((Register(f"{name}.low", 64, index), Register(f"{name}.high", 64, index + 1)))
+
+
 class _Scope:
     """Names declared between one pair of braces."""
 
@@ -67,7 +73,8 @@ class _Scope:
         index = int(numbered.group(2))
         if index >= count:
             return None
-        found = self.registers[name] = Register(name, bits, first + index)
+        step = 2 if bits == 128 else 1
+        found = self.registers[name] = Register(name, bits, first + step * index)
         return found
 
     def variable(self, name: str) -> str:
@@ -206,9 +213,10 @@ class BodyParser:
         bits = register_bits(kind)
         if bits is None:
             raise PtxError(f"unsupported: registers of type .{kind}", line)
+        file, step = (64, 2) if bits == 128 else (bits, 1)
         while True:
             name = self.stream.next().text
-            first = self.entry.registers.get(bits, 0)
+            first = self.entry.registers.get(file, 0)
             if self.stream.accept("<"):
                 count = self.stream.integer()
                 self.stream.expect(">")
@@ -216,7 +224,7 @@ class BodyParser:
             else:
                 count = 1
                 self.scope.registers[name] = Register(name, bits, first)
-            self.entry.registers[bits] = first + count
+            self.entry.registers[file] = first + step * count
             if not self.stream.accept(","):
                 break
         self.stream.expect(";")
@@ -291,7 +299,7 @@ class BodyParser:
             return Special(name)
         register = self.scope.register(name)
         if register is not None:
-            return register
+            return register if register.bits < 128 else halves_of(register)
         if name.startswith("%") and "." in name:
             raise PtxError(f"unsupported: special register or element `{name}`", line)
         if name.startswith("%") and name not in self.entry.variables:

@@ -47,6 +47,7 @@ class BulkForm:
         self.operation = ""
         self.element = None
         self.multicast = False
+        self.pairs = False
         for name in names:
             if name in _SPACES or name in _HINTS:
                 continue
@@ -56,8 +57,8 @@ class BulkForm:
                 self.element = TYPES[name]
             elif name == "multicast::cluster":
                 self.multicast = True
-            elif name == "cta_group::1":
-                continue
+            elif name in ("cta_group::1", "cta_group::2"):
+                self.pairs = name == "cta_group::2"
             else:
                 raise writer.unsupported(f"modifier .{name}")
         self.load = self.to.startswith("shared")
@@ -122,13 +123,13 @@ def _emit_tensor(instruction: Instruction, writer: Writer, form: BulkForm) -> No
     )
 
 
-class _BulkCopy:
-    def __init__(self, binding: Binding, instruction: Instruction, form: BulkForm) -> None:
+class BulkSite:
+    """An instruction that fills or reads 16-byte chunks of shared memory asynchronously."""
+
+    def __init__(self, binding: Binding, instruction: Instruction) -> None:
         self.machine = binding.machine
         self.instruction = instruction
         self.place = instruction.place
-        self.form = form
-        self.memory = self.machine.launch.memory
         self.shared_site = SharedSite(self.machine, 16, instruction.place)
         self.barrier_site = MbarrierSite(binding, instruction)
         self.chunks = self.machine.shared[: self.machine.shared.size // 16 * 16].view(np.complex128)
@@ -139,6 +140,13 @@ class _BulkCopy:
         return [
             first + rank for rank in range(self.machine.launch.cluster_size) if mask >> rank & 1
         ]
+
+
+class _BulkCopy(BulkSite):
+    def __init__(self, binding: Binding, instruction: Instruction, form: BulkForm) -> None:
+        super().__init__(binding, instruction)
+        self.form = form
+        self.memory = self.machine.launch.memory
 
 
 class TensorCopy(_BulkCopy):
@@ -225,10 +233,11 @@ class TensorCopy(_BulkCopy):
         targets = [(place, cell)]
         if mask is not None:
             own = lane // 32 % machine.cta_count
-            shifts = [(cta - place // stride) * stride for cta in self.ctas_of_mask(own, mask)]
-            cell_shifts = [(cta - cell * 8 // stride) * stride // 8
-                           for cta in self.ctas_of_mask(own, mask)]  # fmt: skip
-            targets = [(place + a, cell + b) for a, b in zip(shifts, cell_shifts, strict=True)]
+            targets = []
+            for cta in self.ctas_of_mask(own, mask):
+                signalled = self._signalled(cta, cell * 8 // stride)
+                shift = (signalled - cell * 8 // stride) * stride // 8
+                targets.append((place + (cta - place // stride) * stride, cell + shift))
         numbers = [self._chunk_numbers(tensor_map, where) for where, _ in targets]
         tokens = None
         if machine.checker is not None:
@@ -247,6 +256,11 @@ class TensorCopy(_BulkCopy):
                 machine.mbarriers.complete(np.array([signal]), count, self.place)
 
         machine.async_work.submit(work)
+
+    def _signalled(self, cta: int, barrier_cta: int) -> int:
+        """Whose mbarrier a part of a multicast signals: with cta_group::2 that of the CTA of the
+        receiving pair whose rank is as even or odd as that of the named mbarrier's CTA."""
+        return cta & ~1 | barrier_cta & 1 if self.form.pairs else cta
 
     def _start(self, tensor_map: TensorMap) -> int:
         offset = getattr(tensor_map.tensor, "byte_offset", 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,8 @@ class Launch:
     def __post_init__(self) -> None:
         self.threads = self.block[0] * self.block[1] * self.block[2]
         self.cluster_size = self.cluster[0] * self.cluster[1] * self.cluster[2]
+        self.started_end = 0  # CTAs before this one are in a batch
+        self.unstarted_end = self.grid[0] * self.grid[1] * self.grid[2]
         self._addresses: dict[str, int] = {}
         self._spaces: dict[str, str] = {}
         self._parameters: dict[str, bytes] = {}
@@ -90,6 +93,28 @@ class Launch:
             self._addresses[variable.name] = offset
             self._spaces[variable.name] = space
         self.shared_size = offset + self.dynamic_size
+
+    # -- the grid ------------------------------------------------------------------------------
+
+    def cta_ids(self, linear: np.ndarray) -> np.ndarray:
+        """(CTAs, 3): %ctaid of CTAs numbered so that those of a cluster follow one another."""
+        number, rank = linear // self.cluster_size, linear % self.cluster_size
+        clusters = [size // part for size, part in zip(self.grid, self.cluster, strict=True)]
+        columns = []
+        for axis in range(3):
+            outer = number // math.prod(clusters[:axis]) % clusters[axis]
+            inner = rank // math.prod(self.cluster[:axis]) % self.cluster[axis]
+            columns.append(outer * self.cluster[axis] + inner)
+        return np.stack(columns, 1)
+
+    def take_cluster(self) -> np.ndarray:
+        """x, y, z, 1 of the last cluster that is in no batch, which will not start; or zeros."""
+        answer = np.zeros(4, np.uint32)
+        if self.unstarted_end - self.cluster_size >= self.started_end:
+            self.unstarted_end -= self.cluster_size
+            answer[:3] = self.cta_ids(np.array([self.unstarted_end]))[0]
+            answer[3] = 1
+        return answer
 
     # -- arguments -----------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from tilec.runtime.emulator.cp_async import CheckedCopies, EagerCopies
 from tilec.runtime.emulator.instruction import Entry
 from tilec.runtime.emulator.late_copies import LateCopies
 from tilec.runtime.emulator.mbarrier import Mbarriers
+from tilec.runtime.emulator.register_budget import RegisterBudgets
 from tilec.runtime.emulator.register_checker import RegisterChecker
 from tilec.runtime.emulator.scalar_types import DTYPES
 from tilec.runtime.emulator.spaces import CLUSTER_RANK_SHIFT
@@ -81,6 +82,7 @@ class Machine:
         self.register_checker = RegisterChecker(self) if self.checker else None
         self.copies = self._make_copies(lanes)
         self.mbarriers = Mbarriers(self)
+        self.register_budgets = RegisterBudgets(self)
         self.async_work = AsyncWork(lanes, launch.mode == "late")
         self.products = ProductGroups(self)
         self.tensor_memory = TensorMemory(self)
@@ -94,19 +96,13 @@ class Machine:
     def reset(self, first: int) -> None:
         """Make the machine run the CTAs first, first+1, ... of the grid."""
         self.first_cta = first
-        cluster, grid = np.array(self.launch.cluster), np.array(self.launch.grid)
-        linear = first + np.arange(self.cta_count)  # the CTAs of a cluster follow one another
-        number, rank = linear // self.launch.cluster_size, linear % self.launch.cluster_size
-        clusters = grid // cluster
-        for axis in range(3):
-            outer = number // int(np.prod(clusters[:axis])) % clusters[axis]
-            inner = rank // int(np.prod(cluster[:axis])) % cluster[axis]
-            self.cta_ids[:, axis] = outer * cluster[axis] + inner
+        self.cta_ids[...] = self.launch.cta_ids(first + np.arange(self.cta_count))
         self.shared[...] = 0xFF if self.mode != "eager" else 0
         self.local[...] = 0
         if isinstance(self.copies, LateCopies):
             self.copies.reset()
         self.mbarriers.reset()
+        self.register_budgets.reset()
         self.async_work.reset()
         self.products.reset()
         if self.uses_tensor_memory:

@@ -1,4 +1,7 @@
-"""ldmatrix, stmatrix, movmatrix: 8x8 matrices of 16-bit elements (PTX ISA 9.7.14.5.15-17)."""
+"""ldmatrix, stmatrix, movmatrix: 8x8 matrices of 16-bit elements (PTX ISA 9.7.14.5.15-17).
+
+stmatrix also stores 16x8 matrices of bytes, transposed.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,9 @@ _COUNT = {"x1": 1, "x2": 2, "x4": 4}
 
 def _parse(instruction: Instruction, writer: Writer) -> tuple[int, bool]:
     names = list(instruction.modifiers)
+    if is_byte_store(instruction):  # .trans is always said, and does what follows here
+        names[2], names[-1] = "m8n8", "b16"
+        names.remove("trans")
     if names[:3] != ["sync", "aligned", "m8n8"] or names[-1] != "b16":
         raise writer.unsupported("modifiers")
     middle = names[3:-1]
@@ -96,6 +102,7 @@ class MatrixAccess:
         machine = binding.machine
         self.count = count
         self.transposed = transposed
+        self.bytes = is_byte_store(instruction)
         self.site = SharedSite(machine, 16, instruction.place)
         self.rows = machine.shared[: machine.shared.size // 16 * 16].view(np.uint32).reshape(-1, 4)
         self.instruction = instruction
@@ -123,6 +130,8 @@ class MatrixAccess:
         values: tuple[np.ndarray, ...],
     ) -> None:
         words = np.stack(values, 1)
+        if self.bytes:
+            words = transpose_bytes(words)
         if self.transposed:
             words = transpose_matrices(words)
         self.rows[self._where(address, base, warps)] = words.reshape(-1, 8 * self.count, 4)
@@ -133,6 +142,24 @@ def transpose_matrices(words: np.ndarray) -> np.ndarray:
     halves = np.ascontiguousarray(words).view(np.uint16).reshape(*words.shape[:2], 8, 8)
     turned = np.ascontiguousarray(halves.transpose(0, 1, 3, 2))
     return turned.view(np.uint32).reshape(words.shape)
+
+
+def is_byte_store(instruction: Instruction) -> bool:
+    """stmatrix.m16n8.trans.b8 (sm_100a)."""
+    names = instruction.modifiers
+    shape = names[:3] == ("sync", "aligned", "m16n8") and names[-1] == "b8"
+    return instruction.opcode == "stmatrix" and shape and "trans" in names
+
+
+def transpose_bytes(words: np.ndarray) -> np.ndarray:
+    """(warps, count, 32) words of 16x8 matrices of bytes as 8 rows of 16 bytes each.
+
+    Byte j of lane l is element (l/4 + 8*(j/2), 2*(l%4) + j%2), which goes to byte l/4 + 8*(j/2) of
+    the row that belongs to column 2*(l%4) + j%2.
+    """
+    fragments = np.ascontiguousarray(words).view(np.uint8).reshape(*words.shape[:2], 8, 4, 2, 2)
+    rows = np.ascontiguousarray(fragments.transpose(0, 1, 3, 5, 4, 2))  # [t, j%2, j/2, l/4]
+    return rows.view(np.uint32).reshape(words.shape)
 
 
 def emit_movmatrix(instruction: Instruction, writer: Writer) -> None:

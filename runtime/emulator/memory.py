@@ -56,6 +56,8 @@ class Form:
 
 def parse_form(instruction: Instruction, writer: Writer) -> Form:
     names = list(instruction.modifiers)
+    if names[-1:] == ["b128"]:  # two halves, see body_parser.py
+        names[-1:] = ["v2", "b64"]
     if not names or names[-1] not in TYPES or TYPES[names[-1]].kind == "p":
         raise writer.unsupported("type")
     scalar = TYPES[names.pop()]

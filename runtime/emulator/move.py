@@ -7,12 +7,14 @@ import numpy as np
 from tilec.runtime.emulator.instruction import Instruction, Operand, Vector
 from tilec.runtime.emulator.scalar_types import TYPES, ScalarType
 from tilec.runtime.emulator.spaces import SPACE_WINDOWS, WINDOW_SIZE
-from tilec.runtime.emulator.writer import Writer
+from tilec.runtime.emulator.writer import Writer, vector_elements
 
 U64, PRED = TYPES["u64"], TYPES["pred"]
 
 
 def emit_mov(instruction: Instruction, writer: Writer) -> None:
+    if instruction.modifiers == ("b128",):
+        return _emit_wide(instruction, writer)
     scalar = TYPES.get(instruction.modifiers[-1]) if len(instruction.modifiers) == 1 else None
     if scalar is None or scalar.kind == "x":
         raise writer.unsupported("modifiers")
@@ -24,6 +26,19 @@ def emit_mov(instruction: Instruction, writer: Writer) -> None:
     if isinstance(destination, Vector):
         return _emit_split(writer, destination, source, scalar)
     return writer.assign(destination, scalar, writer.read(source, scalar))
+
+
+def _emit_wide(instruction: Instruction, writer: Writer) -> None:
+    """mov.b128: two 64-bit halves on either side."""
+    sides = [vector_elements(operand) for operand in instruction.operands]
+    if [len(side) for side in sides] != [2, 2]:
+        raise writer.unsupported("operands")
+    values = []
+    for element in sides[1]:
+        values.append(writer.fresh())
+        writer.line(f"{values[-1]} = np.array({writer.read(element, U64)})")
+    for element, value in zip(sides[0], values, strict=True):
+        writer.assign(element, U64, value)
 
 
 def _piece(writer: Writer, vector: Vector, scalar: ScalarType) -> ScalarType:

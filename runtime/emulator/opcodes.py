@@ -17,11 +17,13 @@ from tilec.runtime.emulator import (
     floating,
     hints,
     integer,
+    launch_control,
     matrix,
     mbarrier,
     memory,
     mma,
     move,
+    register_budget,
     tcgen05,
     warp,
     wgmma,
@@ -34,7 +36,7 @@ Rule = Callable[[Instruction, Writer], None]
 
 _FAMILIES = (
     atomics, bits, call, cluster, compare, control, convert, cp_async, floating, hints, integer,
-    matrix, mbarrier, memory, mma, move, tcgen05, warp, wgmma,
+    launch_control, matrix, mbarrier, memory, mma, move, register_budget, tcgen05, warp, wgmma,
 )  # fmt: skip
 RULES: dict[str, Rule] = {}
 for _family in _FAMILIES:

@@ -21,6 +21,7 @@ _LANES_PER_BATCH = 4096
 _SHARED_PER_BATCH = 64 << 20
 _TENSOR_MEMORIES_PER_BATCH = 16
 _SHADOW_PER_BATCH = 96 << 20
+_TURNS = 4  # batches, at least, where CTAs may take over what has not started
 Dimensions = int | tuple[int, ...]
 
 
@@ -86,8 +87,10 @@ class Program:
         machine: Machine | None = None
         blocks: BoundBlocks | None = None
         with tqdm(total=total, unit="CTA", disable=not progress, desc=launch.entry.name) as bar:
-            for first in range(0, total, size):
-                count = min(size, total - first)
+            while launch.started_end < launch.unstarted_end:  # CTAs may take others over
+                first = launch.started_end
+                count = min(size, launch.unstarted_end - first)
+                launch.started_end += count
                 if machine is None or blocks is None or machine.cta_count != count:
                     machine = Machine(launch, launch.entry, count)
                     blocks = BoundBlocks(compiler, machine)
@@ -117,6 +120,8 @@ def batch_size(launch: Launch, total: int) -> int:
     size = min(size, max(1, _SHARED_PER_BATCH // (launch.shared_size + 1)))
     if any(instruction.opcode == "tcgen05" for instruction in launch.entry.instructions):
         size = min(size, _TENSOR_MEMORIES_PER_BATCH)
+    if any(i.opcode == "clusterlaunchcontrol" for i in launch.entry.instructions):
+        size = min(size, -(-total // _TURNS))
     if launch.mode == "check":
         shadow = launch.shared_size * 6 * (threads // 32) * launch.cluster_size + 1
         size = min(size, max(1, _SHADOW_PER_BATCH // shadow))

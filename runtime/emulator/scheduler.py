@@ -72,6 +72,7 @@ class Scheduler:
                 self._wake()
         self.machine.async_work.finish()
         self.machine.tensor_memory.check_leaks()
+        self.machine.register_budgets.check()
         if self.machine.checker is not None:
             self.machine.checker.finish()
 

@@ -1,5 +1,7 @@
 """Tensor memory: allocation, and tcgen05.ld, .st, .wait (PTX ISA 9.7.16.7 to .9).
 
+With .pack::16b and .unpack::16b a register holds the low halves of two adjacent columns.
+
 128 lanes x 512 columns of 32 bits per CTA; an address is lane << 16 | column. Warp w reaches lanes
 32*(w%4) to 32*(w%4)+31.
 """
@@ -86,7 +88,7 @@ class TensorMemory:
 def emit_alloc(instruction: Instruction, writer: Writer) -> None:
     """alloc, dealloc, relinquish_alloc_permit: once per warp."""
     names = instruction.modifiers
-    known = {"cta_group::1", "sync", "aligned", "shared::cta", "b32"}
+    known = {"cta_group::1", "cta_group::2", "sync", "aligned", "shared::cta", "b32"}
     if set(names[1:]) - known:
         raise writer.unsupported("modifiers")
     writer.begin_warps()
@@ -150,7 +152,8 @@ def emit_access(instruction: Instruction, writer: Writer) -> None:
     """tcgen05.ld and tcgen05.st."""
     names = instruction.modifiers
     load = names[0] == "ld"
-    if names[1:3] != ("sync", "aligned") or names[-1] != "b32" or len(names) != 6:
+    packed = len(names) == 7 and names[5] == ("pack::16b" if load else "unpack::16b")
+    if names[1:3] != ("sync", "aligned") or names[-1] != "b32" or len(names) != 6 + packed:
         raise writer.unsupported("modifiers")
     shape, repeat = names[3], names[4]
     if shape not in _PER or not repeat.startswith("x") or not repeat[1:].isdigit():
@@ -162,6 +165,8 @@ def emit_access(instruction: Instruction, writer: Writer) -> None:
         offset = operands.pop()
         if not isinstance(offset, Immediate):
             raise writer.unsupported("half split offset")
+        if packed:
+            raise writer.unsupported("16-bit packing of .16x32bx2")
         split = int(offset.value)
     registers = vector_elements(vector)
     if len(registers) != _PER[shape] * int(repeat[1:]):
@@ -169,7 +174,7 @@ def emit_access(instruction: Instruction, writer: Writer) -> None:
     if load and any(not isinstance(r, Register) or r.bits != 32 for r in registers):
         raise writer.unsupported("destination registers")
     writer.begin_warps()
-    access = writer.bind("tmem", lambda b: TensorAccess(b, instruction, shape, split))
+    access = writer.bind("tmem", lambda b: TensorAccess(b, instruction, shape, split, packed))
     address = f"{writer.read_warps(_address_register(writer, operands[0]), U32)}"
     offset_bytes = operands[0].offset  # type: ignore[union-attr]
     address = f"({address} + np.uint32({offset_bytes}))"
@@ -205,13 +210,19 @@ def placement(shape: str, registers: int, split: int) -> tuple[np.ndarray, np.nd
 class TensorAccess:
     """One tcgen05.ld or .st instruction bound to a machine."""
 
-    def __init__(self, binding: Binding, instruction: Instruction, shape: str, split: int) -> None:
+    def __init__(
+        self, binding: Binding, instruction: Instruction, shape: str, split: int, packed: bool
+    ) -> None:
         self.machine = binding.machine
         self.place = instruction.place
         self.site = instruction.index
         vector = instruction.operands[0 if instruction.modifiers[0] == "ld" else -1]
         registers = vector_elements(vector)
+        self.packed = packed
         self.rows, self.columns = placement(shape, len(registers), split)
+        if packed:  # [half, register, lane] as [register, lane] of twice as many registers
+            self.rows = np.concatenate([self.rows, self.rows])
+            self.columns = np.concatenate([2 * self.columns, 2 * self.columns + 1])
         self.indices = np.array([getattr(r, "index", 0) for r in registers])
         files = self.machine.registers[32]
         self.registers = files.reshape(files.shape[0], -1, 32)
@@ -259,6 +270,9 @@ class TensorAccess:
         values = memory.words[cta, rows, columns]
         pending = memory.pending[cta, rows, columns] > 0
         values[pending] = 0xFFFFFFFF
+        if self.packed:  # the low halves of two columns in one register
+            low, high = np.split(values & np.uint32(0xFFFF), 2, 1)
+            values = low | high << np.uint32(16)
         self.registers[self.indices[:, None], warps] = values.transpose(1, 0, 2)
 
     def store(self, warps: np.ndarray, address: np.ndarray, values: tuple[np.ndarray, ...]) -> None:
@@ -266,7 +280,10 @@ class TensorAccess:
         cta, rows, columns = self._where(warps, address)
         if self.machine.checker is not None:
             self.machine.checker.tensor_access(cta, rows, columns, warps, True, self.site)
-        memory.words[cta, rows, columns] = np.stack(values, 1)
+        words = np.stack(values, 1)
+        if self.packed:
+            words = np.concatenate([words & np.uint32(0xFFFF), words >> np.uint32(16)], 1)
+        memory.words[cta, rows, columns] = words
 
 
 def emit_wait(instruction: Instruction, writer: Writer) -> None:

@@ -365,17 +365,4 @@ class Product:
         return np.ascontiguousarray((new + old).astype(np.float16)).view(np.uint32)[..., 0]
 
 
-def emit_setmaxnreg(instruction: Instruction, writer: Writer) -> None:
-    """The register budget is checked for form only: registers are never scarce here."""
-    if instruction.modifiers not in (
-        ("inc", "sync", "aligned", "u32"), ("dec", "sync", "aligned", "u32"),
-    ):  # fmt: skip
-        raise writer.unsupported("modifiers")
-    (count,) = instruction.operands
-    value = int(count.value) if isinstance(count, Immediate) else 0
-    if value % 8 or not 24 <= value <= 256:
-        raise writer.unsupported("a register count that is no multiple of 8 in 24..256")
-    writer.line("pass")
-
-
-RULES = {"wgmma": emit_wgmma, "setmaxnreg": emit_setmaxnreg}
+RULES = {"wgmma": emit_wgmma}
