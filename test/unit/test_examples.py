@@ -26,6 +26,7 @@ EXAMPLES = (
     "layer_norm",
     "indexing",
     "matmul",
+    "autotuned_matmul",
     "attention",
     *PIPELINED,
     *HOPPER,
