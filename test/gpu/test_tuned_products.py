@@ -1,4 +1,4 @@
-"""`tilec.autotune` and `tilec.ops` on a real GPU; `python test/gpu/test_autotune.py` without pytest.
+"""`tilec.autotune` and `tilec.ops` on a real GPU; runs without pytest, too: python FILE.
 
 Everything is compared with float64; no test asserts a speed but that tuning does not lose.
 """
