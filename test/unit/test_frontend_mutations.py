@@ -24,7 +24,7 @@ from tilec.isolation import death_of
 from tilec.jit import Kernel
 from tilec.kernel import Parameter
 from tilec.signature import parse_spec
-from tilec.specialization import specialize_for
+from tilec.specialization import Specialization, specialize_for
 
 EXAMPLES = Path(tilec.examples.__file__).parent
 SPECS = {
@@ -35,6 +35,8 @@ SPECS = {
     "gather_rows": ["table:f32[?,?]", "rows:i32[?]", "out:f32[?,?]"],
     "histogram": ["values:f32[?]", "low:f32", "width:f32", "counts:i32[?]"],
     "control": ["x:f32[?]", "q:i32[?]", "n:i32"],
+    "gemm": ["a:bf16[?,?:8;?:8,1]", "bt:bf16[?,?:8;?:8,1]", "d:f32[?,?]"],
+    "hopper_gemm": [f"{name}:bf16[?,?:8;?:8,1]" for name in "abc"],
 }
 CONSTANTS = {"matmul": {"BM": 16, "BN": 16, "BK": 16}}
 
@@ -79,7 +81,26 @@ def control(x: tl.array, q: tl.array, n: tl.i32, B: tl.const = 16):
 '''
 
 VALUES = [0, 1, -1, 2, 3, 1 << 40, 1.5, float("inf"), "text", None, True, (), (1, 2), 10**30]
-NAMES = ["tl", "x", "n", "B", "i", "total", "missing", "len", "max", "range", "helper", "print"]
+NAMES = [
+    "tl",
+    "gpu",
+    "a_ring",
+    "b_ring",
+    "full",
+    "acc",
+    "slot",
+    "x",
+    "n",
+    "B",
+    "i",
+    "total",
+    "missing",
+    "len",
+    "max",
+    "range",
+    "helper",
+    "print",
+]
 ATTRIBUTES = [
     "load",
     "sum",
@@ -93,6 +114,15 @@ ATTRIBUTES = [
     "where",
     "dot",
     "foo",
+    "slot",
+    "view",
+    "store",
+    "wait",
+    "alloc",
+    "mma",
+    "zeros",
+    "cp_async",
+    "role",
 ]
 OPERATORS = [ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.MatMult]
 BITWISE = [ast.BitAnd, ast.BitOr, ast.LShift, ast.RShift]
@@ -191,7 +221,8 @@ def source_of(name: str) -> str:
             kept = [
                 f for f in functions if f.decorator_list or f.name in ("merge", "accumulator_of")
             ]
-            return "\n\n".join(map(ast.unparse, kept))
+            constants = [node for node in tree.body if isinstance(node, ast.Assign)]
+            return "\n\n".join(map(ast.unparse, [*constants, *kept]))
     raise LookupError(name)
 
 
@@ -207,6 +238,17 @@ def mutant(name: str, seed: int) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
+def build(kernel: Kernel, wanted: Specialization) -> None:
+    """The kernel's module."""
+    build_module(
+        kernel.fn,
+        wanted.parameters,
+        dict(wanted.constants),
+        grid=kernel.grid,
+        num_warps=kernel.num_warps,
+    )
+
+
 def attempt(text: str, name: str, directory: Path) -> None:
     """Builds a mutant; ends the process with a transcript unless all is as promised."""
     try:
@@ -218,7 +260,7 @@ def attempt(text: str, name: str, directory: Path) -> None:
     parameters: list[str | Parameter] = [parse_spec(spec) for spec in SPECS[name]]
     try:
         wanted = specialize_for(kernel.parameters, parameters, CONSTANTS.get(name, {}), 32)
-        build_module(kernel.fn, wanted.parameters, dict(wanted.constants), grid=kernel.grid)
+        build(kernel, wanted)
         return
     except ValueError:
         return  # a parameter is missing
@@ -245,4 +287,4 @@ def test_mutants(name: str, seed: int, tmp_path: Path) -> None:
 def test_the_kernels_themselves_compile(name: str, tmp_path: Path) -> None:
     kernel = getattr(load_text(source_of(name), tmp_path), name)
     wanted = specialize_for(kernel.parameters, SPECS[name], CONSTANTS.get(name, {}), 32)
-    build_module(kernel.fn, wanted.parameters, dict(wanted.constants), grid=kernel.grid)
+    build(kernel, wanted)

@@ -32,6 +32,11 @@ _SWIZZLE_BITS = {128: 3, 64: 2, 32: 1}
 """Address bits that a swizzle of that many bytes changes (PTX ISA 9.0, "Swizzling modes")."""
 
 
+_MOST_ELEMENTS = 1 << 20
+"""Of a tile, as everywhere in the language."""
+_MOST_WARPS = 32
+
+
 def layout(text: str) -> Layout:
     """A register layout from its text, `T(8,16):(8@1,1@0) V(8,8):(1@1,16@0)`.
 
@@ -58,6 +63,8 @@ def accumulator(
     ValueError for an unknown instruction, or where the blocks are not whole instructions.
     """
     row = find_instruction(instruction)
+    if len(_checked(shape, warps=along_m * along_n)) < 2:
+        raise ValueError(f"an accumulator has at least two dimensions, found {tuple(shape)}")
     for size, parts, unit, name in (
         (shape[-2], along_m, row.m, "m"),
         (shape[-1], along_n, row.n, "n"),
@@ -93,6 +100,19 @@ def rhs_fragments(instruction: str, acc: Layout, k: int | None = None) -> Layout
     return operand_layouts(row, acc, 2, _depth(row, k)).rhs
 
 
+def _checked(shape: Sequence[int], *, warps: int = 1) -> tuple[int, ...]:
+    """A shape of positive integers. ValueError otherwise, and for more warps than a CTA has."""
+    sizes = tuple(shape)
+    whole = all(isinstance(size, int) and not isinstance(size, bool) for size in sizes)
+    if not whole or not sizes or min(sizes) < 1 or prod(sizes) > _MOST_ELEMENTS:
+        raise ValueError(
+            f"expected a shape of 1 to {_MOST_ELEMENTS} elements in all, found {sizes}"
+        )
+    if isinstance(warps, bool) or not isinstance(warps, int) or not 1 <= warps <= _MOST_WARPS:
+        raise ValueError(f"expected 1 to {_MOST_WARPS} warps, found {warps}")
+    return sizes
+
+
 def _with_fragments(instruction: str) -> MmaInstruction:
     row = find_instruction(instruction)
     if row.acc_layout is None:
@@ -102,7 +122,7 @@ def _with_fragments(instruction: str) -> MmaInstruction:
 
 def _depth(row: MmaInstruction, k: int | None) -> int:
     depth = row.k if k is None else k
-    if depth < 1 or depth % row.k:
+    if not row.k <= depth <= _MOST_ELEMENTS or depth % row.k:
         raise ValueError(f"k must be a multiple of {row.k} for {row.name}, found {depth}")
     return depth
 
@@ -114,7 +134,7 @@ def blocked(shape: Sequence[int], warps: int, width: int = 1, contiguous: int = 
     too many hold copies. ValueError where the tile is not whole vectors, or a size is no power of
     two where threads must be split over it.
     """
-    rank = len(shape)
+    rank = len(_checked(shape, warps=warps))
     fast = contiguous % rank
     if width < 1 or shape[fast] % width:
         raise ValueError(f"{shape[fast]} elements are not whole vectors of {width}")
@@ -146,6 +166,9 @@ def sliced(whole: Layout, axis: int) -> Layout:
 
 def padded(shape: Sequence[int], pad: int = 0) -> SharedLayout:
     """Row-major shared memory whose rows are `pad` elements apart, without a swizzle."""
+    _checked(shape)
+    if pad < 0:
+        raise ValueError(f"pad must not be negative, found {pad}")
     row = shape[-1] + pad
     strides = [row * prod(shape[d + 1 : -1]) for d in range(len(shape) - 1)]
     return strided(shape, [*strides, 1])
@@ -161,7 +184,7 @@ def swizzled(
     (m, k) and (k, n) operands `contiguous` along k is K-major, else MN-major.
     ValueError where the contiguous dimension is not whole panels.
     """
-    if len(shape) != 2:
+    if len(_checked(shape)) != 2:
         raise ValueError(f"a swizzled buffer has two dimensions, found {len(shape)}")
     fast = contiguous % 2
     row_bytes = shape[fast] * dtype.bits // 8
