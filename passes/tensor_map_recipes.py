@@ -6,7 +6,7 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import MakeTensorMapOp
+from tilec.dialects.gpu_tile import MakeTensorMapOp, TmaStoreOp
 from tilec.dialects.gpu_tile.tma import SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType
 from tilec.dialects.types import element, shape, show
@@ -34,7 +34,12 @@ def recipe_of(op: MakeTensorMapOp) -> TensorMap:
         (*(op.box[d] for d in order), *(1 for _ in others)),
         SWIZZLE_BYTES[op.swizzle],
         str(element(op.array)),
+        any(_writes(use.owner.opview) for use in op.result.uses),
     )
+
+
+def _writes(op: ir.OpView) -> bool:
+    return isinstance(op, TmaStoreOp) and op.combine == "none"
 
 
 def tensor_maps(function: ir.Operation) -> tuple[TensorMap, ...]:

@@ -149,4 +149,5 @@ _TENSOR_MAP: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "box": ("integers", lambda value: _is_list(value, _is_integer)),
     "swizzle": ("an integer", _is_integer),
     "dtype": _one_of(tuple(ELEMENT_BYTES)),
+    "stores": ("true or false", lambda value: isinstance(value, bool)),
 }

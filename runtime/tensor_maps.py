@@ -53,6 +53,10 @@ def hardware_map(recipe: TensorMap, name: str, array: ArrayView) -> HardwareMap:
         if size > LARGEST_SIZE:
             raise _unfit(name, f"at most {LARGEST_SIZE} elements on axis {axis}", str(size))
     inner, *outer = recipe.dims
+    if recipe.stores and array.shape[inner] * array.element_bytes % UNIT_BYTES:
+        # As measured on an H200: where a row ends inside 16 bytes, a store writes all of them.
+        expected = f"a size on axis {inner} that is a multiple of {UNIT_BYTES} bytes, for stores"
+        raise _unfit(name, expected, f"{array.shape[inner]} elements of {array.dtype}")
     if array.strides[inner] != 1 and array.shape[inner] > 1 and not empty:
         raise _unfit(name, f"stride 1 on axis {inner}", str(array.strides[inner]))
     strides = []

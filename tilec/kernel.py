@@ -72,7 +72,8 @@ class TensorMap:
 
     `parameter`: number of the array. `dims`: all its dimensions, innermost (stride 1) first.
     `box`: elements that one copy moves, per entry of `dims`. `swizzle`: bytes of the pattern in
-    shared memory, 0 for none. `dtype`: of the elements, MLIR's name.
+    shared memory, 0 for none. `dtype`: of the elements, MLIR's name. `stores`: whether tiles are
+    written through it, which the copy engine does in whole 16 bytes.
     """
 
     parameter: int
@@ -80,6 +81,7 @@ class TensorMap:
     box: tuple[int, ...]
     swizzle: int
     dtype: str
+    stores: bool = False
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,7 @@ class CompiledKernel:
                 box=tuple(entry["box"]),
                 swizzle=entry["swizzle"],
                 dtype=entry["dtype"],
+                stores=entry["stores"],
             )
             for entry in fields["tensor_maps"]
         )

@@ -104,6 +104,16 @@ def test_strides_that_lead_nowhere_do_not_count(array: ArrayView):
     assert made.strides[0] > 0
 
 
+def test_rows_that_are_stored_end_at_16_bytes():
+    stores = replace(ROWS_MAP, stores=True)
+    for width in (8, 0, 16):
+        hardware_map(stores, "a", matrix(shape=(5, width), strides=(16, 1)))
+    with pytest.raises(
+        ArgumentError, match=r"expected a size on axis 1 .* for stores .* found 7 elements of f16"
+    ):
+        hardware_map(stores, "a", matrix())
+
+
 def test_every_launch_checks_the_maps(fake: FakeDriver):
     unknown = replace(MATRIX, facts=Facts())
     made = replace(kernel((ROWS_MAP,)), parameters=(unknown, *kernel().parameters[1:]))
@@ -269,6 +279,7 @@ def test_recipes_survive_a_file():
         ({"box": [64, 257]}, "expected 2 box sizes"),
         ({"box": [128, 8]}, "a box of 256 bytes along the row under a swizzle of 128"),
         ({"box": [4, 8]}, "a box of 8 bytes along the row"),
+        ({"stores": 1}, "stores: expected true or false"),
         ({"swizzle": 96}, "expected a swizzle of"),
         ({"colour": 1}, "unknown field 'colour'"),
     ],

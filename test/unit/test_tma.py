@@ -12,7 +12,7 @@ from tma_programs import compile_copy, compile_text, text_of
 
 from tilec.assembler import assemble
 from tilec.diagnostics import CompileError
-from tilec.kernel import CompiledKernel, TensorMap
+from tilec.kernel import CompiledKernel, Facts, TensorMap
 from tilec.runtime.artefact import load, save
 from tilec.runtime.device import device
 from tilec.runtime.errors import ArgumentError
@@ -182,6 +182,22 @@ def test_rows_may_overlap_or_repeat(strides: tuple[int, int]):
     steps = tuple(2 * s for s in strides)
     array = np.lib.stride_tricks.as_strided(memory, (100, 80), steps)
     run(WIDE, compile_copy(WIDE), array, [-3, 8], 1)
+
+
+def test_only_stores_need_whole_16_bytes_at_the_end_of_a_row():
+    rng = np.random.default_rng(2)
+    tile = draw("bf16", WIDE.shape, rng)
+    for combine, refused in (("none", True), ("add", False), (None, False)):
+        made = compile_copy(replace(WIDE, combine=combine))
+        parameter = replace(made.parameters[0], facts=Facts())
+        made = replace(made, parameters=(parameter, *made.parameters[1:]))
+        gpu = device("emulator")
+        array = WIDE.array((40, 50), rng)
+        if refused:
+            with pytest.raises(ArgumentError, match="argument 'a': expected a size on axis 1"):
+                gpu.launch(gpu.load(made), [array, tile, 0, 0], 1)
+        else:
+            gpu.launch(gpu.load(made), [array, tile.copy(), 0, 0], 1)
 
 
 # -- refusals
