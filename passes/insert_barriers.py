@@ -4,129 +4,102 @@ Before:   "gpu_tile.buffer_store"(%x, %s)   %y = "gpu_tile.buffer_load"(%s)
 After:    "gpu_tile.buffer_store"(%x, %s)  "gpu_tile.sync"() {barrier = 0, warps = 4, mode = "sync"}
           %y = "gpu_tile.buffer_load"(%s)
 
-1. Walk in program order with the accesses since the last sync that some thread may still be making.
+1. Walk in program order with the accesses since the last sync that some thread may still be making
+   (`passes.shared_accesses` says which two conflict).
 2. Before an access that conflicts with one of them (same bytes, at least one writes) place a sync;
    the set is empty after it.
 3. A loop's entry also follows its end: repeat until the set at its entry no longer grows.
 4. An asynchronous copy accesses the buffer at its issue and again, as a write other threads have
-   not seen yet, at every wait that may end it.
+   not seen yet, at every wait that may end it. What tensor cores and tensor stores read is read
+   until the wait that surely ends it. A tensor load needs the buffer free at its issue; its readers
+   wait for its mbarrier.
+5. A role has a named barrier of its own, 1 + its number, of its own warps; among neighbouring roles
+   mbarriers order. What stands before them is ordered by a sync in front of the first. One thread
+   alone needs none.
 
-Two boxes of one buffer that do not overlap, buffers that lie in other bytes, slots of a ring whose
-distance is no multiple of its length, and accesses in which each thread touches the elements it
-touches in the other do not conflict. A slot is known by its distance from a loop's counter; the end
-of an iteration is one nearer than the start of the next.
-Does not handle: conditions that differ between threads (tile programs branch on uniform scalars).
+Does not handle: conditions that differ between threads (tile programs branch on uniform scalars),
+buffers written before the wait for their asynchronous readers (a bug of the pass before).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from mlir import ir
 
+from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile import (
-    AllocOp,
-    BufferGatherOp,
-    BufferLoadOp,
-    BufferStoreOp,
     CpAsyncOp,
     CpAsyncWaitOp,
-    ReshapeViewOp,
-    RingPositionOp,
-    SlotOp,
+    RoleOp,
     SyncOp,
-    ViewOp,
+    TmaCommitOp,
+    TmaLoadOp,
+    TmaStoreOp,
+    TmaWaitOp,
+    WgmmaOp,
+    WgmmaWaitOp,
 )
-from tilec.dialects.gpu_tile.types import buffer_of, layout_of
-from tilec.layout import Layout
-from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.divisibility import constant_of
-from tilec.passes.lower_to_nvvm.cp_async import copy_layout
-from tilec.passes.matrix_load import plan_matrix_load
+from tilec.dialects.gpu_tile.role import total_warps
+from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.role_threads import runs_in_one_thread
+from tilec.passes.shared_accesses import Access, accesses_inside, accesses_of, ring_counters
 
-
-@dataclass(frozen=True)
-class _Access:
-    """An access to bytes [start, end) of shared memory; `box`: its (offsets, sizes), where known.
-
-    `slot`: (loop counter or None for 0, distance from it, slots), where it is one slot of a ring.
-    `kind`: the type of the whole buffer or ring. Boxes and slots of two kinds do not compare, even
-    where they lie in the same bytes. `threads`: which elements each thread touches, if no two touch
-    the same.
-    """
-
-    writes: bool
-    start: int
-    end: int
-    kind: ir.Type
-    box: tuple[tuple[int, ...], tuple[int, ...]] | None
-    slot: tuple[ir.Value | None, int, int] | None = None
-    threads: Layout | None = None
-
-    def conflicts(self, other: _Access) -> bool:
-        """Whether the two need an order."""
-        if not (self.writes or other.writes) or self.end <= other.start or other.end <= self.start:
-            return False
-        if (self.start, self.kind) != (other.start, other.kind):
-            return True
-        comparable = self.slot and other.slot and _is_same(self.slot[0], other.slot[0])
-        if comparable and (self.slot[1] - other.slot[1]) % self.slot[2]:
-            return False
-        if self.threads is not None and (self.threads, self.box) == (other.threads, other.box):
-            return False
-        if self.box is None or other.box is None or len(self.box[0]) != len(other.box[0]):
-            return True
-        return all(
-            a < b + size_b and b < a + size_a
-            for a, size_a, b, size_b in zip(*self.box, *other.box, strict=True)
-        )
-
-    def next_iteration(self, counters: _Counters) -> _Access:
-        """The same access seen from the next iteration of a loop."""
-        if self.slot is None or self.slot[0] not in counters.steps:
-            return self
-        counter, distance, slots = self.slot
-        return replace(self, slot=(counter, (distance - counters.steps[counter]) % slots, slots))
-
-    def first_iteration(self, counters: _Counters) -> _Access:
-        """An access before a loop seen from its first iteration, where a counter has a known
-        value."""
-        if self.slot is None or self.slot[0] is not None or not counters.starts:
-            return self
-        _, distance, slots = self.slot
-        counter, start = next(iter(counters.starts.items()))
-        return replace(self, slot=(counter, (distance - start) % slots, slots))
-
-
-def _is_same(one: ir.Value | None, other: ir.Value | None) -> bool:
-    # MLIR's values compare with values only.
-    return one is other if one is None or other is None else one == other
-
-
-@dataclass(frozen=True)
-class _Counters:
-    """Loop-carried ring counts that grow by a constant: the constant, and their first value if
-    known."""
-
-    steps: dict[ir.Value, int]
-    starts: dict[ir.Value, int]
+Group = frozenset[Access]
+MOST_GROUPS = 8
+"""Groups told apart; older ones count as the last."""
 
 
 @dataclass(frozen=True)
 class Pending:
-    """`seen`: accesses since the last sync. `in_flight`: asynchronous writes not surely
-    finished."""
+    """`seen`: accesses since the last sync. `in_flight`: asynchronous writes not surely finished.
+    `multiplying`, `storing`: reads of tensor cores and tensor stores not surely finished, by group,
+    newest first; the first of `storing` is not closed yet."""
 
-    seen: frozenset[_Access] = frozenset()
-    in_flight: frozenset[_Access] = frozenset()
+    seen: Group = frozenset()
+    in_flight: Group = frozenset()
+    multiplying: tuple[Group, ...] = ()
+    storing: tuple[Group, ...] = ()
 
     def __or__(self, other: Pending) -> Pending:
-        return Pending(self.seen | other.seen, self.in_flight | other.in_flight)
+        def join(ours: tuple[Group, ...], theirs: tuple[Group, ...]) -> tuple[Group, ...]:
+            pairs = zip_longest(ours, theirs, fillvalue=frozenset())
+            return tuple(first | second for first, second in pairs)
 
-    def map(self, move: Callable[[_Access], _Access]) -> Pending:
+        return Pending(
+            self.seen | other.seen,
+            self.in_flight | other.in_flight,
+            join(self.multiplying, other.multiplying),
+            join(self.storing, other.storing),
+        )
+
+    def map(self, move: Callable[[Access], Access]) -> Pending:
         """Every access moved."""
-        return Pending(frozenset(map(move, self.seen)), frozenset(map(move, self.in_flight)))
+
+        def moved(group: Group) -> Group:
+            return frozenset(map(move, group))
+
+        return Pending(
+            moved(self.seen),
+            moved(self.in_flight),
+            tuple(map(moved, self.multiplying)),
+            tuple(map(moved, self.storing)),
+        )
+
+    def synced(self) -> Pending:
+        """After a sync of all threads."""
+        return replace(self, seen=frozenset())
+
+    def saw(self, accesses: Iterable[Access]) -> Pending:
+        """With accesses made."""
+        return replace(self, seen=self.seen.union(accesses))
+
+    @property
+    def reading(self) -> Group:
+        """Everything that is still read asynchronously."""
+        return frozenset().union(*self.multiplying, *self.storing)
 
 
 @tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
@@ -134,15 +107,16 @@ def insert_barriers(module: ir.Module, context: PassContext) -> None:
     """Orders every cross-thread dependence through shared memory."""
     for function in module.body.operations:
         if function.operation.name == "func.func":
-            _order(function.operation.regions[0].blocks[0], context)
+            _order(function.operation, context)
 
 
-def _order(body: ir.Block, context: PassContext) -> None:
+def _order(function: ir.Operation, context: PassContext) -> None:
     """Places syncs, then takes away those that later ones made redundant (a loop's second look)."""
-    walk = _Walk(context)
+    body = function.regions[0].blocks[0]
+    walk = _Walk(function, context)
     walk.block(body, Pending())
     for sync in reversed(list(walk.placed)):
-        trial = _Walk(context, without=sync)
+        trial = _Walk(function, context, without=sync)
         trial.block(body, Pending())
         if trial.placed:
             for extra in trial.placed:
@@ -155,10 +129,15 @@ class _Walk:
     """One walk in program order; `placed`: the syncs it had to add. `without`: a sync it looks
     past."""
 
-    def __init__(self, context: PassContext, without: ir.Operation | None = None) -> None:
+    def __init__(
+        self, function: ir.Operation, context: PassContext, without: ir.Operation | None = None
+    ) -> None:
         self._context = context
-        self._warps = context.num_warps
+        self._barrier = 0
+        self._warps = total_warps(function, context.num_warps)
+        self._roles = _number_roles(function)
         self._without = without
+        self._beside: set[ir.Operation] = set()
         self.placed: list[ir.Operation] = []
 
     def block(self, block: ir.Block, pending: Pending) -> Pending:
@@ -168,10 +147,11 @@ class _Walk:
             if isinstance(view, SyncOp):
                 whole = view.mode == "sync" and view.warps == self._warps
                 if whole and not (self._without is not None and op == self._without):
-                    pending = Pending(in_flight=pending.in_flight)
-            elif isinstance(view, CpAsyncWaitOp):
-                left = pending.in_flight if view.pending else frozenset()
-                pending = Pending(pending.seen | pending.in_flight, left)
+                    pending = pending.synced()
+            elif isinstance(view, (CpAsyncWaitOp, WgmmaWaitOp, TmaWaitOp, TmaCommitOp)):
+                pending = _waited(view, pending)
+            elif isinstance(view, RoleOp):
+                pending = self._role(view, pending)
             elif op.name in ("scf.for", "scf.while"):
                 pending = self._loop(op, pending)
             elif op.name == "scf.if":
@@ -180,11 +160,26 @@ class _Walk:
                 pending = self._visit(view, pending)
         return pending
 
+    def _role(self, role: RoleOp, pending: Pending) -> Pending:
+        if role.operation not in self._beside:
+            group = _neighbours(role)
+            self._beside.update(group)
+            inside = [a for op in group for a in accesses_inside(op, self._context)]
+            if _conflict(inside, pending.seen):
+                pending = self._sync(role.operation, pending)
+        if runs_in_one_thread(role):
+            return pending.saw(accesses_inside(role.operation, self._context))
+        outside = self._barrier, self._warps
+        self._barrier, self._warps = 1 + self._roles[role.operation], role.warps
+        after = self.block(role.body, Pending())
+        self._barrier, self._warps = outside
+        # The other warps have not met this role's syncs.
+        return (pending | after).saw(accesses_inside(role.operation, self._context))
+
     def _branch(self, op: ir.Operation, pending: Pending) -> Pending:
         """A sync one branch needs for what came before stands before both: it serves the code
         after, too."""
-        inside = _accesses(op, self._context)
-        if any(a.conflicts(earlier) for a in inside for earlier in pending.seen):
+        if _conflict(accesses_inside(op, self._context), pending.seen):
             pending = self._sync(op, pending)
         after = [self.block(b, pending) for r in op.regions for b in r.blocks]
         if not op.regions[1].blocks:  # without an else the accesses before it are still pending
@@ -195,7 +190,7 @@ class _Walk:
         return joined
 
     def _loop(self, loop: ir.Operation, pending: Pending) -> Pending:
-        counters = _counters(loop)
+        counters = ring_counters(loop)
         pending = pending.map(lambda access: access.first_iteration(counters))
         while True:
             after = pending
@@ -207,128 +202,79 @@ class _Walk:
                 return pending | after
             pending = entry
 
-    def _visit(self, view: object, pending: Pending) -> Pending:
-        access = _access(view, self._context)
-        if access is None:
+    def _visit(self, view: ir.OpView, pending: Pending) -> Pending:
+        accesses = accesses_of(view, self._context)
+        if not accesses:
             return pending
-        # No sync ends a copy in flight: that is for the waits, which pipeline-loops places.
-        if any(access.conflicts(earlier) for earlier in pending.seen):
+        # No sync ends a copy in flight: that is for the waits, which other passes place.
+        if _conflict(accesses, pending.seen):
             pending = self._sync(view.operation, pending)
+        if _conflict(accesses, pending.reading):
+            raise InternalError(
+                f"{show_location(view.operation)}: '{view.operation.name}' writes a buffer whose "
+                "asynchronous reader was not waited for"
+            )
         if isinstance(view, CpAsyncOp):
-            return Pending(pending.seen, pending.in_flight | {access})
-        return Pending(pending.seen | {access}, pending.in_flight)
+            return replace(pending, in_flight=pending.in_flight.union(accesses))
+        if isinstance(view, WgmmaOp):
+            return replace(pending, multiplying=_first(accesses, pending.multiplying))
+        if isinstance(view, TmaStoreOp):
+            opened = pending.storing or (frozenset(),)
+            return replace(pending, storing=(opened[0].union(accesses), *opened[1:]))
+        return pending if isinstance(view, TmaLoadOp) else pending.saw(accesses)
 
     def _sync(self, before: ir.Operation, pending: Pending) -> Pending:
         with ir.InsertionPoint(before), before.location:
-            self.placed.append(SyncOp.build(warps=self._warps).operation)
-        return Pending(in_flight=pending.in_flight)
+            sync = SyncOp.build(barrier=self._barrier, warps=self._warps)
+            self.placed.append(sync.operation)
+        return pending.synced()
 
 
-def _counters(loop: ir.Operation) -> _Counters:
-    if loop.name != "scf.for":
-        return _Counters({}, {})
-    body = loop.regions[0].blocks[0]
-    *_, last = body.operations
-    steps, starts = {}, {}
-    slots = zip(list(body.arguments)[1:], list(loop.operands)[3:], last.operands, strict=True)
-    for argument, init, yielded in slots:
-        base, step = _split_sum(yielded)
-        if base == argument and step and _counts_a_ring(argument):
-            steps[argument] = step
-            start = constant_of(init)
-            if start is not None:
-                starts[argument] = start
-    return _Counters(steps, starts)
+def _waited(view: ir.OpView, pending: Pending) -> Pending:
+    """A wait turns what it surely ends into accesses made; a commit opens the next group."""
+    if isinstance(view, TmaCommitOp):
+        closed = pending.storing or (frozenset(),)
+        return replace(pending, storing=_first((), closed))
+    if isinstance(view, CpAsyncWaitOp):
+        left = pending.in_flight if view.pending else frozenset()
+        return replace(pending.saw(pending.in_flight), in_flight=left)
+    if isinstance(view, WgmmaWaitOp):
+        left, done = pending.multiplying[: view.pending], pending.multiplying[view.pending :]
+        return replace(pending.saw(frozenset().union(*done)), multiplying=left)
+    kept = 1 + view.pending
+    left, done = pending.storing[:kept], pending.storing[kept:]
+    return replace(pending.saw(frozenset().union(*done)), storing=left)
 
 
-def _counts_a_ring(value: ir.Value) -> bool:
-    users = [use.owner.opview for use in value.uses]
-    return any(
-        isinstance(user, RingPositionOp)
-        or (user.operation.name == "arith.addi" and _counts_a_ring(user.operation.results[0]))
-        for user in users
-    )
+def _first(accesses: Iterable[Access], groups: tuple[Group, ...]) -> tuple[Group, ...]:
+    """A new group in front of the others."""
+    last = frozenset().union(*groups[MOST_GROUPS - 1 :])
+    kept = groups[: MOST_GROUPS - 1]
+    return (frozenset(accesses), *kept, *([last] if last else []))
 
 
-def _split_sum(value: ir.Value) -> tuple[ir.Value, int]:
-    """A value as (base, constant added to it)."""
-    total = 0
-    while not isinstance(value.owner, ir.Block) and value.owner.name == "arith.addi":
-        lhs, rhs = value.owner.operands
-        step = constant_of(rhs)
-        if step is None:
-            break
-        value, total = lhs, total + step
-    return value, total
+def _conflict(accesses: Iterable[Access], earlier: Group) -> bool:
+    return any(access.conflicts(other) for access in accesses for other in earlier)
 
 
-def _accesses(op: ir.Operation, context: PassContext) -> list[_Access]:
-    found: list[_Access] = []
+def _number_roles(function: ir.Operation) -> dict[ir.Operation, int]:
+    roles: dict[ir.Operation, int] = {}
 
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        access = _access(inner.opview, context)
-        if access is not None:
-            found.append(access)
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if isinstance(op.opview, RoleOp):
+            roles[op] = len(roles)
         return ir.WalkResult.ADVANCE
 
-    op.walk(visit)
+    function.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return roles
+
+
+def _neighbours(role: RoleOp) -> list[ir.Operation]:
+    """`role` and those behind it that run beside it: no barrier of the CTA stands between."""
+    found: list[ir.Operation] = []
+    for view in role.operation.block.operations:
+        if isinstance(view, RoleOp) and (found or view.operation == role.operation):
+            found.append(view.operation)
+        elif found and isinstance(view, SyncOp) and view.barrier == 0:
+            break
     return found
-
-
-def _access(view: object, context: PassContext) -> _Access | None:
-    if isinstance(view, CpAsyncOp):
-        return _describe(view.dst, copy_layout(view, context), writes=True)
-    if isinstance(view, BufferStoreOp):
-        return _describe(view.dst, layout_of(view.value), writes=True)
-    if isinstance(view, BufferLoadOp):
-        layout = layout_of(view.result)
-        buffer = buffer_of(view.src)
-        # By ldmatrix a thread reads rows for others.
-        if plan_matrix_load(layout, buffer.shape, buffer.layout, buffer.element_bytes) is not None:
-            layout = None
-        return _describe(view.src, layout, writes=False)
-    if isinstance(view, BufferGatherOp):
-        return _describe(view.src, None, writes=False)
-    return None
-
-
-def _describe(buffer: ir.Value, layout: Layout | None, *, writes: bool) -> _Access:
-    sizes = buffer_of(buffer).shape
-    if layout is not None and not _is_private(layout, sizes):
-        layout = None
-    offsets: tuple[int, ...] | None = (0,) * len(sizes)
-    value, slot = buffer, None
-    while not isinstance(value.owner, AllocOp):
-        view = value.owner
-        if isinstance(view, ReshapeViewOp):
-            offsets = None
-        elif isinstance(view, SlotOp):
-            slot = _slot(view)
-        elif isinstance(view, ViewOp):
-            steps = [constant_of(v) for v in view.offsets]
-            known = offsets is not None and None not in steps
-            offsets = tuple(a + b for a, b in zip(offsets, steps, strict=True)) if known else None
-        value = view.src
-    start = value.owner.options["offset"]
-    end = start + buffer_of(value).size_bytes
-    if offsets is None:
-        return _Access(writes, start, end, value.type, None, slot)
-    return _Access(writes, start, end, value.type, (offsets, sizes), slot, layout)
-
-
-def _is_private(layout: Layout, sizes: tuple[int, ...]) -> bool:
-    """Whether each thread touches elements of its own: no copies, nothing clamped into the tile."""
-    shared = any(not mode.stride and mode.size > 1 for mode in layout.threads)
-    return not shared and not layout.has_phantoms(sizes)
-
-
-def _slot(op: SlotOp) -> tuple[ir.Value | None, int, int] | None:
-    slots = buffer_of(op.src).slots
-    fixed = constant_of(op.index)
-    if fixed is not None:
-        return None, fixed, slots
-    position = op.index.owner
-    if not isinstance(position, RingPositionOp):
-        return None
-    counter, distance = _split_sum(position.count)
-    return counter, distance % position.slots, position.slots

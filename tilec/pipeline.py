@@ -10,6 +10,7 @@ from tilec.passes.expand_math import expand_math
 from tilec.passes.infer_layouts import infer_layouts
 from tilec.passes.insert_async_copies import insert_async_copies
 from tilec.passes.insert_barriers import insert_barriers
+from tilec.passes.insert_fences import insert_fences
 from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.overlap_mma import overlap_mma
@@ -45,6 +46,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     overlap_mma,
     # Buffers that share memory depend on each other, so addresses come before barriers.
     allocate_shared,
+    insert_fences,
     insert_barriers,
 )
 """From `tile` to `gpu_tile`: everything explicit."""
@@ -81,5 +83,7 @@ def passes_from(level: Level, *, explicit: bool = False) -> tuple[TilePass, ...]
     return TILE_PIPELINE[TILE_PIPELINE.index(schedule_programs) :]
 
 
-ALL_PASSES: tuple[TilePass, ...] = tuple(dict.fromkeys((*TILE_PIPELINE, *EXPLICIT_PIPELINE, *LLVM_PIPELINE)))
+ALL_PASSES: tuple[TilePass, ...] = tuple(
+    dict.fromkeys((*TILE_PIPELINE, *EXPLICIT_PIPELINE, *LLVM_PIPELINE))
+)
 """Every pass by name, for `tilec opt`."""

@@ -86,12 +86,11 @@ def lower_fence(op: tile.FenceOp, state: Lowering) -> None:
 
 def lower_sync(op: gpu_tile.SyncOp, state: Lowering) -> None:
     """Barrier 0 of the whole CTA is `bar.sync 0`; others name their threads."""
-    whole = op.warps == state.context.num_warps and op.barrier == 0
-    if op.mode == "sync" and whole:
+    threads = op.warps * state.context.target.warp_size
+    if op.mode == "sync" and op.barrier == 0 and threads == state.total_threads:
         ir.Operation.create("nvvm.barrier0")
         return
-    threads = op.warps * state.context.target.warp_size
-    inline_asm(f"barrier.cta.{op.mode} {op.barrier}, {threads};", [], [], [])
+    inline_asm(f"bar.{op.mode} {op.barrier}, {threads};", [], [], [])
 
 
 _PROXY_FENCES = {

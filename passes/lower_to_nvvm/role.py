@@ -14,29 +14,11 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.role import entry_registers
-from tilec.dialects.gpu_tile.types import is_pending
-from tilec.dialects.types import is_tile
 from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.shared_address import shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering, compare, create
-
-_ONE_THREAD_OPS = (
-    gpu_tile.BarrierExpectOp,
-    gpu_tile.BarrierWaitOp,
-    gpu_tile.RingPositionOp,
-    gpu_tile.ReshapeViewOp,
-    gpu_tile.SlotOp,
-    gpu_tile.TileOrderOp,
-    gpu_tile.TmaCommitOp,
-    gpu_tile.TmaLoadOp,
-    gpu_tile.TmaStoreOp,
-    gpu_tile.TmaWaitOp,
-    gpu_tile.ViewOp,
-)
-"""Ops of `gpu_tile` that one thread may run for all."""
-_ONE_THREAD_DIALECTS = ("arith.", "math.", "scf.", "memref.dim", "gpu.yield")
-_ONE_THREAD_TILE_OPS = ("tile.program_id", "tile.num_programs", "tile.assume")
+from tilec.passes.role_threads import runs_in_one_thread
 
 
 def lower_role(op: gpu_tile.RoleOp, state: Lowering) -> None:
@@ -47,7 +29,7 @@ def lower_role(op: gpu_tile.RoleOp, state: Lowering) -> None:
     warp_size = state.context.target.warp_size
     _check(op, state)
     shared_base(state)  # made once, in front of every role
-    alone = _fits_one_thread(op)
+    alone = runs_in_one_thread(op)
     with _where(_in_role(op, state)):
         _move_registers(op, state)
         with _where(_elected(op, state) if alone else None):
@@ -65,23 +47,6 @@ def _check(op: gpu_tile.RoleOp, state: Lowering) -> None:
         raise error_at(op.operation, f"role '{op.name}' ends at warp {last} of {total}")
     if state.in_role:
         raise error_at(op.operation, f"role '{op.name}' is inside another role")
-
-
-def _fits_one_thread(op: gpu_tile.RoleOp) -> bool:
-    """Whether the body holds nothing but scalars and what one thread does for all."""
-    fits = True
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        nonlocal fits
-        known = isinstance(inner.opview, (*_ONE_THREAD_OPS, gpu_tile.RoleOp))
-        known |= inner.name.startswith(_ONE_THREAD_DIALECTS) or inner.name in _ONE_THREAD_TILE_OPS
-        tiles = any(is_tile(v) or is_pending(v) for v in [*inner.operands, *inner.results])
-        # A constant tile that was moved in here has no instruction of its own.
-        fits = fits and known and (not tiles or inner.name == "arith.constant")
-        return ir.WalkResult.ADVANCE
-
-    op.operation.walk(visit)
-    return fits
 
 
 def _in_role(op: gpu_tile.RoleOp, state: Lowering) -> ir.Value | None:

@@ -1,0 +1,127 @@
+"""insert-fences: what threads write into shared memory becomes visible to tensor cores and the copy
+engine.
+
+Before:   "gpu_tile.buffer_store"(%x, %s)                       "gpu_tile.wgmma"(%s, ...)
+After:    "gpu_tile.buffer_store"(%x, %s)   "gpu_tile.fence"() {kind = "async_shared"}
+          "gpu_tile.wgmma"(%s, ...)              (insert-barriers puts its sync between the two)
+
+Ordinary writes and asynchronous reads go through different proxies; the fence orders them (PTX ISA
+9.0, "Async proxy"; "wgmma.fence": cp.async is an ordinary write). It stands
+
+1. behind a buffer_store, or behind the cp_async_wait that ends such a copy, in front of what may
+   tell others that the data is there: one fence for all writes in a row;
+2. in front of the reader, where a copy's arrival at an mbarrier (cp_async_arrive) is all there is.
+
+Does not handle: tensor loads into a buffer that threads read before (their barrier orders those).
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BarrierArriveOp,
+    BarrierWaitOp,
+    BufferGatherOp,
+    BufferLoadOp,
+    BufferStoreOp,
+    CpAsyncArriveOp,
+    CpAsyncOp,
+    CpAsyncWaitOp,
+    FenceOp,
+    SyncOp,
+    TmaStoreOp,
+    WgmmaOp,
+)
+from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.passes.contract import Level, PassContext, tile_pass
+
+KIND = "async_shared"
+_TELLS_OTHERS = (
+    BarrierArriveOp,
+    BarrierWaitOp,
+    BufferGatherOp,
+    BufferLoadOp,
+    CpAsyncWaitOp,
+    SyncOp,
+    TmaStoreOp,
+    WgmmaOp,
+)
+"""In front of these, of loops and of branches, writes are fenced; a sync may be put there later."""
+
+
+@tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
+def insert_fences(module: ir.Module, context: PassContext) -> None:
+    """Fences writes that asynchronous readers see."""
+    for function in module.body.operations:
+        if function.operation.name == "func.func":
+            _fence(function.operation)
+
+
+def _fence(function: ir.Operation) -> None:
+    readers: list[ir.OpView] = []
+    ops: list[ir.OpView] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        ops.append(op.opview)
+        if isinstance(op.opview, (WgmmaOp, TmaStoreOp)):
+            readers.append(op.opview)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit, ir.WalkOrder.PRE_ORDER)
+    read = {_root(buffer) for reader in readers for buffer in _read_by(reader)}
+    if not read:
+        return
+    copied = {_root(op.dst) for op in ops if isinstance(op, CpAsyncOp)} & read
+    for op in ops:
+        stored = isinstance(op, BufferStoreOp) and _root(op.dst) in read
+        if stored or (isinstance(op, CpAsyncWaitOp) and copied):
+            _fence_behind(op.operation)
+    if any(isinstance(op, CpAsyncArriveOp) for op in ops):
+        for reader in readers:
+            if any(_root(buffer) in copied for buffer in _read_by(reader)):
+                _fence_before(reader.operation)
+
+
+def _read_by(reader: ir.OpView) -> list[ir.Value]:
+    values = [reader.src] if isinstance(reader, TmaStoreOp) else [reader.lhs, reader.rhs]
+    return [value for value in values if is_buffer(value)]
+
+
+def _root(buffer: ir.Value) -> ir.Operation:
+    """The alloc of a buffer or view."""
+    op = buffer.owner
+    while not isinstance(op, AllocOp):
+        op = op.src.owner
+    return op.operation
+
+
+def _fence_behind(write: ir.Operation) -> None:
+    """As late as it may stand behind `write`, unless a fence stands there already."""
+    behind = False
+    for view in write.block.operations:
+        op = view.operation
+        if behind and (isinstance(view, FenceOp) and view.kind == KIND):
+            return
+        if behind and (isinstance(view, _TELLS_OTHERS) or _leaves(op)):
+            _fence_before(op)
+            return
+        behind = behind or op == write
+
+
+def _leaves(op: ir.Operation) -> bool:
+    """Whether control goes on elsewhere: loops, branches, a block's end."""
+    return op.name.startswith("scf.") or op.name in ("func.return", "gpu.yield", "gpu_tile.role")
+
+
+def _fence_before(op: ir.Operation) -> None:
+    previous = None
+    for view in op.block.operations:
+        if view.operation == op:
+            break
+        previous = view
+    if isinstance(previous, FenceOp) and previous.kind == KIND:
+        return
+    with ir.InsertionPoint(op), op.location:
+        FenceOp.build(kind=KIND)

@@ -1,0 +1,44 @@
+"""Which roles one thread runs alone."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import gpu_tile
+from tilec.dialects.gpu_tile.types import is_pending
+from tilec.dialects.types import is_tile
+
+_ONE_THREAD_OPS = (
+    gpu_tile.BarrierExpectOp,
+    gpu_tile.BarrierWaitOp,
+    gpu_tile.RingPositionOp,
+    gpu_tile.ReshapeViewOp,
+    gpu_tile.SlotOp,
+    gpu_tile.TileOrderOp,
+    gpu_tile.TmaCommitOp,
+    gpu_tile.TmaLoadOp,
+    gpu_tile.TmaStoreOp,
+    gpu_tile.TmaWaitOp,
+    gpu_tile.ViewOp,
+)
+"""Ops of `gpu_tile` that one thread may run for all."""
+_SCALAR_PREFIXES = ("arith.", "math.", "scf.", "memref.dim", "gpu.yield")
+_SCALAR_OPS = ("tile.program_id", "tile.num_programs", "tile.assume")
+
+
+def runs_in_one_thread(role: gpu_tile.RoleOp) -> bool:
+    """Whether the body holds nothing but scalars and what one thread does for all."""
+    fits = True
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal fits
+        known = isinstance(op.opview, _ONE_THREAD_OPS)
+        known |= op.name.startswith(_SCALAR_PREFIXES) or op.name in _SCALAR_OPS
+        tiles = any(is_tile(v) or is_pending(v) for v in [*op.operands, *op.results])
+        # A constant tile that was moved in here has no instruction of its own.
+        fits = fits and known and (not tiles or op.name == "arith.constant")
+        return ir.WalkResult.ADVANCE
+
+    for view in role.body.operations:
+        view.operation.walk(visit)
+    return fits

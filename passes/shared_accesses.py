@@ -1,0 +1,217 @@
+"""Accesses to shared memory: which bytes, which slot of a ring, which elements each thread touches.
+
+Two boxes of one buffer that do not overlap, buffers that lie in other bytes, slots of a ring whose
+distance is no multiple of its length, and accesses in which each thread touches the elements it
+touches in the other do not conflict. A slot is known by its distance from a loop's counter; the end
+of an iteration is one nearer than the start of the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BufferGatherOp,
+    BufferLoadOp,
+    BufferStoreOp,
+    CpAsyncOp,
+    ReshapeViewOp,
+    RingPositionOp,
+    SlotOp,
+    TmaLoadOp,
+    TmaStoreOp,
+    ViewOp,
+    WgmmaOp,
+)
+from tilec.dialects.gpu_tile.types import buffer_of, is_buffer, layout_of
+from tilec.layout import Layout
+from tilec.passes.contract import PassContext
+from tilec.passes.divisibility import constant_of
+from tilec.passes.lower_to_nvvm.cp_async import copy_layout
+from tilec.passes.matrix_load import plan_matrix_load
+
+
+@dataclass(frozen=True)
+class Access:
+    """An access to bytes [start, end) of shared memory; `box`: its (offsets, sizes), where known.
+
+    `slot`: (loop counter or None for 0, distance from it, slots), where it is one slot of a ring.
+    `kind`: the type of the whole buffer or ring. Boxes and slots of two kinds do not compare, even
+    where they lie in the same bytes. `threads`: which elements each thread touches, if no two touch
+    the same.
+    """
+
+    writes: bool
+    start: int
+    end: int
+    kind: ir.Type
+    box: tuple[tuple[int, ...], tuple[int, ...]] | None
+    slot: tuple[ir.Value | None, int, int] | None = None
+    threads: Layout | None = None
+
+    def conflicts(self, other: Access) -> bool:
+        """Whether the two need an order."""
+        if not (self.writes or other.writes) or self.end <= other.start or other.end <= self.start:
+            return False
+        if (self.start, self.kind) != (other.start, other.kind):
+            return True
+        comparable = self.slot and other.slot and _is_same(self.slot[0], other.slot[0])
+        if comparable and (self.slot[1] - other.slot[1]) % self.slot[2]:
+            return False
+        if self.threads is not None and (self.threads, self.box) == (other.threads, other.box):
+            return False
+        if self.box is None or other.box is None or len(self.box[0]) != len(other.box[0]):
+            return True
+        return all(
+            a < b + size_b and b < a + size_a
+            for a, size_a, b, size_b in zip(*self.box, *other.box, strict=True)
+        )
+
+    def next_iteration(self, counters: Counters) -> Access:
+        """The same access seen from the next iteration of a loop."""
+        if self.slot is None or self.slot[0] not in counters.steps:
+            return self
+        counter, distance, slots = self.slot
+        return replace(self, slot=(counter, (distance - counters.steps[counter]) % slots, slots))
+
+    def first_iteration(self, counters: Counters) -> Access:
+        """An access before a loop seen from its first iteration, where a counter has a known
+        value."""
+        if self.slot is None or self.slot[0] is not None or not counters.starts:
+            return self
+        _, distance, slots = self.slot
+        counter, start = next(iter(counters.starts.items()))
+        return replace(self, slot=(counter, (distance - start) % slots, slots))
+
+
+def _is_same(one: ir.Value | None, other: ir.Value | None) -> bool:
+    # MLIR's values compare with values only.
+    return one is other if one is None or other is None else one == other
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Loop-carried ring counts that grow by a constant: the constant, and their first value if
+    known."""
+
+    steps: dict[ir.Value, int]
+    starts: dict[ir.Value, int]
+
+
+def ring_counters(loop: ir.Operation) -> Counters:
+    """The counts of rings that a loop (scf.for) carries; none of another loop."""
+    if loop.name != "scf.for":
+        return Counters({}, {})
+    body = loop.regions[0].blocks[0]
+    *_, last = body.operations
+    steps, starts = {}, {}
+    slots = zip(list(body.arguments)[1:], list(loop.operands)[3:], last.operands, strict=True)
+    for argument, init, yielded in slots:
+        base, step = _split_sum(yielded)
+        if base == argument and step and _counts_a_ring(argument):
+            steps[argument] = step
+            start = constant_of(init)
+            if start is not None:
+                starts[argument] = start
+    return Counters(steps, starts)
+
+
+def _counts_a_ring(value: ir.Value) -> bool:
+    users = [use.owner.opview for use in value.uses]
+    return any(
+        isinstance(user, RingPositionOp)
+        or (user.operation.name == "arith.addi" and _counts_a_ring(user.operation.results[0]))
+        for user in users
+    )
+
+
+def _split_sum(value: ir.Value) -> tuple[ir.Value, int]:
+    """A value as (base, constant added to it)."""
+    total = 0
+    while not isinstance(value.owner, ir.Block) and value.owner.name == "arith.addi":
+        lhs, rhs = value.owner.operands
+        step = constant_of(rhs)
+        if step is None:
+            break
+        value, total = lhs, total + step
+    return value, total
+
+
+def accesses_inside(op: ir.Operation, context: PassContext) -> list[Access]:
+    """Every access of an op and what it holds."""
+    found: list[Access] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        found.extend(accesses_of(inner.opview, context))
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return found
+
+
+def accesses_of(view: object, context: PassContext) -> list[Access]:
+    """The accesses of one op; an asynchronous one's as if it happened at its issue."""
+    if isinstance(view, CpAsyncOp):
+        return [_describe(view.dst, copy_layout(view, context), writes=True)]
+    if isinstance(view, BufferStoreOp):
+        return [_describe(view.dst, layout_of(view.value), writes=True)]
+    if isinstance(view, BufferLoadOp):
+        layout = layout_of(view.result)
+        buffer = buffer_of(view.src)
+        # By ldmatrix a thread reads rows for others.
+        if plan_matrix_load(layout, buffer.shape, buffer.layout, buffer.element_bytes) is not None:
+            layout = None
+        return [_describe(view.src, layout, writes=False)]
+    if isinstance(view, (BufferGatherOp, TmaStoreOp)):
+        return [_describe(view.src, None, writes=False)]
+    if isinstance(view, TmaLoadOp):
+        return [_describe(view.dst, None, writes=True)]
+    if isinstance(view, WgmmaOp):
+        operands = [v for v in (view.lhs, view.rhs) if is_buffer(v)]
+        return [_describe(v, None, writes=False) for v in operands]
+    return []
+
+
+def _describe(buffer: ir.Value, layout: Layout | None, *, writes: bool) -> Access:
+    sizes = buffer_of(buffer).shape
+    if layout is not None and not _is_private(layout, sizes):
+        layout = None
+    offsets: tuple[int, ...] | None = (0,) * len(sizes)
+    value, slot = buffer, None
+    while not isinstance(value.owner, AllocOp):
+        view = value.owner
+        if isinstance(view, ReshapeViewOp):
+            offsets = None
+        elif isinstance(view, SlotOp):
+            slot = _slot(view)
+        elif isinstance(view, ViewOp):
+            steps = [constant_of(v) for v in view.offsets]
+            known = offsets is not None and None not in steps
+            offsets = tuple(a + b for a, b in zip(offsets, steps, strict=True)) if known else None
+        value = view.src
+    start = value.owner.options["offset"]
+    end = start + buffer_of(value).size_bytes
+    if offsets is None:
+        return Access(writes, start, end, value.type, None, slot)
+    return Access(writes, start, end, value.type, (offsets, sizes), slot, layout)
+
+
+def _is_private(layout: Layout, sizes: tuple[int, ...]) -> bool:
+    """Whether each thread touches elements of its own: no copies, nothing clamped into the tile."""
+    shared = any(not mode.stride and mode.size > 1 for mode in layout.threads)
+    return not shared and not layout.has_phantoms(sizes)
+
+
+def _slot(op: SlotOp) -> tuple[ir.Value | None, int, int] | None:
+    slots = buffer_of(op.src).slots
+    fixed = constant_of(op.index)
+    if fixed is not None:
+        return None, fixed, slots
+    position = op.index.owner
+    if not isinstance(position, RingPositionOp):
+        return None
+    counter, distance = _split_sum(position.count)
+    return counter, distance % position.slots, position.slots

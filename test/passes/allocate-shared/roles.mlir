@@ -1,0 +1,59 @@
+// mbarriers have 8 bytes a slot for themselves. Roles run side by side: no memory of one is another's;
+// one role alone uses its own again.
+// RUN: tilec opt %s --passes allocate-shared --target sm_90a --num-warps 4 --split-input-file | filecheck %s
+
+!t = tensor<128xf32, #gpu_tile.layout<"T(128):(1@0) V():()">>
+!s = !gpu_tile.buffer<tensor<128xf32>, #gpu_tile.shared<"(128):(1)">>
+
+// CHECK-LABEL: @no_reuse_between_roles
+// CHECK-SAME: tile.shared_bytes = 1064 : i32
+// CHECK: "gpu_tile.barrier_init"() {count = 1 : i32, options = {offset = 1024 : i32}, slots = 5 : i32}
+// CHECK: gpu_tile.role
+// CHECK: options = {offset = 0 : i32}
+// CHECK: options = {offset = 0 : i32}
+// CHECK: gpu_tile.role
+// CHECK: options = {offset = 512 : i32}
+// CHECK: options = {offset = 0 : i32}
+func.func @no_reuse_between_roles(%x: !t) attributes {tile.kernel, tile.total_warps = 8 : i32} {
+  %b = "gpu_tile.barrier_init"() {slots = 5 : i32, count = 1 : i32, options = {}} : () -> !gpu_tile.barrier
+  "gpu_tile.role"() ({
+    %s = "gpu_tile.alloc"() {options = {}} : () -> !s
+    "gpu_tile.buffer_store"(%x, %s) : (!t, !s) -> ()
+    %r = "gpu_tile.alloc"() {options = {}} : () -> !s
+    "gpu_tile.buffer_store"(%x, %r) : (!t, !s) -> ()
+    gpu.yield
+  }) {name = "first", first_warp = 0 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
+  "gpu_tile.role"() ({
+    %s = "gpu_tile.alloc"() {options = {}} : () -> !s
+    "gpu_tile.buffer_store"(%x, %s) : (!t, !s) -> ()
+    gpu.yield
+  }) {name = "second", first_warp = 4 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
+  "gpu_tile.sync"() {barrier = 0 : i32, warps = 8 : i32, mode = "sync"} : () -> ()
+  %s = "gpu_tile.alloc"() {options = {}} : () -> !s
+  "gpu_tile.buffer_store"(%x, %s) : (!t, !s) -> ()
+  return
+}
+
+// -----
+!t = tensor<64x64xbf16, #gpu_tile.layout<"T(8,16):(8@1,1@0) V(8,4):(1@1,16@0)">>
+!s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!p = !gpu_tile.pending<!acc>
+
+// Tensor cores read until they were waited for, not until the instruction.
+// CHECK-LABEL: @read_until_the_wait
+// CHECK: options = {offset = 0 : i32}
+// CHECK: "gpu_tile.wgmma"
+// CHECK: options = {offset = 8192 : i32}
+// CHECK: "gpu_tile.wgmma_wait"
+// CHECK: options = {offset = 0 : i32}
+func.func @read_until_the_wait(%x: !t, %p: !p) attributes {tile.kernel} {
+  %s = "gpu_tile.alloc"() {options = {}} : () -> !s
+  %q = "gpu_tile.wgmma"(%s, %s, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!s, !s, !p) -> !p
+  %r = "gpu_tile.alloc"() {options = {}} : () -> !s
+  "gpu_tile.buffer_store"(%x, %r) : (!t, !s) -> ()
+  %w = "gpu_tile.wgmma_wait"(%q) {pending = 0 : i32} : (!p) -> !acc
+  %u = "gpu_tile.alloc"() {options = {}} : () -> !s
+  "gpu_tile.buffer_store"(%x, %u) : (!t, !s) -> ()
+  return
+}

@@ -1,0 +1,69 @@
+// What cp.async brings is written like by a store: fenced behind the wait, or, where only an mbarrier
+// tells that it is there, in front of the reader.
+// RUN: tilec opt %s --passes insert-fences --target sm_90a --num-warps 4 --split-input-file | filecheck %s
+
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!p = !gpu_tile.pending<!acc>
+
+// CHECK-LABEL: @waited_for
+// CHECK: "gpu_tile.cp_async_wait"
+// CHECK-NEXT: "gpu_tile.fence"() {kind = "async_shared"}
+// CHECK-NEXT: "gpu_tile.wgmma"
+func.func @waited_for(%a: !m, %yes: i1, %i: index, %p: !p) {
+  %s = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !s
+  "gpu_tile.cp_async"(%a, %s, %yes, %i, %i) {dims = array<i32: 0, 1>, bytes = 16 : i32, cache = "cg"} : (!m, !s, i1, index, index) -> ()
+  "gpu_tile.cp_async_commit"() : () -> ()
+  "gpu_tile.cp_async_wait"() {pending = 0 : i32} : () -> ()
+  %q = "gpu_tile.wgmma"(%s, %s, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!s, !s, !p) -> !p
+  return
+}
+
+// -----
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!p = !gpu_tile.pending<!acc>
+!bar = !gpu_tile.barrier
+
+// CHECK-LABEL: @arrives_at_a_barrier
+// CHECK: "gpu_tile.cp_async_arrive"
+// CHECK-NEXT: "gpu_tile.barrier_wait"
+// CHECK-NEXT: "gpu_tile.fence"() {kind = "async_shared"}
+// CHECK-NEXT: "gpu_tile.wgmma"
+func.func @arrives_at_a_barrier(%a: !m, %yes: i1, %i: index, %p: !p, %full: !bar, %slot: i32, %parity: i1) {
+  %s = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !s
+  "gpu_tile.cp_async"(%a, %s, %yes, %i, %i) {dims = array<i32: 0, 1>, bytes = 16 : i32, cache = "cg"} : (!m, !s, i1, index, index) -> ()
+  "gpu_tile.cp_async_arrive"(%full, %slot) : (!bar, i32) -> ()
+  "gpu_tile.barrier_wait"(%full, %slot, %parity) : (!bar, i32, i1) -> ()
+  %q = "gpu_tile.wgmma"(%s, %s, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!s, !s, !p) -> !p
+  return
+}
+
+// -----
+!t = tensor<64x64xbf16, #gpu_tile.layout<"T(8,16):(8@1,1@0) V(8,4):(1@1,16@0)">>
+!s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!p = !gpu_tile.pending<!acc>
+!bar = !gpu_tile.barrier
+
+// CHECK-LABEL: @stored_by_a_role
+// CHECK: "gpu_tile.buffer_store"
+// CHECK-NEXT: "gpu_tile.fence"() {kind = "async_shared"}
+// CHECK-NEXT: "gpu_tile.barrier_arrive"
+// CHECK-NOT: "gpu_tile.fence"
+func.func @stored_by_a_role(%x: !t, %p: !p, %full: !bar, %slot: i32, %parity: i1) {
+  %s = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !s
+  "gpu_tile.role"() ({
+    "gpu_tile.buffer_store"(%x, %s) : (!t, !s) -> ()
+    "gpu_tile.barrier_arrive"(%full, %slot) {per = "warp"} : (!bar, i32) -> ()
+    gpu.yield
+  }) {name = "fill", first_warp = 4 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
+  "gpu_tile.role"() ({
+    "gpu_tile.barrier_wait"(%full, %slot, %parity) : (!bar, i32, i1) -> ()
+    %q = "gpu_tile.wgmma"(%s, %s, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!s, !s, !p) -> !p
+    gpu.yield
+  }) {name = "use", first_warp = 0 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
+  return
+}

@@ -1,0 +1,84 @@
+"""Roles that hand tiles to each other through rings of mbarriers: emulator, ptxas, refusals."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import ml_dtypes
+import numpy as np
+import pytest
+from role_kernels import COLUMNS, ROWS, compile_text, product_text, sum_text
+
+from tilec.assembler import assemble
+from tilec.kernel import CompiledKernel
+from tilec.runtime.device import device
+from tilec.target import find_target
+
+MODES = ("emulator", "emulator:late", "emulator:check")
+TARGETS = ("sm_90a", "sm_100a")
+
+
+def run_sum(made: CompiledKernel, steps: int) -> None:
+    """Runs a kernel of `sum_text` in every mode."""
+    rng = np.random.default_rng(steps)
+    x = rng.standard_normal((max(steps, 1) * ROWS, COLUMNS)).astype(np.float32)
+    used = x[: steps * ROWS]
+    for mode in MODES:
+        y = np.full((ROWS, COLUMNS), np.nan, np.float32)
+        z = np.full_like(x, np.nan)
+        gpu = device(mode)
+        gpu.launch(gpu.load(made), [x, y, z, steps], 1)
+        expected = used.reshape(steps, ROWS, COLUMNS).astype(np.float64).sum(axis=0)
+        np.testing.assert_allclose(y, expected, rtol=0, atol=1e-5)
+        np.testing.assert_array_equal(z[: len(used)], 2 * used)
+
+
+@pytest.mark.parametrize(
+    ("producer", "slots", "fill", "use"),
+    [
+        ("thread", 1, 4, 4),
+        ("thread", 3, 4, 4),
+        ("warp", 2, 1, 4),
+        ("warp", 5, 8, 2),
+        ("copies", 3, 4, 4),
+        ("copies", 4, 2, 8),
+    ],
+)
+@pytest.mark.parametrize("target", TARGETS)
+def test_tiles_go_through_a_ring(
+    producer: str, slots: int, fill: int, use: int, target: str
+) -> None:
+    text = sum_text(producer, slots=slots, fill_warps=fill, use_warps=use)
+    made = compile_text(text, use, target)
+    assert made.threads == 32 * (fill + use)
+    for steps in (0, 1, 2 * slots + 1):
+        run_sum(made, steps)
+
+
+@pytest.mark.parametrize("producer", ["copies", "warp", "tma"])
+@pytest.mark.parametrize(("use", "m", "n", "slots"), [(4, 64, 64, 3), (8, 128, 128, 2)])
+def test_warpgroups_multiply_what_a_role_brings(
+    producer: str, use: int, m: int, n: int, slots: int
+) -> None:
+    made = compile_text(product_text(producer, slots=slots, use_warps=use, m=m, n=n), use, "sm_90a")
+    rng = np.random.default_rng(m + n)
+    for mode, steps in product(MODES, (0, 1, 5)):
+        k = 64 * max(steps, 1)
+        a = rng.standard_normal((m, k)).astype(ml_dtypes.bfloat16)
+        b = rng.standard_normal((k, n)).astype(ml_dtypes.bfloat16)
+        c = np.full((m, n), np.nan, np.float32)
+        gpu = device(mode)
+        gpu.launch(gpu.load(made), [a, b, c, steps], 1)
+        used = 64 * steps
+        expected = a[:, :used].astype(np.float64) @ b[:used].astype(np.float64)
+        np.testing.assert_allclose(c, expected, rtol=0, atol=1e-5 * max(1.0, k**0.5))
+
+
+@pytest.mark.parametrize("producer", ["copies", "warp", "tma"])
+def test_ptxas_keeps_roles_asynchronous(producer: str) -> None:
+    text = product_text(producer, slots=3, use_warps=8, m=128, n=256)
+    made = compile_text(text, 8, "sm_90a")
+    found = assemble(made.ptx, find_target("sm_90a"))
+    assert not [m for m in found.messages if "C75" in m or "setmaxnreg" in m]
+    assert found.spills == 0
+    assert found.registers <= 168
