@@ -28,7 +28,7 @@ class Command:
     """A subcommand: `module` has `add_arguments(parser)` and `run(arguments) -> exit code`.
 
     `isolated`: runs in a child process. `warm`: a function ("module:name") called before the module
-    is imported, to start in parallel what it will need.
+    is imported, to load in the fastest way what it will need.
     """
 
     module: str
@@ -42,9 +42,14 @@ COMMANDS = {
         "tilec.cli_compile",
         "compile a .tile file or a Python kernel",
         isolated=True,
-        warm="tilec.emit_ptx:start_worker",
+        warm="tilec.cli_start:start_compiler",
     ),
-    "opt": Command("tilec.cli_opt", "run named passes on a .tile file of any level", isolated=True),
+    "opt": Command(
+        "tilec.cli_opt",
+        "run named passes on a .tile file of any level",
+        isolated=True,
+        warm="tilec.cli_start:load_mlir",
+    ),
     "run": Command("tilec.cli_run", "run a Python file's kernels on a GPU or the emulator"),
     "doctor": Command(
         "tilec.cli_doctor", "show versions, devices and targets, and what is missing"

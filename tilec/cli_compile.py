@@ -10,12 +10,13 @@ for all targets). Without either it is PTX, or an artefact for several targets.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,13 @@ from mlir import ir
 
 from tilec.assembler import assemble, disassemble
 from tilec.cli_arguments import add_num_warps, add_target, split_name, usage
+from tilec.cli_input import Input, read_tile
 from tilec.compiler import compile_module, lower_to
 from tilec.diagnostics import CompileError, Location
-from tilec.dialects.context import make_context
 from tilec.kernel import CompiledKernel
-from tilec.kernel_file import load_kernel
 from tilec.llvm_level import STAGES, is_llvm_level, lower_llvm
-from tilec.passes.verify_kernels import verify_signatures
 from tilec.report import show_report
-from tilec.runtime.artefact import save
 from tilec.signature import parse_constant, parse_spec
-from tilec.source import parse_source, read_source, source_name
 from tilec.target import TARGETS, Target, check_ptx_version
 
 LEVELS = ("tile", "gpu_tile", "llvm", "llvmir")
@@ -106,18 +103,6 @@ def _constant(text: str) -> tuple[str, Any]:
     return name, parse_constant(value)
 
 
-@dataclass(frozen=True)
-class Input:
-    """The kernel to compile: `module(target)` makes a fresh tile program of it.
-
-    `name`: the text's, where mistakes of the whole text are put; None for a Python kernel.
-    """
-
-    module: Callable[[Target], ir.Module]
-    kernel: str | None
-    name: str | None
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Runs `tilec compile`; the exit code."""
     targets = list(dict.fromkeys(arguments.target or [next(iter(TARGETS.values()))]))
@@ -129,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     emit = arguments.emit or _implied(arguments.output, len(targets))
     if emit in ("cubin", "artefact") and arguments.output is None:
         arguments.fail(f"--emit {emit} writes a binary file: name it with -o")
-    source = _python_input(arguments) if _is_python(arguments.input) else _text_input(arguments)
+    source = _read(arguments)
     if emit == "artefact":
         _write_artefact(source, targets, arguments)
         return 0
@@ -155,43 +140,11 @@ def _implied(output: str | None, targets: int) -> str:
     return default if output is None else SUFFIXES.get(Path(output).suffix, default)
 
 
-def _is_python(name: str) -> bool:
-    return split_name(name)[0].endswith(".py")
-
-
-def _text_input(arguments: argparse.Namespace) -> Input:
-    if arguments.arg or arguments.const:
-        arguments.fail("--arg and --const are for Python kernels; a .tile file has its own")
-    text, name = read_source(arguments.input), source_name(arguments.input)
-    context = make_context()
-
-    def module(_: Target) -> ir.Module:
-        parsed = parse_source(text, name, context)
-        verify_signatures(parsed)
-        return parsed
-
-    return Input(module, arguments.kernel, name)
-
-
-def _python_input(arguments: argparse.Namespace) -> Input:
-    path, name = split_name(arguments.input)
-    kernel = load_kernel(path, name or arguments.kernel)
-
-    def module(target: Target) -> ir.Module:
-        try:
-            return kernel.source_module(
-                arguments.arg,
-                dict(arguments.const),
-                target=target.name,
-                index_bits=arguments.index_bits,
-            )
-        except ValueError as error:
-            raise CompileError(str(error), notes=[_SPEC_HELP]) from None
-
-    return Input(module, None, None)
-
-
-_SPEC_HELP = "help: describe arrays and scalars with --arg, constants with --const"
+def _read(arguments: argparse.Namespace) -> Input:
+    if not split_name(arguments.input)[0].endswith(".py"):
+        return read_tile(arguments)
+    # The frontend, too.
+    return importlib.import_module("tilec.cli_python_input").read(arguments)
 
 
 def _emitted(
@@ -266,7 +219,8 @@ def _write_artefact(source: Input, targets: list[Target], arguments: argparse.Na
             for kernel, target in zip(kernels, targets, strict=True)
         ]
     try:
-        save(arguments.output, kernels)
+        # The runtime takes a while to load, and PTX alone does not need it.
+        importlib.import_module("tilec.runtime.artefact").save(arguments.output, kernels)
     except OSError as error:
         raise _unwritable(arguments.output, error) from None
 

@@ -1,0 +1,41 @@
+"""What `tilec compile` compiles, and how a `.tile` file becomes it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.context import make_context
+from tilec.passes.verify_kernels import verify_signatures
+from tilec.source import parse_source, read_source, source_name
+from tilec.target import Target
+
+
+@dataclass(frozen=True)
+class Input:
+    """The kernel to compile: `module(target)` makes a fresh tile program of it.
+
+    `name`: the text's, where mistakes of the whole text are put; None for a Python kernel.
+    """
+
+    module: Callable[[Target], ir.Module]
+    kernel: str | None
+    name: str | None
+
+
+def read_tile(arguments: argparse.Namespace) -> Input:
+    """The text INPUT names. CompileError if it cannot be read."""
+    if arguments.arg or arguments.const:
+        arguments.fail("--arg and --const are for Python kernels; a .tile file has its own")
+    text, name = read_source(arguments.input), source_name(arguments.input)
+    context = make_context()
+
+    def module(_: Target) -> ir.Module:
+        parsed = parse_source(text, name, context)
+        verify_signatures(parsed)
+        return parsed
+
+    return Input(module, arguments.kernel, name)

@@ -1,0 +1,35 @@
+"""How a kernel in a Python file becomes what `tilec compile` compiles; imported for such an input
+alone, since the frontend takes a while to load."""
+
+from __future__ import annotations
+
+import argparse
+
+from mlir import ir
+
+from tilec.cli_arguments import split_name
+from tilec.cli_input import Input
+from tilec.diagnostics import CompileError
+from tilec.kernel_file import load_kernel
+from tilec.target import Target
+
+_HELP = "help: describe arrays and scalars with --arg, constants with --const"
+
+
+def read(arguments: argparse.Namespace) -> Input:
+    """The kernel INPUT names. CompileError if its file cannot be read or run."""
+    path, name = split_name(arguments.input)
+    kernel = load_kernel(path, name or arguments.kernel)
+
+    def module(target: Target) -> ir.Module:
+        try:
+            return kernel.source_module(
+                arguments.arg,
+                dict(arguments.const),
+                target=target.name,
+                index_bits=arguments.index_bits,
+            )
+        except ValueError as error:
+            raise CompileError(str(error), notes=[_HELP]) from None
+
+    return Input(module, None, None)
