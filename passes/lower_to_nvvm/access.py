@@ -198,7 +198,8 @@ def _create_many(
             name, results=list(results), operands=list(operands), attributes=attributes
         )
         return list(op.results)
-    struct = ir.Type.parse(f"!llvm.struct<({', '.join(map(str, results))})>")
+    names = {type_: str(type_) for type_ in set(results)}
+    struct = ir.Type.parse(f"!llvm.struct<({', '.join(names[type_] for type_ in results)})>")
     packed = create(name, operands, struct, **attributes)
     return [
         create("llvm.extractvalue", [packed], type_, position=ir.DenseI64ArrayAttr.get([i]))

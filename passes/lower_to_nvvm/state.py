@@ -141,7 +141,8 @@ class Lowering:
 
     def constant(self, type_: ir.Type, value: Any) -> ir.Value:
         """A scalar constant (a Python number or a typed attribute), made once in the prologue."""
-        key = (str(type_), str(value))
+        # Numbers by value, what else there is as text: 0.0 equals -0.0, a NaN not even itself.
+        key = (type_, value if isinstance(value, int) else str(value))
         if key not in self._constants:
             with self.prologue, ir.Location.unknown():
                 self._constants[key] = constant(type_, value)
@@ -330,8 +331,8 @@ def _largest_thread_coordinates(layout: Layout, rank: int) -> tuple[int, ...]:
 def create(name: str, operands: Sequence[ir.Value], result: ir.Type, **attributes: Any) -> ir.Value:
     """An op with one result at the current insertion point."""
     return ir.Operation.create(
-        name, results=[result], operands=list(operands), attributes=attributes
-    ).results[0]
+        name, results=[result], operands=operands, attributes=attributes
+    ).result
 
 
 def constant(type_: ir.Type, value: Any) -> ir.Value:

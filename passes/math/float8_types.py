@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlir import ir
@@ -14,6 +15,8 @@ _WIDENING = frozenset({"arith.extf", "arith.fptosi", "arith.fptoui"})
 _SOURCES = _NARROWING | {"arith.bitcast", "arith.constant"}
 _NO_SOURCE = ("arith.", "llvm.", "nvvm.", "math.", "scf.", "cf.")
 """Dialects in which no op but those of _SOURCES makes an 8-bit float from other types."""
+
+_ADVANCE = ir.WalkResult.ADVANCE  # looked up once: it costs as much as a step of a walk
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Float8Types:
 
         def collect(op: ir.Operation) -> ir.WalkResult:
             operations.append(op)
-            return ir.WalkResult.ADVANCE
+            return _ADVANCE
 
         module.operation.walk(collect, ir.WalkOrder.PRE_ORDER)
         # All ops are judged before any type changes: the formats are gone afterwards.
@@ -63,19 +66,21 @@ class Float8Types:
 
     def _occurs_in(self, module: ir.Module) -> bool:
         found = False
+        # Whether ops of a name may make an 8-bit float: thousands of ops have a few dozen names.
+        may_make: dict[str, bool] = {}
 
         def look(op: ir.Operation) -> ir.WalkResult:
             nonlocal found
             name = op.name
-            if name.startswith(_NO_SOURCE) and name not in _SOURCES:
-                return ir.WalkResult.ADVANCE
-            found = any(self._replacement(result.type) is not None for result in op.results) or any(
-                self._replacement(argument.type) is not None
-                for region in op.regions
-                for block in region.blocks
-                for argument in block.arguments
-            )
-            return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+            if name not in may_make:
+                may_make[name] = not name.startswith(_NO_SOURCE) or name in _SOURCES
+            if not may_make[name]:
+                return _ADVANCE
+            if name in _SOURCES:
+                found = self._replacement(op.result.type) is not None
+            else:
+                found = any(self._replacement(type_) is not None for type_ in _types_made(op))
+            return ir.WalkResult.INTERRUPT if found else _ADVANCE
 
         module.operation.walk(look, ir.WalkOrder.PRE_ORDER)
         return found
@@ -160,3 +165,11 @@ class Float8Types:
             new = self._replacement(old) or old
         if new != old:
             op.attributes[key] = ir.TypeAttr.get(new, context=old.context)
+
+
+def _types_made(op: ir.Operation) -> Iterator[ir.Type]:
+    """Types of an op's results and of its blocks' arguments."""
+    yield from (result.type for result in op.results)
+    for region in op.regions:
+        for block in region.blocks:
+            yield from (argument.type for argument in block.arguments)
