@@ -1,7 +1,7 @@
 """Compiles every variant of every benched case into build/bench, here, without a GPU.
 
-python test/bench/build.py [--only TEXT] [--sets memory matmul hopper attention] [--target sm_90a]
-    [--sweep BM=128,256 BN=128 BK=64 num_warps=8 STAGES=3,4]
+python test/bench/build.py [--only TEXT...] [--sets memory matmul hopper attention]
+    [--target sm_90a] [--cubin] [--sweep BM=128,256 BN=128 BK=64 num_warps=8 STAGES=3,4]
 
 One artefact serves all cases that the just-in-time compiler would compile it once for.
 """
@@ -51,7 +51,12 @@ def main() -> int:
     """Parses the command line; exit code 1 if a default did not compile."""
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
-    cases = [case for name in options.sets for case in SETS[name]() if options.only in case.name]
+    cases = [
+        case
+        for name in options.sets
+        for case in SETS[name]()
+        if any(text in case.name for text in options.only)
+    ]
     configurations = sweep(options.sweep)
     start = time.monotonic()
     jobs: dict[str, Job] = {}
@@ -84,7 +89,9 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], metavar="TEXT", help="cases named like one of these"
+    )
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=USUAL)
     parser.add_argument("--target", default="sm_90a")
     parser.add_argument("--cubin", action="store_true", help="with machine code by ptxas")

@@ -73,18 +73,19 @@ def _value(text: str) -> Any:
 
 
 def product_configurations(dtype: str, shape: tuple[int, int, int]) -> list[Configuration]:
-    """Tiles worth trying for a product, the K of each 128 bytes long."""
+    """Tiles worth trying for a product; K spans 128 bytes, more where tiles are small."""
     k = {"f32": 32, "f16": 64, "bf16": 64}.get(dtype, 128)
     m, n, _ = shape
     if m <= 16:
-        tiles = [(16, 64, 4), (16, 128, 4), (16, 32, 4)]
+        tiles = [(16, 64, 2 * k, 4), (16, 32, 4 * k, 4), (16, 32, k, 4), (16, 64, k, 4)]
     elif m <= 64:
-        tiles = [(64, 64, 4), (64, 128, 4), (64, 32, 4)]
+        tiles = [(64, 64, 2 * k, 4), (64, 64, k, 4), (64, 128, k, 4), (64, 32, 2 * k, 4)]
     elif min(m, n) <= 1024:
-        tiles = [(64, 64, 4), (128, 64, 4), (64, 128, 4), (128, 128, 8)]
+        tiles = [(64, 64, k, 4), (64, 64, 2 * k, 4), (128, 64, k, 4), (64, 128, k, 4)]
+        tiles += [(64, 128, 2 * k, 4), (128, 128, k, 8)]
     else:
-        tiles = [(128, 128, 4), (128, 128, 8), (128, 256, 8), (256, 128, 8)]
-    return [{"BM": bm, "BN": bn, "BK": k, "num_warps": warps} for bm, bn, warps in tiles]
+        tiles = [(128, 128, k, 4), (128, 128, k, 8), (128, 256, k, 8), (256, 128, k, 8)]
+    return [{"BM": bm, "BN": bn, "BK": bk, "num_warps": warps} for bm, bn, bk, warps in tiles]
 
 
 def attention_configurations(head: int) -> list[Configuration]:

@@ -177,7 +177,9 @@ def _right_ones(
             except Exception:
                 raise RuntimeError(f"{name} broke the context: {failures[name]}") from error
             continue
-        reason = expected.wrong(result if isinstance(result, torch.Tensor) else output.tensor)
+        found = result if isinstance(result, torch.Tensor) else output.tensor
+        # cuBLAS may split K and add the parts up in the output's dtype, which costs it digits.
+        reason = expected.wrong(found, elements=not name.startswith("torch"))
         if reason:
             failures[name] = f"WRONG RESULT: {reason}"
         else:

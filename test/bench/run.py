@@ -1,6 +1,6 @@
 """Times tilec and its peers side by side, from the artefacts of test/bench/build.py.
 
-python test/bench/run.py [--sets memory matmul hopper attention] [--only TEXT] [--quick]
+python test/bench/run.py [--sets memory matmul hopper attention] [--only TEXT...] [--quick]
     [--minutes M] [--peers torch] [--profile LABEL]
 
 Needs torch, and Triton for the comparison; of tilec only its runtime. Each case first checks every
@@ -49,7 +49,7 @@ def main() -> int:
     start = time.monotonic()
     jobs, missing = _jobs(options)
     if not jobs:
-        print(f"no case of {' '.join(options.sets)} is named like {options.only!r}")
+        print(f"no case of {' '.join(options.sets)} is named like {', '.join(options.only)}")
         return 1
     if options.profile is not None:
         return profile(jobs, options.profile)
@@ -80,7 +80,9 @@ def _measure(job: Job) -> dict[str, Any]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=USUAL)
-    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], metavar="TEXT", help="cases named like one of these"
+    )
     parser.add_argument("--artefacts", type=Path, default=ROOT / "build" / "bench")
     parser.add_argument("--quick", action="store_true", help="every fourth case, short timing")
     parser.add_argument("--budget-ms", type=float, default=500, help="of interleaved timing a case")
@@ -106,7 +108,9 @@ def _jobs(options: argparse.Namespace) -> tuple[list[Job], dict[str, dict[str, s
     """The jobs, and for each case the variants that did not compile, with the reason."""
     built = json.loads((options.artefacts / "manifest.json").read_text())
     named = [(name, case) for name in options.sets for case in SETS[name]()]
-    named = [(name, case) for name, case in named if options.only in case.name]
+    named = [
+        (name, case) for name, case in named if any(text in case.name for text in options.only)
+    ]
     named = named[::4] if options.quick else named
     duration = _duration(options, len(named))
     jobs: list[Job] = []

@@ -28,6 +28,8 @@ TRITON_TYPES = {
     "f8E4M3FN": tl.float8e4nv,
     "i32": tl.int32,
 }
+WIDE = ("f32", "i32")
+"""Results of four bytes: the whole tile beside three stages exceeds shared memory."""
 GLUON_TYPES = {"f16": gl.float16, "bf16": gl.bfloat16, "f8E4M3FN": gl.float8e4nv}
 
 DESCRIPTOR_ALIGN = 16
@@ -62,9 +64,24 @@ def _candidates(case: ProductCase) -> list[tuple[Any, ...]]:
             ("specialized", 128, 256, k, 3, 4),
             ("pointer", 128, 128, k, 3, 8),
         ]
+        if case.output in WIDE:
+            found = _wide(k)
         if case.dtype in GLUON_TYPES and not case.batch:
             found.append(("gluon", 128, 256, k, 3))
     return [numbers for numbers in found if not (case.batch and numbers[0] == "pointer")]
+
+
+def _wide(k: int) -> list[tuple[Any, ...]]:
+    return [
+        ("persistent", 128, 256, k, 3, 8, True),
+        ("persistent", 128, 128, k, 4, 4, False),
+        ("persistent", 128, 128, k, 3, 8, False),
+        ("specialized", 128, 128, k, 3, 4),
+        ("pointer", 128, 256, k, 3, 8),
+        ("pointer", 256, 128, k, 3, 8),
+        ("pointer", 128, 128, k, 4, 4),
+        ("pointer", 128, 128, k, 3, 8),
+    ]
 
 
 def _few_rows() -> list[tuple[Any, ...]]:
