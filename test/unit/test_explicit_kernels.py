@@ -276,3 +276,29 @@ def test_a_layout_may_be_a_constant_argument(tmp_path: Path) -> None:
     for width in (1, 2):
         kernel(x, L=tilec.language.gpu.blocked((64,), 1, width))
     np.testing.assert_array_equal(x, 2)
+
+
+def test_scalars_need_no_layout(tmp_path: Path) -> None:
+    text = """
+        @tilec.kernel(num_warps=2, grid=(1,))
+        def k(x: tl.array, y: tl.array):
+            s = tl.load(x, 3, ())
+            tl.store(y, 0, s * 2.0)
+            tl.store(y, 1, 7.0)
+            gpu.sync()
+            with gpu.role("other", first_warp=1, warps=1):
+                tl.store(y, 2, tl.load(x, 4, ()))
+                tl.store(y, 3, 7.0)
+    """
+    x, y = np.arange(8, dtype=np.float32), np.full(4, np.nan, np.float32)
+    run(text, tmp_path, x, y)
+    np.testing.assert_array_equal(y, [6, 7, 4, 7])
+
+
+def test_the_readmes_kernel_runs(tmp_path: Path) -> None:
+    page = (Path(tilec.language.__file__).parent / "gpu" / "README.md").read_text()
+    kernel = load_text(page.split("```python")[1].split("```")[0], tmp_path).transpose
+    x = np.random.default_rng(0).standard_normal((64, 192)).astype(np.float32)
+    y = np.full((192, 64), np.nan, np.float32)
+    kernel.on("emulator:check")(x, y)
+    np.testing.assert_array_equal(y, x.T)

@@ -347,6 +347,7 @@ CASES: dict[str, tuple[str, str]] = {
     "format_spec": ("print(f'{@@n:3}')", "format specifications are not supported"),
     "huge_power": ("y = @@10 ** 100000", "is too large"),
     "huge_shift": ("y = @@1 << 1000000", "is too large"),
+    "max_of_array": ("y = @@max(x, 1)", "expected a number or a tile"),
     "percent_format": ("y = @@'%s' % 3", "use an f-string"),
     "repeated_string": ("y = @@'a' * 100000000", "is not supported"),
 }

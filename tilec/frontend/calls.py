@@ -122,7 +122,7 @@ def apply_builtin(
 
 def _argument_node(node: ast.Call, function: Any, name: str | None) -> ast.AST:
     """The expression given for parameter `name`, the call itself where there is none."""
-    if name is None:
+    if name is None or not isinstance(function, FunctionType):  # Python's own have no signature
         return node
     given = signature_of(function).bind(*node.args, **{str(k.arg): k.value for k in node.keywords})
     found = given.arguments.get(name)

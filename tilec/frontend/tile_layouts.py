@@ -198,12 +198,21 @@ def complete_layouts(function: ir.Operation, num_warps: int) -> None:
                     ),
                 )
             else:
-                value.set_type(with_layout(value.type, scalar_layout(_warps_of(op, num_warps))))
+                _set_layout(op, value, scalar_layout(_warps_of(op, num_warps)))
         return ir.WalkResult.ADVANCE
 
-    function.walk(visit, ir.WalkOrder.PRE_ORDER)
+    with function.location:
+        function.walk(visit, ir.WalkOrder.PRE_ORDER)
     if errors:
         raise errors[0]
+
+
+def _set_layout(op: ir.Operation, value: ir.Value, layout: ir.Attribute) -> None:
+    type_ = with_layout(value.type, layout)
+    if op.name == "arith.constant":
+        number = op.attributes["value"].get_splat_value()
+        op.attributes["value"] = ir.DenseElementsAttr.get_splat(type_, number)
+    value.set_type(type_)
 
 
 def _warps_of(op: ir.Operation, num_warps: int) -> int:
