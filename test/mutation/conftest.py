@@ -1,6 +1,7 @@
-"""The kernels under mutation are those of the unit tests."""
+"""The kernels under mutation are those of the unit tests and of the emulator's fixtures."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "unit"))
+for folder in ("unit", "emulator"):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / folder))

@@ -1,0 +1,228 @@
+"""The kernels whose PTX is broken: tilec's, Triton's and nvcc's, for every target.
+
+Sizes are the smallest that fill and drain a pipeline.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from pipelined_kernels import attention, gemm, row_sums
+from ptx_fixtures import archive, index
+
+from tilec.examples.running import poisoned
+from tilec.examples.softmax import softmax
+from tilec.jit import Kernel
+from tilec.kernel import CompiledKernel
+from tilec.runtime.emulator import Finding, TensorMap, load
+from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
+from tilec.target import TARGETS
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The findings of a run (check mode has some), and the bytes of every array after it."""
+
+    findings: tuple[Finding, ...]
+    arrays: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel; `run(text, mode)` executes its, or a broken, text on fresh arguments."""
+
+    compiler: str
+    name: str
+    target: str
+    text: str
+    run: Callable[[str, str], Outcome]
+
+    def __str__(self) -> str:
+        return f"{self.compiler} {self.name} {self.target}"
+
+
+def _draw(*shape: int, seed: int = 0, dtype: Any = np.float16) -> np.ndarray:
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype)
+
+
+# -- tilec ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _target(name: str) -> Any:
+    with mock.patch.dict(os.environ, TILEC_TARGET=name):
+        yield
+
+
+def _tilec(name: str, kernel: Kernel, target: str, arrays: Sequence[np.ndarray], grid: Any,
+           **constants: Any) -> Subject:  # fmt: skip
+    """The last of `arrays` is the output's shape and dtype."""
+    with _target(target):
+        compiled = kernel.on("emulator").compiled(*arrays, **constants)
+
+    def run(text: str, mode: str) -> Outcome:
+        return _launch(replace(compiled, ptx=text), mode, arrays, grid)
+
+    return Subject("tilec", name, target, compiled.ptx, run)
+
+
+def _launch(
+    kernel: CompiledKernel, mode: str, arrays: Sequence[np.ndarray], grid: Any
+) -> Outcome:  # fmt: skip
+    values = [array.copy() for array in arrays[:-1]]
+    values.append(poisoned(arrays[-1].shape, arrays[-1].dtype))
+    checking = EmulatorDevice(mode)
+    findings: tuple[Finding, ...] = ()
+    try:
+        checking.launch(checking.load(kernel), values, grid)
+    except FindingsError as found:
+        findings = found.findings
+    return Outcome(findings, tuple(value.tobytes() for value in values))
+
+
+@cache
+def tilec_subjects(target: str) -> tuple[Subject, ...]:
+    """tilec's kernels, compiled for a target."""
+    f32 = np.float32
+    small = {"BM": 64, "BN": 64, "BK": 16}
+    a, b = _draw(64, 120), _draw(120, 64, seed=1)
+    q, k = _draw(32, 32) / 4, _draw(88, 32, seed=1)
+    x = _draw(8, 448)
+    return (
+        *(
+            _tilec(f"gemm, {stages} stages", gemm, target, [a, b, np.zeros((64, 64), f32)], 1,
+                   **small, STAGES=stages)
+            for stages in (2, 4)
+        ),
+        _tilec("attention", attention, target, [q, k, k, np.zeros((32, 32), f32)], 1, STAGES=3),
+        _tilec("row sums", row_sums, target, [x, x, np.zeros(8, f32)], 1, LOADS=2, STAGES=3),
+        _tilec("softmax", softmax, target, [_draw(2, 2000, dtype=f32), np.zeros((2, 2000), f32)],
+               2, N=2048),
+    )  # fmt: skip
+
+
+# -- Triton ---------------------------------------------------------------------------------------
+
+TRITON = (
+    "matmul.f16.nn.64x64x32.sm_80", "matmul.f16.tt.64x64x32.sm_80", "matmul.f16.nt.32x64x64.sm_80",
+    "attention.causal.sm_80", "softmax.sm_80", "reduce_scan.sm_80",
+    "matmul.f16.nn.64x64x32.sm_90a", "matmul.f16.nt.64x64x32.sm_90a", "attention.causal.sm_90a",
+    "matmul_tma.64x64x32.nn.sm_90a", "matmul_tma.64x32x16.nt.sm_90a", "softmax.sm_90a",
+    "matmul.f16.nn.64x64x32.sm_100a", "attention.causal.sm_100a", "matmul_tma.64x64x32.nn.sm_100a",
+    "matmul_tma.128x128x64.nt.ws.sm_100a", "softmax.sm_100a",
+)  # fmt: skip
+
+
+def _triton_launch(case: str) -> tuple[tuple[int, int], list[Any]]:
+    kind = case.split(".")[0]
+    if kind == "matmul_tma":
+        return (1, 1), _tensor_maps(case)
+    if kind == "matmul":
+        _, _, order, size, _ = case.split(".")
+        bm, bn, bk = (int(x) for x in size.split("x"))
+        k = 5 * bk
+        strides = [bm if order[0] == "t" else k, k if order[1] == "t" else bn, bn]
+        c = np.zeros((bm, bn), np.float16)
+        return (1, 1), [_draw(bm, k), _draw(k, bn, seed=1), c, bm, bn, k, *strides]
+    if kind == "attention":
+        q, k, v = (_draw(1, 256, 64, seed=seed) for seed in range(3))
+        return (4, 1), [q, k, v, np.zeros_like(q), np.float32(0.125), 256]
+    if kind == "reduce_scan":
+        x = _draw(16, 128, dtype=np.float32)
+        sums, first = np.zeros(16, np.float32), np.zeros(16, np.int32)
+        return (1, 1), [x, sums, first, np.zeros_like(x), 128]
+    x = _draw(2, 500, dtype=np.float32)
+    return (2, 1), [x, np.zeros_like(x), 500, 500]
+
+
+def _tensor_maps(case: str) -> list[Any]:
+    _, size, order, *_ = case.split(".")
+    bm, bn, bk = (int(x) for x in size.split("x"))
+    k = 5 * bk
+    shapes = [(k, bm) if order[0] == "t" else (bm, k), (bn, k) if order[1] == "t" else (k, bn)]
+    arrays = [_draw(*shape, seed=i) for i, shape in enumerate([*shapes, (bm, bn)])]
+    values: list[Any] = []
+    for array, meta in zip(arrays, index("triton")[case]["tensor_maps"], strict=True):
+        rows, columns = array.shape
+        box = tuple(meta["block_size"][::-1])
+        swizzle = (0, 32, 64, 128)[meta["swizzle"]]
+        values.append(TensorMap(array, (columns, rows), (2 * columns,), box, swizzle))
+        values += [rows, columns, columns, 1]
+    return [*values, bm, bn, k]
+
+
+def _triton(case: str) -> Subject:
+    record = index("triton")[case]
+
+    def run(text: str, mode: str) -> Outcome:
+        grid, values = _triton_launch(case)
+        values = [*values, 0, 0]
+        return _execute(text, record["entry"], grid, record["threads"], values, mode,
+                        record["shared"])  # fmt: skip
+
+    name, _, target = case.rpartition(".")
+    return Subject("Triton", name, target, archive("triton")[f"{case}.ptx"], run)
+
+
+def _execute(text: str, entry: str, grid: Any, block: Any, values: list[Any], mode: str,
+             shared: int) -> Outcome:  # fmt: skip
+    result = load(text).run(entry, grid, block, values, shared_bytes=shared, mode=mode)
+    arrays = [v.array if isinstance(v, TensorMap) else v for v in values]
+    kept = tuple(a.tobytes() for a in arrays if isinstance(a, np.ndarray))
+    return Outcome(tuple(result.findings), kept)
+
+
+# -- nvcc -----------------------------------------------------------------------------------------
+
+
+def _nvcc_launch(entry: str) -> tuple[Any, Any, list[Any], int]:
+    """Grid, block, arguments and dynamic shared memory."""
+    x = np.arange(1, 385, dtype=np.float32)
+    if entry == "collatz":
+        return 3, 128, [x.astype(np.uint32), np.zeros(384, np.uint32), 384], 0
+    if entry == "block_sum":
+        return 2, 256, [np.ones(600, np.float32), np.zeros(1, np.float32), 600], 0
+    if entry == "transpose":
+        return (2, 2), (32, 8), [_draw(50, 60), np.zeros((60, 50), np.float16), 50, 60], 0
+    tiles = _draw(11, 64, 4, dtype=np.float32)
+    return 1, 64, [tiles, np.zeros_like(tiles), 11], 2 * 64 * 16
+
+
+def _entry_only(text: str, entry: str) -> str:
+    """The module with one entry."""
+    prelude, _, rest = text.partition(".visible .entry ")
+    bodies = rest.split(".visible .entry ")
+    body = next(b for b in bodies if b.startswith(f"{entry}("))
+    return f"{prelude}.visible .entry {body}"
+
+
+def _nvcc(case: str, entry: str) -> Subject:
+    text = _entry_only(archive("nvcc")[f"{case}.ptx"], entry)
+
+    def run(broken: str, mode: str) -> Outcome:
+        grid, block, values, shared = _nvcc_launch(entry)
+        return _execute(broken, entry, grid, block, values, mode, shared)
+
+    return Subject("nvcc", entry, case.rpartition(".")[2], text, run)
+
+
+@cache
+def fixture_subjects() -> tuple[Subject, ...]:
+    """Triton's and nvcc's kernels."""
+    entries = ("collatz", "block_sum", "transpose", "pipelined_copy")
+    return (
+        *(_triton(case) for case in TRITON),
+        *(_nvcc(case, entry) for case in index("nvcc") for entry in entries),
+    )
+
+
+def subjects() -> tuple[Subject, ...]:
+    """All of them."""
+    return (*(s for target in TARGETS for s in tilec_subjects(target)), *fixture_subjects())

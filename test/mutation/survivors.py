@@ -1,0 +1,93 @@
+"""Why mutants survive: each is a right program still, or breaks a rule that is only warned of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Survivor(Protocol):
+    """What a rule looks at."""
+
+    @property
+    def subject(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def instruction(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Patterns of the subject, the kind and the instruction; all must match."""
+
+    subject: str
+    kind: str
+    instruction: str
+    reason: str
+
+
+RULES = (
+    Rule(
+        "tilec", "wait (dropped|weakened)", r"cp\.async\.wait_group 0;",
+        "the wait behind a loop: what is in flight are the copies past the last iteration, which "
+        "write zeros into slots that nothing reads or reuses any more",
+    ),
+    Rule(
+        "nvcc pipelined_copy", "barrier", r"bar\.sync",
+        "each thread exchanges with its neighbour in the warp only, so that no other warp is met",
+    ),
+    Rule(
+        r"Triton .*(tma|sm_100a)", "barrier", r"(bar|barrier)\.sync",
+        "Triton meets before and after every step that one thread drives (mbarrier.init, arrive, "
+        "copies, products, inval); mbarriers, or the next such meeting, order the same accesses",
+    ),
+    Rule(
+        "Triton", "barrier", r"bar\.sync",
+        "before the first use of shared memory, or behind the last one, or right in front of "
+        "another meeting or of a wgmma wait that already orders the accesses",
+    ),
+    Rule(
+        "Triton", "commit dropped", r"cp\.async\.commit_group",
+        "the copies become part of the next group, which the same wait covers",
+    ),
+    Rule(
+        "Triton", "wait (dropped|weakened)", r"cp\.async\.wait_group 0;",
+        "the wait behind a loop; the loop's own waits have covered all that is read, or the mask "
+        "of the last copies is off",
+    ),
+    Rule(
+        "Triton .*sm_100a", "wait dropped", r"tcgen05\.wait::st",
+        "another tcgen05.wait::st of the same warps stands between the store and the product",
+    ),
+    Rule(
+        "Triton attention", "mbarrier wait dropped", r"mbarrier\.try_wait",
+        "the wait for a later commit of the same thread, which covers its earlier products too, "
+        "lies in between",
+    ),
+    Rule(
+        "Triton attention", "proxy fence dropped", r"fence\.proxy\.async",
+        "the tile was filled by cp.async: the missing fence is a warning, which the unbroken "
+        "kernel has at the same accesses",
+    ),
+    Rule(
+        r"Triton .*\.ws", "(mbarrier wait dropped|mbarrier count raised|arrive dropped)", "",
+        "an mbarrier of which only the phase before the first is waited for (it is over at once), "
+        "and which nobody waits for after the arrival",
+    ),
+)  # fmt: skip
+
+
+def reason_of(survivor: Survivor) -> str:
+    """Raises KeyError for a survivor that nobody has explained."""
+    for rule in RULES:
+        if (
+            re.match(rule.subject, survivor.subject)
+            and re.match(rule.kind, survivor.kind)
+            and re.search(rule.instruction, survivor.instruction)
+        ):
+            return rule.reason
+    raise KeyError(f"{survivor.subject}: {survivor.kind}: {survivor.instruction}")

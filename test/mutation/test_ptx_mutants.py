@@ -1,0 +1,98 @@
+"""The record of the PTX mutants: explained, shown in README.md, and still what happens."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from ptx_kinds import KINDS, mutants
+from ptx_mutants import (
+    README,
+    SURVIVED,
+    Verdict,
+    pristine,
+    read_record,
+    verdict,
+    with_tables,
+)
+from ptx_subjects import fixture_subjects, tilec_subjects
+from survivors import reason_of
+
+from tilec.target import TARGETS
+
+RECORD = read_record()
+
+
+def test_the_readme_has_the_tables() -> None:
+    text = README.read_text()
+    assert with_tables(text, RECORD) == text
+
+
+def test_every_survivor_is_explained() -> None:
+    survivors = [v for v in RECORD if v.outcome == SURVIVED]
+    assert survivors
+    for survivor in survivors:
+        assert len(reason_of(survivor)) > 40
+    with pytest.raises(KeyError, match=r"wgmma\.fence dropped"):
+        reason_of(Verdict("Triton", "x", "sm_90a", "wgmma.fence dropped", 1, "", SURVIVED, ""))
+
+
+def test_kill_rates() -> None:
+    """Whatever orders asynchronous work is found wherever it is needed; only meetings are not."""
+    counts: dict[str, Counter[bool]] = {}
+    for found in RECORD:
+        counts.setdefault(found.kind, Counter())[found.outcome != SURVIVED] += 1
+    rates = {kind: count[True] / count.total() for kind, count in counts.items()}
+    assert set(rates) <= {kind.name for kind in KINDS}
+    for kind in ("tcgen05.commit dropped", "wgmma.fence dropped", "mbarrier parity flipped",
+                 "mbarrier init dropped", "expect dropped", "expect 16 bytes more",
+                 "expect 16 bytes less"):  # fmt: skip
+        assert rates[kind] == 1, kind
+    for kind in ("mbarrier count raised", "commit dropped"):
+        assert rates[kind] > 0.9, kind
+    for kind in ("mbarrier wait dropped", "proxy fence dropped", "wait dropped"):
+        assert rates[kind] > 0.75, kind
+    tilec = [v for v in RECORD if v.compiler == "tilec"]
+    behind = {v.kind for v in tilec if v.outcome == SURVIVED}
+    assert behind <= {"wait dropped", "wait weakened by one"}
+
+
+def sample() -> list[Verdict]:
+    """For each kind and target one killed mutant of the fixtures, the kernels taking turns."""
+    chosen: dict[tuple[str, str], Verdict] = {}
+    burden: Counter[str] = Counter()
+    for found in RECORD:
+        key = found.kind, found.target
+        if found.compiler == "tilec" or found.outcome == SURVIVED:
+            continue
+        if key not in chosen or burden[found.subject] < burden[chosen[key].subject] - 1:
+            burden[found.subject] += 1
+            chosen[key] = found
+    return list(chosen.values())
+
+
+SAMPLE = sample()
+
+
+@pytest.mark.parametrize("name", sorted({v.subject for v in SAMPLE}))
+def test_the_record_still_holds(name: str) -> None:
+    (subject,) = (s for s in fixture_subjects() if str(s) == name)
+    unbroken = pristine(subject)
+    assert not [f for f in unbroken.check.findings if f.severity == "error"]
+    wanted = {(v.kind, v.line): v for v in SAMPLE if v.subject == name}
+    for mutant, text in mutants(subject.text):
+        expected = wanted.pop((mutant.kind, mutant.line), None)
+        if expected is not None:
+            assert verdict(subject, mutant, unbroken, text) == expected
+    assert not wanted
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_tilecs_own_synchronisation_is_needed(target: str) -> None:
+    """Every third barrier, wait, commit, fence ...; what survives must have a known reason."""
+    for subject in tilec_subjects(target):
+        unbroken = pristine(subject)
+        assert unbroken.check.findings == ()
+        for mutant, text in list(mutants(subject.text))[::3]:
+            found = verdict(subject, mutant, unbroken, text)
+            assert found.outcome != SURVIVED or reason_of(found)
