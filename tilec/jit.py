@@ -71,10 +71,18 @@ class Kernel(Launcher):
 
     def _launch(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
         """As `Launcher`, but an argument without annotation may also be a number."""
+        launcher = self.launcher_of(values)
+        if launcher is self:
+            super()._launch(values, grid, stream)
+        else:
+            launcher.call(*values, grid=grid, stream=stream)
+
+    def launcher_of(self, values: Sequence[Any]) -> Launcher:
+        """What launches arguments like these, given in order: this kernel, or where some that
+        have no annotation are numbers, its launcher for that."""
         kinds = tuple(_kind(values[i]) for i in self._open)
         if "typed" not in kinds:
-            super()._launch(values, grid, stream)
-            return
+            return self
         variant = self._variants.get(kinds)
         if variant is None:
             chosen = iter(kinds)
@@ -84,7 +92,7 @@ class Kernel(Launcher):
             ]
             variant = Launcher(self.name, arguments, self.resolve, self.device)
             self._variants[kinds] = variant
-        variant.call(*values, grid=grid, stream=stream)
+        return variant
 
     def on(self, device: Any) -> Kernel:
         """The same kernel, to run on `device` ("emulator:check", "cuda:1", or a device)."""

@@ -11,7 +11,7 @@ import pytest
 
 import tilec
 import tilec.language as tl
-from tilec.ops import multiply
+from tilec.ops import multiply, product_launch
 from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.target import find_target
@@ -255,7 +255,7 @@ def test_out_may_be_the_residual() -> None:
 def test_split_k_adds_the_parts_up_and_does_the_epilogue_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(multiply, "choose_tiles", lambda *_: TileChoice(16, 32, 32, 4, 1.0))
+    monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: TileChoice(16, 32, 32, 4, 1.0))
     rng = np.random.default_rng(10)
     for a_shape, b_shape in (((2, 9, 300), (2, 300, 35)), ((300,), (300, 20)), ((7, 40), (40, 8))):
         a, b = draw(rng, a_shape, np.float16), draw(rng, b_shape, np.float16)
@@ -289,8 +289,8 @@ def test_tiles_follow_the_shape() -> None:
 
 def test_tuned_products_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
     space = [{"BM": [16], "BN": [32, 64], "BK": [32], "num_warps": [4]}]
-    monkeypatch.setattr(multiply, "tile_space", lambda _: space)
-    monkeypatch.setattr(multiply, "_tuned_kernel", multiply._tuned_kernel.__wrapped__)
+    monkeypatch.setattr(product_launch, "tile_space", lambda _: space)
+    monkeypatch.setattr(product_launch, "tuned_product", product_launch.tuned_product.__wrapped__)
     rng = np.random.default_rng(11)
     a, b = draw(rng, (20, 40), np.float16), draw(rng, (40, 50), np.float16)
     bias = draw(rng, (50,), np.float16)

@@ -52,8 +52,8 @@ class View:
 class Plan:
     """`m`, `n`, `k` and `batch` sizes of the product as launched (rows may have been merged).
 
-    `views`: by argument; `unchanged` where each is the argument as it is. `out_shape`, `out_dtype`:
-    of the result. `constants` of the kernel but tile sizes.
+    `views`: by argument. `out_shape`, `out_dtype`: of the result. `constants` of the kernel, but
+    for tile sizes.
     """
 
     m: int
@@ -61,7 +61,6 @@ class Plan:
     k: int
     lead: tuple[int, ...]
     views: Mapping[str, View]
-    unchanged: bool
     out_shape: tuple[int, ...]
     out_dtype: DType
     dtype: DType
@@ -108,11 +107,7 @@ def make_plan(views: Mapping[str, ArrayView], options: Options) -> Plan:
         "ACC": _accumulator(options.acc_dtype, dtype),
         "PRECISION": _precision(options.precision, dtype),
     }
-    unchanged = "out" in views and all(
-        (views[name].shape, views[name].strides) == (view.shape, view.strides)
-        for name, view in found.items()
-    )
-    return Plan(rows, n, k, lead, found, unchanged, out_shape, out_dtype, dtype, constants)
+    return Plan(rows, n, k, lead, found, out_shape, out_dtype, dtype, constants)
 
 
 def _input_dtype(views: Mapping[str, ArrayView]) -> DType:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import tilec.language as tl
@@ -41,6 +42,7 @@ class TileChoice:
         return {"BM": self.rows, "BN": self.columns, "BK": self.depth}
 
 
+@lru_cache(maxsize=4096)
 def choose_tiles(
     m: int,
     n: int,

@@ -1,0 +1,78 @@
+"""`tilec.ops.matmul` called again: other arrays of the same kind, on a simulated GPU."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_driver import uninstall
+from simulated_gpu import SimulatedGpu, install_gpu
+
+import tilec
+from tilec.ops import multiply, product_launch
+from tilec.runtime.arrays import ArrayView
+from tilec.runtime.errors import ArgumentError
+
+
+@pytest.fixture(autouse=True)
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
+    monkeypatch.setenv("TILEC_CACHE", "0")
+    monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: None)
+    yield install_gpu(monkeypatch, lambda _: 1.0)
+    uninstall()
+    multiply._known.clear()
+    product_launch.kernel_on.cache_clear()
+
+
+def draw(*shape: int) -> tuple[np.ndarray, Any]:
+    """Random values on the host and on the GPU."""
+    host = np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float16)
+    return host, tilec.device("cuda:0").array(host)
+
+
+def check(found: Any, expected: np.ndarray) -> None:
+    assert np.max(np.abs(found.numpy() - expected)) <= 2e-3 * np.max(np.abs(expected))
+
+
+@pytest.mark.parametrize("shape", [(20, 24), (2, 10, 24), (24,)])
+def test_the_second_call_is_like_the_first(shape: tuple[int, ...]) -> None:
+    (b, on_b), (bias, on_bias) = draw(24, 16), draw(16)
+    for _ in range(3):
+        a, on_a = draw(*shape)
+        found = tilec.ops.matmul(on_a, on_b, bias=on_bias, scale=2.0)
+        check(found, 2 * (a.astype(float) @ b.astype(float)) + bias)
+        a, on_a = draw(*shape[:-1], 24)
+        tilec.ops.matmul(on_a, on_b, found, bias=on_bias, scale=0.5)
+        check(found, 0.5 * (a.astype(float) @ b.astype(float)) + bias)
+    assert len(multiply._known) == 2  # with out and without
+
+
+def test_what_is_known_keeps_no_array_alive(gpu: SimulatedGpu) -> None:
+    _, on_b = draw(24, 16)
+    tilec.ops.matmul(draw(2, 10, 24)[1], on_b)
+    tilec.ops.matmul(draw(2, 10, 24)[1], on_b)
+    gc.collect()
+    assert len(gpu.memory) == 1
+
+
+def test_overlaps_are_found_again_each_time() -> None:
+    (_, on_a), (_, on_b), (_, on_c) = draw(16, 16), draw(16, 16), draw(16, 16)
+    tilec.ops.matmul(on_a, on_b, on_c)
+    with pytest.raises(ArgumentError, match="argument 'out': it overlaps 'b' in memory"):
+        tilec.ops.matmul(on_a, on_b, on_b)
+    shifted = ArrayView(
+        on_a.pointer + 32, (16, 16), (16, 1), "f16", on_a.device, "tilec", owner=on_a
+    )
+    with pytest.raises(ArgumentError, match="argument 'out': it overlaps 'a' in memory"):
+        tilec.ops.matmul(on_a, on_b, shifted)
+
+
+def test_out_may_be_the_residual_each_time() -> None:
+    (a, on_a), (b, on_b), (c, on_c) = draw(16, 24), draw(24, 8), draw(16, 8)
+    product = a.astype(float) @ b.astype(float)
+    for times in (1, 2):
+        tilec.ops.matmul(on_a, on_b, on_c, residual=on_c)
+        check(on_c, c + times * product)
