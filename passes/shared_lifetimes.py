@@ -32,6 +32,7 @@ from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, buffer_of
 from tilec.dialects.types import show
 from tilec.passes.contract import show_location
 from tilec.passes.keep_explicit import EXPLICIT
+from tilec.passes.loops import enclosing_ops
 
 _VIEWS = (ViewOp, ReshapeViewOp, SlotOp)
 
@@ -120,10 +121,10 @@ class _Lifetimes:
     def _buffer(self, alloc: AllocOp) -> Allocation:
         type_ = buffer_of(alloc.result)
         op = alloc.operation
-        first = last = self._position[op]
         users = list(_users(alloc.result))
-        for user in users:
-            last = max(last, self._last_moment(user, op))
+        moments = [self._between(op, moment) for u in users for moment in (u, self._finished(u))]
+        first = min([self._position[op], *(start for start, _ in moments)])
+        last = max([self._position[op], *(end for _, end in moments)])
         roles = frozenset(r for r in map(_role_of, [op, *users]) if r is not None)
         span = (first, last)
         for role in roles:
@@ -135,16 +136,18 @@ class _Lifetimes:
         alignment = max(type_.alignment_bytes, BOX_ALIGNMENT if copied else 1)
         return Allocation(alloc, type_.size_bytes, alignment, first, last, span, roles)
 
-    def _last_moment(self, user: ir.Operation, alloc: ir.Operation) -> int:
-        """When a use is over; inside a loop that does not hold the alloc, the loop's end."""
-        last = 0
-        for op in (user, self._finished(user)):
-            at, end = op, self._position[op]
-            while at != self._function and at.block != alloc.block:
-                at = at.parent
-                end = self._end[at]
-            last = max(last, self._end[at] if at == self._function else end)
-        return last
+    def _between(self, alloc: ir.Operation, moment: ir.Operation) -> tuple[int, int]:
+        """From the alloc to a moment of its use. A loop around the moment alone counts to its end;
+        one around the alloc alone, whose next iteration may begin first, from its start."""
+        around = [] if moment == self._function else [moment, *enclosing_ops(moment)]
+        start = alloc
+        while start != self._function:
+            for op in around:
+                if op.block == start.block:
+                    end = self._position[op] if op == moment else self._end[op]
+                    return self._position[start], end
+            start = start.parent
+        return self._position[self._function], self._end[self._function]
 
     def _finished(self, user: ir.Operation) -> ir.Operation:
         """The wait behind which an asynchronous reader is done, else the reader itself."""

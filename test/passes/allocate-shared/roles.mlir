@@ -57,3 +57,26 @@ func.func @read_until_the_wait(%x: !t, %p: !p) attributes {tile.kernel} {
   "gpu_tile.buffer_store"(%x, %u) : (!t, !s) -> ()
   return
 }
+
+// -----
+!t = tensor<64x64xbf16, #gpu_tile.layout<"T(8,16):(8@1,1@0) V(8,4):(1@1,16@0)">>
+!s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+
+// A tensor store that is waited for behind the loop still reads when the next iteration begins.
+// CHECK-LABEL: @read_into_the_next_iteration
+// CHECK: scf.for
+// CHECK: options = {offset = 0 : i32}
+// CHECK: options = {offset = 8192 : i32}
+// CHECK: "gpu_tile.tma_store"
+func.func @read_into_the_next_iteration(%x: !t, %map: !gpu_tile.tensor_map, %i: i32, %n: index, %zero: index, %one: index) attributes {tile.kernel} {
+  scf.for %k = %zero to %n step %one {
+    %s = "gpu_tile.alloc"() {options = {}} : () -> !s
+    "gpu_tile.buffer_store"(%x, %s) : (!t, !s) -> ()
+    %r = "gpu_tile.alloc"() {options = {}} : () -> !s
+    "gpu_tile.buffer_store"(%x, %r) : (!t, !s) -> ()
+    "gpu_tile.tma_store"(%r, %map, %i, %i) {combine = "none"} : (!s, !gpu_tile.tensor_map, i32, i32) -> ()
+    "gpu_tile.tma_commit"() : () -> ()
+  }
+  "gpu_tile.tma_wait"() {pending = 0 : i32, read = true} : () -> ()
+  return
+}
