@@ -362,3 +362,14 @@ def test_an_explicit_kernel_says_its_number_of_warps(tmp_path: Path) -> None:
         build(text, tmp_path, ["y:f32[?,?]"])
     assert found.value.location is not None
     assert found.value.location.line == PRELUDE_LINES + 4
+
+
+@pytest.mark.parametrize("warps", ["0", "33", "True", "4.0", "(1, 2)", "'4'"])
+def test_num_warps_is_a_number_of_warps(warps: str, tmp_path: Path) -> None:
+    text = f"""
+        @tilec.kernel(num_warps={warps})
+        def k(y: tl.array):
+            gpu.sync()
+    """
+    with pytest.raises(CompileError, match="num_warps must be a number from 1 to 32, found"):
+        build(text, tmp_path, ["y:f32[?,?]"])

@@ -50,6 +50,11 @@ def build_module(
     """
     source = read_source(fn)
     _check_parameters(source, parameters, constants)
+    if num_warps is not None and (type(num_warps) is not int or num_warps not in range(1, 33)):
+        raise CompileError(
+            f"num_warps must be a number from 1 to 32, found {describe(num_warps)}",
+            source.location(source.node),
+        )
     with context or make_context():
         location = source.location(source.node)
         place = ir.Location.file(location.file, location.line, location.column)
