@@ -17,6 +17,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -60,10 +61,19 @@ def main() -> int:
         print(f"Triton's candidates compiled in {time.monotonic() - start:.0f} s", flush=True)
     results = []
     deadline = start + 60 * options.minutes
-    for result in run_jobs(_measure, jobs, timeout=options.timeout, deadline=deadline):
-        results.append(result)
-        _show_progress(result)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        for result in run_jobs(_measure, jobs, timeout=options.timeout, deadline=deadline):
+            results.append(result)
+            _show_progress(result)
+    except KeyboardInterrupt:
+        print(f"cut short after {len(results)} of {len(jobs)} cases")
     return _report(options, results, missing, time.monotonic() - start)
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    """What was measured until a `timeout` is reported too."""
+    raise KeyboardInterrupt
 
 
 def _warm(job: Job) -> None:
