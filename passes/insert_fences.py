@@ -12,7 +12,9 @@ Ordinary writes and asynchronous reads go through different proxies; the fence o
    tell others that the data is there: one fence for all writes in a row;
 2. in front of the reader, where a copy's arrival at an mbarrier (cp_async_arrive) is all there is.
 
-Does not handle: tensor loads into a buffer that threads read before (their barrier orders those).
+What a tensor load overwrites, in this buffer or in another in the same bytes, is fenced alike.
+Does not handle: tensor loads into a buffer that threads only read before (the barrier in between
+orders those).
 """
 
 from __future__ import annotations
@@ -31,10 +33,11 @@ from tilec.dialects.gpu_tile import (
     CpAsyncWaitOp,
     FenceOp,
     SyncOp,
+    TmaLoadOp,
     TmaStoreOp,
     WgmmaOp,
 )
-from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
 from tilec.passes.contract import Level, PassContext, tile_pass
 
 KIND = "async_shared"
@@ -45,6 +48,7 @@ _TELLS_OTHERS = (
     BufferLoadOp,
     CpAsyncWaitOp,
     SyncOp,
+    TmaLoadOp,
     TmaStoreOp,
     WgmmaOp,
 )
@@ -60,22 +64,22 @@ def insert_fences(module: ir.Module, context: PassContext) -> None:
 
 
 def _fence(function: ir.Operation) -> None:
-    readers: list[ir.OpView] = []
     ops: list[ir.OpView] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         ops.append(op.opview)
-        if isinstance(op.opview, (WgmmaOp, TmaStoreOp)):
-            readers.append(op.opview)
         return ir.WalkResult.ADVANCE
 
     function.walk(visit, ir.WalkOrder.PRE_ORDER)
-    read = {_root(buffer) for reader in readers for buffer in _read_by(reader)}
-    if not read:
+    readers = [op for op in ops if isinstance(op, (WgmmaOp, TmaStoreOp))]
+    touched = {_root(buffer) for reader in readers for buffer in _read_by(reader)}
+    loaded = {_root(op.dst) for op in ops if isinstance(op, TmaLoadOp)}
+    touched |= {op for op in _allocs(ops) if any(_overlap(op, other) for other in loaded)}
+    if not touched:
         return
-    copied = {_root(op.dst) for op in ops if isinstance(op, CpAsyncOp)} & read
+    copied = {_root(op.dst) for op in ops if isinstance(op, CpAsyncOp)} & touched
     for op in ops:
-        stored = isinstance(op, BufferStoreOp) and _root(op.dst) in read
+        stored = isinstance(op, BufferStoreOp) and _root(op.dst) in touched
         if stored or (isinstance(op, CpAsyncWaitOp) and copied):
             _fence_behind(op.operation)
     if any(isinstance(op, CpAsyncArriveOp) for op in ops):
@@ -95,6 +99,21 @@ def _root(buffer: ir.Value) -> ir.Operation:
     while not isinstance(op, AllocOp):
         op = op.src.owner
     return op.operation
+
+
+def _allocs(ops: list[ir.OpView]) -> list[ir.Operation]:
+    return [op.operation for op in ops if isinstance(op, AllocOp)]
+
+
+def _overlap(one: ir.Operation, other: ir.Operation) -> bool:
+    """Whether two allocs have bytes in common."""
+    (a, b), (c, d) = (_bytes(alloc.opview) for alloc in (one, other))
+    return a < d and c < b
+
+
+def _bytes(alloc: AllocOp) -> tuple[int, int]:
+    start = alloc.options["offset"]
+    return start, start + buffer_of(alloc.result).size_bytes
 
 
 def _fence_behind(write: ir.Operation) -> None:

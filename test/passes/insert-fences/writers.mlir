@@ -69,3 +69,27 @@ func.func @read_by_threads(%x: !t) {
   %y = "gpu_tile.buffer_load"(%s) : (!s) -> !t
   return
 }
+
+// -----
+!t = tensor<64x64xbf16, #gpu_tile.layout<"T(8,16):(8@1,1@0) V(8,4):(1@1,16@0)">>
+!s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+
+// What a tensor load overwrites was written by another proxy.
+// CHECK-LABEL: @overwritten_by_a_tensor_load
+// CHECK: "gpu_tile.buffer_store"
+// CHECK-NEXT: "gpu_tile.buffer_store"
+// CHECK-NEXT: "gpu_tile.fence"
+// CHECK-NEXT: "gpu_tile.sync"
+// CHECK-NEXT: "gpu_tile.tma_load"
+// CHECK-NEXT: "gpu_tile.buffer_store"
+// CHECK-NOT: "gpu_tile.fence"
+func.func @overwritten_by_a_tensor_load(%x: !t, %map: !gpu_tile.tensor_map, %full: !gpu_tile.barrier, %i: i32) {
+  %s = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !s
+  %same = "gpu_tile.alloc"() {options = {offset = 4096 : i32}} : () -> !s
+  %far = "gpu_tile.alloc"() {options = {offset = 16384 : i32}} : () -> !s
+  "gpu_tile.buffer_store"(%x, %far) : (!t, !s) -> ()
+  "gpu_tile.buffer_store"(%x, %same) : (!t, !s) -> ()
+  "gpu_tile.tma_load"(%map, %s, %full, %i, %i, %i) {cache = "normal"} : (!gpu_tile.tensor_map, !s, !gpu_tile.barrier, i32, i32, i32) -> ()
+  "gpu_tile.buffer_store"(%x, %far) : (!t, !s) -> ()
+  return
+}
