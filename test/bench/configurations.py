@@ -28,11 +28,11 @@ TILE = ("BM", "BN", "BK")
 
 
 def label_of(configuration: Mapping[str, Any]) -> str:
-    """As in "128x256x64 w8 s3 ws"; different for different configurations."""
+    """As in "128x256x64 w8 s3 ws"; what is None, the compiler's choice, does not show."""
     tile = "x".join(str(configuration[name]) for name in TILE if name in configuration)
     words = [tile] if tile else []
     for name, value in configuration.items():
-        if name not in TILE:
+        if name not in TILE and value is not None:
             short = SHORT.get(name, name)
             words.append(short if value is True else f"{short}{value}".replace(" ", ""))
     return " ".join(words)

@@ -121,7 +121,7 @@ def main() -> None:
     """Lengths and heads that fill no tile, causal and not."""
     rng = np.random.default_rng(0)
     for dtype, length, width, causal in CASES:
-        q, k, v = (rng.standard_normal((1, 2, length, width)).astype(dtype) for _ in "qkv")
+        q, k, v = (rng.standard_normal((1, 1, length, width)).astype(dtype) for _ in "qkv")
         o = poisoned(q.shape, dtype)
         launch(attention_heads, q, k, v, o, causal=causal)
         expected = reference(q, k, v, causal, 1 / math.sqrt(width))
