@@ -34,29 +34,45 @@ class EmulatedKernel:
 
 
 class FindingsError(DeviceError):
-    """The emulator found races or missing waits; `findings` has them all."""
+    """The emulator found races or missing waits: `findings` has all, warnings too."""
 
     def __init__(self, name: str, findings: Sequence[emulator.Finding]) -> None:
-        lines = "\n".join(str(finding) for finding in findings)
-        super().__init__(f"{name}: {len(findings)} findings of the emulator\n{lines}")
+        lines = texts_of(findings)
+        what = "1 finding" if len(lines) == 1 else f"{len(lines)} findings"
+        super().__init__("\n".join([f"{name}: {what} of the emulator", *lines]))
         self.findings = tuple(findings)
+
+
+def texts_of(findings: Sequence[emulator.Finding]) -> list[str]:
+    """A line for each finding; those that differ only in the PTX of a source line are one."""
+    groups: dict[tuple[Any, ...], list[emulator.Finding]] = {}
+    for found in findings:
+        places = [place and (place.source or place) for place in (found.first, found.second)]
+        key = (found.severity, found.kind, found.memory, *places, found.missing, found.mend)
+        groups.setdefault(key, []).append(found)
+    return [
+        str(group[0]) + (f" ({len(group)} pairs of instructions)" if len(group) > 1 else "")
+        for group in groups.values()
+    ]
 
 
 class EmulatorDevice:
     """The CPU as a device for kernels of every target; launches return when the kernel is done.
 
-    `mode`: see `MODES`. What kernels print goes to standard output. `progress`: show a bar.
+    `mode`: see `MODES`. What kernels print goes to standard output. `progress`: show a bar on
+    standard error when a launch takes seconds; by default where that is a terminal.
     """
 
     kind = "emulator"
     compute_capability = None
 
-    def __init__(self, mode: str = "eager", progress: bool = False) -> None:
+    def __init__(self, mode: str = "eager", progress: bool | None = None) -> None:
         if mode not in MODES:
             raise ValueError(f"unknown emulator mode {mode!r}; expected {', '.join(MODES)}")
         self.name = "emulator" if mode == "eager" else f"emulator:{mode}"
         self.mode = mode
-        self.progress = progress
+        self.progress = sys.stderr.isatty() if progress is None else progress
+        self._warned: set[str] = set()
         self._loaded: dict[int, EmulatedKernel] = {}
         self._lock = threading.Lock()
 
@@ -75,7 +91,7 @@ class EmulatorDevice:
         """Runs the kernel on a host array or a number a parameter; there are no streams here.
 
         ArgumentError for wrong arguments, EmulatorError for what would crash a GPU, FindingsError
-        for what the check mode finds.
+        for errors that the check mode finds; its warnings go to standard error, each once.
         """
         kernel = loaded.kernel
         values = [
@@ -104,8 +120,15 @@ class EmulatorDevice:
                 progress=self.progress,
             )
         sys.stdout.write(result.printed)
-        if result.findings:
+        if any(finding.severity == "error" for finding in result.findings):
             raise FindingsError(kernel.name, result.findings)
+        for text in texts_of(result.findings):
+            self._warn(kernel.name, text)
+
+    def _warn(self, name: str, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            print(f"tilec: {name}: {text}", file=sys.stderr)
 
     def synchronize(self) -> None:
         """Nothing to wait for."""

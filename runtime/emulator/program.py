@@ -21,6 +21,7 @@ _LANES_PER_BATCH = 4096
 _SHARED_PER_BATCH = 64 << 20
 _TENSOR_MEMORIES_PER_BATCH = 16
 _SHADOW_PER_BATCH = 96 << 20
+_SILENT_S = 2.0  # a shorter run shows no progress
 _TURNS = 4  # batches, at least, where CTAs may take over what has not started
 Dimensions = int | tuple[int, ...]
 
@@ -59,6 +60,7 @@ class Program:
 
         args are in parameter order: a NumPy array is a pointer to its first element, `Pointer`
         one into the middle of an array, everything else is a value of the parameter's size.
+        `progress` shows a bar on standard error once a run takes seconds.
         Raises EmulatorError for what would crash a GPU, ValueError/TypeError for wrong arguments.
         """
         if entry not in self.module.entries:
@@ -86,7 +88,9 @@ class Program:
         size = batch_size(launch, total)
         machine: Machine | None = None
         blocks: BoundBlocks | None = None
-        with tqdm(total=total, unit="CTA", disable=not progress, desc=launch.entry.name) as bar:
+        with tqdm(
+            total=total, unit="CTA", disable=not progress, desc=launch.entry.name, delay=_SILENT_S
+        ) as bar:
             while launch.started_end < launch.unstarted_end:  # CTAs may take others over
                 first = launch.started_end
                 count = min(size, launch.unstarted_end - first)
