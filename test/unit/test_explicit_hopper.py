@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+from frontend_cases import load_text
 from test_explicit_kernels import changed
 
 from tilec.assembler import assemble
@@ -120,7 +122,7 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_what_the_author_forgot_is_found(name: str, tmp_path: pytest.TempPathFactory) -> None:
+def test_what_the_author_forgot_is_found(name: str, tmp_path: Path) -> None:
     old, new = MUTANTS[name]
     wrong = changed(tmp_path, hopper_gemm, (old, new))
     with pytest.raises((FindingsError, AssertionError)) as found:
@@ -128,7 +130,7 @@ def test_what_the_author_forgot_is_found(name: str, tmp_path: pytest.TempPathFac
     assert isinstance(found.value, FindingsError), "wrong numbers, but no finding"
 
 
-def test_the_text_unchanged_has_no_findings(tmp_path: pytest.TempPathFactory) -> None:
+def test_the_text_unchanged_has_no_findings(tmp_path: Path) -> None:
     check_product(changed(tmp_path, hopper_gemm), "check", (300, 136, 264), **SMALL)
 
 
@@ -140,3 +142,51 @@ def test_other_hardware_is_refused_op_by_op(target: str, feature: str) -> None:
         hopper_gemm.compile(SPECS, SMALL, target=target)
     assert all(error.location is not None for error in f.value.errors)
     assert "sm_90a" in str(f.value)
+
+
+WGMMA_KERNEL = """
+    @tilec.kernel(num_warps=4, grid=(1,))
+    def k(
+        a: tl.array, b: tl.array, c: tl.array, MMA: tl.const, MAJOR: tl.const, REGISTERS: tl.const
+    ):
+        M, N, K = 64, 48, 64
+        acc_layout = gpu.accumulator(MMA, (M, N))
+        right = gpu.alloc((K, N), b.dtype, gpu.swizzled((K, N), b.dtype, MAJOR, span=32))
+        right.store(gpu.load(b, (0, 0), (K, N), gpu.blocked((K, N), warps=4, contiguous=MAJOR)))
+        if REGISTERS:
+            left = gpu.load(a, (0, 0), (M, K), gpu.lhs_fragments(MMA, acc_layout, K))
+        else:
+            left = gpu.alloc((M, K), a.dtype, gpu.swizzled((M, K), a.dtype))
+            left.store(gpu.load(a, (0, 0), (M, K), gpu.blocked((M, K), warps=4)))
+        gpu.fence("async_shared")
+        gpu.sync()
+        acc = gpu.wgmma_fence(gpu.zeros((M, N), c.dtype, acc_layout))
+        tl.store(c, (0, 0), gpu.wgmma(left, right, acc, MMA).wait())
+"""
+OPERANDS = {
+    "f32.bf16.bf16": (ml_dtypes.bfloat16, np.float32, 16),
+    "f32.f16.f16": (np.float16, np.float32, 16),
+    "f16.f16.f16": (np.float16, np.float16, 16),
+    "f32.tf32.tf32": (np.float32, np.float32, 8),
+    "f32.e4m3.e5m2": (ml_dtypes.float8_e4m3fn, np.float32, 32),
+    "s32.s8.s8": (np.int8, np.int32, 32),
+}
+
+
+@pytest.mark.parametrize("registers", [False, True], ids=["buffer", "registers"])
+@pytest.mark.parametrize("major", [0, 1], ids=["k", "n"])
+@pytest.mark.parametrize("types", OPERANDS)
+def test_wgmma_of_every_kind(types: str, major: int, registers: bool, tmp_path: Path) -> None:
+    """Both majors where the hardware has them, the left side from registers, N of 48."""
+    dtype, result, k = OPERANDS[types]
+    if major == 1 and k != 16:
+        pytest.skip("only 16-bit types may be contiguous along n")
+    instruction = f"wgmma.m64n48k{k}.{types}"
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-4, 5, s).astype(dtype) for s in ((64, 64), (64, 48)))
+    if types.endswith("e5m2"):
+        b = b.astype(ml_dtypes.float8_e5m2)
+    c = np.full((64, 48), 99, result)
+    kernel = load_text(WGMMA_KERNEL, tmp_path).k.on("emulator:check")
+    kernel(a, b, c, MMA=instruction, MAJOR=major, REGISTERS=registers)
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
