@@ -192,6 +192,7 @@ class Wgmma:
         self.instruction = instruction
         self.form = form
         self.indices = np.array(indices)
+        self.index_list, self.index_set = indices, frozenset(indices)
         self.left_indices = np.array([r.index for r in registers_of(instruction.operands[1])])
         if not form.a_in_registers:
             self.left_indices = self.left_indices[:0]
@@ -259,6 +260,7 @@ class Product:
     ) -> None:
         self.owner = owner
         self.warps = warps
+        self.warp_set = frozenset(warps.tolist())
         self.a = a
         self.b = b
         self.scale = scale
@@ -268,14 +270,13 @@ class Product:
 
     def overlaps(self, earlier: Product) -> bool:
         """Do both products write some register of some warp?"""
-        registers = np.intersect1d(self.owner.indices, earlier.owner.indices)
-        return bool(registers.size and np.intersect1d(self.warps, earlier.warps).size)
+        mine, others = self.owner.index_set, earlier.owner.index_set
+        return not (mine.isdisjoint(others) or self.warp_set.isdisjoint(earlier.warp_set))
 
     def continues(self, earlier: Product) -> bool:
         """Does this product accumulate onto exactly the result of the earlier one?"""
-        return np.array_equal(self.owner.indices, earlier.owner.indices) and np.array_equal(
-            self.warps, earlier.warps
-        )
+        same = self.owner.index_list == earlier.owner.index_list
+        return same and np.array_equal(self.warps, earlier.warps)
 
     def poison(self) -> None:
         """Until they are waited for, the accumulators hold nothing usable; keep the old values."""
