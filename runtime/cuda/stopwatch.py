@@ -72,8 +72,11 @@ class Stopwatch:
 
 
 def is_captured(context: CudaContext, stream: int) -> bool:
-    """Whether work put on `stream` is recorded into a graph instead of being done."""
+    """Whether work put on `stream` is recorded into a graph instead of being done, or is forbidden
+    because another stream is captured."""
     driver = context.driver
     with context.entered():
-        status = check(driver.cuStreamIsCapturing(stream), "asking whether a stream is captured")
-    return int(status) != 0
+        result, status = driver.cuStreamIsCapturing(stream)
+    if result == driver.CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
+        return True
+    return int(check((result, status), "asking whether a stream is captured")) != 0

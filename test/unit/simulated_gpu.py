@@ -107,7 +107,7 @@ class SimulatedGpu(FakeDriver):
         return (CUresult.CUDA_SUCCESS,)
 
     def cuStreamIsCapturing(self, stream: int) -> Any:
-        return CUresult.CUDA_SUCCESS, self.capturing
+        return self.fail.get("cuStreamIsCapturing", CUresult.CUDA_SUCCESS), self.capturing
 
 
 def install_gpu(

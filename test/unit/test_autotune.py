@@ -225,6 +225,10 @@ def test_a_captured_stream_is_not_timed(gpu: SimulatedGpu, capsys: Any) -> None:
     assert len(gpu.ran) == 1
     assert "a stream under capture cannot be timed" in capsys.readouterr().err
     gpu.capturing = 0
+    gpu.fail["cuStreamIsCapturing"] = CUresult.CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
+    tuned(x, y, 3.0)
+    assert len(gpu.ran) == 2
+    del gpu.fail["cuStreamIsCapturing"]
     assert tuned.outcome(x, y, 3.0).source == "measured"
 
 

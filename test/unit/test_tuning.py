@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import textwrap
 import threading
 from dataclasses import replace
@@ -321,6 +323,15 @@ def test_the_source_counts_and_not_where_it_lies(tmp_path: Path) -> None:
     assert json.loads(json.dumps(key)) == key
     assert key["constants"] == {"B": "int 8"}
     assert (key["device"], key["target"]) == ("test", "sm_80")
+
+
+def test_known_choices_need_no_mlir() -> None:
+    """Neither importing the packages nor looking a choice up loads the compiler."""
+    program = "import tilec, sys; tilec.autotune; tilec.ops.matmul; print('mlir' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
 
 
 # -- the file

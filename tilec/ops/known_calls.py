@@ -45,6 +45,9 @@ def _seen(value: Any) -> Any:
         return (value.dtype, value.shape, value.stride(), value.device)
     if isinstance(value, ArrayView) and value.framework == "tilec":
         return (value.dtype, value.shape, value.strides, value.device)
+    cupy = sys.modules.get("cupy")
+    if cupy is not None and isinstance(value, cupy.ndarray):
+        return (value.dtype, value.shape, value.strides, value.device.id)
     return None
 
 
@@ -122,4 +125,6 @@ def _without_memory(found: ArrayView, view: View) -> ArrayView:
 
 
 def _pointer(value: Any) -> int:
-    return value.pointer if isinstance(value, ArrayView) else value.data_ptr()
+    if isinstance(value, ArrayView):
+        return value.pointer
+    return value.data_ptr() if hasattr(value, "data_ptr") else value.data.ptr
