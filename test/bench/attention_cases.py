@@ -34,6 +34,7 @@ class AttentionCase:
 
     kernel = "attention"
     anchor = "triton"
+    untuned = ("tilec default",)
     rivals = ("torch cudnn", "torch flash", "triton plain", "triton specialized")
     goals = ((BURST, 1.0), (SUSTAINED, 1.0))
     spread = 0.5

@@ -110,7 +110,7 @@ def _entry(result: JobResult) -> dict[str, Any]:
     """What the manifest says of an artefact: its file and needs, or why it has none."""
     if result.error is not None:
         return {"error": result.error[:500]}
-    return {"file": result.job.path.name, **result.value}
+    return {"file": result.job.path.name, "kernel": result.job.variant.kernel, **result.value}
 
 
 def _show(manifest: dict[str, dict[str, Any]]) -> bool:

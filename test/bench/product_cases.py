@@ -24,6 +24,8 @@ DTYPE_NAMES = {"f16": "fp16", "f8E4M3FN": "e4m3", "i8": "s8", "f32": "tf32"}
 """What a case's name calls a dtype, where that is not MLIR's name."""
 
 BATCH = 8
+OPS = "ops.matmul"
+"""The kernel of a variant that launches what `tilec.ops.matmul` does."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class ProductCase:
 
     kernel = "product"
     anchor = "torch"
+    untuned = ("tilec default", "tilec ops")
     rivals = ("triton persistent", "triton specialized", "triton gluon", "triton")
     scalars = ()
     spread = 0.1
@@ -87,7 +90,7 @@ class ProductCase:
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """The default, then the configurations worth trying."""
+        """The untuned ones, then the configurations worth trying."""
         return self.swept(product_configurations(self.dtype, self.shape))
 
     def shrunk(self) -> ProductCase:
@@ -96,12 +99,13 @@ class ProductCase:
         return replace(self, shape=(m, n, k))
 
     def swept(self, configurations: list[Configuration]) -> tuple[Variant, ...]:
-        """The default, then a variant a configuration."""
+        """The README's kernel, `tilec.ops.matmul`, then a variant a configuration."""
         fixed = {"PRECISION": self.precision}
         default = "batched_matmul" if self.batch else "matmul"
         swept = "batched_matmul" if self.batch else "swept_matmul"
         found = [variant_of(swept, configuration, fixed) for configuration in configurations]
-        return (Variant("default", default, tuple(fixed.items())), *found)
+        untuned = Variant("default", default, tuple(fixed.items())), Variant("ops", OPS)
+        return (*untuned, *found)
 
 
 def transposed_matrices(spec: ArraySpec) -> ArraySpec:

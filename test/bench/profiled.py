@@ -1,7 +1,8 @@
-"""The program that ncu runs: python profiled.py CASE PEER [ARTEFACT]; see `profiling`."""
+"""The program that ncu runs: python profiled.py CASE PEER ENTRY; see `profiling`."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -16,9 +17,9 @@ from regimes import RegimeJob
 
 def main() -> None:
     """Finds the case by its name and launches the peer."""
-    name, peer, path = sys.argv[1:4]
+    name, peer, entry = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
     (case,) = [case for set_ in IN_REGIMES for case in SETS[set_]() if case.name == name]
-    files = {peer.removeprefix("tilec "): path} if path else {}
+    files = {peer.removeprefix("tilec "): entry} if entry else {}
     run_profiled(RegimeJob(case, files, "cuda", 1, Duration()), peer)
 
 

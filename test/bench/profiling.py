@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import shutil
@@ -71,7 +72,7 @@ def profile(jobs: Sequence[Any], peer: str) -> int:
         *(tool, "--clock-control", "none", "--profile-from-start", "off", "--csv"),
         *("--page", "raw", "--print-units", "base", "--log-file", str(log), *sections),
         *(sys.executable, str(Path(__file__).with_name("profiled.py"))),
-        *(job.case.name, peer, job.files.get(peer.removeprefix("tilec "), "")),
+        *(job.case.name, peer, json.dumps(job.files.get(peer.removeprefix("tilec ")))),
     ]
     done = subprocess.run(command, check=False)
     if done.returncode:

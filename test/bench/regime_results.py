@@ -8,14 +8,12 @@ from typing import Any
 
 Record = Mapping[str, Any]
 
-DEFAULT = "tilec default"
-
 
 def table(records: Sequence[Record]) -> list[str]:
     """A line a case and regime, grouped by kernel, and how many reached what.
 
-    `anchor` in TFLOP/s, then the ratio to it to reach, and the ratios to it of tilec's default and
-    best variant; a star: reached. Then the best variant over each rival's fastest.
+    `anchor` in TFLOP/s, then the ratio to it to reach, and the ratios to it of tilec's untuned
+    ones and best variant; a star: reached. Then the best variant over each rival's fastest.
     """
     lines = []
     for kernel in dict.fromkeys(record["kernel"] for record in records):
@@ -27,8 +25,9 @@ def table(records: Sequence[Record]) -> list[str]:
 
 def _header(record: Record) -> str:
     rivals = " ".join(f"{'/' + rival.split()[-1][:8]:>9s}" for rival in record["rivals"])
+    untuned = " ".join(f"{name.split()[-1]:>7s}" for name in record["untuned"])
     return (
-        f"{'case':32s} {'regime':11s} {record['anchor']:>7s} {'goal':>5s} {'default':>7s} "
+        f"{'case':32s} {'regime':11s} {record['anchor']:>7s} {'goal':>5s} {untuned} "
         f"{'best':>6s}  {rivals}  best of tilec | fastest rival"
     )
 
@@ -36,7 +35,9 @@ def _header(record: Record) -> str:
 def _summary(kernel: str, group: Sequence[Record]) -> str:
     rows = [(record, regime) for record in group for regime in record["goals"]]
     reached = sum(_to_anchor(*row, _best(*row)) >= row[0]["goals"][row[1]] for row in rows)
-    near = sum(_to_anchor(*row, DEFAULT) >= 0.95 * _to_anchor(*row, _best(*row)) for row in rows)
+    near = sum(
+        any(ratio(*row, name, _best(*row)) >= 0.95 for name in row[0]["untuned"]) for row in rows
+    )
     ahead = sum(
         ratio(*row, _best(*row), fastest(*row, "triton")) >= 1
         for row in rows
@@ -44,7 +45,7 @@ def _summary(kernel: str, group: Sequence[Record]) -> str:
     )
     return (
         f"{kernel}: goal reached in {reached}/{len(rows)}, >= Triton's best in {ahead}, "
-        f"default within 5 % of the best in {near}"
+        f"untuned within 5 % of the best in {near}"
     )
 
 
@@ -82,14 +83,16 @@ def _to_anchor(record: Record, regime: str, name: str | None) -> float:
 
 def _line(record: Record, regime: str) -> str:
     goal, best = record["goals"][regime], _best(record, regime)
-    default, reached = (_to_anchor(record, regime, name) for name in (DEFAULT, best))
+    untuned = [_to_anchor(record, regime, name) for name in record["untuned"]]
+    shown_untuned = " ".join(f"{value:7.3f}" for value in untuned)
+    reached = _to_anchor(record, regime, best)
     rivals = [fastest(record, regime, rival) for rival in record["rivals"]]
     shown = " ".join(_shown(ratio(record, regime, best, rival)) for rival in rivals)
     times = record["regimes"][regime]
     rival = min(filter(None, rivals), key=lambda name: times[name]["us"], default="none")
     anchor = speed(record, regime, fastest(record, regime, record["anchor"]))
     return (
-        f"{record['case']:32s} {regime:11s} {anchor:7.1f} {goal:5.2f} {default:7.3f} "
+        f"{record['case']:32s} {regime:11s} {anchor:7.1f} {goal:5.2f} {shown_untuned} "
         f"{reached:6.3f}{'*' if reached >= goal else ' '} {shown}  "
         f"{(best or 'none').removeprefix('tilec ')} | {rival}"
     )

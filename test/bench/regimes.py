@@ -1,5 +1,5 @@
 """Measures one case in its regimes, in its own process: checks all peers, screens them, then times
-the default, the best variants, the anchor and the best of each kind of peer in every regime."""
+the untuned and the best variants, the anchor and the best of each kind of peer in every regime."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import torch
 from measured_cases import RegimeCase, candidates_of, expected_of, filled, torch_calls, written
 from regime_timing import Duration, burst, sustained
 from tensors import Storage
+from tilec_calls import tilec_call
 from timing import CudaClock, HostClock, Timing, rotated_sets, time_peers
-
-from tilec.runtime.artefact import load
 
 BURST, SUSTAINED, INTERLEAVED = "burst", "sustained", "interleaved"
 DEFAULT = "tilec default"
@@ -23,13 +22,14 @@ Call = Callable[[Mapping[str, torch.Tensor]], Any]
 
 @dataclass(frozen=True)
 class RegimeJob:
-    """What to measure. `files`: variant label -> artefact. `peers`: "all", or "torch" alone.
+    """What to measure. `files`: variant label -> the build's manifest entry, its artefacts with
+    their folder. `peers`: "all", or "torch" alone.
 
     `finalists`: how many of tilec's variants go on from the screening.
     """
 
     case: RegimeCase
-    files: Mapping[str, str]
+    files: Mapping[str, Mapping[str, Any]]
     device: str
     seed: int
     duration: Duration
@@ -74,6 +74,7 @@ def measure_regimes(job: RegimeJob) -> dict[str, Any]:
         "goals": dict(case.goals),
         "anchor": case.anchor,
         "rivals": list(case.rivals),
+        "untuned": list(case.untuned),
         "regimes": {r: {n: asdict(t) for n, t in found.items()} for r, found in timings.items()},
         "screened": {name: asdict(timing) for name, timing in screened.items()},
         "failures": failures,
@@ -84,12 +85,12 @@ def measure_regimes(job: RegimeJob) -> dict[str, Any]:
 
 
 def finalists(screened: Mapping[str, Timing], job: RegimeJob) -> list[str]:
-    """tilec's default and fastest, and the fastest of what the anchor and each rival name.
+    """tilec's untuned ones and fastest, and the fastest of what the anchor and each rival name.
 
     With few finalists only the anchor, and Triton's fastest.
     """
     order = sorted(screened, key=lambda name: screened[name].us)
-    found = [DEFAULT] if DEFAULT in screened else []
+    found = [name for name in job.case.untuned if name in screened]
     found += [name for name in order if name.startswith("tilec")][: job.finalists]
     rivals = ("triton",) if job.duration.few else job.case.rivals
     for begin in (job.case.anchor, *rivals):
@@ -117,10 +118,10 @@ def _input_sets(case: RegimeCase, job: RegimeJob) -> list[dict[str, Storage]]:
 def _calls(case: RegimeCase, job: RegimeJob, failures: dict[str, str]) -> dict[str, Call]:
     """Every peer by name: its family, then its variant."""
     calls: dict[str, Call] = dict(torch_calls(case))
-    for label, path in job.files.items():
+    for label, entry in job.files.items():
         name = f"tilec {label}"
         try:
-            calls[name] = _tilec_call(case, path)
+            calls[name] = tilec_call(case, entry, job.device)
         except Exception as error:
             failures[name] = f"{type(error).__name__}: {error}"
     if job.peers == "all":
@@ -135,15 +136,6 @@ def peer_calls(job: RegimeJob) -> dict[str, Callable[[], Any]]:
     tensors = {name: storage.tensor for name, storage in storages.items()}
     calls = _calls(job.case, job, {})
     return {name: lambda call=call: call(tensors) for name, call in calls.items()}
-
-
-def _tilec_call(case: RegimeCase, path: str) -> Call:
-    launcher = load(path)
-
-    def call(tensors: Mapping[str, torch.Tensor]) -> None:
-        launcher(*(tensors[spec.name] for spec in case.arrays), *case.scalars)
-
-    return call
 
 
 def _on_sets(call: Call, tensors: list[dict[str, torch.Tensor]]) -> Callable[[int], Any]:

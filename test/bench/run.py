@@ -127,16 +127,24 @@ def _jobs(options: argparse.Namespace) -> tuple[list[Job], dict[str, dict[str, s
     missing = {}
     for number, (name, case) in enumerate(named):
         entries = built.get(case.name, {"default": {"error": "not built"}})
-        files = {n: str(options.artefacts / e["file"]) for n, e in entries.items() if "file" in e}
+        entries = {label: _with_folder(options.artefacts, e) for label, e in entries.items()}
+        compiled = {label: entry for label, entry in entries.items() if "file" in entry}
         seed = options.seed + number
         if name in IN_REGIMES:
             peers, finalists = options.peers, options.finalists
-            jobs.append(RegimeJob(case, files, options.device, seed, duration, peers, finalists))
+            jobs.append(RegimeJob(case, compiled, options.device, seed, duration, peers, finalists))
         else:
+            files = {label: entry["file"] for label, entry in compiled.items()}
             jobs.append(MeasureJob(case, files, options.device, seed, options.budget_ms))
         if errors := {label: e["error"] for label, e in entries.items() if "error" in e}:
             missing[case.name] = errors
     return jobs, missing
+
+
+def _with_folder(folder: Path, entry: dict[str, Any]) -> dict[str, Any]:
+    """A manifest entry with the whole paths of its artefacts."""
+    names = ("file", "combine")
+    return entry | {name: str(folder / entry[name]) for name in names if name in entry}
 
 
 SUSTAINED_S = 1.2

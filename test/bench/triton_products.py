@@ -68,7 +68,7 @@ def _candidates(case: ProductCase) -> list[tuple[Any, ...]]:
             found = _wide(k)
         if case.dtype in GLUON_TYPES and not case.batch:
             found.append(("gluon", 128, 256, k, 3))
-    return [numbers for numbers in found if not (case.batch and numbers[0] == "pointer")]
+    return [numbers for numbers in found if not (case.batch and numbers[0] in ("pointer", "tiles"))]
 
 
 def _wide(k: int) -> list[tuple[Any, ...]]:

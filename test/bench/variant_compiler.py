@@ -11,6 +11,8 @@ from unittest import mock
 
 from bench_cases import BenchCase, Variant
 from example_kernels import KERNELS as EXAMPLES
+from ops_compiler import chosen_tiles, compile_ops
+from product_cases import OPS
 from product_kernels import batched_matmul, swept_matmul
 from row_kernels import (
     layer_norm_block,
@@ -22,6 +24,7 @@ from row_kernels import (
 from tilec.assembler import assemble, locate_tool
 from tilec.examples.attention import attention
 from tilec.jit import Kernel
+from tilec.kernel import CompiledKernel
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 from tilec.target import find_target
@@ -75,8 +78,10 @@ def artefact_key(case: Any, variant: Variant, target: str) -> str:
     arrays = case.arrays
     views = [spec.view() for spec in arrays]
     facts = [observe_parameter(s.name, view) for s, view in zip(arrays, views, strict=True)]
-    settings = variant.constants
-    if settings is None:
+    settings: Any = variant.constants
+    if variant.kernel == OPS:
+        settings = (case.shape, case.batch, chosen_tiles(case, target))
+    elif settings is None:
         settings = chosen_by_example(case)
     about = (variant.kernel, settings, variant.warps, variant.target or target, facts)
     return hashlib.sha256(repr((about, index_bits(views))).encode()).hexdigest()[:16]
@@ -90,19 +95,27 @@ def compile_variant(
     That is registers, spills and shared memory in bytes, and ptxas's warnings, where there is a
     ptxas. `cubin`: the artefact holds its machine code too.
     """
-    kernel, constants = specialized(case, variant)
-    views = [spec.view() for spec in case.arrays]
-    parameters = [
-        observe_parameter(spec.name, view) for spec, view in zip(case.arrays, views, strict=True)
-    ]
     target = variant.target or target
-    compiled = kernel.compile(parameters, constants, target=target, index_bits=index_bits(views))
-    taken: dict[str, Any] = {"shared": compiled.shared_bytes, "threads": compiled.threads}
+    taken: dict[str, Any] = {}
+    if variant.kernel == OPS:
+        compiled, taken = compile_ops(case, target, path)
+    else:
+        compiled = _compiled(case, variant, target)
+        save(path, [compiled])
+    taken |= {"shared": compiled.shared_bytes, "threads": compiled.threads}
     if locate_tool("ptxas"):
         assembly = assemble(compiled.ptx, find_target(target))
         taken |= {"registers": assembly.registers, "spills": assembly.spills}
         taken["messages"] = list(assembly.messages)
         if cubin:
-            compiled = replace(compiled, cubin=assembly.cubin)
-    save(path, [compiled])
+            save(path, [replace(compiled, cubin=assembly.cubin)])
     return taken
+
+
+def _compiled(case: Any, variant: Variant, target: str) -> CompiledKernel:
+    kernel, constants = specialized(case, variant)
+    views = [spec.view() for spec in case.arrays]
+    parameters = [
+        observe_parameter(spec.name, view) for spec, view in zip(case.arrays, views, strict=True)
+    ]
+    return kernel.compile(parameters, constants, target=target, index_bits=index_bits(views))

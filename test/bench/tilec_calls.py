@@ -1,0 +1,44 @@
+"""tilec's peers: what the artefacts of the build launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from tensors import DTYPES
+
+from tilec.runtime.artefact import load
+
+Tensors = Mapping[str, torch.Tensor]
+
+NO_EPILOGUE = (0, 0, 0, 0, 1.0, 0)
+"""bias, row_scale, column_scale, scale, factor and residual of a plain `tilec.ops.matmul`."""
+
+
+def tilec_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Tensors], Any]:
+    """The launch of a variant; `entry`: of the build's manifest, with whole paths."""
+    if entry["kernel"] == "ops.matmul":
+        return _ops_call(entry, device)
+    launcher = load(entry["file"])
+
+    def call(t: Tensors) -> None:
+        launcher(*(t[spec.name] for spec in case.arrays), *case.scalars)
+
+    return call
+
+
+def _ops_call(entry: Mapping[str, Any], device: str) -> Callable[[Tensors], Any]:
+    """One kernel, or with split K one that leaves partial sums and one that adds them up."""
+    launcher = load(entry["file"])
+    if "combine" not in entry:
+        return lambda t: launcher(t["a"], t["b"], t["c"], *NO_EPILOGUE)
+    dtype, shape = entry["sums"]
+    sums = torch.empty(shape, dtype=DTYPES[dtype], device=device)
+    combine = load(entry["combine"])
+
+    def call(t: Tensors) -> None:
+        launcher(t["a"], t["b"], sums, *NO_EPILOGUE)
+        combine(sums, t["c"], *NO_EPILOGUE)
+
+    return call
