@@ -4,6 +4,7 @@ MLIR here."""
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 from tilec.emit_ptx import start_worker
@@ -23,8 +24,11 @@ def load_mlir() -> None:
     """
     if "numpy" in sys.modules or "mlir.ir" in sys.modules:
         return
+    flags = sys.getdlopenflags()
     sys.modules["numpy"] = None  # type: ignore[assignment] # makes `import numpy` an ImportError
+    sys.setdlopenflags(os.RTLD_LAZY)  # Python asks for all functions at once, of 200 MB of them
     try:
         importlib.import_module("mlir.ir")
     finally:
         del sys.modules["numpy"]
+        sys.setdlopenflags(flags)
