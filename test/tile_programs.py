@@ -21,9 +21,9 @@ from tile_arithmetic import DTYPES
 from tile_reference import evaluate
 
 from tilec.assembler import Assembly, assemble
-from tilec.compiler import Compilation, find_kernel, lower_to
+from tilec.compiler import Compilation, compiled_kernel, find_kernel, lower_to
 from tilec.dialects.context import make_context
-from tilec.runtime.emulator import Result, load
+from tilec.runtime.emulator_device import EmulatorDevice
 from tilec.target import find_target
 
 os.environ["TILEC_CHECK"] = "1"  # PassContext.verify
@@ -47,10 +47,9 @@ DEFAULT = Options()
 
 @dataclass
 class Outcome:
-    """A compiled kernel and what its run left besides the arrays."""
+    """A compiled kernel that ran."""
 
     job: Compilation
-    result: Result
 
     def assemble(self) -> Assembly:
         """Machine code by ptxas."""
@@ -197,42 +196,12 @@ def element_strides(array: np.ndarray) -> list[int]:
     return [step // array.itemsize for step in array.strides]
 
 
-def flatten(job: Compilation, arguments: Sequence[Any]) -> list[Any]:
-    """Hardware parameters in the order of `CompiledKernel.abi()`."""
-    index = np.int32 if job.context.index_bits == 32 else np.int64
-    flat: list[Any] = []
-    for parameter, argument in zip(job.signature, arguments, strict=True):
-        if parameter.kind == "scalar":
-            kind = index if parameter.dtype == "index" else DTYPES[parameter.dtype]
-            flat.append(np.asarray(argument, kind)[()])
-            continue
-        flat.append(argument)
-        for static, actual in (
-            (parameter.sizes, argument.shape),
-            (parameter.strides, element_strides(argument)),
-        ):
-            assert all(s in (None, a) for s, a in zip(static, actual, strict=True)), (
-                static,
-                actual,
-            )
-            flat += [index(a) for s, a in zip(static, actual, strict=True) if s is None]
-    return flat
-
-
 def execute(
     job: Compilation, arguments: Sequence[Any], grid: Sequence[int], mode: str = "check"
-) -> Result:
+) -> None:
     """Runs a compiled kernel; arrays change in place. Fails on any finding of the checker."""
-    result = load(job.text).run(
-        job.name,
-        tuple(grid),
-        job.context.num_threads,
-        flatten(job, arguments),
-        shared_bytes=job.shared_bytes,
-        mode=mode,
-    )
-    assert not result.findings, result.findings
-    return result
+    device = EmulatorDevice(mode)
+    device.launch(device.load(compiled_kernel(job)), arguments, tuple(grid))
 
 
 def run(
@@ -245,7 +214,8 @@ def run(
 ) -> Outcome:
     """Compiles and runs a kernel; arrays change in place."""
     job = compile_program(text, arguments, options)
-    return Outcome(job, execute(job, arguments, grid, mode))
+    execute(job, arguments, grid, mode)
+    return Outcome(job)
 
 
 def check(

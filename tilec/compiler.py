@@ -100,14 +100,19 @@ def compile_module(
         ptx_version=ptx_version,
         dump_dir=dump_dir,
     )
+    return compiled_kernel(job)
+
+
+def compiled_kernel(job: Compilation) -> CompiledKernel:
+    """What a launch needs of a compilation that went as far as PTX."""
     milliseconds = {stage: round(1000 * s, 2) for stage, s in job.seconds.items()}
     return CompiledKernel(
         name=job.name,
-        target=target.name,
+        target=job.target.name,
         ptx=job.text,
         parameters=job.signature,
         grid=job.grid,
-        threads=job.total_warps * target.warp_size,
+        threads=job.total_warps * job.target.warp_size,
         shared_bytes=job.shared_bytes,
         index_bits=job.context.index_bits,
         constants=job.constants,
