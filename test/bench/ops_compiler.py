@@ -55,7 +55,7 @@ def compile_ops(case: Any, target: str, path: Path) -> tuple[Any, dict[str, Any]
     second = path.with_name(f"{path.stem}-combine.tilec")
     rest = {"SPLITS": choice.splits}
     save(second, [_compiled(combine, (sums, c), ("sums", "c"), rest, target)])
-    return compiled, {"combine": second.name, "sums": [sums.dtype, list(sums.shape)]}
+    return compiled, {"combine": second.name, "sums": sums.dtype, "splits": choice.splits}
 
 
 def _compiled(

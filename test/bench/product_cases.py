@@ -95,7 +95,7 @@ class ProductCase:
 
     def shrunk(self) -> ProductCase:
         """The case small enough for the emulator, with the same facts."""
-        m, n, k = (min(size, 128) + size % 16 for size in self.shape)
+        m, n, k = (size if size < 128 else 128 + size % 16 for size in self.shape)
         return replace(self, shape=(m, n, k))
 
     def swept(self, configurations: list[Configuration]) -> tuple[Variant, ...]:

@@ -19,7 +19,7 @@ NO_EPILOGUE = (0, 0, 0, 0, 1.0, 0)
 def tilec_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Tensors], Any]:
     """The launch of a variant; `entry`: of the build's manifest, with whole paths."""
     if entry["kernel"] == "ops.matmul":
-        return _ops_call(entry, device)
+        return _ops_call(case, entry, device)
     launcher = load(entry["file"])
 
     def call(t: Tensors) -> None:
@@ -28,13 +28,13 @@ def tilec_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Te
     return call
 
 
-def _ops_call(entry: Mapping[str, Any], device: str) -> Callable[[Tensors], Any]:
+def _ops_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Tensors], Any]:
     """One kernel, or with split K one that leaves partial sums and one that adds them up."""
     launcher = load(entry["file"])
     if "combine" not in entry:
         return lambda t: launcher(t["a"], t["b"], t["c"], *NO_EPILOGUE)
-    dtype, shape = entry["sums"]
-    sums = torch.empty(shape, dtype=DTYPES[dtype], device=device)
+    shape = (entry["splits"], *case.arrays[-1].shape)
+    sums = torch.empty(shape, dtype=DTYPES[entry["sums"]], device=device)
     combine = load(entry["combine"])
 
     def call(t: Tensors) -> None:
