@@ -27,8 +27,12 @@ START_CLOCKS = 100
 """What a multiprocessor takes to start a program, about."""
 LAUNCH_US = 2.0
 """From the start of a grid to its first instructions, and from the last ones to its end."""
-AUTO_STAGES = 3
+AUTO_STAGES = 4
 """Slots of a pipelined loop where the author demands no number, shared memory permitting."""
+DRAM_SHARE = 1.25
+"""What one multiprocessor can draw from DRAM, in shares of all: a few do not fill its path."""
+UNHIDDEN = 0.1
+"""Part of the shorter of computing and reading DRAM that the longer does not hide."""
 OTHER_REGISTERS = 40
 """Per thread, beside accumulators and loaded elements: addresses, fragments, loop state."""
 WARP_TILE = 64
@@ -104,10 +108,12 @@ def predict(work: Work, machine: Machine) -> Prediction:
     if work.programs == 0:
         return Prediction(0.0, occupancy, 0.0, shared, registers, "nothing to do")
     clocks, bound = _clocks(work, stages, occupancy, machine)
-    us = clocks / machine.clock_mhz
-    memory = work.array_bytes / (machine.memory_gb_per_s * 1e3)
-    if memory > us:
-        us, bound = memory, "DRAM"
+    busy = clocks / machine.clock_mhz
+    active = min(1.0, DRAM_SHARE * work.programs / machine.multiprocessors)
+    memory = work.array_bytes / (machine.memory_gb_per_s * 1e3 * active)
+    us = max(busy, memory) + UNHIDDEN * min(busy, memory)
+    if memory > busy:
+        bound = "DRAM"
     waves = work.programs / (machine.multiprocessors * occupancy)
     return Prediction(us + LAUNCH_US, occupancy, waves, shared, registers, bound)
 
