@@ -19,7 +19,7 @@ from tilec.passes.locations import error_at, source_location
 
 _FACTS = options(align=INT, sizes=INTS, strides=INTS)
 _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {"tile.name": STRING, "tile.facts": _FACTS}
-_NUMBERS = ("tile.index_bits", "tile.num_warps", "tile.shared_bytes")
+_NUMBERS = ("tile.index_bits", "tile.num_warps", "tile.shared_bytes", "tile.total_warps")
 _DICTIONARIES = ("tile.auto", "tile.constants")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,255}", re.ASCII)
 
@@ -68,6 +68,8 @@ def _wrong_attribute(function: ir.Operation) -> str | None:
         wrong = INT.check(attributes[name]) if name in attributes else None
         if wrong:
             return f"attribute '{name}' {wrong}"
+    if "tile.total_warps" in attributes and not 1 <= attributes["tile.total_warps"].value <= 32:
+        return f"a CTA has 1 to 32 warps, found {attributes['tile.total_warps']}"
     for name in _DICTIONARIES:
         if name in attributes and not isinstance(attributes[name], ir.DictAttr):
             return f"attribute '{name}' must be a dictionary, found {attributes[name]}"

@@ -214,6 +214,9 @@ def _num_warps(function: ir.Operation, demanded: int | None, target: Target, rep
     limit = target.max_threads // target.warp_size
     if not 1 <= warps <= limit or (warps & (warps - 1) and not explicit):
         raise error_at(function, f"num_warps must be a power of two up to {limit}, found {warps}")
+    if total_warps(function, warps) < warps:
+        total = total_warps(function, warps)
+        raise error_at(function, f"tile.total_warps is {total}, fewer than the {warps} of layouts")
     i32 = ir.IntegerType.get_signless(32)
     function.attributes[NUM_WARPS] = ir.IntegerAttr.get(i32, warps)
     return warps

@@ -211,3 +211,30 @@ func.func @k(%a: {half} {facts}, %b: {half} {facts}, %c: {full}, %n: i32) attrib
   {role("use", 0, use_warps, use_body, 232 if fill_registers else 0)}
   return
 }}"""  # noqa: E501
+
+
+def turn_text(first_warps: int, second_warps: int) -> str:
+    """@k(x, y, u, v): two roles transpose x into u and y into v, each through a buffer of its
+    own."""
+    array = array_type(2, "f32")
+    rows, columns = (16, 64), (64, 16)
+    put = buffer_type(rows, "f32", strided(rows, (64, 1)))
+    bodies = []
+    for warps, source, place in ((first_warps, "%x", "%u"), (second_warps, "%y", "%v")):
+        read = tile_type(rows, "f32", blocked_layout(rows, 1, 4, 32 * warps))
+        turned = tile_type(columns, "f32", blocked_layout(columns, 1, 1, 32 * warps))
+        back = tile_type(rows, "f32", blocked_layout(columns, 1, 1, 32 * warps).permute((1, 0)))
+        bodies.append(f"""    {load("%t", source, read, array, "f32")}
+    %b = "gpu_tile.alloc"() {{options = {{}}}} : () -> {put}
+    "gpu_tile.buffer_store"(%t, %b) : ({read}, {put}) -> ()
+    %r = "gpu_tile.buffer_load"(%b) : ({put}) -> {back}
+    %s = "tile.transpose"(%r) {{permutation = array<i32: 1, 0>}} : ({back}) -> {turned}
+    {store("%s", place, turned, array)}""")
+    total = first_warps + second_warps
+    return f"""
+func.func @k(%x: {array}, %y: {array}, %u: {array}, %v: {array}) attributes {{tile.kernel, tile.total_warps = {total} : i32}} {{
+  %c0 = arith.constant 0 : index
+  {role("first", 0, first_warps, bodies[0])}
+  {role("second", first_warps, second_warps, bodies[1])}
+  return
+}}"""  # noqa: E501

@@ -7,9 +7,10 @@ from itertools import product
 import ml_dtypes
 import numpy as np
 import pytest
-from role_kernels import COLUMNS, ROWS, compile_text, product_text, sum_text
+from role_kernels import COLUMNS, ROWS, compile_text, product_text, role, sum_text, turn_text
 
 from tilec.assembler import assemble
+from tilec.diagnostics import CompileError
 from tilec.kernel import CompiledKernel
 from tilec.runtime.device import device
 from tilec.target import find_target
@@ -82,3 +83,58 @@ def test_ptxas_keeps_roles_asynchronous(producer: str) -> None:
     assert not [m for m in found.messages if "C75" in m or "setmaxnreg" in m]
     assert found.spills == 0
     assert found.registers <= 168
+
+
+def test_slots_cost_no_division() -> None:
+    text = sum_text("warp", slots=5, fill_warps=4, use_warps=4)
+    assert not {"div.u32", "rem.u32"} & set(compile_text(text, 4, "sm_90a").ptx.split())
+
+
+@pytest.mark.parametrize("warps", [(4, 4), (4, 2), (1, 8)])
+@pytest.mark.parametrize("target", TARGETS)
+def test_roles_sync_their_own_warps(warps: tuple[int, int], target: str) -> None:
+    made = compile_text(turn_text(*warps), warps[0], target)
+    assert f"bar.sync 1, {32 * warps[0]};" in made.ptx or warps[0] == 1
+    assert f"bar.sync 2, {32 * warps[1]};" in made.ptx
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((16, 64)).astype(np.float32) for _ in range(2))
+    for mode in MODES:
+        first, second = np.zeros((64, 16), np.float32), np.zeros((64, 16), np.float32)
+        gpu = device(mode)
+        gpu.launch(gpu.load(made), [x, y, first, second], 1)
+        np.testing.assert_array_equal(first, x.T)
+        np.testing.assert_array_equal(second, y.T)
+
+
+def kernel(body: str, total: int) -> str:
+    """A kernel without parameters."""
+    head = f"func.func @k() attributes {{tile.kernel, tile.total_warps = {total} : i32}}"
+    return f"{head} {{\n{body}\n  return\n}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (kernel(role("late", 4, 8, ""), 8), "role 'late' ends at warp 12 of 8"),
+        (
+            kernel(role("outer", 0, 8, role("inner", 0, 4, "")), 8),
+            "role 'inner' is inside another role",
+        ),
+        (
+            kernel(role("one", 0, 4, "", 240) + role("two", 4, 8, "", 232), 12),
+            "the roles hold 90112 registers, sm_90a has 65536",
+        ),
+        (kernel("", 2), "tile.total_warps is 2, fewer than the 4 of layouts"),
+    ],
+)
+def test_roles_that_do_not_fit(text: str, message: str) -> None:
+    with pytest.raises(CompileError, match=message):
+        compile_text(text, 4, "sm_90a")
+
+
+def test_registers_move_from_the_share_of_all() -> None:
+    body = role("give", 0, 4, "", 40) + role("take", 4, 8, "", 232)
+    ptx = compile_text(kernel(body, 12), 4, "sm_90a").ptx
+    assert ".maxnreg 168" in ptx
+    assert "setmaxnreg.dec.sync.aligned.u32 40;" in ptx
+    assert "setmaxnreg.inc.sync.aligned.u32 232;" in ptx

@@ -78,3 +78,15 @@ func.func @right(%x: memref<?x?xf32, strided<[?, 1]>> {tile.name = "x", tile.fac
     attributes {tile.kernel, tile.grid = ["cdiv(x.shape[0], 4)", "arg1"], tile.num_warps = 4 : i32, tile.index_bits = 32 : i32, tile.constants = {B = 4 : i64}} {
   return
 }
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.total_warps' must be an i32 integer, found 8}}
+func.func @k() attributes {tile.kernel, tile.total_warps = 8 : i64} {
+  return
+}
+
+// -----
+// expected-error @below {{kernel "k" a CTA has 1 to 32 warps, found 33}}
+func.func @k() attributes {tile.kernel, tile.total_warps = 33 : i32} {
+  return
+}
