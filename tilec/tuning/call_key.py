@@ -78,14 +78,17 @@ def size_class(size: int) -> int:
 
 def quick_key(value: Any) -> Any:
     """A cheap key that tells calls with different tuned choices apart; hashable."""
-    shape = getattr(value, "shape", None)
-    if shape is None:
+    try:
+        shape, dtype = value.shape, value.dtype
+    except AttributeError:
         return _scalar_key(value)
-    strides = getattr(value, "strides", None)
-    if strides is None:
-        stride = getattr(value, "stride", None)
-        strides = stride() if callable(stride) else None
-    return (value.dtype, tuple(shape), strides, getattr(value, "device", None))
+    try:
+        return (dtype, shape, value.strides, value.device)  # tilec, CuPy, NumPy 2
+    except AttributeError:
+        pass
+    stride = getattr(value, "stride", None)
+    steps = stride() if callable(stride) else getattr(value, "strides", None)
+    return (dtype, shape, steps, getattr(value, "device", None))
 
 
 def _scalar_key(value: Any) -> Any:

@@ -114,11 +114,9 @@ class TunedKernel:
     def _choice(
         self, arguments: tuple[Any, ...], named: Mapping[str, Any], grid: Any, stream: Any
     ) -> _Choice:
-        key = (
-            tuple(map(quick_key, arguments)),
-            tuple((name, quick_key(value)) for name, value in named.items()),
-            grid,
-        )
+        key: Any = (*map(quick_key, arguments), grid)
+        if named:
+            key = (key, *((name, quick_key(value)) for name, value in named.items()))
         choice = self._choices.get(key)
         if choice is None:
             if len(self._choices) >= MOST_KNOWN_CALLS:
