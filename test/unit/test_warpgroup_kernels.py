@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from emulated import lower, run
-from warpgroup_kernels import Product
+from warpgroup_kernels import Product, view_text
 
 from tilec.assembler import assemble
+from tilec.diagnostics import CompileError
 from tilec.target import find_target
 
 TARGET = "sm_90a"
@@ -29,8 +31,16 @@ TYPES = [
 ]
 MAJORS = [
     Product(BF16.format(64), 64, 128, 64, lhs=lhs, rhs=rhs)
-    for lhs in (("k", 128), ("mn", 128), ("mn", 64), ("k", 32), ("k", 0), ("mn", 0))
-    for rhs in (("k", 64), ("mn", 128), ("mn", 32), ("k", 0), ("mn", 0))
+    for lhs, rhs in (
+        (("k", 128), ("mn", 128)),
+        (("mn", 128), ("k", 64)),
+        (("mn", 64), ("mn", 32)),
+        (("k", 64), ("k", 32)),
+        (("k", 32), ("mn", 64)),
+        (("mn", 32), ("k", 0)),
+        (("k", 0), ("mn", 0)),
+        (("mn", 0), ("k", 128)),
+    )
 ]
 WIDTHS = [
     *(
@@ -94,7 +104,7 @@ def test_products_are_right_in_every_mode(case: Product) -> None:
         )
 
 
-ASSEMBLED = [TYPES[0], *TYPES[2:4], TYPES[5], TYPES[-1], MAJORS[7], *WIDTHS[:2], WIDTHS[6]]
+ASSEMBLED = [TYPES[0], *TYPES[2:4], TYPES[5], TYPES[-1], *MAJORS[2:4], *WIDTHS[:2], WIDTHS[6]]
 ASSEMBLED += [*SHARED_TILES[1:3], *REGISTERS, *LOOPS, *ZEROS]
 
 
@@ -104,3 +114,20 @@ def test_ptxas_keeps_them_asynchronous(case: Product) -> None:
     found = assemble(ptx, find_target(TARGET))
     assert not [m for m in found.messages if "C75" in m]
     assert found.spills == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_operands_may_be_views(mode: str) -> None:
+    rng = np.random.default_rng(5)
+    a, b = (rng.standard_normal((128, 128)).astype(ml_dtypes.bfloat16) for _ in range(2))
+    for first in (0, 8, 64):
+        c = np.zeros((64, 128), np.float32)
+        arguments = [a, b, c, np.int32(first // 8)]
+        run(view_text(8), arguments, num_warps=4, target=TARGET, mode=mode)
+        expected = a[first : first + 64].astype(np.float64) @ b.astype(np.float64)
+        np.testing.assert_allclose(c, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
+
+
+def test_views_in_the_middle_of_a_matrix_are_refused() -> None:
+    with pytest.raises(CompileError, match=r"the view begins at a multiple of 4 of dimension 0"):
+        lower(view_text(4), num_warps=4, target=TARGET)

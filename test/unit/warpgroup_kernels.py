@@ -219,3 +219,41 @@ func.func @k(%a: {a}, %b: {b}, %c: {c}) attributes {{tile.kernel}} {{
         """The result in float64."""
         product = a.astype(np.float64) @ b.astype(np.float64)
         return product if self.zero else product + c.astype(np.float64)
+
+
+def view_text(row_step: int) -> str:
+    """@k(a, b, c, r): c = the 64 rows of a from r * `row_step` on, times b, over views of whole
+    buffers, 64 elements of k at a time."""
+    row = find_instruction("wgmma.m64n128k16.f32.bf16.bf16")
+    half, full = array_type(2, "bf16"), array_type(2, "f32")
+    acc = tile_type((64, 128), "f32", accumulator_layout(row, (64, 128), 1, 1))
+    pending = f"!gpu_tile.pending<{acc}>"
+    lines, types = [], {}
+    for name, sizes, part in (("a", (128, 128), (64, 64)), ("b", (128, 128), (64, 128))):
+        shared = panels(sizes, 1, 128, 2)
+        tile = tile_type(sizes, "bf16", blocked_layout(sizes, 1, 8, 128))
+        whole = buffer_type(sizes, "bf16", shared)
+        types[name], types[name + "part"] = whole, buffer_type(part, "bf16", shared)
+        lines += [
+            load(f"%t{name}", f"%{name}", tile, half, "bf16"),
+            f'%s{name} = "gpu_tile.alloc"() {{options = {{}}}} : () -> {whole}',
+            f'"gpu_tile.buffer_store"(%t{name}, %s{name}) : ({tile}, {whole}) -> ()',
+        ]
+    return f"""
+func.func @k(%a: {half}, %b: {half}, %c: {full}, %r: i32) attributes {{tile.kernel}} {{
+  %c0 = arith.constant 0 : index   %i0 = arith.constant 0 : i32
+  %step = arith.constant 64 : i32   %end = arith.constant 128 : i32
+  %unit = arith.constant {row_step} : i32   %row = arith.muli %r, %unit : i32
+  {chr(10).join(lines)}
+  %zero = arith.constant dense<0.0> : {acc}
+  %p = "gpu_tile.wgmma_fence"(%zero) : ({acc}) -> {pending}
+  %last = scf.for %k = %i0 to %end step %step iter_args(%acc = %p) -> ({pending}) : i32 {{
+    %lhs = "gpu_tile.view"(%sa, %row, %k) : ({types["a"]}, i32, i32) -> {types["apart"]}
+    %rhs = "gpu_tile.view"(%sb, %k, %i0) : ({types["b"]}, i32, i32) -> {types["bpart"]}
+    %q = "gpu_tile.wgmma"(%lhs, %rhs, %acc) {{instruction = "{row.name}"}} : ({types["apart"]}, {types["bpart"]}, {pending}) -> {pending}
+    scf.yield %q : {pending}
+  }}
+  %done = "gpu_tile.wgmma_wait"(%last) {{pending = 0 : i32}} : ({pending}) -> {acc}
+  {store("%done", "%c", acc, full)}
+  return
+}}"""  # noqa: E501
