@@ -302,3 +302,36 @@ def test_the_readmes_kernel_runs(tmp_path: Path) -> None:
     y = np.full((192, 64), np.nan, np.float32)
     kernel.on("emulator:check")(x, y)
     np.testing.assert_array_equal(y, x.T)
+
+
+def test_functions_of_tiles_with_layouts(tmp_path: Path) -> None:
+    """Gathers, atomics, scans, whole reductions, inline PTX, branches, in one warp."""
+    text = """
+        @tilec.kernel(num_warps=1, grid=(1,))
+        def k(x: tl.array, y: tl.array, counts: tl.array, n: tl.i32):
+            L = gpu.blocked((8, 32), warps=1, width=2)
+            t = gpu.load(x, (0, 0), (8, 32), L)
+            whole = tl.sum(t) + tl.max(t, keepdims=True)
+            i = gpu.convert_layout(tl.arange(32), gpu.sliced(L, 0))
+            picked = tl.gather(x, (i % 8, i), mask=i < 20, other=-1.0)
+            tl.atomic_add(counts, i // 16, 1)
+            tl.scatter(counts, i + 2, i * i, mask=i > 29)
+            doubled = tl.inline_ptx("add.f32 $0, $1, $1;", "=f,f", t, tl.f32)
+            if n > 0:
+                doubled = tl.zeros((8, 32), tl.f32)
+            sums = tl.cumsum(t, axis=1)
+            column = tl.max(t, axis=1)[:, None]
+            tl.store(y, (0, 0), doubled + picked[None, :] + sums * column + whole)
+    """
+    x = np.random.default_rng(2).standard_normal((8, 32)).astype(np.float32)
+    at = np.arange(32)
+    picked = np.where(at < 20, x[at % 8, at], -1)
+    expected_counts = np.zeros(40, np.int32)
+    expected_counts[[0, 1]] = 16
+    expected_counts[[32, 33]] = [900, 961]
+    for n in (0, 1):
+        y, counts = np.full((8, 32), np.nan, np.float32), np.zeros(40, np.int32)
+        load_text(text, tmp_path).k.on("emulator:check")(x, y, counts, n)
+        expected = (0 if n else 2 * x) + picked + x.cumsum(1) * x.max(1, keepdims=True)
+        np.testing.assert_allclose(y, expected + x.sum() + x.max(), rtol=1e-4, atol=1e-4)
+        np.testing.assert_array_equal(counts, expected_counts)

@@ -307,6 +307,29 @@ CASES: dict[str, tuple[str, str]] = {
         "z = gpu.wgmma_wait(@@ACC)",
         "acc must be a pending accumulator (gpu.wgmma), found a tile",
     ),
+    "pending_twice": (
+        "p = gpu.wgmma_fence(ACC)\nz = gpu.wgmma(H.slot(0), H.slot(1), p, WGMMA)\n"
+        "w = gpu.wgmma(H.slot(0), H.slot(1), @@p, WGMMA)",
+        "acc is used a second time",
+    ),
+    "slot_past_ring": ("z = H.slot(@@2)", "slot 2 of a ring of 2"),
+    "negative_slot": ("z = H.slot(@@-1)", "slot -1 of a ring of 2"),
+    "barrier_slot": ("BAR.wait(@@2, True)", "slot 2 of a ring of 2"),
+    "tma_slot": ("gpu.tma_load(MAP, H.slot(0), BAR, @@5, (0, 0))", "slot 5 of a ring of 2"),
+    "sync_more_than_all": (
+        "gpu.sync(barrier=1, warps=@@8)",
+        "8 warps of a kernel that has 4",
+    ),
+    "branch_without_layout": (
+        "z = T\n@@if n > 0:\n    z = tl.load(y, (0, 0), (64, 64))\ntl.store(y, (0, 0), z)",
+        "has no layout",
+    ),
+    "gather_layouts": (
+        "i = gpu.convert_layout(tl.arange(128), V)\n"
+        "j = gpu.convert_layout(tl.arange(128), gpu.layout('T(4,32):(32@0,1@0) V():()'))\n"
+        "z = @@tl.gather(y, (i, j))",
+        "the tiles have different layouts",
+    ),
     "wait_pending": (
         "z = @@gpu.wgmma_wait(gpu.wgmma_fence(ACC), 8)",
         "pending must be 0 to 7, found 8",

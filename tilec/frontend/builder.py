@@ -69,8 +69,8 @@ class Builder:
         An elementwise op on tiles with a layout has it in its results, and tiles without take it.
         """
         self.count()
-        if self.explicit and name.startswith(ELEMENTWISE):
-            operands, results = with_common_layout(self, operands, results)
+        if name.startswith(ELEMENTWISE):
+            operands, results = self.agree(operands, results)
         return ir.Operation.create(
             name,
             results=list(results),
@@ -78,6 +78,14 @@ class Builder:
             attributes=attributes,
             regions=regions,
         )
+
+    def agree(
+        self, operands: Sequence[ir.Value], results: Sequence[ir.Type] = ()
+    ) -> tuple[Sequence[ir.Value], Sequence[ir.Type]]:
+        """Operands and result types of an op whose tiles have one layout, in that layout."""
+        if not self.explicit:
+            return operands, results
+        return with_common_layout(self, operands, results)
 
     def value(self, name: str, result: ir.Type, *operands: ir.Value, **attributes: Any) -> ir.Value:
         """Creates an op with one result and gives the result."""

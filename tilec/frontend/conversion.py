@@ -9,6 +9,7 @@ from mlir import ir
 
 from tilec.dialects.tile import BroadcastOp
 from tilec.frontend.builder import Builder, constant_dtype
+from tilec.frontend.tile_layouts import expanded_layout
 from tilec.frontend.values import (
     Mistake,
     Scalar,
@@ -87,12 +88,12 @@ def broadcast(builder: Builder, tile: Tile, shape: tuple[int, ...]) -> Tile:
 
 def place(builder: Builder, tile: Tile, shape: tuple[int, ...], dims: tuple[int, ...]) -> Tile:
     """A broadcast that puts dimension i of `tile` at `dims[i]`."""
-    value = tile.value
+    value, layout = tile.value, expanded_layout(tile, shape, dims)
     if tile.source is not None:
         value, inner = tile.source
         dims = tuple(dims[d] for d in inner)
     builder.count()
-    result = BroadcastOp.build(value, results=[builder.type(tile.dtype, shape)], dims=dims)
+    result = BroadcastOp.build(value, results=[builder.type(tile.dtype, shape, layout)], dims=dims)
     return Tile(result, tile.dtype, shape, source=(value, dims))
 
 

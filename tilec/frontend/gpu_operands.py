@@ -73,6 +73,18 @@ def _resource(kind: str, words: str) -> Callable[[Frame, Any, str], ir.Value]:
     return convert
 
 
+def _pending(frame: Frame, value: Any, name: str) -> ir.Value:
+    """A pending accumulator, whose registers go from op to op: each is used once."""
+    found = _resource("pending", "a pending accumulator (gpu.wgmma_fence)")(frame, value, name)
+    if next(iter(found.uses), None) is not None:
+        raise Mistake(
+            f"{name} is used a second time: its registers belong to what it was given to",
+            "help: go on with that function's result",
+            argument=name,
+        )
+    return found
+
+
 def _tile(frame: Frame, value: Any, name: str) -> ir.Value:
     if not isinstance(value, Tile):
         raise Mistake(f"{name} must be a tile, found {describe(value)}", argument=name)
@@ -116,7 +128,7 @@ _OPERANDS: Mapping[Constraint, Callable[[Frame, Any, str], ir.Value]] = {
     BUFFER: _resource("buffer", "a buffer (gpu.alloc)"),
     BARRIER: _resource("barrier", "a ring of barriers (gpu.barrier_init)"),
     TENSOR_MAP: _resource("tensor_map", "a tensor map (gpu.make_tensor_map)"),
-    PENDING: _resource("pending", "a pending accumulator (gpu.wgmma_fence)"),
+    PENDING: _pending,
     TILE: _tile,
     ANY: _tile_or_buffer,
     I32: _i32,

@@ -15,6 +15,7 @@ from mlir import ir
 from tilec.frontend.builder import Builder, constant_dtype
 from tilec.frontend.conversion import materialize, wrap
 from tilec.frontend.promotion import join
+from tilec.frontend.tile_layouts import lay_out
 from tilec.frontend.values import (
     Mistake,
     Resource,
@@ -130,8 +131,11 @@ def fits(leaf: Leaf, value: Any) -> bool:
     if is_number(value):
         return leaf.shape is None and _representable(value, leaf.dtype)
     if isinstance(value, (Scalar, Tile)):
-        same = value.dtype == leaf.dtype and _leaf_shape(value) == leaf.shape
-        return same and str(_leaf_layout(value)) == str(leaf.layout)  # None has no MLIR equality
+        if value.dtype != leaf.dtype or _leaf_shape(value) != leaf.shape:
+            return False
+        found = _leaf_layout(value)
+        # One without a layout is made again in the other's, or `lay_out` says why it cannot.
+        return found is None or (leaf.layout is not None and found == leaf.layout)
     return False
 
 
@@ -201,7 +205,8 @@ def leaves(spec: Spec) -> Iterator[Leaf | Held]:
 def convert(builder: Builder, spec: Spec, value: Any) -> list[ir.Value]:
     """The SSA values by which `value` crosses, made at the current insertion point."""
     if isinstance(spec, Leaf):
-        return [materialize(builder, value, spec.dtype, spec.shape)]
+        made = materialize(builder, value, spec.dtype, spec.shape)
+        return [made if spec.layout is None else lay_out(builder, made, spec.layout)]
     if isinstance(spec, Held):
         return [value.value]
     if isinstance(spec, tuple):

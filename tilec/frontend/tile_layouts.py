@@ -17,8 +17,8 @@ from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.types import layout_attr, layout_in, layout_of
 from tilec.dialects.tile import BroadcastOp, IotaOp
 from tilec.dialects.types import encoding, is_tile, shape
-from tilec.frontend.values import Mistake, show_shape
-from tilec.layout import Layout, copies, covers, normalize
+from tilec.frontend.values import Mistake, Tile, show_shape
+from tilec.layout import Layout, Mode, copies, covers, normalize
 from tilec.passes.layout_maps import broadcast_source
 from tilec.passes.locations import error_at
 
@@ -67,6 +67,21 @@ def keep_layout(
     """Gives an op's result the layout that follows from its operand's, if that has one."""
     if source is not None:
         value.set_type(with_layout(value.type, layout_attr(change(layout_in(source)))))
+
+
+def expanded_layout(
+    tile: Tile, sizes: tuple[int, ...], dims: tuple[int, ...]
+) -> ir.Attribute | None:
+    """The layout of a broadcast that only adds dimensions of size 1; of others it is open."""
+    kept = {dim: size for dim, size in zip(dims, tile.shape, strict=True)}
+    if tile.layout is None or any(s != kept.get(d, 1) for d, s in enumerate(sizes)):
+        return None
+
+    def moved(modes: tuple[Mode, ...]) -> tuple[Mode, ...]:
+        return tuple(Mode(m.size, m.stride, dims[m.dim]) if m.stride else m for m in modes)
+
+    found = layout_in(tile.layout)
+    return layout_attr(Layout(moved(found.threads), moved(found.values)))
 
 
 def lay_out(builder: Builder, value: ir.Value, layout: ir.Attribute) -> ir.Value:

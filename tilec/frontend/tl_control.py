@@ -188,8 +188,9 @@ def inline_ptx(
             )
     operands = [materialize(frame.builder, value, value.dtype, shape) for value in values]
     kinds = [frame.builder.type(dtype, shape) for dtype in dtypes]
+    operands, kinds = frame.builder.agree(operands, kinds)
     results = InlinePtxOp.build(
-        operands, results=kinds, text=text, constraints=constraints, pure=pure
+        list(operands), results=kinds, text=text, constraints=constraints, pure=pure
     )
     wrapped = tuple(wrap(v, d, shape) for v, d in zip(results, dtypes, strict=True))
     return wrapped if isinstance(outputs, tuple) else wrapped[0]

@@ -56,6 +56,7 @@ def emit(
         is_buffer = isinstance(value, Resource) and value.kind == "buffer"
         if is_buffer and field.constraint in (ANY, BUFFER):
             _buffer(value, field.name)
+    _check_slot(given)
     operands = [operand(frame, field, given[field.name]) for field in op.OPERANDS]
     written = {
         field.name: attribute(field, given[field.name])
@@ -76,6 +77,21 @@ def emit(
         return None
     kinds = tuple(wrapped(value) for value in values)
     return kinds if len(kinds) > 1 else kinds[0]
+
+
+def _check_slot(given: Mapping[str, Any]) -> None:
+    """Mistake for a constant slot that the ring does not have."""
+    name = "slot" if "slot" in given else "index"
+    ring = given.get("barrier" if name == "slot" else "src")
+    at = given.get(name)
+    if not isinstance(ring, Resource) or not isinstance(at, int):
+        return
+    if ring.kind == "buffer":
+        slots = buffer_of(ring.value).slots
+    else:
+        slots = getattr(getattr(ring.value.owner, "opview", None), "slots", None)
+    if slots is not None and not 0 <= at < slots:
+        raise Mistake(f"slot {at} of a ring of {slots}", argument=name)
 
 
 def enter(frame: Frame, name: str) -> None:
@@ -254,12 +270,11 @@ def sync(frame: Frame, barrier: Any, warps: Any, mode: Any) -> None:
             "barrier 0 is the whole CTA's; a role has barriers 1 to 15 for itself",
             argument="barrier",
         )
-    everyone = current_warps(frame.builder)
-    emit(
-        frame,
-        gpu_tile.SyncOp,
-        {"barrier": barrier, "warps": everyone if warps is None else warps, "mode": mode},
-    )
+    count = current_warps(frame.builder) if warps is None else warps
+    total = frame.builder.num_warps
+    if isinstance(count, int) and total is not None and count > total:
+        raise Mistake(f"{count} warps of a kernel that has {total}", argument="warps")
+    emit(frame, gpu_tile.SyncOp, {"barrier": barrier, "warps": count, "mode": mode})
 
 
 def role(frame: Frame, name: Any, first_warp: Any, warps: Any, registers: Any) -> Role:

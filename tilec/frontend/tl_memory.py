@@ -82,6 +82,7 @@ def gather(frame: Frame, array: Any, indices: Any, mask: Any, other: Any, cache:
     mask_value = _mask(frame, mask, shape)
     fill = _element_value(frame, array, other, shape, "other")
     places = _index_values(frame, tiles, shape)
+    (mask_value, fill, *places), _ = frame.builder.agree([mask_value, fill, *places])
     value = GatherOp.build(array.value, mask_value, fill, places, options=_options(cache))
     return Tile(value, array.dtype, shape)
 
@@ -94,6 +95,7 @@ def scatter(frame: Frame, array: Any, indices: Any, value: Any, mask: Any, cache
     mask_value = _mask(frame, mask, shape)
     element = _element_value(frame, array, value, shape, "value")
     places = _index_values(frame, tiles, shape)
+    (mask_value, element, *places), _ = frame.builder.agree([mask_value, element, *places])
     ScatterOp.build(element, array.value, mask_value, places, options=_options(cache))
 
 
@@ -112,14 +114,10 @@ def _atomic(name: str, floating: str | None, integer: str) -> Callable[..., Tile
         tiles = _indices(frame, array, indices)
         shape = _common([*tiles, mask, value])
         element = _element_value(frame, array, value, shape, "value")
+        mask_value, places = _mask(frame, mask, shape), _index_values(frame, tiles, shape)
+        (mask_value, element, *places), _ = frame.builder.agree([mask_value, element, *places])
         old = AtomicRmwOp.build(
-            element,
-            array.value,
-            _mask(frame, mask, shape),
-            _index_values(frame, tiles, shape),
-            kind=kind,
-            order=order,
-            scope=scope,
+            element, array.value, mask_value, places, kind=kind, order=order, scope=scope
         )
         return Tile(old, array.dtype, shape)
 
@@ -145,14 +143,14 @@ def atomic_cas(
     _word(scope, SCOPES, "scope")
     tiles = _indices(frame, array, indices)
     shape = _common([*tiles, mask, expected, value])
+    old_value = _element_value(frame, array, expected, shape, "expected")
+    new_value = _element_value(frame, array, value, shape, "value")
+    mask_value, places = _mask(frame, mask, shape), _index_values(frame, tiles, shape)
+    (old_value, new_value, mask_value, *places), _ = frame.builder.agree(
+        [old_value, new_value, mask_value, *places]
+    )
     old = AtomicCasOp.build(
-        _element_value(frame, array, expected, shape, "expected"),
-        _element_value(frame, array, value, shape, "value"),
-        array.value,
-        _mask(frame, mask, shape),
-        _index_values(frame, tiles, shape),
-        order=order,
-        scope=scope,
+        old_value, new_value, array.value, mask_value, places, order=order, scope=scope
     )
     return Tile(old, array.dtype, shape)
 

@@ -128,6 +128,11 @@ def _reduce(
     if not isinstance(keepdims, bool):
         raise Mistake("keepdims must be True or False", argument="keepdims")
     shape = tiles[0].shape
+    if axis is None and tiles[0].layout is not None:
+        for along in reversed(range(len(shape))):  # a reshape might move elements
+            tiles = list(_reduce(frame, tiles, along, combine))
+        every = tuple(range(len(shape)))
+        return tuple(expand_dims(frame, t, every) if keepdims else t for t in tiles)
     if axis is None:
         result = [reshape(frame, tile, (-1,)) if len(shape) != 1 else tile for tile in tiles]
         along = 0
