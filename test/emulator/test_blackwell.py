@@ -74,6 +74,33 @@ def test_store_by_rows_load_by_shape(shape: str, repeat: str, count: int, mode: 
         assert out[t, r] == (t // 32 * 32 + row) * 1000 + column
 
 
+@pytest.mark.parametrize("mode", ["eager", "late", "check"])
+@pytest.mark.parametrize(("shape", "repeat", "count"), [("32x32b", "x4", 4), ("16x256b", "x1", 4)])
+def test_two_columns_in_a_register(shape: str, repeat: str, count: int, mode: str) -> None:
+    """Unpacked into the low halves of 16 columns, packed again by another shape."""
+    names = [f"%r{20 + i}" for i in range(8)]
+    loaded = [f"%r{100 + i}" for i in range(count)]
+    body = ALLOC.format(64) + "shl.b32 %r7, %r5, 21; add.u32 %r8, %r4, %r7; shl.b32 %r9, %r1, 8;"
+    for i, name in enumerate(names):  # halves lane*256 + 2i and lane*256 + 2i + 1
+        body += f"add.u32 %r10, %r9, {2 * i}; add.u32 %r11, %r10, 1; shl.b32 %r11, %r11, 16; or.b32 {name}, %r10, %r11;"
+    body += (
+        f"tcgen05.st.sync.aligned.32x32b.x8.unpack::16b.b32 [%r8], {{{', '.join(names)}}};"
+        "tcgen05.wait::st.sync.aligned;"
+        f"tcgen05.ld.sync.aligned.{shape}.{repeat}.pack::16b.b32 {{{', '.join(loaded)}}}, [%r8];"
+        f"tcgen05.wait::ld.sync.aligned; mad.wide.u32 %rd5, %r1, {4 * count}, %rd2;"
+    )
+    for i, name in enumerate(loaded):
+        body += f"st.global.b32 [%rd5+{4 * i}], {name};"
+    out = np.zeros((128, count), np.uint32)
+    result = kernel(body + FREE.format(64)).run("k", 1, 128, [out, out], mode=mode)
+    assert result.findings == []
+    halves = out.view(np.uint16).reshape(128, count, 2)
+    for t, r in itertools.product(range(128), range(count)):
+        row, column = place(shape, r, t % 32, 0)
+        first = (t // 32 * 32 + row) * 256 + 2 * column
+        assert halves[t, r].tolist() == [first, first + 1]
+
+
 def test_tensor_memory_mistakes() -> None:
     a = np.zeros(4, np.uint32)
     load_ = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r4];"
