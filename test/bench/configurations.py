@@ -85,7 +85,15 @@ def product_configurations(dtype: str, shape: tuple[int, int, int]) -> list[Conf
         tiles += [(64, 128, 2 * k, 4), (128, 128, k, 8)]
     else:
         tiles = [(128, 128, k, 4), (128, 128, k, 8), (128, 256, k, 8), (256, 128, k, 8)]
-    return [{"BM": bm, "BN": bn, "BK": bk, "num_warps": warps} for bm, bn, bk, warps in tiles]
+    plain = [{"BM": bm, "BN": bn, "BK": bk, "num_warps": warps} for bm, bn, bk, warps in tiles]
+    return plain + (_persistent(k) if min(m, n) > 1024 else [])
+
+
+def _persistent(k: int) -> list[Configuration]:
+    """Roles that copy and that multiply, and programs that walk over all tiles."""
+    tiles = [(128, 256, 3), (128, 256, 4), (256, 128, 3), (256, 128, 4), (128, 128, 5)]
+    demands = {"num_warps": 8, "WARP_SPECIALIZE": True, "persistent": True}
+    return [{"BM": bm, "BN": bn, "BK": k, "STAGES": s, **demands} for bm, bn, s in tiles]
 
 
 def attention_configurations(head: int) -> list[Configuration]:
@@ -93,4 +101,9 @@ def attention_configurations(head: int) -> list[Configuration]:
     tiles = [(64, 64, 4), (128, 64, 8), (128, 128, 8)]
     if head <= 64:
         tiles.append((128, 64, 4))
-    return [{"BM": bm, "BN": bn, "num_warps": warps} for bm, bn, warps in tiles]
+    plain = [{"BM": bm, "BN": bn, "num_warps": warps} for bm, bn, warps in tiles]
+    roles = [(128, 64, 8, 3), (128, 128, 8, 2), (192, 128, 12, 2)]
+    return plain + [
+        {"BM": bm, "BN": bn, "num_warps": warps, "STAGES": stages, "WARP_SPECIALIZE": True}
+        for bm, bn, warps, stages in roles
+    ]
