@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import ml_dtypes
@@ -13,6 +14,8 @@ from tilec.assembler import assemble
 from tilec.diagnostics import CompileError
 from tilec.kernel import CompiledKernel
 from tilec.runtime.device import device
+from tilec.runtime.emulator import EmulatorError
+from tilec.runtime.emulator_device import FindingsError
 from tilec.target import find_target
 
 MODES = ("emulator", "emulator:late", "emulator:check")
@@ -138,3 +141,50 @@ def test_registers_move_from_the_share_of_all() -> None:
     assert ".maxnreg 168" in ptx
     assert "setmaxnreg.dec.sync.aligned.u32 40;" in ptx
     assert "setmaxnreg.inc.sync.aligned.u32 232;" in ptx
+
+
+def run_product(made: CompiledKernel, steps: int) -> float:
+    """Runs a kernel of `product_text` (64 by 64) in check mode; the largest error."""
+    rng = np.random.default_rng(steps)
+    a = rng.standard_normal((64, 64 * steps)).astype(ml_dtypes.bfloat16)
+    b = rng.standard_normal((64 * steps, 64)).astype(ml_dtypes.bfloat16)
+    c = np.full((64, 64), np.nan, np.float32)
+    gpu = device("emulator:check")
+    gpu.launch(gpu.load(made), [a, b, c, steps], 1)
+    return float(np.abs(c - a.astype(np.float64) @ b.astype(np.float64)).max())
+
+
+LEFT_OUT = (
+    "try_wait",
+    "mbarrier.arrive",
+    "bar.sync",
+    "fence.proxy",
+    "wgmma.fence",
+    "wgmma.commit",
+    "wgmma.wait",
+)
+"""Instructions whose absence must not go unseen."""
+
+
+def broken(ptx: str) -> list[tuple[str, str]]:
+    """(the line, PTX without it) for each instruction of the protocol."""
+    lines = ptx.split("\n")
+    found = []
+    for number, line in enumerate(lines):
+        if any(name in line for name in LEFT_OUT):
+            instead = "setp.eq.b32 complete, 0, 0;" if "try_wait" in line else ""
+            mutant = [*lines[:number], instead, *lines[number + 1 :]]
+            found.append((line.strip(), "\n".join(mutant)))
+    return found
+
+
+@pytest.mark.parametrize(("producer", "instructions"), [("tma", 9), ("warp", 10)])
+def test_the_emulator_finds_what_is_left_out(producer: str, instructions: int) -> None:
+    """Every instruction of the protocol is needed, and each mistake is found."""
+    made = compile_text(product_text(producer, slots=3), 4, "sm_90a")
+    assert run_product(made, 7) < 1e-4
+    mutants = broken(made.ptx)
+    assert len(mutants) == instructions
+    for line, ptx in mutants:
+        with pytest.raises((FindingsError, EmulatorError)):
+            pytest.fail(f"{line}: {run_product(replace(made, ptx=ptx), 7)}")
