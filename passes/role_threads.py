@@ -11,6 +11,9 @@ from tilec.dialects.types import is_tile
 _ONE_THREAD_OPS = (
     gpu_tile.BarrierExpectOp,
     gpu_tile.BarrierWaitOp,
+    gpu_tile.CtaIdOp,
+    gpu_tile.MakeTensorMapOp,
+    gpu_tile.NumCtasOp,
     gpu_tile.RingPositionOp,
     gpu_tile.ReshapeViewOp,
     gpu_tile.SlotOp,
