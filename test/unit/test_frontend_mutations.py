@@ -221,7 +221,11 @@ def source_of(name: str) -> str:
             kept = [
                 f for f in functions if f.decorator_list or f.name in ("merge", "accumulator_of")
             ]
-            constants = [node for node in tree.body if isinstance(node, ast.Assign)]
+            constants = [
+                node
+                for node in tree.body
+                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+            ]
             return "\n\n".join(map(ast.unparse, [*constants, *kept]))
     raise LookupError(name)
 
