@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
+from conformance_barriers import barrier_programs
 from conformance_case import DTYPES, Case, Launch, Rule, draw, raw, seeded
 from conformance_programs import program_cases
 from elementwise_ptx import kernel as elementwise_text
@@ -685,5 +686,5 @@ def warp_cases() -> list[Case]:
 def all_cases() -> list[Case]:
     return [
         *integer_cases(), *compare_cases(), *convert_cases(), *float_cases(), *warp_cases(),
-        *program_cases(),
+        *program_cases(), *barrier_programs(),
     ]  # fmt: skip
