@@ -5,7 +5,8 @@ shapes in the IR show which constants they are made of. A constant that is a dim
 gets that dimension's size, any other that is a dimension of a tile an elementwise size.
 
 Sizes (elements): K spans 128 bytes, one row of the widest shared-memory swizzle. M and N are 128 on
-tensor cores, so that 8 warps hold 64 accumulators a thread; 64 where the dot runs on FMA units
+tensor cores, so that 8 warps hold 64 accumulators a thread; N is 256 for warpgroup instructions,
+whose operands then take the least shared-memory traffic, where one dot has the registers; 64 where the dot runs on FMA units
 (exact f32) or the accumulator has 8 bytes (f64), which need the registers. An elementwise tile
 spans 4 KiB of its widest loaded element: two 16-byte accesses for each of 128 threads; its last
 dimension takes up to 64 elements where several constants share it.
@@ -26,12 +27,13 @@ from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.frontend import build_module
 from tilec.kernel import Parameter
 from tilec.language.parameters import auto
-from tilec.target import Target
+from tilec.target import Feature, Target
 
 _PRIMES = (3, 5, 7, 11, 13, 17, 19, 23)
 _PROBE = 16
 K_BYTES = 128
 TENSOR_CORE_SIDE = 128
+WARPGROUP_N = 256
 FMA_SIDE = 64
 ELEMENTWISE_BYTES = 4096
 SHARED_ROW = 64
@@ -45,6 +47,7 @@ class _Roles:
     """name -> (m | n | k, element type, precision)"""
     tiles: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
     """name -> for each tile, the constants of its dimensions in order"""
+    dot_count: int = 0
     bits: int = 0
     """Bits of the widest loaded element."""
 
@@ -109,6 +112,7 @@ def _look(op: ir.Operation, probes: Mapping[str, int], roles: _Roles) -> None:
 
     view = op.opview
     if isinstance(view, DotOp):
+        roles.dot_count += 1
         m, k = shape(view.lhs)[-2:]
         n = shape(view.rhs)[-1]
         about = (str(element(view.lhs)), view.options.get("precision", ""))
@@ -126,7 +130,7 @@ def _look(op: ir.Operation, probes: Mapping[str, int], roles: _Roles) -> None:
 
 def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
     if name in roles.dots:
-        return _dot_size(*roles.dots[name], target)
+        return _dot_size(*roles.dots[name], target, alone=roles.dot_count == 1)
     if name not in roles.tiles:
         raise CompileError(
             f"'{name}' is tl.auto, but it is no tile size; give it a value",
@@ -143,7 +147,9 @@ def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
     return sizes[name], f"its part of an elementwise tile of {ELEMENTWISE_BYTES} bytes"
 
 
-def _dot_size(role: str, dtype: str, precision: str, target: Target) -> tuple[int, str]:
+def _dot_size(
+    role: str, dtype: str, precision: str, target: Target, *, alone: bool
+) -> tuple[int, str]:
     bits = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}.get(dtype, 8)
     if role == "k":
         return K_BYTES * 8 // bits, f"k of a dot of {dtype}, {K_BYTES} bytes"
@@ -151,4 +157,6 @@ def _dot_size(role: str, dtype: str, precision: str, target: Target) -> tuple[in
     if on_fma or bits == 64:
         unit = "FMA units" if on_fma else "8-byte accumulators"
         return FMA_SIDE, f"{role} of a dot of {dtype} on {unit} of {target.name}"
+    if role == "n" and alone and target.supports(Feature.WGMMA):
+        return WARPGROUP_N, f"n of a dot of {dtype} by warpgroups of {target.name}"
     return TENSOR_CORE_SIDE, f"{role} of a dot of {dtype} on tensor cores of {target.name}"
