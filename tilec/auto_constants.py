@@ -6,10 +6,10 @@ gets that dimension's size, any other that is a dimension of a tile an elementwi
 
 Sizes (elements): K spans 128 bytes, one row of the widest shared-memory swizzle. M and N are 128 on
 tensor cores, so that 8 warps hold 64 accumulators a thread; N is 256 for warpgroup instructions,
-whose operands then take the least shared-memory traffic, where one dot has the registers; 64 where the dot runs on FMA units
-(exact f32) or the accumulator has 8 bytes (f64), which need the registers. An elementwise tile
-spans 4 KiB of its widest loaded element: two 16-byte accesses for each of 128 threads; its last
-dimension takes up to 64 elements where several constants share it.
+whose operands then take the least shared-memory traffic, where one dot has the registers. Both are
+64 where the dot runs on FMA units (exact f32) or the accumulator has 8 bytes (f64), which need the
+registers. An elementwise tile spans 4 KiB of its widest loaded element: two 16-byte accesses for
+each of 128 threads; its last dimension takes up to 64 elements where several constants share it.
 """
 
 from __future__ import annotations
