@@ -5,8 +5,10 @@ Before:   %d = "tile.dot"(%a, %b, %c) {options = {}} :
 After (no fp8 mma.sync):
           %x = arith.extf %a : tensor<64x32xf8E5M2> to tensor<64x32xf16>   ...
           %d = "tile.dot"(%x, %y, %c) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : ...
+A warpgroup instruction comes first where the target has one, the accumulator consists of whole
+ones, and its operands can lie in shared memory as the instruction reads them.
 Does not handle: a choice between several instructions for the same types; the table's order
-decides.
+decides. Batched dots on warpgroup instructions.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.types import element, with_element
-from tilec.mma_shapes import MmaInstruction, select_instruction
+from tilec.dialects.types import element, shape, show, with_element
+from tilec.fragments import warpgroup_widths
+from tilec.mma_shapes import MmaInstruction, select_instruction, select_warpgroup_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
+from tilec.target import Feature
 
 WIDER = {"f8E4M3FN": ir.F16Type, "f8E5M2": ir.F16Type}
 """Element types that another holds exactly: what an input is widened to where the target lacks
@@ -45,8 +49,32 @@ def _find(dot: tile.DotOp, context: PassContext) -> MmaInstruction | None:
     return select_instruction(context.target, lhs, rhs, acc, tf32=tf32)
 
 
+def _find_wide(dot: tile.DotOp, context: PassContext) -> MmaInstruction | str:
+    """The widest warpgroup instruction of whole tiles for a dot, or why there is none."""
+    lhs, rhs, acc = (str(element(v)) for v in (dot.lhs, dot.rhs, dot.acc))
+    tf32 = dot.options.get("precision") == "tf32"
+    sizes, depth = shape(dot.acc), shape(dot.lhs)[-1]
+    if not (widths := warpgroup_widths(sizes, context.num_warps)):
+        return f"{show(sizes)} is not made of m64 parts for {context.num_warps} warps"
+    for n in widths:
+        row = select_warpgroup_instruction(context.target, n, lhs, rhs, acc, tf32=tf32)
+        if row is None:
+            continue
+        if depth % row.k:
+            return f"k = {depth} is no multiple of the instruction's {row.k}"
+        return row
+    return f"no warpgroup instruction multiplies {lhs}, {rhs} and {acc}"
+
+
 def _select(dot: tile.DotOp, context: PassContext) -> None:
-    row, why = _find(dot, context), "the target multiplies these types"
+    row, why = None, "the target multiplies these types"
+    if context.target.supports(Feature.WGMMA):
+        wide = _find_wide(dot, context)
+        if isinstance(wide, str):
+            why = wide
+        else:
+            row = wide
+    row = row or _find(dot, context)
     if row is None:
         narrow = str(element(dot.lhs))
         _widen(dot)

@@ -71,7 +71,7 @@ def run_passes(module: ir.Module, steps: Steps, context: PassContext) -> None:
     for step in steps.passes:
         try:
             if isinstance(step, TilePass):
-                with module.context:
+                with module.context, ir.Location.unknown():
                     step(module, context)
                 module.operation.verify()
             else:

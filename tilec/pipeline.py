@@ -12,6 +12,7 @@ from tilec.passes.insert_async_copies import insert_async_copies
 from tilec.passes.insert_barriers import insert_barriers
 from tilec.passes.insert_fences import insert_fences
 from tilec.passes.keep_explicit import keep_explicit
+from tilec.passes.insert_tensor_stores import insert_tensor_stores
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.overlap_mma import overlap_mma
 from tilec.passes.pipeline_loops import pipeline_loops
@@ -33,6 +34,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     remove_layout_conversions,
     simplify,
     schedule_programs,
+    insert_tensor_stores,
     stage_operands,
     insert_async_copies,
     pipeline_loops,

@@ -1,0 +1,45 @@
+// Stores that stay with the threads.
+// RUN: tilec opt %s --passes insert-tensor-stores --target sm_90a --num-warps 4 | filecheck %s
+
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!acc = tensor<64x128xbf16, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,16):(1@1,8@0,8@1)">>
+!row = tensor<64x128xbf16, #gpu_tile.layout<"T(16,8):(8@1,1@0) V(8,8):(1@1,8@0)">>
+
+// CHECK-NOT: gpu_tile.tma_store
+// The last store of a row would write beyond it.
+func.func @ragged_rows(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 1>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
+  %c64 = arith.constant 64 : index
+  %x = arith.constant dense<1.0> : !acc
+  %y = "gpu_tile.convert_layout"(%x) : (!acc) -> !row
+  "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
+  return
+}
+
+// A later load would have to wait for the copy engine.
+func.func @read_too(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
+  %c64 = arith.constant 64 : index
+  %x = arith.constant dense<1.0> : !acc
+  %y = "gpu_tile.convert_layout"(%x) : (!acc) -> !row
+  "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
+  %z = "tile.load"(%c, %c64, %c64) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !row
+  "tile.store"(%z, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
+  return
+}
+
+// Another CTA may read after the fence.
+func.func @flags(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
+  %c64 = arith.constant 64 : index
+  %x = arith.constant dense<1.0> : !acc
+  %y = "gpu_tile.convert_layout"(%x) : (!acc) -> !row
+  "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
+  "tile.fence"() {order = "acq_rel", scope = "gpu"} : () -> ()
+  return
+}
+
+// It lies coalesced in registers.
+func.func @coalesced(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
+  %c64 = arith.constant 64 : index
+  %y = arith.constant dense<1.0> : !row
+  "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
+  return
+}
