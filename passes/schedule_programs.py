@@ -26,6 +26,7 @@ from tilec.dialects.gpu_tile import CtaIdOp, MmaOp, NumCtasOp, TileOrderOp
 from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.locations import error_at
 
 GROUP = 8
 PERSISTENT = "tile.persistent"
@@ -55,7 +56,7 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     if found.ordered or found.persistent:
         return
     grouped = found.multiplies and bool(found.ids[0] and found.ids[1])
-    demanded = function.attributes[PERSISTENT].value if PERSISTENT in function.attributes else None
+    demanded = _demanded(function)
     persistent = found.by_warpgroups if demanded is None else demanded
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(entry), function.location:
@@ -76,6 +77,16 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     if grouped:
         why = "a grid of dots shares operands in L2"
         context.report.add("program order", function, f"groups of {GROUP} rows", why)
+
+
+def _demanded(function: ir.Operation) -> bool | None:
+    """Whether the author wants the kernel persistent, None if that is left open."""
+    if PERSISTENT not in function.attributes:
+        return None
+    demanded = function.attributes[PERSISTENT]
+    if not isinstance(demanded, ir.BoolAttr):
+        raise error_at(function, f"{PERSISTENT} must be true or false, found {demanded}")
+    return demanded.value
 
 
 def _look_at(function: ir.Operation) -> _Programs:
