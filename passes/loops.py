@@ -79,6 +79,22 @@ def with_iteration_arguments(
     return new, fresh
 
 
+def clone_mapped(op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> ir.Operation:
+    """Clones `op` at the current insertion point with operands replaced by `mapped`, which learns
+    the clone's results."""
+    copy = op.clone(ir.InsertionPoint.current).operation
+
+    def replace(inner: ir.Operation) -> ir.WalkResult:
+        for number, operand in enumerate(inner.operands):
+            if operand in mapped:
+                inner.operands[number] = mapped[operand]
+        return ir.WalkResult.ADVANCE
+
+    copy.walk(replace)
+    mapped.update(zip(op.results, copy.results, strict=True))
+    return copy
+
+
 def terminator(block: ir.Block) -> ir.Operation:
     """The last op of a block."""
     *_, last = block.operations

@@ -13,11 +13,13 @@ from tilec.passes.insert_barriers import insert_barriers
 from tilec.passes.insert_fences import insert_fences
 from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.insert_tensor_stores import insert_tensor_stores
+from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.overlap_mma import overlap_mma
 from tilec.passes.pipeline_loops import pipeline_loops
 from tilec.passes.prefetch_fragments import prefetch_fragments
 from tilec.passes.remove_layout_conversions import remove_layout_conversions
+from tilec.passes.rotate_dots import rotate_dots
 from tilec.passes.schedule_programs import schedule_programs
 from tilec.passes.select_mma import select_mma
 from tilec.passes.simplify import simplify
@@ -45,6 +47,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     split_conversions,
     # Rings take what shared memory the buffers so far leave.
     specialize_warps,
+    rotate_dots,
     overlap_mma,
     # Buffers that share memory depend on each other, so addresses come before barriers.
     allocate_shared,
