@@ -1,24 +1,25 @@
-"""rotate-dots: the first product of the next iteration runs under the rest of this one.
+"""rotate-dots: an iteration's second product runs under the next iteration's work between products.
 
-Before:   scf.for %n ... iter_args(%acc, %count) {
-            wait for slot %count of the keys   %s = %q @ keys   (issue, wait)   give the slot back
-            ... softmax of %s ...
-            wait for slot %count of the values   %acc = %p @ values + %acc * %alpha   (issue, wait)
+Before:   scf.for %n ... iter_args(%acc, %max, %count) {
+            wait for slot %count of the keys     %s = %q @ keys (issue, wait)     give the slot back
+            %p, %scaled, %max = ... from %s, %acc, %max ...
+            wait for slot %count of the values   %acc = %p @ values + %scaled (issue, wait)   ...
           }
 After:    scf.if there is an iteration {
-            the first product of the first iteration
-            scf.for all but the last ... iter_args(%pending, %s, ...) {
-              issue the first product of the next iteration
-              ... softmax of %s ...
-              %acc = wait for %pending, all but the newest group   give its values' slot back
-              issue %acc * %alpha + %p @ values   wait for the first product, not for this one
+            %s = the first product of the first iteration   %p, %scaled, %max = ...
+            scf.for the other iterations ... iter_args(%p, %scaled, %max, %count) {
+              issue this iteration's first product
+              issue the second product of the iteration before
+              wait for the first, not for the second   %p, %max = ... from %s, %max ...
+              wait for the second   %scaled = ... from %acc ...
             }
-            the rest of the last iteration
+            the second product of the last iteration
           }
 
-The tensor cores then multiply while the other units do what stands between two products. The first
-product must start from a constant and depend on nothing but scalars that count, and buffers that
-barriers guard; the second, if there is one, is the loop-carried accumulator's.
+The tensor cores then multiply while the other units do what stands between two products (Shah et
+al., "FlashAttention-3", 2024, section 3.2). The first product must start from a constant and depend
+on nothing but scalars that count, and buffers that barriers guard; the second must compute the
+loop-carried accumulator.
 Does not handle: loops with other matrix instructions, first products with operands in registers,
 buffers ordered by a sync.
 """
@@ -61,7 +62,7 @@ def rotate_dots(module: ir.Module, context: PassContext) -> None:
     for loop in loops:
         found = _find(loop)
         if isinstance(found, _Rotation):
-            why = "the next iteration's first product runs under the rest of this one"
+            why = "a second product runs under what the next iteration does between products"
             context.report.add("matrix instructions", loop, "rotated", why)
             _Rewrite(loop, found).run()
         elif found is not None:
@@ -81,14 +82,16 @@ class _Product:
 
 @dataclass
 class _Rotation:
-    """What moves. `early`: the first product's ops up to its issue, in order. `counters`: per
-    loop-carried number what an iteration adds. `number`: the second product's accumulator."""
+    """What moves. `early`: the first product's ops up to its issue, `late`: the second's behind its
+    operands in registers, both in order. `number`: of the accumulator among the carried values;
+    `counters`: per such number what an iteration adds."""
 
     first: _Product
+    second: _Product
     early: list[ir.Operation]
-    counters: dict[int, int]
-    second: _Product | None
+    late: list[ir.Operation]
     number: int
+    counters: dict[int, int]
 
 
 def _find(loop: ir.Operation) -> _Rotation | str | None:
@@ -96,25 +99,23 @@ def _find(loop: ir.Operation) -> _Rotation | str | None:
     multiplies = [view for view in body.operations if isinstance(view, WgmmaOp)]
     if not multiplies or not any(_is_constant(m.acc.owner.acc) for m in multiplies if _fenced(m)):
         return None
-    if len(multiplies) > 2:
+    if len(multiplies) != 2:
         return f"the loop has {len(multiplies)} products"
     products = [_product(m, body) for m in multiplies]
     if None in products:
         return "a product is not issued and waited for in one place"
-    first, *others = products
-    counters = _counters(loop)
-    early = _early(first, body, counters)
-    if isinstance(early, str):
-        return early
-    second, number = None, -1
-    if others:
-        number = _carried_number(others[0], body)
-        second = others[0] if number >= 0 else None
-        if second is None:
-            return "the second product is no loop-carried accumulator's"
-    if not all(p.releases for p in (first, second) if p is not None):
+    first, second = products
+    number, counters = _carried_number(second, body), _counters(loop)
+    if number < 0:
+        return "the second product is no loop-carried accumulator's"
+    if not (first.releases and second.releases):
         return "a product reads buffers that no barrier guards"
-    return _Rotation(first, early, counters, second, number)
+    early = _needed(first, body, counters, ())
+    late = _needed(second, body, counters, (second.fence.acc, second.multiply.lhs))
+    for ops in (early, late):
+        if isinstance(ops, str):
+            return ops
+    return _Rotation(first, second, early, late, number, counters)
 
 
 def _fenced(multiply: WgmmaOp) -> bool:
@@ -165,37 +166,36 @@ def _counters(loop: ir.Operation) -> dict[int, int]:
     return found
 
 
-def _early(product: _Product, body: ir.Block, counters: dict[int, int]) -> list[ir.Operation] | str:
-    """The ops of the body up to a product's issue that it needs, in order; or what it must wait
-    for."""
+def _needed(
+    product: _Product, body: ir.Block, counters: dict[int, int], given: Sequence[ir.Value]
+) -> list[ir.Operation] | str:
+    """The ops of the body up to a product's issue that it needs beside the tiles `given`, in order;
+    or why it cannot be issued elsewhere."""
     needed: set[ir.Operation] = set()
-    pending: list[ir.Operation] = [product.multiply.operation]
     slots = [position.slot for position in product.positions]
-    pending += [
-        view.operation
-        for view in body.operations
-        if isinstance(view, BarrierWaitOp) and view.slot in slots
-    ]
+    waits = [v for v in body.operations if isinstance(v, BarrierWaitOp) and v.slot in slots]
+    pending = [view.operation for view in (product.multiply, *waits)]
     while pending:
         op = pending.pop()
         if op in needed:
             continue
-        scalar = op.name.startswith("arith.") and not any(is_tile(v) for v in op.operands)
-        if not scalar and not isinstance(op.opview, _EARLY_OPS):
-            return f"the first product depends on '{op.name}' in its iteration"
+        if not _is_free(op) and not isinstance(op.opview, _ISSUING_OPS):
+            return f"a product depends on '{op.name}' in its iteration"
         needed.add(op)
         for value in op.operands:
             owner = value.owner
+            if any(value == one for one in given if not is_buffer(one)):
+                continue
             if isinstance(owner, ir.Block):
                 number = ir.BlockArgument(value).arg_number
                 if owner == body and number and number - 1 not in counters:
-                    return "the first product depends on the iteration before"
+                    return "a product depends on the iteration before"
             elif owner.operation.block == body:
                 pending.append(owner.operation)
     return [view.operation for view in body.operations if view.operation in needed]
 
 
-_EARLY_OPS = (RingPositionOp, SlotOp, ViewOp, BarrierWaitOp, WgmmaFenceOp, WgmmaOp)
+_ISSUING_OPS = (BarrierWaitOp, WgmmaFenceOp, WgmmaOp)
 
 
 def _carried_number(product: _Product, body: ir.Block) -> int:
@@ -214,15 +214,35 @@ class _Rewrite:
         self._loop, self._rotation = loop, rotation
         self._lower, self._upper, self._step, *self._inits = loop.operands
         self._body = loop.regions[0].blocks[0]
-        first = rotation.first
-        gone = {*rotation.early, first.wait.operation, *(r.operation for r in first.releases)}
-        *ops, self._yield = [view.operation for view in self._body.operations]
-        used = {op for op in gone if any(_outside(use, gone) for r in op.results for use in r.uses)}
-        # Ring positions and constants also serve the rest of the body.
-        self._rest = [op for op in ops if op not in gone or (op in used and _is_free(op))]
+        self._arguments = list(self._body.arguments)
+        self._yielded = list(terminator(self._body).operands)
+        first, second = rotation.first, rotation.second
+        # What the second product takes in registers: carried to where it is issued.
+        taken = [second.fence.acc, second.multiply.lhs]
+        self._taken = [v for v in taken if is_tile(v) and is_inside(v, loop)]
+        self._between = self._ops_between(
+            {*rotation.early, *rotation.late},
+            {op.operation for p in (first, second) for op in (p.wait, *p.releases)},
+        )
+
+    def _ops_between(
+        self, issued: set[ir.Operation], moved: set[ir.Operation]
+    ) -> list[ir.Operation]:
+        """The body without the products; ring positions and the like only where still needed."""
+        kept: set[ir.Operation] = set()
+        *ops, last = [view.operation for view in self._body.operations]
+        for op in reversed(ops):
+            if op in moved or (op in issued and not _is_free(op)):
+                continue
+            users = {
+                _in_block(use.owner.operation, self._body) for r in op.results for use in r.uses
+            }
+            if op not in issued or last in users or users & kept:
+                kept.add(op)
+        return [op for op in ops if op in kept]
 
     def run(self) -> None:
-        """A branch for at least one iteration: the first product, the loop, the last iteration."""
+        """A branch for at least one iteration: its start, the loop, the last product."""
         with ir.InsertionPoint(self._loop), self._loop.location:
             branch = ir.Operation.create(
                 "scf.if",
@@ -239,114 +259,104 @@ class _Rewrite:
         self._loop.erase()
 
     def _iterations(self) -> list[ir.Value]:
-        scores = self._start(
-            dict(zip(self._body.arguments, [self._lower, *self._inits], strict=True))
-        )
-        carried = list(self._inits)
-        second, number = self._rotation.second, self._rotation.number
-        if second is not None:
-            with second.fence.operation.location:
-                carried[number] = WgmmaFenceOp.build(carried[number])
-        shorter = _binary("arith.subi", self._upper, self._step)
-        inits = [*carried, scores, self._lower]
+        rotation = self._rotation
+        mapped = dict(zip(self._arguments, [self._lower, *self._inits], strict=True))
+        _clone(rotation.early, mapped)
+        self._finish_first(mapped, pending=0)
+        _clone(self._between, mapped)
+        inits = self._carried(mapped)
         loop = ir.Operation.create(
             "scf.for",
             results=[value.type for value in inits],
-            operands=[self._lower, shorter, self._step, *inits],
+            operands=[_binary("arith.addi", self._lower, self._step), self._upper, self._step]
+            + inits,
             attributes=dict(self._loop.attributes.items()),
             regions=1,
         )
         types = [self._lower.type, *(value.type for value in inits)]
         block = loop.regions[0].blocks.append(*types, arg_locs=[self._loop.location] * len(types))
         with ir.InsertionPoint(block):
-            self._steady(list(block.arguments))
-        *carried, scores, last = loop.results
-        mapped = dict(zip(self._body.arguments, [last, *carried], strict=True))
-        mapped[self._rotation.first.wait.result] = scores
-        if second is not None:
-            argument = self._body.arguments[1 + number]
-            mapped[argument] = self._finish(carried[number], argument.type, pending=0)
-            self._release(second, mapped, _less(self._lower, shorter))
-        self._clone(self._rest, mapped)
-        return [mapped.get(value, value) for value in self._yield.operands]
+            induction, *carried = block.arguments
+            ir.Operation.create("scf.yield", operands=self._steady(induction, carried))
+        before = self._before(list(loop.results))
+        _clone(rotation.late, before)
+        final = list(loop.results)[: len(self._inits) - 1]
+        final.insert(rotation.number, self._finish_second(before))
+        return final
 
-    def _start(self, mapped: dict[ir.Value, ir.Value]) -> ir.Value:
-        """The first product, waited for, its slots given back."""
-        first = self._rotation.first
-        self._clone(self._rotation.early, mapped)
-        self._clone([first.wait.operation, *(r.operation for r in first.releases)], mapped)
-        return mapped[first.wait.result]
+    def _steady(self, induction: ir.Value, carried: list[ir.Value]) -> list[ir.Value]:
+        rotation = self._rotation
+        mapped = {self._arguments[0]: induction, **self._entering(carried)}
+        _clone(rotation.early, mapped)
+        before = self._before(carried)
+        _clone(rotation.late, before)
+        self._finish_first(mapped, pending=1)
+        accumulator = self._arguments[1 + rotation.number]
+        for op in self._between:
+            if accumulator not in mapped and _reads(op, accumulator):
+                mapped[accumulator] = self._finish_second(before)
+            _clone([op], mapped)
+        if accumulator not in mapped:
+            mapped[accumulator] = self._finish_second(before)
+        return self._carried(mapped)
 
-    def _steady(self, arguments: list[ir.Value]) -> None:
-        induction, *carried, scores, _ = arguments
-        first, second = self._rotation.first, self._rotation.second
-        following = _binary("arith.addi", induction, self._step)
-        ahead = {self._body.arguments[0]: following}
+    def _carried(self, mapped: dict[ir.Value, ir.Value]) -> list[ir.Value]:
+        """What goes on to the next iteration: all yields but the accumulator's, and the second
+        product's operands."""
+        number = self._rotation.number
+        yielded = [v for i, v in enumerate(self._yielded) if i != number]
+        return [mapped.get(value, value) for value in (*yielded, *self._taken)]
+
+    def _entering(self, carried: list[ir.Value]) -> dict[ir.Value, ir.Value]:
+        """The old block arguments but the accumulator's, of the iteration that `carried` enters."""
+        number = self._rotation.number
+        arguments = [a for i, a in enumerate(self._arguments[1:]) if i != number]
+        return dict(zip(arguments, carried, strict=False))
+
+    def _before(self, carried: list[ir.Value]) -> dict[ir.Value, ir.Value]:
+        """What the second product of the iteration that gave `carried` needs."""
+        entering = self._entering(carried)
+        before = {}
         for number, step in self._rotation.counters.items():
-            constant = _constant(carried[number].type, step)
-            ahead[self._body.arguments[1 + number]] = _binary(
-                "arith.addi", carried[number], constant
+            argument = self._arguments[1 + number]
+            constant = _constant(argument.type, step)
+            before[argument] = _binary("arith.subi", entering[argument], constant)
+        taken = carried[len(self._inits) - 1 :]
+        return before | dict(zip(self._taken, taken, strict=True))
+
+    def _finish_first(self, mapped: dict[ir.Value, ir.Value], *, pending: int) -> None:
+        """Waits for the first product and gives its slots back."""
+        first = self._rotation.first
+        with first.wait.operation.location:
+            mapped[first.wait.result] = WgmmaWaitOp.build(
+                mapped[first.multiply.result], results=[first.wait.result.type], pending=pending
             )
-        self._clone(self._rotation.early, ahead)
-        mapped = dict(zip(self._body.arguments, [induction, *carried], strict=True))
-        mapped[first.wait.result] = scores
-        if second is None:
-            self._clone(self._rest, mapped)
-        else:
-            self._clone_second(mapped, _less(self._lower, induction))
-        issued = ahead[first.multiply.result]
-        ahead[first.wait.result] = self._finish(
-            issued, first.wait.result.type, pending=1 if second is not None else 0
-        )
-        self._clone([r.operation for r in first.releases], ahead)
-        yielded = [mapped.get(value, value) for value in self._yield.operands]
-        ir.Operation.create("scf.yield", operands=[*yielded, ahead[first.wait.result], following])
+        _clone([release.operation for release in first.releases], mapped)
 
-    def _clone_second(self, mapped: dict[ir.Value, ir.Value], later: ir.Value) -> None:
-        """The rest of an iteration, its second product left in flight for the next one."""
-        second, number = self._rotation.second, self._rotation.number
-        assert second is not None
-        argument = self._body.arguments[1 + number]
-        flying = mapped.pop(argument)
-        left_out = {second.wait.operation, *(r.operation for r in second.releases)}
-        for op in self._rest:
-            if argument not in mapped and _reads(op, argument):
-                mapped[argument] = self._finish(flying, argument.type, pending=1)
-                self._release(second, mapped, later)
-            if op not in left_out:
-                self._clone([op], mapped)
-        mapped[second.wait.result] = mapped[second.multiply.result]
-
-    def _finish(self, flying: ir.Value, tile: ir.Type, *, pending: int) -> ir.Value:
-        return WgmmaWaitOp.build(flying, results=[tile], pending=pending)
-
-    def _release(
-        self, product: _Product, mapped: dict[ir.Value, ir.Value], exists: ir.Value
-    ) -> None:
-        """Gives the slots of the iteration before back, where there was one."""
-        branch = ir.Operation.create("scf.if", operands=[exists], regions=2)
-        with ir.InsertionPoint(branch.regions[0].blocks.append()):
-            earlier = dict(mapped)
-            for number, step in self._rotation.counters.items():
-                argument = self._body.arguments[1 + number]
-                constant = _constant(argument.type, step)
-                earlier[argument] = _binary("arith.subi", mapped[argument], constant)
-            self._clone([p.operation for p in product.positions], earlier)
-            self._clone([r.operation for r in product.releases], earlier)
-            ir.Operation.create("scf.yield")
-
-    def _clone(self, ops: Sequence[ir.Operation], mapped: dict[ir.Value, ir.Value]) -> None:
-        for op in ops:
-            clone_mapped(op, mapped)
+    def _finish_second(self, mapped: dict[ir.Value, ir.Value]) -> ir.Value:
+        """Waits for the second product and gives its slots back."""
+        second = self._rotation.second
+        _clone([second.wait.operation, *(r.operation for r in second.releases)], mapped)
+        return mapped[second.wait.result]
 
 
-def _outside(use: ir.OpOperand, ops: set[ir.Operation]) -> bool:
-    return use.owner.operation not in ops
+def _clone(ops: Sequence[ir.Operation], mapped: dict[ir.Value, ir.Value]) -> None:
+    for op in ops:
+        clone_mapped(op, mapped)
+
+
+def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
+    """The op of `block` that is `op` or holds it."""
+    while op.block != block:
+        op = op.parent
+    return op
 
 
 def _is_free(op: ir.Operation) -> bool:
-    """Whether doing an op twice changes nothing."""
-    return op.name.startswith("arith.") or isinstance(op.opview, (RingPositionOp, SlotOp, ViewOp))
+    """Whether doing an op twice costs next to nothing."""
+    if isinstance(op.opview, (RingPositionOp, SlotOp, ViewOp)) or op.name == "arith.constant":
+        return True
+    return op.name.startswith("arith.") and not any(is_tile(v) for v in op.results)
 
 
 def _reads(op: ir.Operation, value: ir.Value) -> bool:
