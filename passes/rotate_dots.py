@@ -234,9 +234,8 @@ class _Rewrite:
         for op in reversed(ops):
             if op in moved or (op in issued and not _is_free(op)):
                 continue
-            users = {
-                _in_block(use.owner.operation, self._body) for r in op.results for use in r.uses
-            }
+            uses = [use.owner.operation for result in op.results for use in result.uses]
+            users = {_in_block(user, self._body) for user in uses}
             if op not in issued or last in users or users & kept:
                 kept.add(op)
         return [op for op in ops if op in kept]
@@ -265,11 +264,11 @@ class _Rewrite:
         self._finish_first(mapped, pending=0)
         _clone(self._between, mapped)
         inits = self._carried(mapped)
+        second = _binary("arith.addi", self._lower, self._step)
         loop = ir.Operation.create(
             "scf.for",
             results=[value.type for value in inits],
-            operands=[_binary("arith.addi", self._lower, self._step), self._upper, self._step]
-            + inits,
+            operands=[second, self._upper, self._step, *inits],
             attributes=dict(self._loop.attributes.items()),
             regions=1,
         )
