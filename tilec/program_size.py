@@ -6,7 +6,7 @@ normalisation and row sums over rows of 1024 to 32768 elements in 2 and 4 bytes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from mlir import ir
@@ -31,11 +31,14 @@ MANY_ELEMENTS = 4096
 
 @dataclass
 class _Program:
-    """What the rules look at."""
+    """What the rules look at. `accumulators`: of the `products` dots that share a block, where they
+    are most; `blocks`: those of every block."""
 
     elements: int = 1
     bytes: int = 1
     accumulators: int = 0
+    products: int = 0
+    blocks: dict[ir.Block, list[int]] = field(default_factory=dict)
     uses_fma: bool = False
     streams: bool = False
     reduces: bool = False
@@ -47,7 +50,11 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
     lanes = target.warp_size
     if program.accumulators:
         each = FMA_ACCUMULATORS_PER_THREAD if program.uses_fma else ACCUMULATORS_PER_THREAD
-        wanted = program.accumulators // (each * lanes)
+        # What several products of one loop hold at once must fit; one may be spread less evenly.
+        room = each * lanes
+        wanted = program.accumulators // room
+        if program.products > 1:
+            wanted = _power_above(-(-program.accumulators // room))
         warps, why = _power(wanted, 4, 8), f"{program.accumulators} accumulators"
     else:
         wanted, why = _memory_bound(program, lanes)
@@ -75,7 +82,10 @@ def _look_at(function: ir.Operation) -> _Program:
             if is_tile(result):
                 program.elements = max(program.elements, prod(shape(result)))
         if isinstance(view, tile.DotOp):
-            program.accumulators = max(program.accumulators, prod(shape(view.acc)))
+            together = program.blocks.setdefault(op.block, [])
+            together.append(prod(shape(view.acc)))
+            if sum(together) > program.accumulators:
+                program.accumulators, program.products = sum(together), len(together)
             exact = view.options.get("precision") != "tf32"
             program.uses_fma |= str(element(view.lhs)) == "f32" and exact
         elif isinstance(view, (tile.ReduceOp, tile.ScanOp)):
@@ -89,6 +99,11 @@ def _look_at(function: ir.Operation) -> _Program:
 
     function.walk(visit)
     return program
+
+
+def _power_above(wanted: int) -> int:
+    """The power of two at or above `wanted`."""
+    return 1 << max(0, wanted - 1).bit_length()
 
 
 def _power(wanted: int, least: int, most: int) -> int:
