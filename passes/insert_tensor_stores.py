@@ -1,38 +1,45 @@
 """insert-tensor-stores: tiles that do not lie coalesced in registers leave through the copy engine.
 
 Before:   %y = "gpu_tile.convert_layout"(%x)   "tile.store"(%y, %c, %m, %n)
-After:    "gpu_tile.tma_wait"() {pending = 0 : i32, read = false}      (the one before is written)
-          "gpu_tile.buffer_store"(%x, %s)
-          "gpu_tile.tma_store"(%s, %map, %m, %n)   "gpu_tile.tma_commit"()
-          ... and at the kernel's end "gpu_tile.tma_wait"() {pending = 0 : i32, read = true}
+After:    %x0, %x1, ... = "tile.split"(%x) {axis = 1}
+          "gpu_tile.warp_tma_store"(%x0, slot 0 of %s, %map, %m, %n) {pending = 1 : i32}
+          "gpu_tile.warp_tma_store"(%x1, slot 1 of %s, %map, %m, %n + 64) {pending = 1 : i32}   ...
+          and at the kernel's end "gpu_tile.tma_wait"() {pending = 0 : i32, read = true}
 
 The threads go on while the tile is on its way: in a persistent kernel the next program's work hides
-it. Registers are not rearranged, and a partial tile needs no bounds. Stores of a CTA stay in order:
-each waits for the one before, which is long done.
-Does not handle: tiles that are not two-dimensional, stores with a cache hint, arrays that the
-kernel also reads, kernels that order memory accesses with other CTAs (a flag would not wait for
-the copy engine).
+it. Registers are not rearranged, no warp waits for another, and a partial tile needs no bounds. The
+tile goes in panels of one swizzle's width, so that two small buffers serve all of it.
+Does not handle: tiles that are not two-dimensional or whose warps do not hold whole boxes, stores
+in loops of the author's, stores with a cache hint, arrays that the kernel reads or stores to in two
+places, kernels that order memory accesses with other CTAs (a flag would not wait for the copy
+engine).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BufferStoreOp,
     ConvertLayoutOp,
+    CtaIdOp,
     MakeTensorMapOp,
-    TmaCommitOp,
-    TmaStoreOp,
+    SlotOp,
     TmaWaitOp,
+    WarpTmaStoreOp,
 )
-from tilec.dialects.gpu_tile.types import BufferType
-from tilec.dialects.types import element, shape
+from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
+from tilec.dialects.types import bit_width, element, shape
+from tilec.dialects.types import tile as tile_type
+from tilec.layout import Layout, warp_boxes
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.hazards import read_ahead_hazard
+from tilec.passes.layout_maps import part_layout
+from tilec.passes.loops import enclosing_ops
 from tilec.passes.tensor_copies import box_of
 from tilec.passes.tensor_map_rules import why_no_tensor_map
 from tilec.passes.vector_width import contiguous_dim
@@ -91,27 +98,24 @@ def _only_writes(op: ir.Operation) -> bool:
 def _refusal(
     store: tile.StoreOp, function: ir.Operation, facts: Divisibility, context: PassContext
 ) -> str | None:
-    sizes, row = shape(store.value), contiguous_dim(store.dst, store.dims)
-    if any(not _only_writes(use.owner) for use in store.dst.uses):
+    uses = [use.owner for use in store.dst.uses]
+    if any(not _only_writes(owner) for owner in uses):
         return "the kernel also reads the array"
+    if sum(isinstance(owner.opview, tile.StoreOp) for owner in uses) > 1:
+        return "the kernel stores to the array in several places"
+    # The copies of two iterations could arrive in any order; programs write tiles of their own.
+    if any(not _is_program_loop(op) for op in enclosing_ops(store.operation)):
+        return "it stands in a loop or branch"
     hazard = read_ahead_hazard(function, (), "the kernel")
     if hazard is not None:
         return hazard
-    if len(sizes) != 2:
-        return f"the tile has {len(sizes)} dimensions"
-    if row is None:
-        return "no tile dimension has stride 1"
-    if "cache" in store.options:
-        return "the store has a cache hint"
-    if not swizzle_bytes(sizes[row], element(store.value)):
-        return f"{sizes[row]} elements along the row fill no swizzle"
-    boxed = box_of(_buffer(store, row))
-    if isinstance(boxed, str):
-        return boxed
+    plan = _plan(store)
+    if isinstance(plan, str):
+        return plan
     return why_no_tensor_map(
         store.dst,
         store.dims,
-        boxed[0],
+        plan.box,
         facts,
         context.target,
         offsets=store.offsets,
@@ -119,33 +123,115 @@ def _refusal(
     )
 
 
-def _buffer(store: tile.StoreOp, row: int) -> BufferType:
-    sizes = shape(store.value)
-    layout = operand_layout(sizes, element(store.value), row)
-    return BufferType(sizes, element(store.value), layout)
+def _is_program_loop(op: ir.Operation) -> bool:
+    """Whether an op is the loop over programs of a persistent kernel."""
+    return op.name == "scf.for" and isinstance(op.operands[0].owner, CtaIdOp)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a tile leaves: `panels` parts of `part`, in registers as `layout`, in shared memory as
+    `buffer`; a warp's boxes."""
+
+    panels: int
+    row: int
+    layout: Layout
+    buffer: BufferType
+    box: tuple[int, ...]
+    swizzle: str
+
+
+def _plan(store: tile.StoreOp) -> _Plan | str:
+    sizes, row = shape(store.value), contiguous_dim(store.dst, store.dims)
+    if len(sizes) != 2:
+        return f"the tile has {len(sizes)} dimensions"
+    if row is None:
+        return "no tile dimension has stride 1"
+    if "cache" in store.options:
+        return "the store has a cache hint"
+    span = swizzle_bytes(sizes[row], element(store.value))
+    if not span:
+        return f"{sizes[row]} elements along the row fill no swizzle"
+    conversion = _converted(store)
+    assert conversion is not None
+    whole = layout_of(conversion.src)
+    width = span * 8 // bit_width(element(store.value))
+    panels = sizes[row] // width
+    part = list(sizes)
+    part[row] = width
+    layout = part_layout(whole, row, panels, tuple(part)) if panels > 1 else whole
+    if layout is None:  # warps hold different panels: all of them go at once
+        panels, layout, part = 1, whole, list(sizes)
+    buffer = BufferType(
+        tuple(part), element(store.value), operand_layout(tuple(part), element(store.value), row)
+    )
+    boxed = box_of(buffer)
+    if isinstance(boxed, str):
+        return boxed
+    box, swizzle = boxed
+    for rows in _BOX_ROWS:
+        box = tuple(box[d] if d == row else rows for d in range(2))
+        if part[1 - row] % rows == 0 and warp_boxes(layout, tuple(part), box) is not None:
+            return _Plan(panels, row, layout, buffer, box, swizzle)
+    return "no warp holds whole boxes"
+
+
+_BOX_ROWS = (64, 32, 16, 8)
+"""Rows of a box, the most first: swizzled rows repeat every 8."""
 
 
 def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
-    conversion = _converted(store)
+    plan, conversion = _plan(store), _converted(store)
+    assert isinstance(plan, _Plan)
     assert conversion is not None
-    row = contiguous_dim(store.dst, store.dims)
-    assert row is not None
-    type_ = _buffer(store, row)
-    boxed = box_of(type_)
-    assert not isinstance(boxed, str)
-    box, swizzle = boxed
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
-        tensor_map = MakeTensorMapOp.build(store.dst, box=box, dims=store.dims, swizzle=swizzle)
-    i32 = ir.IntegerType.get_signless(32)
+        tensor_map = MakeTensorMapOp.build(
+            store.dst, box=plan.box, dims=store.dims, swizzle=plan.swizzle
+        )
+    slots = min(plan.panels, 2)
     with ir.InsertionPoint(store.operation):
-        buffer = AllocOp.build(results=[type_.type()])
-        TmaWaitOp.build(pending=0, read=False)
-        BufferStoreOp.build(conversion.src, buffer)
-        at = [
-            ir.Operation.create("arith.index_cast", results=[i32], operands=[offset]).results[0]
-            for offset in store.offsets
-        ]
-        TmaStoreOp.build(buffer, tensor_map, at)
-        TmaCommitOp.build()
+        ring = AllocOp.build(
+            results=[
+                BufferType(
+                    (slots, *plan.buffer.shape), plan.buffer.element, plan.buffer.layout
+                ).type()
+            ]
+        )
+        at = [_i32_cast(offset) for offset in store.offsets]
+        axis = store.dims[plan.row]
+        for number, part in enumerate(_parts(conversion.src, plan)):
+            corner = list(at)
+            if number:
+                step = _i32(number * plan.buffer.shape[plan.row])
+                corner[axis] = _op("arith.addi", [at[axis], step], step.type)
+            buffer = SlotOp.build(ring, _i32(number % slots))
+            WarpTmaStoreOp.build(part, buffer, tensor_map, corner, pending=slots - 1)
     store.operation.erase()
     conversion.operation.erase()
+
+
+def _parts(value: ir.Value, plan: _Plan) -> list[ir.Value]:
+    """The tile cut into panels; each thread's registers are dealt out."""
+    if plan.panels == 1:
+        return [value]
+    type_ = tile_type(plan.buffer.shape, plan.buffer.element, layout_attr(plan.layout))
+    return tile.SplitOp.build(value, results=[type_] * plan.panels, axis=plan.row)
+
+
+def _i32_cast(value: ir.Value) -> ir.Value:
+    return _op("arith.index_cast", [value], ir.IntegerType.get_signless(32))
+
+
+def _i32(value: int) -> ir.Value:
+    i32 = ir.IntegerType.get_signless(32)
+    return ir.Operation.create(
+        "arith.constant", results=[i32], attributes={"value": ir.IntegerAttr.get(i32, value)}
+    ).results[0]
+
+
+def _op(name: str, operands: list[ir.Value], type_: ir.Type) -> ir.Value:
+    return ir.Operation.create(name, results=[type_], operands=operands).results[0]
+
+
+def _only_writes(op: ir.Operation) -> bool:
+    return op.name in (tile.StoreOp.OPERATION_NAME, "memref.dim", MakeTensorMapOp.OPERATION_NAME)

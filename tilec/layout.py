@@ -175,6 +175,7 @@ def covers(layout: Layout, shape: tuple[int, ...]) -> bool:
     return True
 
 
+WARP = 32
 MOST_THREADS = 1 << 12
 MOST_VALUES = 1 << 16
 """What a layout in text may have; more is no layout of any hardware, and long to enumerate."""
@@ -214,3 +215,24 @@ def _parse_modes(sizes: str, strides: str, text: str) -> tuple[Mode, ...]:
             raise ValueError(f"layout {text!r}: malformed mode {size}:{stride}")
         modes.append(copies(size) if step == "0" else Mode(size, int(step), int(dim)))
     return tuple(modes)
+
+
+@lru_cache(maxsize=256)
+def warp_boxes(
+    layout: Layout, shape: tuple[int, ...], box: tuple[int, ...]
+) -> tuple[tuple[int, ...], ...] | None:
+    """The boxes of `box` elements that a warp holds of a tile, by their corner's coordinates from
+    the warp's first element; None if it does not hold whole ones or shares them."""
+    rank = len(shape)
+    if len(box) != rank or not layout.is_exact(shape) or any(not m.stride for m in layout.threads):
+        return None
+    held = {
+        tuple(a + b for a, b in zip(layout.thread_coordinates(lane, rank), at, strict=True))
+        for lane in range(min(WARP, layout.num_threads))
+        for at in layout.value_coordinates(rank)
+    }
+    corners = {tuple(a // b * b for a, b in zip(at, box, strict=True)) for at in held}
+    first = [layout.thread_coordinates(t, rank) for t in range(0, layout.num_threads, WARP)]
+    starts_whole = all(a % b == 0 for at in first for a, b in zip(at, box, strict=True))
+    whole = len(held) == len(corners) * prod(box)
+    return tuple(sorted(corners)) if whole and starts_whole else None

@@ -8,11 +8,12 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects.attributes import BOOL, INT, INTS, one_of
-from tilec.dialects.constraints import ARRAY, BARRIER, BUFFER, I32, TENSOR_MAP
+from tilec.dialects.constraints import ARRAY, BARRIER, BUFFER, I32, TENSOR_MAP, TILE
 from tilec.dialects.gpu_tile.dialect import Op
-from tilec.dialects.gpu_tile.types import buffer_of, tensor_map_type
+from tilec.dialects.gpu_tile.types import buffer_of, layout_of, tensor_map_type
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, shape, show
+from tilec.layout import warp_boxes
 
 MOST_BOX = 256
 """Elements of a box along one dimension (CUDA driver API, cuTensorMapEncodeTiled)."""
@@ -125,6 +126,42 @@ class TmaStoreOp(Op, name="tma_store"):
         return check_map(self.map, self.src, len(self.coordinates))
 
 
+class WarpTmaStoreOp(Op, name="warp_tma_store"):
+    """Each warp writes what it holds of a tile to an array, through its own part of a buffer.
+
+    A warp waits until at most `pending` of its groups of stores still read their buffers, fills its
+    part, and its first lane starts the copies of its boxes as a group. No other warp is waited for,
+    so warps may be at different tiles. Elements outside the array are left out. Before the kernel
+    ends `tma_wait` must make sure that the buffers were read.
+
+    Example:
+        "gpu_tile.warp_tma_store"(%tile, %buffer, %map, %m, %n) {pending = 1 : i32} : (tensor<64x64xbf16, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>, !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>, !gpu_tile.tensor_map, i32, i32) -> ()
+    """
+
+    tile = Operand(TILE)
+    buffer = Operand(BUFFER)
+    map = Operand(TENSOR_MAP)
+    coordinates = Operand(I32, variadic=True)
+    pending = Attribute(INT)
+
+    def check(self) -> str | None:
+        wrong = check_map(self.map, self.buffer, len(self.coordinates))
+        if wrong:
+            return wrong
+        staged = buffer_of(self.buffer)
+        try:
+            layout = layout_of(self.tile)
+        except ValueError as error:
+            return str(error)
+        if (shape(self.tile), element(self.tile)) != (staged.shape, staged.element):
+            return f"the buffer holds another tile than {self.tile.type}"
+        made = self.map.owner
+        box = made.box if isinstance(made, MakeTensorMapOp) else ()
+        if box and warp_boxes(layout, shape(self.tile), box) is None:
+            return f"a warp holds no whole boxes of {show(box)}"
+        return None if self.pending >= 0 else f"pending must not be negative, found {self.pending}"
+
+
 class TmaCommitOp(Op, name="tma_commit"):
     """Closes the issuing thread's group of stores.
 
@@ -134,7 +171,7 @@ class TmaCommitOp(Op, name="tma_commit"):
 
 
 class TmaWaitOp(Op, name="tma_wait"):
-    """The issuing thread waits until at most `pending` of its groups of stores are unfinished.
+    """Whoever issued stores waits until at most `pending` of its groups of them are unfinished.
 
     `read`: finished means that their buffers were read and may be reused; else that the array has
     the data.

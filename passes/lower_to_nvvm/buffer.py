@@ -148,14 +148,19 @@ def _load_matrices(
 
 def lower_buffer_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:
     """st.shared by the first copy of each element, phantoms left out."""
-    buffer, layout = state.values[op.dst], layout_of(op.value)
+    write_buffer(op.value, state.values[op.dst], state)
+
+
+def write_buffer(tile: ir.Value, buffer: Buffer, state: Lowering) -> None:
+    """Writes a tile's registers into a lowered buffer."""
+    layout = layout_of(tile)
     access = Access(buffer, layout, state)
-    valid = state.valid(layout, shape(op.value))
+    valid = state.valid(layout, shape(tile))
     mine = state.first_copy(layout)
-    registers = state.registers(op.value)
+    registers = state.registers(tile)
     width = access.width
     for first in range(0, layout.num_values, width):
-        words = pack(registers[first : first + width], element(op.value), state)
+        words = pack(registers[first : first + width], element(tile), state)
         guard = both(mine, valid[first])
         store_words(access.pointer(first), words, guard, None, space="shared")
 

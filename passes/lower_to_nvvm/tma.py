@@ -15,18 +15,21 @@ from mlir import ir
 from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.tma import MakeTensorMapOp
-from tilec.dialects.types import show
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.types import shape, show
+from tilec.layout import warp_boxes
 from tilec.passes.contract import show_location
 from tilec.passes.divisibility import constant_of
 from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.buffer import write_buffer
 from tilec.passes.lower_to_nvvm.shared_address import (
     barrier_pointer,
     byte_pointer,
     plain_address,
     shared_base,
 )
-from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, create
+from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, compare, create
 from tilec.passes.tensor_map_recipes import recipe_of, why_no_boxes
 from tilec.passes.tensor_map_rules import why_no_reduction
 
@@ -88,22 +91,81 @@ def lower_tma_store(op: gpu_tile.TmaStoreOp, state: Lowering) -> None:
         )
 
 
+def lower_warp_tma_store(op: gpu_tile.WarpTmaStoreOp, state: Lowering) -> None:
+    """The stores to shared memory, ordered before the copies of the warp's first lane."""
+    made, buffer = op.map.owner, state.values[op.buffer]
+    if not isinstance(made, MakeTensorMapOp):
+        raise InternalError(f"{show_location(op.operation)}: a tensor map of unknown origin")
+    layout, sizes = layout_of(op.tile), shape(op.tile)
+    boxes = warp_boxes(layout, sizes, made.box)
+    if boxes is None:
+        raise InternalError(f"{show_location(op.operation)}: a warp holds no whole boxes")
+    lead = _first_lane(state)
+    _guarded(f"cp.async.bulk.wait_group.read {op.pending};", [], [], lead)
+    inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
+    write_buffer(op.tile, buffer, state)
+    inline_asm("fence.proxy.async.shared::cta;", [], [], [])
+    inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
+    order, first = recipe_of(made).dims, state.thread_coordinates(layout, len(sizes))
+    for corner in boxes:
+        at = [_plus(f, c, state) for f, c in zip(first, corner, strict=True)]
+        moved = dict(zip(made.dims, at, strict=True))
+        coordinates = [
+            create("arith.addi", [state.values[op.coordinates[d]], moved[d]], state.i32)
+            if d in moved
+            else state.values[op.coordinates[d]]
+            for d in order
+        ]
+        inside = [_sum(o, c, state) for o, c in zip(buffer.origin, at, strict=True)]
+        pointer = byte_pointer(shared_base(state), plain_address(buffer, inside, state))
+        _guarded(
+            f"cp.async.bulk.tensor.{len(order)}d.global.shared::cta.bulk_group "
+            f"[$1, {_numbers(2, len(order))}], [$0];",
+            ["r", "l", *("r" for _ in order)],
+            [pointer, state.values[op.map], *coordinates],
+            lead,
+        )
+    _guarded("cp.async.bulk.commit_group;", [], [], lead)
+
+
+def _sum(first: ir.Value, second: ir.Value, state: Lowering) -> ir.Value:
+    return second if constant_of(first) == 0 else create("arith.addi", [first, second], state.i32)
+
+
+def _first_lane(state: Lowering) -> ir.Value | None:
+    """Whether this is a warp's first lane (i1); None where one thread runs alone."""
+    if state.alone:
+        return None
+    mask = state.i32_constant(state.context.target.warp_size - 1)
+    lane = create("arith.andi", [state.thread(), mask], state.i32)
+    return compare("eq", lane, state.i32_constant(0))
+
+
 def lower_tma_commit(op: gpu_tile.TmaCommitOp, state: Lowering) -> None:
     """cp.async.bulk.commit_group; in the threads that stored nothing the group would be empty."""
     _issue("cp.async.bulk.commit_group;", [], [], state)
 
 
 def lower_tma_wait(op: gpu_tile.TmaWaitOp, state: Lowering) -> None:
-    """cp.async.bulk.wait_group."""
+    """cp.async.bulk.wait_group, in every thread that may have issued stores."""
     read = ".read" if op.read else ""
-    _issue(f"cp.async.bulk.wait_group{read} {op.pending};", [], [], state)
+    _guarded(f"cp.async.bulk.wait_group{read} {op.pending};", [], [], _first_lane(state))
 
 
 def _issue(
     text: str, constraints: Sequence[str], operands: Sequence[ir.Value], state: Lowering
 ) -> None:
     """Runs `text` in the single thread."""
-    guard = state.single_thread()
+    _guarded(text, constraints, operands, state.single_thread())
+
+
+def _guarded(
+    text: str,
+    constraints: Sequence[str],
+    operands: Sequence[ir.Value],
+    guard: ir.Value | None,
+) -> None:
+    """Runs `text` where `guard` holds (None: everywhere)."""
     if guard is None:
         inline_asm(text, constraints, operands, [])
         return
@@ -175,6 +237,7 @@ RULES = {
     MakeTensorMapOp: lower_make_tensor_map,
     gpu_tile.TmaLoadOp: lower_tma_load,
     gpu_tile.TmaStoreOp: lower_tma_store,
+    gpu_tile.WarpTmaStoreOp: lower_warp_tma_store,
     gpu_tile.TmaCommitOp: lower_tma_commit,
     gpu_tile.TmaWaitOp: lower_tma_wait,
 }
