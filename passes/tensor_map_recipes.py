@@ -6,7 +6,7 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import MakeTensorMapOp, TmaStoreOp
+from tilec.dialects.gpu_tile import MakeTensorMapOp, TmaStoreOp, WarpTmaStoreOp
 from tilec.dialects.gpu_tile.tma import SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType
 from tilec.dialects.types import element, shape, show
@@ -39,6 +39,8 @@ def recipe_of(op: MakeTensorMapOp) -> TensorMap:
 
 
 def _writes(op: ir.OpView) -> bool:
+    if isinstance(op, WarpTmaStoreOp):
+        return True
     return isinstance(op, TmaStoreOp) and op.combine == "none"
 
 
