@@ -3,7 +3,8 @@
 A buffer lives from its alloc to its last use in program order; a use in a loop that does not hold
 the alloc keeps it alive to the loop's end, and asynchronous readers (tensor cores, the copy engine)
 use it until they are waited for. Roles side by side run at any speed: what one of them uses lives
-as long as all of them, except beside what the same role alone uses. mbarriers always live.
+as long as all of them, except beside what the same role alone uses. mbarriers always live, and so
+does what warps store through by themselves: each waits for its own copies alone.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tilec.dialects.gpu_tile import (
     TmaStoreOp,
     TmaWaitOp,
     ViewOp,
+    WarpTmaStoreOp,
     WgmmaOp,
     WgmmaWaitOp,
 )
@@ -132,7 +134,11 @@ class _Lifetimes:
             span = (min(span[0], start), max(span[1], end))
         if any(_role_of(user) is None for user in users):
             roles = frozenset()
-        copied = any(isinstance(u.opview, (TmaLoadOp, TmaStoreOp)) for u in users)
+        if any(isinstance(user.opview, WarpTmaStoreOp) for user in users):
+            first, last = span = (0, self._end[self._function])
+            roles = frozenset()
+        engine = (TmaLoadOp, TmaStoreOp, WarpTmaStoreOp)
+        copied = any(isinstance(user.opview, engine) for user in users)
         alignment = max(type_.alignment_bytes, BOX_ALIGNMENT if copied else 1)
         return Allocation(alloc, type_.size_bytes, alignment, first, last, span, roles)
 
