@@ -11,7 +11,6 @@ from tilec.passes.infer_layouts import infer_layouts
 from tilec.passes.insert_async_copies import insert_async_copies
 from tilec.passes.insert_barriers import insert_barriers
 from tilec.passes.insert_fences import insert_fences
-from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.insert_tensor_stores import insert_tensor_stores
 from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.lower_to_nvvm import lower_to_nvvm

@@ -51,8 +51,8 @@ class Speed:
     """The fastest common device of a target: for predictions where the device itself is not asked.
 
     `tensor_flops` (dense f16 on tensor cores), `fma_flops` (f32) and `f64_flops`: operations of one
-    multiprocessor in one clock, a fused multiply-add counting as two. Sources: NVIDIA A100, H100 and
-    Blackwell architecture white papers; CUDA C++ Programming Guide, "Arithmetic Instructions".
+    multiprocessor in one clock, a fused multiply-add counting as two. Sources: white papers of
+    NVIDIA's A100, H100 and Blackwell; CUDA C++ Programming Guide, "Arithmetic Instructions".
     """
 
     multiprocessors: int

@@ -8,8 +8,8 @@ import signal
 import sys
 import threading
 import time
-from pathlib import Path
 import warnings
+from pathlib import Path
 
 import pytest
 

@@ -5,7 +5,7 @@
 !acc = tensor<64x128xbf16, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,16):(1@1,8@0,8@1)">>
 !row = tensor<64x128xbf16, #gpu_tile.layout<"T(16,8):(8@1,1@0) V(8,8):(1@1,8@0)">>
 
-// CHECK-NOT: gpu_tile.tma_store
+// CHECK-NOT: gpu_tile.warp_tma_store
 // The last store of a row would write beyond it.
 func.func @ragged_rows(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 1>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
   %c64 = arith.constant 64 : index
@@ -40,6 +40,28 @@ func.func @flags(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8
 func.func @coalesced(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
   %c64 = arith.constant 64 : index
   %y = arith.constant dense<1.0> : !row
+  "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
+  return
+}
+
+// Copies of two iterations could arrive in any order.
+func.func @in_a_loop(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %x = arith.constant dense<1.0> : !acc
+  scf.for %i = %c0 to %c64 step %c64 {
+    %y = "gpu_tile.convert_layout"(%x) : (!acc) -> !row
+    "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
+  }
+  return
+}
+
+// Its warps hold no whole boxes.
+!wide = tensor<64x128xbf16, #gpu_tile.layout<"T(32,4):(1@1,32@1) V(64):(1@0)">>
+func.func @scattered(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
+  %c64 = arith.constant 64 : index
+  %x = arith.constant dense<1.0> : !wide
+  %y = "gpu_tile.convert_layout"(%x) : (!wide) -> !row
   "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
   return
 }

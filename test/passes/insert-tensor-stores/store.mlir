@@ -6,13 +6,16 @@
 !row = tensor<64x128xbf16, #gpu_tile.layout<"T(16,8):(8@1,1@0) V(8,8):(1@1,8@0)">>
 
 // CHECK-LABEL: @store
-// CHECK: %[[MAP:.*]] = "gpu_tile.make_tensor_map"(%[[C:.*]]) {box = array<i32: 64, 64>, dims = array<i32: 0, 1>, swizzle = "128B"}
+// CHECK: %[[MAP:.*]] = "gpu_tile.make_tensor_map"(%{{.*}}) {box = array<i32: 16, 64>, dims = array<i32: 0, 1>, swizzle = "128B"}
 // CHECK: %[[X:.*]] = arith.constant dense
-// CHECK: %[[S:.*]] = "gpu_tile.alloc"() {{.*}}#gpu_tile.shared<"S<3,4,3> o (64,(64,2)):(64,(1,4096))">
-// CHECK: "gpu_tile.tma_wait"() {pending = 0 : i32, read = false}
-// CHECK: "gpu_tile.buffer_store"(%[[X]], %[[S]])
-// CHECK: "gpu_tile.tma_store"(%[[S]], %[[MAP]], %{{.*}}, %{{.*}}) {combine = "none"}
-// CHECK: "gpu_tile.tma_commit"
+// Two panels of one swizzle's width, a buffer for each.
+// CHECK: %[[S:.*]] = "gpu_tile.alloc"() {{.*}}tensor<2x64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">
+// CHECK: %[[P:.*]]:2 = "tile.split"(%[[X]]) {axis = 1 : i32}
+// CHECK: %[[S0:.*]] = "gpu_tile.slot"(%[[S]], %c0_i32)
+// CHECK: "gpu_tile.warp_tma_store"(%[[P]]#0, %[[S0]], %[[MAP]], %[[M:.*]], %[[N:.*]]) {pending = 1 : i32}
+// CHECK: %[[RIGHT:.*]] = arith.addi %[[N]], %c64_i32 : i32
+// CHECK: %[[S1:.*]] = "gpu_tile.slot"(%[[S]], %c1_i32)
+// CHECK: "gpu_tile.warp_tma_store"(%[[P]]#1, %[[S1]], %[[MAP]], %[[M]], %[[RIGHT]]) {pending = 1 : i32}
 // CHECK-NOT: tile.store
 // CHECK: "gpu_tile.tma_wait"() {pending = 0 : i32, read = true}
 // CHECK-NEXT: return

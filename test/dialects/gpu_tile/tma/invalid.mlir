@@ -185,3 +185,58 @@ func.func @wait_read_is_a_number() {
   "gpu_tile.tma_wait"() {pending = 0 : i32, read = 1 : i32} : () -> ()
   return
 }
+
+// -----
+!map = !gpu_tile.tensor_map
+!s = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!acc = tensor<128x64xbf16, #gpu_tile.layout<"T(4,8,8):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+func.func @warp_store_that_waits_for_fewer_than_none(%map: !map, %s: !s, %x: !acc, %i: i32) {
+  // expected-error @below {{'gpu_tile.warp_tma_store' op pending must not be negative, found -1}}
+  "gpu_tile.warp_tma_store"(%x, %s, %map, %i, %i) {pending = -1 : i32} : (!acc, !s, !map, i32, i32) -> ()
+  return
+}
+
+
+// -----
+!map = !gpu_tile.tensor_map
+!s = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!acc = tensor<128x64xf16, #gpu_tile.layout<"T(4,8,8):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+func.func @warp_store_of_another_tile(%map: !map, %s: !s, %x: !acc, %i: i32) {
+  // expected-error @below {{'gpu_tile.warp_tma_store' op the buffer holds another tile than}}
+  "gpu_tile.warp_tma_store"(%x, %s, %map, %i, %i) {pending = 0 : i32} : (!acc, !s, !map, i32, i32) -> ()
+  return
+}
+
+
+// -----
+!map = !gpu_tile.tensor_map
+!s = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!acc = tensor<128x64xbf16>
+func.func @warp_store_without_a_layout(%map: !map, %s: !s, %x: !acc, %i: i32) {
+  // expected-error @below {{'gpu_tile.warp_tma_store' op expected a tile with a #gpu_tile.layout, found no layout}}
+  "gpu_tile.warp_tma_store"(%x, %s, %map, %i, %i) {pending = 0 : i32} : (!acc, !s, !map, i32, i32) -> ()
+  return
+}
+
+
+// -----
+!map = !gpu_tile.tensor_map
+!s = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!acc = tensor<128x64xbf16, #gpu_tile.layout<"T(4,8,8):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+func.func @warp_store_of_more_than_a_warp_holds(%c: memref<?x?xbf16, strided<[?, 1]>>, %s: !s, %x: !acc, %i: i32) {
+  %map = "gpu_tile.make_tensor_map"(%c) {box = array<i32: 128, 64>, dims = array<i32: 0, 1>, swizzle = "128B"} : (memref<?x?xbf16, strided<[?, 1]>>) -> !map
+  // expected-error @below {{'gpu_tile.warp_tma_store' op a warp holds no whole boxes of 128x64}}
+  "gpu_tile.warp_tma_store"(%x, %s, %map, %i, %i) {pending = 0 : i32} : (!acc, !s, !map, i32, i32) -> ()
+  return
+}
+
+
+// -----
+!map = !gpu_tile.tensor_map
+!s = !gpu_tile.buffer<tensor<2x128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!acc = tensor<128x64xbf16, #gpu_tile.layout<"T(4,8,8):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+func.func @warp_store_into_a_whole_ring(%map: !map, %s: !s, %x: !acc, %i: i32) {
+  // expected-error @below {{'gpu_tile.warp_tma_store' op a copy moves one slot of a buffer, not the whole ring}}
+  "gpu_tile.warp_tma_store"(%x, %s, %map, %i, %i) {pending = 0 : i32} : (!acc, !s, !map, i32, i32) -> ()
+  return
+}

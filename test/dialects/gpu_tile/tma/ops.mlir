@@ -39,3 +39,13 @@ func.func @copies(%map: !map, %s: !s, %bar: !bar, %slot: i32, %i: i32, %j: i32) 
   "gpu_tile.tma_wait"() {pending = 0 : i32, read = false} : () -> ()
   return
 }
+
+!acc = tensor<128x64xbf16, #gpu_tile.layout<"T(4,8,8):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+
+// CHECK-LABEL: @by_warps
+func.func @by_warps(%c: memref<?x?xbf16, strided<[?, 1]>>, %s: !s, %x: !acc, %i: i32, %j: i32) {
+  %map = "gpu_tile.make_tensor_map"(%c) {box = array<i32: 16, 64>, dims = array<i32: 0, 1>, swizzle = "128B"} : (memref<?x?xbf16, strided<[?, 1]>>) -> !map
+  // CHECK: "gpu_tile.warp_tma_store"(%{{.*}}) {pending = 1 : i32}
+  "gpu_tile.warp_tma_store"(%x, %s, %map, %i, %j) {pending = 1 : i32} : (!acc, !s, !map, i32, i32) -> ()
+  return
+}
