@@ -148,12 +148,12 @@ def _load_matrices(
 
 def lower_buffer_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:
     """st.shared by the first copy of each element, phantoms left out."""
-    write_buffer(op.value, state.values[op.dst], state)
+    write_buffer(op.value, op.dst, state)
 
 
-def write_buffer(tile: ir.Value, buffer: Buffer, state: Lowering) -> None:
-    """Writes a tile's registers into a lowered buffer."""
-    layout = layout_of(tile)
+def write_buffer(tile: ir.Value, into: ir.Value, state: Lowering) -> None:
+    """Writes a tile's registers into a buffer."""
+    buffer, layout = state.values[into], layout_of(tile)
     access = Access(buffer, layout, state)
     valid = state.valid(layout, shape(tile))
     mine = state.first_copy(layout)

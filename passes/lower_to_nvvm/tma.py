@@ -103,7 +103,7 @@ def lower_warp_tma_store(op: gpu_tile.WarpTmaStoreOp, state: Lowering) -> None:
     lead = _first_lane(state)
     _guarded(f"cp.async.bulk.wait_group.read {op.pending};", [], [], lead)
     inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
-    write_buffer(op.tile, buffer, state)
+    write_buffer(op.tile, op.buffer, state)
     inline_asm("fence.proxy.async.shared::cta;", [], [], [])
     inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
     order, first = recipe_of(made).dims, state.thread_coordinates(layout, len(sizes))
