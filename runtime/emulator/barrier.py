@@ -13,6 +13,7 @@ from tilec.runtime.emulator.instruction import Immediate, Instruction, Register
 
 if TYPE_CHECKING:
     from tilec.runtime.emulator.machine import Machine, Rectangle
+    from tilec.runtime.emulator.stuck_warps import StuckWarps
 
 
 @dataclass
@@ -213,17 +214,14 @@ class CtaBarriers:
                 released += self._complete(number, barrier)
         return released
 
-    def waiters(self) -> list[str]:
+    def report(self, stuck: StuckWarps) -> None:
         """Who waits at which barrier, for the deadlock report."""
-        reports = []
         for number, barrier in self.barriers.items():
             for cta in np.flatnonzero(barrier.waiting.any((0, 2))):
                 warps = np.flatnonzero(barrier.waiting[:, cta].any(1)).tolist()
                 expected = int(barrier.expected[cta])
                 wanted = "every warp" if expected < 0 else f"{expected} warps"
                 place = barrier.instruction.place if barrier.instruction else ""
-                reports.append(
-                    f"CTA {int(cta)}: warps {warps} wait at barrier {number} for {wanted}, "
-                    f"{int(barrier.arrived[cta])} came, at {place}"
-                )
-        return reports
+                came = int(barrier.arrived[cta])
+                text = f"at barrier {number} for {wanted}, {came} came, at {place}"
+                stuck.add(int(cta), warps, text)

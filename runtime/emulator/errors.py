@@ -113,7 +113,8 @@ class Finding:
 
     def __str__(self) -> str:
         where = [str(place) for place in (self.first, self.second) if place]
-        return (
-            f"{self.severity}: {self.kind} on {self.memory} memory: {' against '.join(where)}: "
-            f"{self.missing}; {self.mend}"
+        memory = self.memory if self.memory.endswith("memory") else f"{self.memory} memory"
+        what = {"no": self.kind, "register": f"{self.kind} on registers"}.get(
+            self.memory, f"{self.kind} on {memory}"
         )
+        return f"{self.severity}: {what}: {' against '.join(where)}: {self.missing}; {self.mend}"

@@ -13,6 +13,7 @@ from tilec.runtime.emulator.control import is_cluster_barrier, member_mask, need
 from tilec.runtime.emulator.errors import EmulatorError, Place
 from tilec.runtime.emulator.instruction import Instruction, Register, Symbol
 from tilec.runtime.emulator.machine import Machine, Rectangle
+from tilec.runtime.emulator.stuck_warps import StuckWarps
 
 _PATIENCE = 256  # blocks one group may run before another one gets a turn
 _POLLS = 4  # times a polling block may run while others are ready
@@ -337,32 +338,28 @@ class Scheduler:
         """Nothing is ready: fine if every lane has exited, else the launch hangs."""
         if self.machine.exited.all():
             return False
-        reports = self.barriers.waiters()
-        reports += [line for parked in self.parked for line in self._waiters(parked)]
+        stuck = StuckWarps()
+        self.barriers.report(stuck)
+        for parked in self.parked:
+            self._report_parked(parked, stuck)
         for pc, mask in self.cluster_barriers.waiting.items():
+            place = self.machine.entry.instructions[pc - 1].place
             for warp, cta in zip(*np.nonzero(mask.any(2)), strict=True):
-                place = self.machine.entry.instructions[pc - 1].place
-                reports.append(f"CTA {cta}: warp {warp} waits at the cluster barrier, {place}")
+                stuck.add(int(cta), [int(warp)], f"at the cluster barrier, {place}")
         for pc, mask in self.held.items():
-            instruction = self.machine.entry.instructions[pc]
+            place = self.machine.entry.instructions[pc].place
             warp, cta, lane = (int(part[0]) for part in np.nonzero(mask))
-            reports.append(
-                f"CTA {cta}: warp {warp} is divergent, lane {lane} waits for the others at "
-                f"{instruction.place}"
-            )
+            stuck.add(cta, [warp], f"divergent, lane {lane} waits for the others at {place}")
         kind = "divergence" if self.held else "deadlock"
-        raise EmulatorError(
-            "deadlock: no thread can go on\n  " + "\n  ".join(reports), self._place(), kind
-        )
+        lines = ["deadlock: no thread can go on", *stuck.lines()]
+        raise EmulatorError("\n  ".join(lines), self._place(), kind)
 
-    def _waiters(self, parked: Parked) -> list[str]:
-        lines = []
+    def _report_parked(self, parked: Parked, stuck: StuckWarps) -> None:
         pairs = np.stack([parked.lanes >> 5, parked.cells, parked.parity.astype(np.int64)], 1)
         for warp_number, cell, parity in np.unique(pairs, axis=0).tolist():
             warp, cta = divmod(warp_number, self.machine.cta_count)
             text = self.machine.mbarriers.describe(cell, parity & 1)
-            lines.append(f"CTA {cta}: warp {warp} at {parked.instruction.place}: {text}")
-        return lines
+            stuck.add(cta, [warp], f"at {parked.instruction.place}: {text}")
 
     def _place(self) -> Place | None:
         """One place where threads are stuck."""

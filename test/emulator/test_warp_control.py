@@ -202,7 +202,7 @@ def test_barrier_reductions() -> None:
 
 def test_deadlock_names_the_waiters() -> None:
     body = "setp.lt.u32 %p1, %r1, 32; @%p1 bra W; bar.sync 1, 128;\nW: bar.sync 0;"
-    with pytest.raises(EmulatorError, match=r"deadlock(.|\n)*CTA 0: warps \[1, 2\] wait at barrier 1 "
+    with pytest.raises(EmulatorError, match=r"deadlock(.|\n)*CTAs 0, 1: warps 1, 2 at barrier 1 "
                        r"for 4 warps, 2 came(.|\n)*PTX line 8"):  # fmt: skip
         kernel(body).run("k", 2, 96, [np.zeros(1, np.uint32)])
 
