@@ -1,4 +1,5 @@
-"""When a fragment may be read by ldmatrix, and which rows each lane then addresses.
+"""When a fragment may be read by ldmatrix or written by stmatrix, and which rows each lane then
+addresses.
 
 `ldmatrix.xJ` reads J matrices of 8 rows of 16 bytes; lane 8j+i gives the address of row i of matrix
 j, and lane l receives in register j the 4 bytes at row l/4, bytes 4*(l%4) (PTX ISA 9.0,
@@ -14,7 +15,9 @@ from functools import lru_cache
 from math import gcd
 
 from tilec.layout import Layout, Mode
+from tilec.passes.contract import PassContext
 from tilec.shared_layout import SharedLayout
+from tilec.target import Feature
 
 ROW_BYTES = 16
 WORD_BYTES = 4
@@ -70,6 +73,20 @@ def plan_matrix_load(
     matrices, selectors = picked
     rows = Layout((Mode(8, 1, row.dim), *selectors, *warps), tuple(_without(values, matrices)))
     return MatrixLoad(rows, matrices, per_word, transposed)
+
+
+def plan_matrix_store(
+    layout: Layout,
+    shape: tuple[int, ...],
+    shared: SharedLayout,
+    element_bytes: int,
+    context: PassContext,
+) -> MatrixLoad | None:
+    """How to write such a tile by stmatrix, the inverse, None where it does not fit or the target
+    has none. Elements of a word's size are as well stored by themselves."""
+    if element_bytes == WORD_BYTES or not context.target.supports(Feature.STMATRIX):
+        return None
+    return plan_matrix_load(layout, shape, shared, element_bytes)
 
 
 def _lane_modes(layout: Layout) -> tuple[Mode, Mode, tuple[Mode, ...]] | None:

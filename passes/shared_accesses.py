@@ -31,7 +31,7 @@ from tilec.layout import Layout
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.cp_async import copy_layout
-from tilec.passes.matrix_load import plan_matrix_load
+from tilec.passes.matrix_load import plan_matrix_load, plan_matrix_store
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,13 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
     if isinstance(view, CpAsyncOp):
         return [_describe(view.dst, copy_layout(view, context), writes=True)]
     if isinstance(view, BufferStoreOp):
-        return [_describe(view.dst, layout_of(view.value), writes=True)]
+        layout = layout_of(view.value)
+        buffer = buffer_of(view.dst)
+        kind = (buffer.shape, buffer.layout, buffer.element_bytes)
+        # By stmatrix a thread writes rows for others.
+        if plan_matrix_store(layout, *kind, context) is not None:
+            layout = None
+        return [_describe(view.dst, layout, writes=True)]
     if isinstance(view, BufferLoadOp):
         layout = layout_of(view.result)
         buffer = buffer_of(view.src)

@@ -38,7 +38,7 @@ from tilec.passes.lower_to_nvvm.state import (
     both,
     create,
 )
-from tilec.passes.matrix_load import ROW_BYTES, MatrixLoad, plan_matrix_load
+from tilec.passes.matrix_load import ROW_BYTES, MatrixLoad, plan_matrix_load, plan_matrix_store
 from tilec.target import Feature
 
 
@@ -146,14 +146,34 @@ def _load_matrices(
     return registers
 
 
+def _store_matrices(
+    plan: MatrixLoad, registers: Registers, buffer: Buffer, element_type: ir.Type, state: Lowering
+) -> None:
+    """stmatrix, the inverse of ldmatrix."""
+    access = Access(buffer, plan.rows, state)
+    trans = ".trans" if plan.transposed else ""
+    name = f"llvm.nvvm.stmatrix.sync.aligned.m8n8.x{plan.matrices}{trans}.b16.p3"
+    count = plan.matrices * plan.per_word
+    for number in range(plan.rows.num_values):
+        words = pack(registers[number * count : (number + 1) * count], element_type, state)
+        call_intrinsic(name, [access.pointer(number), *words], [])
+
+
 def lower_buffer_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:
-    """st.shared by the first copy of each element, phantoms left out."""
+    """stmatrix where the layouts fit it and no element has copies, else st.shared by the first copy
+    of each element, phantoms left out."""
     write_buffer(op.value, op.dst, state)
 
 
 def write_buffer(tile: ir.Value, into: ir.Value, state: Lowering) -> None:
     """Writes a tile's registers into a buffer."""
     buffer, layout = state.values[into], layout_of(tile)
+    bytes_ = storage_bits(buffer.type.element, state) // 8
+    plan = plan_matrix_store(layout, shape(tile), buffer.type.layout, bytes_, state.context)
+    whole = plan is not None and state.first_copy(layout) is None
+    if plan is not None and whole and _rows_aligned(into, bytes_, state):
+        _store_matrices(plan, state.registers(tile), buffer, element(tile), state)
+        return
     access = Access(buffer, layout, state)
     valid = state.valid(layout, shape(tile))
     mine = state.first_copy(layout)
