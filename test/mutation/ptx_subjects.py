@@ -13,17 +13,19 @@ from functools import cache
 from typing import Any
 from unittest import mock
 
+import ml_dtypes
 import numpy as np
 from pipelined_kernels import attention, gemm, row_sums
 from ptx_fixtures import archive, index
 
+from tilec.examples.explicit_hopper_gemm import hopper_gemm
 from tilec.examples.running import poisoned
 from tilec.examples.softmax import softmax
 from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
 from tilec.runtime.emulator import Finding, TensorMap, load
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
-from tilec.target import TARGETS
+from tilec.target import TARGETS, Feature, find_target
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,17 @@ def _launch(
     return Outcome(findings, tuple(value.tobytes() for value in values))
 
 
+def _by_hand(target: str) -> list[Subject]:
+    """The example with TMA, mbarriers, wgmma and roles: a CTA with two tiles, a ring that turns."""
+    if not find_target(target).supports(Feature.WGMMA):
+        return []
+    bf16 = ml_dtypes.bfloat16
+    a, b = _draw(256, 320, dtype=bf16), _draw(320, 128, seed=1, dtype=bf16)
+    constants = {"BN": 64, "SLOTS": 2, "INSTRUCTION": "wgmma.m64n64k16.f32.bf16.bf16"}
+    c = np.zeros((256, 128), bf16)
+    return [_tilec("hopper gemm", hopper_gemm, target, [a, b, c], (2, 2), **constants)]
+
+
 @cache
 def tilec_subjects(target: str) -> tuple[Subject, ...]:
     """tilec's kernels, compiled for a target."""
@@ -96,6 +109,7 @@ def tilec_subjects(target: str) -> tuple[Subject, ...]:
     q, k = _draw(32, 32) / 4, _draw(88, 32, seed=1)
     x = _draw(8, 448)
     return (
+        *_by_hand(target),
         *(
             _tilec(f"gemm, {stages} stages", gemm, target, [a, b, np.zeros((64, 64), f32)], 1,
                    **small, STAGES=stages)

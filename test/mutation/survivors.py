@@ -37,6 +37,11 @@ RULES = (
         "write zeros into slots that nothing reads or reuses any more",
     ),
     Rule(
+        "tilec hopper", "init fence dropped", r"fence\.mbarrier_init",
+        "for clusters of one CTA the bar.sync behind it is enough: copies signal mbarriers through "
+        "the generic proxy (PTX ISA, cp.async.bulk); tilec puts it for what the CUDA guide asks",
+    ),
+    Rule(
         "nvcc pipelined_copy", "barrier", r"bar\.sync",
         "each thread exchanges with its neighbour in the warp only, so that no other warp is met",
     ),

@@ -54,7 +54,7 @@ def test_kill_rates() -> None:
         assert rates[kind] > 0.75, kind
     tilec = [v for v in RECORD if v.compiler == "tilec"]
     behind = {v.kind for v in tilec if v.outcome == SURVIVED}
-    assert behind <= {"wait dropped", "wait weakened by one"}
+    assert behind <= {"wait dropped", "wait weakened by one", "init fence dropped"}
 
 
 def sample() -> list[Verdict]:
