@@ -110,6 +110,10 @@ def _find(loop: ir.Operation) -> _Rotation | str | None:
         return "the second product is no loop-carried accumulator's"
     if not (first.releases and second.releases):
         return "a product reads buffers that no barrier guards"
+    common = [release for release in first.releases if release in second.releases]
+    if common and min(position.slots for position in second.positions) < 2:
+        return "both products read the only slot of one ring"
+    first.releases = [release for release in first.releases if release not in common]
     early = _needed(first, body, counters, ())
     late = _needed(second, body, counters, (second.fence.acc, second.multiply.lhs))
     for ops in (early, late):

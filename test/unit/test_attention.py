@@ -56,6 +56,20 @@ def test_any_length(
     assert error(o, reference(q, k, v, causal, 0.125)) <= TOLERANCE[dtype]
 
 
+@pytest.mark.parametrize("mode", ["late", "check"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_rings_that_both_products_read(
+    target: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More blocks of keys than slots, in arrays that the copy engine can read."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    q, k, v = (draw((1, 1, n, 64), BF16) for n in (64, 330, 331))
+    k, v = k[:, :, :328], v[:, :, :328]
+    o = poisoned(q.shape, BF16)
+    attention.on(f"emulator:{mode}")(q, k, v, o, 0.125, D=64, BM=64, BN=64)
+    assert error(o, reference(q, k, v, False, 0.125)) <= TOLERANCE[BF16]
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_heads_between_the_rows_of_a_longer_array(
     target: str, monkeypatch: pytest.MonkeyPatch

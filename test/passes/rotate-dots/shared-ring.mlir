@@ -1,0 +1,44 @@
+// Keys and values share a ring: a slot is given back behind the second product, which reads it last.
+// RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,insert-async-copies,split-conversions,specialize-warps,rotate-dots --target sm_90a --num-warps 4 | filecheck %s
+
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!q = tensor<64x64xbf16>
+!s = tensor<64x64xf32>
+
+// CHECK-LABEL: @two_products
+// CHECK: name = "load"
+// CHECK: scf.if
+// CHECK: "gpu_tile.wgmma_wait"({{.*}}) {pending = 0 : i32}
+// CHECK-NOT: barrier_arrive
+// CHECK: scf.for
+// CHECK: "gpu_tile.wgmma_wait"({{.*}}) {pending = 1 : i32}
+// CHECK-NOT: barrier_arrive
+// CHECK: "gpu_tile.wgmma_wait"({{.*}}) {pending = 0 : i32}
+// CHECK-NEXT: "gpu_tile.barrier_arrive"(%[[FREE:.*]], %{{.*}}) {per = "warpgroup"}
+// CHECK-NOT: barrier_arrive
+// CHECK: scf.yield
+// CHECK: "gpu_tile.wgmma_wait"({{.*}}) {pending = 0 : i32}
+// CHECK-NEXT: "gpu_tile.barrier_arrive"(%[[FREE]]
+// CHECK: else
+func.func @two_products(%k: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
+                        %v: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
+                        %o: memref<?x?xf32, strided<[?, 1]>>, %scale: f32) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %bn = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : !s
+  %one = arith.constant dense<1.0> : !q
+  %factor = tensor.splat %scale : !s
+  %size = memref.dim %k, %c0 : !m
+  %acc = scf.for %n = %c0 to %size step %bn iter_args(%sum = %zero) -> (!s) {
+    %tk = "tile.load"(%k, %n, %c0) {dims = array<i32: 1, 0>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !q
+    %tv = "tile.load"(%v, %n, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !q
+    %s = "tile.dot"(%one, %tk, %zero) {options = {}} : (!q, !q, !s) -> !s
+    %e = math.exp2 %s : !s
+    %p = arith.truncf %e : !s to !q
+    %scaled = arith.mulf %sum, %factor : !s
+    %next = "tile.dot"(%p, %tv, %scaled) {options = {}} : (!q, !q, !s) -> !s
+    scf.yield %next : !s
+  }
+  "tile.store"(%acc, %o, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!s, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
+  return
+}
