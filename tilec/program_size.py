@@ -25,8 +25,9 @@ STREAMED_PER_THREAD = 8
 ELEMENTWISE_BYTES_PER_THREAD = 16
 """Of the largest tile where no threads meet: one access each."""
 BYTES_PER_THREAD = 32
-"""Of the largest tile otherwise; twice as many where it has more than MANY_ELEMENTS."""
-MANY_ELEMENTS = 4096
+"""Of the largest tile otherwise; twice as many where it has more than the first of MANY_ELEMENTS,
+and again for the second."""
+MANY_ELEMENTS = (4096, 8192)
 
 
 @dataclass
@@ -69,7 +70,7 @@ def _memory_bound(program: _Program, lanes: int) -> tuple[int, str]:
         return program.elements // (STREAMED_PER_THREAD * lanes), f"{size}, loaded in a loop"
     if not program.reduces:
         return program.bytes // (ELEMENTWISE_BYTES_PER_THREAD * lanes), f"{size}, elementwise"
-    each = BYTES_PER_THREAD * (2 if program.elements > MANY_ELEMENTS else 1)
+    each = BYTES_PER_THREAD << sum(program.elements > many for many in MANY_ELEMENTS)
     return program.bytes // (each * lanes), f"{size}, {program.bytes} bytes"
 
 

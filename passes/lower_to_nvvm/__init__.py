@@ -14,6 +14,7 @@ from tilec.dialects.elementwise import is_elementwise
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.lower_to_nvvm import (
     atomics,
+    bounds,
     buffer,
     control,
     conversion,
@@ -40,6 +41,7 @@ from tilec.passes.lower_to_nvvm.state import Lowering
 _FAMILIES = (
     program,
     elementwise,
+    bounds,
     control,
     shape,
     rectangle,

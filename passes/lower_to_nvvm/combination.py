@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import inf, nan
 
 from mlir import ir
@@ -19,6 +20,9 @@ from tilec.dialects.types import is_float
 from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm import control, elementwise
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers, create, select
+
+ADDED_IN_A_ROW = 8
+"""Floats: the longest chain of dependent additions before a sum becomes a tree."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,13 @@ class Combination:
         return Item(tuple(made), _either(first.counts, second.counts))
 
     def combine_all(self, items: Sequence[Item]) -> Item:
-        """A balanced tree: short chains, and a rounding error that grows with the logarithm."""
+        """A balanced tree: short chains, and a rounding error that grows with the logarithm. Its
+        leaves are runs of a few floats added in a row, so that what is multiplied before takes one
+        instruction with the addition (fma)."""
         items = list(items)
+        if self.operation == "arith.addf":
+            runs = [items[i : i + ADDED_IN_A_ROW] for i in range(0, len(items), ADDED_IN_A_ROW)]
+            items = [reduce(self.combine, run) for run in runs]
         while len(items) > 1:
             pairs = [self.combine(a, b) for a, b in zip(items[::2], items[1::2], strict=False)]
             items = pairs + items[len(items) & ~1 :]
