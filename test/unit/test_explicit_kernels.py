@@ -145,7 +145,12 @@ MUTANTS = {
     ),
     "no barrier in the pipelined loop": (
         "gemm_ahead",
-        "gpu.cp_async_wait(pending=STAGES - 2)\n        gpu.sync()",
+        "gpu.cp_async_wait(pending=STAGES - 2)\n                gpu.sync()",
+        "gpu.cp_async_wait(pending=STAGES - 2)",
+    ),
+    "no barrier before the pipelined loop": (
+        "gemm_ahead",
+        "gpu.cp_async_wait(pending=STAGES - 2)\n    gpu.sync()",
         "gpu.cp_async_wait(pending=STAGES - 2)",
     ),
     "a tile too far ahead": (

@@ -6,8 +6,9 @@ choice: every layout, copy, wait and barrier of the PTX stands in this file.
 
 `gemm` is the hand-written kernel this example answers: two slots, two barriers an iteration, the
 slot that was just read filled again. `gemm_ahead` is what the passes make of the loop in
-`ampere_gemm`: copies STAGES - 1 tiles ahead behind the first products, one barrier an iteration
-for two orders (this slot's data is there, the slot of the iteration before is free).
+`ampere_gemm`: copies STAGES - 1 tiles ahead behind the first products, fragments one k-step ahead,
+also into the next iteration, and one barrier an iteration for two orders (the next slot's data is
+there, the slot of the iteration before is free).
 """
 
 from __future__ import annotations
@@ -82,8 +83,9 @@ def gemm_ahead(
     STAGES: tl.const = 4,
 ):
     """One BM x BN tile of d per program, BK of K at a time, over 2 x 2 warps."""
-    linear = tl.program_id(1) * tl.num_programs(0) + tl.program_id(0)
-    row, column = gpu.tile_order(linear, tl.num_programs(0), tl.num_programs(1))
+    x, y = tl.program_id(0), tl.program_id(1)
+    rows, columns = tl.num_programs(0), tl.num_programs(1)
+    row, column = gpu.tile_order(x + y * rows, rows, columns)
     m, n = row * BM, column * BN
     size = a.shape[1]
     acc_layout = gpu.accumulator(MMA, (BM, BN), along_m=2, along_n=2)
@@ -92,25 +94,30 @@ def gemm_ahead(
     a_ring = gpu.alloc((BM, BK), tl.bf16, gpu.swizzled((BM, BK), tl.bf16), slots=STAGES)
     b_ring = gpu.alloc((BK, BN), tl.bf16, gpu.swizzled((BK, BN), tl.bf16, 0), slots=STAGES)
 
-    for s in tl.range(STAGES - 1):
+    for s in tl.static_range(STAGES - 1):
         gpu.cp_async(a, a_ring.slot(s), (m, s * BK), mask=s * BK < size)
         gpu.cp_async(bt, b_ring.slot(s), (n, s * BK), mask=s * BK < size, dims=(1, 0))
         gpu.cp_async_commit()
 
     acc = gpu.zeros((BM, BN), tl.f32, acc_layout)
     count = 0
+    gpu.cp_async_wait(pending=STAGES - 2)
+    gpu.sync()
+    fragment_a = a_ring.slot(0).view((0, 0), (BM, K_STEP)).load(a_layout)
+    fragment_b = b_ring.slot(0).view((0, 0), (K_STEP, BN)).load(b_layout)
     for k in tl.range(0, size, BK):
-        slot, _ = gpu.ring_position(count, slots=STAGES)
-        gpu.cp_async_wait(pending=STAGES - 2)
-        gpu.sync()
-        a_slot, b_slot = a_ring.slot(slot), b_ring.slot(slot)
-        fragment_a = a_slot.view((0, 0), (BM, K_STEP)).load(a_layout)
-        fragment_b = b_slot.view((0, 0), (K_STEP, BN)).load(b_layout)
         for step in tl.static_range(0, BK, K_STEP):
             now_a, now_b = fragment_a, fragment_b
-            if step + K_STEP < BK:  # the next step's fragments fly while this one multiplies
-                fragment_a = a_slot.view((0, step + K_STEP), (BM, K_STEP)).load(a_layout)
-                fragment_b = b_slot.view((step + K_STEP, 0), (K_STEP, BN)).load(b_layout)
+            # The next step's fragments fly while this one multiplies.
+            slot, _ = gpu.ring_position(count, slots=STAGES)
+            following = step + K_STEP
+            if following == BK:
+                slot, _ = gpu.ring_position(count + 1, slots=STAGES)
+                following = 0
+                gpu.cp_async_wait(pending=STAGES - 2)
+                gpu.sync()
+            fragment_a = a_ring.slot(slot).view((0, following), (BM, K_STEP)).load(a_layout)
+            fragment_b = b_ring.slot(slot).view((following, 0), (K_STEP, BN)).load(b_layout)
             acc = gpu.mma(now_a, now_b, acc, MMA)
             if step == 0:
                 ahead = k + (STAGES - 1) * BK
