@@ -213,6 +213,12 @@ class Binding:
     def row(self, bits: int, index: int, code: str) -> np.ndarray:
         return self.cut(self.machine.registers[bits][index].view(DTYPES[code]))
 
+    def block(self, bits: int, first: int, count: int, code: str) -> np.ndarray:
+        """Consecutive registers, [register][warp][CTA][32]."""
+        rows = self.machine.registers[bits][first : first + count].view(DTYPES[code])
+        warps, ctas = self.rectangle.slices
+        return rows[:, warps, ctas]
+
     def flat_row(self, bits: int, index: int, code: str) -> np.ndarray:
         return self.machine.registers[bits][index].view(DTYPES[code]).reshape(-1)
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 import ml_dtypes
 import numpy as np
 
-from tilec.runtime.emulator.instruction import Instruction
+from tilec.runtime.emulator.instruction import Instruction, Operand, Register
 from tilec.runtime.emulator.scalar_types import TYPES
 from tilec.runtime.emulator.writer import Writer, vector_elements
 
@@ -99,6 +99,8 @@ def emit_mma(instruction: Instruction, writer: Writer) -> None:
         function = writer.function(fragment)
         writer.line(f"{name} = {function}(({values},), {kind!r}, {rows!r}, {shape})")
         writer.reuse(name, (kind, rows, shape, registers), registers)
+    if _in_blocks(writer, form, c, d):
+        return _emit_block_sum(writer, form, (left, right), c, d)
     kind = {"f32": F32, "f16": U32, "s32": S32, "f64": F64}
     values = ", ".join(writer.read_warps(register, kind[form.c]) for register in c)
     options = writer.constant(form)
@@ -106,6 +108,43 @@ def emit_mma(instruction: Instruction, writer: Writer) -> None:
     writer.line(f"{total} = {function}({left}, {right}, ({values},), {options})")
     for position, register in enumerate(d):
         writer.assign_warps(register, kind[form.d], f"{total}[:, {position}]")
+    return None
+
+
+def _in_blocks(
+    writer: Writer, form: MmaForm, c: tuple[Operand, ...], d: tuple[Operand, ...]
+) -> bool:
+    """Are C and D f32 in registers that follow one another, for a whole rectangle of lanes?"""
+    if writer.lanes or writer.indent != "    " or (form.c, form.d) != ("f32", "f32"):
+        return False
+    for side in (c, d):
+        rows = [r.index for r in side if isinstance(r, Register) and r.bits == 32]
+        if rows != list(range(rows[0] if rows else 0, (rows[0] if rows else 0) + len(side))):
+            return False
+    return True
+
+
+def _emit_block_sum(
+    writer: Writer, form: MmaForm, factors: tuple[str, str], c: tuple[Operand, ...],
+    d: tuple[Operand, ...],
+) -> None:  # fmt: skip
+    """D = A*B + C as one addition over all registers of the fragment."""
+    first = [side[0].index for side in (c, d) if isinstance(side[0], Register)]
+    count = len(d)
+    old = writer.bind("c", lambda b: b.block(32, first[0], count, "f4"))
+    new = writer.bind("d", lambda b: b.block(32, first[1], count, "f4"))
+    order, _ = _accumulator_order(form.m, form.n)
+    function, table = writer.function(ordered_product), writer.constant(order)
+    product = f"{function}({factors[0]}, {factors[1]}, {table}, {count}).reshape({new}.shape)"
+    writer.line(f"np.add({product}, {old}, out={new})")
+    writer.written.update((32, first[1] + i) for i in range(count))
+
+
+def ordered_product(a: np.ndarray, b: np.ndarray, order: np.ndarray, count: int) -> np.ndarray:
+    """A @ B as (registers, warps * 32) in the order of D's fragment."""
+    warps = a.shape[0]
+    product = np.matmul(a, b).reshape(warps, -1).take(order, 1)
+    return product.reshape(warps, count, 32).transpose(1, 0, 2)
 
 
 def _accumulator_registers(form: MmaForm, kind: str) -> int:
