@@ -25,7 +25,6 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile import (
     AllocOp,
     ConvertLayoutOp,
-    CtaIdOp,
     MakeTensorMapOp,
     SlotOp,
     TmaWaitOp,
@@ -39,7 +38,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.hazards import read_ahead_hazard
 from tilec.passes.layout_maps import part_layout
-from tilec.passes.loops import enclosing_ops
+from tilec.passes.loops import enclosing_ops, is_program_loop
 from tilec.passes.tensor_copies import box_of
 from tilec.passes.tensor_map_rules import why_no_tensor_map
 from tilec.passes.vector_width import contiguous_dim
@@ -71,7 +70,7 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
     for store in stores:
         reason = _refusal(store, function, facts, context)
         chosen = "TMA" if reason is None else "no"
-        why = reason or "the tile does not lie coalesced in registers"
+        why = reason or "whole rows without rearranging registers: no layout conversion"
         context.report.add("tensor store", store.operation, chosen, why)
         if reason is None:
             with store.operation.location:
@@ -104,7 +103,7 @@ def _refusal(
     if sum(isinstance(owner.opview, tile.StoreOp) for owner in uses) > 1:
         return "the kernel stores to the array in several places"
     # The copies of two iterations could arrive in any order; programs write tiles of their own.
-    if any(not _is_program_loop(op) for op in enclosing_ops(store.operation)):
+    if any(not is_program_loop(op) for op in enclosing_ops(store.operation)):
         return "it stands in a loop or branch"
     hazard = read_ahead_hazard(function, (), "the kernel")
     if hazard is not None:
@@ -121,11 +120,6 @@ def _refusal(
         offsets=store.offsets,
         store=True,
     )
-
-
-def _is_program_loop(op: ir.Operation) -> bool:
-    """Whether an op is the loop over programs of a persistent kernel."""
-    return op.name == "scf.for" and isinstance(op.operands[0].owner, CtaIdOp)
 
 
 @dataclass(frozen=True)
@@ -231,7 +225,3 @@ def _i32(value: int) -> ir.Value:
 
 def _op(name: str, operands: list[ir.Value], type_: ir.Type) -> ir.Value:
     return ir.Operation.create(name, results=[type_], operands=operands).results[0]
-
-
-def _only_writes(op: ir.Operation) -> bool:
-    return op.name in (tile.StoreOp.OPERATION_NAME, "memref.dim", MakeTensorMapOp.OPERATION_NAME)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.gpu_tile import CtaIdOp
+
 
 def is_inside(value: ir.Value, op: ir.Operation) -> bool:
     """Whether `value` is defined inside the regions of `op`."""
@@ -35,6 +37,11 @@ def enclosing_ops(op: ir.Operation) -> list[ir.Operation]:
         found.append(parent)
         parent = parent.parent
     return found
+
+
+def is_program_loop(op: ir.Operation) -> bool:
+    """Whether an op is the loop over programs of a persistent kernel, which no author wrote."""
+    return op.name == "scf.for" and isinstance(op.operands[0].owner, CtaIdOp)
 
 
 def top_level(op: ir.Operation) -> ir.Operation:

@@ -52,6 +52,7 @@ from tilec.dialects.tile import LoadOp
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.hazards import read_ahead_hazard
 from tilec.passes.locations import error_at
+from tilec.passes.loops import is_program_loop
 
 STAGES = "tile.stages"
 WARP_SPECIALIZE = "tile.warp_specialize"
@@ -95,7 +96,8 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
             raise error_at(
                 loop, f"stages={demanded} was asked for, but {plan}", *_plain_loads(loop, context)
             )
-        context.report.add("pipeline", loop, "no", plan)
+        if not is_program_loop(loop):
+            context.report.add("pipeline", loop, "no", plan)
         return
     bytes_ = sum(buffer_of(op.results[0]).slot_bytes for op in plan.allocs)
     stages = demanded if demanded is not None else _stages(bytes_, context)

@@ -62,7 +62,7 @@ def rotate_dots(module: ir.Module, context: PassContext) -> None:
     for loop in loops:
         found = _find(loop)
         if isinstance(found, _Rotation):
-            why = "a second product runs under what the next iteration does between products"
+            why = "the second product runs while the next iteration works between its two"
             context.report.add("matrix instructions", loop, "rotated", why)
             _Rewrite(loop, found).run()
         elif found is not None:

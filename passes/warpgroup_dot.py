@@ -58,7 +58,10 @@ def _in_registers(dot: tile.DotOp, row: MmaInstruction, context: PassContext) ->
     if register_permutation(layout_of(dot.lhs), fragments, sizes) is None:
         return None
     context.report.add(
-        "dot operand", dot.operation, "registers", "its elements lie in the threads that need them"
+        "dot operand",
+        dot.operation,
+        "lhs in registers",
+        "its elements lie in the threads that need them",
     )
     type_ = tile_type(sizes, element(dot.lhs), layout_attr(fragments))
     return ConvertLayoutOp.build(dot.lhs, results=[type_])
@@ -74,7 +77,7 @@ def _staged(dot: tile.DotOp, value: ir.Value, k_dim: int, context: PassContext) 
     context.report.add(
         "dot operand",
         dot.operation,
-        f"{type_.size_bytes} bytes of shared memory",
+        f"{'lhs' if k_dim else 'rhs'} in {type_.size_bytes} bytes of shared memory",
         "the instruction reads it from there",
         layout=str(shared),
     )
