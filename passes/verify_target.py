@@ -27,6 +27,7 @@ _NEEDS: Mapping[type[TileOp], Feature] = {
     gpu_tile.MakeTensorMapOp: Feature.TMA,
     gpu_tile.TmaLoadOp: Feature.TMA,
     gpu_tile.TmaStoreOp: Feature.TMA,
+    gpu_tile.WarpTmaStoreOp: Feature.TMA,
     gpu_tile.TmaCommitOp: Feature.TMA,
     gpu_tile.TmaWaitOp: Feature.TMA,
     gpu_tile.WgmmaFenceOp: Feature.WGMMA,

@@ -190,3 +190,21 @@ def test_wgmma_of_every_kind(types: str, major: int, registers: bool, tmp_path: 
     kernel = load_text(WGMMA_KERNEL, tmp_path).k.on("emulator:check")
     kernel(a, b, c, MMA=instruction, MAJOR=major, REGISTERS=registers)
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
+
+
+def test_warps_store_their_own_parts(tmp_path: Path) -> None:
+    text = """
+        @tilec.kernel(num_warps=4, grid=(1,))
+        def k(x: tl.array, y: tl.array):
+            L = gpu.accumulator("wgmma.m64n64k16.f32.bf16.bf16", (64, 64))
+            target = gpu.make_tensor_map(y, (16, 64))
+            buffer = gpu.alloc((64, 64), tl.bf16, gpu.swizzled((64, 64), tl.bf16))
+            for i in tl.range(3):
+                tile = gpu.load(x, (i * 64, 0), (64, 64), L) * 2.0
+                gpu.warp_tma_store(tile.to(tl.bf16), buffer, target, (i * 64, 0))
+            gpu.tma_wait()
+    """
+    x = np.random.default_rng(0).standard_normal((150, 72)).astype(np.float32)
+    y = np.zeros((150, 56), ml_dtypes.bfloat16)
+    load_text(text, tmp_path).k.on("emulator:check")(x, y)
+    np.testing.assert_array_equal(y, (2 * x[:, :56]).astype(ml_dtypes.bfloat16))

@@ -17,6 +17,7 @@ __all__ = [
     "tma_load",
     "tma_store",
     "tma_wait",
+    "warp_tma_store",
 ]
 
 
@@ -100,4 +101,14 @@ def tma_wait(pending: int = 0, read: bool = True) -> Any:
     """The issuing thread waits until at most `pending` of its groups of stores are unfinished.
 
     `read`: until their buffers were read and may be reused; else until the array has the data.
+    """
+
+
+@builtin
+def warp_tma_store(tile: Any, buffer: Any, map: Any, coordinates: Any, pending: int = 0) -> Any:
+    """Each warp writes what it holds of a tile to the array at `coordinates`, by its own stores.
+
+    A warp waits until at most `pending` of its groups of stores still read their buffers, fills its
+    part of `buffer`, and its first lane starts the copies as one group: no other warp is waited
+    for. A warp holds whole boxes of the map. `tma_wait` stands before the kernel's end.
     """
