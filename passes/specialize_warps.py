@@ -25,7 +25,7 @@ After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"()
 1. A copy qualifies if its coordinates and the loops around it depend on scalars that need no tile;
    they are computed again in the load role. All copies of a kernel go there, or none.
 2. The stages: `tile.stages` where the author demands them, else as many as fit beside the other
-   buffers, at most MOST_STAGES; the same for every ring.
+   buffers, at most MOST_STAGES; the same for every ring. Loops behind each other share alike rings.
 3. A slot is given back behind its last reader: once per warpgroup where only its matrix
    instructions read it, else once per warp.
 4. Registers move from the load role to the others where the kernel could use more than its share.
@@ -83,11 +83,18 @@ class _Ring:
     expect: BarrierExpectOp
     copies: list[TmaLoadOp] = field(default_factory=list)
     wait: BarrierWaitOp | None = None
+    leader: _Ring | None = None
+    """The ring of an earlier loop whose buffers and barriers serve this one, too."""
 
     @property
     def loop(self) -> ir.Operation:
         """The loop whose every iteration fills one slot."""
         return self.expect.operation.parent
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """Rings of equal signature can be one."""
+        return (*(str(alloc.results[0].type) for alloc in self.allocs), _per(self))
 
     @property
     def allocs(self) -> list[ir.Operation]:
@@ -109,6 +116,7 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
     reason = _refusal(function, rings, context)
     if forbidden is not None and reason is None:
         reason = "warp_specialize=False"
+    followers = _share(rings) if reason is None else []
     stages = _stages(function, rings, context) if reason is None else 0
     if reason is None and stages < 2 and demanding is None:
         reason = "the shared memory holds one stage only"
@@ -118,6 +126,8 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
         if rings:
             context.report.add("warp specialisation", function, "no", reason)
         return
+    for loop, number, reached in followers:
+        _go_on(loop, number, reached)
     _Rewrite(function, rings, stages, context).run()
 
 
@@ -183,12 +193,60 @@ def _stages(function: ir.Operation, rings: list[_Ring], context: PassContext) ->
         )
     if wanted:
         return next(iter(wanted))
-    own = [alloc for ring in rings for alloc in ring.allocs]
-    free = context.target.shared_bytes - shared_bytes(function, without=own)
+    free = context.target.shared_bytes - shared_bytes(
+        function, without=[alloc for ring in rings for alloc in ring.allocs]
+    )
+    own = [alloc for ring in rings if ring.leader is None for alloc in ring.allocs]
     each = sum(buffer_of(alloc.results[0]).slot_bytes for alloc in own)
     barriers = 2 * 8 * MOST_STAGES * len(rings)
     alignment = max(buffer_of(alloc.results[0]).alignment_bytes for alloc in own)
     return max(1, min(MOST_STAGES, (free - barriers - alignment) // each))
+
+
+def _share(rings: list[_Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
+    """Marks rings of loops that follow each other and may go on with those of the first.
+
+    Returns per such loop what `_go_on` needs: the counts, and so the phases, run on.
+    """
+    followers: list[tuple[ir.Operation, int, ir.Value]] = []
+    by_loop: dict[ir.Operation, list[_Ring]] = {}
+    for ring in rings:
+        by_loop.setdefault(ring.loop, []).append(ring)
+    seen: dict[tuple[object, ...], tuple[list[_Ring], ir.Operation]] = {}
+    for loop, own in by_loop.items():
+        key = (hash(loop.block), *(ring.signature for ring in own))
+        leaders, previous = seen.get(key, (own, None))
+        seen[key] = (leaders, loop)
+        if previous is None or loop.name != "scf.for":
+            continue
+        count, before = _count_number(own), _count_number(by_loop[previous])
+        if count is None or before is None:
+            seen[key] = (own, loop)
+            continue
+        for ring, leader in zip(own, leaders, strict=True):
+            ring.leader = leader
+        followers.append((loop, count, previous.results[before]))
+    return followers
+
+
+def _count_number(rings: list[_Ring]) -> int | None:
+    """Which of a loop's carried values counts the uses of all its rings."""
+    counts = {ring.position.count for ring in rings}
+    if len(counts) != 1:
+        return None
+    (count,) = counts
+    if not isinstance(count.owner, ir.Block) or count.owner.owner != rings[0].loop:
+        return None
+    return ir.BlockArgument(count).arg_number - 1
+
+
+def _go_on(loop: ir.Operation, number: int, reached: ir.Value) -> None:
+    """Starts a loop's count where another's ended; what follows both goes on from there."""
+    *_, last = loop.block.operations
+    for place, value in enumerate(last.operation.operands):
+        if value == reached:
+            last.operation.operands[place] = loop.results[number]
+    loop.operands[3 + number] = reached
 
 
 class _Rewrite:
@@ -203,6 +261,7 @@ class _Rewrite:
         self._context = context
         self._body = function.regions[0].blocks[0]
         self._rest: list[ir.Operation] = []
+        self._made: dict[int, tuple[ir.Value, ir.Value, list[ir.Value]]] = {}
 
     def run(self) -> None:
         """Rings at the entry, then the two roles."""
@@ -246,14 +305,13 @@ class _Rewrite:
 
     def _make_ring(self, ring: _Ring) -> ir.Value:
         """Longer barriers and buffers at the entry; returns the barrier of free slots."""
-        full = BarrierInitOp.build(slots=self._stages, count=1)
-        empty = BarrierInitOp.build(slots=self._stages, count=self._arrivals(ring))
+        leader = ring.leader or ring
+        if id(leader) not in self._made:
+            self._made[id(leader)] = self._make_buffers(leader)
+        full, empty, wholes = self._made[id(leader)]
         ring.barrier.result.replace_all_uses_with(full)
         ring.barrier.operation.erase()
-        for alloc in ring.allocs:
-            slot = buffer_of(alloc.results[0])
-            type_ = BufferType((self._stages, *slot.shape), slot.element, slot.layout).type()
-            whole = AllocOp.build(results=[type_])
+        for alloc, whole in zip(ring.allocs, wholes, strict=True):
             with ir.InsertionPoint(ring.expect.operation), alloc.location:
                 one = SlotOp.build(whole, ring.position.slot)
             alloc.results[0].replace_all_uses_with(one)
@@ -261,6 +319,17 @@ class _Rewrite:
         i32 = ir.IntegerType.get_signless(32)
         ring.position.operation.attributes["slots"] = ir.IntegerAttr.get(i32, self._stages)
         return empty
+
+    def _make_buffers(self, ring: _Ring) -> tuple[ir.Value, ir.Value, list[ir.Value]]:
+        """The barriers of full and of free slots, and the buffers."""
+        full = BarrierInitOp.build(slots=self._stages, count=1)
+        empty = BarrierInitOp.build(slots=self._stages, count=self._arrivals(ring))
+        wholes = []
+        for alloc in ring.allocs:
+            slot = buffer_of(alloc.results[0])
+            type_ = BufferType((self._stages, *slot.shape), slot.element, slot.layout).type()
+            wholes.append(AllocOp.build(results=[type_]))
+        return full, empty, wholes
 
     def _arrivals(self, ring: _Ring) -> int:
         warps = self._context.num_warps

@@ -180,6 +180,8 @@ _KEEP_SIGN = (
 )
 """Not negative if no operand is, as long as nothing overflows."""
 _COUNTING_OPS = (
+    gpu_tile.CtaIdOp,
+    gpu_tile.NumCtasOp,
     tile.ProgramIdOp,
     tile.NumProgramsOp,
     gpu_tile.TileOrderOp,

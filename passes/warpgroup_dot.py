@@ -24,7 +24,7 @@ from tilec.dialects.gpu_tile import (
     WgmmaOp,
     WgmmaWaitOp,
 )
-from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
 from tilec.dialects.types import bit_width, element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.fragments import lhs_fragments
@@ -71,7 +71,11 @@ def _staged(dot: tile.DotOp, value: ir.Value, k_dim: int, context: PassContext) 
     """A buffer that holds `value`, made in front of the loops that do not change it."""
     shared = operand_layout(shape(value), element(value), _contiguous(value, k_dim))
     type_ = BufferType(shape(value), element(value), shared)
-    with ir.InsertionPoint(outside_loops(value, dot.operation)):
+    place = outside_loops(value, dot.operation)
+    known = _already_staged(value, type_, place)
+    if known is not None:
+        return known
+    with ir.InsertionPoint(place):
         buffer = AllocOp.build(results=[type_.type()])
         BufferStoreOp.build(value, buffer)
     context.report.add(
@@ -82,6 +86,19 @@ def _staged(dot: tile.DotOp, value: ir.Value, k_dim: int, context: PassContext) 
         layout=str(shared),
     )
     return buffer
+
+
+def _already_staged(value: ir.Value, wanted: BufferType, place: ir.Operation) -> ir.Value | None:
+    """A buffer that another dot had `value` stored in, in front of `place`."""
+    before = [view.operation for view in place.block.operations]
+    before = before[: before.index(place)]
+    for use in value.uses:
+        store = use.owner.opview
+        if not isinstance(store, BufferStoreOp) or store.operation not in before:
+            continue
+        if buffer_of(store.dst) == wanted and store.dst.owner.operation.block == place.block:
+            return store.dst
+    return None
 
 
 def _contiguous(value: ir.Value, k_dim: int) -> int:
