@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -149,6 +150,13 @@ class _BulkCopy(BulkSite):
         self.memory = self.machine.launch.memory
 
 
+@lru_cache(maxsize=512)
+def box_chunks(start: int, count: int, width: int, pitch: int, swizzle: int) -> np.ndarray:
+    """Chunk numbers of a box of `count` chunks in rows of `width`, which lie `pitch` apart."""
+    rows, columns = np.divmod(np.arange(count), width)
+    return swizzle_chunks(start + rows * pitch + columns, swizzle)
+
+
 class TensorCopy(_BulkCopy):
     """One cp.async.bulk.tensor instruction; every running lane issues a copy of its own."""
 
@@ -221,9 +229,11 @@ class TensorCopy(_BulkCopy):
         """Batch chunk numbers of the box's 16-byte chunks; the swizzle sees CTA-local addresses."""
         stride = self.machine.shared_stride
         width = tensor_map.box[0] * tensor_map.itemsize // 16
-        rows, columns = np.divmod(np.arange(tensor_map.box_bytes // 16), width)
-        local = place % stride // 16 + rows * (tensor_map.pitch // 16) + columns
-        return swizzle_chunks(local, tensor_map.swizzle) + place // stride * (stride // 16)
+        local = box_chunks(
+            place % stride // 16, tensor_map.box_bytes // 16, width, tensor_map.pitch // 16,
+            tensor_map.swizzle,
+        )  # fmt: skip
+        return local + place // stride * (stride // 16)
 
     def _load(
         self, tensor_map: TensorMap, place: int, corner: tuple[int, ...], cell: int,

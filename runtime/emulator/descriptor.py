@@ -73,10 +73,14 @@ def chunk_table(
     return r % 8 * 16 + r // 8 * stride + k // per * leading
 
 
+@lru_cache(maxsize=2048)
 def chunk_numbers(
     descriptor: MatrixDescriptor, rows: int, columns: int, size: int, mn_major: bool
 ) -> np.ndarray:
-    """CTA-local numbers of the chunks that hold the matrix, in the table's shape."""
+    """CTA-local numbers of the chunks that hold the matrix, in the table's shape (read only).
+
+    Kernels use the same few descriptors over and over.
+    """
     table = chunk_table(
         descriptor.leading, descriptor.stride, descriptor.span, rows, columns, size, mn_major
     )
