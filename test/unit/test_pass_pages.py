@@ -1,0 +1,159 @@
+"""The pages in passes/: PIPELINING.md and HOPPER.md show what the passes really print, README.md
+lists the passes in order.
+
+`python test/unit/test_pass_pages.py` writes the blocks anew after a change of the passes.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from pass_pages import Dump, Opcodes, Page, Program, Report
+
+import tilec.passes
+from tilec.examples.ampere_gemm import ampere_gemm
+from tilec.examples.attention import attention
+from tilec.examples.matmul import matmul
+from tilec.passes.keep_explicit import keep_explicit
+from tilec.pipeline import EXPLICIT_PIPELINE, LLVM_PIPELINE, TILE_PIPELINE
+
+PASSES = Path(tilec.passes.__file__).parent
+AMPERE = Program(
+    ampere_gemm,
+    ["a:bf16[?:8,?:8;?:8,1]", "bt:bf16[?:8,?:8;?:8,1]", "d:f32[?:8,?:8;?:8,1]"],
+    {"BM": 64, "BN": 64, "BK": 32, "STAGES": 3},
+    "sm_80",
+    {
+        **{
+            stage: Dump(stage, pattern)
+            for stage, pattern in {
+                "remove-layout-conversions": (
+                    r"scf\.|\"tile\.(load|transpose|dot|store)|^\} \{tile"
+                ),
+                "schedule-programs": r"program|tile_order|muli|%\d+ = arith.addi|index_cast %\d+#",
+                "stage-operands": (
+                    r"scf\.|\"tile\.[lt]|gpu_tile\.(alloc|buffer|view|mma)|^\} \{tile"
+                ),
+                "insert-async-copies": (r"scf\.|gpu_tile\.(alloc|cp|buffer_load|mma)|^\} \{tile"),
+                "pipeline-loops": (
+                    r"scf\.|cmpi|gpu_tile\.(alloc|cp|slot|ring|buffer_load|mma)|addi %|^\}$"
+                ),
+                "prefetch-fragments": (
+                    r"scf\.|gpu_tile\.(cp|slot|ring|buffer_load|mma)|addi %a|^\}$"
+                ),
+                "allocate-shared": r"gpu_tile\.alloc",
+                "insert-barriers": r"scf\.|gpu_tile\.(sync|cp|buffer_load|mma)|^\}$",
+            }.items()
+        },
+        "ptx": Opcodes(r"cp\.async|bar\.sync|ldmatrix|mma\.sync|bra|st\.global"),
+        "report": Report(),
+    },
+)
+LOOP = r"scf\.(for|yield|if)|^\}$"
+PRODUCT = Program(
+    matmul,
+    [f"{name}:bf16[?:8,?:8;?:8,1]" for name in "abc"],
+    {"BM": 128, "BN": 256, "BK": 64},
+    "sm_90a",
+    {
+        "select-mma": Dump("select-mma", LOOP + r"|\"tile\.[lds]|truncf"),
+        "schedule-programs": Dump(
+            "schedule-programs", LOOP + r"|cta|tile_order|\"tile\.[lds]|conv"
+        ),
+        "insert-tensor-stores": Dump(
+            "insert-tensor-stores",
+            r"scf\.for|^\}$|make_tensor|tile\.split|alloc|slot|store|tma_wait|truncf",
+            end="tma_wait",
+        ),
+        "stage-operands": Dump(
+            "stage-operands",
+            LOOP + r"|tile\.load|gpu_tile\.(alloc|buffer|wgmma)",
+            start=r"scf.for %\w+ = %c0 ",
+            end=r"^\}$",
+        ),
+        "insert-async-copies": Dump(
+            "insert-async-copies",
+            LOOP + r"|make_tensor_map|barrier|fence|sync|ring|tma_load|alloc|gpu_tile.wgmma",
+            end=r"^scf\.yield %\d+, ",
+        ),
+        "specialize-warps": Dump(
+            "specialize-warps",
+            LOOP + r"|role|^\}\)|alloc|barrier|fence|sync|ring|slot\"\(%\d+, %\d+#|xori|tma|wgmma",
+        ),
+        "overlap-mma": Dump(
+            "overlap-mma",
+            LOOP + r"|barrier|ring|gpu_tile.wgmma|subi|cmpi",
+            start=r"wgmma_fence",
+            end=r"truncf",
+        ),
+        "allocate-shared": Dump("allocate-shared", r"gpu_tile\.(alloc|barrier_init)"),
+        "ptx": Opcodes(
+            r"cp\.async|bar\.sync|mbarrier|wgmma|setmaxnreg|elect|stmatrix|fence|prefetch"
+        ),
+        "report": Report(),
+    },
+)
+ATTENTION = Program(
+    attention,
+    [*(f"{name}:bf16[?,?,?,64;?:8,?:8,?:8,1]" for name in "qkvo"), "scale:f32"],
+    {"D": 64, "BM": 128, "BN": 64},
+    "sm_90a",
+    {
+        "attention": Dump(
+            "specialize-warps",
+            r"scf\.(for|yield)|barrier|ring|gpu_tile.wgmma|exp2|truncf|mulf %arg12|^\}$",
+            start=r"scf.for .* step %c64 iter_args\(.*%cst",
+            end=r"^\}$",
+        ),
+        "rotate-dots": Dump(
+            "rotate-dots",
+            r"scf\.(for|yield|if)|else|barrier|gpu_tile.wgmma|exp2|truncf|^\}( else \{)?$",
+            start=r"scf.if",
+            end=r"^\} else",
+        ),
+        "attention-report": Report("^(warp spec|matrix|dot operand|programs|tensor)"),
+    },
+)
+PAGES = {
+    "PIPELINING": Page(PASSES / "PIPELINING.md", [AMPERE]),
+    "HOPPER": Page(PASSES / "HOPPER.md", [PRODUCT, ATTENTION]),
+}
+SECTIONS = [(name, section) for name, page in PAGES.items() for section in page.sections]
+
+
+@cache
+def expected(name: str) -> dict[str, str]:
+    """What the sections of a page are to show."""
+    return PAGES[name].expected()
+
+
+@pytest.mark.parametrize(("name", "section"), SECTIONS)
+def test_a_section_is_what_the_passes_print(name: str, section: str) -> None:
+    assert PAGES[name].written()[section] == expected(name)[section]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_no_other_sections(name: str) -> None:
+    assert list(PAGES[name].written()) == PAGES[name].sections
+
+
+def test_the_list_of_passes_is_the_pipeline() -> None:
+    listed = re.findall(r"^\| `([a-z-]+)` \|", (PASSES / "README.md").read_text(), re.MULTILINE)
+    in_order = [*TILE_PIPELINE, keep_explicit, *LLVM_PIPELINE]
+    assert listed == [one.name for one in in_order]
+
+
+def test_explicit_kernels_get_the_passes_the_list_names() -> None:
+    assert [one.name for one in EXPLICIT_PIPELINE] == [
+        "simplify",
+        "keep-explicit",
+        "allocate-shared",
+    ]
+
+
+if __name__ == "__main__":
+    for page in PAGES.values():
+        page.rewrite()
