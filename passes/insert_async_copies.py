@@ -40,7 +40,8 @@ from tilec.passes.buffer_layouts import choose_shared_layout
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.layout_candidates import blocked_layout
-from tilec.passes.pipeline_loops import STAGES
+from tilec.passes.loops import enclosing_ops
+from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
 from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width, shared_width
 from tilec.target import Feature
@@ -121,9 +122,11 @@ def _plan_tensor_copies(
 ) -> list[TensorCopy]:
     """A copy for every fill of the loads, or nothing and the reason in the report."""
     copies: list[TensorCopy] = []
+    # One slot that nobody refills ahead is slower than cp.async into several.
+    forbidden = "warp_specialize=False" if _forbids_roles(loads[0].operation) else None
     for load in loads:
         uses = _uses(load.result, load.dims)
-        reason = _refusal(load, uses, False, SMALLEST_COPY, "")
+        reason = forbidden or _refusal(load, uses, False, SMALLEST_COPY, "")
         for fill in uses.fills if reason is None else ():
             planned = plan_tensor_copy(load, fill.store, fill.dims, facts, context)
             if isinstance(planned, str):
@@ -147,6 +150,19 @@ def _demands_stages(loop: ir.Operation) -> bool:
     # A demand that is no integer is pipeline-loops' to refuse.
     stages = loop.attributes.get(STAGES)
     return isinstance(stages, ir.IntegerAttr) and stages.value > 1
+
+
+def _forbids_roles(op: ir.Operation) -> bool:
+    """Whether a loop of the op's kernel has `tile.warp_specialize = false`."""
+    found: list[bool] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        demand = inner.attributes.get(WARP_SPECIALIZE) if inner.name == "scf.for" else None
+        found.append(isinstance(demand, ir.BoolAttr) and not demand.value)
+        return ir.WalkResult.ADVANCE
+
+    enclosing_ops(op)[-1].parent.walk(visit)
+    return any(found)
 
 
 @dataclass

@@ -182,7 +182,8 @@ def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
         tensor_map = MakeTensorMapOp.build(
             store.dst, box=plan.box, dims=store.dims, swizzle=plan.swizzle
         )
-    slots = min(plan.panels, 2)
+    # The next program's first panel goes to the slot that was left longest.
+    slots = next(count for count in (2, 3, 1) if plan.panels % count == 0)
     with ir.InsertionPoint(store.operation):
         ring = AllocOp.build(
             results=[

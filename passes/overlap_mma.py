@@ -144,6 +144,8 @@ def _releases(
         counted = isinstance(position.count.owner, ir.Block) and position.count.owner == body
         if len(arrivals) != 1 or not counted:
             return "an operand lies in no ring that a barrier guards"
+        if position.slots < 2:  # the next copy waits for a slot that is returned too late for it
+            return "the ring it reads has one slot"
         found.append((arrivals[0], position))
     return found
 

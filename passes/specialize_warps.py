@@ -117,12 +117,16 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
     if forbidden is not None and reason is None:
         reason = "warp_specialize=False"
     followers = _share(rings) if reason is None else []
-    stages = _stages(function, rings, context) if reason is None else 0
+    wanted = _wanted_stages(rings)
+    stages = wanted or (_stages_that_fit(function, rings, context) if reason is None else 0)
     if reason is None and stages < 2 and demanding is None:
-        reason = "the shared memory holds one stage only"
+        reason = "one stage was asked for" if wanted else "the shared memory holds one stage only"
     if reason is not None:
         if demanding is not None:
             raise error_at(demanding, f"warp_specialize=True was asked for, but {reason}")
+        if stages > 1:
+            loop = next(filter(None, map(_staged_loop, rings)))
+            raise error_at(loop, f"stages={stages} was asked for, but {reason}")
         if rings:
             context.report.add("warp specialisation", function, "no", reason)
         return
@@ -178,21 +182,26 @@ def _refusal(function: ir.Operation, rings: list[_Ring], context: PassContext) -
     return Slice(function, [copy.operation for r in rings for copy in r.copies]).refusal
 
 
-def _stages(function: ir.Operation, rings: list[_Ring], context: PassContext) -> int:
-    """Slots of every ring. CompileError where loops demand different numbers."""
-    wanted = {}
-    for ring in rings:
-        for loop in [ring.loop, *enclosing_ops(ring.loop)]:
-            if STAGES in loop.attributes:
-                wanted.setdefault(loop.attributes[STAGES].value, loop)
-                break
+def _wanted_stages(rings: list[_Ring]) -> int:
+    """The stages that loops demand, 0 without. CompileError where they demand different numbers."""
+    loops = list(filter(None, map(_staged_loop, rings)))
+    wanted = {loop.attributes[STAGES].value: loop for loop in reversed(loops)}
     if len(wanted) > 1:
         raise error_at(
-            list(wanted.values())[1],
+            next(iter(wanted.values())),
             f"loops of one kernel share their load role and so their stages: {sorted(wanted)}",
         )
-    if wanted:
-        return next(iter(wanted))
+    return next(iter(wanted), 0)
+
+
+def _staged_loop(ring: _Ring) -> ir.Operation | None:
+    """The innermost loop around a ring that demands stages."""
+    around = [ring.loop, *enclosing_ops(ring.loop)]
+    return next((loop for loop in around if STAGES in loop.attributes), None)
+
+
+def _stages_that_fit(function: ir.Operation, rings: list[_Ring], context: PassContext) -> int:
+    """Slots of every ring beside the other buffers."""
     free = context.target.shared_bytes - shared_bytes(
         function, without=[alloc for ring in rings for alloc in ring.allocs]
     )

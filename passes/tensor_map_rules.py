@@ -184,6 +184,8 @@ _COUNTING_OPS = (
     gpu_tile.NumCtasOp,
     tile.ProgramIdOp,
     tile.NumProgramsOp,
+    gpu_tile.CtaIdOp,
+    gpu_tile.NumCtasOp,
     gpu_tile.TileOrderOp,
     gpu_tile.RingPositionOp,
 )

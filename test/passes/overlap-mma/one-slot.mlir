@@ -1,0 +1,31 @@
+// A slot that comes back an iteration late would be waited for forever if it is the only one.
+// RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,insert-async-copies,split-conversions,specialize-warps,overlap-mma --target sm_90a --num-warps 4 | filecheck %s
+
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!a = tensor<64x64xbf16>
+!c = tensor<64x64xf32>
+
+// CHECK-LABEL: @matmul
+// CHECK: name = "load"
+// CHECK-NOT: gpu_tile.wgmma_fence
+// CHECK: scf.for
+// CHECK: "gpu_tile.wgmma_fence"
+// CHECK: "gpu_tile.wgmma_wait"({{.*}}) {pending = 0 : i32}
+// CHECK-NEXT: "gpu_tile.barrier_arrive"
+func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
+                  %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
+                  %c: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %bk = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : !c
+  %size = memref.dim %a, %c1 : !m
+  %acc = scf.for %k = %c0 to %size step %bk iter_args(%sum = %zero) -> (!c) {
+    %ta = "tile.load"(%a, %c0, %k) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+    %tb = "tile.load"(%b, %k, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+    %next = "tile.dot"(%ta, %tb, %sum) {options = {}} : (!a, !a, !c) -> !c
+    scf.yield %next : !c
+  } {tile.stages = 1 : i32, tile.warp_specialize = true}
+  "tile.store"(%acc, %c, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
+  return
+}
