@@ -15,6 +15,7 @@ help: ## list the commands
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(BIN)/python -m compileall -q tilec dialects passes runtime
 	touch $@
 
 install: $(VENV)/.installed ## make the virtual environment and install tilec into it

@@ -17,10 +17,12 @@ def start_compiler() -> None:
 
 
 def load_mlir() -> None:
-    """Imports MLIR's bindings without NumPy, which takes longer to load than they do.
+    """Imports MLIR's bindings without two things that take as long to load as they do.
 
-    They do without it where it is not installed: what they leave out then makes dense attributes
-    of arrays, and nothing here does that. A kernel's file may import NumPy afterwards.
+    NumPy: where it is not installed, the bindings leave out what makes dense attributes of arrays,
+    and nothing here does that. A kernel's file may import it afterwards. And the Python classes of
+    the llvm dialect's ops, which MLIR would import for the dialect's first type: passes make those
+    ops by name, and of `mlir.dialects.llvm` only what its C++ half has is used.
     """
     if "numpy" in sys.modules or "mlir.ir" in sys.modules:
         return
@@ -29,6 +31,8 @@ def load_mlir() -> None:
     sys.setdlopenflags(os.RTLD_LAZY)  # Python asks for all functions at once, of 200 MB of them
     try:
         importlib.import_module("mlir.ir")
+        llvm_types = importlib.import_module("mlir._mlir_libs._mlirDialectsLLVM")
     finally:
         del sys.modules["numpy"]
         sys.setdlopenflags(flags)
+    sys.modules["mlir.dialects.llvm"] = llvm_types
