@@ -29,11 +29,13 @@ def choose_shared_layout(
     element_bytes: int,
     accesses: tuple[Layout, ...],
     fragments: tuple[tuple[Layout, tuple[int, ...]], ...] = (),
+    per_instruction: int = 0,
 ) -> SharedLayout:
     """The padded row-major order (of any dimension order) with the cheapest accesses, then least
     memory.
 
     `fragments`: layouts of sub-tiles (with their shape) that are read by ldmatrix where that fits.
+    `per_instruction`: what an access costs besides its passes, in passes.
     """
     best: tuple[tuple[int, int], SharedLayout] | None = None
     candidates = _candidates(shape, element_bytes)
@@ -43,15 +45,18 @@ def choose_shared_layout(
         candidates = _swizzled(shape, element_bytes) + candidates
     for candidate in candidates:
         costs = chain(
-            (access_passes(candidate, layout, element_bytes) for layout in accesses),
-            (fragment_passes(candidate, layout, part, element_bytes) for layout, part in fragments),
+            (access_cost(candidate, layout, element_bytes, per_instruction) for layout in accesses),
+            (
+                fragment_cost(candidate, layout, part, element_bytes, per_instruction)
+                for layout, part in fragments
+            ),
         )
-        passes = 0
+        total = 0
         for cost in costs:
-            passes += cost
-            if best is not None and passes > best[0][0]:
+            total += cost
+            if best is not None and total > best[0][0]:
                 break
-        key = (passes, candidate.span)
+        key = (total, candidate.span)
         if best is None or key < best[0]:
             best = (key, candidate)
     assert best is not None
@@ -100,34 +105,56 @@ def _swizzled(shape: tuple[int, ...], element_bytes: int) -> list[SharedLayout]:
     return found
 
 
-def access_passes(shared: SharedLayout, layout: Layout, element_bytes: int) -> int:
-    """Passes through shared memory that one warp needs to move the whole tile."""
-    shape = shared.shape
-    rank = len(shape)
-    width = shared_width(shared, layout, rank, element_bytes)
-    lanes = max(1, min(32, 128 // (width * element_bytes)))
-    passes = 0
-    for first in range(0, 32, lanes):
-        banks: dict[int, set[int]] = {}
-        for lane in range(first, min(32, first + lanes)):
-            at = layout.thread_coordinates(lane % layout.num_threads, rank)
-            start = shared.address(_inside(at, shape), element_bytes)
-            for byte in range(start, start + width * element_bytes, BANK_BYTES):
-                word = byte // BANK_BYTES
-                banks.setdefault(word % BANKS, set()).add(word)
-        passes += max(len(words) for words in banks.values())
-    return passes * -(-layout.num_values // width)
-
-
-def fragment_passes(
-    shared: SharedLayout, layout: Layout, part: tuple[int, ...], element_bytes: int
+def access_cost(
+    shared: SharedLayout, layout: Layout, element_bytes: int, per_instruction: int
 ) -> int:
-    """Passes one warp needs to read all fragments of the buffer, `part` (a k-step) at a time."""
+    """Passes through shared memory that one warp needs to move the whole tile, and
+    `per_instruction` for each that asks for some."""
+    rank = len(shared.shape)
+    width = shared_width(shared, layout, rank, element_bytes)
+    size = width * element_bytes
+    starts = []
+    for lane in range(32):
+        at = layout.thread_coordinates(lane % layout.num_threads, rank)
+        starts.append(shared.address(_inside(at, shared.shape), element_bytes))
+    lanes = _pass_lanes(starts, size)
+    groups = [starts[first : first + lanes] for first in range(0, 32, lanes)]
+    passes = sum(_busiest_bank(group, size) for group in groups)
+    return (passes + per_instruction) * -(-layout.num_values // width)
+
+
+def _pass_lanes(starts: Sequence[int], size: int) -> int:
+    """Lanes of a warp whose accesses of `size` bytes are served together: as many as move 128
+    bytes, twice as many where all lanes that differ in bit 0, or all that differ in bit 1, meet at
+    the same address. The second half is measured on an H200 (4 or 2 passes for a 16-byte read of
+    one row by all); no document says so."""
+    lanes = max(1, min(32, 128 // size))
+    meet = any(all(starts[i] == starts[i ^ bit] for i in range(32)) for bit in (1, 2))
+    return min(32, 2 * lanes) if meet else lanes
+
+
+def _busiest_bank(starts: Sequence[int], size: int) -> int:
+    banks: dict[int, set[int]] = {}
+    for start in starts:
+        for byte in range(start, start + size, BANK_BYTES):
+            word = byte // BANK_BYTES
+            banks.setdefault(word % BANKS, set()).add(word)
+    return max(len(words) for words in banks.values())
+
+
+def fragment_cost(
+    shared: SharedLayout,
+    layout: Layout,
+    part: tuple[int, ...],
+    element_bytes: int,
+    per_instruction: int,
+) -> int:
+    """The same for a warp that reads all fragments of the buffer, `part` (a k-step) at a time."""
     shape = shared.shape
     steps = prod(shape) // prod(part)
     plan = plan_matrix_load(layout, part, shared, element_bytes)
     if plan is None:
-        return max(1, steps) * access_passes(shared, layout, element_bytes)
+        return max(1, steps) * access_cost(shared, layout, element_bytes, per_instruction)
     passes = 0
     for matrix in range(plan.matrices):
         banks: dict[int, int] = {}
@@ -137,7 +164,7 @@ def fragment_passes(
             for word in range(first, first + 4):
                 banks[word % BANKS] = banks.get(word % BANKS, 0) + 1
         passes += max(banks.values())
-    return max(1, steps) * passes * plan.rows.num_values
+    return max(1, steps) * (passes + per_instruction) * plan.rows.num_values
 
 
 def _inside(at: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:

@@ -170,11 +170,14 @@ def thread_tile_layout(shape: Sequence[int], num_threads: int) -> Layout:
     down = min(num_threads // across, _power_above(-(-shape[m] // tile_m)))
     rest = num_threads // (across * down)
     # A warp is 8 threads along n by 4 along m: 128 bytes of rhs and 64 of lhs per 16-byte read.
+    # Lanes 0 and 1 read the same rhs, lanes 0 and 2 the same lhs: `buffer_layouts._pass_lanes`.
     lanes_n = min(8, across)
     lanes_m = min(max(1, 32 // lanes_n), down)
+    pair = min(2, lanes_m)
     threads = (
+        Mode(pair, tile_m, m),
         Mode(lanes_n, tile_n, n),
-        Mode(lanes_m, tile_m, m),
+        Mode(lanes_m // pair, pair * tile_m, m),
         Mode(across // lanes_n, lanes_n * tile_n, n),
         Mode(down // lanes_m, lanes_m * tile_m, m),
         copies(rest),

@@ -21,8 +21,8 @@ has anything to multiply meanwhile.
    start of the next.
 3. What the last iteration reads ahead is a masked copy's zeros, and nobody uses it.
 
-Does not handle: loops whose k is a single step; rings that mbarriers guard; dots on FMA units,
-which multiply each step for longer than its reads take, and need the registers.
+Does not handle: loops whose k is a single step; rings that mbarriers guard; dots on FMA units with
+few accumulators a thread, of which so many threads fit that others multiply meanwhile.
 """
 
 from __future__ import annotations
@@ -40,9 +40,13 @@ from tilec.dialects.gpu_tile import (
     SlotOp,
     ViewOp,
 )
+from tilec.dialects.gpu_tile.types import layout_of
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import constant_of
+
+FMA_ACCUMULATORS = 64
+"""A thread; with 32 the f32 product of 64x64 tiles lost 6 % on an H200, with 64 it gained 3 %."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -80,13 +84,12 @@ def _find(loop: ir.Operation) -> _Rotation | None:
     products = [number for number, op in enumerate(ops) if isinstance(op.opview, MmaOp)]
     if len(waits) != 1 or ops[0] != waits[0] or len(products) < 2:
         return None
-    if find_instruction(ops[products[0]].opview.instruction).acc_layout is None:
-        return None
+    first = ops[products[0]].opview
     commits = [n for n, op in enumerate(ops) if isinstance(op.opview, CpAsyncCommitOp)]
-    if not commits or commits[-1] > products[-1]:
+    if not commits or commits[-1] > products[-1] or _has_many_threads(first):
         return None
     reads = []
-    for operand in list(ops[products[0]].operands)[:2]:
+    for operand in (first.lhs, first.rhs):
         read = _slot_read(operand, block)
         if read is not None:
             reads.append(read)
@@ -103,6 +106,11 @@ def _find(loop: ir.Operation) -> _Rotation | None:
     if constant_of(loop.operands[number + 2]) is None:
         return None
     return _Rotation(waits[0], position, reads, number, ops[products[-1]])
+
+
+def _has_many_threads(product: MmaOp) -> bool:
+    on_fma_units = find_instruction(product.instruction).acc_layout is None
+    return on_fma_units and layout_of(product.acc).num_values < FMA_ACCUMULATORS
 
 
 def _slot_read(

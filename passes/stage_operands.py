@@ -28,8 +28,9 @@ from tilec.passes.loops import outside_loops
 from tilec.passes.warpgroup_dot import stage_warpgroup_dot
 from tilec.shared_layout import strided
 
-FMA_STEP = 4
-"""Elements of k a step of an fma dot takes: one 16-byte read of a k-contiguous f32 row."""
+FMA_STEP = 1
+"""Elements of k a step of an fma dot takes. Both operands then lie with stride 1 along m and n, so
+that one 16-byte read serves four rows or columns, and two steps' fragments fit the registers."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -103,7 +104,11 @@ def _staged(
     part = list(shape(value))
     part[axis] = min(step, part[axis])
     fragments = ((fragment, tuple(part)),)
-    shared = choose_shared_layout(shape(value), bytes_, (layout_of(value),), fragments)
+    # FMA units multiply one element an instruction: a read takes the slot of a product.
+    on_fma_units = find_instruction(dot.options["instruction"]).acc_layout is None
+    shared = choose_shared_layout(
+        shape(value), bytes_, (layout_of(value),), fragments, per_instruction=int(on_fma_units)
+    )
     type_ = BufferType(shape(value), element(value), shared)
     with ir.InsertionPoint(outside_loops(value, dot.operation)):
         buffer = AllocOp.build(results=[type_.type()])
