@@ -13,8 +13,9 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.mma_shapes import WGMMA_M
 from tilec.passes.contract import Report
-from tilec.target import Target
+from tilec.target import Feature, Target
 
 ACCUMULATORS_PER_THREAD = 128
 """Of the largest accumulator on tensor cores: a larger part of a warp reuses fragments more."""
@@ -39,6 +40,7 @@ class _Program:
     bytes: int = 1
     accumulators: int = 0
     products: int = 0
+    rows: int = 0
     blocks: dict[ir.Block, list[int]] = field(default_factory=dict)
     uses_fma: bool = False
     streams: bool = False
@@ -52,11 +54,14 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
     if program.accumulators:
         each = FMA_ACCUMULATORS_PER_THREAD if program.uses_fma else ACCUMULATORS_PER_THREAD
         # What several products of one loop hold at once must fit; one may be spread less evenly.
-        room = each * lanes
+        room, least = each * lanes, 4
         wanted = program.accumulators // room
         if program.products > 1:
             wanted = _power_above(-(-program.accumulators // room))
-        warps, why = _power(wanted, 4, 8), f"{program.accumulators} accumulators"
+            # One warpgroup multiplies while another does what stands between two products.
+            if target.supports(Feature.WGMMA) and program.rows >= 2 * WGMMA_M:
+                least = 8
+        warps, why = _power(wanted, least, 8), f"{program.accumulators} accumulators"
     else:
         wanted, why = _memory_bound(program, lanes)
         warps = _power(wanted, 1, 16)
@@ -87,6 +92,7 @@ def _look_at(function: ir.Operation) -> _Program:
             together.append(prod(shape(view.acc)))
             if sum(together) > program.accumulators:
                 program.accumulators, program.products = sum(together), len(together)
+                program.rows = shape(view.acc)[-2]
             exact = view.options.get("precision") != "tf32"
             program.uses_fma |= str(element(view.lhs)) == "f32" and exact
         elif isinstance(view, (tile.ReduceOp, tile.ScanOp)):
