@@ -65,6 +65,7 @@ from tilec.passes.locations import error_at
 from tilec.passes.loops import enclosing_ops
 from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.program_slice import Slice
+from tilec.passes.tensor_copies import refused_tensor_copies
 from tilec.target import Feature, Target
 
 MOST_STAGES = 6
@@ -123,7 +124,8 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
         reason = "one stage was asked for" if wanted else "the shared memory holds one stage only"
     if reason is not None:
         if demanding is not None:
-            raise error_at(demanding, f"warp_specialize=True was asked for, but {reason}")
+            notes = () if rings else refused_tensor_copies(context)
+            raise error_at(demanding, f"warp_specialize=True was asked for, but {reason}", *notes)
         if stages > 1:
             loop = next(filter(None, map(_staged_loop, rings)))
             raise error_at(loop, f"stages={stages} was asked for, but {reason}")

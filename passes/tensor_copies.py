@@ -125,6 +125,15 @@ def _swizzle_name(layout: SharedLayout) -> str | None:
     return next((n for n, span in SWIZZLE_BYTES.items() if span == 16 << bits and bits), None)
 
 
+def refused_tensor_copies(context: PassContext) -> list[str]:
+    """Why loads are no tensor copies, as insert-async-copies reported it: notes for an error."""
+    return [
+        f"the load at {entry['at']} is no tensor copy: {entry['why']}"
+        for entry in context.report.decisions
+        if entry["about"] == "tensor map"
+    ]
+
+
 def emit_tensor_copies(copies: Sequence[TensorCopy], context: PassContext) -> None:
     """Replaces the stores of one loop body; the loads are left to the caller."""
     loop = copies[0].load.operation.block.owner

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,13 @@ from mlir import ir
 import tilec.examples
 from tilec.compiler import lower_to
 from tilec.dialects.context import make_context
-from tilec.examples import pipelines, sgemm_steps
+from tilec.examples import demands, pipelines, sgemm_steps
 from tilec.examples.matmul import matmul
 from tilec.source import parse_source
 from tilec.target import find_target
 
 PIPELINED = ("sgemm_steps", "pipelines", "ampere_gemm", "explicit_ampere_gemm", "split_k")
-HOPPER = ("explicit_hopper_gemm",)
+HOPPER = ("demands", "explicit_hopper_gemm")
 EXAMPLES = (
     "vector_add",
     "row_sum",
@@ -91,6 +92,15 @@ def test_double_buffering_needs_one_barrier_where_prefetching_needs_two() -> Non
     assert "cp.async" not in by_hand.ptx
     assert "cp.async.cg.shared.global" in asked_for.ptx
     assert asked_for.shared_bytes == 2 * by_hand.shared_bytes
+
+
+def test_a_demand_that_is_not_met_names_the_load(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TILEC_DEVICE", "emulator")
+    demands.main()
+    where = r"note: the load at \S+demands\.py:\d+:\d+ is no tensor copy: the stride of dimension 0"
+    assert re.search(where, capsys.readouterr().out)
 
 
 def test_every_example_is_tested() -> None:
