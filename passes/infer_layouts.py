@@ -249,9 +249,9 @@ def _cuts(
         if anchor.cost(own) + convert < anchor.cost(layout):
             cuts[anchor.op] = own
             context.report.add(
-                "layout conversion",
+                "memory layout",
                 anchor.op,
-                "through shared memory",
-                f"{element(anchor.value)} tile is accessed coalesced, then converted",
+                "coalesced, unlike its neighbours'",
+                f"cheaper than {element(anchor.value)} as they hold it, conversion included",
             )
     return cuts
