@@ -218,7 +218,7 @@ def _matmul_variants(case: BenchCase) -> Iterator[Variant]:
     yield Variant("default sm_80", "matmul", precision, target="sm_80")
     bits = {"f32": 32, "f16": 16, "bf16": 16}.get(case.dtype, 8)
     if case.dtype == "f32" and case.precision == "ieee":
-        tiles = ((64, 64, 16, 4), (128, 64, 16, 8), (128, 128, 16, 8))
+        tiles = ((64, 64, 16, 4), (128, 64, 16, 8), (128, 128, 16, 8), (128, 192, 16, 8))
     else:
         k = 1024 // bits
         tiles = ((64, 64, k, 4), (128, 64, k, 4), (128, 128, k // 2, 8), (128, 128, k // 2, 4))
