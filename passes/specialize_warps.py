@@ -65,14 +65,11 @@ from tilec.passes.locations import error_at
 from tilec.passes.loops import enclosing_ops
 from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.program_slice import Slice
+from tilec.passes.role_registers import LOAD_WARPS, role_registers
 from tilec.passes.tensor_copies import refused_tensor_copies
-from tilec.target import Feature, Target
+from tilec.target import Feature
 
 MOST_STAGES = 6
-LOAD_WARPS = WARPGROUP_WARPS
-"""Registers move between whole warpgroups, so the one warp that loads brings three idle ones."""
-LOAD_REGISTERS = 40
-MOST_REGISTERS = 240
 
 
 @dataclass
@@ -446,17 +443,3 @@ def _last_reader(ring: _Ring) -> ir.Operation:
                 reader = reader.parent
             last = max(last, reader, key=order.__getitem__)
     return last
-
-
-def role_registers(target: Target, warps: int) -> tuple[int, int]:
-    """(registers a thread of the load role keeps, a thread of the others gets); 0, 0: no change.
-
-    PTX ISA 9.0, "setmaxnreg": whole warpgroups, multiples of 8; what one gives up another takes.
-    """
-    lanes = target.warp_size
-    threads = (warps + LOAD_WARPS) * lanes
-    share = min(target.registers_per_sm // threads, target.registers_per_thread) // 8 * 8
-    if share >= MOST_REGISTERS:
-        return 0, 0
-    left = share * threads - LOAD_REGISTERS * LOAD_WARPS * lanes
-    return LOAD_REGISTERS, min(MOST_REGISTERS, left // (warps * lanes) // 8 * 8)
