@@ -15,9 +15,11 @@ from unittest import mock
 
 import ml_dtypes
 import numpy as np
+from hopper_kernels import demanded
 from pipelined_kernels import attention, gemm, row_sums
 from ptx_fixtures import archive, index
 
+from tilec.examples.attention import attention as heads_of_attention
 from tilec.examples.explicit_hopper_gemm import hopper_gemm
 from tilec.examples.running import poisoned
 from tilec.examples.softmax import softmax
@@ -64,26 +66,27 @@ def _target(name: str) -> Any:
 
 
 def _tilec(name: str, kernel: Kernel, target: str, arrays: Sequence[np.ndarray], grid: Any,
-           **constants: Any) -> Subject:  # fmt: skip
-    """The last of `arrays` is the output's shape and dtype."""
+           scalars: tuple[float, ...] = (), **constants: Any) -> Subject:  # fmt: skip
+    """The last of `arrays` is the output's shape and dtype; `scalars` follow it."""
     with _target(target):
-        compiled = kernel.on("emulator").compiled(*arrays, **constants)
+        compiled = kernel.on("emulator").compiled(*arrays, *scalars, **constants)
 
     def run(text: str, mode: str) -> Outcome:
-        return _launch(replace(compiled, ptx=text), mode, arrays, grid)
+        return _launch(replace(compiled, ptx=text), mode, arrays, grid, scalars)
 
     return Subject("tilec", name, target, compiled.ptx, run)
 
 
 def _launch(
-    kernel: CompiledKernel, mode: str, arrays: Sequence[np.ndarray], grid: Any
+    kernel: CompiledKernel, mode: str, arrays: Sequence[np.ndarray], grid: Any,
+    scalars: tuple[float, ...],
 ) -> Outcome:  # fmt: skip
-    values = [array.copy() for array in arrays[:-1]]
+    values: list[Any] = [array.copy() for array in arrays[:-1]]
     values.append(poisoned(arrays[-1].shape, arrays[-1].dtype))
     checking = EmulatorDevice(mode)
     findings: tuple[Finding, ...] = ()
     try:
-        checking.launch(checking.load(kernel), values, grid)
+        checking.launch(checking.load(kernel), [*values, *scalars], grid)
     except FindingsError as found:
         findings = found.findings
     return Outcome(findings, tuple(value.tobytes() for value in values))
@@ -100,6 +103,25 @@ def _by_hand(target: str) -> list[Subject]:
     return [_tilec("hopper gemm", hopper_gemm, target, [a, b, c], (2, 2), **constants)]
 
 
+def _specialised(target: str) -> list[Subject]:
+    """The same by the compiler's passes: a product, and attention with its products rotated.
+
+    A CTA has three programs, so that even the ring of the queries comes round.
+    """
+    if not find_target(target).supports(Feature.WGMMA):
+        return []
+    a, b = _draw(128, 160), _draw(160, 128, seed=1)
+    q, k = _draw(1, 3, 192, 32), _draw(1, 3, 176, 32, seed=1)
+    sizes = {"BM": 64, "BN": 64, "BK": 32, "STAGES": 2, "WARP_SPECIALIZE": True}
+    heads = {"D": 32, "BM": 64, "BN": 32, "CAUSAL": True, "STAGES": 2, "WARP_SPECIALIZE": True}
+    return [
+        _tilec("specialised gemm", demanded, target, [a, b, np.zeros_like(a, shape=(128, 128))],
+               (2, 2), **sizes),
+        _tilec("specialised attention", heads_of_attention, target, [q, k, k, np.zeros_like(q)],
+               (3, 3, 1), (0.125,), **heads),
+    ]  # fmt: skip
+
+
 @cache
 def tilec_subjects(target: str) -> tuple[Subject, ...]:
     """tilec's kernels, compiled for a target."""
@@ -110,6 +132,7 @@ def tilec_subjects(target: str) -> tuple[Subject, ...]:
     x = _draw(8, 448)
     return (
         *_by_hand(target),
+        *_specialised(target),
         *(
             _tilec(f"gemm, {stages} stages", gemm, target, [a, b, np.zeros((64, 64), f32)], 1,
                    **small, STAGES=stages)

@@ -37,9 +37,26 @@ RULES = (
         "write zeros into slots that nothing reads or reuses any more",
     ),
     Rule(
-        "tilec hopper", "init fence dropped", r"fence\.mbarrier_init",
+        "tilec (hopper|specialised)", "init fence dropped", r"fence\.mbarrier_init",
         "for clusters of one CTA the bar.sync behind it is enough: copies signal mbarriers through "
         "the generic proxy (PTX ISA, cp.async.bulk); tilec puts it for what the CUDA guide asks",
+    ),
+    Rule(
+        "tilec specialised attention", "mbarrier wait dropped", "",
+        "another wait covers it: keys and values arrive at one barrier, which is waited for in "
+        "front of the first product; the loader comes to a used slot of queries only after waiting "
+        "for slots of keys that are given back later",
+    ),
+    Rule(
+        "tilec specialised attention", "mbarrier count raised", "",
+        "the barrier that gives back the second slot of queries, which the fourth program of a CTA "
+        "would wait for: there are three",
+    ),
+    Rule(
+        "tilec specialised attention", "wgmma.fence dropped", "",
+        "another fence covers it: the two products of a rotated iteration are issued one behind "
+        "the other, and no register that they take is touched between their fences, nor, where the "
+        "loop turns once, between the first's and the one in front of the loop",
     ),
     Rule(
         "nvcc pipelined_copy", "barrier", r"bar\.sync",
