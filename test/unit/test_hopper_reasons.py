@@ -1,0 +1,121 @@
+"""Why a loop or store did not become more of a Hopper kernel: the report's reasons."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hopper_kernels import activated, decisions, gated
+from mlir import ir
+
+import tilec
+import tilec.language as tl
+from tilec.dialects.context import make_context
+from tilec.dialects.gpu_tile.types import BufferType
+from tilec.jit import Kernel
+from tilec.passes.tensor_copies import box_of
+from tilec.shared_layout import SharedLayout
+
+BF16 = ml_dtypes.bfloat16
+
+
+@tilec.kernel
+def store_once(a: tl.array, b: tl.array, c: tl.array, CACHE: tl.const = None):
+    """One product; `CACHE`: the store's hint."""
+    acc = tl.zeros((64, 64), tl.f32)
+    for k in tl.range(0, a.shape[1], 64):
+        acc = tl.dot(tl.load(a, (0, k), (64, 64)), tl.load(b, (k, 0), (64, 64)), acc)
+    tl.store(c, (0, 0), acc.to(c.dtype), cache=CACHE)
+
+
+@tilec.kernel
+def store_twice(a: tl.array, b: tl.array, c: tl.array):
+    """The product goes to two places of one array."""
+    acc = tl.zeros((64, 64), tl.f32)
+    for k in tl.range(0, a.shape[1], 64):
+        acc = tl.dot(tl.load(a, (0, k), (64, 64)), tl.load(b, (k, 0), (64, 64)), acc)
+    tl.store(c, (0, 0), acc.to(c.dtype))
+    tl.store(c, (64, 0), acc.to(c.dtype))
+
+
+@tilec.kernel
+def store_in_a_loop(a: tl.array, b: tl.array, c: tl.array):
+    """Every partial sum is stored."""
+    acc = tl.zeros((64, 64), tl.f32)
+    for k in tl.range(0, a.shape[1], 64):
+        acc = tl.dot(tl.load(a, (0, k), (64, 64)), tl.load(b, (k, 0), (64, 64)), acc)
+        tl.store(c, (k, 0), acc.to(c.dtype))
+
+
+@tilec.kernel
+def products(a: tl.array, b: tl.array, c: tl.array, COUNT: tl.const, CARRIED: tl.const):
+    """Loops with products that start from nothing in every iteration."""
+    acc = tl.zeros((64, 64), tl.f32)
+    query = tl.load(a, (0, 0), (64, 64))
+    for k in tl.range(0, b.shape[0], 64):
+        x = tl.dot(query, tl.load(b, (k, 0), (64, 64)))
+        for _ in tl.static_range(COUNT - 2):
+            x = tl.dot(tl.maximum(x, 0.0).to(b.dtype), tl.load(b, (k, 0), (64, 64)))
+        x = tl.maximum(x, 0.0).to(b.dtype)
+        if CARRIED:
+            acc = tl.dot(x, tl.load(b, (k, 0), (64, 64)), acc)
+        else:
+            acc = acc * 0.5 + tl.dot(x, tl.load(b, (k, 0), (64, 64)))
+    tl.store(c, (0, 0), acc.to(c.dtype))
+
+
+WIDE = {"BM": 64, "BN": 64, "BK": 64}
+CASES = [
+    (store_once, {"CACHE": "streaming"}, "tensor store", "no (the store has a cache hint)"),
+    (store_twice, {}, "tensor store", "no (the kernel stores to the array in several places)"),
+    (store_in_a_loop, {}, "tensor store", "no (it stands in a loop or branch)"),
+    (products, {"COUNT": 3, "CARRIED": True}, "matrix instructions", "(the loop has 3 products)"),
+    (
+        products, {"COUNT": 2, "CARRIED": False}, "matrix instructions",
+        "(the second product is no loop-carried accumulator's)",
+    ),
+    (activated, WIDE, "matrix instructions", "finished in each iteration (an operand"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kernel", "constants", "about", "reason"), CASES)
+def test_reasons(
+    kernel: Kernel,
+    constants: dict[str, object],
+    about: str,
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    x = np.zeros((128, 128), BF16)
+    launch = {} if kernel.grid else {"grid": 1}
+    compiled = kernel.on("emulator").compiled(x, x, x, **constants, **launch)
+    found = decisions(compiled, about)
+    assert any(reason in one for one in found), found
+
+
+def test_several_accumulators(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    x = np.zeros((128, 128), BF16)
+    compiled = gated.on("emulator").compiled(x, x, x, x)
+    reason = "finished in each iteration (several accumulators are in flight)"
+    assert decisions(compiled, "matrix instructions") == [reason]
+
+
+ROWS = (((64, 64),), ((64, 1),))
+"""64 rows of 64 elements: 128 bytes of bf16 each."""
+BOXES = [
+    (ROWS, (3, 4, 3), ((64, 64), "128B")),
+    (ROWS, None, ((64, 64), "none")),
+    (ROWS, (3, 3, 3), "its buffer has a swizzle that the copy engine does not"),
+    (ROWS, (2, 4, 3), "the rows of its buffer are no rows of a box"),
+    ((((64, 72),), ((64, 1),)), None, "its buffer is padded"),
+    ((((64, 128),), ((64, 2),)), None, "its buffer has no contiguous dimension"),
+]
+
+
+@pytest.mark.parametrize(("dims", "swizzle", "expected"), BOXES)
+def test_boxes(dims: tuple, swizzle: tuple | None, expected: object) -> None:
+    with make_context(), ir.Location.unknown():
+        buffer = BufferType((64, 64), ir.BF16Type.get(), SharedLayout(dims, swizzle))
+        assert box_of(buffer) == expected
