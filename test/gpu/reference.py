@@ -32,8 +32,8 @@ PRODUCT_ERROR: dict[tuple[str, str], float] = {
 """(operand dtype, precision) -> error of sum(a b) relative to sum |a b|.
 
 tf32 rounds or truncates both operands to 11 bits. Tensor cores align the summands of one
-instruction and truncate; with fp8 operands to as few as 14 bits, the running sum among them at every
-32 elements of k (DeepSeek-V3 technical report, 2024, section 3.3.2): 2**-11.9 was seen by
+instruction and truncate; with fp8 operands to as few as 14 bits, the running sum among them at
+every 32 elements of k (DeepSeek-V3 technical report, 2024, section 3.3.2): 2**-11.9 was seen by
 warpgroup instructions on an H200, k = 1152.
 """
 
