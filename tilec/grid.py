@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilec.kernel import Parameter
+from tilec.python_ast import parse_python
 
 MAX_LENGTH = 4096
 MAX_DEPTH = 50
@@ -117,7 +118,7 @@ class _Printer:
         if found := re.search(r"\b\d+(?=[^\W\d])", self.text):
             raise self.error(found.end() + 1, "a letter inside a number")
         try:
-            tree = ast.parse(self.text, mode="eval")
+            tree = parse_python(self.text, mode="eval")
         except SyntaxError as error:
             raise self.error(error.offset or 1, f"syntax error: {error.msg}") from None
         except (ValueError, RecursionError, MemoryError) as error:

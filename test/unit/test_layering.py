@@ -23,6 +23,7 @@ LAYERS = (
         "mma_shapes",
         "warpgroup_tiles",
         "kernel",
+        "python_ast",
         "grid",
         "diagnostics",
         "names",

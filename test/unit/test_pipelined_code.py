@@ -15,6 +15,8 @@ from tilec.examples.matmul import PRECISIONS, draw, matmul
 from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
 from tilec.runtime import emulator
+from tilec.runtime.arrays import describe
+from tilec.runtime.emulator_device import _slot_value
 from tilec.target import find_target
 
 EIGHTS = "[?:8,?:8;?:8,1]"
@@ -127,6 +129,9 @@ def arguments_of(compiled: CompiledKernel, values: list[np.ndarray]) -> list[Any
     found = []
     for slot in compiled.abi():
         array = values[slot.parameter]
+        if slot.field == "tensor_map":
+            found.append(_slot_value(compiled, slot, describe(array, "array")))
+            continue
         if slot.field == "pointer":
             found.append(array)
             continue

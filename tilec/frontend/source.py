@@ -14,6 +14,7 @@ from typing import Any
 import tilec.language
 from tilec.diagnostics import CompileError, Location
 from tilec.frontend.liveness import assigned_names
+from tilec.python_ast import parse_python
 
 _LANGUAGE = str(Path(tilec.language.__file__).parent)
 
@@ -69,7 +70,7 @@ def _parse(lines: list[str], first: int, start: Location) -> ast.FunctionDef:
     indented = lines[0][:1].isspace()
     text = "".join(["if True:\n", *lines] if indented else lines)
     try:
-        tree = ast.parse(text)
+        tree = parse_python(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise CompileError(f"the kernel cannot be parsed: {error}", start) from None
     ast.increment_lineno(tree, first - (2 if indented else 1))

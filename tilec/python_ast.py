@@ -1,0 +1,16 @@
+"""Parsing Python text, from any thread."""
+
+from __future__ import annotations
+
+import ast
+import threading
+from typing import Any
+
+_LOCK = threading.Lock()
+
+
+def parse_python(text: str, mode: str = "exec") -> Any:
+    """`ast.parse`, one at a time: before Python 3.11.6 two threads in it may end in a SystemError
+    ("AST constructor recursion depth mismatch", python/cpython issue 106905)."""
+    with _LOCK:
+        return ast.parse(text, mode=mode)
