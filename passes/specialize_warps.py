@@ -222,7 +222,7 @@ def _share(rings: list[_Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
         by_loop.setdefault(ring.loop, []).append(ring)
     seen: dict[tuple[object, ...], tuple[list[_Ring], ir.Operation]] = {}
     for loop, own in by_loop.items():
-        key = (hash(loop.block), *(ring.signature for ring in own))
+        key = (loop.block, *(ring.signature for ring in own))
         leaders, previous = seen.get(key, (own, None))
         seen[key] = (leaders, loop)
         if previous is None or loop.name != "scf.for":
