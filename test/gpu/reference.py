@@ -26,7 +26,7 @@ PRODUCT_ERROR: dict[tuple[str, str], float] = {
     ("f16", "ieee"): 2.0**-18,
     ("bf16", "ieee"): 2.0**-18,
     ("f8E4M3FN", "ieee"): 2.0**-11,
-    ("f8E5M2", "ieee"): 2.0**-11,
+    ("f8E5M2", "ieee"): 2.0**-12,
     ("i8", "ieee"): 0.0,
 }
 """(operand dtype, precision) -> error of sum(a b) relative to sum |a b|.
