@@ -39,6 +39,7 @@ from tilec.passes.divisibility import Divisibility
 from tilec.passes.hazards import read_ahead_hazard
 from tilec.passes.layout_maps import part_layout
 from tilec.passes.loops import enclosing_ops, is_program_loop
+from tilec.passes.scalars import i32_constant, scalar_op
 from tilec.passes.tensor_copies import box_of
 from tilec.passes.tensor_map_rules import why_no_tensor_map
 from tilec.passes.vector_width import contiguous_dim
@@ -197,9 +198,9 @@ def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
         for number, part in enumerate(_parts(conversion.src, plan)):
             corner = list(at)
             if number:
-                step = _i32(number * plan.buffer.shape[plan.row])
-                corner[axis] = _op("arith.addi", [at[axis], step], step.type)
-            buffer = SlotOp.build(ring, _i32(number % slots))
+                step = i32_constant(number * plan.buffer.shape[plan.row])
+                corner[axis] = scalar_op("arith.addi", [at[axis], step], step.type)
+            buffer = SlotOp.build(ring, i32_constant(number % slots))
             WarpTmaStoreOp.build(part, buffer, tensor_map, corner, pending=slots - 1)
     store.operation.erase()
     conversion.operation.erase()
@@ -214,15 +215,4 @@ def _parts(value: ir.Value, plan: _Plan) -> list[ir.Value]:
 
 
 def _i32_cast(value: ir.Value) -> ir.Value:
-    return _op("arith.index_cast", [value], ir.IntegerType.get_signless(32))
-
-
-def _i32(value: int) -> ir.Value:
-    i32 = ir.IntegerType.get_signless(32)
-    return ir.Operation.create(
-        "arith.constant", results=[i32], attributes={"value": ir.IntegerAttr.get(i32, value)}
-    ).results[0]
-
-
-def _op(name: str, operands: list[ir.Value], type_: ir.Type) -> ir.Value:
-    return ir.Operation.create(name, results=[type_], operands=operands).results[0]
+    return scalar_op("arith.index_cast", [value], ir.IntegerType.get_signless(32))

@@ -8,6 +8,20 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.gpu_tile import CtaIdOp
+from tilec.passes.scalars import binary, constant
+
+
+def find_loops(module: ir.Module) -> list[ir.Operation]:
+    """Every scf.for of a module, inner before outer."""
+    loops: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "scf.for":
+            loops.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return loops
 
 
 def is_inside(value: ir.Value, op: ir.Operation) -> bool:
@@ -128,16 +142,13 @@ def add_counter(loop: ir.Operation) -> tuple[ir.Operation, ir.Value]:
         raise ValueError(f"a count cannot run on through '{wrong}'")
     i32 = ir.IntegerType.get_signless(32, loop.context)
     with ir.InsertionPoint(around[-1]), loop.location:
-        count = _i32(i32, 0)
+        count = constant(i32, 0)
     for outer in reversed(around[1:]):
         # Outermost first, so that each inner loop starts where the one around it stands.
-        rebuilt, (count,) = with_iteration_arguments(outer, [count])
-        _ = rebuilt
+        _, (count,) = with_iteration_arguments(outer, [count])
     loop, (count,) = with_iteration_arguments(loop, [count])
     with ir.InsertionPoint(terminator(loop.regions[0].blocks[0])), loop.location:
-        following = ir.Operation.create(
-            "arith.addi", results=[i32], operands=[count, _i32(i32, 1)]
-        ).results[0]
+        following = binary("arith.addi", count, constant(i32, 1))
     _yield_last(loop, following)
     inner = loop
     for outer in enclosing_ops(loop):
@@ -149,9 +160,3 @@ def add_counter(loop: ir.Operation) -> tuple[ir.Operation, ir.Value]:
 def _yield_last(loop: ir.Operation, value: ir.Value) -> None:
     last = terminator(loop.regions[0].blocks[0])
     replace_yield(last, [*list(last.operands)[:-1], value])
-
-
-def _i32(i32: ir.Type, value: int) -> ir.Value:
-    return ir.Operation.create(
-        "arith.constant", results=[i32], attributes={"value": ir.IntegerAttr.get(i32, value)}
-    ).results[0]

@@ -40,21 +40,14 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.loops import terminator
+from tilec.passes.loops import find_loops, terminator
+from tilec.passes.scalars import less
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
 def overlap_mma(module: ir.Module, context: PassContext) -> None:
     """Keeps one group of warpgroup instructions in flight across the back edge of loops."""
-    loops: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "scf.for":
-            loops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for loop in loops:
+    for loop in find_loops(module):
         chain = _find_chain(loop)
         if isinstance(chain, _Chain):
             why = "barriers guard the ring it reads"
@@ -171,9 +164,9 @@ def _overlap(loop: ir.Operation, chain: _Chain) -> None:
     for arrival, position in chain.releases:
         count = ir.BlockArgument(position.count).arg_number - 1
         with ir.InsertionPoint(arrival.operation), arrival.operation.location:
-            _release_before(arrival, position, position.count, _less(lower, body.arguments[0]))
+            _release_before(arrival, position, position.count, less(lower, body.arguments[0]))
         with ir.InsertionPoint(following), arrival.operation.location:
-            _release_before(arrival, position, new.results[count], _less(lower, upper))
+            _release_before(arrival, position, new.results[count], less(lower, upper))
         arrival.operation.erase()
 
 
@@ -222,13 +215,3 @@ def _release_before(
         slot, _ = RingPositionOp.build(before, slots=position.slots)
         BarrierArriveOp.build(arrival.barrier, slot, per=arrival.per)
         ir.Operation.create("scf.yield")
-
-
-def _less(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    less = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
-    return ir.Operation.create(
-        "arith.cmpi",
-        results=[ir.IntegerType.get_signless(1)],
-        operands=[lhs, rhs],
-        attributes={"predicate": less},
-    ).results[0]

@@ -52,7 +52,8 @@ from tilec.dialects.tile import LoadOp
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.hazards import read_ahead_hazard
 from tilec.passes.locations import error_at
-from tilec.passes.loops import is_program_loop
+from tilec.passes.loops import find_loops, is_program_loop
+from tilec.passes.scalars import binary, i32_constant
 
 STAGES = "tile.stages"
 WARP_SPECIALIZE = "tile.warp_specialize"
@@ -64,15 +65,7 @@ SHARED_FRACTION = 2
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def pipeline_loops(module: ir.Module, context: PassContext) -> None:
     """Multi-buffers every loop of asynchronous copies."""
-    loops: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "scf.for":
-            loops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for loop in loops:
+    for loop in find_loops(module):
         _pipeline(loop, context)
 
 
@@ -239,7 +232,7 @@ class _Expansion:
             self._make_rings()
             for number in range(self.stages - 1):
                 at = self._ahead(self.lower, number)
-                self._copy_group(at, self._constant(number))
+                self._copy_group(at, i32_constant(number))
             steady = self._steady_loop()
             CpAsyncWaitOp.build(pending=0)
         for old, new in zip(self.loop.results, steady.results, strict=False):
@@ -258,7 +251,7 @@ class _Expansion:
         new = ir.Operation.create(
             "scf.for",
             results=[*(r.type for r in self.loop.results), self.i32],
-            operands=[self.lower, self.upper, self.step, *self.inits, self._constant(0)],
+            operands=[self.lower, self.upper, self.step, *self.inits, i32_constant(0)],
             attributes={k: v for k, v in self.loop.attributes.items() if k != STAGES},
             regions=1,
         )
@@ -278,7 +271,7 @@ class _Expansion:
         self.induction = arguments[0]
         places = _copy_places(block)
         with ir.InsertionPoint(places[0]), self.loop.location:
-            ahead = self._add(count, self._constant(self.stages - 1))
+            ahead = binary("arith.addi", count, i32_constant(self.stages - 1))
             slot, _ = RingPositionOp.build(ahead, slots=self.stages)
             self._copy_group(self._ahead(arguments[0], self.stages - 1), slot, places)
         for op in [*self.plan.copies, *self.plan.allocs]:
@@ -299,7 +292,7 @@ class _Expansion:
         *_, last = new.operations
         yielded = list(last.operands)
         with ir.InsertionPoint(last):
-            following = self._add(count, self._constant(1))
+            following = binary("arith.addi", count, i32_constant(1))
             ir.Operation.create("scf.yield", operands=[*yielded, following])
         last.operation.erase()
 
@@ -344,15 +337,5 @@ class _Expansion:
 
     def _ahead(self, at: ir.Value, iterations: int) -> ir.Value:
         for _ in range(iterations):
-            at = self._add(at, self.step)
+            at = binary("arith.addi", at, self.step)
         return at
-
-    def _add(self, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-        return ir.Operation.create("arith.addi", results=[lhs.type], operands=[lhs, rhs]).results[0]
-
-    def _constant(self, value: int) -> ir.Value:
-        return ir.Operation.create(
-            "arith.constant",
-            results=[self.i32],
-            attributes={"value": ir.IntegerAttr.get(self.i32, value)},
-        ).results[0]

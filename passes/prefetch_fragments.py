@@ -44,6 +44,8 @@ from tilec.dialects.gpu_tile.types import layout_of
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import constant_of
+from tilec.passes.loops import find_loops
+from tilec.passes.scalars import i32_constant
 
 FMA_ACCUMULATORS = 64
 """A thread; with 32 the f32 product of 64x64 tiles lost 6 % on an H200, with 64 it gained 3 %."""
@@ -52,15 +54,7 @@ FMA_ACCUMULATORS = 64
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def prefetch_fragments(module: ir.Module, context: PassContext) -> None:
     """Rotates every pipelined loop of several matrix multiplications."""
-    loops: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "scf.for":
-            loops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for loop in loops:
+    for loop in find_loops(module):
         found = _find(loop)
         if found is not None:
             _rotate(loop, found)
@@ -147,7 +141,7 @@ def _rotate(loop: ir.Operation, found: _Rotation) -> None:
     inits = list(loop.operands)[3:]
     with ir.InsertionPoint(loop), loop.location:
         slots = found.position.opview.slots
-        first = _read_ahead(found, _i32(constant_of(inits[found.count - 1]) % slots))
+        first = _read_ahead(found, i32_constant(constant_of(inits[found.count - 1]) % slots))
     with ir.InsertionPoint(found.last), found.last.location:
         count = block.arguments[found.count]
         slot, _ = RingPositionOp.build(_plus_one(count), slots=slots)
@@ -189,7 +183,7 @@ def _read_ahead(found: _Rotation, slot: ir.Value) -> list[ir.Value]:
     values = []
     for load, view, old in found.reads:
         part = SlotOp.build(old.opview.src, slot)
-        offsets = [_i32(constant_of(offset)) for offset in view.opview.offsets]
+        offsets = [i32_constant(constant_of(offset)) for offset in view.opview.offsets]
         viewed = ViewOp.build(part, offsets, results=[view.results[0].type])
         values.append(BufferLoadOp.build(viewed, results=[load.results[0].type]))
     return values
@@ -197,12 +191,5 @@ def _read_ahead(found: _Rotation, slot: ir.Value) -> list[ir.Value]:
 
 def _plus_one(count: ir.Value) -> ir.Value:
     return ir.Operation.create(
-        "arith.addi", results=[count.type], operands=[count, _i32(1)]
-    ).results[0]
-
-
-def _i32(value: int) -> ir.Value:
-    i32 = ir.IntegerType.get_signless(32)
-    return ir.Operation.create(
-        "arith.constant", results=[i32], attributes={"value": ir.IntegerAttr.get(i32, value)}
+        "arith.addi", results=[count.type], operands=[count, i32_constant(1)]
     ).results[0]

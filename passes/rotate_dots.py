@@ -45,21 +45,14 @@ from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import constant_of
-from tilec.passes.loops import clone_mapped, is_inside, terminator
+from tilec.passes.loops import clone_mapped, find_loops, is_inside, terminator
+from tilec.passes.scalars import binary, constant, less
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
 def rotate_dots(module: ir.Module, context: PassContext) -> None:
     """Starts the next iteration's first warpgroup product before the rest of this one."""
-    loops: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "scf.for":
-            loops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for loop in loops:
+    for loop in find_loops(module):
         found = _find(loop)
         if isinstance(found, _Rotation):
             why = "the second product runs while the next iteration works between its two"
@@ -250,7 +243,7 @@ class _Rewrite:
             branch = ir.Operation.create(
                 "scf.if",
                 results=[result.type for result in self._loop.results],
-                operands=[_less(self._lower, self._upper)],
+                operands=[less(self._lower, self._upper)],
                 regions=2,
             )
             with ir.InsertionPoint(branch.regions[0].blocks.append()):
@@ -268,7 +261,7 @@ class _Rewrite:
         self._finish_first(mapped, pending=0)
         _clone(self._between, mapped)
         inits = self._carried(mapped)
-        second = _binary("arith.addi", self._lower, self._step)
+        second = binary("arith.addi", self._lower, self._step)
         loop = ir.Operation.create(
             "scf.for",
             results=[value.type for value in inits],
@@ -322,8 +315,8 @@ class _Rewrite:
         before = {}
         for number, step in self._rotation.counters.items():
             argument = self._arguments[1 + number]
-            constant = _constant(argument.type, step)
-            before[argument] = _binary("arith.subi", entering[argument], constant)
+            added = constant(argument.type, step)
+            before[argument] = binary("arith.subi", entering[argument], added)
         taken = carried[len(self._inits) - 1 :]
         return before | dict(zip(self._taken, taken, strict=True))
 
@@ -368,23 +361,3 @@ def _reads(op: ir.Operation, value: ir.Value) -> bool:
         use.owner.operation == op or any(is_inside(r, op) for r in use.owner.results)
         for use in value.uses
     )
-
-
-def _binary(name: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    return ir.Operation.create(name, results=[lhs.type], operands=[lhs, rhs]).results[0]
-
-
-def _constant(type_: ir.Type, value: int) -> ir.Value:
-    return ir.Operation.create(
-        "arith.constant", results=[type_], attributes={"value": ir.IntegerAttr.get(type_, value)}
-    ).results[0]
-
-
-def _less(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    less = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
-    return ir.Operation.create(
-        "arith.cmpi",
-        results=[ir.IntegerType.get_signless(1)],
-        operands=[lhs, rhs],
-        attributes={"predicate": less},
-    ).results[0]

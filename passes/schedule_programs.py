@@ -27,6 +27,7 @@ from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
+from tilec.passes.scalars import scalar_op
 
 GROUP = 8
 PERSISTENT = "tile.persistent"
@@ -114,20 +115,20 @@ def _persistent(entry: ir.Block, grouped: bool) -> list[ir.Value]:
     kept = [view.operation for view in entry.operations]
     *body, _ = kept
     sizes = [_cast(NumProgramsOp.build(axis=axis), i32) for axis in range(3)]
-    plane = _op("arith.muli", [sizes[0], sizes[1]], i32)
-    total = _op("arith.muli", [plane, sizes[2]], i32)
+    plane = scalar_op("arith.muli", [sizes[0], sizes[1]], i32)
+    total = scalar_op("arith.muli", [plane, sizes[2]], i32)
     loop = ir.Operation.create(
         "scf.for", operands=[CtaIdOp.build(), total, NumCtasOp.build()], regions=1
     )
     block = loop.regions[0].blocks.append(i32, arg_locs=[loop.location])
     with ir.InsertionPoint(block):
-        z = _op("arith.divui", [block.arguments[0], plane], i32)
-        rest = _op("arith.remui", [block.arguments[0], plane], i32)
+        z = scalar_op("arith.divui", [block.arguments[0], plane], i32)
+        rest = scalar_op("arith.remui", [block.arguments[0], plane], i32)
         if grouped:
             places = list(_order(rest, sizes[0], sizes[1]))
         else:
-            y = _op("arith.divui", [rest, sizes[0]], i32)
-            places = [_op("arith.remui", [rest, sizes[0]], i32), y]
+            y = scalar_op("arith.divui", [rest, sizes[0]], i32)
+            places = [scalar_op("arith.remui", [rest, sizes[0]], i32), y]
         places = [_cast(place, ir.IndexType.get()) for place in (*places, z)]
         end = ir.Operation.create("scf.yield")
     for op in body:
@@ -139,7 +140,7 @@ def _grouped() -> list[ir.Value]:
     i32, index = ir.IntegerType.get_signless(32), ir.IndexType.get()
     x, y = (_cast(ProgramIdOp.build(axis=axis), i32) for axis in (0, 1))
     rows, columns = (_cast(NumProgramsOp.build(axis=axis), i32) for axis in (0, 1))
-    linear = _op("arith.addi", [x, _op("arith.muli", [y, rows], i32)], i32)
+    linear = scalar_op("arith.addi", [x, scalar_op("arith.muli", [y, rows], i32)], i32)
     return [_cast(value, index) for value in _order(linear, rows, columns)]
 
 
@@ -148,8 +149,4 @@ def _order(linear: ir.Value, rows: ir.Value, columns: ir.Value) -> list[ir.Value
 
 
 def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    return _op("arith.index_cast", [value], type_)
-
-
-def _op(name: str, operands: list[ir.Value], type_: ir.Type) -> ir.Value:
-    return ir.Operation.create(name, results=[type_], operands=operands).results[0]
+    return scalar_op("arith.index_cast", [value], type_)

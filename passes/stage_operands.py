@@ -25,6 +25,7 @@ from tilec.mma_shapes import find_instruction
 from tilec.passes.buffer_layouts import choose_shared_layout
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.loops import outside_loops
+from tilec.passes.scalars import i32_constant
 from tilec.passes.warpgroup_dot import stage_warpgroup_dot
 from tilec.shared_layout import strided
 
@@ -128,7 +129,7 @@ def _fragment(buffer: ir.Value, axis: int, k: int, size: int, layout: Layout) ->
     whole = buffer_of(buffer)
     sizes = list(whole.shape)
     sizes[axis] = size
-    offsets = [_i32(k if d == axis else 0) for d in range(len(sizes))]
+    offsets = [i32_constant(k if d == axis else 0) for d in range(len(sizes))]
     viewed = BufferType(tuple(sizes), whole.element, whole.layout)
     view = ViewOp.build(buffer, offsets, results=[viewed.type()])
     tile_type = ir.RankedTensorType.get(sizes, whole.element, layout_attr(layout))
@@ -165,10 +166,3 @@ def _zero(element_type: ir.Type) -> ir.Attribute:
     if isinstance(element_type, ir.FloatType):
         return ir.FloatAttr.get(element_type, 0.0)
     return ir.IntegerAttr.get(element_type, 0)
-
-
-def _i32(value: int) -> ir.Value:
-    i32 = ir.IntegerType.get_signless(32)
-    return ir.Operation.create(
-        "arith.constant", results=[i32], attributes={"value": ir.IntegerAttr.get(i32, value)}
-    ).results[0]

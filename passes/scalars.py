@@ -1,0 +1,40 @@
+"""Scalar ops that passes write: constants, sums, comparisons, at the current insertion point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+
+def scalar_op(name: str, operands: Sequence[ir.Value], type_: ir.Type) -> ir.Value:
+    """The one result of an op."""
+    return ir.Operation.create(name, results=[type_], operands=list(operands)).results[0]
+
+
+def binary(name: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """An op of two operands whose result has their type."""
+    return scalar_op(name, [lhs, rhs], lhs.type)
+
+
+def constant(type_: ir.Type, value: int) -> ir.Value:
+    """An integer or index constant."""
+    return ir.Operation.create(
+        "arith.constant", results=[type_], attributes={"value": ir.IntegerAttr.get(type_, value)}
+    ).results[0]
+
+
+def i32_constant(value: int) -> ir.Value:
+    """An i32 constant."""
+    return constant(ir.IntegerType.get_signless(32), value)
+
+
+def less(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """lhs < rhs, signed."""
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
+    return ir.Operation.create(
+        "arith.cmpi",
+        results=[ir.IntegerType.get_signless(1)],
+        operands=[lhs, rhs],
+        attributes={"predicate": predicate},
+    ).results[0]
