@@ -116,6 +116,12 @@ def clone_mapped(op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> ir.Opera
     return copy
 
 
+def behind(op: ir.Operation) -> ir.Operation:
+    """The op that follows `op` in its block."""
+    block = [view.operation for view in op.block.operations]
+    return block[block.index(op) + 1]
+
+
 def terminator(block: ir.Block) -> ir.Operation:
     """The last op of a block."""
     *_, last = block.operations

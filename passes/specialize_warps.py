@@ -62,10 +62,10 @@ from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.passes.allocate_shared import shared_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
-from tilec.passes.loops import enclosing_ops
+from tilec.passes.loops import behind, enclosing_ops
 from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.program_slice import Slice
-from tilec.passes.role_registers import LOAD_WARPS, role_registers
+from tilec.passes.role_registers import RoleShape, plan_roles
 from tilec.passes.tensor_copies import refused_tensor_copies
 from tilec.target import Feature
 
@@ -176,7 +176,7 @@ def _refusal(function: ir.Operation, rings: list[_Ring], context: PassContext) -
     if context.num_warps % WARPGROUP_WARPS:
         return f"{context.num_warps} warps are no whole warpgroups"
     most = context.target.max_threads // context.target.warp_size
-    if context.num_warps + LOAD_WARPS > most:
+    if plan_roles(context.target, context.num_warps)["load"].end > most:
         return f"{context.num_warps} warps leave none for loading"
     return Slice(function, [copy.operation for r in rings for copy in r.copies]).refusal
 
@@ -268,21 +268,26 @@ class _Rewrite:
         self._stages = stages
         self._context = context
         self._body = function.regions[0].blocks[0]
-        self._rest: list[ir.Operation] = []
+        self._shapes: dict[str, RoleShape] = {}
         self._made: dict[int, tuple[ir.Value, ir.Value, list[ir.Value]]] = {}
 
     def run(self) -> None:
-        """Rings at the entry, then the two roles."""
+        """Rings at the entry, then the roles."""
+        self._shapes = plan_roles(self._context.target, self._context.num_warps)
+        total_warps = max(shape.end for shape in self._shapes.values())
         with ir.InsertionPoint.at_block_begin(self._body), self._function.location:
             self._move_to_entry()
             empties = [self._make_ring(ring) for ring in self._rings]
             FenceOp.build(kind="barrier_init")
-            SyncOp.build(warps=self._context.num_warps + LOAD_WARPS)
-        roots: list[ir.Operation] = []
+            entry = SyncOp.build(warps=total_warps)
+        loads: list[ir.Operation] = []
         for ring, empty in zip(self._rings, empties, strict=True):
-            roots += self._fill(ring, empty)
-        self._make_roles(roots)
-        for root in roots:
+            loads += self._fill(ring, empty)
+        parts = {"load": Slice(self._function, loads)}
+        self._make_roles(parts, entry.operation)
+        i32 = ir.IntegerType.get_signless(32)
+        self._function.attributes[TOTAL_WARPS] = ir.IntegerAttr.get(i32, total_warps)
+        for root in loads:
             root.erase()
         self._report()
 
@@ -302,11 +307,6 @@ class _Rewrite:
             previous = op
         for op in stale:
             op.erase()
-        self._rest = [
-            view.operation
-            for view in self._body.operations
-            if not isinstance(view, MakeTensorMapOp) and view.operation not in barriers
-        ]
 
     def _first(self) -> ir.Operation:
         return next(iter(self._body.operations)).operation
@@ -345,12 +345,9 @@ class _Rewrite:
 
     def _fill(self, ring: _Ring, empty: ir.Value) -> list[ir.Operation]:
         """What the load role does for a ring; the release of a slot stays with the readers."""
-        per = _per(ring)
         last = _last_reader(ring)
-        block = list(ring.expect.operation.block.operations)
-        following = block[next(i for i, v in enumerate(block) if v.operation == last) + 1]
-        with ir.InsertionPoint(following), last.location:
-            BarrierArriveOp.build(empty, ring.position.slot, per=per)
+        with ir.InsertionPoint(behind(last)), last.location:
+            BarrierArriveOp.build(empty, ring.position.slot, per=_per(ring))
         i1 = ir.IntegerType.get_signless(1)
         with ir.InsertionPoint(ring.expect.operation), ring.expect.operation.location:
             true = ir.Operation.create(
@@ -362,33 +359,34 @@ class _Rewrite:
             wait = BarrierWaitOp.build(empty, ring.position.slot, free.results[0])
         return [wait.operation, ring.expect.operation, *(c.operation for c in ring.copies)]
 
-    def _make_roles(self, roots: list[ir.Operation]) -> None:
-        warps = self._context.num_warps
-        load_registers, registers = role_registers(self._context.target, warps)
-        part = Slice(self._function, roots)
+    def _make_roles(self, parts: dict[str, Slice], entry: ir.Operation) -> None:
+        """A role per part on warps of its own, and one for what stands behind `entry`."""
         *_, end = self._body.operations
+        rest = [view.operation for view in self._body.operations]
+        rest = rest[rest.index(entry) + 1 : -1]
+        with ir.InsertionPoint(end), self._function.location:
+            for name, part in parts.items():
+                self._make_role(name, part)
+            compute = self._make_role("compute", None)
+        (yield_,) = compute.body.operations
+        for op in rest:
+            op.move_before(yield_.operation)
 
-        def load() -> list[ir.Value]:
-            part.clone()
+    def _make_role(self, name: str, part: Slice | None) -> RoleOp:
+        shape = self._shapes[name]
+
+        def body() -> list[ir.Value]:
+            if part is not None:
+                part.clone()
             return []
 
-        with ir.InsertionPoint(end), self._function.location:
-            RoleOp.build(
-                name="load",
-                first_warp=warps,
-                warps=LOAD_WARPS,
-                registers=load_registers,
-                body=load,
-            )
-            compute = RoleOp.build(
-                name="compute", first_warp=0, warps=warps, registers=registers, body=lambda: []
-            )
-        (yield_,) = compute.body.operations
-        for op in self._rest:
-            if op != end.operation:
-                op.move_before(yield_.operation)
-        i32 = ir.IntegerType.get_signless(32)
-        self._function.attributes[TOTAL_WARPS] = ir.IntegerAttr.get(i32, warps + LOAD_WARPS)
+        return RoleOp.build(
+            name=name,
+            first_warp=shape.first_warp,
+            warps=shape.warps,
+            registers=shape.registers,
+            body=body,
+        )
 
     def _report(self) -> None:
         for ring in self._rings:

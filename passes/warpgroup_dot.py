@@ -42,8 +42,8 @@ def stage_warpgroup_dot(dot: tile.DotOp, row: MmaInstruction, context: PassConte
     """Rewrites `dot`, whose instruction is `row`, at the current insertion point."""
     lhs = _in_registers(dot, row, context)
     if lhs is None:
-        lhs = _staged(dot, dot.lhs, 1, context)
-    rhs = _staged(dot, dot.rhs, 0, context)
+        lhs = staged(dot, dot.lhs, 1, context)
+    rhs = staged(dot, dot.rhs, 0, context)
     started = WgmmaFenceOp.build(dot.acc)
     issued = WgmmaOp.build(lhs, rhs, started, instruction=row.name)
     result = WgmmaWaitOp.build(issued, results=[dot.result.type], pending=0)
@@ -67,8 +67,11 @@ def _in_registers(dot: tile.DotOp, row: MmaInstruction, context: PassContext) ->
     return ConvertLayoutOp.build(dot.lhs, results=[type_])
 
 
-def _staged(dot: tile.DotOp, value: ir.Value, k_dim: int, context: PassContext) -> ir.Value:
-    """A buffer that holds `value`, made in front of the loops that do not change it."""
+def staged(dot: tile.DotOp, value: ir.Value, k_dim: int, context: PassContext) -> ir.Value:
+    """A buffer that holds `value`, made in front of the loops that do not change it.
+
+    It lies as the tensor cores read it; `k_dim`: the dimension of `value` that is summed over.
+    """
     shared = operand_layout(shape(value), element(value), _contiguous(value, k_dim))
     type_ = BufferType(shape(value), element(value), shared)
     place = outside_loops(value, dot.operation)
