@@ -8,8 +8,9 @@ from contextlib import contextmanager
 import numpy as np
 
 from tilec.runtime.emulator.checker import SharedChecker
-from tilec.runtime.emulator.errors import Finding
+from tilec.runtime.emulator.errors import Finding, Place
 from tilec.runtime.emulator.instruction import Instruction
+from tilec.runtime.emulator.phase_waits import PhaseWaits
 from tilec.runtime.emulator.shadow import SharedShadow
 
 _SLABS, _COLUMNS = 8, 512  # tensor memory is watched in pieces of 16 lanes x 1 column
@@ -25,6 +26,7 @@ class Checker(SharedChecker):
         self.cluster = self.clocks.empty(self.domains)
         self.arrivals: dict[int, np.ndarray] = {}
         self.completed: dict[int, np.ndarray] = {}
+        self.phase_waits = PhaseWaits()
         self.unwaited: dict[tuple[int, int], tuple[int, int]] = {}
         self.forked: dict[tuple[int, int], np.ndarray] = {}
         cells = self.machine.cta_count * _SLABS * _COLUMNS * self.machine.uses_tensor_memory
@@ -114,6 +116,7 @@ class Checker(SharedChecker):
         for cell in cells.tolist():
             self.arrivals.pop(cell, None)
             self.completed.pop(cell, None)
+            self.phase_waits.forget(cell)
 
     def _touch(self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction) -> None:
         shadow = self._bytes_of(cells)
@@ -128,7 +131,15 @@ class Checker(SharedChecker):
         pairs = np.unique(np.stack([cells, lanes >> 5], 1), axis=0)
         for cell, number in pairs.tolist():
             agent, domain = self.agents_of(np.array([number * 32]))
+            self._require_wait(cell, int(agent[0]), int(domain[0]), instruction.place)
             self.clocks.release(agent, domain, self._accumulator(cell), np.array([0]))
+
+    def _require_wait(self, cell: int, agent: int, domain: int, place: Place) -> None:
+        phase = int(self.machine.mbarriers.phase[cell])
+        known = self.clocks.known[agent, domain]
+        finding = self.phase_waits.arrived(cell, phase, known, place)
+        if finding is not None:
+            self.reports.add(finding)
 
     def phase_completed(self, cells: np.ndarray) -> None:
         for cell in np.asarray(cells).tolist():
@@ -143,6 +154,9 @@ class Checker(SharedChecker):
             if cell in self.completed:
                 agent, domain = self.agents_of(np.array([number * 32]))
                 self.clocks.acquire(agent, domain, self.completed[cell], np.array([0]))
+                over = int(self.machine.mbarriers.phase[cell]) - 1
+                epoch = int(self.clocks.known[agent[0], domain[0], agent[0]])
+                self.phase_waits.waited(cell, over, int(agent[0]), epoch)
 
     # -- bulk copies and wgmma ------------------------------------------------------------------
 
@@ -369,12 +383,13 @@ class Checker(SharedChecker):
             self.shadow.write_site[cells] = site
             self.shadow.initialised[cells] = True
 
-    def products_committed(self, targets: list[int], lane: int) -> None:
+    def products_committed(self, targets: list[int], lane: int, instruction: Instruction) -> None:
         """tcgen05.commit: the mbarriers learn of the lane's products issued so far."""
         agent, domain = self.agents_of(np.array([lane]))
         who, where = int(agent[0]), int(domain[0])
         group = int(self.clocks.committed_products[who, where]) + 1
         for cell in targets:
+            self._require_wait(cell, who, where, instruction.place)
             self._note(cell, who + self.clocks.products, group)
             if (who, where) in self.forked:
                 self._join(cell, self.forked[who, where])

@@ -69,7 +69,7 @@ class Commit(MbarrierSite):
             if mask is not None:
                 targets = self._multicast(cell, lane, int(mask.reshape(-1)[i]))
             if machine.checker is not None:
-                machine.checker.products_committed(targets, lane)
+                machine.checker.products_committed(targets, lane, self.instruction)
 
             def work(targets: list[int] = targets) -> None:
                 for target in targets:

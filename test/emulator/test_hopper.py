@@ -252,6 +252,33 @@ def test_mbarrier_ring_without_the_empty_wait_fails() -> None:
     assert {f.kind for f in result.findings} & {"race", "deadlock"}  # phases are skipped
 
 
+TWO_PHASES = """
+    @%p1 mbarrier.init.shared::cta.b64 [%r3], 32; bar.sync 0; setp.lt.u32 %p2, %r1, 32; @%p2 bra ARRIVE;
+WAITER
+    bra END;
+ARRIVE:
+    mbarrier.arrive.shared::cta.b64 _, [%r3]; bar.sync 0; mbarrier.arrive.shared::cta.b64 _, [%r3];
+END:
+"""
+
+
+@pytest.mark.parametrize(
+    ("waiter", "kinds"),
+    [
+        (WAIT.format("%r3", 0) + "bar.sync 0;", []),
+        ("bar.sync 0;" + WAIT.format("%r3", 0), ["unwaited phase"]),  # it came in time, by luck
+        ("bar.sync 0;", ["unwaited phase"]),
+    ],
+)
+def test_no_phase_passes_unseen(waiter: str, kinds: list[str]) -> None:
+    """PTX ISA: a successful wait for each phase comes before the arrivals of the next."""
+    a = np.zeros(4, np.uint8)
+    text = TWO_PHASES.replace("WAITER", waiter)
+    found = kernel(text).run("k", 1, 64, [NO_MAP, a, a], mode="check").findings
+    assert [f.kind for f in found] == kinds
+    assert all(f.memory == "mbarrier" and f.severity == "error" for f in found)
+
+
 CLUSTER = """
     mov.u32 %r10, %cluster_ctarank; mov.u32 %r11, %clusterid.x; shl.b32 %r12, %r1, 2;
     add.u32 %r13, %r2, %r12; mad.lo.u32 %r14, %r10, 1000, %r1; st.shared.u32 [%r13], %r14;
