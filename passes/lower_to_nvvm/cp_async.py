@@ -2,10 +2,14 @@
 
 PTX ISA 9.0, "cp.async": 4, 8 or 16 bytes, both addresses aligned to it; `ignore-src` writes zeros,
 a run-time source size below the size fills the rest with zeros. Every thread copies its vectors; a
-vector that straddles the array's edge copies the part inside.
+vector that straddles the array's edge copies the part inside, in a branch of its own for the tiles
+that are not wholly inside.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from mlir import ir
 
@@ -50,31 +54,76 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
         state, state.values[op.src], offsets, op.dims, layout, sizes, width, contiguous, whole
     )
     access = Access(buffer, layout, state)
-    mine = state.first_copy(layout)
     mask = None if constant_of(op.mask) else state.values[op.mask]
-    for first in range(0, layout.num_values, width):
-        inside = place.inside(first, mask)
-        operands = [access.pointer(first), place.pointer(first)]
-        constraints = ["r", "l"]
-        source = ""
-        if not whole:
-            operands.append(_source_bytes(place, first, inside, op.bytes, state))
-            constraints.append("r")
-            source = ", $2"
-        elif inside is not None:
-            # The predicate says what to ignore: the hardware takes it as it is, a size it would
-            # test.
-            operands.append(create("arith.xori", [inside, state.constant(state.i1, 1)], state.i1))
-            constraints.append("b")
-            source = ", $2"
-        guard = both(mine, place.valid(first))
-        if guard is not None:
-            # A thread without a vector of its own must not write zeros over another's.
-            constraints.append("b")
-            operands.append(guard)
-        at = "" if guard is None else f"@${len(operands) - 1} "
-        text = f"{at}cp.async.{op.cache}.shared.global [$0], [$1], {op.bytes}{source};"
-        inline_asm(text, constraints, operands, [])
+    firsts = range(0, layout.num_values, width)
+    copies = _Copies(
+        op, state, place, mask, {n: (access.pointer(n), place.pointer(n)) for n in firsts}
+    )
+    if whole:
+        copies.emit(copies.by_predicate)
+        return
+    # A size in bytes costs six instructions a vector, and only tiles at the array's end need it.
+    branch = ir.Operation.create(
+        "scf.if", operands=[both(mask, place.holds_tile())], results=[], regions=2
+    )
+    for region, source in zip(branch.regions, (copies.whole, copies.by_size), strict=True):
+        with ir.InsertionPoint(region.blocks.append()):
+            copies.emit(source)
+            ir.Operation.create("scf.yield")
+
+
+@dataclass
+class _Copies:
+    """The vectors of one tile. `pointers`: per first register, where to and where from.
+
+    A source (`by_predicate` and so on) gives an operand that says what of a vector is read, and its
+    constraint; None for all of it.
+    """
+
+    op: gpu_tile.CpAsyncOp
+    state: Lowering
+    place: Rectangle
+    mask: ir.Value | None
+    pointers: dict[int, tuple[ir.Value, ir.Value]]
+
+    def __post_init__(self) -> None:
+        # What both branches use is made in front of them.
+        self.mine = self.state.first_copy(self.place.layout)
+        self.guards = {n: both(self.mine, self.place.valid(n)) for n in self.pointers}
+
+    def emit(self, source: Callable[[int], tuple[ir.Value, str] | None]) -> None:
+        """A cp.async a vector."""
+        op = self.op
+        for first, (to, where) in self.pointers.items():
+            operands, constraints, text = [to, where], ["r", "l"], ""
+            if (part := source(first)) is not None:
+                operands.append(part[0])
+                constraints.append(part[1])
+                text = ", $2"
+            at, guard = "", self.guards[first]
+            if guard is not None:
+                # A thread without a vector of its own must not write zeros over another's.
+                at = f"@${len(operands)} "
+                operands.append(guard)
+                constraints.append("b")
+            text = f"{at}cp.async.{op.cache}.shared.global [$0], [$1], {op.bytes}{text};"
+            inline_asm(text, constraints, operands, [])
+
+    def whole(self, first: int) -> None:
+        """All of it."""
+
+    def by_predicate(self, first: int) -> tuple[ir.Value, str] | None:
+        """All or nothing: the hardware takes a predicate as it is, a size it would test."""
+        inside = self.place.inside(first, self.mask)
+        if inside is None:
+            return None
+        true = self.state.constant(self.state.i1, 1)
+        return create("arith.xori", [inside, true], self.state.i1), "b"
+
+    def by_size(self, first: int) -> tuple[ir.Value, str]:
+        """The bytes inside the array."""
+        inside = self.place.inside(first, self.mask)
+        return _source_bytes(self.place, first, inside, self.op.bytes, self.state), "r"
 
 
 def _source_bytes(

@@ -152,6 +152,18 @@ class Rectangle:
                 flag = both(flag, compare("ult", self.offsets[axis], self.array.sizes[axis]))
         return flag
 
+    def holds_tile(self) -> ir.Value:
+        """Whether the whole tile lies in the array (i1), the same for all threads."""
+        flag = self.outside_dims
+        for axis, size in zip(self.dims, self.shape, strict=True):
+            start, end = self.offsets[axis], self.array.sizes[axis]
+            left = create("arith.subi", [end, start], self.state.index)
+            flag = both(flag, compare("ult", start, end))
+            flag = both(flag, compare("ule", self.state.index_constant(size), left))
+        if flag is None:
+            raise InternalError("a tile without dimensions")
+        return flag
+
     def inside(self, register: int, also: ir.Value | None = None) -> ir.Value | None:
         """Whether a register's element lies in the array and the tile, and `also` (i1) holds; None
         where certain.

@@ -306,6 +306,23 @@ def test_copies_are_as_wide_as_the_alignment(pitch: int, bytes_: int) -> None:
     assert (left["chosen"], left["why"]) == ("cp.async of 4 bytes", "only fills buffers")
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 65, 49), (65, 64, 63), (63, 31, 65), (7, 5, 3)])
+def test_rows_that_end_inside_a_vector(m: int, n: int, k: int) -> None:
+    """Tiles at the end copy bytes, others whole vectors; what follows a row must not be read."""
+
+    def in_nan(rows: int, columns: int, seed: int) -> np.ndarray:
+        around = np.full((rows + 1, -(-columns // 8) * 8), np.nan, HALF)
+        around[:rows, :columns] = draw(rows, columns, seed=seed)
+        return around[:rows, :columns]
+
+    a, b = in_nan(m, k, 0), in_nan(k, n, 1)
+    tiles = {"BM": 32, "BN": 32, "BK": 16, "STAGES": 3}
+    check, grid = near(product(a, b), EXACT), (-(-m // 32), -(-n // 32))
+    compiled = run_everywhere(gemm, (a, b), ((m, n), np.float32), check, grid, **tiles)
+    copies = [entry["chosen"] for entry in decisions(compiled, "asynchronous copy")]
+    assert copies == ["cp.async of 16 bytes"] * 2
+
+
 def test_an_impossible_demand_names_the_loads_that_stand_in_its_way() -> None:
     a, b, c = unaligned(32, 64), unaligned(64, 32, seed=1), poisoned((32, 32), np.float32)
     with pytest.raises(CompileError) as caught:
