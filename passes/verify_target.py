@@ -30,6 +30,7 @@ _NEEDS: Mapping[type[TileOp], Feature] = {
     gpu_tile.WarpTmaStoreOp: Feature.TMA,
     gpu_tile.TmaCommitOp: Feature.TMA,
     gpu_tile.TmaWaitOp: Feature.TMA,
+    gpu_tile.GriddepcontrolOp: Feature.GRIDDEPCONTROL,
     gpu_tile.WgmmaFenceOp: Feature.WGMMA,
     gpu_tile.WgmmaWaitOp: Feature.WGMMA,
 }

@@ -119,6 +119,7 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "constants": ("an object", _is_object),
     "report": ("an object", _is_object),
     "persistent": ("true or false", lambda value: isinstance(value, bool)),
+    "starts_early": ("true or false", lambda value: isinstance(value, bool)),
     "tensor_maps": (
         "a list of objects",
         lambda value: _is_list(value, lambda _: True, _MAX_PARAMETERS),

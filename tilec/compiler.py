@@ -26,6 +26,7 @@ from tilec.passes.keep_explicit import EXPLICIT
 from tilec.passes.levels import entry_level, illegal_ops
 from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.kernel import is_persistent
+from tilec.passes.overlap_launches import starts_early
 from tilec.passes.tensor_map_recipes import tensor_maps
 from tilec.passes.verify_ops import verify_ops
 from tilec.passes.verify_target import verify_target
@@ -57,6 +58,7 @@ class Compilation:
     total_warps: int = 0
     tensor_maps: tuple[TensorMap, ...] = ()
     persistent: bool = False
+    starts_early: bool = False
     text: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     _dumped: int = 0
@@ -119,6 +121,7 @@ def compiled_kernel(job: Compilation) -> CompiledKernel:
         report={"decisions": job.context.report.decisions, "milliseconds": milliseconds},
         tensor_maps=job.tensor_maps,
         persistent=job.persistent,
+        starts_early=job.starts_early,
     )
 
 
@@ -239,6 +242,7 @@ def _to_gpu_tile(job: Compilation) -> None:
     job.total_warps = total_warps(function, job.context.num_warps)
     job.tensor_maps = tensor_maps(function)
     job.persistent = is_persistent(function)
+    job.starts_early = starts_early(function)
 
 
 def run_pass(tile_pass: TilePass, job: Compilation) -> None:

@@ -103,8 +103,9 @@ class CompiledKernel:
     when the kernel has no grid rule and the caller gives the grid. `threads`: CTA size in threads.
     `shared_bytes`: dynamic shared memory a CTA needs. `report`: the decision report (JSON-able).
     `persistent`: launched with at most as many CTAs as run side by side, in one dimension; the grid
-    is three parameters more. `tensor_maps`: in the order of their parameters. `cubin`: the PTX
-    assembled for exactly this target, where somebody asked for it.
+    is three parameters more. `starts_early`: waits by itself for earlier launches of its stream,
+    and so may be started before they end. `tensor_maps`: in the order of their parameters. `cubin`:
+    the PTX assembled for exactly this target, where somebody asked for it.
     """
 
     name: str
@@ -120,6 +121,7 @@ class CompiledKernel:
     cubin: bytes | None = field(default=None, repr=False)
     tensor_maps: tuple[TensorMap, ...] = ()
     persistent: bool = False
+    starts_early: bool = False
 
     def abi(self) -> tuple[AbiSlot, ...]:
         """The hardware parameters in order."""
@@ -196,4 +198,5 @@ class CompiledKernel:
             cubin=cubin,
             tensor_maps=tensor_maps,
             persistent=fields["persistent"],
+            starts_early=fields["starts_early"],
         )

@@ -14,6 +14,7 @@ from tilec.passes.insert_fences import insert_fences
 from tilec.passes.insert_tensor_stores import insert_tensor_stores
 from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
+from tilec.passes.overlap_launches import overlap_launches
 from tilec.passes.overlap_mma import overlap_mma
 from tilec.passes.pipeline_loops import pipeline_loops
 from tilec.passes.prefetch_fragments import prefetch_fragments
@@ -52,6 +53,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     allocate_shared,
     insert_fences,
     insert_barriers,
+    overlap_launches,
 )
 """From `tile` to `gpu_tile`: everything explicit."""
 

@@ -29,6 +29,7 @@ class Feature(Enum):
     TMA = auto()
     CLUSTERS = auto()
     SETMAXNREG = auto()
+    GRIDDEPCONTROL = auto()
     WGMMA = auto()
     TCGEN05 = auto()
 
@@ -43,6 +44,7 @@ _SINCE_HOPPER = _AMPERE | {
     Feature.TMA,
     Feature.CLUSTERS,
     Feature.SETMAXNREG,
+    Feature.GRIDDEPCONTROL,
 }
 
 
@@ -89,6 +91,11 @@ class Target:
     shared_bytes_per_cta: int = 1024
     """Shared memory the system keeps of each CTA, beside the CTA's own."""
     shared_banks: int = 32
+
+    def fits_twice(self, shared_bytes: int) -> bool:
+        """Whether a multiprocessor has shared memory for two CTAs that use so much of it."""
+        whole = self.shared_bytes + self.shared_bytes_per_cta
+        return 2 * (shared_bytes + self.shared_bytes_per_cta) <= whole
 
     def supports(self, feature: Feature) -> bool:
         """Whether the hardware has `feature`."""

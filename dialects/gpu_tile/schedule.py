@@ -1,4 +1,4 @@
-"""Which tile a program works on."""
+"""Which tile a program works on, and when a launch starts."""
 
 from __future__ import annotations
 
@@ -64,3 +64,17 @@ class NumCtasOp(Op, name="num_ctas", pure=True):
     @classmethod
     def infer_types(cls) -> list[ir.Type]:
         return [ir.IntegerType.get_signless(32)]
+
+
+class GriddepcontrolOp(Op, name="griddepcontrol"):
+    """Overlaps this launch with its neighbours in the stream (PTX ISA 9.0, "griddepcontrol").
+
+    "wait": goes on when all earlier launches are done and what they wrote is visible; a kernel that
+    has one may be started before that. "launch_dependents": the next launch may start, up to its
+    own "wait", as soon as every CTA said so or ended.
+
+    Example:
+        "gpu_tile.griddepcontrol"() {kind = "wait"} : () -> ()
+    """
+
+    kind = Attribute(one_of("wait", "launch_dependents"))

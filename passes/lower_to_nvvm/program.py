@@ -105,6 +105,11 @@ def lower_proxy_fence(op: gpu_tile.FenceOp, state: Lowering) -> None:
     inline_asm(_PROXY_FENCES[op.kind], [], [], [])
 
 
+def lower_griddepcontrol(op: gpu_tile.GriddepcontrolOp, state: Lowering) -> None:
+    """griddepcontrol; what stands behind a wait stays there: it counts as a write to memory."""
+    inline_asm(f"griddepcontrol.{op.kind};", [], [], [])
+
+
 RULES = {
     tile.ProgramIdOp: lower_program_id,
     tile.NumProgramsOp: lower_num_programs,
@@ -112,6 +117,7 @@ RULES = {
     tile.FenceOp: lower_fence,
     gpu_tile.SyncOp: lower_sync,
     gpu_tile.FenceOp: lower_proxy_fence,
+    gpu_tile.GriddepcontrolOp: lower_griddepcontrol,
     gpu_tile.TileOrderOp: lower_tile_order,
     gpu_tile.CtaIdOp: lower_cta_id,
     gpu_tile.NumCtasOp: lower_num_ctas,

@@ -18,7 +18,7 @@ from typing import Any
 
 from tilec.grid import check_grid
 from tilec.runtime.cuda.context import current_device
-from tilec.runtime.cuda.driver import device_count, load_driver
+from tilec.runtime.cuda.driver import device_count
 from tilec.runtime.cuda.plan import Plan, start_plan
 from tilec.runtime.cuda.reader import Reader
 from tilec.runtime.launch_argument import REQUIRED, LaunchArgument
@@ -39,9 +39,9 @@ def _tilec_call({signature}):
     try:
         {read}
         _tilec_plan = _tilec_local.plans[{key}]
-        (_tilec_function, _tilec_x, _tilec_y, _tilec_z, _tilec_threads, _tilec_shared_bytes,
-         _tilec_block, _tilec_pack, _tilec_arguments, _tilec_index, _tilec_grid_of_scalars,
-         _tilec_loaded) = _tilec_plan
+        (_tilec_launch_kernel, _tilec_function, _tilec_x, _tilec_y, _tilec_z, _tilec_threads,
+         _tilec_shared_bytes, _tilec_block, _tilec_pack, _tilec_arguments, _tilec_index,
+         _tilec_grid_of_scalars, _tilec_loaded) = _tilec_plan
         _tilec_pack(_tilec_block, 0, {changing})
     except Exception:
         _tilec_plan = None
@@ -143,7 +143,6 @@ def _value_keys(arguments: Sequence[LaunchArgument]) -> list[str]:
 def _environment(readers: Sequence[Reader]) -> tuple[str, str, dict[str, Any]]:
     """Expressions for the current stream and for "not our GPU, or", and the names they use."""
     names: dict[str, Any] = {
-        "launch_kernel": load_driver().cuLaunchKernel,
         "check_grid": check_grid,
         "start_plan": start_plan,
         "stream_number": stream_number,

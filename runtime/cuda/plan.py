@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tilec.grid import Grid
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.driver import cuda_error
+from tilec.runtime.cuda.early_launch import launch_of
 from tilec.runtime.cuda.module import LoadedKernel
 from tilec.runtime.cuda.tensor_map import packing_maps
 
@@ -21,12 +22,15 @@ GridOfScalars = Callable[[Sequence[Any]], Grid]
 class Plan(NamedTuple):
     """What a launch needs besides pointers and scalars, in the order the fast path unpacks it.
 
+    `launch`: the driver's cuLaunchKernel, or what takes the same arguments.
+
     `pack(block, 0, *pointers, *scalars)` writes the changing arguments; `arguments` is the address
     given to the driver. `function` is cuda-python's object: it converts faster than a number.
     `x`, `y`, `z`: what is launched; a persistent kernel reads its grid from the block.
     `grid_of_scalars`: gives the grid where it depends on scalars, else None.
     """
 
+    launch: Callable[..., Any]
     function: Any
     x: int
     y: int
@@ -53,6 +57,7 @@ def make_plan(
     if loaded.kernel.tensor_maps:
         pack = packing_maps(pack, loaded.context, loaded.kernel, arguments, block.maps_start)
     return Plan(
+        launch_of(loaded),
         loaded.function,
         *place_grid(loaded, block.memory, grid),
         loaded.kernel.threads,
@@ -89,7 +94,7 @@ def start_plan(plan: Plan, grid: Grid, stream: int) -> None:
     context = plan.loaded.context
     launched = place_grid(plan.loaded, plan.block, grid)
     with context.entered():
-        (result,) = context.driver.cuLaunchKernel(
+        (result,) = plan.launch(
             plan.function,
             *launched,
             plan.threads,

@@ -7,6 +7,7 @@ import itertools
 import sys
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -42,6 +43,7 @@ class Launch:
         self.stream = stream
         self.arguments = arguments
         self.context = 0
+        self.is_early = False
 
 
 class EncodedMap(NamedTuple):
@@ -93,6 +95,7 @@ class FakeDriver:
         self.memory: dict[int, Any] = {}
         self.maps: list[EncodedMap] = []
         self.jit_error = ""
+        self.version = 13000
         self.minds_contexts = True
         self.during_launch: Callable[[], None] = lambda: None
         self.fail: dict[str, CUresult] = {}
@@ -109,6 +112,9 @@ class FakeDriver:
         return kernel
 
     # contexts: number 100 + index
+
+    def cuDriverGetVersion(self) -> Any:
+        return CUresult.CUDA_SUCCESS, self.version
 
     def cuInit(self, flags: int) -> Any:
         return (self.fail.get("cuInit", CUresult.CUDA_SUCCESS),)
@@ -216,6 +222,34 @@ class FakeDriver:
         self.launches.append(Launch(name, sizes, stream, read))
         self.launches[-1].context = self.current
         return (CUresult.CUDA_SUCCESS,)
+
+    class CUlaunchConfig:
+        """What cuLaunchKernelEx is told beside arguments."""
+
+        gridDimX = gridDimY = gridDimZ = blockDimX = blockDimY = blockDimZ = 0
+        sharedMemBytes = hStream = numAttrs = 0
+        attrs: Sequence[Any] = ()
+
+    class CUlaunchAttribute:
+        """One attribute of a launch."""
+
+        def __init__(self) -> None:
+            self.id = ""
+            self.value = SimpleNamespace(programmaticStreamSerializationAllowed=0)
+
+    def cuLaunchKernelEx(self, config: Any, function: int, arguments: int, extra: int) -> Any:
+        sizes = (config.gridDimX, config.gridDimY, config.gridDimZ)
+        sizes += (config.blockDimX, config.blockDimY, config.blockDimZ)
+        (attribute,) = config.attrs
+        assert config.numAttrs == 1
+        assert attribute.id == "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION"
+        returned = self.cuLaunchKernel(
+            function, *sizes, config.sharedMemBytes, config.hStream, arguments, extra
+        )
+        if not returned[0]:
+            allowed = attribute.value.programmaticStreamSerializationAllowed
+            self.launches[-1].is_early = bool(allowed)
+        return returned
 
     # tensor maps
 

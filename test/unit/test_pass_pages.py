@@ -90,8 +90,11 @@ PRODUCT = Program(
             end=r"truncf",
         ),
         "allocate-shared": Dump("allocate-shared", r"gpu_tile\.(alloc|barrier_init)"),
+        "overlap-launches": Dump(
+            "overlap-launches", r"barrier_init|sync|griddep|gpu_tile.role", end=r"gpu_tile.role"
+        ),
         "ptx": Opcodes(
-            r"cp\.async|bar\.sync|mbarrier|wgmma|setmaxnreg|elect|stmatrix|fence|prefetch"
+            r"cp\.async|bar\.sync|mbarrier|wgmma|setmaxnreg|elect|stmatrix|fence|prefetch|griddep"
         ),
         "report": Report(),
     },

@@ -20,7 +20,7 @@ from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cuda.device import CudaDevice, cuda_device
 from tilec.runtime.cuda.driver import CudaError, no_device_reason
 from tilec.runtime.cuda.module import load_kernel
-from tilec.runtime.cuda.plan import changing_values, make_plan
+from tilec.runtime.cuda.plan import changing_values, make_plan, start_plan
 from tilec.runtime.errors import ArgumentError, DeviceError
 from tilec.runtime.scalars import FORMATS
 
@@ -412,3 +412,38 @@ def test_other_libraries_take_device_arrays(fake: FakeDriver):
     assert interface["strides"] == (12, 4)
     assert interface["data"] == (array.pointer, False)
     assert not hasattr(cuda_device(0).empty((2,), "bf16"), "__cuda_array_interface__")
+
+
+# -- launches that start early
+
+
+def test_a_kernel_that_waits_by_itself_may_start_early(fake: FakeDriver):
+    made = fake.know(kernel(VECTOR, starts_early=True, shared_bytes=64))
+    device = cuda_device(0)
+    loaded = device.load(made)
+    for pointer, grid, stream in ((0x2000, (3, 1, 1), 0), (0x3000, (3, 1, 1), 7), (0x3000, 5, 7)):
+        device.launch(loaded, [vector(pointer)], grid, stream)
+    device.launch(device.load(fake.know(kernel(VECTOR, name="plain"))), [vector()], 1)
+    assert [launch.is_early for launch in fake.launches] == [True, True, True, False]
+    assert [launch.grid for launch in fake.launches] == [(3, 1, 1), (3, 1, 1), (5, 1, 1), (1, 1, 1)]
+    assert [launch.stream for launch in fake.launches[:3]] == [0, 7, 7]
+    assert [launch.shared_bytes for launch in fake.launches] == [64, 64, 64, 0]
+    pointers = [numbers(launch.arguments, "Qi")[0] for launch in fake.launches]
+    assert pointers == [0x2000, 0x3000, 0x3000, 0x2000]
+
+
+def test_a_driver_whose_graphs_cannot_hold_early_launches_gets_none(fake: FakeDriver):
+    fake.version = 12020
+    made = fake.know(kernel(VECTOR, starts_early=True))
+    device = cuda_device(0)
+    device.launch(device.load(made), [vector()], 1)
+    assert [launch.is_early for launch in fake.launches] == [False]
+
+
+def test_a_plan_of_an_early_launch_follows_its_grid_and_stream(fake: FakeDriver):
+    made = fake.know(kernel(VECTOR, starts_early=True))
+    device = cuda_device(0)
+    plan = make_plan(device.load(made), [vector()], (2, 1, 1))
+    for grid, stream in (((2, 1, 1), 5), ((2, 1, 1), 6), ((4, 1, 1), 6)):
+        start_plan(plan, grid, stream)
+    assert [(launch.grid[0], launch.stream) for launch in fake.launches] == [(2, 5), (2, 6), (4, 6)]

@@ -104,6 +104,9 @@ def hopper_gemm(
     empty = gpu.barrier_init(count=WARPGROUPS, slots=SLOTS)
     gpu.fence("barrier_init")
     gpu.sync()
+    # All of that may have run under the end of the launch before; now the arrays are ready.
+    gpu.griddepcontrol("launch_dependents")
+    gpu.griddepcontrol("wait")
 
     with gpu.role("load", first_warp=4 * WARPGROUPS, warps=4, registers=40):
         count = 0

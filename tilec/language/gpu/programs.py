@@ -1,4 +1,4 @@
-"""Counting: slots of a ring, tiles of a grid."""
+"""Counting: slots of a ring, tiles of a grid; where a launch meets its neighbours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from tilec.language.builtin import builtin
 
-__all__ = ["cta_id", "num_ctas", "ring_position", "tile_order"]
+__all__ = ["cta_id", "griddepcontrol", "num_ctas", "ring_position", "tile_order"]
 
 
 @builtin
@@ -35,3 +35,14 @@ def cta_id() -> Any:
 @builtin
 def num_ctas() -> Any:
     """How many CTAs the launch of a persistent kernel has, an i32."""
+
+
+@builtin
+def griddepcontrol(kind: str) -> Any:
+    """Overlaps this launch with its neighbours in the stream.
+
+    "wait": goes on when all earlier launches are done and what they wrote is visible. A kernel that
+    says so is started before that: every thread must wait before it reads or writes an array.
+    "launch_dependents": the next launch may start, up to its own "wait", as soon as every CTA said
+    so or ended.
+    """

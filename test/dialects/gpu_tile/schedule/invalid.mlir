@@ -34,3 +34,10 @@ func.func @ctas_are_an_i32() {
   %step = "gpu_tile.num_ctas"() : () -> index
   return
 }
+
+// -----
+func.func @unknown_kind() {
+  // expected-error @below {{'gpu_tile.griddepcontrol' op attribute 'kind' must be one of 'wait', 'launch_dependents', found "start"}}
+  "gpu_tile.griddepcontrol"() {kind = "start"} : () -> ()
+  return
+}

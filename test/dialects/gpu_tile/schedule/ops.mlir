@@ -11,5 +11,9 @@ func.func @orders(%linear: i32, %rows: i32, %columns: i32) {
   %first = "gpu_tile.cta_id"() : () -> i32
   // CHECK: "gpu_tile.num_ctas"() : () -> i32
   %step = "gpu_tile.num_ctas"() : () -> i32
+  // CHECK: "gpu_tile.griddepcontrol"() {kind = "launch_dependents"} : () -> ()
+  "gpu_tile.griddepcontrol"() {kind = "launch_dependents"} : () -> ()
+  // CHECK: "gpu_tile.griddepcontrol"() {kind = "wait"} : () -> ()
+  "gpu_tile.griddepcontrol"() {kind = "wait"} : () -> ()
   return
 }

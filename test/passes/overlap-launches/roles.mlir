@@ -1,0 +1,62 @@
+// A kernel with roles waits for earlier launches in front of its first access to global memory, and
+// lets the next one in where shared memory has no room for it anyway.
+// RUN: tilec opt %s --passes overlap-launches --target sm_90a --split-input-file | filecheck %s
+
+!s = !gpu_tile.buffer<tensor<64x64xf16>, #gpu_tile.shared<"(64,64):(64,1)">>
+!bar = !gpu_tile.barrier
+
+// CHECK-LABEL: @fills_a_multiprocessor
+// CHECK: "gpu_tile.sync"
+// CHECK-NEXT: "gpu_tile.griddepcontrol"() {kind = "launch_dependents"}
+// CHECK-NEXT: "gpu_tile.griddepcontrol"() {kind = "wait"}
+// CHECK-NEXT: "gpu_tile.role"
+// CHECK-NOT: griddepcontrol
+func.func @fills_a_multiprocessor(%a: memref<?x?xf16, strided<[?, 1]>>) attributes {tile.kernel, tile.shared_bytes = 131072 : i32} {
+  %full = "gpu_tile.barrier_init"() {slots = 3 : i32, count = 1 : i32, options = {offset = 8192 : i32}} : () -> !bar
+  %s = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !s
+  "gpu_tile.fence"() {kind = "barrier_init"} : () -> ()
+  "gpu_tile.sync"() {barrier = 0 : i32, mode = "sync", warps = 4 : i32} : () -> ()
+  "gpu_tile.role"() ({
+    gpu.yield
+  }) {name = "load", first_warp = 0 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
+  return
+}
+
+// -----
+!t = tensor<64x64xf16, #gpu_tile.layout<"T(16,8):(4@0,8@1) V(4,8):(1@0,1@1)">>
+
+// A load in front of the roles waits, too; a small kernel leaves the next one where it is.
+// CHECK-LABEL: @small
+// CHECK: memref.dim
+// CHECK-NEXT: "gpu_tile.griddepcontrol"() {kind = "wait"}
+// CHECK-NEXT: "tile.load"
+// CHECK-NOT: griddepcontrol
+func.func @small(%a: memref<?x?xf16, strided<[?, 1]>>) attributes {tile.kernel, tile.shared_bytes = 65536 : i32} {
+  %c0 = arith.constant 0 : index
+  %m = memref.dim %a, %c0 : memref<?x?xf16, strided<[?, 1]>>
+  %x = "tile.load"(%a, %m, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : f16, options = {}} : (memref<?x?xf16, strided<[?, 1]>>, index, index) -> !t
+  "gpu_tile.role"() ({
+    gpu.yield
+  }) {name = "load", first_warp = 0 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
+  return
+}
+
+// -----
+// CHECK-LABEL: @without_roles
+// CHECK-NOT: griddepcontrol
+func.func @without_roles() attributes {tile.kernel, tile.shared_bytes = 131072 : i32} {
+  return
+}
+
+// -----
+// A program that has its own is left alone.
+// CHECK-LABEL: @again
+// CHECK: "gpu_tile.griddepcontrol"() {kind = "wait"}
+// CHECK-NOT: griddepcontrol
+func.func @again() attributes {tile.kernel, tile.shared_bytes = 131072 : i32} {
+  "gpu_tile.griddepcontrol"() {kind = "wait"} : () -> ()
+  "gpu_tile.role"() ({
+    gpu.yield
+  }) {name = "load", first_warp = 0 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
+  return
+}
