@@ -33,6 +33,7 @@ from tilec.dialects.gpu_tile import (
     CpAsyncWaitOp,
     FenceOp,
     SyncOp,
+    Tcgen05MmaOp,
     TmaLoadOp,
     TmaStoreOp,
     WgmmaOp,
@@ -48,6 +49,7 @@ _TELLS_OTHERS = (
     BufferLoadOp,
     CpAsyncWaitOp,
     SyncOp,
+    Tcgen05MmaOp,
     TmaLoadOp,
     TmaStoreOp,
     WgmmaOp,
@@ -71,7 +73,7 @@ def _fence(function: ir.Operation) -> None:
         return ir.WalkResult.ADVANCE
 
     function.walk(visit, ir.WalkOrder.PRE_ORDER)
-    readers = [op for op in ops if isinstance(op, (WgmmaOp, TmaStoreOp))]
+    readers = [op for op in ops if isinstance(op, (WgmmaOp, Tcgen05MmaOp, TmaStoreOp))]
     touched = {_root(buffer) for reader in readers for buffer in _read_by(reader)}
     loaded = {_root(op.dst) for op in ops if isinstance(op, TmaLoadOp)}
     touched |= {op for op in _allocs(ops) if any(_overlap(op, other) for other in loaded)}
@@ -79,7 +81,7 @@ def _fence(function: ir.Operation) -> None:
         return
     copied = {_root(op.dst) for op in ops if isinstance(op, CpAsyncOp)} & touched
     for op in ops:
-        stored = isinstance(op, BufferStoreOp) and _root(op.dst) in touched
+        stored = isinstance(op, BufferStoreOp) and is_buffer(op.dst) and _root(op.dst) in touched
         if stored or (isinstance(op, CpAsyncWaitOp) and copied):
             _fence_behind(op.operation)
     if any(isinstance(op, CpAsyncArriveOp) for op in ops):
@@ -102,7 +104,8 @@ def _root(buffer: ir.Value) -> ir.Operation:
 
 
 def _allocs(ops: list[ir.OpView]) -> list[ir.Operation]:
-    return [op.operation for op in ops if isinstance(op, AllocOp)]
+    allocs = [op for op in ops if isinstance(op, AllocOp)]
+    return [op.operation for op in allocs if is_buffer(op.result)]
 
 
 def _overlap(one: ir.Operation, other: ir.Operation) -> bool:

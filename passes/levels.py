@@ -173,6 +173,8 @@ def _has_offset(op: ir.Operation) -> str | None:
         return "the buffer has no offset"
     if isinstance(view, gpu_tile.BarrierInitOp) and "offset" not in view.options:
         return "the barrier has no offset"
+    if isinstance(view, gpu_tile.ReserveTensorMemoryOp) and "offset" not in view.options:
+        return "the address of tensor memory has no offset"
     return None
 
 

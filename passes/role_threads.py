@@ -17,6 +17,8 @@ _ONE_THREAD_OPS = (
     gpu_tile.RingPositionOp,
     gpu_tile.ReshapeViewOp,
     gpu_tile.SlotOp,
+    gpu_tile.Tcgen05CommitOp,
+    gpu_tile.Tcgen05MmaOp,
     gpu_tile.TileOrderOp,
     gpu_tile.TmaCommitOp,
     gpu_tile.TmaLoadOp,

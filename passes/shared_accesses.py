@@ -21,6 +21,7 @@ from tilec.dialects.gpu_tile import (
     ReshapeViewOp,
     RingPositionOp,
     SlotOp,
+    Tcgen05MmaOp,
     TmaLoadOp,
     TmaStoreOp,
     ViewOp,
@@ -156,7 +157,7 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
     """The accesses of one op; an asynchronous one's as if it happened at its issue."""
     if isinstance(view, CpAsyncOp):
         return [_describe(view.dst, copy_layout(view, context), writes=True)]
-    if isinstance(view, BufferStoreOp):
+    if isinstance(view, BufferStoreOp) and is_buffer(view.dst):
         layout = layout_of(view.value)
         buffer = buffer_of(view.dst)
         kind = (buffer.shape, buffer.layout, buffer.element_bytes)
@@ -164,7 +165,7 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
         if plan_matrix_store(layout, *kind, context) is not None:
             layout = None
         return [_describe(view.dst, layout, writes=True)]
-    if isinstance(view, BufferLoadOp):
+    if isinstance(view, BufferLoadOp) and is_buffer(view.src):
         layout = layout_of(view.result)
         buffer = buffer_of(view.src)
         # By ldmatrix a thread reads rows for others.
@@ -175,7 +176,7 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
         return [_describe(view.src, None, writes=False)]
     if isinstance(view, TmaLoadOp):
         return [_describe(view.dst, None, writes=True)]
-    if isinstance(view, WgmmaOp):
+    if isinstance(view, (WgmmaOp, Tcgen05MmaOp)):
         operands = [v for v in (view.lhs, view.rhs) if is_buffer(v)]
         return [_describe(v, None, writes=False) for v in operands]
     return []

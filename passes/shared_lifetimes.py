@@ -17,10 +17,12 @@ from mlir import ir
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BarrierInitOp,
+    ReserveTensorMemoryOp,
     ReshapeViewOp,
     RoleOp,
     SlotOp,
     SyncOp,
+    Tcgen05MmaOp,
     TmaLoadOp,
     TmaStoreOp,
     TmaWaitOp,
@@ -30,7 +32,8 @@ from tilec.dialects.gpu_tile import (
     WgmmaWaitOp,
 )
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
-from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, buffer_of
+from tilec.dialects.gpu_tile.tcgen05 import ADDRESS_BYTES
+from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, buffer_of, is_buffer
 from tilec.dialects.types import show
 from tilec.passes.contract import show_location
 from tilec.passes.keep_explicit import EXPLICIT
@@ -43,7 +46,7 @@ _VIEWS = (ViewOp, ReshapeViewOp, SlotOp)
 class Allocation:
     """What one op needs. `first`, `last`: its uses; `span`: those and the neighbouring roles'."""
 
-    op: AllocOp | BarrierInitOp
+    op: AllocOp | BarrierInitOp | ReserveTensorMemoryOp
     size_bytes: int
     alignment_bytes: int
     first: int
@@ -62,6 +65,8 @@ class Allocation:
         where = show_location(self.op.operation)
         if isinstance(self.op, BarrierInitOp):
             return f"{self.size_bytes} bytes for {self.op.slots} barriers ({where})"
+        if isinstance(self.op, ReserveTensorMemoryOp):
+            return f"{self.size_bytes} bytes for the address of tensor memory"
         buffer = buffer_of(self.op.result)
         return f"{self.size_bytes} bytes for {show(buffer.shape)}x{buffer.element} ({where})"
 
@@ -113,7 +118,9 @@ class _Lifetimes:
             if isinstance(view, BarrierInitOp):
                 size = view.slots * BARRIER_BYTES
                 found.append(Allocation(view, size, BARRIER_BYTES, *always, always))
-            elif isinstance(view, AllocOp):
+            elif isinstance(view, ReserveTensorMemoryOp):
+                found.append(Allocation(view, ADDRESS_BYTES, ADDRESS_BYTES, *always, always))
+            elif isinstance(view, AllocOp) and is_buffer(view.result):
                 found.append(self._buffer(view))
         if EXPLICIT in self._function.attributes:
             for each in found:
@@ -161,6 +168,8 @@ class _Lifetimes:
             wait: type[WgmmaWaitOp] | type[TmaWaitOp] = WgmmaWaitOp
         elif isinstance(user.opview, TmaStoreOp):
             wait = TmaWaitOp
+        elif isinstance(user.opview, Tcgen05MmaOp):
+            return self._function  # some wait for some barrier
         else:
             return user
         at = user

@@ -12,6 +12,8 @@ from mlir import ir
 
 from tilec.diagnostics import CompileError
 from tilec.dialects import gpu_tile
+from tilec.dialects.gpu_tile.barrier import TENSOR_FENCES
+from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.dialects.op import TileOp
 from tilec.mma_shapes import find_instruction
 from tilec.passes.locations import error_at
@@ -31,6 +33,9 @@ _NEEDS: Mapping[type[TileOp], Feature] = {
     gpu_tile.TmaCommitOp: Feature.TMA,
     gpu_tile.TmaWaitOp: Feature.TMA,
     gpu_tile.GriddepcontrolOp: Feature.GRIDDEPCONTROL,
+    gpu_tile.ReserveTensorMemoryOp: Feature.TCGEN05,
+    gpu_tile.ReleaseTensorMemoryOp: Feature.TCGEN05,
+    gpu_tile.Tcgen05CommitOp: Feature.TCGEN05,
     gpu_tile.WgmmaFenceOp: Feature.WGMMA,
     gpu_tile.WgmmaWaitOp: Feature.WGMMA,
 }
@@ -61,7 +66,11 @@ def verify_target(module: ir.Module, target: Target) -> None:
 
 def _needed(op: ir.Operation) -> Feature | None:
     view = op.opview
-    if isinstance(view, (gpu_tile.MmaOp, gpu_tile.WgmmaOp)):
+    if isinstance(view, gpu_tile.AllocOp):
+        return Feature.TCGEN05 if is_tensor_buffer(view.result) else None
+    if isinstance(view, gpu_tile.FenceOp) and view.kind in TENSOR_FENCES:
+        return Feature.TCGEN05
+    if isinstance(view, (gpu_tile.MmaOp, gpu_tile.WgmmaOp, gpu_tile.Tcgen05MmaOp)):
         return find_instruction(view.instruction).feature
     if isinstance(view, gpu_tile.RoleOp):
         return Feature.SETMAXNREG if view.registers else None

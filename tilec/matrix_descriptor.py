@@ -1,7 +1,9 @@
 """Matrix descriptors: how a warpgroup instruction is told where its operand lies in shared memory.
 
 PTX ISA 9.0, "wgmma: Matrix Descriptor Format", offsets in units of 16 bytes: bits [0,14) start,
-[16,30) leading, [32,46) stride byte offset, [62,64) swizzle mode. Element (r, k), r along M or N,
+[16,30) leading, [32,46) stride byte offset, [62,64) swizzle mode. tcgen05 ("Shared memory
+descriptor"; CUTLASS, cute/arch/mma_sm100_desc.hpp) has a one in [46,49) and the swizzle mode, in
+other numbers, in [61,64). Element (r, k), r along M or N,
 es bytes large, lies in bytes from the start, before the swizzle of W bytes, at ("Strides", same
 chapter; CUTLASS, cute/arch/mma_sm90_desc.hpp; T = 16 / es):
 
@@ -22,6 +24,7 @@ from functools import lru_cache
 from tilec.shared_layout import SharedLayout
 
 _MODES = {None: 0, (3, 4, 3): 1, (2, 4, 3): 2, (1, 4, 3): 3}
+_TENSOR_MODES = (0, 2, 4, 6)
 UNIT_BYTES = 16
 """What descriptors count in, and what a swizzle moves as a whole."""
 _ROWS = 8
@@ -46,6 +49,11 @@ class MatrixDescriptor:
     def high_bits(self) -> int:
         """The high word."""
         return self.stride // UNIT_BYTES | self.mode << 30
+
+    @property
+    def tensor_high_bits(self) -> int:
+        """The high word of tcgen05."""
+        return self.stride // UNIT_BYTES | 1 << 14 | _TENSOR_MODES[self.mode] << 29
 
 
 @lru_cache(maxsize=1024)

@@ -3,7 +3,8 @@
 Fragments are layouts over one warp, or one warpgroup of 128 threads: lhs in (m, k), rhs in (k, n),
 accumulator in (m, n) coordinates. Sources: PTX ISA 9.0, "Warp-level matrix fragment" per shape
 (m16n8k8, m16n8k16, m16n8k32, m8n8k4), and "Register Fragments and Shared Memory Matrix Layouts" of
-wgmma.mma_async, whose rhs lies in shared memory only. `fma` is no tensor-core instruction: one
+wgmma.mma_async, whose rhs lies in shared memory only. tcgen05.mma has no fragments: its operands
+lie in shared and tensor memory (`tensor_tiles.py`). `fma` is no tensor-core instruction: one
 thread multiplies its own row and column elements, so its fragments are one element and any thread
 layout is legal.
 """
@@ -11,7 +12,7 @@ layout is legal.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -27,7 +28,7 @@ class MmaInstruction:
     """One instruction. `lhs`, `rhs`, `acc`: MLIR element types; tf32 reads f32 registers.
 
     `intrinsic`: LLVM's name for it. `lhs_layout` etc.: the fragments; None for `fma`.
-    `threads`: how many execute it together.
+    `threads`: how many execute it together. `kind`: what tcgen05.mma calls the operands' types.
     """
 
     name: str
@@ -44,11 +45,17 @@ class MmaInstruction:
     rhs_layout: Layout | None = None
     acc_layout: Layout | None = None
     threads: int = 32
+    kind: str = ""
 
     @property
     def is_warpgroup(self) -> bool:
         """Whether a warpgroup executes it, with its rhs in shared memory."""
         return self.threads == WARPGROUP_THREADS
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether one thread issues it, with its accumulator in tensor memory."""
+        return self.feature is Feature.TCGEN05
 
     def __post_init__(self) -> None:
         for layout, shape in (
@@ -192,13 +199,56 @@ def _wgmma_rows(n: int) -> tuple[MmaInstruction, ...]:
     return tuple(rows)
 
 
+_TENSOR_KINDS: tuple[tuple[str, str, str, str, int], ...] = (
+    *(("f16", lhs, lhs, "f32", 16) for lhs in ("f16", "bf16")),
+    ("f16", "f16", "f16", "f16", 16),
+    ("tf32", "f32", "f32", "f32", 8),
+    *(("f8f6f4", a, b, acc, 32) for acc in ("f32", "f16") for a in _SHORT for b in _SHORT),
+    ("i8", "i8", "i8", "i32", 32),
+)
+"""(kind, lhs, rhs, acc, k) of tcgen05.mma, PTX ISA 9.0."""
+_TENSOR_NAME = re.compile(r"tcgen05\.m(64|128)n(\d{1,3})k\d+\..*")
+TENSOR_MS = (128, 64)
+
+
+def tensor_ns(m: int, lhs: str) -> Sequence[int]:
+    """How wide tcgen05.mma of `m` rows by one CTA may be (PTX ISA 9.0, "Matrix shape")."""
+    if lhs == "i8":
+        return _WGMMA_INTEGER_NS if m == 64 else range(16, 257, 16)
+    return range(8, 257, 8) if m == 64 else range(16, 257, 16)
+
+
+@lru_cache(maxsize=256)
+def tensor_instructions(m: int, n: int) -> tuple[MmaInstruction, ...]:
+    """The instructions of tensor memory that are `m` by `n`."""
+    rows = []
+    for kind, lhs, rhs, acc, k in _TENSOR_KINDS:
+        if n not in tensor_ns(m, lhs):
+            continue
+        tf32 = kind == "tf32"
+        types = "tf32.tf32" if tf32 else ".".join(_PTX_NAMES.get(t, t) for t in (lhs, rhs))
+        name = f"tcgen05.m{m}n{n}k{k}.{_PTX_NAMES.get(acc, acc)}.{types}"
+        rows.append(
+            MmaInstruction(
+                name, m, n, k, lhs, rhs, acc, Feature.TCGEN05, tf32=tf32, threads=1, kind=kind
+            )
+        )
+    return tuple(rows)
+
+
 def find_instruction(name: str) -> MmaInstruction:
     """The row of that name. ValueError names the known ones."""
-    wide = _WGMMA_NAME.fullmatch(name)
+    wide, tensor = _WGMMA_NAME.fullmatch(name), _TENSOR_NAME.fullmatch(name)
     rows: Iterable[MmaInstruction] = _wgmma_rows(int(wide[1])) if wide else ()
+    if tensor:
+        rows = tensor_instructions(int(tensor[1]), int(tensor[2]))
     found = _BY_NAME.get(name) or next((row for row in rows if row.name == name), None)
     if found is None:
-        known = ", ".join([*_BY_NAME, "wgmma.m64n<8 to 256>k<k>.<acc>.<lhs>.<rhs>"])
+        families = (
+            "wgmma.m64n<8 to 256>k<k>.<acc>.<lhs>.<rhs>",
+            "tcgen05.m<64, 128>n<8 to 256>k<k>.<acc>.<lhs>.<rhs>",
+        )
+        known = ", ".join([*_BY_NAME, *families])
         raise ValueError(f"unknown instruction {name!r}; known: {known}")
     return found
 
@@ -210,6 +260,19 @@ def select_warpgroup_instruction(
     if not target.supports(Feature.WGMMA) or n not in WGMMA_NS:
         return None
     for row in _wgmma_rows(n):
+        if (row.lhs, row.rhs, row.acc, row.tf32) == (lhs, rhs, acc, tf32):
+            return row
+    return None
+
+
+def select_tensor_instruction(
+    target: Target, m: int, n: int, lhs: str, rhs: str, acc: str, *, tf32: bool
+) -> MmaInstruction | None:
+    """The target's `m` by `n` instruction with its accumulator in tensor memory, None if it has
+    none. `m` is 128 or 64."""
+    if not target.supports(Feature.TCGEN05) or m not in TENSOR_MS:
+        return None
+    for row in tensor_instructions(m, n):
         if (row.lhs, row.rhs, row.acc, row.tf32) == (lhs, rhs, acc, tf32):
             return row
     return None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from tilec.passes.allocate_shared import allocate_shared
+from tilec.passes.allocate_tensor_memory import allocate_tensor_memory
 from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
 from tilec.passes.expand_math import expand_math
@@ -49,6 +50,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     specialize_warps,
     rotate_dots,
     overlap_mma,
+    allocate_tensor_memory,
     # Buffers that share memory depend on each other, so addresses come before barriers.
     allocate_shared,
     insert_fences,
@@ -57,7 +59,12 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
 )
 """From `tile` to `gpu_tile`: everything explicit."""
 
-EXPLICIT_PIPELINE: tuple[TilePass, ...] = (simplify, keep_explicit, allocate_shared)
+EXPLICIT_PIPELINE: tuple[TilePass, ...] = (
+    simplify,
+    keep_explicit,
+    allocate_tensor_memory,
+    allocate_shared,
+)
 """The same for a kernel whose author wrote all that (`tilec.language.gpu`): nothing is added."""
 
 LLVM_PIPELINE: tuple[TilePass, ...] = (

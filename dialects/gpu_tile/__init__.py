@@ -18,6 +18,7 @@ from tilec.dialects.gpu_tile import (  # noqa: F401
     ring,
     role,
     schedule,
+    tcgen05,
     tma,
     wgmma,
 )
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # the same names, for type checkers
     from tilec.dialects.gpu_tile.ring import *  # noqa: F403
     from tilec.dialects.gpu_tile.role import *  # noqa: F403
     from tilec.dialects.gpu_tile.schedule import *  # noqa: F403
+    from tilec.dialects.gpu_tile.tcgen05 import *  # noqa: F403
     from tilec.dialects.gpu_tile.tma import *  # noqa: F403
     from tilec.dialects.gpu_tile.wgmma import *  # noqa: F403
 

@@ -6,6 +6,8 @@ from tilec.dialects.attributes import INT, one_of
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute
 
+TENSOR_FENCES = ("tcgen05_before", "tcgen05_after")
+
 
 class SyncOp(Op, name="sync"):
     """Named barrier of `warps` warps (PTX `barrier.sync`/`arrive`); barrier 0 is the whole CTA's.
@@ -33,10 +35,12 @@ class FenceOp(Op, name="fence"):
 
     "async_shared", "async_global": its accesses to that memory by ordinary instructions, before
     those of the copy engine and the tensor cores. "barrier_init": barriers it made, before anyone
-    uses them. Other threads need a sync as well.
+    uses them. Other threads need a sync as well. "tcgen05_before": what it did with tensor memory,
+    before the sync or arrival that tells others; "tcgen05_after": behind a sync or wait, before
+    what it does with tensor memory now.
 
     Example:
         "gpu_tile.fence"() {kind = "async_shared"} : () -> ()
     """
 
-    kind = Attribute(one_of("async_shared", "async_global", "barrier_init"))
+    kind = Attribute(one_of("async_shared", "async_global", "barrier_init", *TENSOR_FENCES))

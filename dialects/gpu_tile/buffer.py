@@ -1,4 +1,4 @@
-"""Shared-memory buffers: their allocation, views, and traffic with registers."""
+"""Buffers in shared and tensor memory: their allocation, views, and traffic with registers."""
 
 from __future__ import annotations
 
@@ -10,27 +10,41 @@ from mlir import ir
 from tilec.dialects.attributes import INT, options
 from tilec.dialects.constraints import BUFFER, I32, TILE
 from tilec.dialects.gpu_tile.dialect import Op
-from tilec.dialects.gpu_tile.types import buffer_of, layout_of
+from tilec.dialects.gpu_tile.types import (
+    TensorBuffer,
+    any_buffer_of,
+    buffer_of,
+    is_tensor_buffer,
+    layout_of,
+)
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, is_integer, shape, show
 from tilec.shared_layout import strided
+from tilec.tensor_access import plan_access
 
 
 def _check_fits(tile: ir.Value, buffer: ir.Value) -> str | None:
     try:
-        parsed = buffer_of(buffer)
-        layout_of(tile)
+        parsed = any_buffer_of(buffer)
+        layout = layout_of(tile)
     except ValueError as error:
         return str(error)
     if shape(tile) != parsed.shape:
         return f"tile is {show(shape(tile))}, buffer {show(parsed.shape)}"
     if element(tile) != parsed.element:
         return f"element types differ: tile {element(tile)}, buffer {parsed.element}"
+    if isinstance(parsed, TensorBuffer):
+        try:
+            plan_access(layout, parsed.layout, parsed.shape, parsed.bits)
+        except ValueError as error:
+            return str(error)
     return None
 
 
 class AllocOp(Op, name="alloc"):
-    """Shared memory of one CTA; `options.offset` (bytes) is filled in by allocate-shared.
+    """Memory of one CTA, shared or, by the buffer's attribute, tensor memory.
+
+    `options.offset` is filled in by allocate-shared (bytes) or allocate-tensor-memory (columns).
 
     Example:
         %b = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
@@ -41,7 +55,7 @@ class AllocOp(Op, name="alloc"):
 
     def check(self) -> str | None:
         try:
-            parsed = buffer_of(self.result)
+            parsed = any_buffer_of(self.result)
         except ValueError as error:
             return str(error)
         if (
@@ -50,8 +64,9 @@ class AllocOp(Op, name="alloc"):
         ):
             return f"layout is for {show(parsed.layout.shape)}, the tile is {show(parsed.shape)}"
         offset = self.options.get("offset", 0)
-        if offset < 0 or offset % parsed.alignment_bytes:
-            return f"offset {offset} is no multiple of {parsed.alignment_bytes}"
+        step = 1 if isinstance(parsed, TensorBuffer) else parsed.alignment_bytes
+        if offset < 0 or offset % step:
+            return f"offset {offset} is no multiple of {step}"
         return None
 
 
@@ -68,7 +83,7 @@ class ViewOp(Op, name="view", pure=True):
 
     def check(self) -> str | None:
         try:
-            source, result = buffer_of(self.src), buffer_of(self.result)
+            source, result = any_buffer_of(self.src), any_buffer_of(self.result)
         except ValueError as error:
             return str(error)
         if len(self.offsets) != len(source.shape):
@@ -110,6 +125,8 @@ class ReshapeViewOp(Op, name="reshape_view", pure=True):
 class BufferLoadOp(Op, name="buffer_load"):
     """Reads a whole buffer into registers; the two layouts decide the instruction.
 
+    From tensor memory it waits until the registers are there.
+
     Example:
         %t = "gpu_tile.buffer_load"(%b) : (!gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>) -> tensor<64x64xf32, #gpu_tile.layout<"T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)">>
     """
@@ -124,6 +141,8 @@ class BufferLoadOp(Op, name="buffer_load"):
 class BufferStoreOp(Op, name="buffer_store"):
     """Writes a tile from registers into a buffer; phantoms and second copies are not written.
 
+    Into tensor memory it waits until the buffer has them.
+
     Example:
         "gpu_tile.buffer_store"(%t, %b) : (tensor<64x64xf32, #gpu_tile.layout<"T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)">>, !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>) -> ()
     """
@@ -132,7 +151,12 @@ class BufferStoreOp(Op, name="buffer_store"):
     dst = Operand(BUFFER)
 
     def check(self) -> str | None:
-        return _check_fits(self.value, self.dst)
+        wrong = _check_fits(self.value, self.dst)
+        if wrong or not is_tensor_buffer(self.dst):
+            return wrong
+        if any(not mode.stride for mode in layout_of(self.value).threads):
+            return f"several threads hold copies of what goes to tensor memory: {self.value.type}"
+        return None
 
 
 class BufferGatherOp(Op, name="buffer_gather"):

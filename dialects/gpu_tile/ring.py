@@ -9,7 +9,7 @@ from mlir import ir
 from tilec.dialects.attributes import INT
 from tilec.dialects.constraints import BUFFER, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
-from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.gpu_tile.types import any_buffer_of
 from tilec.dialects.op import Attribute, Operand, Result
 
 
@@ -46,11 +46,11 @@ class SlotOp(Op, name="slot", pure=True):
 
     @classmethod
     def infer_types(cls, src: Any, index: Any) -> list[ir.Type]:
-        return [buffer_of(src).slot().type()]
+        return [any_buffer_of(src).slot().type()]
 
     def check(self) -> str | None:
         try:
-            ring, slot = buffer_of(self.src), buffer_of(self.result)
+            ring, slot = any_buffer_of(self.src), any_buffer_of(self.result)
         except ValueError as error:
             return str(error)
         if len(ring.shape) != len(ring.layout.dims) + 1:

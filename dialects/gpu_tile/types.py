@@ -1,5 +1,5 @@
-"""Attributes and types of `gpu_tile`: register layouts, shared-memory layouts, buffers, barriers,
-tensor maps, and tiles that the tensor cores still write.
+"""Attributes and types of `gpu_tile`: register layouts, layouts of shared and tensor memory,
+buffers, barriers, tensor maps, and tiles that the tensor cores still write.
 
 IRDL gives Python no access to parameters, so they are read from the text, once per distinct text.
 """
@@ -16,10 +16,12 @@ from mlir import ir
 from tilec.dialects.types import bit_width, encoding
 from tilec.layout import Layout, parse_layout
 from tilec.shared_layout import SharedLayout, parse_shared_layout
+from tilec.tensor_memory import COLUMN_BITS, TensorMemoryLayout, parse_tensor_memory_layout
 
 IRDL = """
 irdl.attribute @layout { %s = irdl.base "#builtin.string" irdl.parameters(form: %s) }
 irdl.attribute @shared { %s = irdl.base "#builtin.string" irdl.parameters(form: %s) }
+irdl.attribute @tmem { %s = irdl.base "#builtin.string" irdl.parameters(form: %s) }
 irdl.type @buffer {
   %t = irdl.base "!builtin.tensor" %l = irdl.any irdl.parameters(tile: %t, layout: %l)
 }
@@ -35,6 +37,7 @@ BOX_ALIGNMENT = 128
 _LAYOUT = re.compile(r'#gpu_tile\.layout<"([^"]*)">')
 _PENDING = re.compile(r"!gpu_tile\.pending<(tensor<.*>)>")
 _BUFFER = re.compile(r'!gpu_tile\.buffer<(tensor<[^#]*>), #gpu_tile\.shared<"([^"]*)">>')
+_TENSOR_BUFFER = re.compile(r'!gpu_tile\.buffer<(tensor<[^#]*>), #gpu_tile\.tmem<"([^"]*)">>')
 
 
 def layout_attr(layout: Layout) -> ir.Attribute:
@@ -93,8 +96,14 @@ def _parse_pending(context: ir.Context, text: str) -> ir.Type:
 
 def is_buffer(value: Any) -> bool:
     """Whether a value (or type) is a shared-memory buffer."""
-    type_ = value if isinstance(value, ir.Type) else value.type
-    return str(type_).startswith("!gpu_tile.buffer<")
+    text = str(value if isinstance(value, ir.Type) else value.type)
+    return text.startswith("!gpu_tile.buffer<") and not _TENSOR_BUFFER.fullmatch(text)
+
+
+def is_tensor_buffer(value: Any) -> bool:
+    """Whether a value (or type) is a buffer in tensor memory."""
+    text = str(value if isinstance(value, ir.Type) else value.type)
+    return _TENSOR_BUFFER.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
@@ -163,3 +172,66 @@ def _parse_buffer(context: ir.Context, text: str) -> BufferType:
         raise ValueError(f"expected a shared-memory buffer, found {text}")
     tile = ir.RankedTensorType(ir.Type.parse(match[1], context))
     return BufferType(tuple(tile.shape), tile.element_type, parse_shared_layout(match[2]))
+
+
+@dataclass(frozen=True)
+class TensorBuffer:
+    """A parsed `!gpu_tile.buffer` in tensor memory: a tile's shape and element type under a
+    tensor-memory layout. A leading dimension more than the layout has is the number of slots."""
+
+    shape: tuple[int, ...]
+    element: ir.Type
+    layout: TensorMemoryLayout
+
+    @property
+    def bits(self) -> int:
+        """Bits of an element."""
+        return bit_width(self.element)
+
+    @property
+    def slots(self) -> int:
+        """Slots of a ring, 1 for a plain buffer."""
+        return self.shape[0] if len(self.shape) > len(self.layout.dims) else 1
+
+    def slot(self) -> TensorBuffer:
+        """The type of one slot."""
+        rank = len(self.layout.dims)
+        return TensorBuffer(self.shape[len(self.shape) - rank :], self.element, self.layout)
+
+    @property
+    def slot_columns(self) -> int:
+        """Columns from one slot to the next."""
+        return self.layout.columns(self.bits)
+
+    @property
+    def columns(self) -> int:
+        """Columns the buffer takes."""
+        return self.slots * self.slot_columns
+
+    def type(self) -> ir.Type:
+        """The MLIR type in the current context."""
+        tile = "x".join([*map(str, self.shape), str(self.element)])
+        return ir.Type.parse(f'!gpu_tile.buffer<tensor<{tile}>, #gpu_tile.tmem<"{self.layout}">>')
+
+
+def tensor_buffer_of(value: Any) -> TensorBuffer:
+    """The parsed type of a buffer in tensor memory. ValueError if it is none or does not read."""
+    type_ = value if isinstance(value, ir.Type) else value.type
+    return _parse_tensor_buffer(type_.context, str(type_))
+
+
+@lru_cache(maxsize=1024)
+def _parse_tensor_buffer(context: ir.Context, text: str) -> TensorBuffer:
+    match = _TENSOR_BUFFER.fullmatch(text)
+    if not match:
+        raise ValueError(f"expected a buffer in tensor memory, found {text}")
+    tile = ir.RankedTensorType(ir.Type.parse(match[1], context))
+    layout = parse_tensor_memory_layout(match[2])
+    if bit_width(tile.element_type) > COLUMN_BITS:
+        raise ValueError(f"tensor memory has columns of 32 bits, found {tile.element_type}")
+    return TensorBuffer(tuple(tile.shape), tile.element_type, layout)
+
+
+def any_buffer_of(value: Any) -> BufferType | TensorBuffer:
+    """The parsed type of a buffer in either memory. ValueError if it does not read."""
+    return tensor_buffer_of(value) if is_tensor_buffer(value) else buffer_of(value)

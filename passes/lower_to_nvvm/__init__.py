@@ -31,6 +31,8 @@ from tilec.passes.lower_to_nvvm import (
     role,
     scan,
     shape,
+    tcgen05,
+    tensor_memory,
     tma,
     wgmma,
 )
@@ -56,6 +58,8 @@ _FAMILIES = (
     tma,
     mma,
     wgmma,
+    tensor_memory,
+    tcgen05,
     role,
     inspection,
     inline_ptx,

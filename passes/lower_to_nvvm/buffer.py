@@ -12,9 +12,10 @@ from dataclasses import replace
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile.types import buffer_of, layout_of
+from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, is_tensor_buffer, layout_of
 from tilec.dialects.types import element, shape
 from tilec.passes.divisibility import constant_of
+from tilec.passes.lower_to_nvvm import tensor_memory
 from tilec.passes.lower_to_nvvm.access import (
     call_intrinsic,
     inline_asm,
@@ -44,6 +45,9 @@ from tilec.target import Feature
 
 def lower_alloc(op: gpu_tile.AllocOp, state: Lowering) -> None:
     """A constant offset into the shared memory."""
+    if is_tensor_buffer(op.result):
+        tensor_memory.lower_alloc(op, state)
+        return
     parsed = buffer_of(op.result)
     zero = state.i32_constant(0)
     offset = state.i32_constant(op.options["offset"])
@@ -57,7 +61,7 @@ def lower_view(op: gpu_tile.ViewOp, state: Lowering) -> None:
         _moved(at, state.values[by], state)
         for at, by in zip(source.origin, op.offsets, strict=True)
     )
-    state.values[op.result] = replace(source, type=buffer_of(op.result), origin=origin)
+    state.values[op.result] = replace(source, type=any_buffer_of(op.result), origin=origin)
 
 
 def _moved(origin: ir.Value, by: ir.Value, state: Lowering) -> ir.Value:
@@ -75,6 +79,9 @@ def lower_slot(op: gpu_tile.SlotOp, state: Lowering) -> None:
     slots, spread a swizzle's XOR over the sum, and add the terms to every address by itself. A
     copy keeps one sum per address, which the uniform data path and immediate offsets take over.
     """
+    if is_tensor_buffer(op.src):
+        tensor_memory.lower_slot(op, state)
+        return
     ring = state.values[op.src]
     step = state.i32_constant(ring.type.slot_bytes)
     offset = create("arith.muli", [state.values[op.index], step], state.i32)
@@ -103,6 +110,9 @@ def lower_reshape_view(op: gpu_tile.ReshapeViewOp, state: Lowering) -> None:
 
 def lower_buffer_load(op: gpu_tile.BufferLoadOp, state: Lowering) -> None:
     """ldmatrix where the layouts fit it, else ld.shared as wide as they allow."""
+    if is_tensor_buffer(op.src):
+        tensor_memory.lower_load(op, state)
+        return
     buffer, layout = state.values[op.src], layout_of(op.result)
     bytes_ = storage_bits(buffer.type.element, state) // 8
     plan = plan_matrix_load(layout, shape(op.result), buffer.type.layout, bytes_)
@@ -162,6 +172,9 @@ def _store_matrices(
 def lower_buffer_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:
     """stmatrix where the layouts fit it and no element has copies, else st.shared by the first copy
     of each element, phantoms left out."""
+    if is_tensor_buffer(op.dst):
+        tensor_memory.lower_store(op, state)
+        return
     write_buffer(op.value, op.dst, state)
 
 

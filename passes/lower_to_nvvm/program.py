@@ -97,11 +97,13 @@ _PROXY_FENCES = {
     "async_shared": "fence.proxy.async.shared::cta;",
     "async_global": "fence.proxy.async.global;",
     "barrier_init": "fence.mbarrier_init.release.cluster;",
+    "tcgen05_before": "tcgen05.fence::before_thread_sync;",
+    "tcgen05_after": "tcgen05.fence::after_thread_sync;",
 }
 
 
 def lower_proxy_fence(op: gpu_tile.FenceOp, state: Lowering) -> None:
-    """fence.proxy.async, or fence.mbarrier_init."""
+    """fence.proxy.async, fence.mbarrier_init, or one of tcgen05."""
     inline_asm(_PROXY_FENCES[op.kind], [], [], [])
 
 

@@ -15,7 +15,13 @@ from typing import Any
 from mlir import ir
 
 from tilec.diagnostics import InternalError
-from tilec.dialects.gpu_tile.types import BufferType, is_pending, layout_of, tile_of
+from tilec.dialects.gpu_tile.types import (
+    BufferType,
+    TensorBuffer,
+    is_pending,
+    layout_of,
+    tile_of,
+)
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.kernel import TensorMap
 from tilec.layout import Layout
@@ -49,6 +55,16 @@ class Buffer:
 
 
 @dataclass(frozen=True)
+class TensorMemory:
+    """A buffer in tensor memory at `address` (i32, lane << 16 | column), seen from coordinates
+    `origin` (i32)."""
+
+    type: TensorBuffer
+    address: ir.Value
+    origin: tuple[ir.Value, ...]
+
+
+@dataclass(frozen=True)
 class Barriers:
     """A ring of mbarriers at `address` (i32, bytes into the shared memory), 8 bytes a slot."""
 
@@ -77,6 +93,10 @@ class Lowering:
         self.entry = self.prologue
         """The kernel's own, where memory on the stack is made."""
         self.shared: ir.Value | None = None
+        self.tensor_address: int | None = None
+        """Where in shared memory the address of the CTA's tensor memory is (bytes)."""
+        self.tensor_base: ir.Value | None = None
+        """That address (i32), once it was read."""
         self.grid: tuple[ir.Value, ...] | None = None
         """The author's grid (i32 each), where it is a parameter of a persistent kernel."""
         self.tensor_maps: dict[TensorMap, ir.Value] = {}

@@ -9,20 +9,16 @@ words in the order of its layout, f16 in pairs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import gcd
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
-from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer, is_pending, layout_of, tile_of
 from tilec.dialects.gpu_tile.wgmma import WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 from tilec.dialects.types import bit_width, element
 from tilec.matrix_descriptor import UNIT_BYTES
 from tilec.mma_shapes import MmaInstruction, find_instruction
-from tilec.passes.divisibility import constant_of
-from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, inline_asm, pack, unpack
+from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
 from tilec.passes.lower_to_nvvm.shared_address import plain_address, shared_base
 from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, Registers, create
 from tilec.warpgroup_tiles import WarpgroupTiles, warpgroup_tiles
@@ -163,7 +159,7 @@ class _Matrix:
         self._buffer: Buffer = state.values[value]
         self._own = 0 if side == "lhs" else 1
         self._state = state
-        _check_origin(op, value, self._buffer, state)
+        check_origin(op.operation, value, self._buffer, state)
         self._operand = op.shared(side, row)
         descriptor = self._operand.descriptor
         self.major = 0 if descriptor.k_contiguous else 1
@@ -200,38 +196,6 @@ class _Matrix:
         word = self._sum(self._start, state.i32_constant(step)) if step else self._start
         low = create("arith.extui", [word], i64)
         return text.input(create("arith.ori", [low, state.constant(i64, self._high)], i64), "l")
-
-
-def _check_origin(op: WgmmaOp, value: ir.Value, buffer: Buffer, state: Lowering) -> None:
-    """CompileError for a view from which the matrices do not lie as from the buffer's start."""
-    for dim, parts in enumerate(buffer.type.layout.dims):
-        panel = 1
-        for size, _ in parts[:-1]:
-            panel *= size
-        origin = buffer.origin[dim]
-        fixed = constant_of(origin)
-        known = fixed if fixed is not None else _divisor(value, dim, state)
-        swizzled_rows = 8 if parts[0][1] != 1 else UNIT_BYTES // buffer.type.element_bytes
-        inside = panel > 1 and known and panel % known == 0 and buffer.type.shape[dim] <= known
-        if known % swizzled_rows or not (known % panel == 0 or inside):
-            raise error_at(
-                op.operation,
-                f"the view begins at a multiple of {known} of dimension {dim}, in the middle of "
-                f"the matrices of {buffer.type.layout}",
-            )
-
-
-def _divisor(value: ir.Value, dim: int, state: Lowering) -> int:
-    """What a run-time origin is surely a multiple of (0: it is 0)."""
-    known = 0
-    while not isinstance(value.owner, (gpu_tile.AllocOp, gpu_tile.SlotOp)):
-        view = value.owner
-        if not isinstance(view, gpu_tile.ViewOp):
-            raise InternalError(f"a wgmma reads the result of '{view.operation.name}'")
-        by = state.divisibility.of(view.offsets[dim])
-        known = gcd(known, by)
-        value = view.src
-    return known
 
 
 class _Fragments:

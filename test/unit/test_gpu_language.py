@@ -21,6 +21,8 @@ from tilec.passes.warpgroup_dot import operand_layout
 from tilec.shared_layout import parse_shared_layout
 
 FOR_PASSES = {
+    "release_tensor_memory": "what a kernel that has tensor memory does at its end",
+    "reserve_tensor_memory": "what a kernel that has tensor memory does at its start",
     "reshape_view": "the halves of a reshape that crosses threads",
     "scan_carry": "the halves of a scan across warps",
     "warp_reduce": "the halves of a reduction across warps",
@@ -46,6 +48,7 @@ def test_parameters_are_the_fields_of_the_op(name: str) -> None:
     op = OPS[name]
     fields = {field.name for field in (*op.OPERANDS, *op.ATTRIBUTES)} - {"options"}
     more = {"alloc": {"shape", "dtype", "shared", "slots"}, "view": {"shape"}}
+    more["tcgen05_mma"] = {"barrier", "slot", "commit"}
     with_layout = {"buffer_load": {"layout"}, "convert_layout": {"layout"}}
     assert set(parameters(name)) == fields | more.get(name, with_layout.get(name, set()))
 

@@ -153,6 +153,7 @@ def test_explicit_kernels_get_the_passes_the_list_names() -> None:
     assert [one.name for one in EXPLICIT_PIPELINE] == [
         "simplify",
         "keep-explicit",
+        "allocate-tensor-memory",
         "allocate-shared",
     ]
 

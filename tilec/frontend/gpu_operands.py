@@ -25,7 +25,7 @@ from tilec.dialects.constraints import (
     TILE,
     Constraint,
 )
-from tilec.dialects.gpu_tile.types import buffer_of, tile_of
+from tilec.dialects.gpu_tile.types import any_buffer_of, is_tensor_buffer, tile_of
 from tilec.dialects.op import Attribute, Operand
 from tilec.dialects.types import element, shape
 from tilec.frontend.arrays import as_tuple
@@ -181,9 +181,10 @@ def resource(value: ir.Value) -> Resource:
     """A buffer, ring of barriers, tensor map or pending tile."""
     kind = str(value.type).removeprefix("!gpu_tile.").partition("<")[0]
     if kind == "buffer":
-        found = buffer_of(value)
+        found = any_buffer_of(value)
         dtype = BY_MLIR[str(found.element)]
-        return Resource(value, kind, f"a buffer {show_shape(found.shape)} of {dtype}")
+        where = " in tensor memory" if is_tensor_buffer(value) else ""
+        return Resource(value, kind, f"a buffer {show_shape(found.shape)} of {dtype}{where}")
     if kind == "pending":
         tile = tile_of(value)
         dtype = BY_MLIR[str(element(tile))]

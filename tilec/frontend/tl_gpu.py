@@ -8,7 +8,7 @@ no op infers) stands in a function of its own below.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -16,15 +16,19 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.constraints import ANY, BUFFER
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of, tile_of
+from tilec.dialects.gpu_tile.types import (
+    BufferType,
+    any_buffer_of,
+    tile_of,
+)
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import element, shape, show
 from tilec.frontend import tl_memory, tl_shape
 from tilec.frontend.frame import Frame
-from tilec.frontend.gpu_operands import attribute, operand, wrapped
-from tilec.frontend.statements import refuse_effects
+from tilec.frontend.gpu_operands import attribute
+from tilec.frontend.gpu_ops import buffer_of_value, buffer_sizes, emit, enter
 from tilec.frontend.tile_layouts import attribute_of, current_warps, lay_out, with_layout
+from tilec.frontend.tl_tensor_memory import alloc_tensor_memory, tcgen05_mma
 from tilec.frontend.values import (
     Array,
     Mistake,
@@ -41,64 +45,7 @@ from tilec.language.dtypes import BY_MLIR
 from tilec.language.gpu import layouts
 from tilec.layout import Layout
 from tilec.shared_layout import SharedLayout
-
-
-def emit(
-    frame: Frame,
-    op: type[TileOp],
-    given: Mapping[str, Any],
-    results: Sequence[ir.Type] | None = None,
-) -> Any:
-    """Builds an op from arguments by name, checks it, and gives its results as kernel values."""
-    enter(frame, op.MNEMONIC)
-    for field in op.OPERANDS if op is not gpu_tile.SlotOp else ():
-        value = given[field.name]
-        is_buffer = isinstance(value, Resource) and value.kind == "buffer"
-        if is_buffer and field.constraint in (ANY, BUFFER):
-            _buffer(value, field.name)
-    _check_slot(given)
-    operands = [operand(frame, field, given[field.name]) for field in op.OPERANDS]
-    written = {
-        field.name: attribute(field, given[field.name])
-        for field in op.ATTRIBUTES
-        if field.name in given
-    }
-    frame.builder.count()
-    try:
-        made = op.build(*operands, results=results, **written)
-    except ValueError as error:  # from infer_types, about the operands
-        raise Mistake(str(error)) from None
-    values = made if isinstance(made, list) else [made]
-    view = made if isinstance(made, TileOp) else values[0].owner.opview
-    wrong = view.check()
-    if wrong:
-        raise Mistake(wrong)
-    if not op.RESULTS:
-        return None
-    kinds = tuple(wrapped(value) for value in values)
-    return kinds if len(kinds) > 1 else kinds[0]
-
-
-def _check_slot(given: Mapping[str, Any]) -> None:
-    """Mistake for a constant slot that the ring does not have."""
-    name = "slot" if "slot" in given else "index"
-    ring = given.get("barrier" if name == "slot" else "src")
-    at = given.get(name)
-    if not isinstance(ring, Resource) or not isinstance(at, int):
-        return
-    if ring.kind == "buffer":
-        slots = buffer_of(ring.value).slots
-    else:
-        slots = getattr(getattr(ring.value.owner, "opview", None), "slots", None)
-    if slots is not None and not 0 <= at < slots:
-        raise Mistake(f"slot {at} of a ring of {slots}", argument=name)
-
-
-def enter(frame: Frame, name: str) -> None:
-    """Marks the kernel as explicit. Mistake where its number of warps is not known."""
-    refuse_effects(frame, f"gpu.{name}")
-    current_warps(frame.builder)
-    frame.builder.explicit = True
+from tilec.tensor_memory import TensorMemoryLayout
 
 
 def _by_op(op: type[TileOp], stub: Any) -> Callable[..., Any]:
@@ -113,32 +60,22 @@ def _by_op(op: type[TileOp], stub: Any) -> Callable[..., Any]:
 
 def alloc(frame: Frame, shape: Any, dtype: Any, shared: Any, slots: Any) -> Resource:
     """`gpu.alloc`."""
-    sizes, kind = check_shape(shape), tl_shape.as_dtype(dtype)
+    kind = tl_shape.as_dtype(dtype)
     if not isinstance(shared, SharedLayout):
         raise Mistake(
             f"shared must be a shared-memory layout such as gpu.padded((64, 32)), found "
             f"{describe(shared)}",
             argument="shared",
         )
-    if shared.shape != sizes:
-        raise Mistake(
-            f"the layout is for {show(shared.shape)}, the buffer is {show(sizes)}",
-            argument="shared",
-        )
-    if slots is not None:
-        if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
-            raise Mistake(
-                f"slots must be a positive constant, found {describe(slots)}", argument="slots"
-            )
-        sizes = (slots, *sizes)
+    sizes = buffer_sizes(shape, slots, shared, "shared")
     type_ = BufferType(sizes, frame.builder.element(kind), shared).type()
     return emit(frame, gpu_tile.AllocOp, {}, [type_])
 
 
 def view(frame: Frame, src: Any, offsets: Any, shape: Any) -> Resource:
     """`gpu.view`."""
-    sizes, source = check_shape(shape), _buffer(src)
-    type_ = BufferType(sizes, source.element, source.layout).type()
+    sizes, source = check_shape(shape), buffer_of_value(src)
+    type_ = replace(source, shape=sizes).type()
     given = {"src": src, "offsets": offsets}
     parts = offsets if isinstance(offsets, tuple) else (offsets,)
     for at, size, whole in zip(parts, sizes, source.shape, strict=False):
@@ -150,23 +87,9 @@ def view(frame: Frame, src: Any, offsets: Any, shape: Any) -> Resource:
     return emit(frame, gpu_tile.ViewOp, given, [type_])
 
 
-def _buffer(value: Any, name: str = "src") -> BufferType:
-    """The type of one buffer."""
-    if not isinstance(value, Resource) or value.kind != "buffer":
-        raise Mistake(
-            f"{name} must be a buffer (gpu.alloc), found {describe(value)}", argument=name
-        )
-    found = buffer_of(value.value)
-    if len(found.shape) > len(found.layout.dims):
-        raise Mistake(
-            f"{name} is a ring of {found.slots} buffers; take one with .slot(i)", argument=name
-        )
-    return found
-
-
 def buffer_load(frame: Frame, src: Any, layout: Any) -> Tile:
     """`gpu.buffer_load`."""
-    found = _buffer(src)
+    found = buffer_of_value(src)
     held = attribute_of(frame.builder, layout, found.shape)
     type_ = ir.RankedTensorType.get(list(found.shape), found.element, held)
     return emit(frame, gpu_tile.BufferLoadOp, {"src": src}, [type_])
@@ -224,7 +147,7 @@ def cp_async(
     frame: Frame, src: Any, dst: Any, offsets: Any, mask: Any, dims: Any, bytes: Any, cache: Any
 ) -> None:
     """`gpu.cp_async`."""
-    rank = len(_buffer(dst, "dst").shape)
+    rank = len(buffer_of_value(dst, "dst").shape)
     given = {"src": src, "dst": dst, "mask": mask, "offsets": offsets, "bytes": bytes}
     given["dims"] = _last_dims(src, rank, "src") if dims is None else dims
     given["cache"] = ("cg" if bytes == 16 else "ca") if cache is None else cache
@@ -314,12 +237,16 @@ def _constant_function(function: Callable[..., Any]) -> Callable[..., Any]:
 def _is_layout_argument(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(map(_is_layout_argument, value))
-    known = isinstance(value, (str, Layout, SharedLayout)) or value in BY_MLIR.values()
+    known = (
+        isinstance(value, (str, Layout, SharedLayout, TensorMemoryLayout))
+        or value in BY_MLIR.values()
+    )
     return value is None or known or is_number(value)
 
 
 _WRITTEN: tuple[Callable[..., Any], ...] = (
     alloc,
+    alloc_tensor_memory,
     view,
     buffer_load,
     buffer_store,
@@ -330,6 +257,7 @@ _WRITTEN: tuple[Callable[..., Any], ...] = (
     cp_async,
     make_tensor_map,
     wgmma_wait,
+    tcgen05_mma,
     sync,
     role,
 )
@@ -372,12 +300,13 @@ METHODS_OF: Mapping[str, Mapping[str, Any]] = {
 def properties_of(value: Resource) -> Mapping[str, Any]:
     """`shape` and `dtype` of buffers and pending tiles, `slots` and `bytes` (of one) of buffers."""
     if value.kind == "buffer":
-        found = buffer_of(value.value)
+        found = any_buffer_of(value.value)
+        dtype = BY_MLIR[str(found.element)]
         return {
             "shape": found.shape,
-            "dtype": BY_MLIR[str(found.element)],
+            "dtype": dtype,
             "slots": found.slots,
-            "bytes": prod(found.slot().shape) * found.element_bytes,
+            "bytes": prod(found.slot().shape) * dtype.bits // 8,
         }
     if value.kind == "pending":
         tile = tile_of(value.value)

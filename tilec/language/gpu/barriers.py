@@ -32,6 +32,8 @@ def fence(kind: str) -> Any:
 
     "async_shared", "async_global": what it wrote there before, for TMA and the tensor cores after.
     "barrier_init": barriers it made, before anybody uses them. Other threads need a `sync` as well.
+    "tcgen05_before": what it did with tensor memory, before the sync or arrival that tells others.
+    "tcgen05_after": behind a sync or wait, before what it does with tensor memory now.
     """
 
 

@@ -1,4 +1,4 @@
-"""Shared-memory buffers, and tiles with a layout.
+"""Buffers in shared and tensor memory, and tiles with a layout.
 
 A parameter named as an operand or attribute of the op is passed on to it: see
 `tilec.dialects.gpu_tile`.
@@ -12,6 +12,7 @@ from tilec.language.builtin import builtin
 
 __all__ = [
     "alloc",
+    "alloc_tensor_memory",
     "buffer_gather",
     "buffer_load",
     "buffer_store",
@@ -32,6 +33,17 @@ def alloc(shape: Any, dtype: Any, shared: Any, slots: int | None = None) -> Any:
     `gpu.shared`, `gpu.swizzled` or `gpu.padded`, for the same shape. Buffers of an explicit kernel
     never share memory. A buffer has `shape`, `dtype`, `slots` and the methods `slot`, `view`,
     `load`, `store`.
+    """
+
+
+@builtin
+def alloc_tensor_memory(shape: Any, dtype: Any, memory: Any, slots: int | None = None) -> Any:
+    """A buffer in tensor memory; with `slots` a ring of that many.
+
+    `shape`: constants, the shape of one slot. `memory`: in which lane and column each element
+    lies, from `gpu.tensor_memory` or `gpu.tensor_layout`, for the same shape. The kernel takes the
+    columns of all such buffers at its start and returns them at its end. What a buffer in shared
+    memory has, it has, too; threads write and read it in the lanes of their warp only.
     """
 
 

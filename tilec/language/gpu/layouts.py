@@ -15,6 +15,13 @@ from tilec.language.dtypes import DType
 from tilec.layout import Layout, Mode, copies, covers, normalize, parse_layout
 from tilec.mma_shapes import MmaInstruction, find_instruction
 from tilec.shared_layout import SharedLayout, parse_shared_layout, strided
+from tilec.tensor_memory import (
+    COLUMN_BITS,
+    TensorMemoryLayout,
+    blocked_tensor_memory,
+    parse_tensor_memory_layout,
+)
+from tilec.tensor_registers import rows_layout
 
 __all__ = [
     "accumulator",
@@ -26,6 +33,9 @@ __all__ = [
     "shared",
     "sliced",
     "swizzled",
+    "tensor_layout",
+    "tensor_memory",
+    "tensor_rows",
 ]
 
 _SWIZZLE_BITS = {128: 3, 64: 2, 32: 1}
@@ -199,3 +209,40 @@ def swizzled(
     across = ((other, width),)
     dims = (along, across) if fast == 0 else (across, along)
     return SharedLayout(dims, (_SWIZZLE_BITS[fitting], 4, 3))
+
+
+def tensor_layout(text: str) -> TensorMemoryLayout:
+    """A tensor-memory layout from its text, `(128,256):(1@lane,1@col)`.
+
+    Per dimension its size and where a step leads: `n@lane`, `n@col`, or `n@bit` for elements that
+    share a column of 32 bits. ValueError where it does not read.
+    """
+    return parse_tensor_memory_layout(text)
+
+
+def tensor_memory(
+    shape: Sequence[int], block: Sequence[int] | None = None, bits: int = COLUMN_BITS
+) -> TensorMemoryLayout:
+    """Tensor memory as matrix instructions of `block` (m, n) have their accumulators.
+
+    `block`: of 128 or 64 rows, the whole tile or 128 rows of it if None. `bits`: what an element
+    takes of a column, 32 for an accumulator of any type, the element's own for an lhs. Two blocks
+    of 64 rows share lanes, others follow along the columns.
+    ValueError where the tile is not whole blocks, or more than there is.
+    """
+    sizes = _checked(shape)
+    if len(sizes) != 2:
+        raise ValueError(f"a tile in tensor memory has two dimensions, found {len(sizes)}")
+    blocks = (min(sizes[0], 128), sizes[1]) if block is None else tuple(block)
+    if len(blocks) != 2 or min(blocks) < 1:
+        raise ValueError(f"a block has two dimensions, found {blocks}")
+    return blocked_tensor_memory(sizes, blocks, bits)
+
+
+def tensor_rows(memory: TensorMemoryLayout, warps: int) -> Layout:
+    """The register layout in which 4 or 8 `warps` read `memory` by whole rows of their lanes.
+
+    A lane of tensor memory is a thread's (tcgen05.ld, shape 32x32b); where only 16 of 32 are in
+    use, two threads share one (16x32bx2). 8 warps share the columns. ValueError where they cannot.
+    """
+    return rows_layout(memory, warps)

@@ -1,4 +1,4 @@
-"""Matrix instructions: mma.sync on fragments, wgmma on buffers."""
+"""Matrix instructions: mma.sync on fragments, wgmma on buffers, tcgen05 into tensor memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from tilec.language.builtin import builtin
 
-__all__ = ["mma", "wgmma", "wgmma_fence", "wgmma_wait"]
+__all__ = ["mma", "tcgen05_commit", "tcgen05_mma", "wgmma", "wgmma_fence", "wgmma_wait"]
 
 
 @builtin
@@ -38,3 +38,30 @@ def wgmma_wait(acc: Any, pending: int = 0) -> Any:
 
     With `pending=0` the result is a tile, else it still belongs to the tensor cores.
     """
+
+
+@builtin
+def tcgen05_mma(
+    lhs: Any,
+    rhs: Any,
+    acc: Any,
+    use_acc: Any = True,
+    instruction: str | None = None,
+    barrier: Any = None,
+    slot: Any = 0,
+    commit: Any = True,
+) -> Any:
+    """Starts acc = lhs @ rhs, plus acc where the condition `use_acc` holds; one thread issues it.
+
+    `lhs`: an (m, k) buffer in shared or tensor memory. `rhs`: a (k, n) buffer in shared memory.
+    `acc`: an (m, n) buffer in tensor memory. `instruction`: its name, such as
+    "tcgen05.m128n256k16.f32.bf16.bf16"; None takes the largest that the buffers are made of. With
+    `barrier` it is committed to `barrier[slot]` where the condition `commit` holds, else by
+    `tcgen05_commit`. What threads wrote to its operands is fenced before, with "async_shared" or
+    "tcgen05_before" and "tcgen05_after".
+    """
+
+
+@builtin
+def tcgen05_commit(barrier: Any, slot: Any = 0) -> Any:
+    """Arrives once at `barrier[slot]` when all products issued so far by this thread are done."""

@@ -37,7 +37,7 @@ func.func @sync_barrier_is_i64() {
 
 // -----
 func.func @fence_of_unknown_kind() {
-  // expected-error @below {{'gpu_tile.fence' op attribute 'kind' must be one of 'async_shared', 'async_global', 'barrier_init', found "tensor_map"}}
+  // expected-error @below {{'gpu_tile.fence' op attribute 'kind' must be one of 'async_shared', 'async_global', 'barrier_init', 'tcgen05_before', 'tcgen05_after', found "tensor_map"}}
   "gpu_tile.fence"() {kind = "tensor_map"} : () -> ()
   return
 }

@@ -18,5 +18,9 @@ func.func @fences() {
   "gpu_tile.fence"() {kind = "async_global"} : () -> ()
   // CHECK: "gpu_tile.fence"() {kind = "barrier_init"} : () -> ()
   "gpu_tile.fence"() {kind = "barrier_init"} : () -> ()
+  // CHECK: "gpu_tile.fence"() {kind = "tcgen05_before"} : () -> ()
+  "gpu_tile.fence"() {kind = "tcgen05_before"} : () -> ()
+  // CHECK: "gpu_tile.fence"() {kind = "tcgen05_after"} : () -> ()
+  "gpu_tile.fence"() {kind = "tcgen05_after"} : () -> ()
   return
 }

@@ -177,3 +177,76 @@ func.func @reshape_view_to_fewer_elements(%b: !gpu_tile.buffer<tensor<8x64xf32>,
   %v = "gpu_tile.reshape_view"(%b) : (!gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(64,1)">>) -> !gpu_tile.buffer<tensor<256xf32>, #gpu_tile.shared<"(256):(1)">>
   return
 }
+
+// -----
+func.func @alloc_tensor_layout_is_malformed() {
+  // expected-error @below {{'gpu_tile.alloc' op malformed tensor-memory layout '(64)'; expected e.g. '(128,256):(1@lane,1@col)'}}
+  %b = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.tmem<"(64)">>
+  return
+}
+
+// -----
+func.func @alloc_tensor_layout_has_no_unit() {
+  // expected-error @below {{'gpu_tile.alloc' op tensor-memory layout '(128,64):(1@lane,1)': malformed part 64:1}}
+  %b = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1)">>
+  return
+}
+
+// -----
+func.func @alloc_past_tensor_memory() {
+  // expected-error @below {{'gpu_tile.alloc' op tensor-memory layout '(256,64):(1@lane,1@col)' takes 256 lanes and 64 columns of 128 and 512}}
+  %b = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<256x64xf32>, #gpu_tile.tmem<"(256,64):(1@lane,1@col)">>
+  return
+}
+
+// -----
+func.func @alloc_of_wide_elements() {
+  // expected-error @below {{'gpu_tile.alloc' op tensor memory has columns of 32 bits, found f64}}
+  %b = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<128x64xf64>, #gpu_tile.tmem<"(128,64):(1@lane,2@col)">>
+  return
+}
+
+// -----
+!t = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!l = tensor<128x64xf32, #gpu_tile.layout<"T(64,2):(1@0,32@1) V(2,32):(64@0,1@1)">>
+func.func @load_across_lanes(%b: !t) {
+  // expected-error @below {{'gpu_tile.buffer_load' op registers of layout T(64,2):(1@0,32@1) V(2,32):(64@0,1@1) lie 64 lanes from their warp's first}}
+  %l = "gpu_tile.buffer_load"(%b) : (!t) -> !l
+  return
+}
+
+// -----
+!t = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!l = tensor<128x64xf32, #gpu_tile.layout<"T(2,64):(32@1,1@0) V(2,32):(64@0,1@1)">>
+func.func @load_in_no_shape(%b: !t) {
+  // expected-error @below {{'gpu_tile.buffer_load' op no shape of tcgen05.ld has the lanes of a warp of layout T(2,64):(32@1,1@0) V(2,32):(64@0,1@1) at (0, 32), (1, 0), (2, 0), (4, 0), (8, 0) of (lane, column)}}
+  %l = "gpu_tile.buffer_load"(%b) : (!t) -> !l
+  return
+}
+
+// -----
+!t = !gpu_tile.buffer<tensor<128x60xf32>, #gpu_tile.tmem<"(128,60):(1@lane,1@col)">>
+!l = tensor<128x60xf32, #gpu_tile.layout<"T(128):(1@0) V(64):(1@1)">>
+func.func @load_of_phantoms(%b: !t) {
+  // expected-error @below {{'gpu_tile.buffer_load' op layout T(128):(1@0) V(64):(1@1) reaches past the tile; tensor memory has no bounds}}
+  %l = "gpu_tile.buffer_load"(%b) : (!t) -> !l
+  return
+}
+
+// -----
+!t = !gpu_tile.buffer<tensor<128x64xf16>, #gpu_tile.tmem<"(128,64):(1@lane,16@bit)">>
+!l = tensor<128x64xf16, #gpu_tile.layout<"T(128,2):(1@0,1@1) V(32):(2@1)">>
+func.func @load_of_shared_columns(%b: !t) {
+  // expected-error @below {{'gpu_tile.buffer_load' op threads of layout T(128,2):(1@0,1@1) V(32):(2@1) share a column of 32 bits}}
+  %l = "gpu_tile.buffer_load"(%b) : (!t) -> !l
+  return
+}
+
+// -----
+!t = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!l = tensor<128x64xf32, #gpu_tile.layout<"T(128,2):(1@0,0) V(64):(1@1)">>
+func.func @store_of_copies(%l: !l, %b: !t) {
+  // expected-error @below {{'gpu_tile.buffer_store' op several threads hold copies of what goes to tensor memory: tensor<128x64xf32, }}
+  "gpu_tile.buffer_store"(%l, %b) : (!l, !t) -> ()
+  return
+}

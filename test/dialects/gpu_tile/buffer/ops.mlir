@@ -40,3 +40,18 @@ func.func @dense_memory_under_another_shape() {
   %v = "gpu_tile.reshape_view"(%b) : (!gpu_tile.buffer<tensor<8x64xi1>, #gpu_tile.shared<"(8,64):(64,1)">>) -> !gpu_tile.buffer<tensor<2x4x64xi1>, #gpu_tile.shared<"(2,4,64):(256,64,1)">>
   return
 }
+
+!tensor = !gpu_tile.buffer<tensor<2x128x64xf32>, #gpu_tile.tmem<"((16,4,2),64):((1@lane,32@lane,16@lane),1@col)">>
+!slot = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"((16,4,2),64):((1@lane,32@lane,16@lane),1@col)">>
+!half = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem<"((16,4,2),64):((1@lane,32@lane,16@lane),1@col)">>
+
+// CHECK-LABEL: @in_tensor_memory
+func.func @in_tensor_memory(%i: i32) -> tensor<128x32xf32, #gpu_tile.layout<"T(16,2,4):(1@0,64@0,16@0) V(32):(1@1)">> {
+  // CHECK: "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<2x128x64xf32>, #gpu_tile.tmem<"((16,4,2),64):((1@lane,32@lane,16@lane),1@col)">>
+  %t = "gpu_tile.alloc"() {options = {}} : () -> !tensor
+  %s = "gpu_tile.slot"(%t, %i) : (!tensor, i32) -> !slot
+  // CHECK: "gpu_tile.view"(%{{.*}}, %{{.*}}, %{{.*}}) : (!gpu_tile.buffer<tensor<128x64xf32>, {{.*}}>, i32, i32) -> !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem
+  %v = "gpu_tile.view"(%s, %i, %i) : (!slot, i32, i32) -> !half
+  %l = "gpu_tile.buffer_load"(%v) : (!half) -> tensor<128x32xf32, #gpu_tile.layout<"T(16,2,4):(1@0,64@0,16@0) V(32):(1@1)">>
+  return %l : tensor<128x32xf32, #gpu_tile.layout<"T(16,2,4):(1@0,64@0,16@0) V(32):(1@1)">>
+}

@@ -1,0 +1,112 @@
+"""Matrix products into tensor memory, issued by one thread (PTX ISA 9.0, "tcgen05")."""
+
+from __future__ import annotations
+
+from tilec.dialects.attributes import INT, STRING, options
+from tilec.dialects.constraints import BARRIER, BUFFER, I1, I32
+from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, tensor_buffer_of
+from tilec.dialects.op import Attribute, Operand
+from tilec.dialects.types import bit_width, show
+from tilec.mma_shapes import find_instruction
+from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS
+from tilec.tensor_tiles import check_operands
+
+ADDRESS_BYTES = 4
+"""What tcgen05.alloc writes to shared memory."""
+
+
+class Tcgen05MmaOp(Op, name="tcgen05_mma"):
+    """acc = lhs @ rhs, plus acc where `use_acc`, by as many of `instruction` as the tiles are.
+
+    `lhs` lies in shared or tensor memory, `rhs` in shared, `acc` in tensor memory. Asynchronous:
+    `tcgen05_commit` tells a barrier when all of them are done; those that follow each other into
+    one accumulator keep their order.
+
+    Example:
+        "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>, !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>, i1) -> ()
+    """
+
+    lhs = Operand(BUFFER)
+    rhs = Operand(BUFFER)
+    acc = Operand(BUFFER)
+    use_acc = Operand(I1)
+    instruction = Attribute(STRING)
+
+    def check(self) -> str | None:
+        try:
+            row = find_instruction(self.instruction)
+            lhs, rhs, acc = any_buffer_of(self.lhs), buffer_of(self.rhs), tensor_buffer_of(self.acc)
+        except ValueError as error:
+            return str(error)
+        if not row.is_tensor:
+            return f"{row.name} is no instruction of tensor memory"
+        sizes = [buffer.shape for buffer in (lhs, rhs, acc)]
+        if any(len(size) != 2 for size in sizes):
+            return f"operands are one slot each, found {', '.join(map(show, sizes))}"
+        (m, k), (depth, n) = lhs.shape, rhs.shape
+        if k != depth or acc.shape != (m, n):
+            return f"shapes do not multiply: {show(sizes[0])} by {show(sizes[1])} into {show(sizes[2])}"
+        found = tuple(str(buffer.element) for buffer in (lhs, rhs, acc))
+        if found != (row.lhs, row.rhs, row.acc):
+            expected = f"{row.lhs}, {row.rhs} and {row.acc}"
+            return f"{row.name} multiplies {expected}, found {', '.join(found)}"
+        bits = [bit_width(buffer.element) for buffer in (lhs, rhs, acc)]
+        try:
+            check_operands(row, sizes, [lhs.layout, rhs.layout, acc.layout], bits)
+        except ValueError as error:
+            return str(error)
+        return None
+
+
+class Tcgen05CommitOp(Op, name="tcgen05_commit"):
+    """Arrives once at `barrier[slot]` when all products that this thread issued so far are done.
+
+    Their operands may then be overwritten, and the accumulators read.
+
+    Example:
+        "gpu_tile.tcgen05_commit"(%done, %slot) : (!gpu_tile.barrier, i32) -> ()
+    """
+
+    barrier = Operand(BARRIER)
+    slot = Operand(I32)
+
+
+def _check_columns(columns: int) -> str | None:
+    power = columns & (columns - 1) == 0
+    if not LEAST_COLUMNS <= columns <= COLUMNS or not power:
+        return f"columns must be a power of two from {LEAST_COLUMNS} to {COLUMNS}, found {columns}"
+    return None
+
+
+class ReserveTensorMemoryOp(Op, name="reserve_tensor_memory"):
+    """The CTA's first warp takes `columns` of tensor memory, and lets other CTAs take theirs.
+
+    A sync stands between it and the allocs, which read its address from 4 bytes of shared memory at
+    `options.offset`. allocate-tensor-memory makes it.
+
+    Example:
+        "gpu_tile.reserve_tensor_memory"() {columns = 128 : i32, options = {}} : () -> ()
+    """
+
+    columns = Attribute(INT)
+    options = Attribute(options(offset=INT), default={})
+
+    def check(self) -> str | None:
+        offset = self.options.get("offset", 0)
+        if offset < 0 or offset % ADDRESS_BYTES:
+            return f"offset {offset} is no multiple of {ADDRESS_BYTES}"
+        return _check_columns(self.columns)
+
+
+class ReleaseTensorMemoryOp(Op, name="release_tensor_memory"):
+    """The CTA's first warp gives its `columns` of tensor memory back; nobody uses them any more.
+
+    Example:
+        "gpu_tile.release_tensor_memory"() {columns = 128 : i32} : () -> ()
+    """
+
+    columns = Attribute(INT)
+
+    def check(self) -> str | None:
+        return _check_columns(self.columns)

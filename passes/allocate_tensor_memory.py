@@ -1,0 +1,144 @@
+"""allocate-tensor-memory: buffers in tensor memory get columns, and the kernel takes and returns
+them.
+
+Before:   %acc = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<..., #gpu_tile.tmem<..>>
+          ...
+After:    "gpu_tile.reserve_tensor_memory"() {columns = 256 : i32, options = {}}
+          "gpu_tile.sync"() ...
+          %acc = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : ...
+          ...
+          "gpu_tile.sync"() ...
+          "gpu_tile.release_tensor_memory"() {columns = 256 : i32}
+
+Largest first, one behind the other, each at a multiple of its columns rounded up to a power of two
+(of 32 at most); together a power of two (PTX ISA 9.0, "tcgen05.alloc"). The allocs move to the
+kernel's top, behind a sync that is there anyway before the first use, else behind one that is put
+there; the kernel has one way out, and there all threads meet before the first warp returns the
+memory. Does not handle: buffers that take turns in the same columns.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    ReleaseTensorMemoryOp,
+    ReserveTensorMemoryOp,
+    SyncOp,
+)
+from tilec.dialects.gpu_tile.role import total_warps
+from tilec.dialects.gpu_tile.types import is_tensor_buffer, tensor_buffer_of
+from tilec.dialects.types import show
+from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.locations import error_at
+from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS
+
+
+@tile_pass(requires=Level.BUFFERS, ensures=None)
+def allocate_tensor_memory(module: ir.Module, context: PassContext) -> None:
+    """Fills in columns. CompileError naming the buffers if they do not fit."""
+    for function in module.body.operations:
+        if function.operation.name == "func.func":
+            _allocate(function.operation, context)
+
+
+def _allocate(function: ir.Operation, context: PassContext) -> None:
+    allocs, reserved = _find(function)
+    if not allocs or reserved:
+        return
+    used = 0
+    for alloc in sorted(allocs, key=lambda a: -tensor_buffer_of(a.result).columns):
+        columns = tensor_buffer_of(alloc.result).columns
+        step = min(LEAST_COLUMNS, _power_of_two(columns))
+        offset = -(-used // step) * step
+        alloc.operation.attributes["options"] = AllocOp.options.kind.write({"offset": offset})
+        used = offset + columns
+    if used > COLUMNS:
+        raise error_at(
+            function,
+            f"the kernel needs {used} columns of tensor memory, a CTA has {COLUMNS}",
+            *map(_show, allocs),
+            "help: smaller tiles or fewer slots need less",
+        )
+    columns = max(LEAST_COLUMNS, _power_of_two(used))
+    _take_and_return(function, allocs, columns, total_warps(function, context.num_warps))
+    context.report.add(
+        "tensor memory",
+        function,
+        f"{columns} columns",
+        f"{len(allocs)} buffers of {used} columns in all",
+        columns=columns,
+    )
+
+
+def _power_of_two(count: int) -> int:
+    """The smallest power of two that is not less."""
+    return 1 << (count - 1).bit_length()
+
+
+def _show(alloc: AllocOp) -> str:
+    buffer = tensor_buffer_of(alloc.result)
+    where = show_location(alloc.operation)
+    return f"{buffer.columns} columns for {show(buffer.shape)}x{buffer.element} ({where})"
+
+
+def _find(function: ir.Operation) -> tuple[list[AllocOp], bool]:
+    """The allocs in tensor memory, in program order, and whether the kernel takes it already."""
+    allocs: list[AllocOp] = []
+    reserved = False
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal reserved
+        view = op.opview
+        if isinstance(view, AllocOp) and is_tensor_buffer(view.result):
+            allocs.append(view)
+        reserved = reserved or isinstance(view, ReserveTensorMemoryOp)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return allocs, reserved
+
+
+def _take_and_return(
+    function: ir.Operation, allocs: list[AllocOp], columns: int, warps: int
+) -> None:
+    block = function.regions[0].blocks[0]
+    synced = _behind_sync(block, allocs)
+    place = (synced or block.operations[0]).operation
+    with ir.InsertionPoint.at_block_begin(block), function.location:
+        ReserveTensorMemoryOp.build(columns=columns)
+        if synced is None:
+            SyncOp.build(warps=warps)
+    for alloc in allocs:
+        if alloc.operation != place:
+            alloc.operation.move_before(place)
+    with ir.InsertionPoint.at_block_terminator(block), function.location:
+        SyncOp.build(warps=warps)
+        ReleaseTensorMemoryOp.build(columns=columns)
+
+
+def _behind_sync(block: ir.Block, allocs: list[AllocOp]) -> ir.OpView | None:
+    """The op behind the CTA's first sync, if that stands before any use of `allocs`."""
+    users = {use.owner.operation for alloc in allocs for use in alloc.result.uses}
+    synced = False
+    for view in block.operations:
+        if synced:
+            return view
+        if isinstance(view, SyncOp) and view.barrier == 0 and view.mode == "sync":
+            synced = True
+        elif _holds(view.operation, users):
+            return None
+    return None
+
+
+def _holds(op: ir.Operation, users: set[ir.Operation]) -> bool:
+    found = False
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        nonlocal found
+        found = found or inner in users
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return found

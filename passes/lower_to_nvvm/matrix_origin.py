@@ -1,0 +1,44 @@
+"""Where the matrices of a view begin that an instruction reads from shared memory."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from mlir import ir
+
+from tilec.diagnostics import InternalError
+from tilec.dialects import gpu_tile
+from tilec.matrix_descriptor import UNIT_BYTES
+from tilec.passes.divisibility import constant_of
+from tilec.passes.locations import error_at
+from tilec.passes.lower_to_nvvm.state import Buffer, Lowering
+
+
+def check_origin(op: ir.Operation, value: ir.Value, buffer: Buffer, state: Lowering) -> None:
+    """CompileError for a view from which the matrices do not lie as from the buffer's start."""
+    for dim, parts in enumerate(buffer.type.layout.dims):
+        panel = 1
+        for size, _ in parts[:-1]:
+            panel *= size
+        fixed = constant_of(buffer.origin[dim])
+        known = fixed if fixed is not None else _divisor(value, dim, state)
+        swizzled_rows = 8 if parts[0][1] != 1 else UNIT_BYTES // buffer.type.element_bytes
+        inside = panel > 1 and known and panel % known == 0 and buffer.type.shape[dim] <= known
+        if known % swizzled_rows or not (known % panel == 0 or inside):
+            raise error_at(
+                op,
+                f"the view begins at a multiple of {known} of dimension {dim}, in the middle of "
+                f"the matrices of {buffer.type.layout}",
+            )
+
+
+def _divisor(value: ir.Value, dim: int, state: Lowering) -> int:
+    """What a run-time origin is surely a multiple of (0: it is 0)."""
+    known = 0
+    while not isinstance(value.owner, (gpu_tile.AllocOp, gpu_tile.SlotOp)):
+        view = value.owner
+        if not isinstance(view, gpu_tile.ViewOp):
+            raise InternalError(f"a product reads the result of '{view.operation.name}'")
+        known = gcd(known, state.divisibility.of(view.offsets[dim]))
+        value = view.src
+    return known

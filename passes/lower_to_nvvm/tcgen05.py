@@ -1,0 +1,136 @@
+"""Lowers matrix products into tensor memory: tcgen05.mma, its commit and fences.
+
+PTX ISA 9.0, "tcgen05.mma", "tcgen05.commit": one thread issues, all of one product and of what is
+committed with it. Text, not intrinsics: LLVM takes the second of two equal products for dead. One
+instruction is `k` deep, so a product is a loop over k, rows and columns, unrolled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile.tcgen05 import Tcgen05CommitOp, Tcgen05MmaOp
+from tilec.dialects.gpu_tile.types import is_tensor_buffer
+from tilec.dialects.types import bit_width
+from tilec.matrix_descriptor import UNIT_BYTES, MatrixDescriptor
+from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
+from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, plain_address, shared_base
+from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, create
+from tilec.passes.lower_to_nvvm.tensor_memory import element_address
+from tilec.tensor_tiles import instruction_descriptor, tensor_operand
+
+
+def lower_mma(op: Tcgen05MmaOp, state: Lowering) -> None:
+    """tcgen05.mma of every block of the accumulator, along k."""
+    row = find_instruction(op.instruction)
+    (m, k), n = state.values[op.lhs].type.shape, state.values[op.rhs].type.shape[1]
+    rhs = _Matrix(op, op.rhs, row, 0, state)
+    lhs: _Matrix | _Rows = _Rows(op, row, state)
+    if not is_tensor_buffer(op.lhs):
+        lhs = _Matrix(op, op.lhs, row, 1, state)
+    word = instruction_descriptor(row, lhs_m_major=lhs.major, rhs_n_major=rhs.major)
+    description = state.i32_constant(word - (1 << 32) if word >> 31 else word)
+    always = state.constant(state.i1, 1)
+    text = f"tcgen05.mma.cta_group::1.kind::{row.kind}"
+    for at, column in product(range(0, m, row.m), range(0, n, row.n)):
+        acc = _address(op, op.acc, (at, column), state)
+        for depth in range(0, k, row.k):
+            keep = always if depth else state.values[op.use_acc]
+            operands = [acc, lhs.operand(at, depth), rhs.operand(column, depth)]
+            _issue(
+                f"{text} [$0], {lhs.form}, $2, $3, $4;",
+                ["r", lhs.letter, "l", "r", "b"],
+                [*operands, description, keep],
+                state,
+            )
+
+
+def _address(op: Tcgen05MmaOp, value: ir.Value, at: Sequence[int], state: Lowering) -> ir.Value:
+    address, lane = element_address(op.operation, value, at, state)
+    step = state.i32_constant(lane << 16)
+    return create("arith.addi", [address, step], state.i32) if lane else address
+
+
+class _Rows:
+    """An lhs in tensor memory."""
+
+    major = False
+    form, letter = "[$1]", "r"
+
+    def __init__(self, op: Tcgen05MmaOp, row: MmaInstruction, state: Lowering) -> None:
+        self._op, self._state = op, state
+
+    def operand(self, at: int, k: int) -> ir.Value:
+        """The address of the rows from `at` on, from `k` on."""
+        return _address(self._op, self._op.lhs, (at, k), self._state)
+
+
+class _Matrix:
+    """An operand in shared memory."""
+
+    form, letter = "$1", "l"
+
+    def __init__(
+        self, op: Tcgen05MmaOp, value: ir.Value, row: MmaInstruction, k_dim: int, state: Lowering
+    ) -> None:
+        self._buffer: Buffer = state.values[value]
+        self._k_dim, self._state = k_dim, state
+        check_origin(op.operation, value, self._buffer, state)
+        found = self._buffer.type
+        bits = bit_width(found.element)
+        descriptor = tensor_operand(row, found.layout, bits, found.shape, k_dim)
+        self.major = not descriptor.k_contiguous
+        self._start = self._first_word(descriptor)
+        high = descriptor.tensor_high_bits << 32
+        self._high = high - (1 << 64) if high >> 63 else high
+
+    def _first_word(self, descriptor: MatrixDescriptor) -> ir.Value:
+        """The low word of the first matrix (i32)."""
+        state = self._state
+        address = create("llvm.ptrtoint", [shared_base(state)], state.i32)
+        offset = plain_address(self._buffer, self._buffer.origin, state)
+        address = create("arith.addi", [address, offset], state.i32)
+        units = create("arith.shrui", [address, state.i32_constant(4)], state.i32)
+        return create("arith.addi", [units, state.i32_constant(descriptor.low_bits)], state.i32)
+
+    def operand(self, at: int, k: int) -> ir.Value:
+        """The descriptor (i64) of the matrix that begins at `at` along M or N and at `k`."""
+        state, buffer = self._state, self._buffer.type
+        coordinates = (at, k) if self._k_dim else (k, at)
+        step = buffer.layout.offset(coordinates) * buffer.element_bytes // UNIT_BYTES
+        word = self._start
+        if step:
+            word = create("arith.addi", [word, state.i32_constant(step)], state.i32)
+        i64 = ir.IntegerType.get_signless(64)
+        low = create("arith.extui", [word], i64)
+        return create("arith.ori", [low, state.constant(i64, self._high)], i64)
+
+
+def lower_commit(op: Tcgen05CommitOp, state: Lowering) -> None:
+    """tcgen05.commit by the thread that issued the products."""
+    pointer = barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
+    _issue(
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [$0];",
+        ["r"],
+        [pointer],
+        state,
+    )
+
+
+def _issue(
+    text: str, constraints: Sequence[str], operands: Sequence[ir.Value], state: Lowering
+) -> None:
+    """Runs `text` in the single thread."""
+    guard = state.single_thread()
+    if guard is None:
+        inline_asm(text, constraints, operands, [])
+    else:
+        inline_asm(f"@${len(operands)} {text}", [*constraints, "b"], [*operands, guard], [])
+
+
+RULES = {Tcgen05MmaOp: lower_mma, Tcgen05CommitOp: lower_commit}

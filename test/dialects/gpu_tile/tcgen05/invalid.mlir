@@ -1,0 +1,173 @@
+// Every rule of the ops in tcgen05.py.
+// RUN: tilec opt %s --split-input-file --verify-diagnostics
+
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+func.func @unknown_instruction(%a: !a, %b: !b, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op unknown instruction 'tcgen05.m128n72k16.f32.bf16.bf16'}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n72k16.f32.bf16.bf16"} : (!a, !b, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+func.func @instruction_of_a_warp(%a: !a, %b: !b, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op mma.m16n8k16.f32.bf16.bf16 is no instruction of tensor memory}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "mma.m16n8k16.f32.bf16.bf16"} : (!a, !b, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!s = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.shared<"(128,64):(64,1)">>
+func.func @accumulator_in_shared_memory(%a: !a, %b: !b, %acc: !s, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op expected a buffer in tensor memory, found !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.shared}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!a, !b, !s, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+func.func @rhs_in_tensor_memory(%a: !a, %b: !acc, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op expected a shared-memory buffer, found !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!a, !acc, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!s = !gpu_tile.buffer<tensor<2x128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+func.func @a_ring(%a: !a, %b: !b, %acc: !s, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op operands are one slot each, found 128x64, 64x64, 2x128x64}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!a, !b, !s, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!s = !gpu_tile.buffer<tensor<128x128xf32>, #gpu_tile.tmem<"(128,128):(1@lane,1@col)">>
+func.func @shapes(%a: !a, %b: !b, %acc: !s, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op shapes do not multiply: 128x64 by 64x64 into 128x128}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!a, !b, !s, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+func.func @types(%a: !a, %b: !b, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op tcgen05.m128n64k16.f32.f16.f16 multiplies f16, f16 and f32, found bf16, bf16, f32}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.f16.f16"} : (!a, !b, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+func.func @too_wide(%a: !a, %b: !b, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op acc: 128x64 is not made of whole 128x128}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n128k16.f32.bf16.bf16"} : (!a, !b, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+func.func @rows_of_the_accumulator(%a: !a, %b: !b, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op acc: (128,64):(1@lane,1@col): row 16 does not lie in the lane where tcgen05.m64n64k16.f32.bf16.bf16 has it}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m64n64k16.f32.bf16.bf16"} : (!a, !b, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!s = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,2@col)">>
+func.func @columns_of_the_accumulator(%a: !a, %b: !b, %acc: !s, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op acc: (128,64):(1@lane,2@col): element 1 of a row does not lie 32 bits behind}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!a, !b, !s, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!s = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+func.func @columns_of_the_lhs(%a: !s, %b: !b, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op lhs: (128,64):(1@lane,1@col): element 1 of a row does not lie 16 bits behind}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!s, !b, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!s = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"(128,64):(72,1)">>
+func.func @lhs_is_padded(%a: !s, %b: !b, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op lhs: (128,64):(72,1) does not lie as the instruction reads it}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!s, !b, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"(64,64):(72,1)">>
+func.func @rhs_is_padded(%a: !a, %b: !s, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op rhs: (64,64):(72,1) does not lie as the instruction reads it}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!a, !s, !acc, i1) -> ()
+  return
+}
+
+// -----
+func.func @commit_to_a_number(%slot: i32) {
+  // expected-error @below {{expected base type 'gpu_tile.barrier' but got 'builtin.integer'}}
+  "gpu_tile.tcgen05_commit"(%slot, %slot) : (i32, i32) -> ()
+  return
+}
+
+// -----
+func.func @reserve_48() {
+  // expected-error @below {{'gpu_tile.reserve_tensor_memory' op columns must be a power of two from 32 to 512, found 48}}
+  "gpu_tile.reserve_tensor_memory"() {columns = 48 : i32, options = {}} : () -> ()
+  return
+}
+
+// -----
+func.func @reserve_1024() {
+  // expected-error @below {{'gpu_tile.reserve_tensor_memory' op columns must be a power of two from 32 to 512, found 1024}}
+  "gpu_tile.reserve_tensor_memory"() {columns = 1024 : i32, options = {}} : () -> ()
+  return
+}
+
+// -----
+func.func @address_is_not_aligned() {
+  // expected-error @below {{'gpu_tile.reserve_tensor_memory' op offset 6 is no multiple of 4}}
+  "gpu_tile.reserve_tensor_memory"() {columns = 64 : i32, options = {offset = 6 : i32}} : () -> ()
+  return
+}
+
+// -----
+func.func @release_16() {
+  // expected-error @below {{'gpu_tile.release_tensor_memory' op columns must be a power of two from 32 to 512, found 16}}
+  "gpu_tile.release_tensor_memory"() {columns = 16 : i32} : () -> ()
+  return
+}

@@ -1,0 +1,33 @@
+// Products into tensor memory, printed as they were read.
+// RUN: %roundtrip
+
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!rows = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.tmem<"(128,64):(1@lane,16@bit)">>
+!bar = !gpu_tile.barrier
+
+// CHECK-LABEL: @operands_in_shared_memory
+func.func @operands_in_shared_memory(%a: !a, %b: !b, %acc: !acc, %use: i1, %done: !bar, %slot: i32) {
+  // CHECK: "gpu_tile.tcgen05_mma"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!gpu_tile.buffer<{{.*}}>, !gpu_tile.buffer<{{.*}}>, !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>, i1) -> ()
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!a, !b, !acc, i1) -> ()
+  // CHECK: "gpu_tile.tcgen05_commit"(%{{.*}}, %{{.*}}) : (!gpu_tile.barrier, i32) -> ()
+  "gpu_tile.tcgen05_commit"(%done, %slot) : (!bar, i32) -> ()
+  return
+}
+
+// CHECK-LABEL: @lhs_in_tensor_memory
+func.func @lhs_in_tensor_memory(%a: !rows, %b: !b, %acc: !acc, %use: i1) {
+  // CHECK: "gpu_tile.tcgen05_mma"(%{{.*}}) {{.*}} : (!gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.tmem<"(128,64):(1@lane,16@bit)">>
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!rows, !b, !acc, i1) -> ()
+  return
+}
+
+// CHECK-LABEL: @the_memory
+func.func @the_memory() {
+  // CHECK: "gpu_tile.reserve_tensor_memory"() {columns = 64 : i32, options = {}} : () -> ()
+  "gpu_tile.reserve_tensor_memory"() {columns = 64 : i32, options = {}} : () -> ()
+  // CHECK: "gpu_tile.release_tensor_memory"() {columns = 64 : i32} : () -> ()
+  "gpu_tile.release_tensor_memory"() {columns = 64 : i32} : () -> ()
+  return
+}

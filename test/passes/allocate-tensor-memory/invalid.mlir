@@ -1,0 +1,11 @@
+// More columns than there are: every buffer is named.
+// RUN: tilec opt %s --passes allocate-tensor-memory --target sm_100a --num-warps 4 --verify-diagnostics
+
+!ring = !gpu_tile.buffer<tensor<2x128x256xf32>, #gpu_tile.tmem<"(128,256):(1@lane,1@col)">>
+!more = !gpu_tile.buffer<tensor<128x16xf32>, #gpu_tile.tmem<"(128,16):(1@lane,1@col)">>
+// expected-error @below {{the kernel needs 528 columns of tensor memory, a CTA has 512}}
+func.func @too_much() attributes {tile.kernel} {
+  %r = "gpu_tile.alloc"() {options = {}} : () -> !ring
+  %m = "gpu_tile.alloc"() {options = {}} : () -> !more
+  return
+}

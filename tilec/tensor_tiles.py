@@ -1,0 +1,176 @@
+"""How a product by tcgen05.mma is made of instructions: where each one's operands lie.
+
+An accumulator of M = 128 has row m in lane m, one of M = 64 in lane m%16 + 32*(m/16), beginning at
+lane 0 or 16; column n is n columns on (PTX ISA 9.0, "Data path layouts" D and F). An lhs in tensor
+memory has its rows in the same lanes, and all elements of 32 bits along k in one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import product
+
+from tilec.matrix_descriptor import MatrixDescriptor, describe_operand
+from tilec.mma_shapes import TENSOR_MS, MmaInstruction, tensor_instructions, tensor_ns
+from tilec.shared_layout import SharedLayout
+from tilec.tensor_memory import COLUMN_BITS, TensorMemoryLayout
+
+_ELEMENT_CODES = {
+    "f16": {"f16": 0, "bf16": 1},
+    "tf32": {"f32": 2},
+    "f8f6f4": {"f8E4M3FN": 0, "f8E5M2": 1},
+    "i8": {"i8": 1},
+}
+"""Element types of A and B by kind (PTX ISA 9.0, "Instruction descriptor"; i8: 0 is unsigned)."""
+_ACCUMULATOR_CODES = {"f16": 0, "f32": 1, "i32": 2}
+
+
+def instruction_descriptor(row: MmaInstruction, *, lhs_m_major: bool, rhs_n_major: bool) -> int:
+    """The 32-bit word that tells tcgen05.mma types, shape and which operands are not along k."""
+    codes = _ELEMENT_CODES[row.kind]
+    return (
+        _ACCUMULATOR_CODES[row.acc] << 4
+        | codes[row.lhs] << 7
+        | codes[row.rhs] << 10
+        | lhs_m_major << 15
+        | rhs_n_major << 16
+        | row.n >> 3 << 17
+        | row.m >> 4 << 24
+    )
+
+
+def tensor_operand(
+    row: MmaInstruction, layout: SharedLayout, bits: int, sizes: tuple[int, ...], k_dim: int
+) -> MatrixDescriptor:
+    """How `row` reads a shared buffer of `sizes` (k along `k_dim`: 1 the lhs, 0 the rhs).
+
+    ValueError says why it cannot.
+    """
+    block = (row.m if k_dim else row.n, row.k)
+    found = describe_operand(layout, bits // 8, sizes, k_dim, block)
+    if not found.k_contiguous and bits == COLUMN_BITS:
+        raise ValueError(
+            f"{row.name} reads operands that are contiguous along k, found {layout} with k as "
+            f"dimension {k_dim}"
+        )
+    return found
+
+
+@lru_cache(maxsize=256)
+def check_accumulator(
+    row: MmaInstruction, layout: TensorMemoryLayout, shape: tuple[int, ...]
+) -> None:
+    """ValueError unless an accumulator of `shape` is made of those of `row`, each in its lanes."""
+    if shape[0] % row.m or shape[1] % row.n:
+        raise ValueError(f"{shape[0]}x{shape[1]} is not made of whole {row.m}x{row.n}")
+    _check_rows(row, layout, shape[0])
+    _check_columns(layout, shape[1], row.n, COLUMN_BITS)
+    for place in product(range(0, shape[0], row.m), range(0, shape[1], row.n)):
+        _check_start(row, layout, place)
+
+
+@lru_cache(maxsize=256)
+def check_lhs(
+    row: MmaInstruction, layout: TensorMemoryLayout, shape: tuple[int, ...], bits: int
+) -> None:
+    """ValueError unless `row` can read an lhs of `shape` from tensor memory."""
+    if shape[0] % row.m or shape[1] % row.k:
+        raise ValueError(f"{shape[0]}x{shape[1]} is not made of whole {row.m}x{row.k}")
+    _check_rows(row, layout, shape[0])
+    _check_columns(layout, shape[1], row.k, bits)
+    for place in product(range(0, shape[0], row.m), range(0, shape[1], row.k)):
+        _check_start(row, layout, place)
+
+
+def _check_rows(row: MmaInstruction, layout: TensorMemoryLayout, rows: int) -> None:
+    for first in range(0, rows, row.m):
+        lane, bit = layout.along(0, first)
+        for i in range(row.m):
+            expected = i if row.m == 128 else i % 16 + 32 * (i // 16)
+            if layout.along(0, first + i) != (lane + expected, bit):
+                raise ValueError(
+                    f"{layout}: row {first + i} does not lie in the lane where {row.name} has it"
+                )
+
+
+def _check_columns(layout: TensorMemoryLayout, columns: int, block: int, bits: int) -> None:
+    for first in range(0, columns, block):
+        lane, bit = layout.along(1, first)
+        for i in range(block):
+            if layout.along(1, first + i) != (lane, bit + i * bits):
+                raise ValueError(
+                    f"{layout}: element {first + i} of a row does not lie {bits} bits behind the "
+                    "one before"
+                )
+
+
+def _check_start(row: MmaInstruction, layout: TensorMemoryLayout, at: tuple[int, int]) -> None:
+    lane, bit = layout.place(at)
+    if lane not in ((0,) if row.m == 128 else (0, 16)) or bit % COLUMN_BITS:
+        raise ValueError(f"{layout}: {row.name} cannot begin in lane {lane}, bit {bit % 32}")
+
+
+Operands = Sequence[SharedLayout | TensorMemoryLayout]
+
+
+def check_operands(
+    row: MmaInstruction, sizes: Sequence[tuple[int, ...]], layouts: Operands, bits: Sequence[int]
+) -> None:
+    """ValueError unless lhs, rhs and accumulator are made of whole operands of `row`."""
+    lhs, rhs, acc = layouts
+    for name, check in (
+        ("acc", lambda: _check_acc(row, acc, sizes[2])),
+        ("lhs", lambda: _check_lhs(row, lhs, sizes[0], bits[0])),
+        ("rhs", lambda: _check_rhs(row, rhs, sizes[1], bits[1])),
+    ):
+        try:
+            check()
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+
+
+def _check_acc(row: MmaInstruction, layout: object, sizes: tuple[int, ...]) -> None:
+    if not isinstance(layout, TensorMemoryLayout):
+        raise ValueError(f"the accumulator lies in tensor memory, found {layout}")
+    check_accumulator(row, layout, sizes)
+
+
+def _check_lhs(row: MmaInstruction, layout: object, sizes: tuple[int, ...], bits: int) -> None:
+    if isinstance(layout, TensorMemoryLayout):
+        check_lhs(row, layout, sizes, bits)
+    elif isinstance(layout, SharedLayout):
+        tensor_operand(row, layout, bits, sizes, 1)
+
+
+def _check_rhs(row: MmaInstruction, layout: object, sizes: tuple[int, ...], bits: int) -> None:
+    if not isinstance(layout, SharedLayout):
+        raise ValueError(f"the rhs lies in shared memory, found {layout}")
+    tensor_operand(row, layout, bits, sizes, 0)
+
+
+def largest_instruction(
+    sizes: Sequence[tuple[int, ...]],
+    layouts: Operands,
+    types: Sequence[str],
+) -> str:
+    """The name of the largest instruction that the operands (lhs, rhs, acc) are made of.
+
+    ValueError with the last one's reason, where there is none.
+    """
+    bits = [_BITS.get(name, 32) for name in types]
+    reason = f"no instruction of tensor memory multiplies {types[0]} by {types[1]} into {types[2]}"
+    for m in TENSOR_MS:
+        for n in reversed(tensor_ns(m, types[0])):
+            for row in tensor_instructions(m, n):
+                if [row.lhs, row.rhs, row.acc] != list(types):
+                    continue
+                try:
+                    check_operands(row, sizes, layouts, bits)
+                    return row.name
+                except ValueError as error:
+                    reason = str(error)
+    raise ValueError(reason)
+
+
+_BITS = {"f16": 16, "bf16": 16, "f8E4M3FN": 8, "f8E5M2": 8, "i8": 8}
