@@ -8,6 +8,7 @@ off, changed or not ours counts as missing and is removed.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -46,7 +47,13 @@ def default_cache() -> DiskCache | None:
     if wanted == "0":
         return None
     directory = os.environ.get("TILEC_CACHE_DIR") or platformdirs.user_cache_dir("tilec")
-    return DiskCache(Path(directory))
+    return _cache_in(Path(directory))
+
+
+@functools.cache
+def _cache_in(directory: Path) -> DiskCache:
+    """One cache a directory: it knows what this process has put there."""
+    return DiskCache(directory)
 
 
 class DiskCache:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,8 @@ from tilec.runtime.cuda.driver import no_device_reason
 settings.register_profile("tilec", deadline=None, derandomize=True)
 settings.load_profile("tilec")
 
+_KERNELS = pytest.StashKey[str]()
+
 
 @dataclass(frozen=True)
 class Result:
@@ -26,6 +30,18 @@ class Result:
     code: int
     output: str
     errors: str
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Kernels are kept for this run alone; the workers of pytest-xdist share the folder."""
+    if not hasattr(config, "workerinput"):
+        config.stash[_KERNELS] = os.environ["TILEC_CACHE_DIR"] = tempfile.mkdtemp(prefix="tilec-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Removes the folder."""
+    if _KERNELS in config.stash:
+        shutil.rmtree(config.stash[_KERNELS], ignore_errors=True)
 
 
 @pytest.fixture

@@ -193,6 +193,19 @@ def test_reading_an_entry_takes_about_a_millisecond(tmp_path: Path):
     assert min(times) < 2e-3
 
 
+def test_a_process_looks_at_its_directory_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A full look takes long where thousands of kernels are; what is added is counted instead."""
+    monkeypatch.setenv("TILEC_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("TILEC_CACHE", raising=False)
+    looks = []
+    monkeypatch.setattr(DiskCache, "_evict", lambda self: looks.append(self.directory) or 0)
+    for number in range(3):
+        cache = default_cache()
+        assert cache is not None
+        cache.put({"k": number}, kernel())
+    assert looks == [tmp_path]
+
+
 def test_switches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TILEC_CACHE_DIR", str(tmp_path / "here"))
     for value in ("1", ""):
