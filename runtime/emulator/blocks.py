@@ -10,7 +10,7 @@ from tilec.runtime.emulator.instruction import Entry, Instruction, Symbol
 from tilec.runtime.emulator.machine import Binding, Machine, Rectangle
 from tilec.runtime.emulator.memory import SYNCHRONISING
 from tilec.runtime.emulator.opcodes import emit, is_control
-from tilec.runtime.emulator.register_checker import watched_registers
+from tilec.runtime.emulator.register_checker import accesses_of, watched_registers
 from tilec.runtime.emulator.writer import Factory, Writer
 
 
@@ -42,6 +42,7 @@ class _Snippet:
     factories: dict[str, Factory]
     written: frozenset[tuple[int, int]]
     reusable: dict[str, tuple[tuple[object, ...], frozenset[tuple[int, int]]]]
+    depends_on_checks: bool
 
 
 class _Reuse:
@@ -71,17 +72,21 @@ class _Reuse:
 
 class BlockCompiler:
     """The blocks of an entry. Creating it writes every instruction once, so that what is
-    unsupported is found before anything runs."""
+    unsupported is found before anything runs.
 
-    def __init__(self, entry: Entry, mode: str) -> None:
+    `unchecked`: makes a compiler for check mode, which takes over what is the same there.
+    """
+
+    def __init__(self, entry: Entry, unchecked: BlockCompiler | None = None) -> None:
         self.entry = entry
-        self.mode = mode
+        self.unchecked = unchecked
         self.leaders = self._leaders()
-        self.watched = watched_registers(entry) if mode == "check" else frozenset()
+        self.watched = watched_registers(entry) if unchecked else frozenset()
         self._snippets: dict[tuple[int, bool], _Snippet] = {}
         self._blocks: dict[tuple[int, bool], Block] = {}
-        for instruction in entry.instructions:
-            self._snippet(instruction, False)
+        if unchecked is None:
+            for instruction in entry.instructions:
+                self._snippet(instruction, False)
 
     def _leaders(self) -> frozenset[int]:
         targets: set[int] = set()
@@ -101,13 +106,26 @@ class BlockCompiler:
         key = (instruction.index, lanes)
         found = self._snippets.get(key)
         if found is None:
-            writer = Writer(lanes, self.mode, self.entry)
-            writer.watched = self.watched
-            emit(instruction, writer)
-            found = self._snippets[key] = _Snippet(
-                tuple(writer.lines), writer.factories, frozenset(writer.written), writer.reusable
-            )
+            found = self._snippets[key] = self._taken_over(key) or self._write(instruction, lanes)
         return found
+
+    def _taken_over(self, key: tuple[int, bool]) -> _Snippet | None:
+        """The snippet of the other modes, if it is the same in check mode."""
+        if self.unchecked is None:
+            return None
+        found = self.unchecked._snippets.get(key)
+        if found is None or found.depends_on_checks:
+            return None
+        return None if accesses_of(self.entry.instructions[key[0]], self.watched) else found
+
+    def _write(self, instruction: Instruction, lanes: bool) -> _Snippet:
+        writer = Writer(lanes, self.unchecked is not None, self.entry)
+        writer.watched = self.watched
+        emit(instruction, writer)
+        return _Snippet(
+            tuple(writer.lines), writer.factories, frozenset(writer.written), writer.reusable,
+            writer.depends_on_checks,
+        )  # fmt: skip
 
     def block(self, start: int, lanes: bool) -> Block:
         """The block that begins at instruction `start`."""

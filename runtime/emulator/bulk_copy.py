@@ -89,7 +89,7 @@ def emit_bulk(instruction: Instruction, writer: Writer) -> None:
 
 
 def _tell_checker(writer: Writer, method: str, arguments: str) -> None:
-    if writer.mode == "check":
+    if writer.checked:
         checker = writer.bind("checker", lambda b: b.machine.checker)
         writer.line(f"{checker}.{method}({lanes_of(writer)}{arguments})")
 

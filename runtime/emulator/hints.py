@@ -26,7 +26,7 @@ def emit_fence(instruction: Instruction, writer: Writer) -> None:
     if unknown:
         raise writer.unsupported(f"modifier .{sorted(unknown)[0]}")
     writer.line("pass")
-    if writer.mode == "check" and {"proxy", "async"} <= set(instruction.modifiers):
+    if {"proxy", "async"} <= set(instruction.modifiers) and writer.checked:
         checker = writer.bind("checker", lambda b: b.machine.checker)
         writer.line(f"{checker}.proxy_fence({lanes_of(writer)})")
 

@@ -112,7 +112,7 @@ def emit_st(instruction: Instruction, writer: Writer) -> None:
 
 def _arguments(writer: Writer, form: Form, address: Operand) -> str:
     """Addresses, where the lanes' own shared or local memory starts, and the lanes' numbers."""
-    lanes = lanes_of(writer) if writer.mode == "check" or form.space == "generic" else "None"
+    lanes = lanes_of(writer) if form.space == "generic" or writer.checked else "None"
     if form.space == "global":
         return f"{writer.address(address, U64)}, None, {lanes}"
     if form.space in ("shared", "local"):

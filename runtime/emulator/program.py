@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ _SHARED_PER_BATCH = 64 << 20
 _TENSOR_MEMORIES_PER_BATCH = 16
 _SHADOW_PER_BATCH = 96 << 20
 _SILENT_S = 2.0  # a shorter run shows no progress
+_KEPT_PROGRAMS = 16
 _TURNS = 4  # batches, at least, where CTAs may take over what has not started
 Dimensions = int | tuple[int, ...]
 
@@ -31,19 +33,19 @@ class Program:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._compilers: dict[tuple[str, str], BlockCompiler] = {}
-        for name in module.entries:
-            self._compiler(name, "eager")
+        self._compilers = {name: BlockCompiler(entry) for name, entry in module.entries.items()}
+        self._checking: dict[str, BlockCompiler] = {}
 
     @property
     def entries(self) -> tuple[str, ...]:
         return tuple(self.module.entries)
 
     def _compiler(self, name: str, mode: str) -> BlockCompiler:
-        key = (name, mode)
-        if key not in self._compilers:
-            self._compilers[key] = BlockCompiler(self.module.entries[name], mode)
-        return self._compilers[key]
+        if mode != "check":
+            return self._compilers[name]
+        if name not in self._checking:
+            self._checking[name] = BlockCompiler(self.module.entries[name], self._compilers[name])
+        return self._checking[name]
 
     def run(
         self,
@@ -157,8 +159,12 @@ def check_dimensions(launch: Launch) -> None:
             raise ValueError(f"grid {launch.grid} is not a multiple of cluster {launch.cluster}")
 
 
+@functools.lru_cache(maxsize=_KEPT_PROGRAMS)
 def load(ptx_text: str) -> Program:
-    """Parse and decode PTX. Raises PtxError (a ValueError), UnsupportedInstruction included."""
+    """Parse and decode PTX; what was loaded lately, in whatever mode it runs, is there already.
+
+    Raises PtxError (a ValueError), UnsupportedInstruction included.
+    """
     return Program(parse_module(ptx_text))
 
 

@@ -68,16 +68,22 @@ def watched_registers(entry: Entry) -> frozenset[int]:
     return frozenset(found)
 
 
-def emit_touch(instruction: Instruction, writer: Writer) -> None:
-    """Before an instruction that reads or writes such registers: tell the checker."""
-    if not writer.watched or instruction.opcode == "wgmma":
-        return
+def accesses_of(instruction: Instruction, watched: frozenset[int]) -> dict[int, bool]:
+    """The watched registers that an instruction uses by itself, and whether it writes them."""
     accesses: dict[int, bool] = {}
+    if not watched or instruction.opcode == "wgmma":
+        return accesses
     for position, operand in enumerate(instruction.operands):
         writes = position == 0 and not isinstance(operand, Address)
         for register in registers_of(operand):
-            if register.bits == 32 and register.index in writer.watched:
+            if register.bits == 32 and register.index in watched:
                 accesses[register.index] = accesses.get(register.index, False) or writes
+    return accesses
+
+
+def emit_touch(instruction: Instruction, writer: Writer) -> None:
+    """Before an instruction that reads or writes such registers: tell the checker."""
+    accesses = accesses_of(instruction, writer.watched)
     if not accesses:
         return
     indices, written = np.array(list(accesses)), np.array(list(accesses.values()))

@@ -39,9 +39,10 @@ U32 = TYPES["u32"]
 class Writer:
     """Collects the lines and the names of one block variant."""
 
-    def __init__(self, lanes: bool, mode: str, entry: Entry) -> None:
+    def __init__(self, lanes: bool, checked: bool, entry: Entry) -> None:
         self.lanes = lanes
-        self.mode = mode
+        self._checked = checked
+        self.depends_on_checks = False
         self.entry = entry
         self.lines: list[str] = []
         self.factories: dict[str, Factory] = {"np": lambda _: np}
@@ -52,6 +53,12 @@ class Writer:
         self.reusable: dict[str, tuple[tuple[object, ...], frozenset[tuple[int, int]]]] = {}
         self.instruction: Instruction
         self._counter = 0
+
+    @property
+    def checked(self) -> bool:
+        """Is the code for check mode? Once asked, it is not the code of the other modes."""
+        self.depends_on_checks = True
+        return self._checked
 
     def line(self, text: str) -> None:
         self.lines.append(self.indent + text)
