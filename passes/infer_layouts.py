@@ -23,7 +23,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import element, is_tile, shape
-from tilec.fragments import accumulator_layout, warpgroup_grid
+from tilec.fragments import accumulator_layout, tensor_memory_layout, warpgroup_grid
 from tilec.layout import Layout
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -123,6 +123,9 @@ def _hard_layouts(ops: list[ir.Operation], context: PassContext) -> dict[ir.Valu
         dot = op.opview
         row = find_instruction(dot.options["instruction"])
         sizes = shape(dot.acc)
+        if row.is_tensor:
+            hard[dot.result] = tensor_memory_layout(sizes, context.num_warps)
+            continue
         if row.acc_layout is None:
             hard[dot.result] = thread_tile_layout(sizes, context.num_threads)
             continue

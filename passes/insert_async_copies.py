@@ -32,6 +32,7 @@ from tilec.dialects.gpu_tile import (
     CpAsyncCommitOp,
     CpAsyncOp,
     CpAsyncWaitOp,
+    Tcgen05MmaOp,
     WgmmaOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
@@ -90,12 +91,12 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
 def _use_tensor_maps(
     loads: list[tile.LoadOp], facts: Divisibility, context: PassContext
 ) -> list[tile.LoadOp]:
-    """Makes tensor copies of the loops whose loads all fill operands of warpgroup instructions;
-    returns the other loads."""
+    """Makes tensor copies of the loops whose loads all fill operands that matrix instructions read
+    from buffers; returns the other loads."""
     by_block: dict[ir.Block, list[tile.LoadOp]] = {}
     for load in loads:
         fills = _uses(load.result, load.dims).fills
-        if _loop_of(load.operation) is not None and any(_feeds_warpgroup(f) for f in fills):
+        if _loop_of(load.operation) is not None and any(_feeds_tensor_cores(f) for f in fills):
             by_block.setdefault(load.operation.block, []).append(load)
     taken: set[int] = set()
     for candidates in by_block.values():
@@ -113,8 +114,8 @@ def _use_tensor_maps(
     return [load for load in loads if id(load) not in taken]
 
 
-def _feeds_warpgroup(fill: _Fill) -> bool:
-    return any(isinstance(use.owner.opview, WgmmaOp) for use in fill.store.dst.uses)
+def _feeds_tensor_cores(fill: _Fill) -> bool:
+    return any(isinstance(use.owner.opview, (WgmmaOp, Tcgen05MmaOp)) for use in fill.store.dst.uses)
 
 
 def _plan_tensor_copies(

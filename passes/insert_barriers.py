@@ -11,7 +11,8 @@ After:    "gpu_tile.buffer_store"(%x, %s)  "gpu_tile.sync"() {barrier = 0, warps
 3. A loop's entry also follows its end: repeat until the set at its entry no longer grows.
 4. An asynchronous copy accesses the buffer at its issue and again, as a write other threads have
    not seen yet, at every wait that may end it. What tensor cores and tensor stores read is read
-   until the wait that surely ends it. A tensor load needs the buffer free at its issue; its readers
+   until the wait that surely ends it; products in tensor memory end at an mbarrier that every
+   thread waits for. A tensor load needs the buffer free at its issue; its readers
    wait for its mbarrier.
 5. A role has a named barrier of its own, 1 + its number, of its own warps; among neighbouring roles
    mbarriers order. What stands before them is ordered by a sync in front of the first. One thread
@@ -31,10 +32,13 @@ from mlir import ir
 
 from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile import (
+    BarrierWaitOp,
     CpAsyncOp,
     CpAsyncWaitOp,
     RoleOp,
     SyncOp,
+    Tcgen05CommitOp,
+    Tcgen05MmaOp,
     TmaCommitOp,
     TmaLoadOp,
     TmaStoreOp,
@@ -150,6 +154,9 @@ class _Walk:
                     pending = pending.synced()
             elif isinstance(view, (CpAsyncWaitOp, WgmmaWaitOp, TmaWaitOp, TmaCommitOp)):
                 pending = _waited(view, pending)
+            elif isinstance(view, BarrierWaitOp) and _ends_products(view):
+                # All threads wait for what one issued: nothing is left to tell anybody.
+                pending = replace(pending, multiplying=())
             elif isinstance(view, RoleOp):
                 pending = self._role(view, pending)
             elif op.name in ("scf.for", "scf.while"):
@@ -216,6 +223,10 @@ class _Walk:
             )
         if isinstance(view, CpAsyncOp):
             return replace(pending, in_flight=pending.in_flight.union(accesses))
+        if isinstance(view, Tcgen05MmaOp):
+            # Products into one accumulator keep their order; what they read is read until awaited.
+            reads = [access for access in accesses if not access.writes]
+            return replace(pending, multiplying=_first(reads, pending.multiplying))
         if isinstance(view, WgmmaOp):
             return replace(pending, multiplying=_first(accesses, pending.multiplying))
         if isinstance(view, TmaStoreOp):
@@ -228,6 +239,10 @@ class _Walk:
             sync = SyncOp.build(barrier=self._barrier, warps=self._warps)
             self.placed.append(sync.operation)
         return pending.synced()
+
+
+def _ends_products(wait: BarrierWaitOp) -> bool:
+    return any(isinstance(use.owner.opview, Tcgen05CommitOp) for use in wait.barrier.uses)
 
 
 def _waited(view: ir.OpView, pending: Pending) -> Pending:

@@ -37,19 +37,25 @@ from tilec.layout import Layout, warp_boxes
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.hazards import read_ahead_hazard
+from tilec.passes.layout_candidates import access_cost, blocked_layout
 from tilec.passes.layout_maps import part_layout
 from tilec.passes.loops import enclosing_ops, is_program_loop
 from tilec.passes.scalars import i32_constant, scalar_op
 from tilec.passes.tensor_copies import box_of
 from tilec.passes.tensor_map_rules import why_no_tensor_map
-from tilec.passes.vector_width import contiguous_dim
+from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width
 from tilec.passes.warpgroup_dot import operand_layout, swizzle_bytes
 from tilec.target import Feature
+
+MOST_AHEAD = 1 << 14
+"""Bytes a warp's next panel may wait in beside the one on its way: loads want the memory, too."""
+SCATTERED = 1.5
+"""Times the traffic of whole rows from which on a store is worth the copy engine."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def insert_tensor_stores(module: ir.Module, context: PassContext) -> None:
-    """Turns stores behind a layout conversion into tensor stores, where the target has them."""
+    """Turns stores of tiles that do not lie coalesced into tensor stores, where there are some."""
     if not context.target.supports(Feature.TMA):
         return
     for function in module.body.operations:
@@ -62,7 +68,7 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
     stores: list[tile.StoreOp] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, tile.StoreOp) and _converted(op.opview) is not None:
+        if isinstance(op.opview, tile.StoreOp) and _scatters(op.opview, facts):
             stores.append(op.opview)
         return ir.WalkResult.ADVANCE
 
@@ -83,12 +89,30 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
             TmaWaitOp.build(pending=0, read=True)
 
 
-def _converted(store: tile.StoreOp) -> ConvertLayoutOp | None:
-    """The conversion in front of a store that nothing else needs."""
+def _held(store: tile.StoreOp) -> ir.Value:
+    """What a store writes as the threads hold it: in front of a conversion that nothing else
+    needs."""
     owner = store.value.owner
     if isinstance(owner, ConvertLayoutOp) and len(list(store.value.uses)) == 1:
-        return owner
-    return None
+        return owner.src
+    return store.value
+
+
+def _scatters(store: tile.StoreOp, facts: Divisibility) -> bool:
+    """Whether the tile needs a conversion to be written in whole rows, or is written in pieces that
+    fill their sectors by halves at most where the next program's work could hide that."""
+    value = _held(store)
+    if value != store.value:
+        return True
+    row = contiguous_dim(store.dst, store.dims)
+    persistent = any(is_program_loop(op) for op in enclosing_ops(store.operation))
+    if row is None or not persistent:
+        return False
+    width, _ = provable_width(facts, store.dst, store.offsets, store.dims)
+    layout, bytes_ = layout_of(value), element_bytes(store.dst)
+    whole = blocked_layout(shape(value), row, width, layout.num_threads)
+    costs = [access_cost(each, shape(value), row, bytes_, width) for each in (layout, whole)]
+    return costs[0] > SCATTERED * costs[1]
 
 
 def _only_writes(op: ir.Operation) -> bool:
@@ -147,16 +171,16 @@ def _plan(store: tile.StoreOp) -> _Plan | str:
     span = swizzle_bytes(sizes[row], element(store.value))
     if not span:
         return f"{sizes[row]} elements along the row fill no swizzle"
-    conversion = _converted(store)
-    assert conversion is not None
-    whole = layout_of(conversion.src)
+    whole = layout_of(_held(store))
     width = span * 8 // bit_width(element(store.value))
-    panels = sizes[row] // width
-    part = list(sizes)
-    part[row] = width
-    layout = part_layout(whole, row, panels, tuple(part)) if panels > 1 else whole
-    if layout is None:  # warps hold different panels: all of them go at once
-        panels, layout, part = 1, whole, list(sizes)
+    most = sizes[row] // width
+    # Where warps hold different panels, some of them go at once.
+    for panels in (n for n in range(most, 0, -1) if most % n == 0):
+        part = list(sizes)
+        part[row] = sizes[row] // panels
+        layout = part_layout(whole, row, panels, tuple(part)) if panels > 1 else whole
+        if layout is not None:
+            break
     buffer = BufferType(
         tuple(part), element(store.value), operand_layout(tuple(part), element(store.value), row)
     )
@@ -176,15 +200,15 @@ _BOX_ROWS = (64, 32, 16, 8)
 
 
 def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
-    plan, conversion = _plan(store), _converted(store)
+    plan, held = _plan(store), _held(store)
     assert isinstance(plan, _Plan)
-    assert conversion is not None
     with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
         tensor_map = MakeTensorMapOp.build(
             store.dst, box=plan.box, dims=store.dims, swizzle=plan.swizzle
         )
     # The next program's first panel goes to the slot that was left longest.
-    slots = next(count for count in (2, 3, 1) if plan.panels % count == 0)
+    bytes_ = plan.buffer.slot_bytes
+    slots = next(n for n in (2, 3, 1) if plan.panels % n == 0 and (n - 1) * bytes_ <= MOST_AHEAD)
     with ir.InsertionPoint(store.operation):
         ring = AllocOp.build(
             results=[
@@ -195,15 +219,17 @@ def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
         )
         at = [_i32_cast(offset) for offset in store.offsets]
         axis = store.dims[plan.row]
-        for number, part in enumerate(_parts(conversion.src, plan)):
+        for number, part in enumerate(_parts(held, plan)):
             corner = list(at)
             if number:
                 step = i32_constant(number * plan.buffer.shape[plan.row])
                 corner[axis] = scalar_op("arith.addi", [at[axis], step], step.type)
             buffer = SlotOp.build(ring, i32_constant(number % slots))
             WarpTmaStoreOp.build(part, buffer, tensor_map, corner, pending=slots - 1)
+    conversion = None if held == store.value else store.value.owner.operation
     store.operation.erase()
-    conversion.operation.erase()
+    if conversion is not None:
+        conversion.erase()
 
 
 def _parts(value: ir.Value, plan: _Plan) -> list[ir.Value]:

@@ -25,12 +25,20 @@ class RoleShape:
         return self.first_warp + self.warps
 
 
-def plan_roles(target: Target, warps: int) -> dict[str, RoleShape]:
-    """The shapes of "compute" (`warps` of them) and "load".
+def plan_roles(target: Target, warps: int, *, multiply: bool) -> dict[str, RoleShape]:
+    """The shapes of "compute" (`warps` of them), "load" and, where wanted, "multiply".
 
-    What the load role gives up the others get: registers move between whole warpgroups in
-    multiples of 8 (PTX ISA 9.0, "setmaxnreg"), so the one warp that loads brings three idle ones.
+    Beside a multiply role nobody holds accumulators, so registers stay where they are and both
+    roles take one warp. Otherwise what the load role gives up the others get: registers move
+    between whole warpgroups in multiples of 8 (PTX ISA 9.0, "setmaxnreg"), so the one warp that
+    loads brings three idle ones.
     """
+    if multiply:
+        return {
+            "compute": RoleShape(0, warps, 0),
+            "load": RoleShape(warps, 1, 0),
+            "multiply": RoleShape(warps + 1, 1, 0),
+        }
     load, compute = _shares(target, warps)
     return {
         "compute": RoleShape(0, warps, compute),

@@ -11,8 +11,9 @@ Persistent:
 1. Programs are independent, so any permutation of them computes the same; the grouped order keeps
    the operands of a two-dimensional grid of dots in the L2 cache. Kernels without a dot in a loop,
    or that use one program id only, keep theirs.
-2. A kernel is persistent where its author demands it (`tile.persistent`), else where warpgroup
-   instructions multiply in a loop: the copies for the next program then run under this one's end.
+2. A kernel is persistent where its author demands it (`tile.persistent`), else where matrix
+   instructions that read shared memory multiply in a loop: the copies for the next program then
+   run under this one's end.
 Does not handle: an order for the third axis of a grid (it is the slowest).
 """
 
@@ -47,7 +48,7 @@ class _Programs:
 
     ids: dict[int, list[ir.Operation]] = field(default_factory=lambda: {0: [], 1: [], 2: []})
     multiplies: bool = False
-    by_warpgroups: bool = False
+    from_buffers: bool = False
     ordered: bool = False
     persistent: bool = False
 
@@ -58,7 +59,7 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
         return
     grouped = found.multiplies and bool(found.ids[0] and found.ids[1])
     demanded = _demanded(function)
-    persistent = found.by_warpgroups if demanded is None else demanded
+    persistent = found.from_buffers if demanded is None else demanded
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(entry), function.location:
         if persistent:
@@ -102,7 +103,7 @@ def _look_at(function: ir.Operation) -> _Programs:
         if isinstance(view, (DotOp, MmaOp)) and op.parent.name == "scf.for":
             found.multiplies = True
             name = view.instruction if isinstance(view, MmaOp) else view.options["instruction"]
-            found.by_warpgroups |= find_instruction(name).is_warpgroup
+            found.from_buffers |= find_instruction(name).reads_buffers
         return ir.WalkResult.ADVANCE
 
     function.walk(visit)

@@ -1,4 +1,5 @@
-"""Accesses to shared memory: which bytes, which slot of a ring, which elements each thread touches.
+"""Accesses to shared and tensor memory: which bytes or columns, which slot of a ring, which
+elements each thread touches.
 
 Two boxes of one buffer that do not overlap, buffers that lie in other bytes, slots of a ring whose
 distance is no multiple of its length, and accesses in which each thread touches the elements it
@@ -27,7 +28,14 @@ from tilec.dialects.gpu_tile import (
     ViewOp,
     WgmmaOp,
 )
-from tilec.dialects.gpu_tile.types import buffer_of, is_buffer, layout_of
+from tilec.dialects.gpu_tile.types import (
+    TensorBuffer,
+    any_buffer_of,
+    buffer_of,
+    is_buffer,
+    is_tensor_buffer,
+    layout_of,
+)
 from tilec.layout import Layout
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import constant_of
@@ -37,8 +45,9 @@ from tilec.passes.matrix_load import plan_matrix_load, plan_matrix_store
 
 @dataclass(frozen=True)
 class Access:
-    """An access to bytes [start, end) of shared memory; `box`: its (offsets, sizes), where known.
+    """An access to bytes [start, end) of shared memory, or to such columns of tensor memory.
 
+    `box`: its (offsets, sizes), where known.
     `slot`: (loop counter or None for 0, distance from it, slots), where it is one slot of a ring.
     `kind`: the type of the whole buffer or ring. Boxes and slots of two kinds do not compare, even
     where they lie in the same bytes. `threads`: which elements each thread touches, if no two touch
@@ -56,6 +65,8 @@ class Access:
     def conflicts(self, other: Access) -> bool:
         """Whether the two need an order."""
         if not (self.writes or other.writes) or self.end <= other.start or other.end <= self.start:
+            return False
+        if is_tensor_buffer(self.kind) != is_tensor_buffer(other.kind):
             return False
         if (self.start, self.kind) != (other.start, other.kind):
             return True
@@ -157,33 +168,46 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
     """The accesses of one op; an asynchronous one's as if it happened at its issue."""
     if isinstance(view, CpAsyncOp):
         return [_describe(view.dst, copy_layout(view, context), writes=True)]
-    if isinstance(view, BufferStoreOp) and is_buffer(view.dst):
-        layout = layout_of(view.value)
-        buffer = buffer_of(view.dst)
-        kind = (buffer.shape, buffer.layout, buffer.element_bytes)
-        # By stmatrix a thread writes rows for others.
-        if plan_matrix_store(layout, *kind, context) is not None:
-            layout = None
-        return [_describe(view.dst, layout, writes=True)]
-    if isinstance(view, BufferLoadOp) and is_buffer(view.src):
-        layout = layout_of(view.result)
-        buffer = buffer_of(view.src)
-        # By ldmatrix a thread reads rows for others.
-        if plan_matrix_load(layout, buffer.shape, buffer.layout, buffer.element_bytes) is not None:
-            layout = None
-        return [_describe(view.src, layout, writes=False)]
+    if isinstance(view, BufferStoreOp):
+        return [_describe(view.dst, _written_by(view, context), writes=True)]
+    if isinstance(view, BufferLoadOp):
+        return [_describe(view.src, _read_by(view), writes=False)]
     if isinstance(view, (BufferGatherOp, TmaStoreOp)):
         return [_describe(view.src, None, writes=False)]
     if isinstance(view, TmaLoadOp):
         return [_describe(view.dst, None, writes=True)]
     if isinstance(view, (WgmmaOp, Tcgen05MmaOp)):
-        operands = [v for v in (view.lhs, view.rhs) if is_buffer(v)]
-        return [_describe(v, None, writes=False) for v in operands]
+        operands = [v for v in (view.lhs, view.rhs) if is_buffer(v) or is_tensor_buffer(v)]
+        reads = [_describe(v, None, writes=False) for v in operands]
+        sums = [view.acc] if isinstance(view, Tcgen05MmaOp) else []
+        return reads + [_describe(v, None, writes=True) for v in sums]
     return []
 
 
+def _written_by(store: BufferStoreOp, context: PassContext) -> Layout | None:
+    """Which elements each thread writes; None where it writes some for others."""
+    layout = layout_of(store.value)
+    if is_tensor_buffer(store.dst):
+        return layout
+    buffer = buffer_of(store.dst)
+    kind = (buffer.shape, buffer.layout, buffer.element_bytes)
+    # By stmatrix a thread writes rows for others.
+    return None if plan_matrix_store(layout, *kind, context) is not None else layout
+
+
+def _read_by(load: BufferLoadOp) -> Layout | None:
+    """Which elements each thread reads; None where it reads some for others."""
+    layout = layout_of(load.result)
+    if is_tensor_buffer(load.src):
+        return layout
+    buffer = buffer_of(load.src)
+    # By ldmatrix a thread reads rows for others.
+    plan = plan_matrix_load(layout, buffer.shape, buffer.layout, buffer.element_bytes)
+    return None if plan is not None else layout
+
+
 def _describe(buffer: ir.Value, layout: Layout | None, *, writes: bool) -> Access:
-    sizes = buffer_of(buffer).shape
+    sizes = any_buffer_of(buffer).shape
     if layout is not None and not _is_private(layout, sizes):
         layout = None
     offsets: tuple[int, ...] | None = (0,) * len(sizes)
@@ -200,7 +224,8 @@ def _describe(buffer: ir.Value, layout: Layout | None, *, writes: bool) -> Acces
             offsets = tuple(a + b for a, b in zip(offsets, steps, strict=True)) if known else None
         value = view.src
     start = value.owner.options["offset"]
-    end = start + buffer_of(value).size_bytes
+    whole = any_buffer_of(value)
+    end = start + (whole.columns if isinstance(whole, TensorBuffer) else whole.size_bytes)
     if offsets is None:
         return Access(writes, start, end, value.type, None, slot)
     return Access(writes, start, end, value.type, (offsets, sizes), slot, layout)
@@ -213,7 +238,7 @@ def _is_private(layout: Layout, sizes: tuple[int, ...]) -> bool:
 
 
 def _slot(op: SlotOp) -> tuple[ir.Value | None, int, int] | None:
-    slots = buffer_of(op.src).slots
+    slots = any_buffer_of(op.src).slots
     fixed = constant_of(op.index)
     if fixed is not None:
         return None, fixed, slots

@@ -38,6 +38,7 @@ from tilec.dialects.types import show
 from tilec.passes.contract import show_location
 from tilec.passes.keep_explicit import EXPLICIT
 from tilec.passes.loops import enclosing_ops
+from tilec.passes.tensor_memory_dot import awaited
 
 _VIEWS = (ViewOp, ReshapeViewOp, SlotOp)
 
@@ -164,12 +165,13 @@ class _Lifetimes:
 
     def _finished(self, user: ir.Operation) -> ir.Operation:
         """The wait behind which an asynchronous reader is done, else the reader itself."""
+        if isinstance(user.opview, Tcgen05MmaOp):
+            # Beside other roles nothing here waits for it: its readers' barriers do.
+            return awaited(user.opview) or self._function
         if isinstance(user.opview, WgmmaOp):
             wait: type[WgmmaWaitOp] | type[TmaWaitOp] = WgmmaWaitOp
         elif isinstance(user.opview, TmaStoreOp):
             wait = TmaWaitOp
-        elif isinstance(user.opview, Tcgen05MmaOp):
-            return self._function  # some wait for some barrier
         else:
             return user
         at = user

@@ -37,26 +37,18 @@ Does not handle: copies by cp.async or through registers as producers, scf.while
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BarrierArriveOp,
-    BarrierExpectOp,
     BarrierInitOp,
     BarrierWaitOp,
     FenceOp,
     MakeTensorMapOp,
-    RingPositionOp,
     RoleOp,
     SlotOp,
     SyncOp,
-    TmaLoadOp,
-    ViewOp,
-    WgmmaOp,
-    WgmmaWaitOp,
 )
 from tilec.dialects.gpu_tile.role import TOTAL_WARPS, WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
@@ -64,8 +56,15 @@ from tilec.passes.allocate_shared import shared_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
 from tilec.passes.loops import behind, enclosing_ops
+from tilec.passes.multiply_role import (
+    Products,
+    add_multiply_role,
+    drop_shell,
+    find_products,
+)
 from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.program_slice import Slice
+from tilec.passes.rings import Ring, arrivals_per, find_rings, last_reader
 from tilec.passes.role_registers import RoleShape, plan_roles
 from tilec.passes.tensor_copies import refused_tensor_copies
 from tilec.target import Feature
@@ -73,34 +72,6 @@ from tilec.target import Feature
 USUAL_STAGES = 6
 MOST_STAGES = 12
 """Where no second CTA fits anyway: 8 stages for 6 gave 64 x 128 tiles 7 to 18 % on an H200."""
-
-
-@dataclass
-class _Ring:
-    """The copies that share a barrier, and what becomes of it."""
-
-    barrier: BarrierInitOp
-    position: RingPositionOp
-    expect: BarrierExpectOp
-    copies: list[TmaLoadOp] = field(default_factory=list)
-    wait: BarrierWaitOp | None = None
-    leader: _Ring | None = None
-    """The ring of an earlier loop whose buffers and barriers serve this one, too."""
-
-    @property
-    def loop(self) -> ir.Operation:
-        """The loop whose every iteration fills one slot."""
-        return self.expect.operation.parent
-
-    @property
-    def signature(self) -> tuple[object, ...]:
-        """Rings of equal signature can be one."""
-        return (*(str(alloc.results[0].type) for alloc in self.allocs), _per(self))
-
-    @property
-    def allocs(self) -> list[ir.Operation]:
-        """Its buffers, one slot each so far."""
-        return [copy.dst.owner.operation for copy in self.copies]
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
@@ -113,7 +84,7 @@ def specialize_warps(module: ir.Module, context: PassContext) -> None:
 
 def _specialize(function: ir.Operation, context: PassContext) -> None:
     demanding, forbidden = _demands(function)
-    rings = _rings(function)
+    rings = find_rings(function)
     reason = _refusal(function, rings, context)
     if forbidden is not None and reason is None:
         reason = "warp_specialize=False"
@@ -150,26 +121,7 @@ def _demands(function: ir.Operation) -> tuple[ir.Operation | None, ir.Operation 
     return found.get(True), found.get(False)
 
 
-def _rings(function: ir.Operation) -> list[_Ring]:
-    rings: dict[ir.Value, _Ring] = {}
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        view = op.opview
-        if isinstance(view, BarrierExpectOp):
-            barrier, position = view.barrier.owner, view.slot.owner
-            if isinstance(barrier, BarrierInitOp) and isinstance(position, RingPositionOp):
-                rings[view.barrier] = _Ring(barrier, position, view)
-        elif isinstance(view, TmaLoadOp) and view.barrier in rings:
-            rings[view.barrier].copies.append(view)
-        elif isinstance(view, BarrierWaitOp) and view.barrier in rings:
-            rings[view.barrier].wait = view
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
-    return [ring for ring in rings.values() if ring.wait is not None and ring.copies]
-
-
-def _refusal(function: ir.Operation, rings: list[_Ring], context: PassContext) -> str | None:
+def _refusal(function: ir.Operation, rings: list[Ring], context: PassContext) -> str | None:
     if not context.target.supports(Feature.SETMAXNREG):
         return f"{context.target.name} does not move registers between warps"
     if not rings:
@@ -179,12 +131,12 @@ def _refusal(function: ir.Operation, rings: list[_Ring], context: PassContext) -
     if context.num_warps % WARPGROUP_WARPS:
         return f"{context.num_warps} warps are no whole warpgroups"
     most = context.target.max_threads // context.target.warp_size
-    if plan_roles(context.target, context.num_warps)["load"].end > most:
+    if plan_roles(context.target, context.num_warps, multiply=False)["load"].end > most:
         return f"{context.num_warps} warps leave none for loading"
     return Slice(function, [copy.operation for r in rings for copy in r.copies]).refusal
 
 
-def _wanted_stages(rings: list[_Ring]) -> int:
+def _wanted_stages(rings: list[Ring]) -> int:
     """The stages that loops demand, 0 without. CompileError where they demand different numbers."""
     loops = list(filter(None, map(_staged_loop, rings)))
     wanted = {loop.attributes[STAGES].value: loop for loop in reversed(loops)}
@@ -196,13 +148,13 @@ def _wanted_stages(rings: list[_Ring]) -> int:
     return next(iter(wanted), 0)
 
 
-def _staged_loop(ring: _Ring) -> ir.Operation | None:
+def _staged_loop(ring: Ring) -> ir.Operation | None:
     """The innermost loop around a ring that demands stages."""
     around = [ring.loop, *enclosing_ops(ring.loop)]
     return next((loop for loop in around if STAGES in loop.attributes), None)
 
 
-def _stages_that_fit(function: ir.Operation, rings: list[_Ring], context: PassContext) -> int:
+def _stages_that_fit(function: ir.Operation, rings: list[Ring], context: PassContext) -> int:
     """Slots of every ring beside the other buffers."""
     free = context.target.shared_bytes - shared_bytes(
         function, without=[alloc for ring in rings for alloc in ring.allocs]
@@ -216,16 +168,16 @@ def _stages_that_fit(function: ir.Operation, rings: list[_Ring], context: PassCo
     return min(fitting, USUAL_STAGES) if context.target.fits_twice(used) else fitting
 
 
-def _share(rings: list[_Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
+def _share(rings: list[Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
     """Marks rings of loops that follow each other and may go on with those of the first.
 
     Returns per such loop what `_go_on` needs: the counts, and so the phases, run on.
     """
     followers: list[tuple[ir.Operation, int, ir.Value]] = []
-    by_loop: dict[ir.Operation, list[_Ring]] = {}
+    by_loop: dict[ir.Operation, list[Ring]] = {}
     for ring in rings:
         by_loop.setdefault(ring.loop, []).append(ring)
-    seen: dict[tuple[object, ...], tuple[list[_Ring], ir.Operation]] = {}
+    seen: dict[tuple[object, ...], tuple[list[Ring], ir.Operation]] = {}
     for loop, own in by_loop.items():
         key = (loop.block, *(ring.signature for ring in own))
         leaders, previous = seen.get(key, (own, None))
@@ -242,7 +194,7 @@ def _share(rings: list[_Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
     return followers
 
 
-def _count_number(rings: list[_Ring]) -> int | None:
+def _count_number(rings: list[Ring]) -> int | None:
     """Which of a loop's carried values counts the uses of all its rings."""
     counts = {ring.position.count for ring in rings}
     if len(counts) != 1:
@@ -266,19 +218,24 @@ class _Rewrite:
     """Splits one kernel."""
 
     def __init__(
-        self, function: ir.Operation, rings: list[_Ring], stages: int, context: PassContext
+        self, function: ir.Operation, rings: list[Ring], stages: int, context: PassContext
     ) -> None:
         self._function = function
         self._rings = rings
         self._stages = stages
         self._context = context
         self._body = function.regions[0].blocks[0]
+        self._products: list[Products] = []
         self._shapes: dict[str, RoleShape] = {}
         self._made: dict[int, tuple[ir.Value, ir.Value, list[ir.Value]]] = {}
 
     def run(self) -> None:
         """Rings at the entry, then the roles."""
-        self._shapes = plan_roles(self._context.target, self._context.num_warps)
+        filled = {alloc: ring.loop for ring in self._rings for alloc in ring.allocs}
+        self._products = find_products(self._function, filled)
+        self._shapes = plan_roles(
+            self._context.target, self._context.num_warps, multiply=bool(self._products)
+        )
         total_warps = max(shape.end for shape in self._shapes.values())
         with ir.InsertionPoint.at_block_begin(self._body), self._function.location:
             self._move_to_entry()
@@ -288,18 +245,46 @@ class _Rewrite:
         loads: list[ir.Operation] = []
         for ring, empty in zip(self._rings, empties, strict=True):
             loads += self._fill(ring, empty)
+        multiplies = [op for p in self._products for op in self._multiply(p, empties, entry)]
         parts = {"load": Slice(self._function, loads)}
+        if multiplies:
+            parts["multiply"] = Slice(self._function, multiplies)
         self._make_roles(parts, entry.operation)
         i32 = ir.IntegerType.get_signless(32)
         self._function.attributes[TOTAL_WARPS] = ir.IntegerAttr.get(i32, total_warps)
-        for root in loads:
+        for ring in self._rings:
+            for name in (STAGES, WARP_SPECIALIZE):
+                if name in ring.loop.attributes:
+                    del ring.loop.attributes[name]
+        for root in (*loads, *multiplies):
             root.erase()
+        for products in self._products:
+            drop_shell(products.loop)
         self._report()
+
+    def _multiply(
+        self, products: Products, empties: list[ir.Value], entry: SyncOp
+    ) -> list[ir.Operation]:
+        """What the multiply role does for one loop."""
+        rings = [
+            (ring, empty)
+            for ring, empty in zip(self._rings, empties, strict=True)
+            if ring.loop == products.loop
+        ]
+        waits = [ring.wait.operation for ring, _ in rings]
+        slots = [(empty, ring.position.slot) for ring, empty in rings]
+        warps = self._context.num_warps
+        return [*waits, *add_multiply_role(products, entry.operation, slots, warps)]
+
+    def _is_multiplied(self, ring: Ring) -> bool:
+        """Whether the multiply role empties a ring."""
+        return any(products.loop == ring.loop for products in self._products)
 
     def _move_to_entry(self) -> None:
         """Tensor maps move up, the one-slot barriers' own fence and sync go."""
         stale: list[ir.Operation] = []
         barriers = {ring.barrier.operation for ring in self._rings}
+        barriers |= {c.barrier.owner.operation for p in self._products for c in p.commits}
         previous = None
         for view in list(self._body.operations):
             op = view.operation
@@ -316,7 +301,7 @@ class _Rewrite:
     def _first(self) -> ir.Operation:
         return next(iter(self._body.operations)).operation
 
-    def _make_ring(self, ring: _Ring) -> ir.Value:
+    def _make_ring(self, ring: Ring) -> ir.Value:
         """Longer barriers and buffers at the entry; returns the barrier of free slots."""
         leader = ring.leader or ring
         if id(leader) not in self._made:
@@ -333,7 +318,7 @@ class _Rewrite:
         ring.position.operation.attributes["slots"] = ir.IntegerAttr.get(i32, self._stages)
         return empty
 
-    def _make_buffers(self, ring: _Ring) -> tuple[ir.Value, ir.Value, list[ir.Value]]:
+    def _make_buffers(self, ring: Ring) -> tuple[ir.Value, ir.Value, list[ir.Value]]:
         """The barriers of full and of free slots, and the buffers."""
         full = BarrierInitOp.build(slots=self._stages, count=1)
         empty = BarrierInitOp.build(slots=self._stages, count=self._arrivals(ring))
@@ -344,15 +329,18 @@ class _Rewrite:
             wholes.append(AllocOp.build(results=[type_]))
         return full, empty, wholes
 
-    def _arrivals(self, ring: _Ring) -> int:
+    def _arrivals(self, ring: Ring) -> int:
+        if self._is_multiplied(ring):
+            return 1
         warps = self._context.num_warps
-        return warps // WARPGROUP_WARPS if _per(ring) == "warpgroup" else warps
+        return warps // WARPGROUP_WARPS if arrivals_per(ring) == "warpgroup" else warps
 
-    def _fill(self, ring: _Ring, empty: ir.Value) -> list[ir.Operation]:
+    def _fill(self, ring: Ring, empty: ir.Value) -> list[ir.Operation]:
         """What the load role does for a ring; the release of a slot stays with the readers."""
-        last = _last_reader(ring)
-        with ir.InsertionPoint(behind(last)), last.location:
-            BarrierArriveOp.build(empty, ring.position.slot, per=_per(ring))
+        if not self._is_multiplied(ring):
+            last = last_reader(ring)
+            with ir.InsertionPoint(behind(last)), last.location:
+                BarrierArriveOp.build(empty, ring.position.slot, per=arrivals_per(ring))
         i1 = ir.IntegerType.get_signless(1)
         with ir.InsertionPoint(ring.expect.operation), ring.expect.operation.location:
             true = ir.Operation.create(
@@ -394,55 +382,12 @@ class _Rewrite:
         )
 
     def _report(self) -> None:
-        for ring in self._rings:
-            loop = ring.position.operation.parent
-            for name in (STAGES, WARP_SPECIALIZE):
-                if name in loop.attributes:
-                    del loop.attributes[name]
+        multiplying = "1 multiplying, " if self._products else ""
         self._context.report.add(
             "warp specialisation",
             self._function,
-            f"1 loading warp, {self._context.num_warps} computing, {self._stages} stages",
+            f"1 loading warp, {multiplying}{self._context.num_warps} computing, "
+            f"{self._stages} stages",
             "tensor copies run ahead of their readers",
             stages=self._stages,
         )
-
-
-def _per(ring: _Ring) -> str:
-    """Who gives slots of a ring back: see rule 3 of the pass."""
-    readers = [reader for copy in ring.copies for reader in _readers(copy.dst)]
-    return "warpgroup" if all(isinstance(r.opview, WgmmaWaitOp) for r in readers) else "warp"
-
-
-def _readers(buffer: ir.Value) -> list[ir.Operation]:
-    """The ops after which a buffer's readers are done with it."""
-    found: list[ir.Operation] = []
-    for use in buffer.uses:
-        user = use.owner.opview
-        if isinstance(user, (ViewOp, SlotOp)):
-            found += _readers(user.result)
-        elif isinstance(user, WgmmaOp):
-            found.append(_finished(user.result))
-        elif not isinstance(user, TmaLoadOp):
-            found.append(user.operation)
-    return found
-
-
-def _finished(pending: ir.Value) -> ir.Operation:
-    """The wait that ends the group which wrote a pending tile."""
-    (use,) = pending.uses
-    user = use.owner.opview
-    return user.operation if isinstance(user, WgmmaWaitOp) else _finished(user.result)
-
-
-def _last_reader(ring: _Ring) -> ir.Operation:
-    """The op of the ring's own block behind which all its readers are done."""
-    block = ring.expect.operation.block
-    order = {view.operation: number for number, view in enumerate(block.operations)}
-    last = ring.wait.operation
-    for copy in ring.copies:
-        for reader in _readers(copy.dst):
-            while reader.block != block:
-                reader = reader.parent
-            last = max(last, reader, key=order.__getitem__)
-    return last

@@ -5,7 +5,7 @@ After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (
           %va = "gpu_tile.view"(%sa, %0, %k) ...   %fa = "gpu_tile.buffer_load"(%va)    (per k-step)
           %d0 = "gpu_tile.mma"(%fa, %fb, %c) {instruction = ...}
 
-A dot by a warpgroup instruction reads its buffers itself, see `warpgroup_dot`.
+A dot by an instruction that reads its buffers itself: `warpgroup_dot`, `tensor_memory_dot`.
 An operand from outside a loop is stored once, in front of it. A k that is no multiple of the
 instruction's is padded with zeros in the last step's fragments.
 Does not handle: operands that already lie in a buffer, or in fragments of the same warp.
@@ -26,6 +26,7 @@ from tilec.passes.buffer_layouts import choose_shared_layout
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.loops import outside_loops
 from tilec.passes.scalars import i32_constant
+from tilec.passes.tensor_memory_dot import stage_tensor_memory_dot
 from tilec.passes.warpgroup_dot import stage_warpgroup_dot
 from tilec.shared_layout import strided
 
@@ -54,6 +55,9 @@ def _stage(dot: tile.DotOp, context: PassContext) -> None:
     row = find_instruction(dot.options["instruction"])
     if row.is_warpgroup:
         stage_warpgroup_dot(dot, row, context)
+        return
+    if row.is_tensor:
+        stage_tensor_memory_dot(dot, row, context)
         return
     rank = len(shape(dot.acc))
     depth = shape(dot.lhs)[-1]

@@ -33,7 +33,7 @@ _PRIMES = (3, 5, 7, 11, 13, 17, 19, 23)
 _PROBE = 16
 K_BYTES = 128
 TENSOR_CORE_SIDE = 128
-WARPGROUP_N = 256
+WIDE_N = 256
 FMA_SIDE = 64
 ELEMENTWISE_BYTES = 4096
 SHARED_ROW = 64
@@ -157,6 +157,7 @@ def _dot_size(
     if on_fma or bits == 64:
         unit = "FMA units" if on_fma else "8-byte accumulators"
         return FMA_SIDE, f"{role} of a dot of {dtype} on {unit} of {target.name}"
-    if role == "n" and alone and target.supports(Feature.WGMMA):
-        return WARPGROUP_N, f"n of a dot of {dtype} by warpgroups of {target.name}"
+    wide = target.supports(Feature.WGMMA) or target.supports(Feature.TCGEN05)
+    if role == "n" and alone and wide:
+        return WIDE_N, f"n of a dot of {dtype} by the wide instructions of {target.name}"
     return TENSOR_CORE_SIDE, f"{role} of a dot of {dtype} on tensor cores of {target.name}"

@@ -83,6 +83,56 @@ def warpgroup_widths(shape: Sequence[int], num_warps: int) -> list[int]:
     return [n for n in reversed(WGMMA_NS) if own % n == 0]
 
 
+TENSOR_MEMORY_LANES = 128
+HALF_LANES = 64
+COLUMN_RUN = 64
+"""Neighbouring columns of one warpgroup: 128 bytes of a 16-bit result. All warpgroups then reach
+the next ones together, and a part of the tile that leaves by itself has parts of each."""
+
+
+def tensor_memory_layout(shape: Sequence[int], num_warps: int) -> Layout | None:
+    """Registers that hold an accumulator of `shape` as warps load it from tensor memory, a row a
+    thread; None if the warps cannot share it.
+
+    A warp reaches the 32 lanes of its place in the warpgroup (PTX ISA 9.0, "tcgen05.ld", .32x32b);
+    rows past the first 128 lie in further columns. Warpgroups share rows first, then columns.
+    64 rows lie in 16 of every 32 lanes, so there four threads share a row (.16x256b).
+    """
+    if len(shape) != 2 or num_warps % WARPGROUP_WARPS:
+        return None
+    groups = num_warps // WARPGROUP_WARPS
+    if shape[0] == HALF_LANES:
+        return _half_layout(shape[1], groups)
+    if shape[0] % TENSOR_MEMORY_LANES:
+        return None
+    blocks = shape[0] // TENSOR_MEMORY_LANES
+    along_m = gcd(groups, blocks)
+    along_n = groups // along_m
+    if shape[1] % along_n:
+        return None
+    own = shape[1] // along_n
+    run = gcd(own, COLUMN_RUN)
+    threads = (
+        Mode(TENSOR_MEMORY_LANES, 1, 0),
+        Mode(along_m, blocks // along_m * TENSOR_MEMORY_LANES, 0),
+        Mode(along_n, run, 1),
+    )
+    values = (
+        Mode(run, 1, 1),
+        Mode(own // run, run * along_n, 1),
+        Mode(blocks // along_m, TENSOR_MEMORY_LANES, 0),
+    )
+    return normalize(Layout(threads, values))
+
+
+def _half_layout(columns: int, groups: int) -> Layout | None:
+    own = columns // groups
+    if columns % groups or own % 8:
+        return None
+    threads = (Mode(4, 2, 1), Mode(8, 1, 0), Mode(4, 16, 0), Mode(groups, own, 1))
+    return normalize(Layout(threads, (Mode(2, 1, 1), Mode(2, 8, 0), Mode(own // 8, 8, 1))))
+
+
 def operand_layouts(
     instruction: MmaInstruction,
     acc: Layout,

@@ -57,6 +57,11 @@ class MmaInstruction:
         """Whether one thread issues it, with its accumulator in tensor memory."""
         return self.feature is Feature.TCGEN05
 
+    @property
+    def reads_buffers(self) -> bool:
+        """Whether it reads its operands from shared memory itself."""
+        return self.is_warpgroup or self.is_tensor
+
     def __post_init__(self) -> None:
         for layout, shape in (
             (self.lhs_layout, (self.m, self.k)),

@@ -8,11 +8,13 @@ from tilec.passes.allocate_tensor_memory import allocate_tensor_memory
 from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
 from tilec.passes.expand_math import expand_math
+from tilec.passes.fence_tensor_memory import fence_tensor_memory
 from tilec.passes.infer_layouts import infer_layouts
 from tilec.passes.insert_async_copies import insert_async_copies
 from tilec.passes.insert_barriers import insert_barriers
 from tilec.passes.insert_fences import insert_fences
 from tilec.passes.insert_tensor_stores import insert_tensor_stores
+from tilec.passes.keep_accumulators import keep_accumulators
 from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.overlap_launches import overlap_launches
@@ -39,6 +41,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     schedule_programs,
     insert_tensor_stores,
     stage_operands,
+    keep_accumulators,
     insert_async_copies,
     pipeline_loops,
     prefetch_fragments,
@@ -55,6 +58,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     allocate_shared,
     insert_fences,
     insert_barriers,
+    fence_tensor_memory,
     overlap_launches,
 )
 """From `tile` to `gpu_tile`: everything explicit."""

@@ -26,3 +26,32 @@ func.func @store(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8
   "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
   return
 }
+
+// A row a thread: no conversion, but its stores would fill half of each sector. In a persistent
+// kernel the copy engine does better.
+// CHECK-LABEL: @scattered
+// CHECK: tile.split
+// CHECK: gpu_tile.warp_tma_store
+// CHECK-NOT: tile.store
+!lanes = tensor<128x128xbf16, #gpu_tile.layout<"T(128):(1@0) V(128):(1@1)">>
+func.func @scattered(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
+  %c128 = arith.constant 128 : index
+  %x = arith.constant dense<1.0> : !lanes
+  %i128 = arith.constant 128 : i32
+  %first = "gpu_tile.cta_id"() : () -> i32
+  %step = "gpu_tile.num_ctas"() : () -> i32
+  scf.for %w = %first to %i128 step %step : i32 {
+    "tile.store"(%x, %c, %c128, %c128) {dims = array<i32: 0, 1>, options = {}} : (!lanes, !m, index, index) -> ()
+  }
+  return
+}
+
+// CHECK-LABEL: @once
+// CHECK-NOT: tma
+// CHECK: tile.store
+func.func @once(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
+  %c128 = arith.constant 128 : index
+  %x = arith.constant dense<1.0> : !lanes
+  "tile.store"(%x, %c, %c128, %c128) {dims = array<i32: 0, 1>, options = {}} : (!lanes, !m, index, index) -> ()
+  return
+}

@@ -1,0 +1,147 @@
+"""fence-tensor-memory: what threads do with tensor memory keeps the order that barriers give it.
+
+Before:   "gpu_tile.barrier_wait"(%ready, ...)   %x = "gpu_tile.buffer_load"(%t)
+          "gpu_tile.barrier_arrive"(%taken, ...)
+After:    "gpu_tile.barrier_wait"(%ready, ...)   "gpu_tile.fence"() {kind = "tcgen05_after"}
+          %x = "gpu_tile.buffer_load"(%t)        "gpu_tile.fence"() {kind = "tcgen05_before"}
+          "gpu_tile.barrier_arrive"(%taken, ...)
+
+Loads, stores and products in tensor memory are asynchronous: a sync or an mbarrier orders them
+between threads only with a fence in front of what tells others and one behind what hears of them
+(PTX ISA 9.0, "tcgen05 Memory Consistency Model"). Both stand as close to the access as control flow
+lets them:
+
+1. `tcgen05_after` in front of an access that a sync or wait may precede;
+2. `tcgen05_before` in front of a sync or arrival that an access may precede. A commit has its own.
+
+A wait for tensor copies alone tells nothing about tensor memory. Roles are looked at one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    BarrierArriveOp,
+    BarrierWaitOp,
+    BufferLoadOp,
+    BufferStoreOp,
+    FenceOp,
+    RoleOp,
+    SyncOp,
+    Tcgen05CommitOp,
+    Tcgen05MmaOp,
+)
+from tilec.dialects.gpu_tile.types import is_tensor_buffer
+from tilec.passes.contract import Level, PassContext, tile_pass
+
+
+@tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
+def fence_tensor_memory(module: ir.Module, context: PassContext) -> None:
+    """Puts fences between accesses to tensor memory and what orders them."""
+    for function in module.body.operations:
+        if function.operation.name == "func.func" and _touches(function.operation):
+            _Walk().block(function.regions[0].blocks[0], _Since(False, False))
+
+
+@dataclass(frozen=True)
+class _Since:
+    """What may have happened since the last fence of its kind: `heard` of others through a sync or
+    wait, `touched` tensor memory."""
+
+    heard: bool
+    touched: bool
+
+    def __or__(self, other: _Since) -> _Since:
+        return _Since(self.heard or other.heard, self.touched or other.touched)
+
+
+def _is_access(view: ir.OpView) -> bool:
+    if isinstance(view, BufferLoadOp):
+        return is_tensor_buffer(view.src)
+    if isinstance(view, BufferStoreOp):
+        return is_tensor_buffer(view.dst)
+    return isinstance(view, Tcgen05MmaOp)
+
+
+def _touches(op: ir.Operation) -> bool:
+    found = False
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        nonlocal found
+        found = found or _is_access(inner.opview)
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return found
+
+
+class _Walk:
+    """One walk in program order, which places fences."""
+
+    def block(self, block: ir.Block, since: _Since) -> _Since:
+        """What may be so at the end of a block that starts with `since`."""
+        for view in list(block.operations):
+            op = view.operation
+            if isinstance(view, RoleOp):
+                # Other warps run it: what they heard and touched, they fence themselves.
+                if _touches(op):
+                    self.block(view.body, _Since(True, False))
+            elif op.name in ("scf.for", "scf.while"):
+                since = self._loop(op, since)
+            elif op.name == "scf.if":
+                after = [self.block(b, since) for r in op.regions for b in r.blocks]
+                for other in after:
+                    since |= other
+            else:
+                since = self._visit(view, since)
+        return since
+
+    def _loop(self, loop: ir.Operation, since: _Since) -> _Since:
+        entry = since | _Since(_hears(loop), _touches(loop))
+        for region in loop.regions:
+            for block in region.blocks:
+                since |= self.block(block, entry)
+        return since
+
+    def _visit(self, view: ir.OpView, since: _Since) -> _Since:
+        if _is_access(view):
+            if since.heard:
+                _fence(view.operation, "tcgen05_after")
+            return _Since(False, not isinstance(view, Tcgen05MmaOp) or since.touched)
+        if isinstance(view, FenceOp) and view.kind == "tcgen05_after":
+            return _Since(False, since.touched)
+        if isinstance(view, FenceOp) and view.kind == "tcgen05_before":
+            return _Since(since.heard, False)
+        if isinstance(view, (SyncOp, BarrierArriveOp)):
+            if since.touched:
+                _fence(view.operation, "tcgen05_before")
+            return _Since(since.heard or isinstance(view, SyncOp), False)
+        return _Since(since.heard or _tells(view), since.touched)
+
+
+def _tells(view: ir.OpView) -> bool:
+    """Whether a wait is for what threads or products did."""
+    if not isinstance(view, BarrierWaitOp):
+        return False
+    told = (BarrierArriveOp, Tcgen05CommitOp)
+    return any(isinstance(use.owner.opview, told) for use in view.barrier.uses)
+
+
+def _hears(loop: ir.Operation) -> bool:
+    found = False
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal found
+        found = found or isinstance(op.opview, SyncOp) or _tells(op.opview)
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    loop.walk(visit)
+    return found
+
+
+def _fence(op: ir.Operation, kind: str) -> None:
+    with ir.InsertionPoint(op), op.location:
+        FenceOp.build(kind=kind)

@@ -1,0 +1,190 @@
+"""keep-accumulators: sums in tensor memory stay there while a loop adds to them.
+
+Before:   %r = scf.for %k = %lower to %upper ... iter_args(%acc = %zero) {
+            "gpu_tile.buffer_store"(%acc, %t)
+            "gpu_tile.tcgen05_mma"(%a, %b, %t, %true)   ... commit, wait ...
+            %next = "gpu_tile.buffer_load"(%t)
+            scf.yield %next
+          }
+After:    scf.for %k = %lower to %upper ... {
+            %add = arith.cmpi slt, %lower, %k                   (the first iteration overwrites)
+            "gpu_tile.tcgen05_mma"(%a, %b, %t, %add)   ... commit, wait ...
+          }
+          %r = scf.if %lower < %upper {                         (without iterations %t is empty)
+            %sum = "gpu_tile.buffer_load"(%t)   scf.yield %sum
+          } else { scf.yield %zero }
+
+A tile qualifies if the loop does nothing with it but that. A start other than zeros is stored once,
+in front of the loop. Of two instructions that add to one sum in an iteration the second goes on in
+the first's buffer.
+Does not handle: sums that the loop also scales or reads (they go through registers each time).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, Tcgen05MmaOp
+from tilec.dialects.types import is_tile
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.loops import behind, find_loops, replace_yield, terminator
+from tilec.passes.scalars import less
+
+
+@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+def keep_accumulators(module: ir.Module, context: PassContext) -> None:
+    """Takes accumulators in tensor memory out of the values that loops carry."""
+    for loop in find_loops(module):
+        _join(loop)
+        while (found := _find(loop)) is not None:
+            loop = _keep(loop, found)
+            context.report.add(
+                "accumulator", loop, "tensor memory", "the loop does nothing else with it"
+            )
+
+
+def _join(loop: ir.Operation) -> None:
+    """What is loaded from one accumulator only to be stored in another stays where it is."""
+    block = loop.regions[0].blocks[0]
+    for view in list(block.operations):
+        if not isinstance(view, BufferStoreOp) or not _accumulates(view.dst):
+            continue
+        source = view.value.owner
+        if not isinstance(source, BufferLoadOp) or len(list(view.value.uses)) != 1:
+            continue
+        if source.src.type != view.dst.type or source.operation.block != block:
+            continue
+        view.dst.replace_all_uses_with(source.src)
+        view.operation.erase()
+        source.operation.erase()
+
+
+def _accumulates(buffer: ir.Value) -> bool:
+    users = [use.owner.opview for use in buffer.uses]
+    return any(isinstance(user, Tcgen05MmaOp) and user.acc == buffer for user in users)
+
+
+@dataclass
+class _Accumulator:
+    """One loop-carried sum; `number`: of the loop-carried value."""
+
+    number: int
+    store: BufferStoreOp
+    multiplies: list[Tcgen05MmaOp]
+    load: BufferLoadOp
+
+
+def _find(loop: ir.Operation) -> _Accumulator | None:
+    block = loop.regions[0].blocks[0]
+    last = terminator(block)
+    for number, argument in enumerate(list(block.arguments)[1:]):
+        uses = list(argument.uses) if is_tile(argument) else []
+        store = uses[0].owner.opview if len(uses) == 1 else None
+        if not isinstance(store, BufferStoreOp) or store.operation.block != block:
+            continue
+        load = last.operands[number].owner
+        if not isinstance(load, BufferLoadOp) or load.src != store.dst:
+            continue
+        users = [use.owner.opview for use in store.dst.uses]
+        multiplies = [user for user in users if isinstance(user, Tcgen05MmaOp)]
+        alone = len(users) == len(multiplies) + 2 and len(list(load.result.uses)) == 1
+        if alone and all(m.operation.block == block for m in multiplies):
+            return _Accumulator(number, store, multiplies, load)
+    return None
+
+
+def _keep(loop: ir.Operation, found: _Accumulator) -> ir.Operation:
+    """Rewrites `loop` without the carried tile; returns the new loop."""
+    number, buffer = found.number, found.store.dst
+    init, kind = loop.operands[3 + number], found.load.result.type
+    buffer.owner.operation.move_before(loop)
+    overwrites = is_zero(init)
+    with ir.InsertionPoint(loop), found.store.operation.location:
+        if not overwrites:
+            BufferStoreOp.build(init, buffer)
+        elif init.owner.operation.block == loop.block:
+            init.owner.operation.move_before(loop)
+    first = _first(found.multiplies, loop.regions[0].blocks[0])
+    if overwrites:
+        with ir.InsertionPoint(first.operation), first.operation.location:
+            add = less(loop.operands[0], loop.regions[0].blocks[0].arguments[0])
+            first.operation.operands[3] = add
+    found.store.operation.erase()
+    location = found.load.operation.location
+    new = _without_argument(loop, number, found.load)
+    following = behind(new)
+    with ir.InsertionPoint(following), location:
+        if overwrites:
+            total = _load_if(less(new.operands[0], new.operands[1]), buffer, init)
+        else:
+            total = BufferLoadOp.build(buffer, results=[kind])
+    loop.results[number].replace_all_uses_with(total)
+    for old, result in zip(_others(list(loop.results), number), new.results, strict=True):
+        old.replace_all_uses_with(result)
+    loop.erase()
+    return new
+
+
+def _load_if(ran: ir.Value, buffer: ir.Value, otherwise: ir.Value) -> ir.Value:
+    branch = ir.Operation.create("scf.if", results=[otherwise.type], operands=[ran], regions=2)
+    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+        loaded = BufferLoadOp.build(buffer, results=[otherwise.type])
+        ir.Operation.create("scf.yield", operands=[loaded])
+    with ir.InsertionPoint(branch.regions[1].blocks.append()):
+        ir.Operation.create("scf.yield", operands=[otherwise])
+    return branch.results[0]
+
+
+def is_zero(value: ir.Value) -> bool:
+    """Whether a tile is a constant full of zeros."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
+        return False
+    attribute = owner.operation.attributes["value"]
+    return (
+        isinstance(attribute, ir.DenseElementsAttr)
+        and attribute.is_splat
+        and _is_positive_zero(attribute.get_splat_value())
+    )
+
+
+def _is_positive_zero(number: ir.Attribute) -> bool:
+    return number.value == 0 and not str(number).startswith("-")
+
+
+def _first(multiplies: list[Tcgen05MmaOp], block: ir.Block) -> Tcgen05MmaOp:
+    operations = [m.operation for m in multiplies]
+    return next(view for view in block.operations if view.operation in operations)
+
+
+def _others(values: list[ir.Value], number: int) -> list[ir.Value]:
+    return values[:number] + values[number + 1 :]
+
+
+def _without_argument(loop: ir.Operation, number: int, load: BufferLoadOp) -> ir.Operation:
+    """`loop` in front of itself without one loop-carried value; the old shell stays, empty."""
+    old = loop.regions[0].blocks[0]
+    inits = _others(list(loop.operands)[3:], number)
+    new = ir.Operation.create(
+        "scf.for",
+        results=[value.type for value in inits],
+        operands=[*list(loop.operands)[:3], *inits],
+        attributes=dict(loop.attributes.items()),
+        regions=1,
+        ip=ir.InsertionPoint(loop),
+        loc=loop.location,
+    )
+    kept = _others(list(old.arguments), 1 + number)
+    block = new.regions[0].blocks.append(
+        *(a.type for a in kept), arg_locs=[loop.location] * len(kept)
+    )
+    last = terminator(old)
+    replace_yield(last, _others(list(last.operands), number))
+    load.operation.erase()
+    for before, after in zip(kept, block.arguments, strict=True):
+        before.replace_all_uses_with(after)
+    for view in list(old.operations):
+        block.append(view.operation)
+    return new

@@ -1,0 +1,96 @@
+"""How stage-operands turns a dot into a matrix instruction that adds up in tensor memory.
+
+Before:   %d = "tile.dot"(%a, %b, %c) {options = {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"}}
+After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (and %sb for %b)
+          %t = "gpu_tile.alloc"() ...    "gpu_tile.buffer_store"(%c, %t)       (in tensor memory)
+          "gpu_tile.tcgen05_mma"(%sa, %sb, %t, %true) {instruction = ...}
+          %slot, %parity = "gpu_tile.ring_position"(%count) {slots = 1 : i32}
+          "gpu_tile.tcgen05_commit"(%done, %slot)   "gpu_tile.barrier_wait"(%done, %slot, %parity)
+          %d = "gpu_tile.buffer_load"(%t)
+
+A sum that starts with zeros is not stored: the instruction overwrites. keep-accumulators takes what
+a loop only adds to out of the registers.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BarrierInitOp,
+    BarrierWaitOp,
+    BufferLoadOp,
+    BufferStoreOp,
+    FenceOp,
+    RingPositionOp,
+    SyncOp,
+    Tcgen05CommitOp,
+    Tcgen05MmaOp,
+)
+from tilec.dialects.gpu_tile.types import TensorBuffer
+from tilec.dialects.types import element, shape
+from tilec.mma_shapes import MmaInstruction
+from tilec.passes.contract import PassContext
+from tilec.passes.keep_accumulators import is_zero
+from tilec.passes.loops import add_counter, enclosing_ops, top_level
+from tilec.passes.scalars import constant, i32_constant
+from tilec.passes.warpgroup_dot import staged
+from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
+
+
+def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassContext) -> None:
+    """Rewrites `dot`, whose instruction is `row`."""
+    done, count = _barrier(dot.operation, context)
+    # Counting rebuilt the loops around: the place to insert at is a new one.
+    with ir.InsertionPoint(dot.operation):
+        lhs = staged(dot, dot.lhs, 1, context)
+        rhs = staged(dot, dot.rhs, 0, context)
+        acc = AllocOp.build(results=[_accumulator_type(dot, row).type()])
+        adds = not is_zero(dot.acc)
+        if adds:
+            BufferStoreOp.build(dot.acc, acc)
+        add = constant(ir.IntegerType.get_signless(1), int(adds))
+        Tcgen05MmaOp.build(lhs, rhs, acc, add, instruction=row.name)
+        slot, parity = RingPositionOp.build(count, slots=1)
+        Tcgen05CommitOp.build(done, slot)
+        BarrierWaitOp.build(done, slot, parity)
+        result = BufferLoadOp.build(acc, results=[dot.result.type])
+    dot.result.replace_all_uses_with(result)
+    dot.operation.erase()
+
+
+def _accumulator_type(dot: tile.DotOp, row: MmaInstruction) -> TensorBuffer:
+    sizes = shape(dot.acc)
+    layout = blocked_tensor_memory(sizes, (row.m, row.n), COLUMN_BITS)
+    return TensorBuffer(sizes, element(dot.acc), layout)
+
+
+def awaited(multiply: Tcgen05MmaOp) -> ir.Operation | None:
+    """The wait in its block behind which an instruction is done, None without."""
+    committed: set[ir.Value] = set()
+    issued = False
+    for view in multiply.operation.block.operations:
+        issued = issued or view.operation == multiply.operation
+        if issued and isinstance(view, Tcgen05CommitOp):
+            committed.add(view.barrier)
+        elif isinstance(view, BarrierWaitOp) and view.barrier in committed:
+            return view.operation
+    return None
+
+
+def _barrier(op: ir.Operation, context: PassContext) -> tuple[ir.Value, ir.Value]:
+    """A barrier for the instructions at `op`, and how often it was waited for so far.
+
+    The count runs on through the loops around; select-mma leaves dots that stand in anything else
+    to other instructions.
+    """
+    place, count = op, None
+    if enclosing_ops(op):
+        place, count = add_counter(op.parent)
+    with ir.InsertionPoint(top_level(place)), op.location:
+        done = BarrierInitOp.build(slots=1, count=1)
+        FenceOp.build(kind="barrier_init")
+        SyncOp.build(warps=context.num_warps)
+        return done, i32_constant(0) if count is None else count
