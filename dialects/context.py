@@ -8,6 +8,12 @@ from mlir.dialects import irdl
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import IRDL as GPU_TILE_TYPES
 
+_USED = (
+    "irdl", "func", "arith", "math", "scf", "cf", "tensor", "memref", "gpu", "llvm", "nvvm",
+)  # fmt: skip
+"""What tilec builds ops of. All of MLIR's take three times as long; the parser and the passes load
+what they need besides."""
+
 
 def dialects_irdl() -> str:
     """Both dialects as IRDL text."""
@@ -25,7 +31,7 @@ def make_context() -> ir.Context:
     Single-threaded: a process that forks after a multithreaded context exists hangs in the child.
     Loading a dialect twice into one context aborts, so contexts come only from here.
     """
-    context = ir.Context()
+    context = ir.Context(load_on_create_dialects=_USED)
     context.enable_multithreading(False)
     with context, ir.Location.unknown():
         irdl.load_dialects(ir.Module.parse(dialects_irdl()))
