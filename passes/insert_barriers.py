@@ -25,7 +25,7 @@ buffers written before the wait for their asynchronous readers (a bug of the pas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from mlir import ir
@@ -117,10 +117,11 @@ def insert_barriers(module: ir.Module, context: PassContext) -> None:
 def _order(function: ir.Operation, context: PassContext) -> None:
     """Places syncs, then takes away those that later ones made redundant (a loop's second look)."""
     body = function.regions[0].blocks[0]
-    walk = _Walk(function, context)
+    kernel = _Kernel(total_warps(function, context.num_warps), _number_roles(function))
+    walk = _Walk(kernel, context)
     walk.block(body, Pending())
     for sync in reversed(list(walk.placed)):
-        trial = _Walk(function, context, without=sync)
+        trial = _Walk(kernel, context, without=sync)
         trial.block(body, Pending())
         if trial.placed:
             for extra in trial.placed:
@@ -129,17 +130,26 @@ def _order(function: ir.Operation, context: PassContext) -> None:
             sync.erase()
 
 
+@dataclass
+class _Kernel:
+    """What all walks over a kernel share: its warps, its roles' numbers, the accesses of ops."""
+
+    warps: int
+    roles: dict[ir.Operation, int]
+    accesses: dict[ir.Operation, list[Access]] = field(default_factory=dict)
+
+
 class _Walk:
     """One walk in program order; `placed`: the syncs it had to add. `without`: a sync it looks
     past."""
 
     def __init__(
-        self, function: ir.Operation, context: PassContext, without: ir.Operation | None = None
+        self, kernel: _Kernel, context: PassContext, without: ir.Operation | None = None
     ) -> None:
         self._context = context
+        self._kernel = kernel
         self._barrier = 0
-        self._warps = total_warps(function, context.num_warps)
-        self._roles = _number_roles(function)
+        self._warps = kernel.warps
         self._without = without
         self._beside: set[ir.Operation] = set()
         self.placed: list[ir.Operation] = []
@@ -177,7 +187,7 @@ class _Walk:
         if runs_in_one_thread(role):
             return pending.saw(accesses_inside(role.operation, self._context))
         outside = self._barrier, self._warps
-        self._barrier, self._warps = 1 + self._roles[role.operation], role.warps
+        self._barrier, self._warps = 1 + self._kernel.roles[role.operation], role.warps
         after = self.block(role.body, Pending())
         self._barrier, self._warps = outside
         # The other warps have not met this role's syncs.
@@ -210,9 +220,12 @@ class _Walk:
             pending = entry
 
     def _visit(self, view: ir.OpView, pending: Pending) -> Pending:
-        accesses = accesses_of(view, self._context)
-        if not accesses:
-            return pending
+        accesses = self._kernel.accesses.get(view.operation)
+        if accesses is None:
+            accesses = accesses_of(view, self._context)
+            if not accesses:
+                return pending
+            self._kernel.accesses[view.operation] = accesses
         # No sync ends a copy in flight: that is for the waits, which other passes place.
         if _conflict(accesses, pending.seen):
             pending = self._sync(view.operation, pending)
