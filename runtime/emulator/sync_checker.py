@@ -391,6 +391,7 @@ class Checker(SharedChecker):
         for cell in targets:
             self._require_wait(cell, who, where, instruction.place)
             self._note(cell, who + self.clocks.products, group)
-            if (who, where) in self.forked:
-                self._join(cell, self.forked[who, where])
+            # Without products since the last commit the arrival is the thread's own.
+            self._join(cell, self.forked.get((who, where), self.clocks.known[who, where]))
+        self.forked.pop((who, where), None)
         self.clocks.committed_products[who, where] = group
