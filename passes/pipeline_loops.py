@@ -18,8 +18,8 @@ After:    for s in 0 .. stages-2:                                     (the prolo
 1. A loop qualifies if it holds copies whose addresses follow from its induction variable and values
    from outside, and nothing in it writes what they read. All of an iteration's copies become one
    group.
-2. The stages: `tile.stages` where the author demands them, else what fits into a share of the
-   shared memory, at most MOST_STAGES.
+2. The stages: `tile.stages` where the author demands them, else what fits into a CTA's share of
+   the shared memory, at most MOST_STAGES.
 3. Buffers become rings in front of the loop. A group is committed in every iteration, empty or not,
    so that the count of pending groups is right; a copy past the last iteration is masked off.
 4. The copies stand behind the body's first matrix instructions, which hide the cost of issuing
@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 
 from mlir import ir
 
@@ -49,6 +50,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.tile import LoadOp
+from tilec.dialects.types import bit_width, element, shape
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.hazards import read_ahead_hazard
 from tilec.passes.locations import error_at
@@ -58,8 +60,11 @@ from tilec.passes.scalars import binary, i32_constant
 STAGES = "tile.stages"
 WARP_SPECIALIZE = "tile.warp_specialize"
 MOST_STAGES = 4
-SHARED_FRACTION = 2
-"""Undemanded rings leave room for this many CTAs on a multiprocessor."""
+CTAS = 2
+"""Undemanded rings leave room for this many CTAs on a multiprocessor, if its registers do."""
+REGISTERS_PER_ACCUMULATOR = 2
+"""What a loop of matrix instructions takes, fragments and addresses included: 244 registers a
+thread with 128 accumulators."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -93,7 +98,7 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
             context.report.add("pipeline", loop, "no", plan)
         return
     bytes_ = sum(buffer_of(op.results[0]).slot_bytes for op in plan.allocs)
-    stages = demanded if demanded is not None else _stages(bytes_, context)
+    stages = demanded if demanded is not None else _stages(bytes_, loop, context)
     why = "the author's demand" if demanded is not None else f"{bytes_} bytes of shared memory each"
     context.report.add("pipeline", loop, f"{stages} stages", why, stages=stages, stage_bytes=bytes_)
     if stages > 1:
@@ -114,9 +119,18 @@ def _demanded_stages(loop: ir.Operation, context: PassContext) -> int | None:
     return stages.value
 
 
-def _stages(bytes_: int, context: PassContext) -> int:
-    fitting = context.target.shared_bytes // SHARED_FRACTION // max(1, bytes_)
-    return max(1, min(MOST_STAGES, fitting))
+def _stages(bytes_: int, loop: ir.Operation, context: PassContext) -> int:
+    registers = REGISTERS_PER_ACCUMULATOR * _accumulators(loop)
+    fitting_ctas = context.target.registers_per_sm // max(1, registers)
+    share = context.target.shared_bytes // max(1, min(CTAS, fitting_ctas))
+    return max(1, min(MOST_STAGES, share // max(1, bytes_)))
+
+
+def _accumulators(loop: ir.Operation) -> int:
+    """Registers, of all threads of a CTA, that the largest sum of the loop's products takes."""
+    body = loop.regions[0].blocks[0]
+    sums = [view.acc for view in body.operations if isinstance(view, MmaOp)]
+    return max((prod(shape(acc)) * bit_width(element(acc)) // 32 for acc in sums), default=0)
 
 
 def _plan(loop: ir.Operation) -> _Plan | str:

@@ -4,12 +4,14 @@ The kernel is built once with a probe for each constant: 16 times a prime of its
 shapes in the IR show which constants they are made of. A constant that is a dimension of a dot
 gets that dimension's size, any other that is a dimension of a tile an elementwise size.
 
-Sizes (elements): K spans 128 bytes, one row of the widest shared-memory swizzle. M and N are 128 on
-tensor cores, so that 8 warps hold 64 accumulators a thread; N is 256 for warpgroup instructions,
-whose operands then take the least shared-memory traffic, where one dot has the registers. Both are
-64 where the dot runs on FMA units (exact f32) or the accumulator has 8 bytes (f64), which need the
-registers. An elementwise tile spans 4 KiB of its widest loaded element: two 16-byte accesses for
-each of 128 threads; its last dimension takes up to 64 elements where several constants share it.
+Sizes (elements): K spans 128 bytes, one row of the widest shared-memory swizzle; 64 where warps
+multiply on tensor cores, so that a second CTA fits beside a ring of four slots (4 to 11 % more than
+two slots of twice the size, bf16 on an H200). M and N are 128 on tensor cores; N is 256 for
+warpgroup instructions, whose operands then take the least shared-memory traffic, where one dot has
+the registers. Both are 64 where the dot runs on FMA units (exact f32) or the accumulator has 8
+bytes (f64), which need the registers. An elementwise tile spans 4 KiB of its widest loaded element:
+two 16-byte accesses for each of 128 threads; its last dimension takes up to 64 elements where
+several constants share it.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from tilec.target import Feature, Target
 _PRIMES = (3, 5, 7, 11, 13, 17, 19, 23)
 _PROBE = 16
 K_BYTES = 128
+WARP_K_BYTES = 64
 TENSOR_CORE_SIDE = 128
 WIDE_N = 256
 FMA_SIDE = 64
@@ -151,13 +154,14 @@ def _dot_size(
     role: str, dtype: str, precision: str, target: Target, *, alone: bool
 ) -> tuple[int, str]:
     bits = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}.get(dtype, 8)
-    if role == "k":
-        return K_BYTES * 8 // bits, f"k of a dot of {dtype}, {K_BYTES} bytes"
     on_fma = dtype == "f32" and precision == "ieee"
+    wide = target.supports(Feature.WGMMA) or target.supports(Feature.TCGEN05)
+    if role == "k":
+        span = K_BYTES if wide or on_fma or bits == 64 else WARP_K_BYTES
+        return span * 8 // bits, f"k of a dot of {dtype}, {span} bytes"
     if on_fma or bits == 64:
         unit = "FMA units" if on_fma else "8-byte accumulators"
         return FMA_SIDE, f"{role} of a dot of {dtype} on {unit} of {target.name}"
-    wide = target.supports(Feature.WGMMA) or target.supports(Feature.TCGEN05)
     if role == "n" and alone and wide:
         return WIDE_N, f"n of a dot of {dtype} by the wide instructions of {target.name}"
     return TENSOR_CORE_SIDE, f"{role} of a dot of {dtype} on tensor cores of {target.name}"

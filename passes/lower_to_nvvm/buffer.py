@@ -126,8 +126,24 @@ def lower_buffer_load(op: gpu_tile.BufferLoadOp, state: Lowering) -> None:
     registers: Registers = []
     for first in range(0, layout.num_values, access.width):
         words = plain_load(access.pointer(first), word, count)
+        if count == 1 and _is_read_ahead(op):
+            words = [_opaque(words[0])]
         registers += unpack(words, element(op.result), access.width, state)
     state.values[op.result] = registers
+
+
+def _is_read_ahead(op: gpu_tile.BufferLoadOp) -> bool:
+    """Whether the next iteration of a loop uses what is loaded, or a loop's first one."""
+    return any(use.owner.name in ("scf.yield", "scf.for") for use in op.result.uses)
+
+
+def _opaque(word: ir.Value) -> ir.Value:
+    """The same value. LLVM would make one load behind the loop's start of two that meet there."""
+    letter = {32: "r", 64: "l"}.get(word.type.width)
+    if letter is None:
+        return word
+    text = f"mov.b{word.type.width} $0, $1;"
+    return inline_asm(text, [f"={letter}", letter], [word], [word.type], pure=True)[0]
 
 
 def _rows_aligned(buffer: ir.Value, element_bytes: int, state: Lowering) -> bool:

@@ -12,15 +12,15 @@ def product(dtype, output, precision="ieee"):
     print(matmul.source_module(specs, {"PRECISION": precision}))
 
 
-# CHECK: tile.auto = {BK = "64: k of a dot of bf16, 128 bytes", BM = "128: m of a dot of bf16 on tensor cores of {{.*}}", BN = "128: n of
-# CHECK-SAME: tile.constants = {BK = 64 : i64, BM = 128 : i64, BN = 128 : i64
+# CHECK: tile.auto = {BK = "32: k of a dot of bf16, 64 bytes", BM = "128: m of a dot of bf16 on tensor cores of {{.*}}", BN = "128: n of
+# CHECK-SAME: tile.constants = {BK = 32 : i64, BM = 128 : i64, BN = 128 : i64
 # CHECK-SAME: tile.grid = ["cdiv(c.shape[0], 128)"
 product("bf16", "bf16")
 # CHECK: tile.constants = {BK = 32 : i64, BM = 64 : i64, BN = 64 : i64
 product("f32", "f32")
-# CHECK: tile.constants = {BK = 32 : i64, BM = 128 : i64, BN = 128 : i64
+# CHECK: tile.constants = {BK = 16 : i64, BM = 128 : i64, BN = 128 : i64
 product("f32", "f32", "tf32")
-# CHECK: tile.constants = {BK = 128 : i64, BM = 128 : i64, BN = 128 : i64
+# CHECK: tile.constants = {BK = 64 : i64, BM = 128 : i64, BN = 128 : i64
 product("i8", "i32")
 
 

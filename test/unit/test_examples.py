@@ -18,7 +18,10 @@ from tilec.examples.matmul import matmul
 from tilec.source import parse_source
 from tilec.target import find_target
 
-PIPELINED = ("sgemm_steps", "pipelines", "ampere_gemm", "explicit_ampere_gemm", "split_k")
+PIPELINED = (
+    *("sgemm_steps", "pipelines", "ampere_gemm", "explicit_ampere_gemm"),
+    *("split_k", "stream_k"),
+)
 HOPPER = ("demands", "explicit_hopper_gemm")
 EXAMPLES = (
     "vector_add",

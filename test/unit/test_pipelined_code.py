@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,46 @@ def test_fragments_are_loaded_one_step_ahead() -> None:
     ops = main_loop(gemm, MATRICES, BM=64, BN=64, BK=48, STAGES=3)
     kept = [n[9:] for n in names(ops) if n in ("gpu_tile.buffer_load", "gpu_tile.mma")]
     assert kept == (["buffer_load"] * 2 + ["mma"]) * 3
+
+
+def test_scalar_fragments_are_read_over_the_loops_end_in_ptx_too() -> None:
+    """LLVM would make one load at the loop's start of two in front of it and at its end. Each warp
+    has 16x16 sums: two fragments of either operand."""
+    specs = [f"{name}:f64[?:2,?:2;?:2,1]" for name in "abc"]
+    ptx = gemm.compile(specs, {"BM": 32, "BN": 32, "BK": 16, "STAGES": 3}, target="sm_80").ptx
+    labels = re.findall(r"^(\$L__BB\w+):", ptx, re.MULTILINE)
+    (loop,) = [name for name in labels if re.search(rf"bra\S*\s+\{name};", _behind(ptx, name))]
+    in_front = ptx[ptx.index("bar.sync") : ptx.index(f"{loop}:")]
+    assert in_front.count("ld.shared.b64") == 4
+    body = _behind(ptx, loop)
+    at_end = body[body.index("bar.sync") : body.rindex("mma.sync")]
+    assert at_end.count("ld.shared.b64") == 4
+
+
+def _behind(ptx: str, label: str) -> str:
+    return ptx[ptx.index(f"{label}:") :]
+
+
+def test_tf32_operands_go_in_as_they_are() -> None:
+    """Rounding would take two instructions an element."""
+    specs = [f"{name}:f32[?:4,?:4;?:4,1]" for name in "abc"]
+    tiles = {"BM": 64, "BN": 64, "BK": 32, "PRECISION": "tf32"}
+    ptx = gemm.compile(specs, tiles, target="sm_80").ptx
+    assert "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" in ptx
+    assert "cvt.rna" not in ptx
+
+
+@pytest.mark.parametrize(
+    ("m", "warps", "stages"),
+    [(128, 4, 2), (256, 8, 3)],  # of 32 and 48 KiB; 256x128 sums leave registers for one CTA
+)
+def test_stages_are_what_the_ctas_that_fit_have_shared_memory_for(
+    m: int, warps: int, stages: int
+) -> None:
+    tiles = {"BM": m, "BN": 128, "BK": 64}
+    compiled = gemm.demanding(num_warps=warps).compile(MATRICES, tiles, target="sm_80")
+    found = [d for d in compiled.report["decisions"] if d["about"] == "pipeline"]
+    assert [entry["stages"] for entry in found] == [stages]
 
 
 def arguments_of(compiled: CompiledKernel, values: list[np.ndarray]) -> list[Any]:

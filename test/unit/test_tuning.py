@@ -21,7 +21,7 @@ from tilec.examples.matmul import matmul
 from tilec.examples.split_k import split_k
 from tilec.jit import Kernel
 from tilec.kernel_file import load_kernel
-from tilec.passes.pipeline_loops import MOST_STAGES, SHARED_FRACTION
+from tilec.passes import pipeline_loops
 from tilec.runtime.arrays import HOST, ArrayView, describe
 from tilec.specialization import specialize
 from tilec.target import find_target
@@ -30,7 +30,16 @@ from tilec.tuning.call_key import argument_class, quick_key, size_class, tuning_
 from tilec.tuning.candidates import Candidate, candidates_of
 from tilec.tuning.kernel_work import KernelWork, work_of
 from tilec.tuning.machine import Machine
-from tilec.tuning.model import AUTO_STAGES, LAUNCH_US, LoopWork, Work, predict, stages_of
+from tilec.tuning.model import (
+    AUTO_CTAS,
+    AUTO_STAGES,
+    LAUNCH_US,
+    REGISTERS_PER_ACCUMULATOR,
+    LoopWork,
+    Work,
+    predict,
+    stages_of,
+)
 from tilec.tuning.outcome import Outcome, Trial
 from tilec.tuning.store import WinnerFile, default_file
 
@@ -209,12 +218,16 @@ def test_stages_hide_latency() -> None:
 
 def test_the_model_counts_stages_as_the_compiler_does() -> None:
     """It cannot import the pass: a known choice must not load MLIR."""
-    assert AUTO_STAGES == MOST_STAGES
+    assert AUTO_CTAS == pipeline_loops.CTAS
+    assert REGISTERS_PER_ACCUMULATOR == pipeline_loops.REGISTERS_PER_ACCUMULATOR
+    assert AUTO_STAGES == pipeline_loops.MOST_STAGES
     for size in (0, 1024, 20_000, 40_000, 80_000):
         loop = LoopWork(10, {"f16": 1}, staged_bytes=size)
-        expected = A100.shared_bytes // SHARED_FRACTION // max(1, size)
-        wanted = max(1, min(MOST_STAGES, expected)) if size else 1
-        assert stages_of(loop, A100) == wanted
+        expected = A100.shared_bytes // pipeline_loops.CTAS // max(1, size)
+        wanted = max(1, min(pipeline_loops.MOST_STAGES, expected)) if size else 1
+        assert stages_of(loop, A100, 128 * 128) == wanted
+    # The accumulators of 256x128 tiles leave no registers for a second CTA.
+    assert stages_of(LoopWork(10, {"f16": 1}, staged_bytes=48 << 10), A100, 256 * 128) == 3
 
 
 def test_shared_memory_limits_how_many_run_at_once() -> None:

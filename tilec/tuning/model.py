@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tilec.target import Target
+from tilec.target import Feature, Target
 from tilec.tuning.machine import Machine
 
 L2_BYTES_PER_CLOCK = 40
@@ -29,6 +29,10 @@ LAUNCH_US = 2.0
 """From the start of a grid to its first instructions, and from the last ones to its end."""
 AUTO_STAGES = 4
 """Slots of a pipelined loop where the author demands no number, shared memory permitting."""
+AUTO_CTAS = 2
+"""CTAs a multiprocessor is to have shared memory for, if it has registers for so many."""
+REGISTERS_PER_ACCUMULATOR = 2
+"""What a loop of matrix instructions takes for each register of its sum."""
 DRAM_SHARE = 1.25
 """What one multiprocessor can draw from DRAM, in shares of all: a few do not fill its path."""
 UNHIDDEN = 0.1
@@ -96,7 +100,7 @@ class Prediction:
 def predict(work: Work, machine: Machine) -> Prediction:
     """The prediction for one launch; `us` is infinite where it is impossible."""
     target = machine.target
-    stages = [stages_of(loop, target) for loop in work.loops]
+    stages = [stages_of(loop, target, work.accumulators) for loop in work.loops]
     shared = max(
         (s * loop.staged_bytes for s, loop in zip(stages, work.loops, strict=True)), default=0
     )
@@ -118,13 +122,17 @@ def predict(work: Work, machine: Machine) -> Prediction:
     return Prediction(us + LAUNCH_US, occupancy, waves, shared, registers, bound)
 
 
-def stages_of(loop: LoopWork, target: Target) -> int:
-    """The slots a loop's pipeline has: demanded, or as many as leave room for a second CTA."""
+def stages_of(loop: LoopWork, target: Target, accumulators: int = 0) -> int:
+    """The slots a loop's pipeline has: demanded, or as many as leave room for a second CTA, where
+    the `accumulators` of this one leave it registers."""
     if loop.stages is not None:
         return loop.stages
     if not loop.staged_bytes:
         return 1
-    return max(1, min(AUTO_STAGES, target.shared_bytes // 2 // loop.staged_bytes))
+    fitting_ctas = target.registers_per_sm // max(1, REGISTERS_PER_ACCUMULATOR * accumulators)
+    # A pass of its own deals out shared memory to warpgroups' rings.
+    ctas = AUTO_CTAS if target.supports(Feature.WGMMA) else max(1, min(AUTO_CTAS, fitting_ctas))
+    return max(1, min(AUTO_STAGES, target.shared_bytes // ctas // loop.staged_bytes))
 
 
 def registers_of(work: Work, target: Target) -> int:
