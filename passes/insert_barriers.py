@@ -33,6 +33,7 @@ from mlir import ir
 from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile import (
     BarrierWaitOp,
+    ClusterSyncOp,
     CpAsyncOp,
     CpAsyncWaitOp,
     RoleOp,
@@ -41,6 +42,7 @@ from tilec.dialects.gpu_tile import (
     Tcgen05MmaOp,
     TmaCommitOp,
     TmaLoadOp,
+    TmaMulticastOp,
     TmaStoreOp,
     TmaWaitOp,
     WgmmaOp,
@@ -158,7 +160,9 @@ class _Walk:
         """The accesses pending at the end of a block that starts with `pending`."""
         for view in list(block.operations):
             op = view.operation
-            if isinstance(view, SyncOp):
+            if isinstance(view, ClusterSyncOp):
+                pending = pending.synced()
+            elif isinstance(view, SyncOp):
                 whole = view.mode == "sync" and view.warps == self._warps
                 if whole and not (self._without is not None and op == self._without):
                     pending = pending.synced()
@@ -245,7 +249,7 @@ class _Walk:
         if isinstance(view, TmaStoreOp):
             opened = pending.storing or (frozenset(),)
             return replace(pending, storing=(opened[0].union(accesses), *opened[1:]))
-        return pending if isinstance(view, TmaLoadOp) else pending.saw(accesses)
+        return pending if isinstance(view, (TmaLoadOp, TmaMulticastOp)) else pending.saw(accesses)
 
     def _sync(self, before: ir.Operation, pending: Pending) -> Pending:
         with ir.InsertionPoint(before), before.location:

@@ -28,13 +28,16 @@ from tilec.dialects.gpu_tile import (
     BufferGatherOp,
     BufferLoadOp,
     BufferStoreOp,
+    ClusterSyncOp,
     CpAsyncArriveOp,
     CpAsyncOp,
     CpAsyncWaitOp,
     FenceOp,
+    RemoteArriveOp,
     SyncOp,
     Tcgen05MmaOp,
     TmaLoadOp,
+    TmaMulticastOp,
     TmaStoreOp,
     WgmmaOp,
 )
@@ -47,10 +50,13 @@ _TELLS_OTHERS = (
     BarrierWaitOp,
     BufferGatherOp,
     BufferLoadOp,
+    ClusterSyncOp,
     CpAsyncWaitOp,
+    RemoteArriveOp,
     SyncOp,
     Tcgen05MmaOp,
     TmaLoadOp,
+    TmaMulticastOp,
     TmaStoreOp,
     WgmmaOp,
 )
@@ -75,7 +81,7 @@ def _fence(function: ir.Operation) -> None:
     function.walk(visit, ir.WalkOrder.PRE_ORDER)
     readers = [op for op in ops if isinstance(op, (WgmmaOp, Tcgen05MmaOp, TmaStoreOp))]
     touched = {_root(buffer) for reader in readers for buffer in _read_by(reader)}
-    loaded = {_root(op.dst) for op in ops if isinstance(op, TmaLoadOp)}
+    loaded = {_root(op.dst) for op in ops if isinstance(op, (TmaLoadOp, TmaMulticastOp))}
     touched |= {op for op in _allocs(ops) if any(_overlap(op, other) for other in loaded)}
     if not touched:
         return

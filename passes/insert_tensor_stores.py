@@ -128,8 +128,9 @@ def _refusal(
     if sum(isinstance(owner.opview, tile.StoreOp) for owner in uses) > 1:
         return "the kernel stores to the array in several places"
     # The copies of two iterations could arrive in any order; programs write tiles of their own.
-    if any(not is_program_loop(op) for op in enclosing_ops(store.operation)):
-        return "it stands in a loop or branch"
+    around = enclosing_ops(store.operation)
+    if any(op.name != "scf.if" and not is_program_loop(op) for op in around):
+        return "it stands in a loop"
     hazard = read_ahead_hazard(function, (), "the kernel")
     if hazard is not None:
         return hazard

@@ -35,6 +35,7 @@ _SCALAR_OPS = {
 _DEMANDS = {
     "func.func": (
         "tile.auto",
+        "tile.cluster",
         "tile.constants",
         "tile.explicit",
         "tile.grid",

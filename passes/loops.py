@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import CtaIdOp
+from tilec.dialects.gpu_tile import ClusterIdOp, CtaIdOp
 from tilec.passes.scalars import binary, constant
 
 
@@ -55,7 +55,7 @@ def enclosing_ops(op: ir.Operation) -> list[ir.Operation]:
 
 def is_program_loop(op: ir.Operation) -> bool:
     """Whether an op is the loop over programs of a persistent kernel, which no author wrote."""
-    return op.name == "scf.for" and isinstance(op.operands[0].owner, CtaIdOp)
+    return op.name == "scf.for" and isinstance(op.operands[0].owner, (ClusterIdOp, CtaIdOp))
 
 
 def top_level(op: ir.Operation) -> ir.Operation:

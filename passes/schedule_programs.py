@@ -8,13 +8,22 @@ Persistent:
           scf.for %linear = "gpu_tile.cta_id" to the product of num_programs
                   step "gpu_tile.num_ctas" { ... the whole kernel ... }
 
+With clusters of 2 x 1 programs (`tile.cluster`), each CTA its own of the two:
+          scf.for %pair = "gpu_tile.cluster_id" to the number of pairs
+                  step "gpu_tile.num_clusters" {
+            %i = 2 * pair's row + "gpu_tile.cluster_position"() {axis = 0}
+            ... the kernel for %i, or %i - 1 past the end, its stores if %i < rows ... }
+
 1. Programs are independent, so any permutation of them computes the same; the grouped order keeps
    the operands of a two-dimensional grid of dots in the L2 cache. Kernels without a dot in a loop,
    or that use one program id only, keep theirs.
 2. A kernel is persistent where its author demands it (`tile.persistent`), else where matrix
    instructions that read shared memory multiply in a loop: the copies for the next program then
    run under this one's end.
-Does not handle: an order for the third axis of a grid (it is the slowest).
+3. All CTAs of a cluster run as often, so that they may wait for each other. One whose program is
+   outside the grid repeats the cluster's first and stores nothing.
+Does not handle: an order for the third axis of a grid (it is the slowest), clusters of kernels that
+are not persistent or have effects besides stores.
 """
 
 from __future__ import annotations
@@ -23,15 +32,32 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import CtaIdOp, MmaOp, NumCtasOp, TileOrderOp
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile import (
+    ClusterIdOp,
+    ClusterPositionOp,
+    CtaIdOp,
+    MmaOp,
+    NumClustersOp,
+    NumCtasOp,
+    TileOrderOp,
+)
+from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
-from tilec.passes.scalars import scalar_op
+from tilec.passes.scalars import binary, i32_constant, less, scalar_op
+from tilec.target import Feature
 
 GROUP = 8
+PERSISTENT_GROUP = 12
+"""Rows of tiles per group of persistent CTAs: 12 rows by 11 columns are one wave of an H200's 132,
+near a square of 128 x 256 tiles. It read the least: 8192^3 in bf16 ran 1 % faster than by 8 rows
+for over a second, 4096^3 and e4m3 as fast or faster; 10, 11, 14, 16 and 22 rows were slower."""
 PERSISTENT = "tile.persistent"
+ALONE = (1, 1, 1)
+_EFFECTS = (tile.AtomicRmwOp, tile.AtomicCasOp, tile.FenceOp, tile.PrintOp)
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -51,6 +77,9 @@ class _Programs:
     from_buffers: bool = False
     ordered: bool = False
     persistent: bool = False
+    stores: list[ir.Operation] = field(default_factory=list)
+    effects: list[ir.Operation] = field(default_factory=list)
+    """Other ops that other programs or the host could tell if they ran twice."""
 
 
 def _schedule(function: ir.Operation, context: PassContext) -> None:
@@ -59,11 +88,12 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
         return
     grouped = found.multiplies and bool(found.ids[0] and found.ids[1])
     demanded = _demanded(function)
-    persistent = found.from_buffers if demanded is None else demanded
+    cluster = _cluster(function, found, demanded, context)
+    persistent = (found.from_buffers or cluster != ALONE) if demanded is None else demanded
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(entry), function.location:
         if persistent:
-            places = _persistent(entry, grouped)
+            places = _persistent(entry, grouped, cluster, found.stores)
         elif grouped:
             places = _grouped()
         else:
@@ -78,7 +108,8 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
         context.report.add("programs", function, "persistent CTAs share them", why)
     if grouped:
         why = "a grid of dots shares operands in L2"
-        context.report.add("program order", function, f"groups of {GROUP} rows", why)
+        rows = PERSISTENT_GROUP if persistent else GROUP
+        context.report.add("program order", function, f"groups of {rows} rows", why)
 
 
 def _demanded(function: ir.Operation) -> bool | None:
@@ -91,6 +122,29 @@ def _demanded(function: ir.Operation) -> bool | None:
     return demanded.value
 
 
+def _cluster(
+    function: ir.Operation, found: _Programs, persistent: bool | None, context: PassContext
+) -> tuple[int, int, int]:
+    """The programs of a cluster. CompileError where the author's demand cannot be met."""
+    try:
+        shape = cluster_shape(function)
+    except ValueError as error:
+        raise error_at(function, str(error)) from None
+    if shape == ALONE:
+        return shape
+    reason = None
+    if not context.target.supports(Feature.CLUSTERS):
+        reason = f"{context.target.name} has no clusters"
+    elif persistent is False:
+        reason = "so was persistent=False"
+    elif found.effects:
+        reason = f"'{found.effects[0].name}' would run twice where the grid is no multiple of it"
+    if reason is not None:
+        place = found.effects[0] if found.effects else function
+        raise error_at(place, f"cluster={shape} was asked for, but {reason}")
+    return shape
+
+
 def _look_at(function: ir.Operation) -> _Programs:
     found = _Programs()
 
@@ -99,7 +153,11 @@ def _look_at(function: ir.Operation) -> _Programs:
         if isinstance(view, ProgramIdOp):
             found.ids[view.axis].append(op)
         found.ordered |= isinstance(view, TileOrderOp)
-        found.persistent |= isinstance(view, CtaIdOp)
+        found.persistent |= isinstance(view, (CtaIdOp, ClusterIdOp))
+        if isinstance(view, (tile.StoreOp, tile.ScatterOp)):
+            found.stores.append(op)
+        elif isinstance(view, _EFFECTS) or (isinstance(view, tile.InlinePtxOp) and not view.pure):
+            found.effects.append(op)
         if isinstance(view, (DotOp, MmaOp)) and op.parent.name == "scf.for":
             found.multiplies = True
             name = view.instruction if isinstance(view, MmaOp) else view.options["instruction"]
@@ -110,31 +168,73 @@ def _look_at(function: ir.Operation) -> _Programs:
     return found
 
 
-def _persistent(entry: ir.Block, grouped: bool) -> list[ir.Value]:
+def _persistent(
+    entry: ir.Block,
+    grouped: bool,
+    cluster: tuple[int, int, int],
+    stores: list[ir.Operation],
+) -> list[ir.Value]:
     """Moves the kernel into a loop over programs; their ids, in front of it inside the loop."""
     i32 = ir.IntegerType.get_signless(32)
     kept = [view.operation for view in entry.operations]
     *body, _ = kept
-    sizes = [_cast(NumProgramsOp.build(axis=axis), i32) for axis in range(3)]
+    programs = [_cast(NumProgramsOp.build(axis=axis), i32) for axis in range(3)]
+    sizes = [_ceil(size, part) for size, part in zip(programs, cluster, strict=True)]
     plane = scalar_op("arith.muli", [sizes[0], sizes[1]], i32)
     total = scalar_op("arith.muli", [plane, sizes[2]], i32)
-    loop = ir.Operation.create(
-        "scf.for", operands=[CtaIdOp.build(), total, NumCtasOp.build()], regions=1
-    )
+    first, step = (CtaIdOp, NumCtasOp) if cluster == ALONE else (ClusterIdOp, NumClustersOp)
+    loop = ir.Operation.create("scf.for", operands=[first.build(), total, step.build()], regions=1)
     block = loop.regions[0].blocks.append(i32, arg_locs=[loop.location])
     with ir.InsertionPoint(block):
         z = scalar_op("arith.divui", [block.arguments[0], plane], i32)
         rest = scalar_op("arith.remui", [block.arguments[0], plane], i32)
         if grouped:
-            places = list(_order(rest, sizes[0], sizes[1]))
+            places = list(_order(rest, sizes[0], sizes[1], max(1, PERSISTENT_GROUP // cluster[0])))
         else:
             y = scalar_op("arith.divui", [rest, sizes[0]], i32)
             places = [scalar_op("arith.remui", [rest, sizes[0]], i32), y]
-        places = [_cast(place, ir.IndexType.get()) for place in (*places, z)]
+        places.append(z)
+        inside = [_own(places, programs, cluster, axis) for axis in range(3) if cluster[axis] > 1]
+        places = [_cast(place, ir.IndexType.get()) for place in places]
         end = ir.Operation.create("scf.yield")
     for op in body:
         op.move_before(end)
+    if inside:
+        for store in stores:
+            _guard(store, inside)
     return places
+
+
+def _own(
+    places: list[ir.Value], programs: list[ir.Value], cluster: tuple[int, int, int], axis: int
+) -> ir.Value:
+    """Makes a cluster's place along an axis this CTA's, or the cluster's first one where that is
+    outside the grid; whether it is inside."""
+    first = binary("arith.muli", places[axis], i32_constant(cluster[axis]))
+    own = binary("arith.addi", first, ClusterPositionOp.build(axis=axis))
+    inside = less(own, programs[axis])
+    places[axis] = scalar_op("arith.select", [inside, own, first], own.type)
+    return inside
+
+
+def _guard(store: ir.Operation, inside: list[ir.Value]) -> None:
+    """Lets a store run where all of `inside` hold."""
+    with ir.InsertionPoint(store), store.location:
+        all_inside = inside[0]
+        for condition in inside[1:]:
+            all_inside = binary("arith.andi", all_inside, condition)
+        branch = ir.Operation.create("scf.if", operands=[all_inside], regions=2)
+        with ir.InsertionPoint(branch.regions[0].blocks.append()):
+            end = ir.Operation.create("scf.yield")
+    store.move_before(end)
+
+
+def _ceil(size: ir.Value, part: int) -> ir.Value:
+    """How many parts of `part` programs hold `size`."""
+    if part == 1:
+        return size
+    more = binary("arith.addi", size, i32_constant(part - 1))
+    return binary("arith.divui", more, i32_constant(part))
 
 
 def _grouped() -> list[ir.Value]:
@@ -142,11 +242,11 @@ def _grouped() -> list[ir.Value]:
     x, y = (_cast(ProgramIdOp.build(axis=axis), i32) for axis in (0, 1))
     rows, columns = (_cast(NumProgramsOp.build(axis=axis), i32) for axis in (0, 1))
     linear = scalar_op("arith.addi", [x, scalar_op("arith.muli", [y, rows], i32)], i32)
-    return [_cast(value, index) for value in _order(linear, rows, columns)]
+    return [_cast(value, index) for value in _order(linear, rows, columns, GROUP)]
 
 
-def _order(linear: ir.Value, rows: ir.Value, columns: ir.Value) -> list[ir.Value]:
-    return TileOrderOp.build(linear, rows, columns, order="grouped", group=GROUP)
+def _order(linear: ir.Value, rows: ir.Value, columns: ir.Value, group: int) -> list[ir.Value]:
+    return TileOrderOp.build(linear, rows, columns, order="grouped", group=group)
 
 
 def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:

@@ -24,6 +24,7 @@ from tilec.dialects.gpu_tile import (
     SlotOp,
     Tcgen05MmaOp,
     TmaLoadOp,
+    TmaMulticastOp,
     TmaStoreOp,
     ViewOp,
     WgmmaOp,
@@ -174,7 +175,7 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
         return [_describe(view.src, _read_by(view), writes=False)]
     if isinstance(view, (BufferGatherOp, TmaStoreOp)):
         return [_describe(view.src, None, writes=False)]
-    if isinstance(view, TmaLoadOp):
+    if isinstance(view, (TmaLoadOp, TmaMulticastOp)):
         return [_describe(view.dst, None, writes=True)]
     if isinstance(view, (WgmmaOp, Tcgen05MmaOp)):
         operands = [v for v in (view.lhs, view.rhs) if is_buffer(v) or is_tensor_buffer(v)]

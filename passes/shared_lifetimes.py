@@ -24,6 +24,7 @@ from tilec.dialects.gpu_tile import (
     SyncOp,
     Tcgen05MmaOp,
     TmaLoadOp,
+    TmaMulticastOp,
     TmaStoreOp,
     TmaWaitOp,
     ViewOp,
@@ -145,7 +146,7 @@ class _Lifetimes:
         if any(isinstance(user.opview, WarpTmaStoreOp) for user in users):
             first, last = span = (0, self._end[self._function])
             roles = frozenset()
-        engine = (TmaLoadOp, TmaStoreOp, WarpTmaStoreOp)
+        engine = (TmaLoadOp, TmaMulticastOp, TmaStoreOp, WarpTmaStoreOp)
         copied = any(isinstance(user.opview, engine) for user in users)
         alignment = max(type_.alignment_bytes, BOX_ALIGNMENT if copied else 1)
         return Allocation(alloc, type_.size_bytes, alignment, first, last, span, roles)

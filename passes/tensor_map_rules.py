@@ -184,8 +184,9 @@ _COUNTING_OPS = (
     gpu_tile.NumCtasOp,
     tile.ProgramIdOp,
     tile.NumProgramsOp,
-    gpu_tile.CtaIdOp,
-    gpu_tile.NumCtasOp,
+    gpu_tile.ClusterIdOp,
+    gpu_tile.ClusterPositionOp,
+    gpu_tile.NumClustersOp,
     gpu_tile.TileOrderOp,
     gpu_tile.RingPositionOp,
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tilec.grid import Grid, check_grid
+from tilec.grid import check_grid
 from tilec.kernel import AbiSlot, CompiledKernel
 from tilec.runtime import emulator
 from tilec.runtime.arrays import HOST, ArrayView, describe
@@ -22,7 +22,8 @@ from tilec.runtime.tensor_maps import hardware_map
 MODES = ("eager", "late", "check")
 """Asynchronous work done at once, as late as allowed, or at once with races looked for."""
 RESIDENT_CTAS = 3
-"""CTAs of a persistent launch: few, so that small problems take several programs each."""
+"""CTAs (or clusters) of a persistent launch: few, so that small problems take several programs
+each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +108,8 @@ class EmulatorDevice:
         with self._lock:
             result = loaded.program.run(
                 kernel.name,
-                grid=_launch_grid(kernel, sizes),
+                grid=kernel.launched(sizes, RESIDENT_CTAS * prod(kernel.cluster)),
+                cluster=(prod(kernel.cluster), 1, 1),
                 block=kernel.threads,
                 args=[
                     encode(slot.dtype, sizes[slot.axis])
@@ -132,11 +134,6 @@ class EmulatorDevice:
 
     def synchronize(self) -> None:
         """Nothing to wait for."""
-
-
-def _launch_grid(kernel: CompiledKernel, sizes: Grid) -> Grid:
-    """The CTAs to run: a persistent kernel's share its programs."""
-    return (min(prod(sizes), RESIDENT_CTAS), 1, 1) if kernel.persistent else sizes
 
 
 def _host_view(name: str, value: Any) -> ArrayView:

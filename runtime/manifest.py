@@ -30,6 +30,8 @@ def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> Compile
         raise ValueError(
             f"kernel.shared_bytes: {fields['shared_bytes']} is not in 0..{target.shared_bytes}"
         )
+    if not fields["persistent"] and list(fields["cluster"]) != [1, 1, 1]:
+        raise ValueError("kernel.cluster: only persistent kernels have clusters")
     for number, parameter in enumerate(fields["parameters"]):
         _check_parameter(parameter, f"kernel.parameters[{number}]")
     names = [parameter["name"] for parameter in fields["parameters"]]
@@ -120,6 +122,12 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "report": ("an object", _is_object),
     "persistent": ("true or false", lambda value: isinstance(value, bool)),
     "starts_early": ("true or false", lambda value: isinstance(value, bool)),
+    "cluster": (
+        "three powers of two up to 8",
+        lambda value: (
+            _is_list(value, lambda n: type(n) is int and n in (1, 2, 4, 8)) and len(value) == 3
+        ),
+    ),
     "tensor_maps": (
         "a list of objects",
         lambda value: _is_list(value, lambda _: True, _MAX_PARAMETERS),

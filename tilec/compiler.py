@@ -25,7 +25,7 @@ from tilec.passes.divisibility import static_sizes, static_strides
 from tilec.passes.keep_explicit import EXPLICIT
 from tilec.passes.levels import entry_level, illegal_ops
 from tilec.passes.locations import error_at
-from tilec.passes.lower_to_nvvm.kernel import is_persistent
+from tilec.passes.lower_to_nvvm.kernel import checked_cluster, is_persistent
 from tilec.passes.overlap_launches import starts_early
 from tilec.passes.tensor_map_recipes import tensor_maps
 from tilec.passes.verify_ops import verify_ops
@@ -59,6 +59,7 @@ class Compilation:
     tensor_maps: tuple[TensorMap, ...] = ()
     persistent: bool = False
     starts_early: bool = False
+    cluster: tuple[int, int, int] = (1, 1, 1)
     text: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     _dumped: int = 0
@@ -122,6 +123,7 @@ def compiled_kernel(job: Compilation) -> CompiledKernel:
         tensor_maps=job.tensor_maps,
         persistent=job.persistent,
         starts_early=job.starts_early,
+        cluster=job.cluster,
     )
 
 
@@ -243,6 +245,7 @@ def _to_gpu_tile(job: Compilation) -> None:
     job.tensor_maps = tensor_maps(function)
     job.persistent = is_persistent(function)
     job.starts_early = starts_early(function)
+    job.cluster = checked_cluster(function, job.context)
 
 
 def run_pass(tile_pass: TilePass, job: Compilation) -> None:

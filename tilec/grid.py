@@ -16,15 +16,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilec.kernel import Parameter
+from tilec.kernel import Grid, Parameter
 from tilec.python_ast import parse_python
 
 MAX_LENGTH = 4096
 MAX_DEPTH = 50
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
 """Most CTAs per grid dimension (CUDA C++ Programming Guide, "Compute Capabilities")."""
-
-Grid = tuple[int, int, int]
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",

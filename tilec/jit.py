@@ -38,8 +38,9 @@ class Kernel(Launcher):
     """A kernel: call it with its arguments, `kernel(...)`, or with a grid, `kernel[grid](...)`.
 
     `fn`: the Python function. `grid`: the rule given to the decorator. `num_warps`: warps per
-    program, `persistent`: whether CTAs stay and share the programs; both None for the compiler's
-    choice. `device`: where to run, None for where the arrays are.
+    program, `persistent`: whether CTAs stay and share the programs, `cluster`: how many neighbours
+    along each axis of the grid share what they load; all None for the compiler's choice. `device`:
+    where to run, None for where the arrays are.
     Calls take `grid=` and `stream=` besides the function's own arguments.
     """
 
@@ -52,11 +53,13 @@ class Kernel(Launcher):
         num_warps: int | None = None,
         device: Any = None,
         persistent: bool | None = None,
+        cluster: int | tuple[int, ...] | None = None,
     ) -> None:
         self.fn = fn
         self.grid = grid
         self.num_warps = num_warps
         self.persistent = persistent
+        self.cluster = cluster
         self.parameters = declared_parameters(fn)
         self._compiled: dict[Any, CompiledKernel] = {}
         self._open = [i for i, p in enumerate(self.parameters) if p.kind == "any"]
@@ -278,17 +281,19 @@ def kernel(
     grid: Any = None,
     num_warps: int | None = None,
     persistent: bool | None = None,
+    cluster: int | tuple[int, ...] | None = None,
     device: Any = None,
 ) -> Any:
     """Decorator: makes a Python function a `Kernel`.
 
     `grid`: the launch grid as a function of the kernel's parameters, by name, or a tuple; without
     it every call gives one. `num_warps`, `persistent` (CTAs that stay and share the programs, or
-    one CTA a program): demands. `device`: where to run.
+    one CTA a program), `cluster` (programs along each axis of the grid that share what they load,
+    as 2 or (1, 2)): demands. `device`: where to run.
     """
     if fn is None:
-        return lambda found: Kernel(found, grid, num_warps, device, persistent)
-    return Kernel(fn, grid, num_warps, device, persistent)
+        return lambda found: Kernel(found, grid, num_warps, device, persistent, cluster)
+    return Kernel(fn, grid, num_warps, device, persistent, cluster)
 
 
 __all__ = ["Kernel", "function", "kernel"]

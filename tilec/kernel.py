@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from math import prod
 from typing import Any
 
 ELEMENT_BYTES: Mapping[str, int] = {
@@ -26,6 +27,8 @@ ELEMENT_BYTES: Mapping[str, int] = {
     "i64": 8,
 }
 """Bytes one element takes in memory, per dtype name (MLIR's spelling)."""
+
+Grid = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,9 @@ class CompiledKernel:
     `shared_bytes`: dynamic shared memory a CTA needs. `report`: the decision report (JSON-able).
     `persistent`: launched with at most as many CTAs as run side by side, in one dimension; the grid
     is three parameters more. `starts_early`: waits by itself for earlier launches of its stream,
-    and so may be started before they end. `tensor_maps`: in the order of their parameters. `cubin`:
-    the PTX assembled for exactly this target, where somebody asked for it.
+    and so may be started before they end. `cluster`: programs along each axis of the grid whose
+    CTAs run as a cluster; all CTAs of a cluster are launched. `tensor_maps`: in the order of their
+    parameters. `cubin`: the PTX assembled for exactly this target, where somebody asked for it.
     """
 
     name: str
@@ -122,6 +126,16 @@ class CompiledKernel:
     tensor_maps: tuple[TensorMap, ...] = ()
     persistent: bool = False
     starts_early: bool = False
+    cluster: tuple[int, int, int] = (1, 1, 1)
+
+    def launched(self, programs: Grid, resident: int) -> Grid:
+        """The CTAs to launch for a grid of programs: all, or of a persistent kernel as many as run
+        side by side (`resident`), in whole clusters."""
+        if not self.persistent:
+            return programs
+        clusters = prod(-(-n // part) for n, part in zip(programs, self.cluster, strict=True))
+        size = prod(self.cluster)
+        return min(clusters, max(1, resident // size)) * size, 1, 1
 
     def abi(self) -> tuple[AbiSlot, ...]:
         """The hardware parameters in order."""
@@ -199,4 +213,5 @@ class CompiledKernel:
             tensor_maps=tensor_maps,
             persistent=fields["persistent"],
             starts_early=fields["starts_early"],
+            cluster=tuple(fields["cluster"]),
         )

@@ -28,7 +28,8 @@ _TENSOR_MODES = (0, 2, 4, 6)
 UNIT_BYTES = 16
 """What descriptors count in, and what a swizzle moves as a whole."""
 _ROWS = 8
-_MOST_OFFSET = 1 << 18
+ADDRESS_LIMIT = 1 << 18
+"""Bytes of shared memory that starts and offsets reach."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class _Plan:
                 if start % UNIT_BYTES or in_pattern >= self.width > 0:
                     raise ValueError(f"{self.layout}: element {first} is no start of a matrix")
         offsets = (descriptor.leading, descriptor.stride)
-        if any(offset % UNIT_BYTES or offset >= _MOST_OFFSET for offset in offsets):
+        if any(offset % UNIT_BYTES or offset >= ADDRESS_LIMIT for offset in offsets):
             raise ValueError(f"{self.layout}: strides that a matrix descriptor cannot say")
 
     def _formulas(

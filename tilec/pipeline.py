@@ -25,6 +25,7 @@ from tilec.passes.remove_layout_conversions import remove_layout_conversions
 from tilec.passes.rotate_dots import rotate_dots
 from tilec.passes.schedule_programs import schedule_programs
 from tilec.passes.select_mma import select_mma
+from tilec.passes.share_copies import share_copies
 from tilec.passes.simplify import simplify
 from tilec.passes.specialize_warps import specialize_warps
 from tilec.passes.split_atomics import split_atomics
@@ -59,6 +60,8 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     insert_fences,
     insert_barriers,
     fence_tensor_memory,
+    # Nothing that orders memory inside a CTA depends on who loaded it.
+    share_copies,
     overlap_launches,
 )
 """From `tile` to `gpu_tile`: everything explicit."""

@@ -12,6 +12,7 @@ from tilec.dialects.gpu_tile import (  # noqa: F401
     async_copy,
     barrier,
     buffer,
+    cluster,
     mbarrier,
     mma,
     register,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # the same names, for type checkers
     from tilec.dialects.gpu_tile.async_copy import *  # noqa: F403
     from tilec.dialects.gpu_tile.barrier import *  # noqa: F403
     from tilec.dialects.gpu_tile.buffer import *  # noqa: F403
+    from tilec.dialects.gpu_tile.cluster import *  # noqa: F403
     from tilec.dialects.gpu_tile.mbarrier import *  # noqa: F403
     from tilec.dialects.gpu_tile.mma import *  # noqa: F403
     from tilec.dialects.gpu_tile.register import *  # noqa: F403

@@ -7,8 +7,11 @@ parameter's name stays in the PTX's order only.
 
 from __future__ import annotations
 
+from math import prod
+
 from mlir import ir
 
+from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.role import RoleOp, entry_registers, total_warps
 from tilec.dialects.types import element
 from tilec.kernel import TENSOR_MAP_BYTES
@@ -18,6 +21,7 @@ from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.state import Array, Lowering, create
 from tilec.passes.schedule_programs import PERSISTENT
 from tilec.passes.tensor_map_recipes import tensor_maps
+from tilec.target import Feature
 
 
 def is_array(type_: ir.Type) -> bool:
@@ -56,6 +60,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
     index = ir.IntegerType.get_signless(context.index_bits)
     types = parameter_types(function, index)
     maps = tensor_maps(function)
+    cluster = checked_cluster(function, context)
     threads = total_warps(function, context.num_warps) * context.target.warp_size
     generic = ir.Type.parse("!llvm.ptr")
     arguments = function.regions[0].blocks[0].arguments
@@ -76,6 +81,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
             "CConv": ir.Attribute.parse("#llvm.cconv<ccc>"),
             "arg_attrs": ir.ArrayAttr.get(attributes),
             **_register_attributes(function, context, threads),
+            **_cluster_attributes(cluster),
         },
         regions=1,
         ip=ir.InsertionPoint(function),
@@ -88,6 +94,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
     with ir.InsertionPoint(end), function.location:
         marker = ir.Operation.create("llvm.mlir.zero", results=[generic])
     state = Lowering(context, facts, marker, threads)
+    state.cluster = cluster
     with state.prologue, function.location:
         _bind_arguments(arguments, list(block.arguments), state)
     first = len(types) - len(maps)
@@ -95,6 +102,27 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
         state.grid = tuple(block.arguments[first - grid + axis] for axis in range(grid))
     state.tensor_maps = dict(zip(maps, list(block.arguments)[first:], strict=True))
     return kernel, state
+
+
+def checked_cluster(function: ir.Operation, context: PassContext) -> tuple[int, int, int]:
+    """The programs of a kernel's clusters. CompileError for a shape that no cluster has."""
+    try:
+        cluster = cluster_shape(function)
+    except ValueError as error:
+        raise error_at(function, str(error)) from None
+    if prod(cluster) == 1:
+        return cluster
+    if not context.target.supports(Feature.CLUSTERS):
+        raise error_at(function, f"{context.target.name} has no clusters, found {cluster}")
+    if not is_persistent(function):
+        raise error_at(function, "only persistent kernels have clusters")
+    return cluster
+
+
+def _cluster_attributes(cluster: tuple[int, int, int]) -> dict[str, ir.Attribute]:
+    """A persistent launch has one dimension."""
+    count = prod(cluster)
+    return {"nvvm.cluster_dim": ir.DenseI32ArrayAttr.get([count, 1, 1])} if count > 1 else {}
 
 
 def _register_attributes(

@@ -1,17 +1,21 @@
 """Lowers mbarriers: made by one thread, arrived at per thread, warp or warpgroup, waited for in a
 loop.
 
-PTX ISA 9.0, "mbarrier": arriving releases, a successful wait acquires, both in the CTA's scope.
+PTX ISA 9.0, "mbarrier": arriving releases, a successful wait acquires, both in the CTA's scope
+unless other CTAs of the cluster arrive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from mlir import ir
 
 from tilec.dialects import gpu_tile
+from tilec.dialects.gpu_tile.mbarrier import RemoteArriveOp
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
+from tilec.passes.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer
 from tilec.passes.lower_to_nvvm.state import Barriers, Lowering, compare, create
@@ -47,13 +51,66 @@ def lower_arrive(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
     _issue("mbarrier.arrive.shared::cta.b64 _, [$0];", [_pointer(op, state)], guard)
 
 
+def lower_remote_arrive(op: RemoteArriveOp, state: Lowering) -> None:
+    """mbarrier.arrive at the same place in other CTAs, each by a thread of its own.
+
+    Of a warp or warpgroup thread r arrives in the CTA of rank r, where the mask has it; one thread
+    after the other would arrive for all of them otherwise. What threads did is released in the
+    cluster's scope, by a fence that takes longer than a product. Instructions that were waited for
+    are over, and a relaxed arrival says so.
+    """
+    order = "relaxed" if op.per == "warpgroup" else "release"
+    ranks = prod(state.cluster)
+    pointer, mask = _pointer(op, state), state.values[op.mask]
+    if op.per == "thread":
+        for rank in range(ranks):
+            number = state.i32_constant(rank)
+            _arrive_at(number, pointer, _has(mask, number, state), order)
+        return
+    threads = state.context.target.warp_size
+    if op.per == "warp":
+        inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
+    else:
+        threads *= WARPGROUP_WARPS
+    last = state.i32_constant(threads - 1)
+    number = create("arith.andi", [state.thread(), last], state.i32)
+    one_of_them = compare("ult", number, state.i32_constant(ranks))
+    guard = create("arith.andi", [one_of_them, _has(mask, number, state)], state.i1)
+    _arrive_at(number, pointer, guard, order)
+
+
+def _has(mask: ir.Value, rank: ir.Value, state: Lowering) -> ir.Value:
+    """Whether a mask has the CTA of a rank (i1)."""
+    if constant_of(mask) == (1 << prod(state.cluster)) - 1:
+        return state.constant(state.i1, 1)
+    # Ranks are those of a cluster wherever this counts; a shift by more would be undefined.
+    inside = create("arith.andi", [rank, state.i32_constant(prod(state.cluster) - 1)], state.i32)
+    bit = create("arith.shrui", [mask, inside], state.i32)
+    return create("arith.trunci", [bit], state.i1)
+
+
+def _arrive_at(rank: ir.Value, pointer: ir.Value, guard: ir.Value, order: str) -> None:
+    text = (
+        "{\n\t.reg .b32 remote;\n\t"
+        "mapa.shared::cluster.u32 remote, $0, $1;\n\t"
+        f"@$2 mbarrier.arrive.{order}.cluster.shared::cluster.b64 _, [remote];\n\t}}"
+    )
+    inline_asm(text, ["r", "r", "b"], [pointer, rank, guard], [])
+
+
 def lower_wait(op: gpu_tile.BarrierWaitOp, state: Lowering) -> None:
-    """mbarrier.try_wait.parity until it succeeds; it suspends the thread by itself."""
+    """mbarrier.try_wait.parity until it succeeds; it suspends the thread by itself.
+
+    Where threads of other CTAs release, it acquires in the cluster's scope.
+    """
+    users = [use.owner.opview for use in op.barrier.uses]
+    remote = {user.per == "warpgroup" for user in users if isinstance(user, RemoteArriveOp)}
+    order = "" if not remote else ".relaxed.cluster" if all(remote) else ".acquire.cluster"
     parity = create("arith.extui", [state.values[op.parity]], state.i32)
     text = (
         "{\n\t.reg .pred complete;\n"
         "again:\n\t"
-        "mbarrier.try_wait.parity.shared::cta.b64 complete, [$0], $1;\n\t"
+        f"mbarrier.try_wait.parity{order}.shared::cta.b64 complete, [$0], $1;\n\t"
         "@!complete bra again;\n\t}"
     )
     inline_asm(text, ["r", "r"], [_pointer(op, state), parity], [])
@@ -88,6 +145,7 @@ RULES = {
     gpu_tile.BarrierInitOp: lower_init,
     gpu_tile.BarrierExpectOp: lower_expect,
     gpu_tile.BarrierArriveOp: lower_arrive,
+    RemoteArriveOp: lower_remote_arrive,
     gpu_tile.BarrierWaitOp: lower_wait,
     gpu_tile.CpAsyncArriveOp: lower_cp_async_arrive,
 }

@@ -51,19 +51,35 @@ def lower_make_tensor_map(op: MakeTensorMapOp, state: Lowering) -> None:
 
 def lower_tma_load(op: gpu_tile.TmaLoadOp, state: Lowering) -> None:
     """cp.async.bulk.tensor into shared memory, its bytes counted by an mbarrier."""
+    _load(op, None, state)
+
+
+def lower_tma_multicast(op: gpu_tile.TmaMulticastOp, state: Lowering) -> None:
+    """The same into the shared memory of several CTAs, counted by the mbarrier each has there."""
+    mask = create("arith.trunci", [state.values[op.mask]], ir.IntegerType.get_signless(16))
+    _load(op, mask, state)
+
+
+def _load(
+    op: gpu_tile.TmaLoadOp | gpu_tile.TmaMulticastOp, mask: ir.Value | None, state: Lowering
+) -> None:
     barrier = barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
     for shared, at in _boxes(op, op.dst, state):
         operands = [shared, state.values[op.map], barrier, *at]
         constraints = ["r", "l", "r", *("r" for _ in at)]
-        hint = policy = ""
+        words = last = ""
+        if mask is not None:
+            operands.append(mask)
+            constraints.append("h")
+            words, last = ".multicast::cluster", f", ${len(operands) - 1}"
         if op.cache != "normal":
             operands.append(state.constant(_i64(), CACHE_POLICIES[op.cache]))
             constraints.append("l")
-            hint, policy = ".L2::cache_hint", f", ${len(operands) - 1}"
+            words, last = words + ".L2::cache_hint", last + f", ${len(operands) - 1}"
         _issue(
             f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global"
-            f".mbarrier::complete_tx::bytes{hint} "
-            f"[$0], [$1, {_numbers(3, len(at))}], [$2]{policy};",
+            f".mbarrier::complete_tx::bytes{words} "
+            f"[$0], [$1, {_numbers(3, len(at))}], [$2]{last};",
             constraints,
             operands,
             state,
@@ -174,7 +190,9 @@ def _guarded(
 
 
 def _boxes(
-    op: gpu_tile.TmaLoadOp | gpu_tile.TmaStoreOp, value: ir.Value, state: Lowering
+    op: gpu_tile.TmaLoadOp | gpu_tile.TmaMulticastOp | gpu_tile.TmaStoreOp,
+    value: ir.Value,
+    state: Lowering,
 ) -> Iterator[tuple[ir.Value, list[ir.Value]]]:
     """Per box of a buffer its shared pointer and its corner in the array, innermost first.
 
@@ -236,6 +254,7 @@ def _i64() -> ir.Type:
 RULES = {
     MakeTensorMapOp: lower_make_tensor_map,
     gpu_tile.TmaLoadOp: lower_tma_load,
+    gpu_tile.TmaMulticastOp: lower_tma_multicast,
     gpu_tile.TmaStoreOp: lower_tma_store,
     gpu_tile.WarpTmaStoreOp: lower_warp_tma_store,
     gpu_tile.TmaCommitOp: lower_tma_commit,

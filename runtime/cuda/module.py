@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tilec.kernel import CompiledKernel
@@ -60,6 +61,8 @@ def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
 
 def _resident_ctas(kernel: CompiledKernel, function: Any, context: CudaContext) -> int:
     """CTAs of a kernel that the whole GPU holds at once. CudaError if it holds none."""
+    if prod(kernel.cluster) > 1:
+        return _resident_clusters(kernel, function, context) * prod(kernel.cluster)
     each = check(
         context.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
             function, kernel.threads, kernel.shared_bytes
@@ -71,6 +74,30 @@ def _resident_ctas(kernel: CompiledKernel, function: Any, context: CudaContext) 
             f"no CTA of {kernel.name} fits on a multiprocessor of cuda:{context.index}"
         )
     return int(each) * context.multiprocessors
+
+
+def _resident_clusters(kernel: CompiledKernel, function: Any, context: CudaContext) -> int:
+    """Clusters that the whole GPU holds at once: they do not span its processor groups."""
+    driver, size = context.driver, prod(kernel.cluster)
+    value = driver.CUlaunchAttributeValue()
+    value.clusterDim.x, value.clusterDim.y, value.clusterDim.z = size, 1, 1
+    attribute = driver.CUlaunchAttribute()
+    attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    attribute.value = value
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = size * context.multiprocessors, 1, 1
+    config.blockDimX, config.blockDimY, config.blockDimZ = kernel.threads, 1, 1
+    config.sharedMemBytes = kernel.shared_bytes
+    config.attrs, config.numAttrs = [attribute], 1
+    clusters = check(
+        driver.cuOccupancyMaxActiveClusters(function, config),
+        f"asking how many clusters of {kernel.name} run side by side",
+    )
+    if not clusters:
+        raise DeviceError(
+            f"no cluster of {size} CTAs of {kernel.name} fits on cuda:{context.index}"
+        )
+    return int(clusters)
 
 
 def _load_module(context: CudaContext, kernel: CompiledKernel) -> Any:

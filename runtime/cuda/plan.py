@@ -6,7 +6,6 @@ A plan belongs to one thread: the driver reads its argument block while no lock 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any, NamedTuple
 
 from tilec.grid import Grid
@@ -72,12 +71,12 @@ def make_plan(
 
 
 def place_grid(loaded: LoadedKernel, memory: Any, grid: Grid) -> Grid:
-    """What to launch for `grid`: of a persistent kernel as many CTAs as run side by side, at most
-    one a program, with the grid as an argument."""
+    """What to launch for `grid`: of a persistent kernel as many CTAs as run side by side, with the
+    grid as an argument."""
     if not loaded.kernel.persistent:
         return grid
     loaded.layout.write_grid(memory, grid)
-    return min(prod(grid), loaded.resident_ctas), 1, 1
+    return loaded.kernel.launched(grid, loaded.resident_ctas)
 
 
 def changing_values(arguments: Sequence[Any]) -> tuple[list[int], list[Any]]:

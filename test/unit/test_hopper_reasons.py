@@ -68,7 +68,7 @@ WIDE = {"BM": 64, "BN": 64, "BK": 64}
 CASES = [
     (store_once, {"CACHE": "streaming"}, "tensor store", "no (the store has a cache hint)"),
     (store_twice, {}, "tensor store", "no (the kernel stores to the array in several places)"),
-    (store_in_a_loop, {}, "tensor store", "no (it stands in a loop or branch)"),
+    (store_in_a_loop, {}, "tensor store", "no (it stands in a loop)"),
     (products, {"COUNT": 3, "CARRIED": True}, "matrix instructions", "(the loop has 3 products)"),
     (
         products, {"COUNT": 2, "CARRIED": False}, "matrix instructions",

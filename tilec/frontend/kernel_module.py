@@ -37,6 +37,7 @@ def build_module(
     index_bits: int = 32,
     num_warps: int | None = None,
     persistent: bool | None = None,
+    cluster: Any = None,
     auto: Mapping[str, str] | None = None,
     context: ir.Context | None = None,
 ) -> ir.Module:
@@ -44,9 +45,9 @@ def build_module(
 
     `parameters`: the arrays and scalars in the kernel's order. `constants`: a value for each
     `tl.const`, defaults included. `grid`: the author's rule, a function or a tuple. `index_bits`:
-    32 where all sizes and offsets fit. `num_warps`, `persistent`: the author's demands. `auto`: why
-    each constant the compiler chose has its value. CompileError where the kernel is wrong; the
-    module belongs to `context` (a fresh one by default).
+    32 where all sizes and offsets fit. `num_warps`, `persistent`, `cluster`: the author's demands.
+    `auto`: why each constant the compiler chose has its value. CompileError where the kernel is
+    wrong; the module belongs to `context` (a fresh one by default).
     """
     source = read_source(fn)
     _check_parameters(source, parameters, constants)
@@ -74,6 +75,9 @@ def build_module(
                 attributes["tile.num_warps"] = ir.IntegerAttr.get(i32_type, num_warps)
             if persistent is not None:
                 attributes["tile.persistent"] = ir.BoolAttr.get(persistent)
+            if cluster is not None:
+                shape = _cluster_shape(cluster, location)
+                attributes["tile.cluster"] = ir.DenseI32ArrayAttr.get(shape)
             if auto:
                 reasons = {name: ir.StringAttr.get(why) for name, why in auto.items()}
                 attributes["tile.auto"] = ir.DictAttr.get(reasons)
@@ -84,6 +88,18 @@ def build_module(
             complete_layouts(function.operation, num_warps)
         _verify(module)
         return module
+
+
+def _cluster_shape(cluster: Any, location: Any) -> list[int]:
+    """Programs of a cluster along the axes of the grid; a number is those along the first."""
+    sizes = cluster if isinstance(cluster, (tuple, list)) else (cluster,)
+    if not 1 <= len(sizes) <= 3 or any(type(n) is not int or n not in range(1, 17) for n in sizes):
+        raise CompileError(
+            "cluster must be a number of programs, or one for each axis of the grid, found "
+            f"{describe(cluster)}",
+            location,
+        )
+    return list(sizes)
 
 
 def _check_parameters(

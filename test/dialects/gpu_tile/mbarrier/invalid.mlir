@@ -83,3 +83,17 @@ func.func @wait_for_an_index(%b: !gpu_tile.barrier, %slot: index, %parity: i1) {
   "gpu_tile.barrier_wait"(%b, %slot, %parity) : (!gpu_tile.barrier, index, i1) -> ()
   return
 }
+
+// -----
+func.func @a_mask_is_an_i32(%b: !gpu_tile.barrier, %slot: i32, %mask: i16) {
+  // expected-error @below {{expected 'i32' but got 'i16'}}
+  "gpu_tile.remote_arrive"(%b, %slot, %mask) {per = "warp"} : (!gpu_tile.barrier, i32, i16) -> ()
+  return
+}
+
+// -----
+func.func @arrive_per_cluster(%b: !gpu_tile.barrier, %slot: i32) {
+  // expected-error @below {{'gpu_tile.remote_arrive' op attribute 'per' must be one of 'thread', 'warp', 'warpgroup', found "cluster"}}
+  "gpu_tile.remote_arrive"(%b, %slot, %slot) {per = "cluster"} : (!gpu_tile.barrier, i32, i32) -> ()
+  return
+}

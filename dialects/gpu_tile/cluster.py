@@ -1,0 +1,135 @@
+"""Clusters: CTAs that run side by side and reach each other's shared memory (PTX ISA 9.0, "Cluster
+of Cooperative Thread Arrays").
+
+The programs of a cluster are a box of the launch grid, `tile.cluster` of the kernel. A CTA's rank
+counts through that box, its first axis fastest; a set of CTAs is a mask, bit r for rank r.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.attributes import INT, INTS, one_of
+from tilec.dialects.constraints import I32
+from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.op import Attribute, Result
+
+CLUSTER = "tile.cluster"
+"""Kernel attribute: programs of a cluster along each axis of the grid."""
+MOST_CTAS = 8
+"""CTAs of a cluster that every GPU with clusters has room for (PTX ISA 9.0, ".reqnctapercluster";
+CUDA C++ Programming Guide, "Thread Block Clusters")."""
+
+
+def cluster_shape(function: ir.Operation) -> tuple[int, int, int]:
+    """Programs of a kernel's cluster along x, y, z; 1, 1, 1 without clusters.
+
+    ValueError for an attribute that says no shape.
+    """
+    if CLUSTER not in function.attributes:
+        return 1, 1, 1
+    written = function.attributes[CLUSTER]
+    if not isinstance(written, ir.DenseI32ArrayAttr) or not 1 <= len(written) <= 3:
+        raise ValueError(f"{CLUSTER} must be one to three i32, found {written}")
+    x, y, z = (*written, 1, 1)[:3]
+    count = x * y * z
+    if min(x, y, z) < 1 or count > MOST_CTAS or count & (count - 1):
+        raise ValueError(f"a cluster has 1, 2, 4 or {MOST_CTAS} CTAs, found {x} x {y} x {z}")
+    return x, y, z
+
+
+def ctas_alike(shape: tuple[int, ...], axes: tuple[int, ...]) -> list[int]:
+    """Ranks of the CTAs that differ from the first one along `axes` only."""
+    ranks = range(prod(shape))
+    return [r for r in ranks if all(axis in axes or not p for axis, p in enumerate(at(shape, r)))]
+
+
+def at(shape: tuple[int, ...], rank: int) -> list[int]:
+    """Where a rank is in its cluster, along each axis."""
+    found = []
+    for size in shape:
+        found.append(rank % size)
+        rank //= size
+    return found
+
+
+class ClusterIdOp(Op, name="cluster_id", pure=True):
+    """The number of this CTA's cluster in the launch of a persistent kernel.
+
+    Example:
+        %first = "gpu_tile.cluster_id"() : () -> i32
+    """
+
+    result = Result(I32)
+
+    @classmethod
+    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
+        return [ir.IntegerType.get_signless(32)]
+
+
+class NumClustersOp(Op, name="num_clusters", pure=True):
+    """How many clusters the launch of a persistent kernel has.
+
+    Example:
+        %step = "gpu_tile.num_clusters"() : () -> i32
+    """
+
+    result = Result(I32)
+
+    @classmethod
+    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
+        return [ir.IntegerType.get_signless(32)]
+
+
+class ClusterPositionOp(Op, name="cluster_position", pure=True):
+    """Where this CTA's program is in the box of its cluster, along one axis of the grid.
+
+    Example:
+        %x = "gpu_tile.cluster_position"() {axis = 0 : i32} : () -> i32
+    """
+
+    result = Result(I32)
+    axis = Attribute(INT)
+
+    @classmethod
+    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
+        return [ir.IntegerType.get_signless(32)]
+
+    def check(self) -> str | None:
+        return None if 0 <= self.axis <= 2 else f"axis must be 0, 1 or 2, found {self.axis}"
+
+
+class ClusterMaskOp(Op, name="cluster_mask", pure=True):
+    """The CTAs of the cluster that differ from this one along `axes` only, itself among them.
+
+    Example:
+        %row = "gpu_tile.cluster_mask"() {axes = array<i32: 1>} : () -> i32
+    """
+
+    result = Result(I32)
+    axes = Attribute(INTS)
+
+    @classmethod
+    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
+        return [ir.IntegerType.get_signless(32)]
+
+    def check(self) -> str | None:
+        if len(set(self.axes)) < len(self.axes) or any(not 0 <= a <= 2 for a in self.axes):
+            return f"axes must be distinct and 0, 1 or 2, found {list(self.axes)}"
+        return None
+
+
+class ClusterSyncOp(Op, name="cluster_sync"):
+    """All threads of the cluster meet.
+
+    "acq_rel" orders their accesses to memory, also to each other's shared memory. "relaxed" tells
+    that all are there, and of barriers that a `fence` of kind "barrier_init" followed.
+
+    Example:
+        "gpu_tile.cluster_sync"() {order = "relaxed"} : () -> ()
+    """
+
+    order = Attribute(one_of("acq_rel", "relaxed"), default="acq_rel")

@@ -1,0 +1,335 @@
+"""share-copies: the CTAs of a cluster each load a part of the tiles that all of them need.
+
+Before:   "gpu_tile.role"() ({                                     (in a cluster of 2 x 1 programs)
+            "gpu_tile.barrier_wait"(%empty, %slot, %free)
+            "gpu_tile.barrier_expect"(%full, %slot) {bytes = 49152}
+            "gpu_tile.tma_load"(%map_a, %a, %full, %slot, %m, %k)
+            "gpu_tile.tma_load"(%map_b, %b, %full, %slot, %k, %n)      (%n is the same in both CTAs)
+          }) {name = "load"}
+          ... "gpu_tile.barrier_arrive"(%empty, %slot) ...
+After:      "gpu_tile.tma_load"(%map_a, ...)
+            %half = "gpu_tile.view"(%b, 0, position * 128)
+            "gpu_tile.tma_multicast"(%map_b, %half, %full, %slot, %mask, %k, %n + position * 128)
+          ... "gpu_tile.remote_arrive"(%empty, %slot, %mask) ...
+
+1. A copy is shared along the cluster's axes on which nothing of it depends: neither its coordinates
+   nor how often it runs.
+2. A barrier of full slots still counts all bytes, whoever loaded them. One of free slots counts the
+   readers of all CTAs that the slot's shared copies go to; they arrive in each of them.
+3. The cluster meets when its barriers are made, and before it ends: nobody writes into the shared
+   memory of a CTA that has not begun or is gone.
+
+A demand for clusters that shares nothing is an error with the reason.
+Does not handle: copies outside a load role of specialize-warps, parts that are no whole boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    BarrierArriveOp,
+    BarrierExpectOp,
+    BarrierInitOp,
+    BarrierWaitOp,
+    ClusterMaskOp,
+    ClusterPositionOp,
+    ClusterSyncOp,
+    FenceOp,
+    MakeTensorMapOp,
+    RemoteArriveOp,
+    RoleOp,
+    SyncOp,
+    TmaLoadOp,
+    TmaMulticastOp,
+    ViewOp,
+)
+from tilec.dialects.gpu_tile.cluster import cluster_shape, ctas_alike
+from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType, buffer_of
+from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.locations import error_at
+from tilec.passes.loops import enclosing_ops
+from tilec.passes.scalars import binary, i32_constant
+from tilec.passes.tensor_copies import refused_tensor_copies
+
+
+@tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
+def share_copies(module: ir.Module, context: PassContext) -> None:
+    """Multicasts what the CTAs of a cluster load alike."""
+    for function in module.body.operations:
+        if function.operation.name == "func.func":
+            _share(function.operation, context)
+
+
+@dataclass
+class _Copy:
+    """A copy of a load role that CTAs share along `axes`, each one `part`; `free`: the wait for a
+    slot in front of it."""
+
+    load: TmaLoadOp
+    free: BarrierWaitOp
+    axes: tuple[int, ...]
+    part: _Part
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One of the equal parts of a buffer along `dim`, `size` elements of it, made of `box`es."""
+
+    dim: int
+    size: int
+    box: tuple[int, ...]
+
+
+def _share(function: ir.Operation, context: PassContext) -> None:
+    shape = cluster_shape(function)
+    if shape == (1, 1, 1) or _ops(function, (TmaMulticastOp,)):
+        return
+    loads = [op for role in _ops(function, (RoleOp,)) for op in _ops(role, (TmaLoadOp,))]
+    planned = [_plan(load.opview, shape) for load in loads]
+    copies = [plan for plan in planned if isinstance(plan, _Copy)]
+    if not copies:
+        reasons = [
+            f"the copy at {show_location(op)} {why}" for op, why in zip(loads, planned, strict=True)
+        ]
+        notes = reasons or refused_tensor_copies(context)
+        why = "no copy is shared" if loads else "no tensor copies run ahead in warps of their own"
+        raise error_at(function, f"cluster={shape} was asked for, but {why}", *notes)
+    for load, plan in zip(loads, planned, strict=True):
+        about = "cluster copy"
+        if isinstance(plan, str):
+            context.report.add(about, load, "each CTA its own", plan)
+        else:
+            parts = _count(shape, plan.axes)
+            context.report.add(about, load, f"1/{parts} a CTA, multicast", "they need the same")
+    masks = _Masks(function, shape)
+    _arrive_everywhere(copies, masks)
+    for copy in copies:
+        _multicast(copy, masks)
+    _meet(function)
+
+
+def _ops(inside: ir.Operation, kinds: tuple[type, ...]) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if isinstance(op.opview, kinds):
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    inside.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def _count(shape: Sequence[int], axes: Sequence[int]) -> int:
+    """CTAs of a cluster that differ along `axes` only."""
+    return len(ctas_alike(tuple(shape), tuple(axes)))
+
+
+# Which copies ------------------------------------------------------------------------------------
+
+
+def _plan(load: TmaLoadOp, shape: tuple[int, int, int]) -> _Copy | str:
+    """How a copy is shared, or why it is not."""
+    free = _free_wait(load)
+    if free is None:
+        return "no barrier says when its slot is free"
+    differs = _axes_of(load)
+    axes = tuple(axis for axis in range(3) if shape[axis] > 1 and axis not in differs)
+    if not axes:
+        return "depends on where in the cluster a CTA is"
+    part = _part(load, _count(shape, axes))
+    if part is None:
+        return f"is not made of {_count(shape, axes)} times as many whole boxes"
+    return _Copy(load, free, axes, part)
+
+
+def _free_wait(load: TmaLoadOp) -> BarrierWaitOp | None:
+    """The wait in front of a copy for another barrier's slot of the same number."""
+    found = None
+    for view in load.operation.block.operations:
+        if view.operation == load.operation:
+            return found
+        if isinstance(view, BarrierWaitOp) and view.slot == load.slot:
+            found = view if view.barrier != load.barrier else None
+        elif isinstance(view, BarrierExpectOp) and view.barrier != load.barrier:
+            found = None
+    return None
+
+
+def _axes_of(load: TmaLoadOp) -> set[int]:
+    """The axes of the cluster along which a copy differs in where it reads or whether it runs."""
+    found: set[int] = set()
+    seen: list[ir.Value] = []
+    todo = [*load.coordinates, *_control(load.operation)]
+    while todo:
+        value = todo.pop()
+        if value in seen:
+            continue
+        seen.append(value)
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            todo += _behind_argument(ir.BlockArgument(value))
+            continue
+        if isinstance(owner, ClusterPositionOp):
+            found.add(owner.axis)
+        op = owner.operation
+        todo += op.operands
+        for region in op.regions:
+            for block in region.blocks:
+                todo += list(block.operations)[-1].operands
+    return found
+
+
+def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:
+    """What a loop's value is made of: bounds, its first value, and what an iteration gives."""
+    loop = argument.owner.owner
+    if loop.name != "scf.for":
+        return []
+    number = argument.arg_number
+    bounds = list(loop.operands)[:3]
+    if not number:
+        return bounds
+    last = list(argument.owner.operations)[-1]
+    return [*bounds, loop.operands[2 + number], last.operands[number - 1]]
+
+
+def _control(op: ir.Operation) -> list[ir.Value]:
+    """What decides how often an op runs."""
+    found: list[ir.Value] = []
+    for around in enclosing_ops(op):
+        if around.name == "scf.for":
+            found += list(around.operands)[:3]
+        elif around.name == "scf.if":
+            found.append(around.operands[0])
+    return found
+
+
+def _part(load: TmaLoadOp, parts: int) -> _Part | None:
+    """A dimension that falls into `parts` of whole boxes: each begins as its buffer does."""
+    made = load.map.owner
+    if not isinstance(made, MakeTensorMapOp):
+        return None
+    buffer = buffer_of(load.dst)
+    alignment = max(buffer.alignment_bytes, BOX_ALIGNMENT)
+    for dim in sorted(range(len(buffer.shape)), key=lambda d: buffer.layout.dims[d][-1][1])[::-1]:
+        size = buffer.shape[dim] // parts
+        if buffer.shape[dim] % parts:
+            continue
+        corner = [size if d == dim else 0 for d in range(len(buffer.shape))]
+        if buffer.layout.offset(corner) * buffer.element_bytes % alignment:
+            continue
+        old = made.box[dim]
+        if size % old and old % size:
+            continue
+        box = tuple(min(old, size) if d == dim else b for d, b in enumerate(made.box))
+        return _Part(dim, size, box)
+    return None
+
+
+# The rewrite -------------------------------------------------------------------------------------
+
+
+class _Masks:
+    """Masks of CTAs and places among them, made once at a kernel's entry."""
+
+    def __init__(self, function: ir.Operation, shape: tuple[int, int, int]) -> None:
+        self.shape = shape
+        self._entry = function.regions[0].blocks[0]
+        self._location = function.location
+        self._masks: dict[tuple[tuple[int, ...], ...], ir.Value] = {}
+        self._places: dict[tuple[int, ...], ir.Value] = {}
+
+    def mask(self, groups: set[tuple[int, ...]]) -> ir.Value:
+        """The CTAs that are in one of the groups with this one; a group is known by its axes."""
+        key = tuple(sorted(groups))
+        if key not in self._masks:
+            with ir.InsertionPoint.at_block_begin(self._entry), self._location:
+                first, *others = [ClusterMaskOp.build(axes=axes) for axes in key]
+                for other in others:
+                    first = binary("arith.ori", first, other)
+                self._masks[key] = first
+        return self._masks[key]
+
+    def members(self, groups: set[tuple[int, ...]]) -> int:
+        """How many CTAs `mask` has."""
+        return len({rank for axes in groups for rank in ctas_alike(self.shape, axes)})
+
+    def place(self, axes: tuple[int, ...]) -> ir.Value:
+        """This CTA's number in its group."""
+        if axes not in self._places:
+            with ir.InsertionPoint.at_block_begin(self._entry), self._location:
+                number = None
+                for axis in reversed(axes):
+                    position = ClusterPositionOp.build(axis=axis)
+                    if number is None:
+                        number = position
+                        continue
+                    scaled = binary("arith.muli", number, i32_constant(self.shape[axis]))
+                    number = binary("arith.addi", scaled, position)
+                assert number is not None
+                self._places[axes] = number
+        return self._places[axes]
+
+
+def _arrive_everywhere(copies: Sequence[_Copy], masks: _Masks) -> None:
+    """Barriers of free slots count the readers of every CTA that a slot is filled for."""
+    groups: dict[ir.Value, set[tuple[int, ...]]] = {}
+    for copy in copies:
+        groups.setdefault(copy.free.barrier, set()).add(copy.axes)
+    for empty, own in groups.items():
+        init = empty.owner
+        assert isinstance(init, BarrierInitOp)
+        i32 = ir.IntegerType.get_signless(32)
+        count = init.count * masks.members(own)
+        init.operation.attributes["count"] = ir.IntegerAttr.get(i32, count)
+        for use in list(empty.uses):
+            arrival = use.owner.opview
+            if isinstance(arrival, BarrierArriveOp):
+                with ir.InsertionPoint(arrival.operation), arrival.operation.location:
+                    RemoteArriveOp.build(empty, arrival.slot, masks.mask(own), per=arrival.per)
+                arrival.operation.erase()
+
+
+def _multicast(copy: _Copy, masks: _Masks) -> None:
+    load, part = copy.load, copy.part
+    made = load.map.owner
+    tensor_map = load.map
+    if part.box != tuple(made.box):
+        with ir.InsertionPoint(made.operation), made.operation.location:
+            tensor_map = MakeTensorMapOp.build(
+                made.array, box=part.box, dims=made.dims, swizzle=made.swizzle
+            )
+    whole = buffer_of(load.dst)
+    sizes = tuple(part.size if d == part.dim else n for d, n in enumerate(whole.shape))
+    half = BufferType(sizes, whole.element, whole.layout).type()
+    mask, place = masks.mask({copy.axes}), masks.place(copy.axes)
+    with ir.InsertionPoint(load.operation), load.operation.location:
+        step = binary("arith.muli", place, i32_constant(part.size))
+        offsets = [step if d == part.dim else i32_constant(0) for d in range(len(sizes))]
+        at = list(load.coordinates)
+        axis = made.dims[part.dim]
+        at[axis] = binary("arith.addi", at[axis], step)
+        view = ViewOp.build(load.dst, offsets, results=[half])
+        TmaMulticastOp.build(tensor_map, view, load.barrier, load.slot, mask, at, cache=load.cache)
+    load.operation.erase()
+    if not list(made.result.uses):
+        made.operation.erase()
+
+
+def _meet(function: ir.Operation) -> None:
+    """The cluster meets behind its barriers' making, instead of the CTA, and at its end."""
+    body = function.regions[0].blocks[0]
+    made = False
+    for view in list(body.operations):
+        made = made or (isinstance(view, FenceOp) and view.kind == "barrier_init")
+        if made and isinstance(view, SyncOp):
+            with ir.InsertionPoint(view.operation), view.operation.location:
+                ClusterSyncOp.build(order="relaxed")
+            view.operation.erase()
+            break
+    with ir.InsertionPoint(list(body.operations)[-1]), function.location:
+        ClusterSyncOp.build(order="relaxed")

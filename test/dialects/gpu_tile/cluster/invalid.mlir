@@ -1,0 +1,43 @@
+// Every rule of the ops in cluster.py.
+// RUN: tilec opt %s --split-input-file --verify-diagnostics
+
+func.func @a_cluster_is_an_i32() {
+  // expected-error @below {{expected 'i32' but got 'index'}}
+  %first = "gpu_tile.cluster_id"() : () -> index
+  return
+}
+
+// -----
+func.func @clusters_are_an_i32() {
+  // expected-error @below {{expected 'i32' but got 'index'}}
+  %step = "gpu_tile.num_clusters"() : () -> index
+  return
+}
+
+// -----
+func.func @four_dimensions() {
+  // expected-error @below {{'gpu_tile.cluster_position' op axis must be 0, 1 or 2, found 3}}
+  %x = "gpu_tile.cluster_position"() {axis = 3 : i32} : () -> i32
+  return
+}
+
+// -----
+func.func @an_axis_twice() {
+  // expected-error @below {{'gpu_tile.cluster_mask' op axes must be distinct and 0, 1 or 2, found [1, 1]}}
+  %x = "gpu_tile.cluster_mask"() {axes = array<i32: 1, 1>} : () -> i32
+  return
+}
+
+// -----
+func.func @a_fourth_axis() {
+  // expected-error @below {{'gpu_tile.cluster_mask' op axes must be distinct and 0, 1 or 2, found [0, 3]}}
+  %x = "gpu_tile.cluster_mask"() {axes = array<i32: 0, 3>} : () -> i32
+  return
+}
+
+// -----
+func.func @unknown_order() {
+  // expected-error @below {{'gpu_tile.cluster_sync' op attribute 'order' must be one of 'acq_rel', 'relaxed', found "seq_cst"}}
+  "gpu_tile.cluster_sync"() {order = "seq_cst"} : () -> ()
+  return
+}

@@ -1,0 +1,21 @@
+// What a CTA asks of its cluster, printed as it was read.
+// RUN: %roundtrip
+
+// CHECK-LABEL: @ops
+func.func @ops() {
+  // CHECK: "gpu_tile.cluster_id"() : () -> i32
+  %first = "gpu_tile.cluster_id"() : () -> i32
+  // CHECK: "gpu_tile.num_clusters"() : () -> i32
+  %step = "gpu_tile.num_clusters"() : () -> i32
+  // CHECK: "gpu_tile.cluster_position"() {axis = 2 : i32} : () -> i32
+  %z = "gpu_tile.cluster_position"() {axis = 2 : i32} : () -> i32
+  // CHECK: "gpu_tile.cluster_mask"() {axes = array<i32: 0, 1>} : () -> i32
+  %plane = "gpu_tile.cluster_mask"() {axes = array<i32: 0, 1>} : () -> i32
+  // CHECK: "gpu_tile.cluster_mask"() {axes = array<i32>} : () -> i32
+  %self = "gpu_tile.cluster_mask"() {axes = array<i32>} : () -> i32
+  // CHECK: "gpu_tile.cluster_sync"() {order = "relaxed"} : () -> ()
+  "gpu_tile.cluster_sync"() {order = "relaxed"} : () -> ()
+  // CHECK: "gpu_tile.cluster_sync"() {order = "acq_rel"} : () -> ()
+  "gpu_tile.cluster_sync"() {order = "acq_rel"} : () -> ()
+  return
+}

@@ -1,0 +1,36 @@
+// Clusters that cannot be had.
+// RUN: tilec opt %s --passes schedule-programs --target sm_90a --num-warps 1 --split-input-file --verify-diagnostics
+
+// expected-error @below {{tile.cluster must be one to three i32, found 2 : i32}}
+func.func @a_number() attributes {tile.kernel, tile.cluster = 2 : i32} {
+  return
+}
+
+// -----
+// expected-error @below {{a cluster has 1, 2, 4 or 8 CTAs, found 3 x 1 x 1}}
+func.func @three() attributes {tile.kernel, tile.cluster = array<i32: 3>} {
+  return
+}
+
+// -----
+// expected-error @below {{a cluster has 1, 2, 4 or 8 CTAs, found 4 x 4 x 1}}
+func.func @sixteen() attributes {tile.kernel, tile.cluster = array<i32: 4, 4>} {
+  return
+}
+
+// -----
+// expected-error @below {{cluster=(2, 1, 1) was asked for, but so was persistent=False}}
+func.func @one_program_a_cta() attributes {tile.kernel, tile.cluster = array<i32: 2>, tile.persistent = false} {
+  return
+}
+
+// -----
+!i = tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+!m = tensor<32xi1, #gpu_tile.layout<"T(32):(1@0) V():()">>
+func.func @counts(%a: memref<?xi32, strided<[1]>>) attributes {tile.kernel, tile.cluster = array<i32: 1, 2>} {
+  %x = arith.constant dense<1> : !i
+  %m = arith.constant dense<true> : !m
+  // expected-error @below {{cluster=(1, 2, 1) was asked for, but 'tile.atomic_rmw' would run twice where the grid is no multiple of it}}
+  %old = "tile.atomic_rmw"(%x, %a, %m, %x) {kind = "addi", order = "relaxed", scope = "gpu"} : (!i, memref<?xi32, strided<[1]>>, !m, !i) -> !i
+  return
+}
