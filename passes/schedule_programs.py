@@ -23,7 +23,7 @@ With clusters of 2 x 1 programs (`tile.cluster`), each CTA its own of the two:
 3. All CTAs of a cluster run as often, so that they may wait for each other. One whose program is
    outside the grid repeats the cluster's first and stores nothing.
 Does not handle: an order for the third axis of a grid (it is the slowest), clusters of kernels that
-are not persistent or have effects besides stores.
+are not persistent, have effects besides stores, or read what they store.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class _Programs:
     ordered: bool = False
     persistent: bool = False
     stores: list[ir.Operation] = field(default_factory=list)
+    loads: list[ir.Operation] = field(default_factory=list)
     effects: list[ir.Operation] = field(default_factory=list)
     """Other ops that other programs or the host could tell if they ran twice."""
 
@@ -137,11 +138,16 @@ def _cluster(
         reason = f"{context.target.name} has no clusters"
     elif persistent is False:
         reason = "so was persistent=False"
-    elif found.effects:
-        reason = f"'{found.effects[0].name}' would run twice where the grid is no multiple of it"
     if reason is not None:
-        place = found.effects[0] if found.effects else function
-        raise error_at(place, f"cluster={shape} was asked for, but {reason}")
+        raise error_at(function, f"cluster={shape} was asked for, but {reason}")
+    if found.effects:
+        twice = f"'{found.effects[0].name}' would run twice where the grid is no multiple of it"
+        raise error_at(found.effects[0], f"cluster={shape} was asked for, but {twice}")
+    written = [store.opview.dst for store in found.stores]
+    for load in found.loads:
+        if load.opview.src in written:
+            race = "a CTA past the end of the grid would read this while its neighbour writes it"
+            raise error_at(load, f"cluster={shape} was asked for, but {race}")
     return shape
 
 
@@ -156,6 +162,8 @@ def _look_at(function: ir.Operation) -> _Programs:
         found.persistent |= isinstance(view, (CtaIdOp, ClusterIdOp))
         if isinstance(view, (tile.StoreOp, tile.ScatterOp)):
             found.stores.append(op)
+        elif isinstance(view, (tile.LoadOp, tile.GatherOp)):
+            found.loads.append(op)
         elif isinstance(view, _EFFECTS) or (isinstance(view, tile.InlinePtxOp) and not view.pure):
             found.effects.append(op)
         if isinstance(view, (DotOp, MmaOp)) and op.parent.name == "scf.for":

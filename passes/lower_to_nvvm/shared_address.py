@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from math import prod
 
 from mlir import ir
 
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.layout import Layout
+from tilec.matrix_descriptor import ADDRESS_LIMIT
 from tilec.passes.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import storage_bits
 from tilec.passes.lower_to_nvvm.state import Barriers, Buffer, Lowering, create
@@ -34,6 +36,15 @@ def shared_base(state: Lowering) -> ir.Value:
                 global_name=ir.FlatSymbolRefAttr.get(SHARED),
             )
     return state.shared
+
+
+def own_base(state: Lowering) -> ir.Value:
+    """The address (i32) of the CTA's dynamic shared memory as matrix descriptors count it: in a
+    cluster the upper bits of a pointer say in which CTA it points."""
+    address = create("llvm.ptrtoint", [shared_base(state)], state.i32)
+    if prod(state.cluster) == 1:
+        return address
+    return create("arith.andi", [address, state.i32_constant(ADDRESS_LIMIT - 1)], state.i32)
 
 
 def declare_shared(function: ir.Operation) -> None:

@@ -19,7 +19,7 @@ from tilec.matrix_descriptor import UNIT_BYTES, MatrixDescriptor
 from tilec.mma_shapes import MmaInstruction, find_instruction
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
-from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, plain_address, shared_base
+from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, own_base, plain_address
 from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, create
 from tilec.passes.lower_to_nvvm.tensor_memory import element_address
 from tilec.tensor_tiles import instruction_descriptor, tensor_operand
@@ -92,9 +92,8 @@ class _Matrix:
     def _first_word(self, descriptor: MatrixDescriptor) -> ir.Value:
         """The low word of the first matrix (i32)."""
         state = self._state
-        address = create("llvm.ptrtoint", [shared_base(state)], state.i32)
         offset = plain_address(self._buffer, self._buffer.origin, state)
-        address = create("arith.addi", [address, offset], state.i32)
+        address = create("arith.addi", [own_base(state), offset], state.i32)
         units = create("arith.shrui", [address, state.i32_constant(4)], state.i32)
         return create("arith.addi", [units, state.i32_constant(descriptor.low_bits)], state.i32)
 

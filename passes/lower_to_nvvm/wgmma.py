@@ -9,18 +9,17 @@ words in the order of its layout, f16 in pairs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer, is_pending, layout_of, tile_of
 from tilec.dialects.gpu_tile.wgmma import WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 from tilec.dialects.types import bit_width, element
-from tilec.matrix_descriptor import ADDRESS_LIMIT, UNIT_BYTES
+from tilec.matrix_descriptor import UNIT_BYTES
 from tilec.mma_shapes import MmaInstruction, find_instruction
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, inline_asm, pack, unpack
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
-from tilec.passes.lower_to_nvvm.shared_address import plain_address, shared_base
+from tilec.passes.lower_to_nvvm.shared_address import own_base, plain_address
 from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, Registers, create
 from tilec.warpgroup_tiles import WarpgroupTiles, warpgroup_tiles
 
@@ -171,12 +170,9 @@ class _Matrix:
     def _first_word(self, parts: WarpgroupTiles) -> ir.Value:
         """The low word of this warpgroup's first matrix (i32)."""
         state = self._state
-        address = create("llvm.ptrtoint", [shared_base(state)], state.i32)
-        if prod(state.cluster) > 1:
-            # In a cluster an address says in its upper bits whose shared memory it means.
-            own = state.i32_constant(ADDRESS_LIMIT - 1)
-            address = create("arith.andi", [address, own], state.i32)
-        address = self._sum(address, plain_address(self._buffer, self._buffer.origin, state))
+        address = self._sum(
+            own_base(state), plain_address(self._buffer, self._buffer.origin, state)
+        )
         below = 1
         for mode, step in zip(parts.groups, self._operand.group_bytes, strict=True):
             if step:

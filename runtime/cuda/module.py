@@ -79,11 +79,10 @@ def _resident_ctas(kernel: CompiledKernel, function: Any, context: CudaContext) 
 def _resident_clusters(kernel: CompiledKernel, function: Any, context: CudaContext) -> int:
     """Clusters that the whole GPU holds at once: they do not span its processor groups."""
     driver, size = context.driver, prod(kernel.cluster)
-    value = driver.CUlaunchAttributeValue()
-    value.clusterDim.x, value.clusterDim.y, value.clusterDim.z = size, 1, 1
     attribute = driver.CUlaunchAttribute()
     attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-    attribute.value = value
+    sizes = attribute.value.clusterDim
+    sizes.x, sizes.y, sizes.z = size, 1, 1
     config = driver.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = size * context.multiprocessors, 1, 1
     config.blockDimX, config.blockDimY, config.blockDimZ = kernel.threads, 1, 1

@@ -251,6 +251,9 @@ class TensorCopy(_BulkCopy):
         numbers = [self._chunk_numbers(tensor_map, where) for where, _ in targets]
         tokens = None
         if machine.checker is not None:
+            if mask is not None:
+                cells = np.array([signal for _, signal in targets])
+                machine.checker.mbarrier_signalled(cells, lane, self.instruction)
             tokens = [machine.checker.bulk_load(n, lane, self.instruction.index) for n in numbers]
         if machine.async_work.late:
             for chunk in numbers:

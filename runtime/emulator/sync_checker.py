@@ -27,6 +27,8 @@ class Checker(SharedChecker):
         self.arrivals: dict[int, np.ndarray] = {}
         self.completed: dict[int, np.ndarray] = {}
         self.phase_waits = PhaseWaits()
+        self.remote: dict[tuple[int, int], tuple[int, Place]] = {}
+        """Per CTA and arriving warp of another: the newest arrival's epoch and place."""
         self.unwaited: dict[tuple[int, int], tuple[int, int]] = {}
         self.forked: dict[tuple[int, int], np.ndarray] = {}
         cells = self.machine.cta_count * _SLABS * _COLUMNS * self.machine.uses_tensor_memory
@@ -128,11 +130,35 @@ class Checker(SharedChecker):
     ) -> None:
         lanes = np.broadcast_to(np.asarray(lanes).reshape(-1), cells.shape)
         self._touch(cells, lanes, instruction)
+        self._note_remote(cells, lanes, instruction.place)
         pairs = np.unique(np.stack([cells, lanes >> 5], 1), axis=0)
         for cell, number in pairs.tolist():
             agent, domain = self.agents_of(np.array([number * 32]))
             self._require_wait(cell, int(agent[0]), int(domain[0]), instruction.place)
             self.clocks.release(agent, domain, self._accumulator(cell), np.array([0]))
+
+    def mbarrier_signalled(self, cells: np.ndarray, lane: int, instruction: Instruction) -> None:
+        """A bulk copy will complete bytes at mbarriers: they must have been made by then."""
+        self._touch(cells, np.full(cells.shape, lane), instruction)
+
+    def _note_remote(self, cells: np.ndarray, lanes: np.ndarray, place: Place) -> None:
+        """Arrivals in other CTAs, which must not end before them."""
+        ctas = np.asarray(cells) * 8 // self.machine.shared_stride
+        own = (lanes >> 5) % self.machine.cta_count
+        for where in np.nonzero(ctas != own)[0].tolist():
+            agent, domain = self.agents_of(lanes[where : where + 1])
+            epoch = int(self.clocks.known[agent[0], domain[0], agent[0]])
+            self.remote[int(ctas[where]), int(agent[0])] = epoch, place
+
+    def _require_alive(self) -> None:
+        """A CTA lasts as long as its last warp: one of them must know of each arrival from afar."""
+        for (cta, agent), (epoch, place) in self.remote.items():
+            count = self.machine.warp_count
+            warps, domain = self.place_warps(np.arange(count), np.full(count, cta))
+            if self.clocks.known[warps, domain, agent].max() < epoch:
+                missing = "the CTA that this arrives in may have ended"
+                mend = "let the cluster meet (barrier.cluster) behind the last arrival"
+                self.reports.add(Finding("lost arrival", "mbarrier", None, place, missing, mend))
 
     def _require_wait(self, cell: int, agent: int, domain: int, place: Place) -> None:
         phase = int(self.machine.mbarriers.phase[cell])
@@ -248,7 +274,9 @@ class Checker(SharedChecker):
         self._learn(agent, domain, agent + self.clocks.stores, done)
 
     def finish(self) -> None:
-        """The CTAs end: bulk stores must have read their shared memory by now."""
+        """The CTAs end: bulk stores must have read their shared memory by now, and arrivals from
+        other CTAs must have come."""
+        self._require_alive()
         for (agent, domain), (group, site) in self.unwaited.items():
             if group > self.clocks.known[agent, domain, agent + self.clocks.stores]:
                 place = self.instructions[site].place

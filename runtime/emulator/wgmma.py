@@ -155,7 +155,7 @@ class ProductGroups:
                 product.chained = True
             elif entry[2].follower is None:
                 entry[2].run()
-                self.pending.remove(entry)
+                self.pending = [kept for kept in self.pending if kept is not entry]
         product.poison()
         self.pending.append((warps.copy(), int(self.committed[warps[0]]) + 1, product))
 

@@ -197,6 +197,15 @@ class FakeDriver:
     ) -> Any:
         return CUresult.CUDA_SUCCESS, 2048 // threads
 
+    def cuOccupancyMaxActiveClusters(self, function: int, config: Any) -> Any:
+        """A group of the 4 multiprocessors has 3, the other 1: clusters do not span groups."""
+        (attribute,) = config.attrs
+        assert attribute.id == "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION"
+        size = attribute.value.clusterDim.x
+        assert not config.gridDimX % size
+        each = 2048 // config.blockDimX
+        return CUresult.CUDA_SUCCESS, 3 * each // size + each // size
+
     def cuFuncLoad(self, function: int) -> Any:
         self.calls.append("load function")
         return (CUresult.CUDA_SUCCESS,)
@@ -235,7 +244,9 @@ class FakeDriver:
 
         def __init__(self) -> None:
             self.id = ""
-            self.value = SimpleNamespace(programmaticStreamSerializationAllowed=0)
+            self.value = SimpleNamespace(
+                programmaticStreamSerializationAllowed=0, clusterDim=SimpleNamespace(x=1, y=1, z=1)
+            )
 
     def cuLaunchKernelEx(self, config: Any, function: int, arguments: int, extra: int) -> Any:
         sizes = (config.gridDimX, config.gridDimY, config.gridDimZ)

@@ -259,8 +259,9 @@ def test_demands_of_the_decorator_are_tuned_too(gpu: SimulatedGpu) -> None:
 
 def test_demands_are_those_of_the_decorator() -> None:
     kernel = scale.demanding(num_warps=2)
-    assert kernel.demands() == {"num_warps": 2, "persistent": None}
-    assert kernel.demanding(persistent=True).demands() == {"num_warps": 2, "persistent": True}
+    assert kernel.demands() == {"num_warps": 2, "persistent": None, "cluster": None}
+    changed = kernel.demanding(persistent=True, cluster=2).demands()
+    assert changed == {"num_warps": 2, "persistent": True, "cluster": 2}
     assert kernel.on("emulator").demands() == kernel.demands()
     with pytest.raises(ValueError, match="unknown demand 'warps'; a kernel takes num_warps, pers"):
         kernel.demanding(warps=2)

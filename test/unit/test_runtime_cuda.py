@@ -197,6 +197,25 @@ def test_a_persistent_kernel_reads_its_grid(fake: FakeDriver, grid: tuple, launc
     assert numbers(launch.arguments, "Qiiiiii") == [0x1000, 5, 7, 7, *grid]
 
 
+@pytest.mark.parametrize(
+    ("grid", "launched"),
+    [((2, 3, 1), 6), ((3, 1, 1), 4), ((1, 1, 3), 6), ((9, 30, 7), 8), ((0, 3, 1), None)],
+)
+def test_clusters_are_launched_whole(fake: FakeDriver, grid: tuple, launched: int | None):
+    """Of 1024 threads a multiprocessor holds 2 CTAs, the whole GPU 3 + 1 clusters of 2."""
+    made = fake.know(kernel(MATRIX, persistent=True, threads=1024, cluster=(2, 1, 1)))
+    device = cuda_device(0)
+    device.launch(device.load(made), [matrix()], grid)
+    expected = [] if launched is None else [(launched, 1, 1)]
+    assert [launch.grid for launch in fake.launches] == expected
+
+
+def test_a_cluster_that_fits_nowhere_is_refused(fake: FakeDriver):
+    made = fake.know(kernel(MATRIX, persistent=True, threads=1024, cluster=(8, 1, 1)))
+    with pytest.raises(DeviceError, match="no cluster of 8 CTAs of k fits on cuda:0"):
+        cuda_device(0).load(made)
+
+
 def test_a_persistent_kernel_that_fits_nowhere_is_refused(fake: FakeDriver):
     made = fake.know(kernel(MATRIX, persistent=True, threads=4096))
     with pytest.raises(DeviceError, match="no CTA of k fits on a multiprocessor of cuda:0"):

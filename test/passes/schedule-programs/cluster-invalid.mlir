@@ -34,3 +34,14 @@ func.func @counts(%a: memref<?xi32, strided<[1]>>) attributes {tile.kernel, tile
   %old = "tile.atomic_rmw"(%x, %a, %m, %x) {kind = "addi", order = "relaxed", scope = "gpu"} : (!i, memref<?xi32, strided<[1]>>, !m, !i) -> !i
   return
 }
+
+// -----
+!i = tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+!v = memref<?xi32, strided<[1]>>
+func.func @in_place(%a: !v) attributes {tile.kernel, tile.cluster = array<i32: 2>} {
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  // expected-error @below {{cluster=(2, 1, 1) was asked for, but a CTA past the end of the grid would read this while its neighbour writes it}}
+  %x = "tile.load"(%a, %i) {dims = array<i32: 0>, padding = 0 : i32, options = {}} : (!v, index) -> !i
+  "tile.store"(%x, %a, %i) {dims = array<i32: 0>, options = {}} : (!i, !v, index) -> ()
+  return
+}

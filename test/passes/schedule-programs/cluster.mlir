@@ -27,15 +27,15 @@
 // CHECK: scf.for
 // CHECK: scf.if %[[INSIDE]]
 // CHECK-NEXT: "tile.store"
-func.func @k(%a: memref<?xi32, strided<[1]>>) attributes {tile.kernel, tile.cluster = array<i32: 2>} {
+func.func @k(%a: memref<?xi32, strided<[1]>>, %b: memref<?xi32, strided<[1]>>) attributes {tile.kernel, tile.cluster = array<i32: 2>} {
   %i = "tile.program_id"() {axis = 0 : i32} : () -> index
   %j = "tile.program_id"() {axis = 1 : i32} : () -> index
   %n = arith.addi %i, %j : index
   %c1 = arith.constant 1 : index
   %x = "tile.load"(%a, %n) {dims = array<i32: 0>, padding = 0 : i32, options = {}} : (memref<?xi32, strided<[1]>>, index) -> tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
-  "tile.store"(%x, %a, %n) {dims = array<i32: 0>, options = {}} : (tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>, memref<?xi32, strided<[1]>>, index) -> ()
+  "tile.store"(%x, %b, %n) {dims = array<i32: 0>, options = {}} : (tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>, memref<?xi32, strided<[1]>>, index) -> ()
   scf.for %k = %i to %n step %c1 {
-    "tile.store"(%x, %a, %k) {dims = array<i32: 0>, options = {}} : (tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>, memref<?xi32, strided<[1]>>, index) -> ()
+    "tile.store"(%x, %b, %k) {dims = array<i32: 0>, options = {}} : (tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>, memref<?xi32, strided<[1]>>, index) -> ()
   }
   return
 }

@@ -1,0 +1,234 @@
+"""Clusters of CTAs that multicast what they load alike: on the emulator, whole and broken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hopper_kernels import batched, decisions, demanded
+
+from tilec.assembler import assemble
+from tilec.diagnostics import CompileError
+from tilec.examples import attention as attention_example
+from tilec.examples.attention import attention
+from tilec.examples.running import poisoned
+from tilec.jit import Kernel
+from tilec.kernel import CompiledKernel
+from tilec.runtime.emulator import EmulatorError
+from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
+from tilec.target import find_target
+
+BF16 = ml_dtypes.bfloat16
+TARGET = find_target("sm_90a")
+MODES = ("late", "check")
+OWN, HALF = "each CTA its own", "1/2 a CTA, multicast"
+
+
+@pytest.fixture(autouse=True)
+def on_hopper(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here is compiled for the target with clusters."""
+    monkeypatch.setenv("TILEC_TARGET", TARGET.name)
+
+
+def draw(*shape: int, seed: int = 0) -> np.ndarray:
+    """Random bf16."""
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(BF16)
+
+
+def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a @ b in float64."""
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def shared(kernel: CompiledKernel) -> list[str]:
+    """What became of each copy, without the reason."""
+    return [chosen.split(" (")[0] for chosen in decisions(kernel, "cluster copy")]
+
+
+def run(
+    kernel: Kernel, arguments: list[Any], expected: np.ndarray, **constants: Any
+) -> CompiledKernel:  # fmt: skip
+    """Runs in late and check mode; the result is within 1 % of the largest. Returns what ran."""
+    for mode in MODES:
+        c = poisoned(expected.shape, BF16)
+        there = kernel.on(f"emulator:{mode}")
+        there(*arguments, c, **constants)
+        most = np.abs(expected).max()
+        np.testing.assert_allclose(c.astype(np.float64), expected, rtol=0, atol=1e-2 * most)
+    return there.compiled(*arguments, c, **constants)
+
+
+CLUSTERS = {
+    2: [OWN, HALF],
+    (1, 2): [HALF, OWN],
+    (2, 2): [HALF, HALF],
+    (4, 1): [OWN, "1/4 a CTA, multicast"],
+}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "order"), [(2, "CC"), (2, "CF"), ((1, 2), "FC"), ((2, 2), "CF"), ((4, 1), "CC")]
+)
+def test_neighbours_share_an_operand(cluster: Any, order: str) -> None:
+    """3 x 2 programs, so that clusters reach past the grid, and the ring comes round in each."""
+    a, b = (
+        np.asarray(x, order=side)
+        for x, side in zip((draw(136, 520), draw(520, 192)), order, strict=True)
+    )
+    kernel = run(demanded.demanding(cluster=cluster), [a, b], product(a, b), BN=128, STAGES=3)
+    assert shared(kernel) == CLUSTERS[cluster]
+    shape = cluster if isinstance(cluster, tuple) else (cluster, 1)
+    assert kernel.cluster == (*shape, 1)
+
+
+@pytest.mark.parametrize("cluster", [2, (1, 1, 2)])
+def test_batches(cluster: Any) -> None:
+    """Along the batch nothing is shared: each program has operands of its own."""
+    a, b = draw(3, 72, 128), draw(3, 128, 64)
+    kernel = batched.demanding(cluster=cluster)
+    if cluster == 2:
+        run(kernel, [a, b], product(a, b))
+        return
+    with pytest.raises(CompileError, match=r"cluster=\(1, 1, 2\) was asked for, but no copy is"):
+        kernel.on("emulator").compiled(a, b, poisoned((3, 72, 64), BF16))
+
+
+def test_blocks_of_queries_share_keys_and_values() -> None:
+    """Neighbours of one head read the same keys and values, as often as each other."""
+    q, k, v = (draw(1, 2, 200, 64, seed=seed) for seed in range(3))
+    scale = 0.125
+    expected = attention_example.reference(q, k, v, False, scale)
+    there = attention.demanding(cluster=2)
+    for mode in MODES:
+        o = poisoned(q.shape, BF16)
+        there.on(f"emulator:{mode}")(q, k, v, o, scale, D=64, BM=64, BN=64, CAUSAL=False)
+        np.testing.assert_allclose(o.astype(np.float64), expected, rtol=0, atol=3e-2)
+    kernel = there.on("emulator").compiled(q, k, v, o, scale, D=64, BM=64, BN=64, CAUSAL=False)
+    assert shared(kernel) == [OWN, *[HALF] * 4]  # queries; keys and values, with and without a mask
+
+
+def test_rows_that_see_other_keys_share_none() -> None:
+    """How far a causal block looks depends on where it is, so its neighbour's slots come round
+    at other times."""
+    q = draw(1, 1, 128, 64)
+    with pytest.raises(CompileError, match="no copy is shared") as caught:
+        attention.demanding(cluster=2).on("emulator").compiled(
+            q, q, q, q.copy(), 0.125, D=64, BM=64, BN=64, CAUSAL=True
+        )
+    assert any("depends on where in the cluster a CTA is" in note for note in caught.value.notes)
+
+
+def test_ptxas_keeps_the_products_asynchronous() -> None:
+    a, b, c = draw(256, 128), draw(128, 512), poisoned((256, 512), BF16)
+    sizes = {"BM": 128, "BN": 256, "BK": 64}
+    kernel = demanded.demanding(cluster=2, num_warps=8).on("emulator").compiled(a, b, c, **sizes)
+    found = assemble(kernel.ptx, TARGET)
+    assert not [message for message in found.messages if "C75" in message]
+    assert found.spills == 0
+    assert ".reqnctapercluster 2, 1, 1" in kernel.ptx
+
+
+@pytest.mark.parametrize(
+    ("demand", "message"),
+    [
+        (0, "or one for each axis of the grid, found the constant 0"),
+        ((1, 1, 1, 1), "cluster must be a number of programs, or one for each axis"),
+        (True, "cluster must be a number of programs, or one for each axis"),
+        (3, "a cluster has 1, 2, 4 or 8 CTAs, found 3 x 1 x 1"),
+        ((4, 4), "a cluster has 1, 2, 4 or 8 CTAs, found 4 x 4 x 1"),
+    ],
+)
+def test_what_is_no_cluster(demand: Any, message: str) -> None:
+    x = draw(64, 64)
+    with pytest.raises(CompileError, match=re.escape(message)):
+        demanded.demanding(cluster=demand).on("emulator").compiled(x, x, x.copy())
+
+
+# Broken ------------------------------------------------------------------------------------------
+
+_REMOTE = re.compile(r"mapa\.shared::cluster\.u32 remote, (%\w+), (%\w+);")
+_MEETING = "barrier.cluster.arrive.relaxed;", "barrier.cluster.wait;"
+
+
+def _own_only(ptx: str) -> str:
+    """Everybody gives slots back to the own CTA alone."""
+    own = "{ .reg .b32 own; mov.u32 own, %cluster_ctarank; "
+    return _REMOTE.sub(own + r"mapa.shared::cluster.u32 remote, \1, own; }", ptx)
+
+
+def _first_meeting(ptx: str) -> str:
+    return ptx.replace(_MEETING[0], "", 1).replace(_MEETING[1], "", 1)
+
+
+def _cta_alone(ptx: str) -> str:
+    """Where the barriers are made only the CTA meets."""
+    return ptx.replace(_MEETING[0], "", 1).replace(_MEETING[1], "bar.sync 0;", 1)
+
+
+def _last_meeting(ptx: str) -> str:
+    for text in _MEETING:
+        before, after = ptx.rsplit(text, 1)
+        ptx = before + after
+    return ptx
+
+
+def _one_reader(ptx: str) -> str:
+    return re.sub(r"(mbarrier\.init\S* \[[^]]*\], )2;", r"\g<1>1;", ptx)
+
+
+def _half_the_bytes(ptx: str) -> str:
+    return re.sub(r"(expect_tx\S* _, \[[^]]*\], )16384;", r"\g<1>12288;", ptx)
+
+
+def _to_itself(ptx: str) -> str:
+    """Each CTA multicasts to the first one."""
+    return re.sub(r"(mov\.b16\s+%rs\d+, )3;", r"\g<1>1;", ptx)
+
+
+BREAKS: dict[Callable[[str], str], str] = {
+    _own_only: "race on shared memory",
+    _first_meeting: "race on shared memory",
+    _cta_alone: "race on shared memory",
+    _last_meeting: "the CTA that this arrives in may have ended",
+    _one_reader: "more arrivals at an mbarrier than its count",
+    _half_the_bytes: "race on shared memory",
+    _to_itself: "deadlock",
+}
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[CompiledKernel, np.ndarray, np.ndarray]:
+    """A kernel of two CTAs that share an operand, and what it multiplies: the ring comes round."""
+    a, b = draw(128, 512), draw(512, 64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEC_TARGET", TARGET.name)
+        kernel = demanded.demanding(cluster=2).on("emulator")
+        return kernel.compiled(a, b, poisoned((128, 64), BF16), STAGES=2), a, b
+
+
+def launch(kernel: CompiledKernel, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product, in check mode."""
+    device, c = EmulatorDevice("check"), poisoned((a.shape[0], b.shape[1]), BF16)
+    device.launch(device.load(kernel), [a, b, c], (2, 1, 1))
+    return c.astype(np.float64)
+
+
+def test_the_pair_is_right(pair: tuple[CompiledKernel, np.ndarray, np.ndarray]) -> None:
+    expected = product(*pair[1:])
+    np.testing.assert_allclose(launch(*pair), expected, atol=1e-2 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("broken", BREAKS, ids=lambda f: f.__name__.strip("_"))
+def test_what_is_broken_is_found(
+    pair: tuple[CompiledKernel, np.ndarray, np.ndarray], broken: Callable[[str], str]
+) -> None:
+    kernel, a, b = pair
+    text = broken(kernel.ptx)
+    assert text != kernel.ptx
+    with pytest.raises((FindingsError, EmulatorError), match=BREAKS[broken]):
+        launch(replace(kernel, ptx=text), a, b)
