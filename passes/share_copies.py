@@ -20,7 +20,8 @@ After:      "gpu_tile.tma_load"(%map_a, ...)
    memory of a CTA that has not begun or is gone.
 
 A demand for clusters that shares nothing is an error with the reason.
-Does not handle: copies outside a load role of specialize-warps, parts that are no whole boxes.
+Does not handle: copies outside a load role of specialize-warps, parts that are no whole boxes,
+slots that a tcgen05_commit gives back.
 """
 
 from __future__ import annotations
@@ -136,7 +137,10 @@ def _plan(load: TmaLoadOp, shape: tuple[int, int, int]) -> _Copy | str:
     """How a copy is shared, or why it is not."""
     free = _free_wait(load)
     if free is None:
-        return "no barrier says when its slot is free"
+        return "has no barrier that says when its slot is free"
+    users = [use.owner.opview for use in free.barrier.uses]
+    if not all(isinstance(user, (BarrierArriveOp, BarrierWaitOp)) for user in users):
+        return "goes to slots that the tensor cores themselves give back"
     differs = _axes_of(load)
     axes = tuple(axis for axis in range(3) if shape[axis] > 1 and axis not in differs)
     if not axes:

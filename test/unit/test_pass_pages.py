@@ -99,6 +99,26 @@ PRODUCT = Program(
         "report": Report(),
     },
 )
+PAIR = Program(
+    matmul.demanding(cluster=2),
+    PRODUCT.specs,
+    PRODUCT.constants,
+    PRODUCT.target,
+    {
+        "clusters": Dump(
+            "schedule-programs",
+            r"cluster|tile_order|select|cmpi|scf\.(for|if)|addi|\"tile\.[ls]|^\}$",
+        ),
+        "share-copies": Dump(
+            "share-copies",
+            r"cluster|barrier|role|view|tma_(load|mult)|remote|muli %0|addi %\d+, %\d+$|^\}\)",
+        ),
+        "share-copies-ptx": Opcodes(
+            r"mapa|barrier\.cluster|mbarrier|cp\.async\.bulk\.t\S*shared::cl"
+        ),
+        "share-copies-report": Report("^(program|cluster)"),
+    },
+)
 ATTENTION = Program(
     attention,
     [*(f"{name}:bf16[?,?,?,64;?:8,?:8,?:8,1]" for name in "qkvo"), "scale:f32"],
@@ -122,7 +142,7 @@ ATTENTION = Program(
 )
 PAGES = {
     "PIPELINING": Page(PASSES / "PIPELINING.md", [AMPERE]),
-    "HOPPER": Page(PASSES / "HOPPER.md", [PRODUCT, ATTENTION]),
+    "HOPPER": Page(PASSES / "HOPPER.md", [PRODUCT, PAIR, ATTENTION]),
 }
 SECTIONS = [(name, section) for name, page in PAGES.items() for section in page.sections]
 
