@@ -35,6 +35,7 @@ from tilec.dialects.gpu_tile import (
     FenceOp,
     RemoteArriveOp,
     SyncOp,
+    Tcgen05CopyOp,
     Tcgen05MmaOp,
     TmaLoadOp,
     TmaMulticastOp,
@@ -45,6 +46,7 @@ from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
 from tilec.passes.contract import Level, PassContext, tile_pass
 
 KIND = "async_shared"
+_READERS = (WgmmaOp, Tcgen05MmaOp, Tcgen05CopyOp, TmaStoreOp)
 _TELLS_OTHERS = (
     BarrierArriveOp,
     BarrierWaitOp,
@@ -79,7 +81,7 @@ def _fence(function: ir.Operation) -> None:
         return ir.WalkResult.ADVANCE
 
     function.walk(visit, ir.WalkOrder.PRE_ORDER)
-    readers = [op for op in ops if isinstance(op, (WgmmaOp, Tcgen05MmaOp, TmaStoreOp))]
+    readers = [op for op in ops if isinstance(op, _READERS)]
     touched = {_root(buffer) for reader in readers for buffer in _read_by(reader)}
     loaded = {_root(op.dst) for op in ops if isinstance(op, (TmaLoadOp, TmaMulticastOp))}
     touched |= {op for op in _allocs(ops) if any(_overlap(op, other) for other in loaded)}
@@ -97,7 +99,8 @@ def _fence(function: ir.Operation) -> None:
 
 
 def _read_by(reader: ir.OpView) -> list[ir.Value]:
-    values = [reader.src] if isinstance(reader, TmaStoreOp) else [reader.lhs, reader.rhs]
+    copies = isinstance(reader, (TmaStoreOp, Tcgen05CopyOp))
+    values = [reader.src] if copies else [reader.lhs, reader.rhs]
     return [value for value in values if is_buffer(value)]
 
 

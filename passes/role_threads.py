@@ -22,6 +22,7 @@ _ONE_THREAD_OPS = (
     gpu_tile.ReshapeViewOp,
     gpu_tile.SlotOp,
     gpu_tile.Tcgen05CommitOp,
+    gpu_tile.Tcgen05CopyOp,
     gpu_tile.Tcgen05MmaOp,
     gpu_tile.TileOrderOp,
     gpu_tile.TmaCommitOp,
@@ -29,6 +30,7 @@ _ONE_THREAD_OPS = (
     gpu_tile.TmaMulticastOp,
     gpu_tile.TmaStoreOp,
     gpu_tile.TmaWaitOp,
+    gpu_tile.TransposeViewOp,
     gpu_tile.ViewOp,
 )
 """Ops of `gpu_tile` that one thread may run for all."""

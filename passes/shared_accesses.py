@@ -22,10 +22,12 @@ from tilec.dialects.gpu_tile import (
     ReshapeViewOp,
     RingPositionOp,
     SlotOp,
+    Tcgen05CopyOp,
     Tcgen05MmaOp,
     TmaLoadOp,
     TmaMulticastOp,
     TmaStoreOp,
+    TransposeViewOp,
     ViewOp,
     WgmmaOp,
 )
@@ -173,7 +175,7 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
         return [_describe(view.dst, _written_by(view, context), writes=True)]
     if isinstance(view, BufferLoadOp):
         return [_describe(view.src, _read_by(view), writes=False)]
-    if isinstance(view, (BufferGatherOp, TmaStoreOp)):
+    if isinstance(view, (BufferGatherOp, TmaStoreOp, Tcgen05CopyOp)):
         return [_describe(view.src, None, writes=False)]
     if isinstance(view, (TmaLoadOp, TmaMulticastOp)):
         return [_describe(view.dst, None, writes=True)]
@@ -215,7 +217,7 @@ def _describe(buffer: ir.Value, layout: Layout | None, *, writes: bool) -> Acces
     value, slot = buffer, None
     while not isinstance(value.owner, AllocOp):
         view = value.owner
-        if isinstance(view, ReshapeViewOp):
+        if isinstance(view, (ReshapeViewOp, TransposeViewOp)):
             offsets = None
         elif isinstance(view, SlotOp):
             slot = _slot(view)

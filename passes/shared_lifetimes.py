@@ -22,11 +22,13 @@ from tilec.dialects.gpu_tile import (
     RoleOp,
     SlotOp,
     SyncOp,
+    Tcgen05CopyOp,
     Tcgen05MmaOp,
     TmaLoadOp,
     TmaMulticastOp,
     TmaStoreOp,
     TmaWaitOp,
+    TransposeViewOp,
     ViewOp,
     WarpTmaStoreOp,
     WgmmaOp,
@@ -41,7 +43,7 @@ from tilec.passes.keep_explicit import EXPLICIT
 from tilec.passes.loops import enclosing_ops
 from tilec.passes.tensor_memory_dot import awaited
 
-_VIEWS = (ViewOp, ReshapeViewOp, SlotOp)
+_VIEWS = (ViewOp, ReshapeViewOp, SlotOp, TransposeViewOp)
 
 
 @dataclass
@@ -173,6 +175,8 @@ class _Lifetimes:
             wait: type[WgmmaWaitOp] | type[TmaWaitOp] = WgmmaWaitOp
         elif isinstance(user.opview, TmaStoreOp):
             wait = TmaWaitOp
+        elif isinstance(user.opview, Tcgen05CopyOp):
+            return self._function  # some wait for some barrier
         else:
             return user
         at = user

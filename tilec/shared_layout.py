@@ -51,6 +51,10 @@ class SharedLayout:
         address = base + self.offset(coordinates) * element_bytes
         return address if self.swizzle is None else swizzled(address, self.swizzle)
 
+    def permute(self, permutation: Sequence[int]) -> SharedLayout:
+        """The same memory whose dimension i is dimension permutation[i] of this one."""
+        return SharedLayout(tuple(self.dims[d] for d in permutation), self.swizzle)
+
     def __str__(self) -> str:
         def group(entries: list[str]) -> str:
             return entries[0] if len(entries) == 1 else f"({','.join(entries)})"

@@ -7,7 +7,8 @@ memory has its rows in the same lanes, and all elements of 32 bits along k in on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
@@ -109,6 +110,51 @@ def _check_start(row: MmaInstruction, layout: TensorMemoryLayout, at: tuple[int,
     lane, bit = layout.place(at)
     if lane not in ((0,) if row.m == 128 else (0, 16)) or bit % COLUMN_BITS:
         raise ValueError(f"{layout}: {row.name} cannot begin in lane {lane}, bit {bit % 32}")
+
+
+@dataclass(frozen=True)
+class CopyShape:
+    """`rows` of `bits`, the row r in the lane `lanes`(r) and, of several copies, others."""
+
+    rows: int
+    bits: int
+    lanes: Callable[[int], int]
+
+
+COPY_SHAPES = {
+    "128x256b": CopyShape(128, 256, lambda row: row),
+    "128x128b": CopyShape(128, 128, lambda row: row),
+    "4x256b": CopyShape(4, 256, lambda row: 32 * row),
+    "64x128b.warpx2::02_13": CopyShape(64, 128, lambda row: row),
+    "64x128b.warpx2::01_23": CopyShape(64, 128, lambda row: row % 32 + row // 32 * 64),
+    "32x128b.warpx4": CopyShape(32, 128, lambda row: row),
+}
+"""The shapes of tcgen05.cp (PTX ISA 9.0, "Data movement shape")."""
+
+
+@lru_cache(maxsize=64)
+def check_copy(name: str, layout: TensorMemoryLayout, shape: tuple[int, ...], bits: int) -> None:
+    """ValueError unless tcgen05.cp can fill a buffer of `shape` in tensor memory by `name`."""
+    form = COPY_SHAPES[name]
+    if shape[0] != form.rows or shape[1] * bits % form.bits:
+        raise ValueError(
+            f"{shape[0]}x{shape[1]} of {bits} bits is not made of whole columns of {name}"
+        )
+    for row in range(form.rows):
+        if layout.along(0, row) != (form.lanes(row), 0):
+            raise ValueError(f"{layout}: row {row} does not lie in the lane where {name} has it")
+    _check_columns(layout, shape[1], form.bits // bits, bits)
+
+
+def copy_source(
+    name: str, layout: SharedLayout, shape: tuple[int, ...], bits: int
+) -> MatrixDescriptor:
+    """How tcgen05.cp reads a shared buffer of `shape` by `name`. ValueError says why it cannot."""
+    form = COPY_SHAPES[name]
+    found = describe_operand(layout, bits // 8, shape, 1, (form.rows, form.bits // bits))
+    if not found.k_contiguous:
+        raise ValueError(f"{name} reads rows that are contiguous, found {layout}")
+    return found
 
 
 Operands = Sequence[SharedLayout | TensorMemoryLayout]

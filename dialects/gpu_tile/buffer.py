@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from mlir import ir
 
-from tilec.dialects.attributes import INT, options
+from tilec.dialects.attributes import INT, INTS, options
 from tilec.dialects.constraints import BUFFER, I32, TILE
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import (
@@ -96,6 +98,38 @@ class ViewOp(Op, name="view", pure=True):
         ):
             return f"view {show(result.shape)} does not fit in {show(source.shape)}"
         return None
+
+
+class TransposeViewOp(Op, name="transpose_view", pure=True):
+    """The same memory with its dimensions permuted: dimension i is source dimension permutation[i].
+
+    Example:
+        %v = "gpu_tile.transpose_view"(%b) {permutation = array<i32: 1, 0>} : (!gpu_tile.buffer<tensor<64x32xf32>, #gpu_tile.shared<"(64,32):(36,1)">>) -> !gpu_tile.buffer<tensor<32x64xf32>, #gpu_tile.shared<"(32,64):(1,36)">>
+    """
+
+    src = Operand(BUFFER)
+    result = Result(BUFFER)
+    permutation = Attribute(INTS)
+
+    @classmethod
+    def infer_types(cls, src: Any, permutation: Sequence[int], **_: Any) -> list[ir.Type]:
+        source = any_buffer_of(src)
+        if len(source.shape) != len(source.layout.dims):
+            raise ValueError(f"a ring of {source.slots} buffers is not transposed as a whole")
+        if sorted(permutation) != list(range(len(source.shape))):
+            raise ValueError(
+                f"{list(permutation)} is no permutation of {len(source.shape)} dimensions"
+            )
+        sizes = tuple(source.shape[d] for d in permutation)
+        layout = source.layout.permute(permutation)
+        return [replace(source, shape=sizes, layout=layout).type()]
+
+    def check(self) -> str | None:
+        try:
+            (expected,) = self.infer_types(self.src, self.permutation)
+        except ValueError as error:
+            return str(error)
+        return None if self.result.type == expected else f"result must be {expected}"
 
 
 class ReshapeViewOp(Op, name="reshape_view", pure=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilec.dialects.attributes import INT, STRING, options
+from tilec.dialects.attributes import INT, STRING, one_of, options
 from tilec.dialects.constraints import BARRIER, BUFFER, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, tensor_buffer_of
@@ -10,7 +10,7 @@ from tilec.dialects.op import Attribute, Operand
 from tilec.dialects.types import bit_width, show
 from tilec.mma_shapes import find_instruction
 from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS
-from tilec.tensor_tiles import check_operands
+from tilec.tensor_tiles import COPY_SHAPES, check_copy, check_operands, copy_source
 
 ADDRESS_BYTES = 4
 """What tcgen05.alloc writes to shared memory."""
@@ -70,6 +70,38 @@ class Tcgen05CommitOp(Op, name="tcgen05_commit"):
 
     barrier = Operand(BARRIER)
     slot = Operand(I32)
+
+
+class Tcgen05CopyOp(Op, name="tcgen05_copy"):
+    """dst = src, from shared into tensor memory, in pieces of `shape`.
+
+    `dst` has the rows of one piece. By "64x128b" and "32x128b" two or four groups of 32 lanes get
+    copies, of which `dst` is the first. Asynchronous as a product: products that this thread issues
+    behind it see it, threads that wait for a `tcgen05_commit` behind it do, too.
+
+    Example:
+        "gpu_tile.tcgen05_copy"(%s, %t) {shape = "128x256b"} : (!gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.shared<"S<3,4,3> o (128,32):(32,1)">>, !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem<"(128,32):(1@lane,1@col)">>) -> ()
+    """
+
+    src = Operand(BUFFER)
+    dst = Operand(BUFFER)
+    shape = Attribute(one_of(*COPY_SHAPES))
+
+    def check(self) -> str | None:
+        try:
+            source, target = buffer_of(self.src), tensor_buffer_of(self.dst)
+        except ValueError as error:
+            return str(error)
+        if source.shape != target.shape or len(source.shape) != 2:
+            return f"shapes differ: source {show(source.shape)}, target {show(target.shape)}"
+        if source.element != target.element:
+            return f"element types differ: source {source.element}, target {target.element}"
+        try:
+            check_copy(self.shape, target.layout, target.shape, target.bits)
+            copy_source(self.shape, source.layout, source.shape, target.bits)
+        except ValueError as error:
+            return str(error)
+        return None
 
 
 def _check_columns(columns: int) -> str | None:

@@ -64,6 +64,13 @@ def lower_view(op: gpu_tile.ViewOp, state: Lowering) -> None:
     state.values[op.result] = replace(source, type=any_buffer_of(op.result), origin=origin)
 
 
+def lower_transpose_view(op: gpu_tile.TransposeViewOp, state: Lowering) -> None:
+    """The same memory, its origin's coordinates in the new order."""
+    source = state.values[op.src]
+    origin = tuple(source.origin[d] for d in op.permutation)
+    state.values[op.result] = replace(source, type=any_buffer_of(op.result), origin=origin)
+
+
 def _moved(origin: ir.Value, by: ir.Value, state: Lowering) -> ir.Value:
     """A sum that stays a constant where it is one: constant origins become immediate offsets."""
     first, second = constant_of(origin), constant_of(by)
@@ -247,6 +254,7 @@ def _to_i32(value: ir.Value, state: Lowering) -> ir.Value:
 RULES = {
     gpu_tile.AllocOp: lower_alloc,
     gpu_tile.ViewOp: lower_view,
+    gpu_tile.TransposeViewOp: lower_transpose_view,
     gpu_tile.ReshapeViewOp: lower_reshape_view,
     gpu_tile.SlotOp: lower_slot,
     gpu_tile.RingPositionOp: lower_ring_position,

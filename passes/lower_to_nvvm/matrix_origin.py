@@ -37,8 +37,11 @@ def _divisor(value: ir.Value, dim: int, state: Lowering) -> int:
     known = 0
     while not isinstance(value.owner, (gpu_tile.AllocOp, gpu_tile.SlotOp)):
         view = value.owner
-        if not isinstance(view, gpu_tile.ViewOp):
+        if isinstance(view, gpu_tile.TransposeViewOp):
+            dim = view.permutation[dim]
+        elif isinstance(view, gpu_tile.ViewOp):
+            known = gcd(known, state.divisibility.of(view.offsets[dim]))
+        else:
             raise InternalError(f"a product reads the result of '{view.operation.name}'")
-        known = gcd(known, state.divisibility.of(view.offsets[dim]))
         value = view.src
     return known

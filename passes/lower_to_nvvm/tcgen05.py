@@ -1,4 +1,4 @@
-"""Lowers matrix products into tensor memory: tcgen05.mma, its commit and fences.
+"""Lowers matrix products into tensor memory: tcgen05.mma, copies for them, their commit.
 
 PTX ISA 9.0, "tcgen05.mma", "tcgen05.commit": one thread issues, all of one product and of what is
 committed with it. Text, not intrinsics: LLVM takes the second of two equal products for dead. One
@@ -12,17 +12,23 @@ from itertools import product
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile.tcgen05 import Tcgen05CommitOp, Tcgen05MmaOp
+from tilec.dialects.gpu_tile.tcgen05 import Tcgen05CommitOp, Tcgen05CopyOp, Tcgen05MmaOp
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.dialects.types import bit_width
 from tilec.matrix_descriptor import UNIT_BYTES, MatrixDescriptor
 from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, own_base, plain_address
 from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, create
 from tilec.passes.lower_to_nvvm.tensor_memory import element_address
-from tilec.tensor_tiles import instruction_descriptor, tensor_operand
+from tilec.tensor_tiles import (
+    COPY_SHAPES,
+    copy_source,
+    instruction_descriptor,
+    tensor_operand,
+)
 
 
 def lower_mma(op: Tcgen05MmaOp, state: Lowering) -> None:
@@ -78,29 +84,36 @@ class _Matrix:
     def __init__(
         self, op: Tcgen05MmaOp, value: ir.Value, row: MmaInstruction, k_dim: int, state: Lowering
     ) -> None:
-        self._buffer: Buffer = state.values[value]
-        self._k_dim, self._state = k_dim, state
-        check_origin(op.operation, value, self._buffer, state)
-        found = self._buffer.type
+        buffer: Buffer = state.values[value]
+        self._k_dim = k_dim
+        check_origin(op.operation, value, buffer, state)
+        found = buffer.type
         bits = bit_width(found.element)
         descriptor = tensor_operand(row, found.layout, bits, found.shape, k_dim)
         self.major = not descriptor.k_contiguous
-        self._start = self._first_word(descriptor)
-        high = descriptor.tensor_high_bits << 32
-        self._high = high - (1 << 64) if high >> 63 else high
-
-    def _first_word(self, descriptor: MatrixDescriptor) -> ir.Value:
-        """The low word of the first matrix (i32)."""
-        state = self._state
-        offset = plain_address(self._buffer, self._buffer.origin, state)
-        address = create("arith.addi", [own_base(state), offset], state.i32)
-        units = create("arith.shrui", [address, state.i32_constant(4)], state.i32)
-        return create("arith.addi", [units, state.i32_constant(descriptor.low_bits)], state.i32)
+        self._start = _Start(buffer, descriptor, state)
 
     def operand(self, at: int, k: int) -> ir.Value:
         """The descriptor (i64) of the matrix that begins at `at` along M or N and at `k`."""
+        return self._start.at((at, k) if self._k_dim else (k, at))
+
+
+class _Start:
+    """The descriptors of the matrices of a buffer."""
+
+    def __init__(self, buffer: Buffer, descriptor: MatrixDescriptor, state: Lowering) -> None:
+        self._buffer, self._state = buffer, state
+        high = descriptor.tensor_high_bits << 32
+        self._high = high - (1 << 64) if high >> 63 else high
+        offset = plain_address(buffer, buffer.origin, state)
+        address = create("arith.addi", [own_base(state), offset], state.i32)
+        units = create("arith.shrui", [address, state.i32_constant(4)], state.i32)
+        low = state.i32_constant(descriptor.low_bits)
+        self._start = create("arith.addi", [units, low], state.i32)
+
+    def at(self, coordinates: tuple[int, int]) -> ir.Value:
+        """The descriptor (i64) of the matrix that begins there."""
         state, buffer = self._state, self._buffer.type
-        coordinates = (at, k) if self._k_dim else (k, at)
         step = buffer.layout.offset(coordinates) * buffer.element_bytes // UNIT_BYTES
         word = self._start
         if step:
@@ -108,6 +121,22 @@ class _Matrix:
         i64 = ir.IntegerType.get_signless(64)
         low = create("arith.extui", [word], i64)
         return create("arith.ori", [low, state.constant(i64, self._high)], i64)
+
+
+def lower_copy(op: Tcgen05CopyOp, state: Lowering) -> None:
+    """tcgen05.cp of as many columns as a piece has, until the buffer is full."""
+    source: Buffer = state.values[op.src]
+    found = source.type
+    bits = bit_width(found.element)
+    check_origin(op.operation, op.src, source, state)
+    descriptor = copy_source(op.shape, found.layout, found.shape, bits)
+    start = _Start(source, descriptor, state)
+    for column in range(0, found.shape[1], COPY_SHAPES[op.shape].bits // bits):
+        address, lane = element_address(op.operation, op.dst, (0, column), state)
+        if lane:
+            raise error_at(op.operation, f"a copy begins in lane 0, this one in lane {lane}")
+        operands = [address, start.at((0, column))]
+        _issue(f"tcgen05.cp.cta_group::1.{op.shape} [$0], $1;", ["r", "l"], operands, state)
 
 
 def lower_commit(op: Tcgen05CommitOp, state: Lowering) -> None:
@@ -132,4 +161,8 @@ def _issue(
         inline_asm(f"@${len(operands)} {text}", [*constraints, "b"], [*operands, guard], [])
 
 
-RULES = {Tcgen05MmaOp: lower_mma, Tcgen05CommitOp: lower_commit}
+RULES = {
+    Tcgen05MmaOp: lower_mma,
+    Tcgen05CopyOp: lower_copy,
+    Tcgen05CommitOp: lower_commit,
+}

@@ -139,9 +139,13 @@ def _moved(
 def _divisor(value: ir.Value, dim: int, state: Lowering) -> int:
     """What a run-time origin is surely a multiple of."""
     known = 0
-    while isinstance(value.owner, gpu_tile.ViewOp):
-        known = gcd(known, state.divisibility.of(value.owner.offsets[dim]))
-        value = value.owner.src
+    while isinstance(value.owner, (gpu_tile.ViewOp, gpu_tile.TransposeViewOp)):
+        view = value.owner
+        if isinstance(view, gpu_tile.TransposeViewOp):
+            dim = view.permutation[dim]
+        else:
+            known = gcd(known, state.divisibility.of(view.offsets[dim]))
+        value = view.src
     return known
 
 

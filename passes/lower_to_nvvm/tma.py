@@ -235,6 +235,8 @@ def _why_no_origin(value: ir.Value, made: MakeTensorMapOp, state: Lowering) -> s
             if state.divisibility.of(offset) % box:
                 return f"the view does not start at a whole box of {show(made.box)}"
         value = view.src
+    if isinstance(value.owner, gpu_tile.TransposeViewOp):
+        return "a copy fills or reads a buffer or a part of it, not a transposed view"
     return None
 
 

@@ -23,6 +23,7 @@ PIPELINED = (
     *("split_k", "stream_k"),
 )
 HOPPER = ("demands", "explicit_hopper_gemm")
+BLACKWELL = ("explicit_blackwell",)
 EXAMPLES = (
     "vector_add",
     "row_sum",
@@ -34,6 +35,7 @@ EXAMPLES = (
     "attention",
     *PIPELINED,
     *HOPPER,
+    *BLACKWELL,
 )
 DIRECTORY = Path(tilec.examples.__file__).parent
 

@@ -283,6 +283,7 @@ METHODS_OF: Mapping[str, Mapping[str, Any]] = {
     "buffer": {
         "slot": gpu.slot,
         "view": gpu.view,
+        "permute": gpu.transpose_view,
         "load": gpu.buffer_load,
         "store": gpu.buffer_store,
     },

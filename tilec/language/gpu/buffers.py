@@ -20,6 +20,7 @@ __all__ = [
     "full",
     "load",
     "slot",
+    "transpose_view",
     "view",
     "zeros",
 ]
@@ -59,6 +60,14 @@ def view(src: Any, offsets: Any, shape: Any) -> Any:
     `offsets`: one element offset per dimension, constants or scalars. `shape`: constants. The
     layout stays the buffer's, so under a swizzle offsets are multiples of 16 bytes along the
     contiguous dimension.
+    """
+
+
+@builtin
+def transpose_view(src: Any, permutation: Any = (1, 0)) -> Any:
+    """A buffer with its dimensions permuted, in place; also `src.permute((1, 0))`.
+
+    Dimension i is dimension permutation[i] of `src`.
     """
 
 

@@ -6,7 +6,15 @@ from typing import Any
 
 from tilec.language.builtin import builtin
 
-__all__ = ["mma", "tcgen05_commit", "tcgen05_mma", "wgmma", "wgmma_fence", "wgmma_wait"]
+__all__ = [
+    "mma",
+    "tcgen05_commit",
+    "tcgen05_copy",
+    "tcgen05_mma",
+    "wgmma",
+    "wgmma_fence",
+    "wgmma_wait",
+]
 
 
 @builtin
@@ -59,6 +67,16 @@ def tcgen05_mma(
     `barrier` it is committed to `barrier[slot]` where the condition `commit` holds, else by
     `tcgen05_commit`. What threads wrote to its operands is fenced before, with "async_shared" or
     "tcgen05_before" and "tcgen05_after".
+    """
+
+
+@builtin
+def tcgen05_copy(src: Any, dst: Any, shape: str = "128x256b") -> Any:
+    """Starts to copy the shared buffer `src` into tensor memory; one thread issues it.
+
+    `shape`: the piece, rows and bits: "128x256b", "128x128b", "4x256b", and with copies for several
+    warps "64x128b.warpx2::02_13", "64x128b.warpx2::01_23", "32x128b.warpx4"; `dst` has as many
+    rows. Products issued behind it see it, others who wait for a `tcgen05_commit` behind it.
     """
 
 

@@ -250,3 +250,27 @@ func.func @store_of_copies(%l: !l, %b: !t) {
   "gpu_tile.buffer_store"(%l, %b) : (!l, !t) -> ()
   return
 }
+
+// -----
+!b = !gpu_tile.buffer<tensor<64x32xf32>, #gpu_tile.shared<"(64,32):(36,1)">>
+func.func @transpose_of_one_dimension(%b: !b) {
+  // expected-error @below {{'gpu_tile.transpose_view' op [0] is no permutation of 2 dimensions}}
+  %v = "gpu_tile.transpose_view"(%b) {permutation = array<i32: 0>} : (!b) -> !b
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<64x32xf32>, #gpu_tile.shared<"(64,32):(36,1)">>
+func.func @transpose_to_another_type(%b: !b) {
+  // expected-error @below {{'gpu_tile.transpose_view' op result must be !gpu_tile.buffer<tensor<32x64xf32>, #gpu_tile.shared<"(32,64):(1,36)">>}}
+  %v = "gpu_tile.transpose_view"(%b) {permutation = array<i32: 1, 0>} : (!b) -> !b
+  return
+}
+
+// -----
+!b = !gpu_tile.buffer<tensor<3x64x32xf32>, #gpu_tile.shared<"(64,32):(36,1)">>
+func.func @transpose_of_a_ring(%b: !b) {
+  // expected-error @below {{'gpu_tile.transpose_view' op a ring of 3 buffers is not transposed as a whole}}
+  %v = "gpu_tile.transpose_view"(%b) {permutation = array<i32: 0, 2, 1>} : (!b) -> !b
+  return
+}

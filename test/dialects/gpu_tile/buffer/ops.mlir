@@ -55,3 +55,12 @@ func.func @in_tensor_memory(%i: i32) -> tensor<128x32xf32, #gpu_tile.layout<"T(1
   %l = "gpu_tile.buffer_load"(%v) : (!half) -> tensor<128x32xf32, #gpu_tile.layout<"T(16,2,4):(1@0,64@0,16@0) V(32):(1@1)">>
   return %l : tensor<128x32xf32, #gpu_tile.layout<"T(16,2,4):(1@0,64@0,16@0) V(32):(1@1)">>
 }
+
+// CHECK-LABEL: @transposed
+func.func @transposed(%s: !square, %t: !slot) {
+  // CHECK: "gpu_tile.transpose_view"(%{{.*}}) {permutation = array<i32: 1, 0>} : (!gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>) -> !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(1,68)">>
+  %v = "gpu_tile.transpose_view"(%s) {permutation = array<i32: 1, 0>} : (!square) -> !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(1,68)">>
+  // CHECK: "gpu_tile.transpose_view"{{.*}} -> !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,(16,4,2)):(1@col,(1@lane,32@lane,16@lane))">>
+  %w = "gpu_tile.transpose_view"(%t) {permutation = array<i32: 1, 0>} : (!slot) -> !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,(16,4,2)):(1@col,(1@lane,32@lane,16@lane))">>
+  return
+}

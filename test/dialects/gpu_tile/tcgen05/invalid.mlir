@@ -171,3 +171,66 @@ func.func @release_16() {
   "gpu_tile.release_tensor_memory"() {columns = 16 : i32} : () -> ()
   return
 }
+
+// -----
+!s = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.shared<"S<3,4,3> o (128,32):(32,1)">>
+!t = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem<"(128,32):(1@lane,1@col)">>
+func.func @copy_in_an_unknown_shape(%s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.tcgen05_copy' op attribute 'shape' must be one of '128x256b', '128x128b', '4x256b', '64x128b.warpx2::02_13', '64x128b.warpx2::01_23', '32x128b.warpx4', found "16x256b"}}
+  "gpu_tile.tcgen05_copy"(%s, %t) {shape = "16x256b"} : (!s, !t) -> ()
+  return
+}
+
+// -----
+!s = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem<"(128,32):(1@lane,1@col)">>
+!t = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem<"(128,32):(1@lane,1@col)">>
+func.func @copy_the_other_way(%s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.tcgen05_copy' op expected a shared-memory buffer, found}}
+  "gpu_tile.tcgen05_copy"(%s, %t) {shape = "128x256b"} : (!s, !t) -> ()
+  return
+}
+
+// -----
+!s = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.shared<"S<3,4,3> o (128,32):(32,1)">>
+!t = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+func.func @copy_of_another_shape(%s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.tcgen05_copy' op shapes differ: source 128x32, target 128x64}}
+  "gpu_tile.tcgen05_copy"(%s, %t) {shape = "128x256b"} : (!s, !t) -> ()
+  return
+}
+
+// -----
+!s = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.shared<"S<3,4,3> o (128,32):(32,1)">>
+!t = !gpu_tile.buffer<tensor<128x32xi32>, #gpu_tile.tmem<"(128,32):(1@lane,1@col)">>
+func.func @copy_of_another_type(%s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.tcgen05_copy' op element types differ: source f32, target i32}}
+  "gpu_tile.tcgen05_copy"(%s, %t) {shape = "128x256b"} : (!s, !t) -> ()
+  return
+}
+
+// -----
+!s = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.shared<"S<3,4,3> o (128,32):(32,1)">>
+!t = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem<"(128,32):(1@lane,1@col)">>
+func.func @copy_of_half_a_piece(%s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.tcgen05_copy' op 128x32 of 32 bits is not made of whole columns of 64x128b.warpx2::02_13}}
+  "gpu_tile.tcgen05_copy"(%s, %t) {shape = "64x128b.warpx2::02_13"} : (!s, !t) -> ()
+  return
+}
+
+// -----
+!s = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.shared<"S<3,4,3> o (128,32):(32,1)">>
+!t = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem<"((16,4,2),32):((1@lane,32@lane,16@lane),1@col)">>
+func.func @copy_to_other_lanes(%s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.tcgen05_copy' op ((16,4,2),32):((1@lane,32@lane,16@lane),1@col): row 16 does not lie in the lane where 128x256b has it}}
+  "gpu_tile.tcgen05_copy"(%s, %t) {shape = "128x256b"} : (!s, !t) -> ()
+  return
+}
+
+// -----
+!s = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.shared<"S<3,4,3> o ((32,4),32):((1,1024),32)">>
+!t = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem<"(128,32):(1@lane,1@col)">>
+func.func @copy_of_columns(%s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.tcgen05_copy' op 128x256b reads rows that are contiguous, found}}
+  "gpu_tile.tcgen05_copy"(%s, %t) {shape = "128x256b"} : (!s, !t) -> ()
+  return
+}

@@ -31,3 +31,10 @@ func.func @the_memory() {
   "gpu_tile.release_tensor_memory"() {columns = 64 : i32} : () -> ()
   return
 }
+
+// CHECK-LABEL: @copies
+func.func @copies(%s: !gpu_tile.buffer<tensor<32x16xi8>, #gpu_tile.shared<"(32,16):(16,1)">>, %t: !gpu_tile.buffer<tensor<32x16xi8>, #gpu_tile.tmem<"(32,16):(1@lane,8@bit)">>) {
+  // CHECK: "gpu_tile.tcgen05_copy"(%{{.*}}, %{{.*}}) {shape = "32x128b.warpx4"}
+  "gpu_tile.tcgen05_copy"(%s, %t) {shape = "32x128b.warpx4"} : (!gpu_tile.buffer<tensor<32x16xi8>, #gpu_tile.shared<"(32,16):(16,1)">>, !gpu_tile.buffer<tensor<32x16xi8>, #gpu_tile.tmem<"(32,16):(1@lane,8@bit)">>) -> ()
+  return
+}
