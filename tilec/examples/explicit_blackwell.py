@@ -164,6 +164,28 @@ def store_tile(acc, out, c_map, m, n, rows):
     gpu.tma_commit()
 
 
+@tilec.function
+def load_upper(a_map, b_map, upper, right, loaded, slot, m, n, k):
+    """Starts the copies of the upper tile's operands: a slot of each ring."""
+    loaded.expect(slot, bytes=upper.bytes + right.bytes)
+    gpu.tma_load(a_map, upper.slot(slot), loaded, slot, (m, k))
+    gpu.tma_load(b_map, right.slot(slot), loaded, slot, (k, n))
+
+
+@tilec.function
+def load_lower(a_map, lower, loaded, slot, m, k):
+    """Starts the copy of the lower tile's left operand; the right one is the upper tile's."""
+    loaded.expect(slot, bytes=lower.bytes)
+    gpu.tma_load(a_map, lower.slot(slot), loaded, slot, (m, k))
+
+
+@tilec.function
+def multiply(left, right, acc, loaded, done, slot, parity, use_acc):
+    """One step of a tile: its operands are awaited, its products committed."""
+    loaded.wait(slot, parity)
+    gpu.tcgen05_mma(left.slot(slot), right.slot(slot), acc, use_acc, barrier=done, slot=slot)
+
+
 @tilec.kernel(
     grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], 2 * BM), tl.cdiv(c.shape[1], BN)), num_warps=4
 )
@@ -198,30 +220,21 @@ def pipelined_product(
 
     steps = tl.cdiv(a.shape[1], BK)
     for step in tl.range(min(steps, 2)):
-        k = step * BK
-        upper_loaded.expect(step, bytes=upper.bytes + right.bytes)
-        gpu.tma_load(a_map, upper.slot(step), upper_loaded, step, (m, k))
-        gpu.tma_load(b_map, right.slot(step), upper_loaded, step, (k, n))
-        lower_loaded.expect(step, bytes=lower.bytes)
-        gpu.tma_load(a_map, lower.slot(step), lower_loaded, step, (m + BM, k))
+        load_upper(a_map, b_map, upper, right, upper_loaded, step, m, n, step * BK)
+        load_lower(a_map, lower, lower_loaded, step, m + BM, step * BK)
 
     for step in tl.range(steps):
         slot, parity = gpu.ring_position(step, slots=2)
-        upper_loaded.wait(slot, parity)
-        gpu.tcgen05_mma(upper.slot(slot), right.slot(slot), upper_acc, use_acc=step > 0)
-        gpu.tcgen05_commit(upper_done, slot)
-        lower_loaded.wait(slot, parity)
-        gpu.tcgen05_mma(lower.slot(slot), right.slot(slot), lower_acc, use_acc=step > 0)
-        gpu.tcgen05_commit(lower_done, slot)
+        multiply(upper, right, upper_acc, upper_loaded, upper_done, slot, parity, step > 0)
+        multiply(lower, right, lower_acc, lower_loaded, lower_done, slot, parity, step > 0)
         if step + 2 < steps:
             k = (step + 2) * BK
             upper_done.wait(slot, parity)  # under the lower tile's product
             upper_loaded.expect(slot, bytes=upper.bytes + right.bytes)
             gpu.tma_load(a_map, upper.slot(slot), upper_loaded, slot, (m, k))
-            lower_done.wait(slot, parity)
+            lower_done.wait(slot, parity)  # both have read the right operand
             gpu.tma_load(b_map, right.slot(slot), upper_loaded, slot, (k, n))
-            lower_loaded.expect(slot, bytes=lower.bytes)
-            gpu.tma_load(a_map, lower.slot(slot), lower_loaded, slot, (m + BM, k))
+            load_lower(a_map, lower, lower_loaded, slot, m + BM, k)
 
     last, parity = gpu.ring_position(steps - 1, slots=2)
     out = gpu.alloc((BM, BN), c.dtype, gpu.swizzled((BM, BN), c.dtype))
