@@ -144,7 +144,12 @@ def _jobs(options: argparse.Namespace) -> tuple[list[Job], dict[str, dict[str, s
 def _with_folder(folder: Path, entry: dict[str, Any]) -> dict[str, Any]:
     """A manifest entry with the whole paths of its artefacts."""
     names = ("file", "combine")
-    return entry | {name: str(folder / entry[name]) for name in names if name in entry}
+    copies = {
+        name: copy | {"file": str(folder / copy["file"])}
+        for name, copy in entry.get("copies", {}).items()
+    }
+    whole = {name: str(folder / entry[name]) for name in names if name in entry}
+    return entry | whole | {"copies": copies}
 
 
 SUSTAINED_S = 1.2

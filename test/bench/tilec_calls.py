@@ -29,16 +29,38 @@ def tilec_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Te
 
 
 def _ops_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Tensors], Any]:
-    """One kernel, or with split K one that leaves partial sums and one that adds them up."""
+    """One kernel, or with split K one that leaves partial sums and one that adds them up; in front
+    of them the copies of unaligned operands."""
     launcher = load(entry["file"])
+    aligned = {
+        name: _copier(copy, DTYPES[case.dtype], device) for name, copy in entry["copies"].items()
+    }
+
+    def operand(t: Tensors, name: str) -> torch.Tensor:
+        return aligned[name](t[name]) if name in aligned else t[name]
+
     if "combine" not in entry:
-        return lambda t: launcher(t["a"], t["b"], t["c"], *NO_EPILOGUE)
+        return lambda t: launcher(operand(t, "a"), operand(t, "b"), t["c"], *NO_EPILOGUE)
     shape = (entry["splits"], *case.arrays[-1].shape)
     sums = torch.empty(shape, dtype=DTYPES[entry["sums"]], device=device)
     combine = load(entry["combine"])
 
     def call(t: Tensors) -> None:
-        launcher(t["a"], t["b"], sums, *NO_EPILOGUE)
+        launcher(operand(t, "a"), operand(t, "b"), sums, *NO_EPILOGUE)
         combine(sums, t["c"], *NO_EPILOGUE)
+
+    return call
+
+
+def _copier(copy: Mapping[str, Any], dtype: Any, device: str) -> Callable[[Any], torch.Tensor]:
+    """Copies a matrix to aligned rows; gives the copy in the matrix's shape."""
+    launcher = load(copy["file"])
+    rows, columns = copy["shape"]
+    made = torch.empty((rows, copy["pitch"]), dtype=dtype, device=device)[:, :columns]
+    turned = copy["along"] == 0
+
+    def call(matrix: torch.Tensor) -> torch.Tensor:
+        launcher(matrix.T if turned else matrix, made)
+        return made.T if turned else made
 
     return call

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -11,8 +12,9 @@ import pytest
 
 import tilec
 import tilec.language as tl
-from tilec.ops import multiply, product_launch
+from tilec.ops import aligned_operands, multiply, multiply_plan, product_launch
 from tilec.ops.tile_choice import TileChoice, choose_tiles
+from tilec.runtime.arrays import describe
 from tilec.runtime.device import device
 from tilec.target import find_target
 from tilec.tuning.machine import machine_of
@@ -247,6 +249,60 @@ def test_out_may_be_the_residual() -> None:
     c = draw(rng, (20, 18), np.float32)
     expected = wide(a) @ wide(b) + wide(c)
     check(tilec.ops.matmul(a, b, c, residual=c), expected, np.float32)
+
+
+# -- alignment
+
+
+@pytest.mark.parametrize("order", ["CC", "CF", "FC", "FF"])
+def test_unaligned_operands_are_copied_where_that_pays(
+    order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of 35 or 33 elements of two bytes begin anywhere; those of the copies at 128 bytes."""
+    monkeypatch.setattr(aligned_operands, "LEAST_PRODUCT", 0)
+    monkeypatch.setattr(aligned_operands, "LEAST_USES", 21)
+    copies = []
+
+    def copy(name: str, *others: Any) -> Any:
+        copies.append((name, *aligned_operands.aligned_copy(name, *others)))
+        return copies[-1][1:]
+
+    monkeypatch.setattr(product_launch, "aligned_copy", copy)
+    rng = np.random.default_rng(12)
+    a = np.asarray(draw(rng, (21, 35), np.float16), order=order[0])
+    b = np.asarray(draw(rng, (35, 33), np.float16), order=order[1])
+    check(tilec.ops.matmul(a, b), wide(a) @ wide(b), np.float16)
+    assert [name for name, *_ in copies] == ["a", "b"]
+    for (_, made, view), letter in zip(copies, order, strict=True):
+        assert (made.shape, made.strides) == (view.shape, view.strides)
+        assert view.strides == ((64, 1) if letter == "C" else (1, 64))
+        assert made.pointer % 16 == 0
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "dtype", "pointer", "expected"),
+    [
+        (2048, 2047, 2047, np.float16, 1024, ("a", "b")),
+        (2048, 2048, 2047, np.float16, 1024, ("a",)),
+        (2048, 2047, 2048, np.float16, 1024, ("b",)),
+        (2048, 2048, 2048, np.float16, 1024, ()),
+        (2048, 2048, 2048, np.float16, 1026, ("a", "b")),
+        (1024, 1023, 1023, np.float16, 1024, ()),  # too small
+        (16, 16383, 16383, np.float16, 1024, ("a",)),  # each element of b is read but once
+        (2048, 2047, 2047, np.float32, 1024, ()),  # FMA units
+    ],
+)
+def test_which_operands_are_copied(
+    m: int, n: int, k: int, dtype: Any, pointer: int, expected: tuple[str, ...]
+) -> None:
+    some = describe(np.zeros((1, 1), dtype))
+    views = {
+        name: replace(some, shape=shape, strides=(shape[1], 1), pointer=pointer)
+        for name, shape in (("a", (m, k)), ("b", (k, n)))
+    }
+    options = multiply_plan.Options(None, False, None, None, "ieee")
+    plan = multiply_plan.make_plan(views, options)
+    assert aligned_operands.unaligned_operands(plan, views) == expected
 
 
 # -- tiles

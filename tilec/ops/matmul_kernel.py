@@ -1,6 +1,7 @@
-"""The kernels behind `tilec.ops.matmul`: a product with its epilogue, and split-K's second half.
+"""The kernels behind `tilec.ops.matmul`: a product with its epilogue, split-K's second half, and a
+copy for operands that are not aligned.
 
-Both are ordinary tile language, written for every rank, dtype and layout at once: what a call does
+All are ordinary tile language, written for every rank, dtype and layout at once: what a call does
 not use is a compile-time constant, and leaves no code.
 """
 # ruff: noqa: RUF005 - the tile language has no starred tuples
@@ -145,6 +146,13 @@ def product(
         optional = (bias, row_scale, column_scale, scale, factor, residual)
         done = finish(acc, lead, m, n, c.dtype, optional, PARTS, ACTIVATION)
         tl.store(c, lead + (m, n), done)
+
+
+@tilec.kernel(grid=lambda y, BM, BN: (tl.cdiv(y.shape[0], BM), tl.cdiv(y.shape[1], BN)))
+def copy_rows(x: tl.array, y: tl.array, BM: tl.const = 16, BN: tl.const = 256):
+    """y = x, matrices with other strides."""
+    at = tl.program_id(0) * BM, tl.program_id(1) * BN
+    tl.store(y, at, tl.load(x, at, (BM, BN)))
 
 
 def combine_grid(c: Any, BM: int, BN: int) -> Any:

@@ -1,15 +1,16 @@
-"""Launches a planned product: in one kernel, split along k in two, or tuned."""
+"""Launches a planned product: in one kernel, split along k in two, or tuned; of aligned copies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from math import prod
 from typing import Any
 
 from tilec.jit import Kernel, target_of
 from tilec.ops import matmul_kernel
+from tilec.ops.aligned_operands import aligned_copy, unaligned_operands
 from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.multiply_plan import Plan, View
 from tilec.ops.new_arrays import new_array
@@ -38,7 +39,9 @@ class Launch:
     def run(self, tune: bool) -> None:
         """With `tl.auto`'s tiles, or the model's where those are too few; or with those that tuning
         found, which it does at the first call."""
-        if tune:
+        if self._unaligned and not tune:
+            self._with_copies().run(tune)
+        elif tune:
             kernel = tuned_product(self.plan.dtype.bits // 8, self.device)
             kernel(*self.ordered(ORDER), **self.plan.constants, stream=self._stream())
         elif self._splits > 1:
@@ -49,7 +52,7 @@ class Launch:
     @property
     def is_single(self) -> bool:
         """Whether it is one launch."""
-        return self._splits == 1
+        return self._splits == 1 and not self._unaligned
 
     def view_of(self, name: str) -> View | None:
         """How an argument is looked at, None where it is taken as it is."""
@@ -65,6 +68,20 @@ class Launch:
         """The kernel's constants."""
         choice = self._choice
         return {**({} if choice is None else choice.constants), **self.plan.constants}
+
+    @cached_property
+    def _unaligned(self) -> tuple[str, ...]:
+        # Copies, like partial sums, would be freed on another stream than a caller's own.
+        return () if self.stream is not None else unaligned_operands(self.plan, self.views)
+
+    def _with_copies(self) -> Launch:
+        """The same product of aligned copies."""
+        values, views, planned = dict(self.values), dict(self.views), dict(self.plan.views)
+        kernel = kernel_on("copy_rows", self.device)
+        for name in self._unaligned:
+            made, view = aligned_copy(name, self.values, views[name], planned[name], kernel)
+            values[name], views[name], planned[name] = made, made, view
+        return replace(self, plan=replace(self.plan, views=planned), values=values, views=views)
 
     @property
     def _splits(self) -> int:

@@ -1,0 +1,80 @@
+"""Operands whose rows begin anywhere, copied to rows that begin at multiples of 128 bytes.
+
+Asynchronous copies and tensor maps move 16 bytes from multiples of 16. From other rows, those of a
+contiguous matrix with an odd number of columns, a product loads element by element, and reads each
+again for every tile of the other operand. A copy costs as much as reading and writing the operand
+once (23 us for 4097x4097 of 2 bytes on an H200), which large products win back several times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tilec.language.dtypes import BY_MLIR
+from tilec.ops.batch_dimensions import with_dimensions
+from tilec.ops.multiply_plan import Plan, View
+from tilec.ops.new_arrays import new_array
+from tilec.runtime.arrays import ArrayView, describe
+from tilec.runtime.launcher import common_stream, located
+
+if TYPE_CHECKING:
+    from tilec.jit import Kernel
+
+VECTOR_BYTES = 16
+"""What one asynchronous copy moves, and what strides of a tensor map are multiples of."""
+ROW_BYTES = 128
+"""A cache line: rows that begin elsewhere touch one more a tile."""
+LEAST_PRODUCT = 2**31
+"""M N K from which copies pay: about where the product takes 20 us without them."""
+LEAST_USES = 512
+"""Rows or columns of the other operand: each of them reads the copy once."""
+FRAMEWORKS = ("torch", "numpy", "tilec")
+"""Whose arrays of every dtype can be made and written here."""
+
+
+def unaligned_operands(plan: Plan, views: Mapping[str, ArrayView]) -> tuple[str, ...]:
+    """Which of a and b are worth a copy: none of a batch, nor where FMA units multiply."""
+    on_tensor_cores = plan.dtype.bits <= 16 or plan.constants["PRECISION"] == "tf32"
+    if plan.lead or not on_tensor_cores or plan.m * plan.n * plan.k < LEAST_PRODUCT:
+        return ()
+    return tuple(
+        name
+        for name, uses in (("a", plan.n), ("b", plan.m))
+        if uses >= LEAST_USES
+        and views[name].framework in FRAMEWORKS
+        and not _is_aligned(views[name], plan.views[name])
+    )
+
+
+def _is_aligned(found: ArrayView, view: View) -> bool:
+    vector = VECTOR_BYTES // found.element_bytes
+    strides = [stride for size, stride in zip(view.shape, view.strides, strict=True) if size > 1]
+    fitting = strides.count(1) == 1 and all(s > 0 and s % vector == 0 for s in strides if s != 1)
+    return fitting and found.pointer % VECTOR_BYTES == 0
+
+
+def copied_order(found: ArrayView, view: View) -> tuple[int, tuple[int, int], int]:
+    """How a copy lies: the axis its rows run along, their number and length, and their pitch."""
+    along = 0 if view.strides[0] == 1 else 1
+    columns = view.shape[along]
+    unit = ROW_BYTES // found.element_bytes
+    return along, (view.shape[1 - along], columns), -(-columns // unit) * unit
+
+
+def aligned_copy(
+    name: str, values: Mapping[str, Any], found: ArrayView, view: View, kernel: Kernel
+) -> tuple[ArrayView, View]:
+    """A copy of operand `name` in the order its elements lie in, and how it is looked at.
+
+    `kernel`: `matmul_kernel.copy_rows` where it is to run, which is on the current stream.
+    """
+    along, shape, pitch = copied_order(found, view)
+    memory = new_array(values[name], found, (shape[0], pitch), BY_MLIR[found.dtype])
+    made = replace(located(describe(memory, name)), owner=memory)
+    source = with_dimensions(found, shape, (view.strides[1 - along], view.strides[along]))
+    stream = common_stream(list(values.values()))
+    kernel(source, with_dimensions(made, shape, (pitch, 1)), stream=stream)
+    aligned = View(view.shape, (1, pitch) if along == 0 else (pitch, 1))
+    return with_dimensions(made, aligned.shape, aligned.strides), aligned
