@@ -5,10 +5,9 @@ Before:   %a = "gpu_tile.alloc"() {options = {}} ...
 After:    %a = "gpu_tile.alloc"() {options = {offset = 1024 : i32}} ...
           and `tile.shared_bytes` on the kernel
 
-Largest first, each at the lowest free offset among those that are alive with it
-(`passes.shared_lifetimes`). insert-barriers, which runs after, orders accesses to buffers that
-share memory. A kernel with `tile.explicit` has its author's barriers only, so there every buffer
-has its bytes for itself.
+`passes.lifetimes` says which are alive together, `passes.placement` where each lies.
+insert-barriers, which runs after, orders accesses to buffers that share memory. A kernel with
+`tile.explicit` has its author's barriers only, so there every buffer has its bytes for itself.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import AllocOp
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.lifetimes import find_allocations
 from tilec.passes.locations import error_at
-from tilec.passes.shared_lifetimes import Allocation, find_allocations
+from tilec.passes.placement import place
 
 SHARED_BYTES = "tile.shared_bytes"
 
@@ -35,7 +35,7 @@ def allocate_shared(module: ir.Module, context: PassContext) -> None:
 
 def _allocate(function: ir.Operation, context: PassContext) -> None:
     found = find_allocations(function)
-    total = _place(found)
+    total = place(found)
     for each in found:
         each.op.operation.attributes["options"] = AllocOp.options.kind.write(
             {"offset": each.offset}
@@ -55,31 +55,11 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
             "shared memory",
             function,
             f"{total} bytes",
-            f"{len(found)} buffers of {sum(each.size_bytes for each in found)} bytes in all",
+            f"{len(found)} buffers of {sum(each.size for each in found)} bytes in all",
             bytes=total,
         )
 
 
 def shared_bytes(function: ir.Operation, without: Collection[ir.Operation] = ()) -> int:
     """Bytes the buffers of a kernel take, those that the ops `without` allocate left out."""
-    return _place([a for a in find_allocations(function) if a.op.operation not in without])
-
-
-def _place(allocations: list[Allocation]) -> int:
-    """Fills in offsets; returns the bytes they take together."""
-    placed: list[Allocation] = []
-    for each in sorted(allocations, key=lambda a: -a.size_bytes):
-        each.offset = _lowest_offset(each, placed)
-        placed.append(each)
-    return max((a.offset + a.size_bytes for a in placed), default=0)
-
-
-def _lowest_offset(allocation: Allocation, placed: list[Allocation]) -> int:
-    align = allocation.alignment_bytes
-    offset = 0
-    for other in sorted((a for a in placed if a.meets(allocation)), key=lambda a: a.offset):
-        if offset + allocation.size_bytes <= other.offset:
-            break
-        end = other.offset + other.size_bytes
-        offset = max(offset, -(-end // align) * align)
-    return offset
+    return place([a for a in find_allocations(function) if a.op.operation not in without])

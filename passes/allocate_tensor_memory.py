@@ -10,11 +10,12 @@ After:    "gpu_tile.reserve_tensor_memory"() {columns = 256 : i32, options = {}}
           "gpu_tile.sync"() ...
           "gpu_tile.release_tensor_memory"() {columns = 256 : i32}
 
-Largest first, one behind the other, each at a multiple of its columns rounded up to a power of two
-(of 32 at most); together a power of two (PTX ISA 9.0, "tcgen05.alloc"). The allocs move to the
+Buffers that are never alive together share columns (`passes.lifetimes`, `passes.placement`); each
+begins at a multiple of its columns rounded up to a power of two (of 32 at most), together they take
+a power of two (PTX ISA 9.0, "tcgen05.alloc"). The allocs move to the
 kernel's top, behind a sync that is there anyway before the first use, else behind one that is put
 there; the kernel has one way out, and there all threads meet before the first warp returns the
-memory. Does not handle: buffers that take turns in the same columns.
+memory.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from tilec.dialects.gpu_tile import (
     SyncOp,
 )
 from tilec.dialects.gpu_tile.role import total_warps
-from tilec.dialects.gpu_tile.types import is_tensor_buffer, tensor_buffer_of
-from tilec.dialects.types import show
-from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.dialects.gpu_tile.types import is_tensor_buffer
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.lifetimes import find_tensor_allocations
 from tilec.passes.locations import error_at
-from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS
+from tilec.passes.placement import place
+from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=None)
@@ -47,40 +49,28 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
     allocs, reserved = _find(function)
     if not allocs or reserved:
         return
-    used = 0
-    for alloc in sorted(allocs, key=lambda a: -tensor_buffer_of(a.result).columns):
-        columns = tensor_buffer_of(alloc.result).columns
-        step = min(LEAST_COLUMNS, _power_of_two(columns))
-        offset = -(-used // step) * step
-        alloc.operation.attributes["options"] = AllocOp.options.kind.write({"offset": offset})
-        used = offset + columns
+    found = find_tensor_allocations(function)
+    used = place(found)
+    for each in found:
+        each.op.operation.attributes["options"] = AllocOp.options.kind.write(
+            {"offset": each.offset}
+        )
     if used > COLUMNS:
         raise error_at(
             function,
             f"the kernel needs {used} columns of tensor memory, a CTA has {COLUMNS}",
-            *map(_show, allocs),
+            *map(str, found),
             "help: smaller tiles or fewer slots need less",
         )
-    columns = max(LEAST_COLUMNS, _power_of_two(used))
+    columns = max(LEAST_COLUMNS, power_of_two(used))
     _take_and_return(function, allocs, columns, total_warps(function, context.num_warps))
     context.report.add(
         "tensor memory",
         function,
         f"{columns} columns",
-        f"{len(allocs)} buffers of {used} columns in all",
+        f"{len(found)} buffers of {sum(each.size for each in found)} columns in all",
         columns=columns,
     )
-
-
-def _power_of_two(count: int) -> int:
-    """The smallest power of two that is not less."""
-    return 1 << (count - 1).bit_length()
-
-
-def _show(alloc: AllocOp) -> str:
-    buffer = tensor_buffer_of(alloc.result)
-    where = show_location(alloc.operation)
-    return f"{buffer.columns} columns for {show(buffer.shape)}x{buffer.element} ({where})"
 
 
 def _find(function: ir.Operation) -> tuple[list[AllocOp], bool]:

@@ -8,8 +8,9 @@ After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (
           "gpu_tile.tcgen05_commit"(%done, %slot)   "gpu_tile.barrier_wait"(%done, %slot, %parity)
           %d = "gpu_tile.buffer_load"(%t)
 
-A sum that starts with zeros is not stored: the instruction overwrites. keep-accumulators takes what
-a loop only adds to out of the registers.
+A sum that starts with zeros is not stored: the instruction overwrites. An lhs that was computed in
+the registers of another product's rows goes to tensor memory, too. keep-accumulators takes what a
+loop only adds to out of the registers.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from tilec.dialects.gpu_tile import (
     Tcgen05CommitOp,
     Tcgen05MmaOp,
 )
-from tilec.dialects.gpu_tile.types import TensorBuffer
-from tilec.dialects.types import element, shape
+from tilec.dialects.gpu_tile.types import TensorBuffer, layout_of
+from tilec.dialects.types import bit_width, element, shape
+from tilec.fragments import tensor_memory_layout
 from tilec.mma_shapes import MmaInstruction
 from tilec.passes.contract import PassContext
 from tilec.passes.keep_accumulators import is_zero
@@ -45,7 +47,9 @@ def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassC
     done, count = _barrier(dot.operation, context)
     # Counting rebuilt the loops around: the place to insert at is a new one.
     with ir.InsertionPoint(dot.operation):
-        lhs = staged(dot, dot.lhs, 1, context)
+        lhs = _in_tensor_memory(dot, row, context)
+        if lhs is None:
+            lhs = staged(dot, dot.lhs, 1, context)
         rhs = staged(dot, dot.rhs, 0, context)
         acc = AllocOp.build(results=[_accumulator_type(dot, row).type()])
         adds = not is_zero(dot.acc)
@@ -59,6 +63,27 @@ def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassC
         result = BufferLoadOp.build(acc, results=[dot.result.type])
     dot.result.replace_all_uses_with(result)
     dot.operation.erase()
+
+
+def _in_tensor_memory(
+    dot: tile.DotOp, row: MmaInstruction, context: PassContext
+) -> ir.Value | None:
+    """The lhs stored beside the accumulator, where it was computed in the rows of another one."""
+    sizes, bits = shape(dot.lhs), bit_width(element(dot.lhs))
+    if layout_of(dot.lhs) != tensor_memory_layout(sizes, context.num_warps):
+        return None
+    type_ = TensorBuffer(
+        sizes, element(dot.lhs), blocked_tensor_memory(sizes, (row.m, sizes[1]), bits)
+    )
+    context.report.add(
+        "dot operand",
+        dot.operation,
+        f"lhs in {type_.columns} columns of tensor memory",
+        "its rows lie in the threads that reach their lanes",
+    )
+    buffer = AllocOp.build(results=[type_.type()])
+    BufferStoreOp.build(dot.lhs, buffer)
+    return buffer
 
 
 def _accumulator_type(dot: tile.DotOp, row: MmaInstruction) -> TensorBuffer:

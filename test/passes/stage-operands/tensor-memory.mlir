@@ -66,3 +66,23 @@ func.func @counts(%n: index, %a: !m, %b: !m, %c: !o, %out: !o) attributes {tile.
   "tile.store"(%r, %out, %z0, %z0) {dims = array<i32: 0, 1>, options = {}} : (!c, !o, index, index) -> ()
   return
 }
+
+// What was computed in the rows of another product goes to tensor memory, too: two halves a column.
+// CHECK-LABEL: @chained
+// CHECK: %[[S:.*]] = "gpu_tile.buffer_load"
+// CHECK: %[[P:.*]] = arith.truncf
+// CHECK: %[[A:.*]] = "gpu_tile.alloc"() {{.*}}tensor<128x128xbf16>, #gpu_tile.tmem<"(128,128):(1@lane,16@bit)">
+// CHECK: "gpu_tile.buffer_store"(%[[P]], %[[A]])
+// CHECK: "gpu_tile.tcgen05_mma"(%[[A]],
+func.func @chained(%a: !m, %b: !m, %d: !m, %out: !o) attributes {tile.kernel} {
+  %z0 = arith.constant 0 : index
+  %x = "tile.load"(%a, %z0, %z0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+  %y = "tile.load"(%b, %z0, %z0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !b
+  %v = "tile.load"(%d, %z0, %z0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> tensor<128x128xbf16>
+  %zero = arith.constant dense<0.0> : !c
+  %s = "tile.dot"(%x, %y, %zero) {options = {}} : (!a, !b, !c) -> !c
+  %p = arith.truncf %s : !c to tensor<128x128xbf16>
+  %r = "tile.dot"(%p, %v, %zero) {options = {}} : (tensor<128x128xbf16>, tensor<128x128xbf16>, !c) -> !c
+  "tile.store"(%r, %out, %z0, %z0) {dims = array<i32: 0, 1>, options = {}} : (!c, !o, index, index) -> ()
+  return
+}

@@ -1,4 +1,4 @@
-"""How long what lies in shared memory is alive: buffers and mbarriers.
+"""How long what lies in shared and tensor memory is alive: buffers and mbarriers.
 
 A buffer lives from its alloc to its last use in program order; a use in a loop that does not hold
 the alloc keeps it alive to the loop's end, and asynchronous readers (tensor cores, the copy engine)
@@ -36,23 +36,35 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.dialects.gpu_tile.tcgen05 import ADDRESS_BYTES
-from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, buffer_of, is_buffer
+from tilec.dialects.gpu_tile.types import (
+    BOX_ALIGNMENT,
+    TensorBuffer,
+    any_buffer_of,
+    buffer_of,
+    is_buffer,
+    is_tensor_buffer,
+    tensor_buffer_of,
+)
 from tilec.dialects.types import show
 from tilec.passes.contract import show_location
 from tilec.passes.keep_explicit import EXPLICIT
 from tilec.passes.loops import enclosing_ops
 from tilec.passes.tensor_memory_dot import awaited
+from tilec.tensor_memory import LEAST_COLUMNS, power_of_two
 
 _VIEWS = (ViewOp, ReshapeViewOp, SlotOp, TransposeViewOp)
 
 
 @dataclass
 class Allocation:
-    """What one op needs. `first`, `last`: its uses; `span`: those and the neighbouring roles'."""
+    """What one op needs, in bytes of shared memory or columns of tensor memory.
+
+    `first`, `last`: its uses; `span`: those and the neighbouring roles'.
+    """
 
     op: AllocOp | BarrierInitOp | ReserveTensorMemoryOp
-    size_bytes: int
-    alignment_bytes: int
+    size: int
+    alignment: int
     first: int
     last: int
     span: tuple[int, int]
@@ -68,16 +80,22 @@ class Allocation:
     def __str__(self) -> str:
         where = show_location(self.op.operation)
         if isinstance(self.op, BarrierInitOp):
-            return f"{self.size_bytes} bytes for {self.op.slots} barriers ({where})"
+            return f"{self.size} bytes for {self.op.slots} barriers ({where})"
         if isinstance(self.op, ReserveTensorMemoryOp):
-            return f"{self.size_bytes} bytes for the address of tensor memory"
-        buffer = buffer_of(self.op.result)
-        return f"{self.size_bytes} bytes for {show(buffer.shape)}x{buffer.element} ({where})"
+            return f"{self.size} bytes for the address of tensor memory"
+        buffer = any_buffer_of(self.op.result)
+        unit = "columns" if isinstance(buffer, TensorBuffer) else "bytes"
+        return f"{self.size} {unit} for {show(buffer.shape)}x{buffer.element} ({where})"
 
 
 def find_allocations(function: ir.Operation) -> list[Allocation]:
-    """Every alloc and barrier_init of a kernel with its lifetime, in program order."""
-    return _Lifetimes(function).allocations()
+    """What a kernel has in shared memory, with its lifetime, in program order."""
+    return _Lifetimes(function).shared()
+
+
+def find_tensor_allocations(function: ir.Operation) -> list[Allocation]:
+    """What a kernel has in tensor memory, likewise."""
+    return _Lifetimes(function).tensor()
 
 
 class _Lifetimes:
@@ -113,7 +131,7 @@ class _Lifetimes:
                     self._groups[role] = (self._position[group[0]], self._end[group[-1]])
                 group = []
 
-    def allocations(self) -> list[Allocation]:
+    def shared(self) -> list[Allocation]:
         """See `find_allocations`."""
         found: list[Allocation] = []
         always = (0, self._end[self._function])
@@ -125,14 +143,36 @@ class _Lifetimes:
             elif isinstance(view, ReserveTensorMemoryOp):
                 found.append(Allocation(view, ADDRESS_BYTES, ADDRESS_BYTES, *always, always))
             elif isinstance(view, AllocOp) and is_buffer(view.result):
-                found.append(self._buffer(view))
+                found.append(self._shared_buffer(view))
+        return self._as_written(found)
+
+    def tensor(self) -> list[Allocation]:
+        """See `find_tensor_allocations`."""
+        views = [op.opview for op in self._position]
+        found = []
+        for view in views:
+            if isinstance(view, AllocOp) and is_tensor_buffer(view.result):
+                columns = tensor_buffer_of(view.result).columns
+                step = min(LEAST_COLUMNS, power_of_two(columns))
+                found.append(self._buffer(view, columns, step))
+        return self._as_written(found)
+
+    def _as_written(self, found: list[Allocation]) -> list[Allocation]:
+        """An author's buffers have their memory for themselves."""
+        always = (0, self._end[self._function])
         if EXPLICIT in self._function.attributes:
             for each in found:
                 each.span, each.roles = always, frozenset()
         return found
 
-    def _buffer(self, alloc: AllocOp) -> Allocation:
+    def _shared_buffer(self, alloc: AllocOp) -> Allocation:
         type_ = buffer_of(alloc.result)
+        engine = (TmaLoadOp, TmaMulticastOp, TmaStoreOp, WarpTmaStoreOp)
+        copied = any(isinstance(user.opview, engine) for user in _users(alloc.result))
+        alignment = max(type_.alignment_bytes, BOX_ALIGNMENT if copied else 1)
+        return self._buffer(alloc, type_.size_bytes, alignment)
+
+    def _buffer(self, alloc: AllocOp, size: int, alignment: int) -> Allocation:
         op = alloc.operation
         users = list(_users(alloc.result))
         moments = [self._between(op, moment) for u in users for moment in (u, self._finished(u))]
@@ -148,10 +188,7 @@ class _Lifetimes:
         if any(isinstance(user.opview, WarpTmaStoreOp) for user in users):
             first, last = span = (0, self._end[self._function])
             roles = frozenset()
-        engine = (TmaLoadOp, TmaMulticastOp, TmaStoreOp, WarpTmaStoreOp)
-        copied = any(isinstance(user.opview, engine) for user in users)
-        alignment = max(type_.alignment_bytes, BOX_ALIGNMENT if copied else 1)
-        return Allocation(alloc, type_.size_bytes, alignment, first, last, span, roles)
+        return Allocation(alloc, size, alignment, first, last, span, roles)
 
     def _between(self, alloc: ir.Operation, moment: ir.Operation) -> tuple[int, int]:
         """From the alloc to a moment of its use. A loop around the moment alone counts to its end;
