@@ -8,12 +8,15 @@ which is ragged on both sides, along all of K; of the larger ones the fast mode 
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from test_explicit_kernels import changed
 
 from tilec.assembler import assemble
+from tilec.diagnostics import CompileError
 from tilec.examples.explicit_blackwell import (
     blocked_product,
     pipelined_product,
@@ -21,6 +24,8 @@ from tilec.examples.explicit_blackwell import (
     small_product,
 )
 from tilec.jit import Kernel
+from tilec.runtime.emulator import EmulatorError
+from tilec.runtime.emulator_device import FindingsError
 from tilec.target import TARGETS
 
 TARGET = "sm_100a"
@@ -133,3 +138,69 @@ def test_two_tiles_a_cta(sizes: tuple[int, int, int], tile: int, warps: int) -> 
 def test_one_and_two_steps(depth: int) -> None:
     """Fewer steps than slots, and as many."""
     check_tiles(pipelined_product, (64, 64, depth), 64, 4, 128)
+
+
+MUTANTS = {
+    "the operands are not awaited": (blocked_product, "        loaded.wait(0, parity)\n", ""),
+    "the wrong phase is awaited": (
+        blocked_product,
+        "loaded.wait(0, parity)",
+        "loaded.wait(0, ~parity)",
+    ),
+    "the operands are overwritten in use": (blocked_product, "done.wait(0, parity)", "pass"),
+    "too few bytes are announced": (
+        blocked_product,
+        "bytes=a_shared.bytes + b_shared.bytes)",
+        "bytes=a_shared.bytes)",
+    ),
+    "nobody commits": (blocked_product, "use_acc=step > 0, barrier=done)", "use_acc=step > 0)"),
+    "the output is not fenced": (
+        blocked_product,
+        '    out.store(acc.load(rows).to(out.dtype))\n    gpu.fence("async_shared")\n',
+        "    out.store(acc.load(rows).to(out.dtype))\n",
+    ),
+    "the output leaves before it is written": (
+        blocked_product,
+        '    gpu.fence("async_shared")\n    gpu.sync()\n    gpu.tma_store(out',
+        '    gpu.fence("async_shared")\n    gpu.tma_store(out',
+    ),
+    "an accumulator is read too early": (
+        pipelined_product,
+        "lower_done.wait(last, parity)",
+        "pass",
+    ),
+    "the right operand is overwritten too early": (
+        pipelined_product,
+        "lower_done.wait(slot, parity)  # both",
+        "pass  # both",
+    ),
+    "the output is overwritten in flight": (
+        pipelined_product,
+        "gpu.tma_wait(pending=0, read=True)  # the upper",
+        "pass  # the upper",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_what_the_author_forgot_is_found(name: str, tmp_path: Path) -> None:
+    kernel, old, new = MUTANTS[name]
+    wrong = changed(tmp_path, kernel, (old, new)).on("emulator:check")
+    a, b = (np.ones(s, np.float16) for s in ((64, 256), (256, 64)))
+    with pytest.raises((FindingsError, EmulatorError)):
+        wrong(a, b, np.zeros((64, 64), np.float16), BM=64, BN=64, BK=64)
+
+
+@pytest.mark.parametrize("kernel", [blocked_product, pipelined_product], ids=lambda k: k.name)
+def test_the_text_unchanged_has_no_findings(kernel: Kernel, tmp_path: Path) -> None:
+    a, b = (np.ones(s, np.float16) for s in ((64, 256), (256, 64)))
+    c = np.zeros((64, 64), np.float16)
+    changed(tmp_path, kernel).on("emulator:check")(a, b, c, BM=64, BN=64, BK=64)
+    assert (c == 256).all()
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_other_hardware_is_refused(target: str) -> None:
+    specs = ("x:f32[?,?]", "y:f32[?,?]")
+    with pytest.raises(CompileError, match=f"needs TCGEN05, which {target} does not have"):
+        round_trip.compile(specs, target=target)

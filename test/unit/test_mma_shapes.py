@@ -16,8 +16,14 @@ import tensor_layouts
 from tensor_layouts import atoms_nv
 
 from tilec.layout import Layout
-from tilec.mma_shapes import INSTRUCTIONS, MmaInstruction, find_instruction, select_instruction
-from tilec.target import TARGETS
+from tilec.mma_shapes import (
+    INSTRUCTIONS,
+    MmaInstruction,
+    find_instruction,
+    select_instruction,
+    select_tensor_instruction,
+)
+from tilec.target import TARGETS, find_target
 
 Formula = Callable[[int, int, int], tuple[int, int]]
 
@@ -190,3 +196,20 @@ def test_exact_f32_runs_on_fma_units_and_tf32_on_tensor_cores() -> None:
 def test_there_is_no_instruction_for_types_nobody_multiplies() -> None:
     target = next(iter(TARGETS.values()))
     assert select_instruction(target, "i16", "i16", "i32", tf32=False) is None
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "lhs", "wide"),
+    [(128, 256, "f16", True), (128, 24, "f16", False), (64, 24, "f16", True),
+     (64, 264, "f16", False), (32, 64, "f16", False), (64, 40, "i8", False), (64, 48, "i8", True)],
+)  # fmt: skip
+def test_instructions_of_tensor_memory(m: int, n: int, lhs: str, wide: bool) -> None:
+    """M of 64 takes N by 8, M of 128 by 16; integers by 16 from 32 on."""
+    acc = "i32" if lhs == "i8" else "f32"
+    blackwell, hopper = find_target("sm_100a"), find_target("sm_90a")
+    found = select_tensor_instruction(blackwell, m, n, lhs, lhs, acc, tf32=False)
+    assert (found is not None) == wide
+    assert select_tensor_instruction(hopper, m, n, lhs, lhs, acc, tf32=False) is None
+    if found is not None:
+        assert found.is_tensor
+        assert find_instruction(found.name) == found
