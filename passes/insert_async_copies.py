@@ -20,35 +20,36 @@ Does not handle: loads outside loops (nothing to overlap them with).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
-    BufferStoreOp,
     CpAsyncCommitOp,
     CpAsyncOp,
     CpAsyncWaitOp,
-    Tcgen05MmaOp,
-    WgmmaOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
-from tilec.dialects.types import bit_width, element, shape
+from tilec.dialects.types import element, shape
+from tilec.passes.buffer_fills import (
+    SMALLEST_COPY,
+    Uses,
+    copy_bytes,
+    emit_cp_async,
+    feeds_tensor_cores,
+    uses_of,
+    why_no_copy,
+)
 from tilec.passes.buffer_layouts import choose_shared_layout
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import Divisibility
-from tilec.passes.layout_candidates import blocked_layout
 from tilec.passes.loops import enclosing_ops
 from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
+from tilec.passes.role_copies import demands_roles, fill_by_roles
 from tilec.passes.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
-from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width, shared_width
+from tilec.passes.vector_width import element_bytes
 from tilec.target import Feature
-
-SMALLEST_COPY = 4
-"""Bytes; PTX ISA 9.0, "cp.async": cp-size is 4, 8 or 16."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -62,23 +63,19 @@ def insert_async_copies(module: ir.Module, context: PassContext) -> None:
 
 
 def _rewrite(function: ir.Operation, context: PassContext) -> None:
-    facts = Divisibility(function)
-    loads: list[tile.LoadOp] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, tile.LoadOp):
-            loads.append(op.opview)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
+    facts, loads = Divisibility(function), _loads(function)
     if context.target.supports(Feature.TMA):
-        loads = _use_tensor_maps(loads, facts, context)
+        with_roles = demands_roles(function) and context.target.supports(Feature.WGMMA)
+        loads = _use_tensor_maps(loads, facts, context, each=with_roles)
+        if with_roles:
+            fill_by_roles(function, context)
+            loads = _loads(function)
     blocks: list[ir.Block] = []
     for load in loads:
         loop = _loop_of(load.operation)
         if loop is None:
             continue
-        uses, block = _uses(load.result, load.dims), load.operation.block
+        uses, block = uses_of(load.result, load.dims), load.operation.block
         demanded = _demands_stages(loop) and block == loop.regions[0].blocks[0]
         if not uses.fills and not (demanded and uses.in_registers):
             continue
@@ -88,34 +85,45 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
         _close_groups(block)
 
 
+def _loads(function: ir.Operation) -> list[tile.LoadOp]:
+    loads: list[tile.LoadOp] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if isinstance(op.opview, tile.LoadOp):
+            loads.append(op.opview)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    return loads
+
+
 def _use_tensor_maps(
-    loads: list[tile.LoadOp], facts: Divisibility, context: PassContext
+    loads: list[tile.LoadOp], facts: Divisibility, context: PassContext, *, each: bool
 ) -> list[tile.LoadOp]:
     """Makes tensor copies of the loops whose loads all fill operands that matrix instructions read
-    from buffers; returns the other loads."""
+    from buffers; returns the other loads. `each`: also of some of a loop's loads."""
     by_block: dict[ir.Block, list[tile.LoadOp]] = {}
     for load in loads:
-        fills = _uses(load.result, load.dims).fills
-        if _loop_of(load.operation) is not None and any(_feeds_tensor_cores(f) for f in fills):
+        fills = uses_of(load.result, load.dims).fills
+        if _loop_of(load.operation) is not None and any(feeds_tensor_cores(f) for f in fills):
             by_block.setdefault(load.operation.block, []).append(load)
     taken: set[int] = set()
     for candidates in by_block.values():
-        copies = _plan_tensor_copies(candidates, facts, context)
+        parts = [[load] for load in candidates] if each else [candidates]
+        plans = [(part, _plan_tensor_copies(part, facts, context)) for part in parts]
+        candidates = [load for part, found in plans if found for load in part]
+        copies = [copy for _, found in plans for copy in found]
         if not copies:
             continue
         emit_tensor_copies(copies, context)
         for load in candidates:
-            _erase(load, _uses(load.result, load.dims), None)
+            _erase(load, uses_of(load.result, load.dims), None)
             context.report.add(
                 "asynchronous copy", load.operation, "TMA", "a tensor map describes the array"
             )
             load.operation.erase()
         taken.update(map(id, candidates))
     return [load for load in loads if id(load) not in taken]
-
-
-def _feeds_tensor_cores(fill: _Fill) -> bool:
-    return any(isinstance(use.owner.opview, (WgmmaOp, Tcgen05MmaOp)) for use in fill.store.dst.uses)
 
 
 def _plan_tensor_copies(
@@ -126,8 +134,8 @@ def _plan_tensor_copies(
     # One slot that nobody refills ahead is slower than cp.async into several.
     forbidden = "warp_specialize=False" if _forbids_roles(loads[0].operation) else None
     for load in loads:
-        uses = _uses(load.result, load.dims)
-        reason = forbidden or _refusal(load, uses, False, SMALLEST_COPY, "")
+        uses = uses_of(load.result, load.dims)
+        reason = forbidden or why_no_copy(load, uses, False, SMALLEST_COPY, "")
         for fill in uses.fills if reason is None else ():
             planned = plan_tensor_copy(load, fill.store, fill.dims, facts, context)
             if isinstance(planned, str):
@@ -166,43 +174,8 @@ def _forbids_roles(op: ir.Operation) -> bool:
     return any(found)
 
 
-@dataclass
-class _Fill:
-    """A store of the loaded tile; `dims`: the array dimension along each of the buffer's."""
-
-    store: BufferStoreOp
-    dims: tuple[int, ...]
-
-
-@dataclass
-class _Uses:
-    """What becomes of a loaded tile. `views`: its transposes that nothing but fills use."""
-
-    fills: list[_Fill]
-    in_registers: bool
-    views: list[ir.Operation]
-
-
-def _uses(value: ir.Value, dims: tuple[int, ...]) -> _Uses:
-    found = _Uses([], False, [])
-    for use in value.uses:
-        user = use.owner.opview
-        if isinstance(user, BufferStoreOp):
-            found.fills.append(_Fill(user, tuple(dims)))
-        elif isinstance(user, tile.TransposeOp):
-            below = _uses(user.result, tuple(dims[p] for p in user.permutation))
-            found.fills += below.fills
-            found.in_registers = found.in_registers or below.in_registers
-            found.views += below.views
-            if not below.in_registers:
-                found.views.append(user.operation)
-        else:
-            found.in_registers = True
-    return found
-
-
 def _copy(
-    load: tile.LoadOp, uses: _Uses, demanded: bool, facts: Divisibility, context: PassContext
+    load: tile.LoadOp, uses: Uses, demanded: bool, facts: Divisibility, context: PassContext
 ) -> bool:
     targets = [(buffer_of(fill.store.dst), fill.dims) for fill in uses.fills]
     home = next((f.store.dst for f in uses.fills if f.dims == tuple(load.dims)), None)
@@ -210,18 +183,18 @@ def _copy(
     if uses.in_registers and home is None and demanded:
         own = _own_buffer(load)
         targets.append((own, tuple(load.dims)))
-    bytes_, why = _copy_bytes(load, targets, facts, context)
-    reason = _refusal(load, uses, demanded, bytes_, why)
+    bytes_, why = copy_bytes(load, targets, facts, context)
+    reason = why_no_copy(load, uses, demanded, bytes_, why)
     if reason is not None:
         context.report.add("asynchronous copy", load.operation, "no", reason)
         return False
     with ir.InsertionPoint(load.operation), load.operation.location:
         if own is not None:
             home = AllocOp.build(results=[own.type()])
-            _emit(load, home, tuple(load.dims), bytes_)
+            emit_cp_async(load, home, tuple(load.dims), bytes_)
         for fill in uses.fills:
             fill.store.dst.owner.operation.move_before(load.operation)
-            _emit(load, fill.store.dst, fill.dims, bytes_)
+            emit_cp_async(load, fill.store.dst, fill.dims, bytes_)
         why = "only fills buffers"
         if uses.in_registers:
             why = "the author's demand; read back into registers"
@@ -238,75 +211,13 @@ def _own_buffer(load: tile.LoadOp) -> BufferType:
     return BufferType(shape(load.result), element(load.result), layout)
 
 
-def _emit(load: tile.LoadOp, buffer: ir.Value, dims: tuple[int, ...], bytes_: int) -> None:
-    i1 = ir.IntegerType.get_signless(1)
-    always = ir.Operation.create(
-        "arith.constant", results=[i1], attributes={"value": ir.IntegerAttr.get(i1, 1)}
-    ).results[0]
-    cache = "cg" if bytes_ == 16 else "ca"
-    CpAsyncOp.build(load.src, buffer, always, load.offsets, dims=dims, bytes=bytes_, cache=cache)
-
-
-def _erase(load: tile.LoadOp, uses: _Uses, back: ir.Value | None) -> None:
+def _erase(load: tile.LoadOp, uses: Uses, back: ir.Value | None) -> None:
     for fill in uses.fills:
         fill.store.operation.erase()
     for view in uses.views:
         view.erase()
     if back is not None:
         load.result.replace_all_uses_with(back)
-
-
-def _copy_bytes(
-    load: tile.LoadOp,
-    targets: list[tuple[BufferType, tuple[int, ...]]],
-    facts: Divisibility,
-    context: PassContext,
-) -> tuple[int, str]:
-    """Bytes one copy may move to every target, and what limits them."""
-    width, why = provable_width(facts, load.src, load.offsets, load.dims)
-    for buffer, dims in targets:
-        inside = _width_inside(load, buffer, dims, width, context)
-        if inside < width:
-            width, why = inside, "the buffer holds no longer run"
-    return width * element_bytes(load.src), why
-
-
-def _width_inside(
-    load: tile.LoadOp, buffer: BufferType, dims: tuple[int, ...], width: int, context: PassContext
-) -> int:
-    """Elements of a vector of `width` that neighbour each other in the buffer, too."""
-    contiguous = contiguous_dim(load.src, dims)
-    if contiguous is None:
-        return 1
-    sizes = buffer.shape
-    layout = blocked_layout(sizes, contiguous, width, context.num_threads, narrow=False)
-    return min(width, shared_width(buffer.layout, layout, len(sizes), buffer.element_bytes))
-
-
-def _refusal(load: tile.LoadOp, uses: _Uses, demanded: bool, bytes_: int, why: str) -> str | None:
-    block = load.operation.block
-    if uses.in_registers and not demanded:
-        return "the tile is also used in registers"
-    for fill in uses.fills:
-        alloc = fill.store.dst.owner
-        if not isinstance(alloc.opview, AllocOp):
-            return "it fills a part of a buffer"
-        if fill.store.operation.block != block or alloc.operation.block != block:
-            return "load and use stand in different blocks"
-    if bytes_ < SMALLEST_COPY:
-        return f"only {bytes_} bytes are provably aligned: {why}"
-    if not _is_zero(load.padding):
-        return f"padding is {load.padding}; a copy fills with zeros"
-    if "cache" in load.options:
-        return "the load has a cache hint"
-    if bit_width(element(load.result)) < 8:
-        return f"{element(load.result)} is not stored as whole bytes"
-    return None
-
-
-def _is_zero(padding: ir.Attribute) -> bool:
-    # -0.0 has a bit that a zero fill would lose.
-    return padding.value == 0 and not str(padding).startswith("-")
 
 
 def _close_groups(block: ir.Block) -> None:

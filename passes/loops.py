@@ -11,8 +11,8 @@ from tilec.dialects.gpu_tile import ClusterIdOp, CtaIdOp
 from tilec.passes.scalars import binary, constant
 
 
-def find_loops(module: ir.Module) -> list[ir.Operation]:
-    """Every scf.for of a module, inner before outer."""
+def find_loops(module: ir.Module | ir.Operation) -> list[ir.Operation]:
+    """Every scf.for of a module or a function, inner before outer."""
     loops: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:

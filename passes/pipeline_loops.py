@@ -40,13 +40,13 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
+    BarrierWaitOp,
     CpAsyncCommitOp,
     CpAsyncOp,
     CpAsyncWaitOp,
     MmaOp,
     RingPositionOp,
     SlotOp,
-    TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.tile import LoadOp
@@ -85,8 +85,8 @@ class _Plan:
 
 
 def _pipeline(loop: ir.Operation, context: PassContext) -> None:
-    if any(isinstance(view, TmaLoadOp) for view in loop.regions[0].blocks[0].operations):
-        return  # specialize-warps overlaps tensor copies
+    if any(isinstance(view, BarrierWaitOp) for view in loop.regions[0].blocks[0].operations):
+        return  # specialize-warps overlaps what arrives at barriers
     demanded = _demanded_stages(loop, context)
     plan = _plan(loop)
     if isinstance(plan, str):

@@ -20,7 +20,15 @@ from tilec.dialects.gpu_tile import (
     TileOrderOp,
     ViewOp,
 )
-from tilec.dialects.tile import NumProgramsOp, ProgramIdOp
+from tilec.dialects.tile import (
+    BroadcastOp,
+    GatherOp,
+    IotaOp,
+    LoadOp,
+    NumProgramsOp,
+    ProgramIdOp,
+    TransposeOp,
+)
 from tilec.dialects.types import is_tile
 
 _SCALAR_OPS = (
@@ -40,17 +48,32 @@ _SCALAR_OPS = (
 _COMMON_OPS = (AllocOp, BarrierInitOp, MakeTensorMapOp)
 """What every part of a kernel shares: they stand at its entry."""
 
+_TILE_OPS = (LoadOp, GatherOp, IotaOp, BroadcastOp, TransposeOp)
+"""What a thread does with elements of its own, beside elementwise upstream ops."""
+_ELEMENTWISE_PREFIXES = ("arith.", "math.", "tensor.splat")
+
 
 class Slice:
-    """What `roots` need inside `function`. `refusal`: why it cannot stand alone, or None."""
+    """What `roots` need inside `function`. `refusal`: why it cannot stand alone, or None.
 
-    def __init__(self, function: ir.Operation, roots: Iterable[ir.Operation]) -> None:
+    `tiles`: whether tiles may be loaded and computed, element by element, in there, too.
+    """
+
+    def __init__(
+        self, function: ir.Operation, roots: Iterable[ir.Operation], *, tiles: bool = False
+    ) -> None:
         self._function = function
+        self._tiles = tiles
         self._kept: set[ir.Operation] = set()
         self._carried: dict[ir.Operation, set[int]] = {}
         self.refusal: str | None = None
         for root in roots:
             self._keep(root)
+
+    @property
+    def ops(self) -> list[ir.Operation]:
+        """Everything that belongs to it, loops included, in no order."""
+        return list(self._kept)
 
     def _keep(self, op: ir.Operation) -> None:
         if op in self._kept:
@@ -87,10 +110,11 @@ class Slice:
         if op.name == "scf.for":
             self._shell(op)
             self._carry(op, next(i for i, r in enumerate(op.results) if r == value))
-        elif _is_scalar(op):
+        elif _is_scalar(op) or (self._tiles and _is_elementwise(op)):
             self._keep(op)
         elif not isinstance(op.opview, _COMMON_OPS):
-            self.refusal = self.refusal or f"its address depends on '{op.name}'"
+            what = "tile" if is_tile(value) else "address"
+            self.refusal = self.refusal or f"its {what} depends on '{op.name}'"
 
     def _carry(self, loop: ir.Operation, number: int) -> None:
         if loop.name != "scf.for" or number in self._carried.setdefault(loop, set()):
@@ -161,3 +185,30 @@ def _is_scalar(op: ir.Operation) -> bool:
         return True
     scalar = op.name.startswith("arith.") or op.name == "memref.dim"
     return scalar and not any(is_tile(v) for v in [*op.operands, *op.results])
+
+
+def _is_elementwise(op: ir.Operation) -> bool:
+    return isinstance(op.opview, _TILE_OPS) or op.name.startswith(_ELEMENTWISE_PREFIXES)
+
+
+def erase_unused(value: ir.Value) -> None:
+    """Erases the op of a value, and what only that needed, where nothing uses it any more."""
+    pending = _unused([value])
+    while pending:
+        op = pending.pop()
+        operands = list(op.operands)
+        op.erase()
+        pending += _unused(operands)
+
+
+def _unused(values: Iterable[ir.Value]) -> list[ir.Operation]:
+    """The different ops of values, where they may go."""
+    found: list[ir.Operation] = []
+    for value in values:
+        if isinstance(value.owner, ir.Block) or value.owner.operation in found:
+            continue
+        op = value.owner.operation
+        used = any(list(result.uses) for result in op.results)
+        if not used and (_is_scalar(op) or _is_elementwise(op)):
+            found.append(op)
+    return found

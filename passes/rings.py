@@ -1,4 +1,4 @@
-"""Rings of buffers that tensor copies fill: what belongs to each, and when its readers are done."""
+"""Rings of buffers that barriers guard: who fills a slot, and when its readers are done."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from dataclasses import dataclass, field
 from mlir import ir
 
 from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BarrierArriveOp,
     BarrierExpectOp,
     BarrierInitOp,
     BarrierWaitOp,
+    BufferStoreOp,
+    CpAsyncArriveOp,
+    CpAsyncOp,
     RingPositionOp,
     SlotOp,
     Tcgen05MmaOp,
@@ -20,15 +25,26 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.passes.tensor_memory_dot import awaited
 
+FILL_NAMES = {
+    TmaLoadOp: "tensor copies",
+    CpAsyncOp: "copies by cp.async",
+    BufferStoreOp: "loads and stores",
+}
+_FILLS = tuple(FILL_NAMES)
+_ARRIVALS = (BarrierExpectOp, CpAsyncArriveOp, BarrierArriveOp)
+
 
 @dataclass
 class Ring:
-    """The copies that share a barrier, and what becomes of it."""
+    """The copies that share a barrier, and what becomes of it.
+
+    `arrivals`: by which the barrier knows of them. The ring's position stands in front of all.
+    """
 
     barrier: BarrierInitOp
     position: RingPositionOp
-    expect: BarrierExpectOp
-    copies: list[TmaLoadOp] = field(default_factory=list)
+    arrivals: list[BarrierExpectOp | CpAsyncArriveOp | BarrierArriveOp]
+    copies: list[TmaLoadOp | CpAsyncOp | BufferStoreOp] = field(default_factory=list)
     wait: BarrierWaitOp | None = None
     leader: Ring | None = None
     """The ring of an earlier loop whose buffers and barriers serve this one, too."""
@@ -36,12 +52,17 @@ class Ring:
     @property
     def loop(self) -> ir.Operation:
         """The loop whose every iteration fills one slot."""
-        return self.expect.operation.parent
+        return self.position.operation.parent
 
     @property
     def signature(self) -> tuple[object, ...]:
         """Rings of equal signature can be one."""
-        return (*(str(alloc.results[0].type) for alloc in self.allocs), arrivals_per(self))
+        kinds = (type(arrival) for arrival in self.arrivals)
+        return (
+            *(str(alloc.results[0].type) for alloc in self.allocs),
+            *kinds,
+            arrivals_per(self),
+        )
 
     @property
     def allocs(self) -> list[ir.Operation]:
@@ -50,23 +71,38 @@ class Ring:
 
 
 def find_rings(function: ir.Operation) -> list[Ring]:
-    """Every ring of a kernel, in program order."""
+    """The rings of a kernel: barriers with a position, arrivals, fills and a wait."""
     rings: dict[ir.Value, Ring] = {}
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         view = op.opview
-        if isinstance(view, BarrierExpectOp):
+        if isinstance(view, _ARRIVALS):
             barrier, position = view.barrier.owner, view.slot.owner
-            if isinstance(barrier, BarrierInitOp) and isinstance(position, RingPositionOp):
-                rings[view.barrier] = Ring(barrier, position, view)
-        elif isinstance(view, TmaLoadOp) and view.barrier in rings:
-            rings[view.barrier].copies.append(view)
+            if view.barrier in rings:
+                rings[view.barrier].arrivals.append(view)
+            elif isinstance(barrier, BarrierInitOp) and isinstance(position, RingPositionOp):
+                rings[view.barrier] = Ring(barrier, position, [view])
         elif isinstance(view, BarrierWaitOp) and view.barrier in rings:
             rings[view.barrier].wait = view
         return ir.WalkResult.ADVANCE
 
     function.walk(visit)
-    return [ring for ring in rings.values() if ring.wait is not None and ring.copies]
+    found = [ring for ring in rings.values() if ring.wait is not None]
+    for ring in found:
+        ring.copies = _copies(ring)
+    return [ring for ring in found if ring.copies]
+
+
+def _copies(ring: Ring) -> list[TmaLoadOp | CpAsyncOp | BufferStoreOp]:
+    """What fills buffers between a ring's position and its wait."""
+    ops = list(ring.position.operation.block.operations)
+    numbers = {view.operation: number for number, view in enumerate(ops)}
+    first, last = (numbers.get(op.operation, 0) for op in (ring.position, ring.wait))
+    return [
+        view
+        for view in ops[first:last]
+        if isinstance(view, _FILLS) and isinstance(view.dst.owner, AllocOp)
+    ]
 
 
 def arrivals_per(ring: Ring) -> str:
@@ -86,7 +122,7 @@ def _readers(buffer: ir.Value) -> list[ir.Operation]:
             found.append(_finished(user.result))
         elif isinstance(user, Tcgen05MmaOp):
             found.append(awaited(user))
-        elif not isinstance(user, TmaLoadOp):
+        elif not isinstance(user, _FILLS):
             found.append(user.operation)
     return found
 
@@ -100,7 +136,7 @@ def _finished(pending: ir.Value) -> ir.Operation:
 
 def last_reader(ring: Ring) -> ir.Operation:
     """The op of the ring's own block behind which all its readers are done."""
-    block = ring.expect.operation.block
+    block = ring.position.operation.block
     order = {view.operation: number for number, view in enumerate(block.operations)}
     last = ring.wait.operation
     for copy in ring.copies:

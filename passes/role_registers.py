@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
+from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS, entry_registers
 from tilec.target import Target
 
 LOAD_REGISTERS = 40
+"""Of the one thread that issues tensor copies."""
+FILL_REGISTERS = 64
+"""Of a thread that fills its part of buffers, beside tiles: addresses and bounds of each vector."""
+COMPUTE_REGISTERS = 40
+"""Of a thread that computes, beside tiles."""
 MOST_REGISTERS = 240
 
 
@@ -25,13 +30,23 @@ class RoleShape:
         return self.first_warp + self.warps
 
 
-def plan_roles(target: Target, warps: int, *, multiply: bool) -> dict[str, RoleShape]:
+def plan_roles(
+    target: Target,
+    warps: int,
+    load_warps: int = WARPGROUP_WARPS,
+    load_least: int = LOAD_REGISTERS,
+    live: int = 0,
+    *,
+    multiply: bool = False,
+) -> dict[str, RoleShape]:
     """The shapes of "compute" (`warps` of them), "load" and, where wanted, "multiply".
 
     Beside a multiply role nobody holds accumulators, so registers stay where they are and both
     roles take one warp. Otherwise what the load role gives up the others get: registers move
     between whole warpgroups in multiples of 8 (PTX ISA 9.0, "setmaxnreg"), so the one warp that
     loads brings three idle ones.
+    `load_least`: what a thread of the load role wants; `live`: what the others' tiles take at once.
+    Where both do not fit the others come first.
     """
     if multiply:
         return {
@@ -39,19 +54,27 @@ def plan_roles(target: Target, warps: int, *, multiply: bool) -> dict[str, RoleS
             "load": RoleShape(warps, 1, 0),
             "multiply": RoleShape(warps + 1, 1, 0),
         }
-    load, compute = _shares(target, warps)
+    load, compute = _shares(target, warps, load_warps, load_least, live)
     return {
         "compute": RoleShape(0, warps, compute),
-        "load": RoleShape(warps, WARPGROUP_WARPS, load),
+        "load": RoleShape(warps, load_warps, load),
     }
 
 
-def _shares(target: Target, warps: int) -> tuple[int, int]:
+def _shares(
+    target: Target, warps: int, load_warps: int, load_least: int, live: int
+) -> tuple[int, int]:
     """(registers a thread of the load role keeps, a thread of the others gets); 0, 0: no change."""
     lanes = target.warp_size
-    threads = (warps + WARPGROUP_WARPS) * lanes
-    share = min(target.registers_per_sm // threads, target.registers_per_thread) // 8 * 8
+    threads = (warps + load_warps) * lanes
+    share = entry_registers(target, threads)
     if share >= MOST_REGISTERS:
         return 0, 0
-    left = share * threads - LOAD_REGISTERS * WARPGROUP_WARPS * lanes
-    return LOAD_REGISTERS, min(MOST_REGISTERS, left // (warps * lanes) // 8 * 8)
+
+    def left(load: int) -> int:
+        return min(MOST_REGISTERS, (share * threads - load * load_warps * lanes) // (warps * lanes))
+
+    load = -(-load_least // 8) * 8
+    while load > LOAD_REGISTERS and (load > share or left(load) < live + COMPUTE_REGISTERS):
+        load -= 8
+    return load, left(load) // 8 * 8

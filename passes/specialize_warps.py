@@ -23,7 +23,8 @@ After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"()
           }) {name = "compute", ...}
 
 1. A copy qualifies if its coordinates and the loops around it depend on scalars that need no tile;
-   they are computed again in the load role. All copies of a kernel go there, or none.
+   they are computed again in the load role. All copies of a kernel go there, or none. What stores
+   (`passes.role_copies`) brings the tile along, and warps as many as the tile's layout counts.
 2. The stages: `tile.stages` where the author demands them, else as many as fit beside the other
    buffers, at most MOST_STAGES, or USUAL_STAGES where a second CTA then fits beside this one; the
    same for every ring. Loops behind each other share alike rings.
@@ -32,7 +33,7 @@ After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"()
 4. Registers move from the load role to the others where the kernel could use more than its share.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
-Does not handle: copies by cp.async or through registers as producers, scf.while around a copy.
+Does not handle: scf.while around a copy.
 """
 
 from __future__ import annotations
@@ -42,16 +43,21 @@ from mlir import ir
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BarrierArriveOp,
+    BarrierExpectOp,
     BarrierInitOp,
     BarrierWaitOp,
+    BufferStoreOp,
+    CpAsyncArriveOp,
     FenceOp,
     MakeTensorMapOp,
     RoleOp,
     SlotOp,
     SyncOp,
+    TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.role import TOTAL_WARPS, WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
+from tilec.dialects.types import is_tile
 from tilec.passes.allocate_shared import shared_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
@@ -63,9 +69,12 @@ from tilec.passes.multiply_role import (
     find_products,
 )
 from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
-from tilec.passes.program_slice import Slice
-from tilec.passes.rings import Ring, arrivals_per, find_rings, last_reader
-from tilec.passes.role_registers import RoleShape, plan_roles
+from tilec.passes.program_slice import Slice, erase_unused
+from tilec.passes.register_pressure import most_live_registers
+from tilec.passes.rings import FILL_NAMES, Ring, arrivals_per, find_rings, last_reader
+from tilec.passes.role_copies import arrivals, refused_fills
+from tilec.passes.role_registers import FILL_REGISTERS, LOAD_REGISTERS, RoleShape, plan_roles
+from tilec.passes.role_threads import runs_in_one_thread
 from tilec.passes.tensor_copies import refused_tensor_copies
 from tilec.target import Feature
 
@@ -93,9 +102,11 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
     stages = wanted or (_stages_that_fit(function, rings, context) if reason is None else 0)
     if reason is None and stages < 2 and demanding is None:
         reason = "one stage was asked for" if wanted else "the shared memory holds one stage only"
+    if reason is None and demanding is not None:
+        reason = _too_large(function, context)
     if reason is not None:
         if demanding is not None:
-            notes = () if rings else refused_tensor_copies(context)
+            notes = () if rings else (*refused_tensor_copies(context), *refused_fills(context))
             raise error_at(demanding, f"warp_specialize=True was asked for, but {reason}", *notes)
         if stages > 1:
             loop = next(filter(None, map(_staged_loop, rings)))
@@ -125,15 +136,40 @@ def _refusal(function: ir.Operation, rings: list[Ring], context: PassContext) ->
     if not context.target.supports(Feature.SETMAXNREG):
         return f"{context.target.name} does not move registers between warps"
     if not rings:
-        return "no loop fills buffers by tensor copies"
+        return "no loop fills buffers that other warps could fill"
     if any(ring.barrier.slots > 1 for ring in rings):
         return "the kernel has rings of its own"
     if context.num_warps % WARPGROUP_WARPS:
         return f"{context.num_warps} warps are no whole warpgroups"
     most = context.target.max_threads // context.target.warp_size
-    if plan_roles(context.target, context.num_warps, multiply=False)["load"].end > most:
+    shapes = plan_roles(context.target, context.num_warps, _load_warps(rings, context))
+    if shapes["load"].end > most:
         return f"{context.num_warps} warps leave none for loading"
-    return Slice(function, [copy.operation for r in rings for copy in r.copies]).refusal
+    return _part(function, rings, [copy.operation for r in rings for copy in r.copies]).refusal
+
+
+def _too_large(function: ir.Operation, context: PassContext) -> str | None:
+    live, most = (
+        most_live_registers(function.regions[0].blocks[0]),
+        context.target.registers_per_thread,
+    )
+    if live <= most:
+        return None
+    return f"its tiles take {live} registers a thread at once, which has {most}"
+
+
+def _stores(rings: list[Ring]) -> bool:
+    """Whether tiles go through the load role's registers."""
+    return any(isinstance(copy, BufferStoreOp) for ring in rings for copy in ring.copies)
+
+
+def _load_warps(rings: list[Ring], context: PassContext) -> int:
+    """Warps of the load role; the layouts of tiles count as many as compute."""
+    return context.num_warps if _stores(rings) else WARPGROUP_WARPS
+
+
+def _part(function: ir.Operation, rings: list[Ring], roots: list[ir.Operation]) -> Slice:
+    return Slice(function, roots, tiles=_stores(rings))
 
 
 def _wanted_stages(rings: list[Ring]) -> int:
@@ -224,6 +260,7 @@ class _Rewrite:
         self._rings = rings
         self._stages = stages
         self._context = context
+        self._load_warps = _load_warps(rings, context)
         self._body = function.regions[0].blocks[0]
         self._products: list[Products] = []
         self._shapes: dict[str, RoleShape] = {}
@@ -233,9 +270,7 @@ class _Rewrite:
         """Rings at the entry, then the roles."""
         filled = {alloc: ring.loop for ring in self._rings for alloc in ring.allocs}
         self._products = find_products(self._function, filled)
-        self._shapes = plan_roles(
-            self._context.target, self._context.num_warps, multiply=bool(self._products)
-        )
+        self._shapes = self._plan()
         total_warps = max(shape.end for shape in self._shapes.values())
         with ir.InsertionPoint.at_block_begin(self._body), self._function.location:
             self._move_to_entry()
@@ -246,10 +281,10 @@ class _Rewrite:
         for ring, empty in zip(self._rings, empties, strict=True):
             loads += self._fill(ring, empty)
         multiplies = [op for p in self._products for op in self._multiply(p, empties, entry)]
-        parts = {"load": Slice(self._function, loads)}
+        parts = {"load": _part(self._function, self._rings, loads)}
         if multiplies:
             parts["multiply"] = Slice(self._function, multiplies)
-        self._make_roles(parts, entry.operation)
+        roles = self._make_roles(parts, entry.operation)
         i32 = ir.IntegerType.get_signless(32)
         self._function.attributes[TOTAL_WARPS] = ir.IntegerAttr.get(i32, total_warps)
         for ring in self._rings:
@@ -257,9 +292,13 @@ class _Rewrite:
                 if name in ring.loop.attributes:
                     del ring.loop.attributes[name]
         for root in (*loads, *multiplies):
+            operands = [value for value in root.operands if is_tile(value)]
             root.erase()
+            for operand in operands:
+                erase_unused(operand)
         for products in self._products:
             drop_shell(products.loop)
+        self._share_registers(roles)
         self._report()
 
     def _multiply(
@@ -310,7 +349,7 @@ class _Rewrite:
         ring.barrier.result.replace_all_uses_with(full)
         ring.barrier.operation.erase()
         for alloc, whole in zip(ring.allocs, wholes, strict=True):
-            with ir.InsertionPoint(ring.expect.operation), alloc.location:
+            with ir.InsertionPoint(self._first_fill(ring)), alloc.location:
                 one = SlotOp.build(whole, ring.position.slot)
             alloc.results[0].replace_all_uses_with(one)
             alloc.erase()
@@ -320,7 +359,7 @@ class _Rewrite:
 
     def _make_buffers(self, ring: Ring) -> tuple[ir.Value, ir.Value, list[ir.Value]]:
         """The barriers of full and of free slots, and the buffers."""
-        full = BarrierInitOp.build(slots=self._stages, count=1)
+        full = BarrierInitOp.build(slots=self._stages, count=self._filled(ring))
         empty = BarrierInitOp.build(slots=self._stages, count=self._arrivals(ring))
         wholes = []
         for alloc in ring.allocs:
@@ -328,6 +367,14 @@ class _Rewrite:
             type_ = BufferType((self._stages, *slot.shape), slot.element, slot.layout).type()
             wholes.append(AllocOp.build(results=[type_]))
         return full, empty, wholes
+
+    def _filled(self, ring: Ring) -> int:
+        """Arrivals that say that a slot is full."""
+        kinds = [type(arrival) for arrival in ring.arrivals]
+        copies, stores = CpAsyncArriveOp in kinds, BarrierArriveOp in kinds
+        lanes = self._context.target.warp_size
+        announced = kinds.count(BarrierExpectOp)
+        return announced + arrivals(copies, stores, self._load_warps, lanes)
 
     def _arrivals(self, ring: Ring) -> int:
         if self._is_multiplied(ring):
@@ -342,7 +389,8 @@ class _Rewrite:
             with ir.InsertionPoint(behind(last)), last.location:
                 BarrierArriveOp.build(empty, ring.position.slot, per=arrivals_per(ring))
         i1 = ir.IntegerType.get_signless(1)
-        with ir.InsertionPoint(ring.expect.operation), ring.expect.operation.location:
+        first = self._first_fill(ring)
+        with ir.InsertionPoint(first), first.location:
             true = ir.Operation.create(
                 "arith.constant", results=[i1], attributes={"value": ir.IntegerAttr.get(i1, 1)}
             )
@@ -350,20 +398,25 @@ class _Rewrite:
                 "arith.xori", results=[i1], operands=[ring.position.parity, true.results[0]]
             )
             wait = BarrierWaitOp.build(empty, ring.position.slot, free.results[0])
-        return [wait.operation, ring.expect.operation, *(c.operation for c in ring.copies)]
+        return [wait.operation, *(op.operation for op in (*ring.copies, *ring.arrivals))]
 
-    def _make_roles(self, parts: dict[str, Slice], entry: ir.Operation) -> None:
+    def _first_fill(self, ring: Ring) -> ir.Operation:
+        own = {op.operation for op in (*ring.copies, *ring.arrivals)}
+        ops = (view.operation for view in ring.position.operation.block.operations)
+        return next(op for op in ops if op in own)
+
+    def _make_roles(self, parts: dict[str, Slice], entry: ir.Operation) -> dict[str, RoleOp]:
         """A role per part on warps of its own, and one for what stands behind `entry`."""
         *_, end = self._body.operations
         rest = [view.operation for view in self._body.operations]
         rest = rest[rest.index(entry) + 1 : -1]
         with ir.InsertionPoint(end), self._function.location:
-            for name, part in parts.items():
-                self._make_role(name, part)
-            compute = self._make_role("compute", None)
-        (yield_,) = compute.body.operations
+            roles = {name: self._make_role(name, part) for name, part in parts.items()}
+            roles["compute"] = self._make_role("compute", None)
+        (yield_,) = roles["compute"].body.operations
         for op in rest:
             op.move_before(yield_.operation)
+        return roles
 
     def _make_role(self, name: str, part: Slice | None) -> RoleOp:
         shape = self._shapes[name]
@@ -381,13 +434,38 @@ class _Rewrite:
             body=body,
         )
 
+    def _plan(self, load_least: int = LOAD_REGISTERS, live: int = 0) -> dict[str, RoleShape]:
+        return plan_roles(
+            self._context.target,
+            self._context.num_warps,
+            self._load_warps,
+            load_least,
+            live,
+            multiply=bool(self._products),
+        )
+
+    def _share_registers(self, roles: dict[str, RoleOp]) -> None:
+        """Budgets by what the roles hold at once."""
+        least = LOAD_REGISTERS
+        if not runs_in_one_thread(roles["load"]):
+            # Loads of less than a register take one each.
+            least = FILL_REGISTERS + most_live_registers(roles["load"].body, packed=False)
+        live = most_live_registers(roles["compute"].body)
+        shapes = self._plan(least, live)
+        i32 = ir.IntegerType.get_signless(32)
+        for name, role in roles.items():
+            role.operation.attributes["registers"] = ir.IntegerAttr.get(i32, shapes[name].registers)
+
     def _report(self) -> None:
+        kinds = {type(copy): copy for ring in self._rings for copy in ring.copies}
+        names = [name for kind, name in FILL_NAMES.items() if kind in kinds]
+        number = 1 if list(kinds) == [TmaLoadOp] else self._load_warps
         multiplying = "1 multiplying, " if self._products else ""
         self._context.report.add(
             "warp specialisation",
             self._function,
-            f"1 loading warp, {multiplying}{self._context.num_warps} computing, "
-            f"{self._stages} stages",
-            "tensor copies run ahead of their readers",
+            f"{number} loading warp{'s' * (number > 1)}, {multiplying}"
+            f"{self._context.num_warps} computing, {self._stages} stages",
+            f"{' and '.join(names)} run ahead of their readers",
             stages=self._stages,
         )

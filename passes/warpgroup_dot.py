@@ -108,8 +108,10 @@ def _contiguous(value: ir.Value, k_dim: int) -> int:
     """The dimension along which the buffer is contiguous: the tile's own where that is legal."""
     if bit_width(element(value)) != 16:
         return k_dim
-    values = layout_of(value).values
-    runs_along = values[0].dim if values and values[0].stride == 1 else k_dim
+    layout = layout_of(value)
+    # Neighbours lie in one thread's registers, or in those of the next where vectors are short.
+    firsts = [modes[0] for modes in (layout.values, layout.threads) if modes]
+    runs_along = next((mode.dim for mode in firsts if mode.stride == 1 and mode.size > 1), k_dim)
     return runs_along if swizzle_bytes(shape(value)[runs_along], element(value)) else k_dim
 
 

@@ -95,6 +95,10 @@ class CompileError(Exception):
         return "\n".join(lines)
 
 
+class PerformanceWarning(UserWarning):
+    """A program that is right and will surely be slow, for a reason its author should hear."""
+
+
 class InternalError(Exception):
     """A bug in tilec, not in the author's program. `dump_path`: where the IR at fault lies."""
 

@@ -11,12 +11,14 @@ import importlib
 import inspect
 import numbers
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from tilec.declaration import declared_parameters
 from tilec.dependencies import compiler_digest, source_digest
+from tilec.diagnostics import PerformanceWarning
 from tilec.kernel import CompiledKernel, Parameter
 from tilec.language.builtin import function
 from tilec.language.parameters import auto
@@ -178,7 +180,7 @@ class Kernel(Launcher):
     ) -> CompiledKernel:
         """Compiles ahead of time, for specs (see `source_module`) and a target; needs no GPU."""
         wanted = specialize_for(self.parameters, specs, constants or {}, index_bits)
-        return self._compile(wanted, find_target(target), ptx_version, dump_dir)
+        return _announced(self._compile(wanted, find_target(target), ptx_version, dump_dir))
 
     def resolve(self, device: Any, bound: Mapping[str, Any]) -> CompiledKernel:
         """The compiled kernel for described arguments on a device: known, on disk, or new."""
@@ -187,7 +189,7 @@ class Kernel(Launcher):
         key = (target.name, wanted.key)
         found = self._compiled.get(key)
         if found is None:
-            found = self._compiled[key] = self._load(wanted, target)
+            found = self._compiled[key] = _announced(self._load(wanted, target))
         return found
 
     def _load(self, wanted: Specialization, target: Target) -> CompiledKernel:
@@ -242,6 +244,15 @@ class Kernel(Launcher):
             **self.demands(),
             auto=reasons,
         )
+
+
+def _announced(kernel: CompiledKernel) -> CompiledKernel:
+    """The same, with a PerformanceWarning for each thing that surely makes it slow."""
+    for entry in kernel.report["decisions"]:
+        if entry["about"] == "registers":
+            text = f"{entry['at']}: registers: {entry['chosen']} ({entry['why']})"
+            warnings.warn(text, PerformanceWarning, stacklevel=2)
+    return kernel
 
 
 def _constant_text(value: Any) -> str:

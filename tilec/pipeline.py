@@ -7,6 +7,7 @@ from tilec.passes.allocate_shared import allocate_shared
 from tilec.passes.allocate_tensor_memory import allocate_tensor_memory
 from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
+from tilec.passes.estimate_registers import estimate_registers
 from tilec.passes.expand_math import expand_math
 from tilec.passes.fence_tensor_memory import fence_tensor_memory
 from tilec.passes.infer_layouts import infer_layouts
@@ -54,6 +55,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     specialize_warps,
     rotate_dots,
     overlap_mma,
+    estimate_registers,
     allocate_tensor_memory,
     # Buffers that share memory depend on each other, so addresses come before barriers.
     allocate_shared,

@@ -12,7 +12,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hopper_kernels import (
-    activated,
     batched,
     decisions,
     demanded,
@@ -244,15 +243,10 @@ def test_two_loops_share_their_stages() -> None:
 
 
 A, B, C = normal(72, 72), normal(72, 72, seed=1), normal(72, 72)
-ODD = normal(71, 71)
 REFUSALS = {
-    "odd rows": (
-        demanded, [ODD, ODD, ODD], {"WARP_SPECIALIZE": True}, "for k in tl.range(",
-        r"warp_specialize=True was asked for, but no loop fills buffers by tensor copies",
-    ),
     "while": (
         in_while, [A, B, C], {"WARP_SPECIALIZE": True}, "for k in tl.range(",
-        r"warp_specialize=True was asked for, but no loop fills buffers by tensor copies",
+        r"warp_specialize=True was asked for, but no loop fills buffers that other warps could",
     ),
     "addresses from memory": (
         gathered, [A, B, np.zeros(2, np.int32), C], {"WARP_SPECIALIZE": True}, "for k in tl.range(",
@@ -294,14 +288,6 @@ def test_demanded_roles_on_a_target_without_them(monkeypatch: pytest.MonkeyPatch
 
 
 # -- Other loops ----------------------------------------------------------------------------------
-
-
-def test_elementwise_work_before_the_product() -> None:
-    a, b = normal(136, 200), normal(200, 72, seed=1)
-    squared = (np.maximum(exact(a), 0) ** 2).astype(BF16)
-    kernel = run(activated, [a, b], exact(squared) @ exact(b), WARP_SPECIALIZE=True)
-    assert stages(kernel) >= 2
-    assert_clean(kernel)
 
 
 @pytest.mark.parametrize("warps", [4, 8])

@@ -4,7 +4,7 @@
 func.func @no_copies(%n: index) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
-  // expected-error @below {{warp_specialize=True was asked for, but no loop fills buffers by tensor copies}}
+  // expected-error @below {{warp_specialize=True was asked for, but no loop fills buffers that other warps could fill}}
   scf.for %k = %c0 to %n step %c64 {
   } {tile.warp_specialize = true}
   return

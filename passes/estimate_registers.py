@@ -1,0 +1,45 @@
+"""estimate-registers: says so where a kernel's values surely take more registers than a thread has.
+
+The program stays as it is. What is counted (`register_pressure`) is less than what ptxas needs, so
+that nothing is said of kernels that fit; a kernel it speaks of keeps values in memory ("spills"),
+which the author should hear before it is slow.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import RoleOp
+from tilec.dialects.gpu_tile.role import entry_registers, total_warps
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.register_pressure import most_live_registers
+
+SUBJECT = "registers"
+"""What the report's entries are about; `jit` warns of each."""
+
+
+@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+def estimate_registers(module: ir.Module, context: PassContext) -> None:
+    """Reports the parts of kernels whose live values exceed their registers."""
+    for function in module.body.operations:
+        if function.operation.name == "func.func":
+            _estimate(function.operation, context)
+
+
+def _estimate(function: ir.Operation, context: PassContext) -> None:
+    threads = total_warps(function, context.num_warps) * context.target.warp_size
+    share = entry_registers(context.target, threads)
+    body = function.regions[0].blocks[0]
+    roles = [view for view in body.operations if isinstance(view, RoleOp)]
+    parts = [(f"role '{role.name}'", role.body, role.registers or share) for role in roles]
+    for name, block, registers in parts or [("a thread", body, share)]:
+        live = most_live_registers(block)
+        if live > registers:
+            context.report.add(
+                SUBJECT,
+                function,
+                f"{live} for {name}, which has {registers}",
+                "its tiles live at the same time: the rest is spilled to memory",
+                live=live,
+                registers=registers,
+            )

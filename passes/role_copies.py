@@ -1,0 +1,236 @@
+"""How insert-async-copies has warps of their own fill what no tensor copy can.
+
+Before:   %t = "tile.load"(%a, %m, %k) ...   %u = elementwise work on %t
+          "gpu_tile.buffer_store"(%u, %s)   "gpu_tile.wgmma"(%s, ...)
+After:    %full = "gpu_tile.barrier_init"() {count = threads ...}                    (in front)
+          %slot, %parity = "gpu_tile.ring_position"(%count) {slots = 1 : i32}
+          "gpu_tile.cp_async"(%a, %s, ...)   "gpu_tile.cp_async_arrive"(%full, %slot)
+                or, with whatever stands between load and store,
+          "gpu_tile.buffer_store"(%u, %s)    "gpu_tile.barrier_arrive"(%full, %slot)
+          "gpu_tile.barrier_wait"(%full, %slot, %parity)
+
+So far every thread fills and waits; specialize-warps makes the ring longer and moves the filling,
+with the loads and the work between, to a load role. Only where the author demands roles: elsewhere
+cp.async is issued by the threads that multiply (pipeline-loops).
+
+1. A buffer qualifies if a warpgroup instruction reads it and its tile follows from loads and what a
+   thread does with its own elements (`program_slice`).
+2. cp.async where load and buffer allow it; each thread's copies arrive by themselves. Else loads
+   and stores, one arrival a warp.
+3. Buffers that the same instruction reads first share a barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BarrierArriveOp,
+    BarrierInitOp,
+    BarrierWaitOp,
+    BufferStoreOp,
+    CpAsyncArriveOp,
+    FenceOp,
+    RingPositionOp,
+    SyncOp,
+    WgmmaOp,
+)
+from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.passes.buffer_fills import (
+    Fill,
+    Uses,
+    copy_bytes,
+    emit_cp_async,
+    feeds_warpgroup,
+    why_no_copy,
+)
+from tilec.passes.contract import PassContext
+from tilec.passes.divisibility import Divisibility
+from tilec.passes.hazards import read_ahead_hazard
+from tilec.passes.loops import add_counter, enclosing_ops, find_loops, top_level
+from tilec.passes.pipeline_loops import WARP_SPECIALIZE
+from tilec.passes.program_slice import Slice, erase_unused
+
+
+@dataclass
+class _RoleFill:
+    """One buffer to fill; `load`, `dims`: of a copy of `bytes` each, None for loads and stores."""
+
+    store: BufferStoreOp
+    load: tile.LoadOp | None = None
+    dims: tuple[int, ...] = ()
+    bytes: int = 0
+
+    @property
+    def block(self) -> ir.Block:
+        """The loop body that it stands in."""
+        return self.store.operation.block
+
+
+def demands_roles(function: ir.Operation) -> bool:
+    """Whether a loop of the kernel has `tile.warp_specialize = true`, and none forbids it."""
+    found: list[bool] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        demand = op.attributes.get(WARP_SPECIALIZE) if op.name == "scf.for" else None
+        if isinstance(demand, ir.BoolAttr):
+            found.append(demand.value)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    return bool(found) and all(found)
+
+
+def fill_by_roles(function: ir.Operation, context: PassContext) -> None:
+    """Puts barriers around what fills operands of warpgroup instructions in loops, where it may
+    run in a load role; what may not stays, with the reason in the report."""
+    facts = Divisibility(function)
+    plans = [_fills(function, loop, facts, context) for loop in find_loops(function)]
+    for fills in filter(None, plans):
+        _emit(fills, context)
+
+
+def _fills(
+    function: ir.Operation, loop: ir.Operation, facts: Divisibility, context: PassContext
+) -> list[_RoleFill]:
+    block = loop.regions[0].blocks[0]
+    found = []
+    for view in block.operations:
+        if not isinstance(view, BufferStoreOp) or not _is_operand(view, block):
+            continue
+        part = Slice(function, [view.operation], tiles=True)
+        loads = [op.opview for op in part.ops if isinstance(op.opview, tile.LoadOp)]
+        if not any(load.operation.block == block for load in loads):
+            continue  # computed here, or the same in every iteration
+        reason = part.refusal or _hazard(function, loop, loads)
+        if reason is not None:
+            context.report.add("producer", view.operation, "no", reason)
+            continue
+        found.append(_planned(view, facts, context))
+    return found
+
+
+def _is_operand(store: BufferStoreOp, block: ir.Block) -> bool:
+    alloc = store.dst.owner
+    own = isinstance(alloc.opview, AllocOp) and alloc.operation.block == block
+    return own and feeds_warpgroup(Fill(store, ()))
+
+
+def _hazard(function: ir.Operation, loop: ir.Operation, loads: Sequence[tile.LoadOp]) -> str | None:
+    wrong = next((op.name for op in enclosing_ops(loop) if op.name != "scf.for"), None)
+    if wrong is not None:
+        return f"it stands in '{wrong}'"
+    return read_ahead_hazard(function, [load.src for load in loads], "the kernel")
+
+
+def _planned(store: BufferStoreOp, facts: Divisibility, context: PassContext) -> _RoleFill:
+    value, order = store.value, list(range(len(buffer_of(store.dst).shape)))
+    while isinstance(value.owner, tile.TransposeOp):
+        order = [value.owner.permutation[d] for d in order]
+        value = value.owner.src
+    load = value.owner
+    if not isinstance(load, tile.LoadOp):
+        why = f"'{load.operation.name}' stands between load and buffer"
+        context.report.add("producer", store.operation, "loads and stores", why)
+        return _RoleFill(store)
+    dims = tuple(load.dims[d] for d in order)
+    uses = Uses([Fill(store, dims)], False, [])
+    bytes_, why = copy_bytes(load, [(buffer_of(store.dst), dims)], facts, context)
+    reason = why_no_copy(load, uses, False, bytes_, why)
+    if reason is not None:
+        context.report.add("producer", load.operation, "loads and stores", reason)
+        return _RoleFill(store)
+    why = "no tensor map fits; warps of their own copy"
+    context.report.add("producer", load.operation, f"cp.async of {bytes_} bytes", why)
+    return _RoleFill(store, load, dims, bytes_)
+
+
+def _emit(fills: Sequence[_RoleFill], context: PassContext) -> None:
+    """Barriers in front of the kernel's loops, fills and waits in front of the readers."""
+    groups: dict[ir.Operation, list[_RoleFill]] = {}
+    for fill in fills:
+        groups.setdefault(_first_reader(fill), []).append(fill)
+    count = _count(fills[0].block)
+    loop = fills[0].block.owner
+    with ir.InsertionPoint(top_level(loop)), loop.location:
+        barriers = [_barrier(group, context) for group in groups.values()]
+        FenceOp.build(kind="barrier_init")
+        SyncOp.build(warps=context.num_warps)
+    for group, barrier in zip(groups.values(), barriers, strict=True):
+        _emit_group(group, barrier, count)
+
+
+def _first_reader(fill: _RoleFill) -> ir.Operation:
+    """The first op of the fill's block that is, or holds, a warpgroup instruction reading it."""
+    readers = [
+        _in_block(use.owner.operation, fill.block)
+        for use in fill.store.dst.uses
+        if isinstance(use.owner.opview, WgmmaOp)
+    ]
+    return next(view.operation for view in fill.block.operations if view.operation in readers)
+
+
+def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
+    while op.block != block:
+        op = op.parent
+    return op
+
+
+def _count(block: ir.Block) -> ir.Value:
+    """The count of a loop's iterations: that of its tensor copies, if it has some."""
+    for view in block.operations:
+        if isinstance(view, RingPositionOp) and isinstance(view.count.owner, ir.Block):
+            return view.count
+    return add_counter(block.owner)[1]
+
+
+def refused_fills(context: PassContext) -> list[str]:
+    """Why buffers are not filled by a load role, as reported: notes for an error."""
+    return [
+        f"the buffer filled at {entry['at']} stays with its readers: {entry['why']}"
+        for entry in context.report.decisions
+        if entry["about"] == "producer" and entry["chosen"] == "no"
+    ]
+
+
+def arrivals(copies: bool, stores: bool, warps: int, warp_size: int) -> int:
+    """Of `warps` that fill one slot: a thread's copies arrive, and a warp behind its stores."""
+    return warps * (warp_size * copies + stores)
+
+
+def _barrier(group: Sequence[_RoleFill], context: PassContext) -> ir.Value:
+    copies = any(fill.load is not None for fill in group)
+    stores = any(fill.load is None for fill in group)
+    count = arrivals(copies, stores, context.num_warps, context.target.warp_size)
+    return BarrierInitOp.build(slots=1, count=count)
+
+
+def _emit_group(group: Sequence[_RoleFill], barrier: ir.Value, count: ir.Value) -> None:
+    """Position, fills, arrivals and wait, one behind the other where the last store stands."""
+    last = group[-1].store.operation
+    ops = [view.operation for view in last.block.operations]
+    behind = ops[ops.index(last) + 1]
+    with ir.InsertionPoint(behind), last.location:
+        slot, parity = RingPositionOp.build(count, slots=1)
+        for fill in group:
+            fill.store.dst.owner.operation.move_before(slot.owner)
+            if fill.load is None:
+                fill.store.operation.move_before(behind)
+            else:
+                with fill.load.operation.location:
+                    emit_cp_async(fill.load, fill.store.dst, fill.dims, fill.bytes)
+        if any(fill.load is not None for fill in group):
+            CpAsyncArriveOp.build(barrier, slot)
+        if any(fill.load is None for fill in group):
+            BarrierArriveOp.build(barrier, slot, per="warp")
+        BarrierWaitOp.build(barrier, slot, parity)
+    for fill in group:
+        if fill.load is not None:
+            value = fill.store.value
+            fill.store.operation.erase()
+            erase_unused(value)

@@ -1,0 +1,330 @@
+"""Warp specialisation with every producer: tensor copies, cp.async, and loads with stores.
+
+The load role fills what no tensor map describes; each case states from the report who fills what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hopper_kernels import activated, decisions, matmul_grid
+from test_warp_specialized import BYTES, assert_clean, exact, normal, run
+
+import tilec
+import tilec.language as tl
+from tilec.assembler import assemble
+from tilec.diagnostics import CompileError, PerformanceWarning
+from tilec.examples import attention as attention_example
+from tilec.examples.attention import attention
+from tilec.examples.matmul import PRECISIONS, draw, reference
+from tilec.kernel import CompiledKernel
+from tilec.runtime.emulator.errors import EmulatorError
+from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
+from tilec.target import find_target
+
+TARGET = find_target("sm_90a")
+PRODUCERS = {
+    "tensor copies": 0,
+    "copies by cp.async": 4,
+    "loads and stores": 1,
+}
+"""How far a row's first element lies from a multiple of 16 bytes, in elements of 2 bytes."""
+
+
+@pytest.fixture(autouse=True)
+def on_hopper(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here is compiled for the target with warpgroup instructions."""
+    monkeypatch.setenv("TILEC_TARGET", TARGET.name)
+
+
+@tilec.kernel(grid=matmul_grid)
+def shifted(
+    a: tl.array, b: tl.array, c: tl.array,
+    BM: tl.const = 64, BN: tl.const = 64, BK: tl.const = 64, SHIFT: tl.const = 0,
+    STAGES: tl.const = None, WARP_SPECIALIZE: tl.const = True, PRECISION: tl.const = "ieee",
+):  # fmt: skip
+    """c = a[:, SHIFT:] @ b[:, SHIFT:], where a has as many columns behind SHIFT as b has rows."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.i32 if a.dtype == tl.i8 else tl.f32)
+    for k in tl.range(0, b.shape[0], BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
+        left = tl.load(a, (m, k + SHIFT), (BM, BK))
+        right = tl.load(b, (k, n + SHIFT), (BK, BN))
+        acc = tl.dot(left, right, acc, PRECISION)
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+def operands(m: int, n: int, k: int, shift: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """Aligned arrays whose products start `shift` columns in, and what comes out."""
+    rows = -(-(k + shift) // 8) * 8
+    a, b = normal(m, rows), normal(k, n, seed=1)
+    a[:, k + shift :] = 0
+    return [a, b], exact(a)[:, shift : shift + k] @ exact(b)[:, shift:]
+
+
+def filled_by(kernel: CompiledKernel) -> str:
+    """Who fills the ring: the names in the report."""
+    (found,) = decisions(kernel, "warp specialisation")
+    return found.split("(")[1].removesuffix(" run ahead of their readers)")
+
+
+def stages(kernel: CompiledKernel) -> int:
+    """Slots of the rings."""
+    (found,) = decisions(kernel, "warp specialisation")
+    return int(found.split(" stages")[0].rsplit(" ", 1)[1])
+
+
+# -- {TMA, cp.async, plain} x {4, 8 warps} x {128, 256 rows} --------------------------------------
+
+
+@pytest.mark.parametrize("rows", [128, 256])
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_the_twelve(producer: str, warps: int, rows: int) -> None:
+    """Of which Triton 3.9 compiles two."""
+    shift = PRODUCERS[producer]
+    arguments, expected = operands(rows + 8, 56, 136, shift)
+    constants = {"BM": rows, "BN": 64, "SHIFT": shift, "STAGES": 2}
+    kernel = run(shifted.demanding(num_warps=warps), arguments, expected, **constants)
+    assert filled_by(kernel) == producer
+    assert stages(kernel) == 2
+    (found,) = decisions(kernel, "warp specialisation")
+    assert f"{warps} computing" in found
+    assert decisions(kernel, "matrix instructions")[0].startswith("one group in flight")
+    assert_clean(kernel)
+
+
+# -- Other precisions and orders ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["CC", "FC", "FF"])
+@pytest.mark.parametrize("precision", ["tf32", "fp8", "s8"])
+def test_operands_that_are_not_contiguous_along_k(precision: str, order: str) -> None:
+    """No tensor map turns them; the load role does, element by element."""
+    row = PRECISIONS[precision]
+    rng = np.random.default_rng(0)
+    shapes = ((80, 176), (176, 144))
+    a, b = (
+        np.asarray(draw(rng, shape, row.inputs), order=side)
+        for shape, side in zip(shapes, order, strict=True)
+    )
+    tiles = {"BM": 64, "BN": 64, "BK": 128 // BYTES[precision], "PRECISION": row.dot}
+    kernel = run(shifted, [a, b], reference(a, b), row.output, row.tolerance, **tiles)
+    own = "copies by cp.async" if precision == "tf32" else "loads and stores"
+    both = f"tensor copies and {own}"
+    assert filled_by(kernel) == {"CC": both, "FC": own, "FF": both}[order]
+    assert_clean(kernel)
+
+
+def test_tf32_with_odd_rows() -> None:
+    """Four bytes are enough for cp.async."""
+    row = PRECISIONS["tf32"]
+    rng = np.random.default_rng(0)
+    a, b = draw(rng, (67, 69), row.inputs), draw(rng, (69, 33), row.inputs)
+    kernel = run(
+        shifted, [a, b], reference(a, b), row.output, row.tolerance, BK=32, PRECISION=row.dot
+    )
+    assert filled_by(kernel) == "copies by cp.async"
+    assert decisions(kernel, "producer")[0].startswith("cp.async of 4 bytes")
+
+
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize(("m", "n", "k"), [(71, 99, 67), (70, 99, 72), (70, 96, 66)])
+def test_odd_rows(m: int, n: int, k: int, warps: int) -> None:
+    """One operand's rows, or both's, are odd."""
+    a, b = normal(m, k), normal(k, n, seed=1)
+    kernel = run(shifted.demanding(num_warps=warps), [a, b], exact(a) @ exact(b))
+    assert "loads and stores" in filled_by(kernel)
+    assert ("tensor copies" in filled_by(kernel)) == (m == 70)
+    assert_clean(kernel)
+
+
+# -- Work between load and product ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("columns", [200, 201])
+def test_elementwise_work_runs_in_the_load_role(columns: int, warps: int) -> None:
+    a, b = normal(136, columns), normal(columns, 72, seed=1)
+    squared = (np.maximum(exact(a), 0) ** 2).astype(ml_dtypes.bfloat16)
+    kernel = run(
+        activated.demanding(num_warps=warps),
+        [a, b],
+        exact(squared) @ exact(b),
+        WARP_SPECIALIZE=True,
+    )
+    assert decisions(kernel, "producer")[0] == (
+        "loads and stores ('arith.truncf' stands between load and buffer)"
+    )
+    assert filled_by(kernel) == "tensor copies and loads and stores"
+    assert decisions(kernel, "matrix instructions")[0].startswith("one group in flight")
+    assert_clean(kernel)
+
+
+@tilec.kernel(grid=matmul_grid)
+def converted(
+    a: tl.array, b: tl.array, scale: tl.f32, c: tl.array,
+    BM: tl.const = 64, BN: tl.const = 64, BK: tl.const = 64,
+):  # fmt: skip
+    """c = bf16(a * scale) @ b.T for 8-bit a, negative elements below the diagonal only."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, a.shape[1], BK, warp_specialize=True):
+        x = tl.load(a, (m, k), (BM, BK)).to(tl.f32) * scale
+        below = (m + tl.arange(BM))[:, None] > (k + tl.arange(BK))[None, :]
+        x = tl.where(below, x, tl.maximum(x, 0.0)).to(b.dtype)
+        acc = tl.dot(x, tl.load(b, (n, k), (BN, BK)).T, acc)
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+def test_conversions_and_masks_run_in_the_load_role() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-8, 8, (72, 144), dtype=np.int8), normal(56, 144)
+    x = a.astype(np.float32) * np.float32(0.3)
+    x = np.where(np.arange(72)[:, None] > np.arange(144), x, np.maximum(x, 0))
+    x = x.astype(ml_dtypes.bfloat16)
+    kernel = run(converted, [a, b, 0.3], exact(x) @ exact(b).T)
+    assert filled_by(kernel) == "tensor copies and loads and stores"
+    assert_clean(kernel)
+
+
+@tilec.kernel(grid=matmul_grid)
+def normalised(
+    a: tl.array, b: tl.array, c: tl.array,
+    BM: tl.const = 64, BN: tl.const = 64, BK: tl.const = 64,
+):  # fmt: skip
+    """c = (a less the mean of each row of a block) @ b: a sum between load and product."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, a.shape[1], BK, warp_specialize=True):
+        x = tl.load(a, (m, k), (BM, BK)).to(tl.f32)
+        x = (x - tl.sum(x, 1)[:, None] / BK).to(b.dtype)
+        acc = tl.dot(x, tl.load(b, (k, n), (BK, BN)), acc)
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+def test_what_needs_other_threads_stays_with_the_readers() -> None:
+    """The other operand is still loaded ahead."""
+    a, b = normal(72, 128), normal(128, 56, seed=1)
+    blocks = exact(a).reshape(72, 2, 64)
+    x = (blocks - blocks.mean(2, keepdims=True)).reshape(72, 128).astype(ml_dtypes.bfloat16)
+    kernel = run(normalised, [a, b], exact(x) @ exact(b), tolerance=2e-2)
+    assert decisions(kernel, "producer") == ["no (its tile depends on 'tile.reduce')"]
+    assert filled_by(kernel) == "tensor copies"
+
+
+@pytest.mark.parametrize(("pitch", "causal"), [(67, True), (71, False)])
+def test_attention_with_odd_heads(pitch: int, causal: bool) -> None:
+    """Keys and values have barriers of their own."""
+    q, k, v = (normal(1, 2, n, pitch, seed=seed)[..., :64] for seed, n in enumerate((70, 150, 150)))
+    scale = 1 / np.sqrt(64)
+    expected = attention_example.reference(q, k, v, causal, scale)
+    constants = {"D": 64, "CAUSAL": causal, "BM": 64, "BN": 32, "WARP_SPECIALIZE": True}
+    kernel = run(attention, [q, k, v], expected, tolerance=2e-2, scalars=(scale,), **constants)
+    assert filled_by(kernel) == "loads and stores"
+
+
+# -- Refusals -------------------------------------------------------------------------------------
+
+
+@tilec.kernel(grid=matmul_grid)
+def in_place(
+    a: tl.array, b: tl.array, c: tl.array,
+    BM: tl.const = 64, BN: tl.const = 64, BK: tl.const = 64, WARP_SPECIALIZE: tl.const = True,
+):  # fmt: skip
+    """c = a @ b, and the sums go to a, too: nobody may read a ahead."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, a.shape[1], BK, warp_specialize=WARP_SPECIALIZE):
+        acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN)), acc)
+    tl.store(a, (m, n), acc.to(a.dtype))
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+def test_arrays_that_the_kernel_writes_are_not_read_ahead() -> None:
+    a, b, c = normal(71, 71), normal(71, 71), normal(71, 71)
+    kernel = in_place.on("emulator").compiled(a, b, c)
+    assert decisions(kernel, "producer") == [
+        "no ('tile.store' in the kernel writes an array that a copy reads)",
+        "loads and stores (only 2 bytes are provably aligned: the stride of dimension 0 is not a "
+        "known multiple)",
+    ]
+
+
+def test_an_accumulator_that_fills_all_registers() -> None:
+    """256 sums a thread of 255 registers: there is no such kernel."""
+    arguments, _ = operands(264, 136, 136, 0)
+    message = (
+        r"warp_specialize=True was asked for, but its tiles take \d+ registers a thread .* 255"
+    )
+    c = normal(264, 136)
+    with pytest.raises(CompileError, match=message) as caught:
+        shifted.demanding(num_warps=4).on("emulator").compiled(*arguments, c, BM=256, BN=128)
+    assert "for k in tl.range(" in str(caught.value)
+
+
+def test_spills_are_announced() -> None:
+    """Undemanded such a kernel is compiled all the same, but not in silence."""
+    arguments, _ = operands(264, 136, 136, 0)
+    c = normal(264, 136)
+    kernel = shifted.demanding(num_warps=4).on("emulator")
+    constants = {"BM": 256, "BN": 128, "WARP_SPECIALIZE": None}
+    with pytest.warns(
+        PerformanceWarning, match=r"test_producers\.py:\d+:1: registers: \d+ for role"
+    ):
+        made = kernel.compiled(*arguments, c, **constants)
+    assert assemble(made.ptx, TARGET).spills
+
+
+# -- Mutants --------------------------------------------------------------------------------------
+
+
+def mutants(ptx: str) -> Iterator[tuple[str, str]]:
+    """(what was done, PTX): an instruction of the protocol left out, or a count that is wrong."""
+    lines = ptx.split("\n")
+    protocol = ("mbarrier.arrive", "fence.proxy.async", "try_wait")
+    for number, line in enumerate(lines):
+        count = re.search(r"(.*mbarrier\.init.*, )(\d+);", line)
+        if count:
+            for wrong in (int(count[2]) + 1, int(count[2]) - 1):
+                if wrong:
+                    changed = f"{count[1]}{wrong};"
+                    yield (
+                        f"{line} -> {wrong}",
+                        "\n".join([*lines[:number], changed, *lines[number + 1 :]]),
+                    )
+        elif any(name in line for name in protocol) and "fence.proxy.async.global" not in line:
+            instead = "setp.eq.b32 complete, 0, 0;" if "try_wait" in line else ""
+            yield line.strip(), "\n".join([*lines[:number], instead, *lines[number + 1 :]])
+
+
+@pytest.mark.parametrize("producer", ["copies by cp.async", "loads and stores"])
+def test_the_emulator_finds_what_is_broken(
+    producer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A fence or an arrival left out, a wait that does not wait, an arrival too many or too few."""
+    shift = PRODUCERS[producer]
+    (a, b), expected = operands(64, 40, 232, shift)
+    c = np.zeros(expected.shape, np.float32)
+    constants = {"BK": 32, "SHIFT": shift, "STAGES": 2}
+    made = shifted.on("emulator").compiled(a, b, c, **constants)
+
+    def found(ptx: str) -> bool:
+        """Whether a run has an error, a warning, or wrong sums."""
+        gpu = EmulatorDevice("check")
+        c[...] = np.nan
+        try:
+            gpu.launch(gpu.load(replace(made, ptx=ptx)), [a, b, c], 1)
+        except (FindingsError, EmulatorError):
+            return True
+        return bool(capsys.readouterr().err) or not np.allclose(c, expected, rtol=0, atol=1e-3)
+
+    assert not found(made.ptx)
+    unseen = [what for what, ptx in mutants(made.ptx) if not found(ptx)]
+    # The arrival behind the loop gives back the last slot, which a next program would wait for.
+    assert len(unseen) == 1
+    assert "mbarrier.arrive" in unseen[0]
