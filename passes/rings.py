@@ -145,3 +145,49 @@ def last_reader(ring: Ring) -> ir.Operation:
                 reader = reader.parent
             last = max(last, reader, key=order.__getitem__)
     return last
+
+
+def share_rings(rings: list[Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
+    """Marks rings of loops that follow each other and may go on with those of the first.
+
+    Returns per such loop what `go_on` needs: the counts, and so the phases, run on.
+    """
+    followers: list[tuple[ir.Operation, int, ir.Value]] = []
+    by_loop: dict[ir.Operation, list[Ring]] = {}
+    for ring in rings:
+        by_loop.setdefault(ring.loop, []).append(ring)
+    seen: dict[tuple[object, ...], tuple[list[Ring], ir.Operation]] = {}
+    for loop, own in by_loop.items():
+        key = (loop.block, *(ring.signature for ring in own))
+        leaders, previous = seen.get(key, (own, None))
+        seen[key] = (leaders, loop)
+        if previous is None or loop.name != "scf.for":
+            continue
+        count, before = _count_number(own), _count_number(by_loop[previous])
+        if count is None or before is None:
+            seen[key] = (own, loop)
+            continue
+        for ring, leader in zip(own, leaders, strict=True):
+            ring.leader = leader
+        followers.append((loop, count, previous.results[before]))
+    return followers
+
+
+def _count_number(rings: list[Ring]) -> int | None:
+    """Which of a loop's carried values counts the uses of all its rings."""
+    counts = {ring.position.count for ring in rings}
+    if len(counts) != 1:
+        return None
+    (count,) = counts
+    if not isinstance(count.owner, ir.Block) or count.owner.owner != rings[0].loop:
+        return None
+    return ir.BlockArgument(count).arg_number - 1
+
+
+def go_on(loop: ir.Operation, number: int, reached: ir.Value) -> None:
+    """Starts a loop's count where another's ended; what follows both goes on from there."""
+    *_, last = loop.block.operations
+    for place, value in enumerate(last.operation.operands):
+        if value == reached:
+            last.operation.operands[place] = loop.results[number]
+    loop.operands[3 + number] = reached

@@ -71,7 +71,15 @@ from tilec.passes.multiply_role import (
 from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.program_slice import Slice, erase_unused
 from tilec.passes.register_pressure import most_live_registers
-from tilec.passes.rings import FILL_NAMES, Ring, arrivals_per, find_rings, last_reader
+from tilec.passes.rings import (
+    FILL_NAMES,
+    Ring,
+    arrivals_per,
+    find_rings,
+    go_on,
+    last_reader,
+    share_rings,
+)
 from tilec.passes.role_copies import arrivals, refused_fills
 from tilec.passes.role_registers import FILL_REGISTERS, LOAD_REGISTERS, RoleShape, plan_roles
 from tilec.passes.role_threads import runs_in_one_thread
@@ -97,7 +105,7 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
     reason = _refusal(function, rings, context)
     if forbidden is not None and reason is None:
         reason = "warp_specialize=False"
-    followers = _share(rings) if reason is None else []
+    followers = share_rings(rings) if reason is None else []
     wanted = _wanted_stages(rings)
     stages = wanted or (_stages_that_fit(function, rings, context) if reason is None else 0)
     if reason is None and stages < 2 and demanding is None:
@@ -115,7 +123,7 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
             context.report.add("warp specialisation", function, "no", reason)
         return
     for loop, number, reached in followers:
-        _go_on(loop, number, reached)
+        go_on(loop, number, reached)
     _Rewrite(function, rings, stages, context).run()
 
 
@@ -202,52 +210,6 @@ def _stages_that_fit(function: ir.Operation, rings: list[Ring], context: PassCon
     fitting = max(1, min(MOST_STAGES, (free - barriers - alignment) // each))
     used = context.target.shared_bytes - free + USUAL_STAGES * each + barriers
     return min(fitting, USUAL_STAGES) if context.target.fits_twice(used) else fitting
-
-
-def _share(rings: list[Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
-    """Marks rings of loops that follow each other and may go on with those of the first.
-
-    Returns per such loop what `_go_on` needs: the counts, and so the phases, run on.
-    """
-    followers: list[tuple[ir.Operation, int, ir.Value]] = []
-    by_loop: dict[ir.Operation, list[Ring]] = {}
-    for ring in rings:
-        by_loop.setdefault(ring.loop, []).append(ring)
-    seen: dict[tuple[object, ...], tuple[list[Ring], ir.Operation]] = {}
-    for loop, own in by_loop.items():
-        key = (loop.block, *(ring.signature for ring in own))
-        leaders, previous = seen.get(key, (own, None))
-        seen[key] = (leaders, loop)
-        if previous is None or loop.name != "scf.for":
-            continue
-        count, before = _count_number(own), _count_number(by_loop[previous])
-        if count is None or before is None:
-            seen[key] = (own, loop)
-            continue
-        for ring, leader in zip(own, leaders, strict=True):
-            ring.leader = leader
-        followers.append((loop, count, previous.results[before]))
-    return followers
-
-
-def _count_number(rings: list[Ring]) -> int | None:
-    """Which of a loop's carried values counts the uses of all its rings."""
-    counts = {ring.position.count for ring in rings}
-    if len(counts) != 1:
-        return None
-    (count,) = counts
-    if not isinstance(count.owner, ir.Block) or count.owner.owner != rings[0].loop:
-        return None
-    return ir.BlockArgument(count).arg_number - 1
-
-
-def _go_on(loop: ir.Operation, number: int, reached: ir.Value) -> None:
-    """Starts a loop's count where another's ended; what follows both goes on from there."""
-    *_, last = loop.block.operations
-    for place, value in enumerate(last.operation.operands):
-        if value == reached:
-            last.operation.operands[place] = loop.results[number]
-    loop.operands[3 + number] = reached
 
 
 class _Rewrite:
