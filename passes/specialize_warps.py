@@ -26,8 +26,8 @@ After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"()
    they are computed again in the load role. All copies of a kernel go there, or none. What stores
    (`passes.role_copies`) brings the tile along, and warps as many as the tile's layout counts.
 2. The stages: `tile.stages` where the author demands them, else as many as fit beside the other
-   buffers, at most MOST_STAGES, or USUAL_STAGES where a second CTA then fits beside this one; the
-   same for every ring. Loops behind each other share alike rings.
+   buffers, fewer where a second CTA then fits beside this one (`ring_stages`); the same for every
+   ring. Loops behind each other share alike rings.
 3. A slot is given back behind its last reader: once per warpgroup where only its matrix
    instructions read it, else once per warp.
 4. Registers move from the load role to the others where the kernel could use more than its share.
@@ -84,11 +84,8 @@ from tilec.passes.role_copies import arrivals, refused_fills
 from tilec.passes.role_registers import FILL_REGISTERS, LOAD_REGISTERS, RoleShape, plan_roles
 from tilec.passes.role_threads import runs_in_one_thread
 from tilec.passes.tensor_copies import refused_tensor_copies
+from tilec.ring_stages import MOST_STAGES, ring_stages
 from tilec.target import Feature
-
-USUAL_STAGES = 6
-MOST_STAGES = 12
-"""Where no second CTA fits anyway: 8 stages for 6 gave 64 x 128 tiles 7 to 18 % on an H200."""
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
@@ -200,16 +197,12 @@ def _staged_loop(ring: Ring) -> ir.Operation | None:
 
 def _stages_that_fit(function: ir.Operation, rings: list[Ring], context: PassContext) -> int:
     """Slots of every ring beside the other buffers."""
-    free = context.target.shared_bytes - shared_bytes(
-        function, without=[alloc for ring in rings for alloc in ring.allocs]
-    )
+    other = shared_bytes(function, without=[alloc for ring in rings for alloc in ring.allocs])
     own = [alloc for ring in rings if ring.leader is None for alloc in ring.allocs]
     each = sum(buffer_of(alloc.results[0]).slot_bytes for alloc in own)
     barriers = 2 * 8 * MOST_STAGES * len(rings)
     alignment = max(buffer_of(alloc.results[0]).alignment_bytes for alloc in own)
-    fitting = max(1, min(MOST_STAGES, (free - barriers - alignment) // each))
-    used = context.target.shared_bytes - free + USUAL_STAGES * each + barriers
-    return min(fitting, USUAL_STAGES) if context.target.fits_twice(used) else fitting
+    return max(1, ring_stages(each, other + barriers + alignment, context.target))
 
 
 class _Rewrite:

@@ -58,9 +58,10 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
         wanted = program.accumulators // room
         if program.products > 1:
             wanted = _power_above(-(-program.accumulators // room))
-            # One warpgroup multiplies while another does what stands between two products.
-            if target.supports(Feature.WGMMA) and program.rows >= 2 * WGMMA_M:
-                least = 8
+        # One warpgroup multiplies while another does what stands between two products, or issues.
+        by_warpgroups = target.supports(Feature.WGMMA) and not program.uses_fma
+        if by_warpgroups and program.rows >= 2 * WGMMA_M:
+            least = 8
         warps, why = _power(wanted, least, 8), f"{program.accumulators} accumulators"
     else:
         wanted, why = _memory_bound(program, lanes)

@@ -36,18 +36,21 @@ def _ops_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Ten
         name: _copier(copy, DTYPES[case.dtype], device) for name, copy in entry["copies"].items()
     }
 
-    def operand(t: Tensors, name: str) -> torch.Tensor:
-        return aligned[name](t[name]) if name in aligned else t[name]
+    def arrays(t: Tensors) -> tuple[Any, Any, Any]:
+        a, b = (aligned[name](t[name]) if name in aligned else t[name] for name in "ab")
+        return (b.mT, a.mT, t["c"].mT) if entry["turned"] else (a, b, t["c"])
 
     if "combine" not in entry:
-        return lambda t: launcher(operand(t, "a"), operand(t, "b"), t["c"], *NO_EPILOGUE)
-    shape = (entry["splits"], *case.arrays[-1].shape)
+        return lambda t: launcher(*arrays(t), *NO_EPILOGUE)
+    *lead, m, n = case.arrays[-1].shape
+    shape = (entry["splits"], *lead, *((n, m) if entry["turned"] else (m, n)))
     sums = torch.empty(shape, dtype=DTYPES[entry["sums"]], device=device)
     combine = load(entry["combine"])
 
     def call(t: Tensors) -> None:
-        launcher(operand(t, "a"), operand(t, "b"), sums, *NO_EPILOGUE)
-        combine(sums, t["c"], *NO_EPILOGUE)
+        a, b, c = arrays(t)
+        launcher(a, b, sums, *NO_EPILOGUE)
+        combine(sums, c, *NO_EPILOGUE)
 
     return call
 

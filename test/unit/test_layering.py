@@ -32,6 +32,7 @@ LAYERS = (
         "diagnostics",
         "names",
         "report",
+        "ring_stages",
         "isolation",
         "llvm_worker",
     ),

@@ -11,13 +11,9 @@ import numpy as np
 import pytest
 
 import tilec
-import tilec.language as tl
 from tilec.ops import aligned_operands, multiply, multiply_plan, product_launch
-from tilec.ops.tile_choice import TileChoice, choose_tiles
+from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import describe
-from tilec.runtime.device import device
-from tilec.target import find_target
-from tilec.tuning.machine import machine_of
 
 BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 EPSILON = {
@@ -321,26 +317,33 @@ def test_split_k_adds_the_parts_up_and_does_the_epilogue_once(
         check(found, expected, np.float32)
 
 
-def test_tiles_follow_the_shape() -> None:
-    target = find_target("sm_90a")
-    machine = machine_of(device("emulator"), target)
-    f16 = tl.f16
+@pytest.mark.parametrize("splits", [1, 3])
+def test_the_transposed_product_is_the_same(splits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With everything that an epilogue has, batched and not, on warpgroup instructions."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    choice = TileChoice(64, 16, 64, splits, 1.0, is_turned=True, is_single=splits == 1)
+    monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
+    rng = np.random.default_rng(12)
+    for lead, m, n, k in (((), 5, 72, 136), ((2,), 17, 40, 200), ((), 1, 65, 33)):
+        a, b = draw(rng, (*lead, m, k), np.float16), draw(rng, (*lead, k, n), np.float16)
+        bias, rows = draw(rng, (n,), np.float32), draw(rng, (*lead, m), np.float32)
+        columns, residual = draw(rng, (n,), np.float32), draw(rng, (m, n), np.float16)
+        named = {"bias": bias, "row_scale": rows, "column_scale": columns, "residual": residual}
+        found = tilec.ops.matmul(a, b, **named, activation="relu", scale=0.5)
+        scaled = 0.5 * (wide(a) @ wide(b)) * wide(rows)[..., None] * columns
+        check(found, np.maximum(scaled + bias, 0) + wide(residual), np.float16)
+        turned_b = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
+        check(tilec.ops.matmul(a, turned_b), wide(a) @ wide(b), np.float16)
 
-    def tiles(m: int, n: int, k: int, batch: int = 1) -> TileChoice | None:
-        return choose_tiles(m, n, k, batch, f16, "ieee", machine)
 
-    assert tiles(8192, 8192, 8192) is None  # tl.auto serves
-    assert tiles(512, 512, 512, 64) is None
-    decode = tiles(1, 4096, 4096)
-    assert decode is not None
-    assert decode.rows == 16
-    assert decode.splits * -(-4096 // decode.columns) >= machine.multiprocessors
-    small = tiles(512, 512, 512)
-    assert small is not None
-    assert -(-512 // small.rows) * -(-512 // small.columns) > 16  # more than 128 x 128 gives
-    assert choose_tiles(1, 4096, 4096, 1, f16, "ieee", machine, 1).splits == 1
-    f32 = tl.f32
-    assert choose_tiles(64, 64, 64, 1, f32, "ieee", machine) is None  # off tensor cores
+def test_split_sums_are_the_same_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In f32, where another order of the parts would show."""
+    monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: TileChoice(16, 32, 32, 8, 1.0))
+    rng = np.random.default_rng(13)
+    a, b = draw(rng, (9, 1000), np.float16), draw(rng, (1000, 40), np.float16)
+    first = tilec.ops.matmul(a, b, out_dtype="f32")
+    for _ in range(3):
+        assert np.array_equal(tilec.ops.matmul(a, b, out_dtype="f32"), first)
 
 
 def test_tuned_products_are_right(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from tilec.kernel_file import load_kernel
 from tilec.passes import pipeline_loops
 from tilec.runtime.arrays import HOST, ArrayView, describe
 from tilec.specialization import specialize
-from tilec.target import find_target
+from tilec.target import Target, find_target
 from tilec.tuning.agreement import MOST_COMPARED, difference
 from tilec.tuning.call_key import argument_class, quick_key, size_class, tuning_key
 from tilec.tuning.candidates import Candidate, candidates_of
@@ -33,9 +33,14 @@ from tilec.tuning.machine import Machine
 from tilec.tuning.model import (
     AUTO_CTAS,
     AUTO_STAGES,
+    DRAM_EFFICIENCY,
+    DRAM_SHARE,
     LAUNCH_US,
+    MEMORY_LATENCY,
     REGISTERS_PER_ACCUMULATOR,
+    THREADS_EFFICIENCY,
     LoopWork,
+    Way,
     Work,
     predict,
     stages_of,
@@ -110,27 +115,34 @@ def matrix(*shape: int, dtype: str = "bf16") -> ArrayView:
     return ArrayView(4096, shape, tuple(strides), dtype, (HOST, 0))
 
 
-def work(kernel: Kernel, values: dict[str, Any], grid: Any = None, **constants: Any) -> KernelWork:
+def work(
+    kernel: Kernel,
+    values: dict[str, Any],
+    grid: Any = None,
+    target: Target = A100,
+    **constants: Any,
+) -> KernelWork:
     defaults = {p.name: p.default for p in kernel.parameters if p.kind == "const"}
     bound = {**values, **defaults, **constants}
     wanted = specialize(kernel.parameters, bound)
     specs = wanted.parameters
-    module = kernel.source_module(specs, dict(wanted.constants), target=A100.name)
-    return work_of(module, specs, bound, A100, grid)
+    module = kernel.source_module(specs, dict(wanted.constants), target=target.name)
+    return work_of(module, specs, bound, target, grid)
 
 
 def test_a_product_is_as_many_operations_as_its_tiles_have() -> None:
-    values = {"a": matrix(1000, 500), "b": matrix(500, 300), "c": matrix(1000, 300)}
+    values = {"a": matrix(1000, 504), "b": matrix(504, 304), "c": matrix(1000, 304)}
     found = work(matmul, values, BM=128, BN=64, BK=32)
     assert found.grid == (8, 5, 1)
     loop, outside = found.work.loops
-    assert loop.trips == 16  # 500 / 32, rounded up
+    assert loop.trips == 16  # 504 / 32, rounded up
     assert loop.flops == {"bf16": 2 * 128 * 64 * 32}
     assert loop.global_bytes == loop.staged_bytes == 2 * (128 * 32 + 32 * 64)
-    assert outside == LoopWork(global_bytes=2 * 128 * 64)
+    assert outside == LoopWork(stored_bytes=2 * 128 * 64)
+    assert (loop.way, loop.narrow_loads) == (Way.THREADS, 0)
     assert found.work.programs == 40
     assert found.work.accumulators == 128 * 64
-    assert found.work.array_bytes == 2 * (1000 * 500 + 500 * 300 + 1000 * 300)
+    assert found.work.array_bytes == 2 * (1000 * 504 + 504 * 304 + 1000 * 304)
     assert (found.reads, found.writes) == ({"a", "b"}, {"c"})
     assert found.work.guessed == ()
 
@@ -196,24 +208,29 @@ def test_one_program_more_than_multiprocessors_costs_a_second_round() -> None:
     alone = replace(work, warps=8, accumulators=256 * 200)
     assert predict(alone, MACHINE).occupancy == 1
     few, more = (predict(replace(alone, programs=n), MACHINE).us for n in (100, 101))
-    assert more == pytest.approx(2 * few - LAUNCH_US, rel=0.01)
-    assert two.us == pytest.approx(2 * one.us, rel=0.01)
+    # Nearly: programs do not run in lockstep, the less the more there are.
+    assert 1.8 * few < more < 2 * few
+    assert 1.8 * one.us < two.us < 2 * one.us
+    many, one_more = (predict(replace(alone, programs=n), MACHINE).us for n in (5000, 5001))
+    assert many < one_more < many + few / 2
 
 
 def test_what_is_in_memory_must_come_from_there() -> None:
     found = predict(replace(COMPUTE, array_bytes=20 * 10**9), MACHINE)
-    # 20 GB at 2 TB/s, and a tenth of the millisecond of arithmetic that hides behind it.
-    assert found.us == pytest.approx(10_000 + 100 + LAUNCH_US, rel=1e-3)
+    # 20 GB at what threads get of 2 TB/s, and a tenth of the millisecond of arithmetic behind it.
+    whole = 10_000 / (DRAM_EFFICIENCY * THREADS_EFFICIENCY)
+    assert found.us == pytest.approx(whole + 100 + LAUNCH_US, rel=1e-3)
     assert found.bound == "DRAM"
-    few = predict(replace(COMPUTE, programs=40, array_bytes=20 * 10**9), MACHINE)
-    assert few.us == pytest.approx(2 * found.us, rel=0.01)  # 40 of 100 draw 1.25 shares each
+    programs = 100 // (2 * DRAM_SHARE)
+    few = predict(replace(COMPUTE, programs=programs, array_bytes=20 * 10**9), MACHINE)
+    assert few.us == pytest.approx(2 * found.us, rel=0.05)  # half of all shares
 
 
 def test_stages_hide_latency() -> None:
-    loop = LoopWork(100, {"f16": 2048 * 10}, global_bytes=16, staged_bytes=16)
+    loop = LoopWork(100, {"f16": 2048 * 300}, global_bytes=16, staged_bytes=16)
     us = [predict(Work(1, 4, (replace(loop, stages=n),), 0), MACHINE).us for n in (1, 2, 5)]
     assert us[0] > us[1] > us[2]
-    assert us[2] == pytest.approx(LAUNCH_US + (800 + 100 * 200) / 1000, rel=0.01)
+    assert us[2] == pytest.approx(LAUNCH_US + MEMORY_LATENCY * (1 + 100 / 4) / 1000, rel=0.02)
 
 
 def test_the_model_counts_stages_as_the_compiler_does() -> None:
@@ -228,6 +245,40 @@ def test_the_model_counts_stages_as_the_compiler_does() -> None:
         assert stages_of(loop, A100, 128 * 128) == wanted
     # The accumulators of 256x128 tiles leave no registers for a second CTA.
     assert stages_of(LoopWork(10, {"f16": 1}, staged_bytes=48 << 10), A100, 256 * 128) == 3
+
+
+@pytest.mark.parametrize("sides", [(64, 64), (64, 128), (128, 256)])
+def test_the_model_counts_the_slots_of_rings_as_the_compiler_does(sides: tuple[int, int]) -> None:
+    """One that fills shared memory, and one that leaves room for a second CTA."""
+    hopper = find_target("sm_90a")
+    specs = ["a:bf16[?:8,?:8;?:8,1]", "b:bf16[?:8,?:8;1,?:8]", "c:bf16[?:8,?:8;?:8,1]"]
+    constants = {"BM": sides[0], "BN": sides[1], "BK": 64}
+    report = matmul.compile(specs, constants, target="sm_90a").report["decisions"]
+    (decided,) = [entry for entry in report if entry["about"] == "warp specialisation"]
+    values = {"a": matrix(4096, 4096), "b": matrix(4096, 4096), "c": matrix(4096, 4096)}
+    found = work(matmul, values, target=hopper, **constants).work
+    loop, store = found.loops
+    assert loop.way is Way.ENGINE
+    assert loop.by_warpgroups
+    panels = min(store.stored_bytes, 2 * 128 * sides[0])
+    assert stages_of(loop, hopper, found.accumulators, panels) == decided["stages"]
+
+
+def test_what_lies_awkwardly_costs_more() -> None:
+    hopper = find_target("sm_90a")
+    machine = Machine("H200", hopper, 132, 1755, 4800, 60 << 20)
+
+    def product(k: int, n: int) -> Work:
+        values = {"a": matrix(1000, k), "b": matrix(k, n), "c": matrix(1000, n)}
+        return work(matmul, values, target=hopper, BM=64, BN=128, BK=64).work
+
+    even, shifted, odd = product(1024, 1024), product(1000, 1000), product(1001, 1001)
+    assert even.loops[0].line_bytes == even.loops[0].global_bytes
+    assert shifted.loops[0].line_bytes == 2 * shifted.loops[0].global_bytes
+    assert odd.loops[0].way is Way.REGISTERS
+    assert odd.loops[0].narrow_loads >= (64 + 128) * 64
+    us = [predict(one, machine).us for one in (even, shifted, odd)]
+    assert us == sorted(us)
 
 
 def test_shared_memory_limits_how_many_run_at_once() -> None:

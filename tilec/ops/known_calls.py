@@ -54,8 +54,8 @@ def _seen(value: Any) -> Any:
 @dataclass(frozen=True)
 class KnownCall:
     """One launch. `like`: what `a` is. `views`: the arrays that are looked at in another shape.
-    `spans`: bytes of each array, from its pointer on. `may_update`: whether the residual may be
-    `out` itself. Nothing here keeps an array alive.
+    `spans`: bytes of each array, from its pointer on. `order`: of the kernel's arguments.
+    `may_update`: whether the residual may be `out` itself. Nothing here keeps an array alive.
     """
 
     plan: Plan
@@ -64,6 +64,7 @@ class KnownCall:
     constants: Mapping[str, Any]
     views: tuple[tuple[str, ArrayView], ...]
     spans: tuple[tuple[str, int, int], ...]
+    order: tuple[str, ...]
     may_update: bool
 
     @classmethod
@@ -80,7 +81,8 @@ class KnownCall:
         a = launch.views["a"]
         like = replace(_without_memory(a, View(a.shape, a.strides)), framework=a.framework)
         may_update = is_like(launch.views.get("residual"), launch.views["out"])
-        return cls(launch.plan, like, launcher, launch.constants, views, spans, may_update)
+        constants, order = launch.constants, launch.order
+        return cls(launch.plan, like, launcher, constants, views, spans, order, may_update)
 
     def launch(self, values: dict[str, Any], factor: float) -> Any:
         """Launches on other arrays of the same kind; gives the result."""
@@ -103,7 +105,7 @@ class KnownCall:
                 owner=found,
             )
         values["factor"] = factor
-        arguments = [values.get(name, 0) for name in ORDER]
+        arguments = [values.get(name, 0) for name in self.order]
         self.launcher.call(*arguments, **self.constants, stream=stream)
         return out
 

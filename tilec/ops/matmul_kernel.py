@@ -83,6 +83,8 @@ def finish(
         x = x * row_of(column_scale, lead, n, x.shape[1]).to(x.dtype)[None, :]
     if "bias" in PARTS:
         x = x + row_of(bias, lead, n, x.shape[1]).to(x.dtype)[None, :]
+    if "row_bias" in PARTS:
+        x = x + row_of(bias, lead, m, x.shape[0]).to(x.dtype)[:, None]
     if ACTIVATION is not None:
         x = ACTIVATION(x)
     if "residual" in PARTS:
@@ -123,8 +125,9 @@ def product(
     """One BM x BN tile of c = epilogue(a @ b), or with SPLITS a part of its sum.
 
     a, b, c: leading dimensions (all equal, a broadcast one by stride 0), then the matrices. PARTS:
-    which of the optional arguments are there. With SPLITS > 1, c has SPLITS as its first dimension,
-    and part s of k goes to c[s] as it is: `combine` does the rest.
+    which of the optional arguments are there; "row_bias" for the bias of a transposed product,
+    which runs along m. With SPLITS > 1, c has SPLITS as its first dimension, and part s of k goes
+    to c[s] as it is: `combine` does the rest.
     """
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     lead = ()

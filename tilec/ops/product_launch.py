@@ -18,11 +18,18 @@ from tilec.ops.tile_choice import MOST_SPLITS, TileChoice, choose_tiles, tile_sp
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launcher import common_stream
+from tilec.tuning.dot_work import Memory
 from tilec.tuning.machine import machine_of
 from tilec.tuning.tuned_kernel import TunedKernel, autotune
 
 ORDER = ("a", "b", "out", "bias", "row_scale", "column_scale", "scale", "factor", "residual")
 """The kernel's arguments."""
+TURNED = {"a": "b", "b": "a", "row_scale": "column_scale", "column_scale": "row_scale"}
+"""The caller's argument that the kernel gets in place of another, for the transposed product."""
+TURNED_PARTS = {"bias": "row_bias", "row_scale": "column_scale", "column_scale": "row_scale"}
+MATRICES = ("a", "b", "out", "residual")
+COMBINED, COMBINED_COLUMNS = 1024, 256
+"""Elements of a tile whose partial sums are added, and its columns at most."""
 
 
 @dataclass
@@ -43,7 +50,8 @@ class Launch:
             self._with_copies().run(tune)
         elif tune:
             kernel = tuned_product(self.plan.dtype.bits // 8, self.device)
-            kernel(*self.ordered(ORDER), **self.plan.constants, stream=self._stream())
+            arguments = self.ordered(ORDER, turned=False)
+            kernel(*arguments, **self.plan.constants, stream=self._stream())
         elif self._splits > 1:
             self._run_split()
         else:
@@ -54,20 +62,39 @@ class Launch:
         """Whether it is one launch."""
         return self._splits == 1 and not self._unaligned
 
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The caller's arguments, in the kernel's order."""
+        return tuple(TURNED.get(name, name) for name in ORDER) if self.is_turned else ORDER
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether the kernel computes the transposed product."""
+        return self.choice is not None and self.choice.is_turned
+
     def view_of(self, name: str) -> View | None:
         """How an argument is looked at, None where it is taken as it is."""
-        return None if self._fits(name) else self._wanted(name)
+        wanted = self._wanted(name, self.is_turned)
+        return None if self._fits(name, wanted) else wanted
 
     @property
     def kernel(self) -> Kernel:
         """The kernel where this launches."""
-        return kernel_on("product", self.device)
+        is_single = self.choice is not None and self.choice.is_single
+        return kernel_on("product", self.device, is_single)
 
     @property
     def constants(self) -> dict[str, Any]:
         """The kernel's constants."""
-        choice = self._choice
-        return {**({} if choice is None else choice.constants), **self.plan.constants}
+        choice = self.choice
+        return {**({} if choice is None else choice.constants), **self._plan_constants}
+
+    @property
+    def _plan_constants(self) -> dict[str, Any]:
+        constants = dict(self.plan.constants)
+        if self.is_turned:
+            constants["PARTS"] = tuple(TURNED_PARTS.get(x, x) for x in constants["PARTS"])
+        return constants
 
     @cached_property
     def _unaligned(self) -> tuple[str, ...]:
@@ -85,68 +112,93 @@ class Launch:
 
     @property
     def _splits(self) -> int:
-        return 1 if self._choice is None else self._choice.splits
+        return 1 if self.choice is None else self.choice.splits
 
     @cached_property
-    def _choice(self) -> TileChoice | None:
+    def choice(self) -> TileChoice | None:
+        """The tiles, None where `tl.auto` serves."""
         plan = self.plan
         machine = machine_of(self.device, target_of(self.device))
         # The partial sums of a caller's own stream would be freed on another.
         splits = 1 if self.stream is not None else MOST_SPLITS
         sizes = plan.m, plan.n, plan.k, prod(plan.lead)
-        return choose_tiles(*sizes, plan.dtype, plan.constants["PRECISION"], machine, splits)
+        memories = self._memory("a"), self._memory("b")
+        precision = plan.constants["PRECISION"]
+        return choose_tiles(*sizes, plan.dtype, precision, machine, splits, *memories)
+
+    def _memory(self, name: str) -> Memory:
+        view = self.plan.views[name]
+        found = self.views[name]
+        return Memory.of(found.pointer, view.shape, view.strides, found.element_bytes)
 
     def _run_split(self) -> None:
         """Sums parts of k one by one, then adds them up and does the rest."""
-        plan, choice = self.plan, self._choice
+        plan, choice = self.plan, self.choice
         assert choice is not None
         dtype = plan.constants["ACC"] or matmul_kernel.accumulator_of(plan.dtype)
-        shape = (choice.splits, *plan.lead, plan.m, plan.n)
+        m, n = (plan.n, plan.m) if choice.is_turned else (plan.m, plan.n)
+        shape = (choice.splits, *plan.lead, m, n)
         sums = new_array(self.values["a"], self.views["a"], shape, dtype)
         kept = {name: plan.constants[name] for name in ("ACC", "PRECISION")}
-        a, b = self._argument("a"), self._argument("b")
-        kernel_on("product", self.device)(
+        a, b, *others = self.ordered(ORDER)
+        self.kernel(
             *(a, b, sums, 0, 0, 0, 0, 1.0, 0),
             **choice.constants,
             **kept,
             SPLITS=choice.splits,
             stream=self._stream(),
         )
-        rest = {name: plan.constants[name] for name in ("PARTS", "ACTIVATION")}
+        rest = {name: self._plan_constants[name] for name in ("PARTS", "ACTIVATION")}
         kernel_on("combine", self.device)(
-            *(sums, *self.ordered(ORDER[2:])),
+            *(sums, *others),
             **rest,
+            **combine_tile(n),
             SPLITS=choice.splits,
             stream=self._stream(),
         )
 
-    def ordered(self, names: Sequence[str]) -> list[Any]:
-        """The kernel's arguments in order, 0 for what is not there."""
-        return [
-            self.factor if name == "factor" else self._argument(name) if name in self.views else 0
-            for name in names
-        ]
+    def ordered(self, names: Sequence[str], *, turned: bool | None = None) -> list[Any]:
+        """The kernel's arguments `names`, 0 for what is not there. `turned`: None for what the
+        choice says."""
+        is_turned = self.is_turned if turned is None else turned
+        return [self._argument(name, is_turned) for name in names]
 
-    def _argument(self, name: str) -> Any:
-        """An argument as the kernel wants it: as it is where it fits, because launches of
+    def _argument(self, name: str, is_turned: bool) -> Any:
+        """A kernel's argument as it wants it: as it is where it fits, because launches of
         frameworks' own arrays are the fastest."""
-        if self._fits(name):
+        name = TURNED.get(name, name) if is_turned else name
+        if name == "factor":
+            return self.factor
+        if name not in self.views:
+            return 0
+        view = self._wanted(name, is_turned)
+        if self._fits(name, view):
             return self.values[name]
-        view = self._wanted(name)
         return with_dimensions(self.views[name], view.shape, view.strides)
 
-    def _fits(self, name: str) -> bool:
-        found, view = self.views[name], self._wanted(name)
+    def _fits(self, name: str, view: View) -> bool:
+        found = self.views[name]
         return (found.shape, found.strides) == (view.shape, view.strides)
 
-    def _wanted(self, name: str) -> View:
-        return View((1,), (1,)) if name == "scale" else self.plan.views[name]
+    def _wanted(self, name: str, is_turned: bool) -> View:
+        if name == "scale":
+            return View((1,), (1,))
+        view = self.plan.views[name]
+        if not is_turned or name not in MATRICES:
+            return view
+        return View(*((*x[:-2], x[-1], x[-2]) for x in (view.shape, view.strides)))
 
     def _stream(self) -> int | None:
         """The stream to launch on; None where the launcher finds it by itself."""
-        if self.stream is not None or all(map(self._fits, self.views)):
+        if self.stream is not None or all(self.view_of(name) is None for name in self.views):
             return self.stream
         return common_stream(list(self.values.values()))
+
+
+def combine_tile(n: int) -> dict[str, int]:
+    """Constants of the kernel that adds partial sums of `n` columns up."""
+    columns = min(COMBINED_COLUMNS, max(8, 1 << (n - 1).bit_length()))
+    return {"BM": COMBINED // columns, "BN": columns}
 
 
 def check_overlap(views: Mapping[str, ArrayView]) -> None:
@@ -173,9 +225,11 @@ def is_like(view: ArrayView | None, other: ArrayView) -> bool:
 
 
 @cache
-def kernel_on(name: str, device: Any) -> Kernel:
-    """A kernel of `matmul_kernel`, to run on a device."""
-    return getattr(matmul_kernel, name).on(device)
+def kernel_on(name: str, device: Any, is_single: bool = False) -> Kernel:
+    """A kernel of `matmul_kernel`, to run on a device. `is_single`: no CTA stays for a second
+    program."""
+    kernel = getattr(matmul_kernel, name).on(device)
+    return kernel.demanding(persistent=False) if is_single else kernel
 
 
 @cache

@@ -19,7 +19,15 @@ from tilec.passes.pipeline_loops import STAGES
 from tilec.program_size import choose_num_warps
 from tilec.runtime.arrays import ArrayView
 from tilec.target import Target
-from tilec.tuning.model import WARP_TILE, LoopWork, Work
+from tilec.tuning.dot_work import (
+    Memory,
+    is_by_warpgroups,
+    line_bytes,
+    narrow_loads,
+    shared_traffic,
+    way_of,
+)
+from tilec.tuning.model import LINE_BYTES, LoopWork, Way, Work
 from tilec.tuning.scalar_values import ScalarValues
 
 
@@ -49,7 +57,8 @@ def work_of(
         function = find_kernel(module, None)
         sizes = _grid_of(function, parameters, values, grid)
         arguments = [_plain(values[parameter.name]) for parameter in parameters]
-        found = _Found(ScalarValues(arguments, sizes), [p.name for p in parameters])
+        names = [p.name for p in parameters]
+        found = _Found(ScalarValues(arguments, sizes), names, values, target)
         _visit(function.regions[0].blocks[0], 1, found)
         arrays = [v for v in values.values() if isinstance(v, ArrayView)]
         used = found.reads | found.writes
@@ -76,6 +85,11 @@ class _Loop:
     global_bytes: int = 0
     shared_bytes: int = 0
     staged_bytes: int = 0
+    stored_bytes: int = 0
+    wasted_bytes: int = 0
+    narrow_loads: int = 0
+    way: Way = Way.THREADS
+    by_warpgroups: bool = False
 
     def frozen(self) -> LoopWork:
         return LoopWork(
@@ -85,6 +99,11 @@ class _Loop:
             self.shared_bytes,
             self.staged_bytes,
             self.stages,
+            self.stored_bytes,
+            self.global_bytes + self.wasted_bytes,
+            self.narrow_loads,
+            self.way,
+            self.by_warpgroups,
         )
 
 
@@ -92,6 +111,8 @@ class _Loop:
 class _Found:
     scalars: ScalarValues
     names: Sequence[str]
+    values: Mapping[str, Any]
+    target: Target
     loops: list[LoopWork] = field(default_factory=list)
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
@@ -136,7 +157,7 @@ def _visit(block: ir.Block, trips: int, found: _Found, stages: int | None = None
                     _visit(inner, trips, found)
         else:
             _look(op, loop, found)
-    if loop.flops or loop.global_bytes:
+    if loop.flops or loop.global_bytes or loop.stored_bytes:
         found.loops.append(loop.frozen())
 
 
@@ -166,7 +187,7 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
         loop.global_bytes += _bytes(view.result)
         _touch(found.reads, view.src, found)
     elif isinstance(view, (tile.StoreOp, tile.ScatterOp)):
-        loop.global_bytes += _bytes(view.value)
+        loop.stored_bytes += _bytes(view.value)
         _touch(found.writes, view.dst, found)
     elif op.name != "memref.dim":
         # Atomics read and write; of an op nobody told us about the same is assumed.
@@ -195,13 +216,40 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     n = shape(dot.rhs)[-1]
     kind = _kind(str(element(dot.lhs)), dot.options.get("precision", ""))
     loop.flops[kind] = loop.flops.get(kind, 0) + 2 * prod(batch) * m * n * k
-    sides = (_bytes(dot.lhs), -(-n // WARP_TILE)), (_bytes(dot.rhs), -(-m // WARP_TILE))
-    loop.shared_bytes += sum(size * (1 + readers) for size, readers in sides)
-    loop.staged_bytes += sum(
-        _bytes(side) for side in (dot.lhs, dot.rhs) if _is_loaded_here(side, dot.operation)
-    )
+    by_warpgroups = is_by_warpgroups(m, n, kind, found.target)
+    loop.by_warpgroups |= by_warpgroups
+    sizes = [_bytes(side) for side in (dot.lhs, dot.rhs)]
+    loop.shared_bytes += shared_traffic(m, n, *sizes, by_warpgroups)
+    loaded = [
+        (side, _memory(side, found), axis)
+        for side, axis in ((dot.lhs, 1), (dot.rhs, 0))
+        if _is_loaded_here(side, dot.operation)
+    ]
+    if loaded:
+        width = bit_width(element(dot.lhs)) // 8
+        loop.way = way_of([one[1:] for one in loaded], width, by_warpgroups)
+    for side, memory, axis in loaded:
+        elements = shape(side)[-1 if memory.contiguous == 1 else -2]
+        row = elements * _bytes(side) // prod(shape(side))
+        loop.wasted_bytes += line_bytes(_bytes(side), row, memory, loop.way) - _bytes(side)
+        if loop.way is Way.REGISTERS:
+            along_k = memory.contiguous == axis
+            loop.narrow_loads += narrow_loads(prod(shape(side)), elements, along_k, by_warpgroups)
+        else:
+            loop.staged_bytes += _bytes(side)
     size = prod(shape(dot.acc)) * max(32, bit_width(element(dot.acc))) // 32
     found.accumulators = max(found.accumulators, size)
+
+
+def _memory(side: ir.Value, found: _Found) -> Memory:
+    """How the array behind an operand lies in memory; the best where the load does not show."""
+    view = None if isinstance(side.owner, ir.Block) else side.owner.opview
+    array = None
+    if isinstance(view, tile.LoadOp) and isinstance(view.src.owner, ir.Block):
+        array = found.values[found.names[ir.BlockArgument(view.src).arg_number]]
+    if not isinstance(array, ArrayView) or len(array.shape) < 2:
+        return Memory(1, LINE_BYTES)
+    return Memory.of(array.pointer, array.shape, array.strides, array.element_bytes)
 
 
 def _kind(dtype: str, precision: str) -> str:

@@ -1,58 +1,108 @@
 """Predicts how long a launch takes: to rank candidates, not to replace a measurement.
 
 A multiprocessor runs its share of the programs in rounds of as many as fit at once. A round lasts
-as long as the busiest unit (tensor cores or FMA units, shared memory, the path to L2) needs for all
-of them, or as one program's chain of waits, whichever is longer; the launch lasts as long as the
-rounds of the multiprocessor with most programs (wave quantisation), or as DRAM needs for every
-array once (the roofline of Williams, Waterman and Patterson, CACM 52(4), 2009).
+as long as the busiest unit (tensor cores or FMA units, load units, shared memory, the path to L2)
+needs for all of them, or as one program's chain of waits, whichever is longer; the launch lasts as
+long as the rounds of the multiprocessor with most programs (wave quantisation), or as DRAM needs
+for every array once (the roofline of Williams, Waterman and Patterson, CACM 52(4), 2009).
 
-The rates that are no facts of the target are round figures measured on an H200 (test/bench).
+The rates that are no facts of the target were fitted to 1300 timings of 80 tiles on an H200, 28
+products of 512^3 to 4096^3 and 1 to 256 rows: of the best by prediction, the median was the best
+by the clock, the mean 2 % behind it (test/bench/README.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
+from tilec.ring_stages import ring_stages
 from tilec.target import Feature, Target
 from tilec.tuning.machine import Machine
 
-L2_BYTES_PER_CLOCK = 40
-"""What one multiprocessor gets from L2 while all ask: 5.5 TB/s of 132 at 1.1 to 1.7 GHz."""
+L2_BYTES_PER_CLOCK = 72
+"""What one multiprocessor gets from L2: 64 bytes a clock, where the clock is an eighth above the
+one predictions count with."""
 SHARED_BYTES_PER_CLOCK = 128
 """32 banks of 4 bytes (CUDA C++ Programming Guide, "Shared Memory")."""
-MEMORY_LATENCY = 800
+STORED_BYTES_PER_CLOCK = 37
+"""Of one multiprocessor's results, behind its last product."""
+MEMORY_LATENCY = 1300
 """Clocks from a request to its line from L2 or DRAM, under load."""
 START_CLOCKS = 100
 """What a multiprocessor takes to start a program, about."""
-LAUNCH_US = 2.0
+LOCKSTEP_ROUNDS = 8
+"""After so many rounds of programs, the last one counts half."""
+LAUNCH_US = 1.6
 """From the start of a grid to its first instructions, and from the last ones to its end."""
+HIDDEN_LAUNCH_US = 0.4
+"""How much of it hides under the launch before, where the copy engine fills rings."""
 AUTO_STAGES = 4
-"""Slots of a pipelined loop where the author demands no number, shared memory permitting."""
+"""Slots of a loop pipelined by cp.async where the author demands no number, shared memory
+permitting."""
 AUTO_CTAS = 2
 """CTAs a multiprocessor is to have shared memory for, if it has registers for so many."""
 REGISTERS_PER_ACCUMULATOR = 2
 """What a loop of matrix instructions takes for each register of its sum."""
-DRAM_SHARE = 1.25
+DRAM_EFFICIENCY = 0.85
+"""The part of DRAM's rate that reading arrays once reaches."""
+THREADS_EFFICIENCY = 0.95
+"""What is left of that where threads ask instead of the copy engine."""
+DRAM_SHARE = 3
 """What one multiprocessor can draw from DRAM, in shares of all: a few do not fill its path."""
 UNHIDDEN = 0.1
 """Part of the shorter of computing and reading DRAM that the longer does not hide."""
 OTHER_REGISTERS = 40
 """Per thread, beside accumulators and loaded elements: addresses, fragments, loop state."""
-WARP_TILE = 64
-"""Rows and columns of an accumulator that one warp works on, about: each operand is read from
-shared memory once a warp that needs it."""
+LINE_BYTES = 128
+"""What the copy engine takes from L2 at once: a shorter or misplaced row costs as much."""
+TENSOR_EFFICIENCY = 0.9
+"""Of tensor cores that two warpgroups keep busy: what lies between instructions, and the clock that
+falls under load."""
+LONE_WARPGROUP = 0.88
+"""What is left of that with one warpgroup, which waits for itself."""
+STEP_CLOCKS = 40
+"""Of an iteration that waits for a slot of a ring and gives it back."""
+WARP_MMA_SPEED = 0.5
+"""Of products by single warps, where the target has warpgroup instructions."""
+NARROW_LOADS = 0.12
+"""Clocks for each element that passes through registers by itself, all warps together."""
+NARROW_LOAD_CLOCKS = 0.36
+"""The same in one program of one warp, which nothing hides."""
+
+LOADED_REGISTERS = 1.2
+"""For each element that waits in a register for its turn: itself, and a part of its address."""
+SPILLED = 8
+"""Time for each whole register file of a thread that is needed beyond its own."""
+PANEL_BYTES = 32 * 1024
+"""Of shared memory that results leave through, at most, where rings are."""
+LOAD_WARPS = WARPGROUP_WARPS = 4
+"""Warps that only load; warps that multiply together."""
 
 TENSOR_SPEEDS: Mapping[str, float] = {"f16": 1, "bf16": 1, "f8": 2, "i8": 2, "tf32": 0.5}
 """Of tensor cores, by the kind of their operands, against f16; `fma` and `f64` have own units."""
+
+
+class Way(Enum):
+    """How operands of a loop come to shared memory."""
+
+    ENGINE = auto()
+    """Boxes by the copy engine, in a ring that warps of its own keep full."""
+    THREADS = auto()
+    """16 bytes or less a thread by cp.async, some stages ahead."""
+    REGISTERS = auto()
+    """Element by element through registers, waited for in each iteration."""
 
 
 @dataclass(frozen=True)
 class LoopWork:
     """One iteration of a loop, run `trips` times a program; straight-line code is run once.
 
-    `flops` by kind of operand (see `TENSOR_SPEEDS`, and "fma", "f64"). `staged_bytes`: what one
-    slot of a pipeline holds; `stages`: the slots demanded, None for the compiler's choice.
+    `flops` by kind of operand (see `TENSOR_SPEEDS`, and "fma", "f64"). `global_bytes`: loaded,
+    `line_bytes`: in whole lines, where that is more. `staged_bytes`: what one slot of a pipeline
+    holds; `stages`: the slots demanded, None for the compiler's choice. `narrow_loads`: elements
+    that go through registers one by one. `by_warpgroups`: who multiplies.
     """
 
     trips: int = 1
@@ -61,6 +111,11 @@ class LoopWork:
     shared_bytes: int = 0
     staged_bytes: int = 0
     stages: int | None = None
+    stored_bytes: int = 0
+    line_bytes: int = 0
+    narrow_loads: int = 0
+    way: Way = Way.THREADS
+    by_warpgroups: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +133,11 @@ class Work:
     accumulators: int = 0
     elements: int = 0
     guessed: tuple[str, ...] = ()
+
+    @property
+    def has_engine(self) -> bool:
+        """Whether the copy engine fills rings."""
+        return any(loop.way is Way.ENGINE for loop in self.loops)
 
 
 @dataclass(frozen=True)
@@ -100,10 +160,12 @@ class Prediction:
 def predict(work: Work, machine: Machine) -> Prediction:
     """The prediction for one launch; `us` is infinite where it is impossible."""
     target = machine.target
-    stages = [stages_of(loop, target, work.accumulators) for loop in work.loops]
+    panels = _panels(work)
+    stages = [stages_of(loop, target, work.accumulators, panels) for loop in work.loops]
     shared = max(
         (s * loop.staged_bytes for s, loop in zip(stages, work.loops, strict=True)), default=0
     )
+    shared += panels
     registers = registers_of(work, target)
     occupancy, limit = _occupancy(work, shared, registers, target)
     reason = _impossible(work, shared, registers, limit, target)
@@ -114,41 +176,53 @@ def predict(work: Work, machine: Machine) -> Prediction:
     clocks, bound = _clocks(work, stages, occupancy, machine)
     busy = clocks / machine.clock_mhz
     active = min(1.0, DRAM_SHARE * work.programs / machine.multiprocessors)
-    memory = work.array_bytes / (machine.memory_gb_per_s * 1e3 * active)
+    rate = machine.memory_gb_per_s * 1e3 * DRAM_EFFICIENCY * active
+    memory = work.array_bytes / (rate * (1 if work.has_engine else THREADS_EFFICIENCY))
     us = max(busy, memory) + UNHIDDEN * min(busy, memory)
     if memory > busy:
         bound = "DRAM"
     waves = work.programs / (machine.multiprocessors * occupancy)
-    return Prediction(us + LAUNCH_US, occupancy, waves, shared, registers, bound)
+    launch = LAUNCH_US - (HIDDEN_LAUNCH_US if work.has_engine else 0)
+    return Prediction(us + launch, occupancy, waves, shared, registers, bound)
 
 
-def stages_of(loop: LoopWork, target: Target, accumulators: int = 0) -> int:
-    """The slots a loop's pipeline has: demanded, or as many as leave room for a second CTA, where
-    the `accumulators` of this one leave it registers."""
+def stages_of(loop: LoopWork, target: Target, accumulators: int = 0, other_bytes: int = 0) -> int:
+    """The slots a loop's pipeline has: demanded, or as many as the compiler gives it, with so many
+    `accumulators` and beside `other_bytes` of shared memory."""
+    if not loop.staged_bytes or loop.way is Way.REGISTERS:
+        return 1
     if loop.stages is not None:
         return loop.stages
-    if not loop.staged_bytes:
-        return 1
+    if loop.way is Way.ENGINE:
+        return max(1, ring_stages(loop.staged_bytes, other_bytes, target))
     fitting_ctas = target.registers_per_sm // max(1, REGISTERS_PER_ACCUMULATOR * accumulators)
-    # A pass of its own deals out shared memory to warpgroups' rings.
     ctas = AUTO_CTAS if target.supports(Feature.WGMMA) else max(1, min(AUTO_CTAS, fitting_ctas))
     return max(1, min(AUTO_STAGES, target.shared_bytes // ctas // loop.staged_bytes))
+
+
+def _panels(work: Work) -> int:
+    """Shared memory that results leave through, beside rings: two panels of 128 bytes a row."""
+    stored = max((loop.stored_bytes for loop in work.loops), default=0)
+    return min(stored, PANEL_BYTES) if work.has_engine else 0
 
 
 def registers_of(work: Work, target: Target) -> int:
     """Registers a thread needs, about: its part of the tiles, and what every thread has."""
     threads = work.warps * target.warp_size
+    loaded = max((loop.narrow_loads for loop in work.loops), default=0)
     tiles = -(-work.accumulators // threads) + -(-work.elements // threads)
+    tiles += int(LOADED_REGISTERS * loaded / threads)
     return -(-(tiles + OTHER_REGISTERS) // 8) * 8
 
 
 def _occupancy(work: Work, shared: int, registers: int, target: Target) -> tuple[int, str]:
     """CTAs a multiprocessor holds, and what keeps it from holding more."""
     threads = work.warps * target.warp_size
+    loading = LOAD_WARPS * target.warp_size if work.has_engine else 0
     per_sm = target.shared_bytes + target.shared_bytes_per_cta
     limits = {
         "CTAs": target.ctas_per_sm,
-        "threads": target.threads_per_sm // threads,
+        "threads": target.threads_per_sm // (threads + loading),
         "registers": target.registers_per_sm
         // (threads * min(registers, target.registers_per_thread)),
         "shared memory": per_sm // (shared + target.shared_bytes_per_cta),
@@ -180,32 +254,61 @@ def _impossible(work: Work, shared: int, registers: int, limit: str, target: Tar
 def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> tuple[float, str]:
     """Clocks of the multiprocessor with most programs, and what they are spent on."""
     busy: dict[str, float] = {}
-    chain = float(MEMORY_LATENCY)
+    chain, fill = 0.0, 0.0
     for loop, slots in zip(work.loops, stages, strict=True):
-        units = _units(loop, machine.target)
+        units = _units(loop, work.warps, machine.target)
         for unit, clocks in units.items():
             busy[unit] = busy.get(unit, 0.0) + loop.trips * clocks
-        longest = max(units.values())
-        wait = MEMORY_LATENCY if loop.global_bytes else 0
-        # A ring of n slots has n - 1 loads on the way while it computes.
-        chain += loop.trips * (max(longest, wait / (slots - 1)) if slots > 1 else longest + wait)
+        longest = max(units.values()) + (STEP_CLOCKS if loop.way is Way.ENGINE else 0)
+        if slots > 1:
+            # A ring of n slots has n - 1 loads on the way while it computes, one fewer where a slot
+            # is held until the instructions behind it are issued.
+            ahead = max(1, slots - (2 if loop.by_warpgroups else 1))
+            fill = MEMORY_LATENCY
+            chain += loop.trips * max(longest, MEMORY_LATENCY / ahead)
+        else:
+            alone = 2 * units["arithmetic"] if loop.way is Way.REGISTERS else longest
+            chain += loop.trips * (alone + _waits(loop, work.warps))
+        chain += loop.stored_bytes / STORED_BYTES_PER_CLOCK
+    excess = registers_of(work, machine.target) / machine.target.registers_per_thread - 1
+    slower = 1 + SPILLED * max(0.0, excess)
     unit = max(busy, key=lambda name: busy[name])
-    each = busy[unit] + START_CLOCKS
+    each = (busy[unit] + START_CLOCKS) * slower
+    chain *= slower
     most = -(-work.programs // machine.multiprocessors)
     rounds, rest = divmod(most, occupancy)
+    # A warp that only loads has the next program's operands there when this one ends.
+    fills = 1 if work.has_engine else rounds + bool(rest)
     full = max(occupancy * each, chain)
     last = max(rest * each, chain) if rest else 0.0
-    is_waiting = chain > min(occupancy, most) * each
-    return rounds * full + last, "latency" if is_waiting else unit
+    is_waiting = chain + fill > min(occupancy, most) * each
+    # The later the last round, the less it counts: programs drift apart, and the clock of a card
+    # that is limited by power rises while some multiprocessors idle.
+    exact = work.programs / machine.multiprocessors
+    whole = rounds * full + last
+    whole -= max(0.0, whole - exact * full / occupancy) * exact / (exact + LOCKSTEP_ROUNDS)
+    return whole + fills * fill, "latency" if is_waiting else unit
 
 
-def _units(loop: LoopWork, target: Target) -> dict[str, float]:
+def _waits(loop: LoopWork, warps: int) -> float:
+    """Clocks of one iteration without a pipeline that are spent waiting."""
+    waits = float(MEMORY_LATENCY) if loop.global_bytes else 0.0
+    return waits + loop.narrow_loads / warps * NARROW_LOAD_CLOCKS
+
+
+def _units(loop: LoopWork, warps: int, target: Target) -> dict[str, float]:
     """Clocks that one iteration keeps each unit of a multiprocessor busy."""
     speed = target.speed
-    rates = {kind: speed.tensor_flops * factor for kind, factor in TENSOR_SPEEDS.items()}
+    tensor = speed.tensor_flops * 1.0
+    if loop.by_warpgroups:
+        tensor *= TENSOR_EFFICIENCY * (LONE_WARPGROUP if warps <= WARPGROUP_WARPS else 1)
+    elif target.supports(Feature.WGMMA):
+        tensor *= WARP_MMA_SPEED
+    rates = {kind: tensor * factor for kind, factor in TENSOR_SPEEDS.items()}
     rates |= {"fma": speed.fma_flops, "f64": speed.f64_flops}
     return {
         "arithmetic": sum(flops / rates[kind] for kind, flops in loop.flops.items()),
+        "loads": loop.narrow_loads * NARROW_LOADS,
         "shared memory": loop.shared_bytes / SHARED_BYTES_PER_CLOCK,
-        "L2": loop.global_bytes / L2_BYTES_PER_CLOCK,
+        "L2": (max(loop.global_bytes, loop.line_bytes) + loop.stored_bytes) / L2_BYTES_PER_CLOCK,
     }

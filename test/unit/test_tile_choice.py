@@ -1,0 +1,137 @@
+"""Tiles of `tilec.ops.matmul`: what a choice promises, for any product."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tilec.language as tl
+from tilec.language.dtypes import DType
+from tilec.ops.tile_choice import MOST_SPLITS, TileChoice, choose_tiles
+from tilec.runtime.device import device
+from tilec.target import find_target
+from tilec.tuning.dot_work import Memory, line_bytes, way_of
+from tilec.tuning.machine import Machine, machine_of
+from tilec.tuning.model import Way
+
+
+def machine_for(target: str) -> Machine:
+    return machine_of(device("emulator"), find_target(target))
+
+
+HOPPER = machine_for("sm_90a")
+ALONG_K = Memory(1, 128), Memory(0, 128)
+UNALIGNED = Memory(1, 2), Memory(0, 2)
+
+
+def tiles(m: int, n: int, k: int, batch: int = 1, **changes: object) -> TileChoice:
+    a, b = changes.get("memories", ALONG_K)  # type: ignore[misc]
+    dtype = changes.get("dtype", tl.f16)
+    splits = changes.get("splits", MOST_SPLITS)
+    found = choose_tiles(m, n, k, batch, dtype, "tf32", HOPPER, splits, a, b)  # type: ignore[arg-type]
+    assert found is not None
+    return found
+
+
+def programs_of(choice: TileChoice, m: int, n: int, batch: int = 1) -> int:
+    m, n = (n, m) if choice.is_turned else (m, n)
+    return -(-m // choice.rows) * -(-n // choice.columns) * batch * choice.splits
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    *(st.integers(1, 9000) for _ in range(3)),
+    st.sampled_from((1, 1, 1, 3, 200)),
+    st.sampled_from((tl.f16, tl.bf16, tl.f8e4m3, tl.i8, tl.f32)),
+    st.sampled_from((ALONG_K, UNALIGNED, (Memory(1, 16), Memory(1, 16)), (Memory(0, 128),) * 2)),
+    st.sampled_from((1, MOST_SPLITS)),
+)
+def test_a_choice_fits_the_hardware(
+    m: int, n: int, k: int, batch: int, dtype: DType, memories: tuple[Memory, Memory], splits: int
+) -> None:
+    found = tiles(m, n, k, batch, dtype=dtype, memories=memories, splits=splits)
+    slot = (found.rows + found.columns) * found.depth * dtype.bits // 8
+    assert 2 * slot <= HOPPER.target.shared_bytes
+    assert found.rows * found.columns <= 128 * 256
+    assert 1 <= found.splits <= splits
+    assert found.splits == 1 or -(-k // found.depth) >= 4 * found.splits
+    assert not found.is_turned or (m <= 64 and memories is not UNALIGNED)
+    if found.is_single:
+        assert found.us < float("inf")
+        assert programs_of(found, m, n, batch) <= 4 * HOPPER.multiprocessors
+
+
+def test_large_products_get_large_tiles() -> None:
+    for size in (4096, 8192):
+        found = tiles(size, size, size)
+        assert (found.rows, found.columns, found.splits) == (128, 256, 1)
+        assert not found.is_single
+
+
+@pytest.mark.parametrize("size", [512, 1024, 1536, 2048])
+def test_programs_fill_one_round(size: int) -> None:
+    found = tiles(size, size, size)
+    assert found.is_single
+    assert HOPPER.multiprocessors * 3 // 4 <= programs_of(found, size, size)
+    assert programs_of(found, size, size) <= HOPPER.multiprocessors
+
+
+@pytest.mark.parametrize(("n", "k"), [(4096, 4096), (14336, 4096), (4096, 14336), (8192, 8192)])
+@pytest.mark.parametrize("m", [1, 16, 64, 256])
+def test_few_rows_read_the_other_operand_once(m: int, n: int, k: int) -> None:
+    """One tile covers all of few rows, and there are programs for half of the multiprocessors."""
+    found = tiles(m, n, k)
+    across = found.columns if found.is_turned else found.rows
+    if m <= 64:
+        assert across >= m
+    assert 2 * programs_of(found, m, n) >= HOPPER.multiprocessors * 2 // 3
+
+
+def test_a_long_k_over_few_tiles_is_split() -> None:
+    found = tiles(16, 1024, 8192)
+    assert found.splits > 1
+    assert tiles(16, 1024, 8192, splits=1).splits == 1
+
+
+def test_what_the_copy_engine_cannot_reach_gets_tiles_of_its_own() -> None:
+    """Elements that wait in registers leave room for fewer accumulators."""
+    even, odd = tiles(4096, 4096, 4096), tiles(4099, 4099, 4099, memories=UNALIGNED)
+    assert odd.rows * odd.columns < even.rows * even.columns
+    assert tiles(16, 4099, 4127, memories=UNALIGNED).rows == 16
+
+
+def test_tl_auto_serves_other_units_and_large_products_of_single_warps() -> None:
+    for dtype in (tl.f64, tl.f32):
+        assert choose_tiles(64, 64, 64, 1, dtype, "ieee", HOPPER) is None
+    ampere = machine_for("sm_80")
+    assert choose_tiles(8192, 8192, 8192, 1, tl.f16, "ieee", ampere) is None
+    small = choose_tiles(512, 512, 512, 1, tl.f16, "ieee", ampere)
+    assert small is not None
+    assert -(-512 // small.rows) * -(-512 // small.columns) > 16  # more than 128 x 128 gives
+    assert not small.is_turned
+    assert choose_tiles(0, 8, 8, 1, tl.f16, "ieee", HOPPER) is None
+
+
+def test_how_a_matrix_lies_in_memory() -> None:
+    assert Memory.of(0, (64, 48), (48, 1), 2) == Memory(1, 32)  # rows of 96 bytes
+    assert Memory.of(0, (64, 48), (1, 64), 2) == Memory(0, 128)
+    assert Memory.of(16, (64, 48), (64, 1), 2) == Memory(1, 16)  # an address is no rounder
+    assert Memory.of(0, (1, 4096), (4096, 1), 2) == Memory(1, 128)
+    assert Memory.of(0, (4096, 1), (1, 4099), 2) == Memory(0, 128)  # nobody steps by 4099
+    assert Memory.of(0, (8, 8), (16, 2), 2).contiguous is None
+    assert Memory.of(0, (3, 64, 64), (4097, 64, 1), 2) == Memory(1, 2)
+
+
+def test_how_operands_travel() -> None:
+    a, b = ALONG_K
+    along_k, across = ((a, 1), (b, 0)), ((a, 1), (a, 0))
+    assert [way_of(along_k, width, True) for width in (1, 2, 4)] == [Way.ENGINE] * 3
+    assert [way_of(along_k, width, False) for width in (1, 2, 4)] == [Way.THREADS] * 3
+    ways = [Way.REGISTERS, Way.ENGINE, Way.THREADS]
+    assert [way_of(across, width, True) for width in (1, 2, 4)] == ways
+    assert way_of(((a, 1), (UNALIGNED[1], 0)), 2, True) is Way.REGISTERS
+    assert line_bytes(1000, 128, Memory(1, 128), Way.ENGINE) == 1000
+    assert line_bytes(1000, 128, Memory(1, 16), Way.ENGINE) == 2000  # each row lies in two lines
+    assert line_bytes(1000, 320, Memory(1, 128), Way.ENGINE) == 2000  # boxes of 64 bytes
+    assert line_bytes(1000, 64, Memory(1, 2), Way.REGISTERS) == 1000

@@ -1,0 +1,91 @@
+"""What a dot of tiles costs, from its sizes and how its operands lie in memory.
+
+Both who reads a kernel (`kernel_work`) and who chooses a kernel's tiles (`tilec.ops`) ask here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilec.mma_shapes import WGMMA_M
+from tilec.target import Feature, Target
+from tilec.tuning.model import LINE_BYTES, Way
+
+VECTOR_BYTES = 16
+"""What the copy engine and cp.async want of addresses and strides."""
+WARPGROUP_N = 256
+"""Columns of the widest warpgroup instruction: the left operand is read once for so many."""
+WARP_TILE = 64
+"""Rows and columns of an accumulator that one warp works on, about: each operand is read from
+shared memory once a warp that needs it."""
+CROSSWISE = 2.5
+"""What elements cost that lie across k in memory, in rows that are no multiple of 128, on their way
+to the panels of warpgroup instructions."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How a matrix lies in memory.
+
+    `contiguous`: the axis of stride 1, None without. `alignment`: bytes that the address and all
+    other strides are multiples of.
+    """
+
+    contiguous: int | None
+    alignment: int
+
+    @classmethod
+    def of(cls, pointer: int, shape: Sequence[int], strides: Sequence[int], size: int) -> Memory:
+        """Of an array with elements of `size` bytes; the last two axes are the matrix's."""
+        by_use = sorted((-1, -2), key=lambda n: (strides[n] != 1, shape[n] == 1))
+        axis = next((n for n in by_use if strides[n] == 1 or shape[n] == 1), None)
+        contiguous = None if axis is None else axis + 2
+        bits = pointer | LINE_BYTES
+        for number, (extent, stride) in enumerate(zip(shape, strides, strict=True), -len(shape)):
+            if number != axis and extent > 1:
+                bits |= stride * size
+        return cls(contiguous, bits & -bits)
+
+
+def is_by_warpgroups(m: int, n: int, kind: str, target: Target) -> bool:
+    """Whether a dot of m x n runs on warpgroup instructions; `kind` as in the model."""
+    wide = m % WGMMA_M == 0 and n % 8 == 0 and kind not in ("fma", "f64")
+    return wide and target.supports(Feature.WGMMA)
+
+
+def way_of(operands: Sequence[tuple[Memory, int]], width: int, by_warpgroups: bool) -> Way:
+    """How a loop's operands come to shared memory: each with its axis of k; `width` of elements.
+
+    Only 2-byte elements may lie across k there (PTX ISA 9.0, "wgmma", "ldmatrix"): others are
+    turned on the way, 4 bytes at a time or through registers.
+    """
+    if any(one.contiguous is None or one.alignment < VECTOR_BYTES for one, _ in operands):
+        return Way.REGISTERS
+    if width != 2 and any(one.contiguous != axis for one, axis in operands):
+        return Way.THREADS if width == 4 else Way.REGISTERS
+    return Way.ENGINE if by_warpgroups else Way.THREADS
+
+
+def shared_traffic(m: int, n: int, lhs: int, rhs: int, by_warpgroups: bool) -> int:
+    """Bytes through shared memory for operands of `lhs` and `rhs` bytes, written once."""
+    sides = (WARPGROUP_N, WGMMA_M) if by_warpgroups else (WARP_TILE, WARP_TILE)
+    return lhs * (1 + -(-n // sides[0])) + rhs * (1 + -(-m // sides[1]))
+
+
+def line_bytes(nbytes: int, row_bytes: int, memory: Memory, way: Way) -> int:
+    """What a tile of `nbytes` takes from L2 in whole lines; `row_bytes` of it are contiguous.
+
+    The copy engine moves rows of at most 128 bytes: the largest power of two in a row.
+    """
+    if way is Way.REGISTERS:
+        return nbytes
+    span = min(LINE_BYTES, row_bytes & -row_bytes if way is Way.ENGINE else row_bytes)
+    lines = 1 if memory.alignment >= span else 2
+    return nbytes * lines * LINE_BYTES // span
+
+
+def narrow_loads(elements: int, row: int, is_along_k: bool, by_warpgroups: bool) -> int:
+    """What loading a tile element by element costs, in elements; `row` of them are contiguous."""
+    is_slow = by_warpgroups and not is_along_k and row % (2 * WARP_TILE) != 0
+    return int(elements * (CROSSWISE if is_slow else 1))
