@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from frontend_cases import load_text
+from tensor_cases import COPIES, TARGET, check_copy, check_layouts
 
 from tilec.assembler import assemble
 from tilec.layout import parse_layout
@@ -36,23 +37,11 @@ LAYOUTS = {
     "16x32bx2": (HALF, "T(16,2,4):(1@0,32@1,16@0) V(32):(1@1)"),
     "16x32bx2 near": (HALF, "T(16,2,4):(1@0,8@1,16@0) V(8,4):(1@1,16@1)"),
 }
-STORE_LOAD = """
-    @tilec.kernel(num_warps={warps}, grid=(1,))
-    def k(x: tl.array, y: tl.array):
-        shape = {shape}
-        there = gpu.alloc_tensor_memory(shape, x.dtype, gpu.tensor_layout("{memory}"))
-        first, second = gpu.layout("{first}"), gpu.layout("{second}")
-        there.store(gpu.load(x, (0, 0), shape, first))
-        gpu.fence("tcgen05_before")
-        gpu.sync()
-        gpu.fence("tcgen05_after")
-        tl.store(y, (0, 0), there.load(second))
-"""
 
 
 @pytest.fixture(autouse=True)
 def _blackwell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILEC_TARGET", "sm_100a")
+    monkeypatch.setenv("TILEC_TARGET", TARGET)
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -70,19 +59,10 @@ def pairs() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("writer", "reader"), pairs())
-def test_what_one_layout_writes_another_reads(writer: str, reader: str, tmp_path: Path) -> None:
+def test_what_one_layout_writes_another_reads(writer: str, reader: str) -> None:
     memory, first = LAYOUTS[writer]
-    second = LAYOUTS[reader][1]
-    shape = parse_tensor_memory_layout(memory).shape
-    warps = 8 if "8 warps" in reader else 4
-    text = STORE_LOAD.format(warps=warps, shape=shape, memory=memory, first=first, second=second)
-    kernel = load_text(text, tmp_path).k
-    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     for mode in ("late", "check"):
-        y = np.full_like(x, np.nan)
-        kernel.on(f"emulator:{mode}")(x, y)
-        np.testing.assert_array_equal(y, x)
-    ptx = kernel.on("emulator").compiled(x, y).ptx
+        ptx = check_layouts(f"emulator:{mode}", memory, first, LAYOUTS[reader][1])
     assert f"tcgen05.st.sync.aligned.{writer.split()[0]}.x" in ptx
     assert f"tcgen05.ld.sync.aligned.{reader.split()[0]}.x" in ptx
 
@@ -116,15 +96,9 @@ PACKED = {
 
 
 @pytest.mark.parametrize("name", PACKED)
-def test_elements_of_every_size(name: str, tmp_path: Path) -> None:
+def test_elements_of_every_size(name: str) -> None:
     dtype, memory, layout = PACKED[name]
-    shape = parse_tensor_memory_layout(memory).shape
-    warps = parse_layout(layout).num_threads // 32
-    text = STORE_LOAD.format(warps=warps, shape=shape, memory=memory, first=layout, second=layout)
-    x = np.random.default_rng(1).integers(-9, 9, shape).astype(dtype)
-    y = np.zeros_like(x)
-    load_text(text, tmp_path).k.on("emulator:check")(x, y)
-    np.testing.assert_array_equal(y.astype(np.float32), x.astype(np.float32))
+    check_layouts("emulator:check", memory, layout, layout, dtype)
 
 
 def test_slots_and_views(tmp_path: Path) -> None:
@@ -152,55 +126,11 @@ def test_slots_and_views(tmp_path: Path) -> None:
     np.testing.assert_array_equal(y, x.reshape(3, 256, 64)[::-1].reshape(768, 64))
 
 
-COPIES = {
-    "128x256b": (128, "(128,32):(1@lane,1@col)"),
-    "128x128b": (128, "(128,32):(1@lane,1@col)"),
-    "4x256b": (4, "((4,32),32):((32@lane,1@lane),1@col)"),
-    "64x128b.warpx2::02_13": (64, "(128,32):(1@lane,1@col)"),
-    "64x128b.warpx2::01_23": (64, "((32,2,2),32):((1@lane,64@lane,32@lane),1@col)"),
-    "32x128b.warpx4": (32, "(128,32):(1@lane,1@col)"),
-}
-"""Rows, and a layout of all lanes in which the copies follow each other."""
-
-
 @pytest.mark.parametrize("swizzled", [False, True], ids=["plain", "swizzled"])
 @pytest.mark.parametrize("name", COPIES)
-def test_copies_from_shared_memory(name: str, swizzled: bool, tmp_path: Path) -> None:
-    rows, memory = COPIES[name]
-    plain = f"((8,{max(rows // 8, 1)}),(4,8)):((4,32),(1,{max(rows, 8) * 4}))"
-    if rows < 8:
-        plain = "(4,(4,8)):(4,(1,32))"
-    shared = f"S<3,4,3> o ({rows},32):(32,1)" if swizzled else plain
-    text = f"""
-        @tilec.kernel(num_warps=4, grid=(1,))
-        def k(x: tl.array, y: tl.array):
-            source = gpu.alloc(({rows}, 32), tl.f32, gpu.shared("{shared}"))
-            memory = gpu.tensor_layout("{memory}")
-            lanes = gpu.tensor_rows(memory, 4)
-            there = gpu.alloc_tensor_memory((128, 32), tl.f32, memory)
-            done = gpu.barrier_init(count=1)
-            gpu.fence("barrier_init")
-            there.store(gpu.zeros((128, 32), tl.f32, lanes))
-            source.store(gpu.load(x, (0, 0), ({rows}, 32), gpu.blocked(({rows}, 32), warps=4)))
-            gpu.fence("async_shared")
-            gpu.fence("tcgen05_before")
-            gpu.sync()
-            gpu.fence("tcgen05_after")
-            gpu.tcgen05_copy(source, there.view((0, 0), ({rows}, 32)), "{name}")
-            gpu.tcgen05_commit(done)
-            done.wait(0, False)
-            gpu.fence("tcgen05_after")
-            tl.store(y, (0, 0), there.load(lanes))
-    """
-    x = np.random.default_rng(3).standard_normal((rows, 32)).astype(np.float32)
-    y = np.full((128, 32), np.nan, np.float32)
-    kernel = load_text(text, tmp_path).k
-    kernel.on("emulator:check")(x, y)
-    copies = 1 if rows in (4, 128) else 128 // rows
-    expected = np.zeros((128, 32), np.float32)
-    expected[: copies * rows] = np.tile(x, (copies, 1))
-    np.testing.assert_array_equal(y, expected)
-    assert assemble(kernel.on("emulator").compiled(x, y).ptx, TARGETS["sm_100a"]).spills == 0
+def test_copies_from_shared_memory(name: str, swizzled: bool) -> None:
+    compiled = check_copy("emulator:check", name, swizzled=swizzled)
+    assert assemble(compiled.ptx, TARGETS[TARGET]).spills == 0
 
 
 def test_a_block_of_64_rows_has_16_in_32_lanes() -> None:
