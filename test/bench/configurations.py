@@ -80,9 +80,11 @@ def product_configurations(dtype: str, shape: tuple[int, int, int]) -> list[Conf
         tiles = [(16, 64, 2 * k, 4), (16, 32, 4 * k, 4), (16, 32, k, 4), (16, 64, k, 4)]
     elif m <= 64:
         tiles = [(64, 64, 2 * k, 4), (64, 64, k, 4), (64, 128, k, 4), (64, 32, 2 * k, 4)]
+        tiles += [(64, 128, 2 * k, 4), (64, 32, 4 * k, 4)]
     elif min(m, n) <= 1024:
         tiles = [(64, 64, k, 4), (64, 64, 2 * k, 4), (128, 64, k, 4), (64, 128, k, 4)]
-        tiles += [(64, 128, 2 * k, 4), (128, 128, k, 8)]
+        tiles += [(64, 128, 2 * k, 4), (128, 128, k, 8), (64, 32, 4 * k, 4), (128, 64, k, 8)]
+        tiles += [(128, 224, k, 8)] if n > 8192 else []
     else:
         tiles = [(128, 128, k, 4), (128, 128, k, 8), (128, 256, k, 8), (256, 128, k, 8)]
     plain = [{"BM": bm, "BN": bn, "BK": bk, "num_warps": warps} for bm, bn, bk, warps in tiles]
