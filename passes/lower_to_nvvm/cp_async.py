@@ -66,10 +66,24 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
     branch = ir.Operation.create(
         "scf.if", operands=[both(mask, place.holds_tile())], results=[], regions=2
     )
-    for region, source in zip(branch.regions, (copies.whole, copies.by_size), strict=True):
-        with ir.InsertionPoint(region.blocks.append()):
-            copies.emit(source)
+    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+        copies.emit(copies.whole)
+        ir.Operation.create("scf.yield")
+    with ir.InsertionPoint(branch.regions[1].blocks.append()):
+        with ir.InsertionPoint(_loop_of_one(state)):
+            copies.emit(copies.by_size)
             ir.Operation.create("scf.yield")
+        ir.Operation.create("scf.yield")
+
+
+def _loop_of_one(state: Lowering) -> ir.Block:
+    """The body of a loop that runs once, which ptxas cannot know, for a grid might have no CTAs: it
+    must branch around a loop, while a block it would execute by predicates, beside the other."""
+    zero, one = state.i32_constant(0), state.i32_constant(1)
+    ctas = create("nvvm.read.ptx.sreg.nctaid.x", [], state.i32)
+    times = create("arith.minui", [ctas, one], state.i32)
+    loop = ir.Operation.create("scf.for", operands=[zero, times, one], results=[], regions=1)
+    return loop.regions[0].blocks.append(state.i32, arg_locs=[loop.location])
 
 
 @dataclass

@@ -17,7 +17,7 @@ from tilec.dialects.gpu_tile.wgmma import WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
 from tilec.dialects.types import bit_width, element
 from tilec.matrix_descriptor import UNIT_BYTES
 from tilec.mma_shapes import MmaInstruction, find_instruction
-from tilec.passes.lower_to_nvvm.access import call_intrinsic, inline_asm, pack, unpack
+from tilec.passes.lower_to_nvvm.access import inline_asm, pack, unpack
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
 from tilec.passes.lower_to_nvvm.shared_address import own_base, plain_address
 from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, Registers, create
@@ -220,8 +220,8 @@ class _Fragments:
 
     def _pack(self, members: Registers) -> Registers:
         state = self._state
-        if self._row.tf32:  # rounded to nearest: the instruction itself would truncate
-            return [call_intrinsic("llvm.nvvm.f2tf32.rna", [m], [state.i32])[0] for m in members]
+        if self._row.tf32:  # cut off by the instruction, like what it reads from shared memory
+            return [create("arith.bitcast", [m], state.i32) for m in members]
         return pack(members, self._element, state)
 
 

@@ -39,6 +39,10 @@ func.func @part_of_a_vector(%a: !m {tile.facts = {align = 16 : i32, sizes = arra
   // CHECK: scf.if %[[INSIDE]] {
   // CHECK-NEXT: "cp.async.cg.shared.global [$0], [$1], 16;", "r,l" %[[TO:[^,]*]], %[[FROM:[^ ]*]]
   // CHECK-NEXT: } else {
+  // A loop that runs once, around which ptxas must branch.
+  // CHECK: %[[CTAS:[^ ]*]] = nvvm.read.ptx.sreg.nctaid.x
+  // CHECK: %[[ONCE:[^ ]*]] = arith.minui %[[CTAS]], %c1_i32
+  // CHECK: scf.for %{{.*}} = %c0_i32 to %[[ONCE]] step %c1_i32
   // CHECK: %[[BYTES:[^ ]*]] = arith.muli %{{.*}}, %c2_i32
   // CHECK: %[[READ:[^ ]*]] = arith.select %{{.*}}, %[[BYTES]], %c0_i32
   // CHECK: "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r" %[[TO]], %[[FROM]], %[[READ]]
