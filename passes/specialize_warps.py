@@ -227,15 +227,14 @@ class _Rewrite:
         self._products = find_products(self._function, filled)
         self._shapes = self._plan()
         total_warps = max(shape.end for shape in self._shapes.values())
-        with ir.InsertionPoint.at_block_begin(self._body), self._function.location:
-            self._move_to_entry()
+        with ir.InsertionPoint(self._move_to_entry()), self._function.location:
             empties = [self._make_ring(ring) for ring in self._rings]
-            FenceOp.build(kind="barrier_init")
+            made = FenceOp.build(kind="barrier_init")
             entry = SyncOp.build(warps=total_warps)
         loads: list[ir.Operation] = []
         for ring, empty in zip(self._rings, empties, strict=True):
             loads += self._fill(ring, empty)
-        multiplies = [op for p in self._products for op in self._multiply(p, empties, entry)]
+        multiplies = [op for p in self._products for op in self._multiply(p, empties, made)]
         parts = {"load": _part(self._function, self._rings, loads)}
         if multiplies:
             parts["multiply"] = Slice(self._function, multiplies)
@@ -257,9 +256,9 @@ class _Rewrite:
         self._report()
 
     def _multiply(
-        self, products: Products, empties: list[ir.Value], entry: SyncOp
+        self, products: Products, empties: list[ir.Value], made: FenceOp
     ) -> list[ir.Operation]:
-        """What the multiply role does for one loop."""
+        """What the multiply role does for one loop. `made`: the fence behind all barriers."""
         rings = [
             (ring, empty)
             for ring, empty in zip(self._rings, empties, strict=True)
@@ -268,29 +267,29 @@ class _Rewrite:
         waits = [ring.wait.operation for ring, _ in rings]
         slots = [(empty, ring.position.slot) for ring, empty in rings]
         warps = self._context.num_warps
-        return [*waits, *add_multiply_role(products, entry.operation, slots, warps)]
+        return [*waits, *add_multiply_role(products, made.operation, slots, warps)]
 
     def _is_multiplied(self, ring: Ring) -> bool:
         """Whether the multiply role empties a ring."""
         return any(products.loop == ring.loop for products in self._products)
 
-    def _move_to_entry(self) -> None:
-        """Tensor maps move up, the one-slot barriers' own fence and sync go."""
-        stale: list[ir.Operation] = []
-        barriers = {ring.barrier.operation for ring in self._rings}
-        barriers |= {c.barrier.owner.operation for p in self._products for c in p.commits}
-        previous = None
-        for view in list(self._body.operations):
-            op = view.operation
-            if isinstance(view, MakeTensorMapOp):
-                op.move_before(self._first())
-            is_own = isinstance(view, FenceOp) and previous in barriers
-            is_own |= isinstance(view, SyncOp) and previous in stale
-            if is_own:
-                stale.append(op)
-            previous = op
+    def _move_to_entry(self) -> ir.Operation:
+        """Tensor maps and barriers move up, the barriers' own fences and syncs go. Returns the op
+        behind what moved."""
+        views = list(self._body.operations)
+        stale = [
+            op.operation
+            for init, *pair in zip(views, views[1:], views[2:], strict=False)
+            if isinstance(init, BarrierInitOp) and [type(op) for op in pair] == [FenceOp, SyncOp]
+            for op in pair
+        ]
         for op in stale:
             op.erase()
+        moved = (MakeTensorMapOp, BarrierInitOp)
+        for view in views:
+            if isinstance(view, moved):
+                view.operation.move_before(self._first())
+        return next(v.operation for v in self._body.operations if not isinstance(v, moved))
 
     def _first(self) -> ir.Operation:
         return next(iter(self._body.operations)).operation

@@ -16,7 +16,12 @@
 // CHECK: %[[READY:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = 2 : i32}
 // CHECK: %[[TAKEN:.*]] = "gpu_tile.barrier_init"() {count = 4 : i32, options = {}, slots = 2 : i32}
 // CHECK: %[[T:.*]] = "gpu_tile.alloc"() {{.*}}tensor<2x128x64xf32>, #gpu_tile.tmem
+// All barriers are made in front of the fence, the multiply role's too.
+// CHECK-NOT: barrier_init"()
+// CHECK: "gpu_tile.fence"() {kind = "barrier_init"}
+// CHECK-NOT: barrier_init"()
 // CHECK: "gpu_tile.sync"() {{.*}}warps = 6 : i32
+// CHECK-NOT: barrier_init"()
 
 // CHECK: "gpu_tile.role"
 // CHECK-NOT: tcgen05
