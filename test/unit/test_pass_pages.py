@@ -116,7 +116,7 @@ PAIR = Program(
         "share-copies-ptx": Opcodes(
             r"mapa|barrier\.cluster|mbarrier|cp\.async\.bulk\.t\S*shared::cl"
         ),
-        "share-copies-report": Report("^(program|cluster)"),
+        "share-copies-report": Report("^(program|clusters?)"),
     },
 )
 ATTENTION = Program(

@@ -1,11 +1,12 @@
 """Demands: what the author decides instead of the compiler. Each is met, or an error says why.
 
 - `tl.range(..., stages=4)`: the loop's tiles wait in rings of four slots in shared memory.
-- `tl.range(..., warp_specialize=True)`: one warp keeps the rings full, the others compute. It takes
-  tensor copies, so a GPU that has them, and arrays that they can read: a multiple of 16 bytes from
-  row to row.
+- `tl.range(..., warp_specialize=True)`: some warps keep the rings full, the others compute.
 - `kernel.demanding(num_warps=8, persistent=True)`, or the same in `@tilec.kernel(...)`: warps of a
   program; CTAs that stay and share the programs.
+- `cluster=2` there, or `cluster=(1, 2)`: neighbouring programs of the grid load together what
+  they share. It takes tensor copies, so a GPU that has them, and arrays that they can read: a
+  multiple of 16 bytes from row to row.
 
 Demands go through constants here, whose None leaves the choice to the compiler.
 """
@@ -41,7 +42,7 @@ def matmul(
 
 
 def main() -> None:
-    """The compiler's choice and two demands, then one that cannot be met."""
+    """The compiler's choice and three demands, then one that cannot be met."""
     rng = np.random.default_rng(0)
     a = rng.standard_normal((136, 200)).astype(ml_dtypes.bfloat16)
     b = rng.standard_normal((200, 72)).astype(ml_dtypes.bfloat16)
@@ -51,13 +52,14 @@ def main() -> None:
             ("the compiler's choice", matmul, {}),
             ("two stages, a loading warp", matmul, {"STAGES": 2, "WARP_SPECIALIZE": True}),
             ("a CTA for each program", matmul.demanding(num_warps=4, persistent=False), {}),
+            ("two share a tile of b", matmul.demanding(cluster=2), {}),
         ):
             c = poisoned((136, 72), ml_dtypes.bfloat16)
             launch(kernel, a, b, c, **constants)
             compare(name, c, expected, 1e-2)
         unaligned = np.zeros((136, 201), ml_dtypes.bfloat16)[:, :200]
         try:
-            launch(matmul, unaligned, b, c, WARP_SPECIALIZE=True)
+            launch(matmul.demanding(cluster=2), unaligned, b, c)
         except tilec.CompileError as error:
             print(error)
         else:

@@ -10,7 +10,7 @@
 // CHECK-LABEL: @matmul
 // CHECK: %[[ROWS:.*]] = arith.divui %{{.*}}, %c2
 // CHECK: %[[COLUMNS:.*]] = arith.divui %{{.*}}, %c2
-// CHECK: %[[P:.*]]:2 = "gpu_tile.tile_order"(%{{.*}}, %[[ROWS]], %[[COLUMNS]]) {group = 6 : i32, order = "grouped"}
+// CHECK: %[[P:.*]]:2 = "gpu_tile.tile_order"(%{{.*}}, %[[ROWS]], %[[COLUMNS]]) {group = 8 : i32, order = "grouped"}
 // CHECK: arith.muli %[[P]]#0, %c2
 // CHECK: "gpu_tile.cluster_position"() {axis = 0 : i32}
 // CHECK: %[[IN_X:.*]] = arith.cmpi slt
