@@ -44,6 +44,7 @@ _NEEDS: Mapping[type[TileOp], Feature] = {
     gpu_tile.ReleaseTensorMemoryOp: Feature.TCGEN05,
     gpu_tile.Tcgen05CommitOp: Feature.TCGEN05,
     gpu_tile.Tcgen05CopyOp: Feature.TCGEN05,
+    gpu_tile.Tcgen05MulticastCommitOp: Feature.TCGEN05,
     gpu_tile.WgmmaFenceOp: Feature.WGMMA,
     gpu_tile.WgmmaWaitOp: Feature.WGMMA,
 }

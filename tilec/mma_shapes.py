@@ -29,6 +29,8 @@ class MmaInstruction:
 
     `intrinsic`: LLVM's name for it. `lhs_layout` etc.: the fragments; None for `fma`.
     `threads`: how many execute it together. `kind`: what tcgen05.mma calls the operands' types.
+    `ctas`: 2 where a pair of CTAs has half of the rows of lhs and accumulator each, and half of the
+    columns of the rhs.
     """
 
     name: str
@@ -46,6 +48,7 @@ class MmaInstruction:
     acc_layout: Layout | None = None
     threads: int = 32
     kind: str = ""
+    ctas: int = 1
 
     @property
     def is_warpgroup(self) -> bool:
@@ -212,30 +215,50 @@ _TENSOR_KINDS: tuple[tuple[str, str, str, str, int], ...] = (
     ("i8", "i8", "i8", "i32", 32),
 )
 """(kind, lhs, rhs, acc, k) of tcgen05.mma, PTX ISA 9.0."""
-_TENSOR_NAME = re.compile(r"tcgen05\.m(64|128)n(\d{1,3})k\d+\..*")
+_TENSOR_NAME = re.compile(r"tcgen05\.(pair\.)?m(64|128|256)n(\d{1,3})k\d+\..*")
 TENSOR_MS = (128, 64)
+PAIR_MS = (256, 128)
 
 
-def tensor_ns(m: int, lhs: str) -> Sequence[int]:
-    """How wide tcgen05.mma of `m` rows by one CTA may be (PTX ISA 9.0, "Matrix shape")."""
+def tensor_ns(m: int, lhs: str, ctas: int = 1) -> Sequence[int]:
+    """How wide tcgen05.mma of `m` rows by one CTA, or a pair, may be.
+
+    PTX ISA 9.0, "Matrix shape"; of pairs what CUTLASS takes (cute/arch/mma_sm100_umma.hpp).
+    """
+    if ctas == 2:
+        return range(32, 257, 32)
     if lhs == "i8":
         return _WGMMA_INTEGER_NS if m == 64 else range(16, 257, 16)
     return range(8, 257, 8) if m == 64 else range(16, 257, 16)
 
 
 @lru_cache(maxsize=256)
-def tensor_instructions(m: int, n: int) -> tuple[MmaInstruction, ...]:
-    """The instructions of tensor memory that are `m` by `n`."""
-    rows = []
+def tensor_instructions(m: int, n: int, ctas: int = 1) -> tuple[MmaInstruction, ...]:
+    """The instructions of tensor memory that are `m` by `n`, of one CTA or of a pair."""
+    rows: list[MmaInstruction] = []
+    if m not in (PAIR_MS if ctas == 2 else TENSOR_MS):
+        return ()
     for kind, lhs, rhs, acc, k in _TENSOR_KINDS:
-        if n not in tensor_ns(m, lhs):
+        if n not in tensor_ns(m, lhs, ctas):
             continue
         tf32 = kind == "tf32"
         types = "tf32.tf32" if tf32 else ".".join(_PTX_NAMES.get(t, t) for t in (lhs, rhs))
-        name = f"tcgen05.m{m}n{n}k{k}.{_PTX_NAMES.get(acc, acc)}.{types}"
+        family = "tcgen05.pair" if ctas == 2 else "tcgen05"
+        name = f"{family}.m{m}n{n}k{k}.{_PTX_NAMES.get(acc, acc)}.{types}"
         rows.append(
             MmaInstruction(
-                name, m, n, k, lhs, rhs, acc, Feature.TCGEN05, tf32=tf32, threads=1, kind=kind
+                name,
+                m,
+                n,
+                k,
+                lhs,
+                rhs,
+                acc,
+                Feature.TCGEN05,
+                tf32=tf32,
+                threads=1,
+                kind=kind,
+                ctas=ctas,
             )
         )
     return tuple(rows)
@@ -246,12 +269,13 @@ def find_instruction(name: str) -> MmaInstruction:
     wide, tensor = _WGMMA_NAME.fullmatch(name), _TENSOR_NAME.fullmatch(name)
     rows: Iterable[MmaInstruction] = _wgmma_rows(int(wide[1])) if wide else ()
     if tensor:
-        rows = tensor_instructions(int(tensor[1]), int(tensor[2]))
+        rows = tensor_instructions(int(tensor[2]), int(tensor[3]), 2 if tensor[1] else 1)
     found = _BY_NAME.get(name) or next((row for row in rows if row.name == name), None)
     if found is None:
         families = (
             "wgmma.m64n<8 to 256>k<k>.<acc>.<lhs>.<rhs>",
             "tcgen05.m<64, 128>n<8 to 256>k<k>.<acc>.<lhs>.<rhs>",
+            "tcgen05.pair.m<128, 256>n<32 to 256>k<k>.<acc>.<lhs>.<rhs>",
         )
         known = ", ".join([*_BY_NAME, *families])
         raise ValueError(f"unknown instruction {name!r}; known: {known}")

@@ -3,6 +3,10 @@
 An accumulator of M = 128 has row m in lane m, one of M = 64 in lane m%16 + 32*(m/16), beginning at
 lane 0 or 16; column n is n columns on (PTX ISA 9.0, "Data path layouts" D and F). An lhs in tensor
 memory has its rows in the same lanes, and all elements of 32 bits along k in one column.
+
+Of a product by a pair of CTAs each has half of the rows: of M = 256 as of M = 128 by one CTA, of
+M = 128 in lane m + 64 * (n >= N/2), column n % (N/2) (layouts A and B), and half of the rhs along
+N.
 """
 
 from __future__ import annotations
@@ -48,7 +52,7 @@ def tensor_operand(
 
     ValueError says why it cannot.
     """
-    block = (row.m if k_dim else row.n, row.k)
+    block = ((row.m if k_dim else row.n) // row.ctas, row.k)
     found = describe_operand(layout, bits // 8, sizes, k_dim, block)
     if not found.k_contiguous and bits == COLUMN_BITS:
         raise ValueError(
@@ -62,12 +66,19 @@ def tensor_operand(
 def check_accumulator(
     row: MmaInstruction, layout: TensorMemoryLayout, shape: tuple[int, ...]
 ) -> None:
-    """ValueError unless an accumulator of `shape` is made of those of `row`, each in its lanes."""
-    if shape[0] % row.m or shape[1] % row.n:
-        raise ValueError(f"{shape[0]}x{shape[1]} is not made of whole {row.m}x{row.n}")
+    """ValueError unless an accumulator of `shape`, of a pair what one CTA has, is made of those of
+    `row`, each in its lanes."""
+    rows = row.m // row.ctas
+    if shape[0] % rows or shape[1] % row.n:
+        raise ValueError(f"{shape[0]}x{shape[1]} is not made of whole {rows}x{row.n}")
+    if row.ctas == 2 and shape[1] != row.n:
+        raise ValueError(f"{row.name} makes all columns of a pair's tile, found {shape[1]}")
     _check_rows(row, layout, shape[0])
-    _check_columns(layout, shape[1], row.n, COLUMN_BITS)
-    for place in product(range(0, shape[0], row.m), range(0, shape[1], row.n)):
+    if _halves_below(row):
+        _check_halves(row, layout)
+    else:
+        _check_columns(layout, shape[1], row.n, COLUMN_BITS)
+    for place in product(range(0, shape[0], rows), range(0, shape[1], row.n)):
         _check_start(row, layout, place)
 
 
@@ -76,19 +87,39 @@ def check_lhs(
     row: MmaInstruction, layout: TensorMemoryLayout, shape: tuple[int, ...], bits: int
 ) -> None:
     """ValueError unless `row` can read an lhs of `shape` from tensor memory."""
-    if shape[0] % row.m or shape[1] % row.k:
-        raise ValueError(f"{shape[0]}x{shape[1]} is not made of whole {row.m}x{row.k}")
+    rows = row.m // row.ctas
+    if _halves_below(row):
+        raise ValueError(f"{row.name} reads its lhs from shared memory")
+    if shape[0] % rows or shape[1] % row.k:
+        raise ValueError(f"{shape[0]}x{shape[1]} is not made of whole {rows}x{row.k}")
     _check_rows(row, layout, shape[0])
     _check_columns(layout, shape[1], row.k, bits)
-    for place in product(range(0, shape[0], row.m), range(0, shape[1], row.k)):
+    for place in product(range(0, shape[0], rows), range(0, shape[1], row.k)):
         _check_start(row, layout, place)
 
 
+def _halves_below(row: MmaInstruction) -> bool:
+    """Whether the right half of an accumulator lies in the lanes below the left one."""
+    return row.ctas == 2 and row.m == 128
+
+
+def _check_halves(row: MmaInstruction, layout: TensorMemoryLayout) -> None:
+    half = row.n // 2
+    for n in range(row.n):
+        if layout.along(1, n) != (64 * (n // half), n % half * COLUMN_BITS):
+            raise ValueError(
+                f"{layout}: column {n} does not lie where {row.name} has it, the right half in the "
+                "lanes from 64 on"
+            )
+
+
 def _check_rows(row: MmaInstruction, layout: TensorMemoryLayout, rows: int) -> None:
-    for first in range(0, rows, row.m):
+    block = row.m // row.ctas
+    spread = row.ctas == 1 and block == 64
+    for first in range(0, rows, block):
         lane, bit = layout.along(0, first)
-        for i in range(row.m):
-            expected = i if row.m == 128 else i % 16 + 32 * (i // 16)
+        for i in range(block):
+            expected = i % 16 + 32 * (i // 16) if spread else i
             if layout.along(0, first + i) != (lane + expected, bit):
                 raise ValueError(
                     f"{layout}: row {first + i} does not lie in the lane where {row.name} has it"
@@ -108,7 +139,8 @@ def _check_columns(layout: TensorMemoryLayout, columns: int, block: int, bits: i
 
 def _check_start(row: MmaInstruction, layout: TensorMemoryLayout, at: tuple[int, int]) -> None:
     lane, bit = layout.place(at)
-    if lane not in ((0,) if row.m == 128 else (0, 16)) or bit % COLUMN_BITS:
+    starts = (0, 16) if row.m == 64 else (0,)
+    if lane not in starts or bit % COLUMN_BITS:
         raise ValueError(f"{layout}: {row.name} cannot begin in lane {lane}, bit {bit % 32}")
 
 

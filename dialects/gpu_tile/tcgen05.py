@@ -23,6 +23,10 @@ class Tcgen05MmaOp(Op, name="tcgen05_mma"):
     `tcgen05_commit` tells a barrier when all of them are done; those that follow each other into
     one accumulator keep their order.
 
+    By an instruction of a pair each of its CTAs has half of the rows of `lhs` and `acc` and half of
+    the columns of `rhs`, in the same places of its memory; one thread of the CTA of even rank
+    issues it for both.
+
     Example:
         "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>, !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>, i1) -> ()
     """
@@ -45,7 +49,7 @@ class Tcgen05MmaOp(Op, name="tcgen05_mma"):
         if any(len(size) != 2 for size in sizes):
             return f"operands are one slot each, found {', '.join(map(show, sizes))}"
         (m, k), (depth, n) = lhs.shape, rhs.shape
-        if k != depth or acc.shape != (m, n):
+        if k != depth or acc.shape != (m, n * row.ctas):
             return f"shapes do not multiply: {show(sizes[0])} by {show(sizes[1])} into {show(sizes[2])}"
         found = tuple(str(buffer.element) for buffer in (lhs, rhs, acc))
         if found != (row.lhs, row.rhs, row.acc):
@@ -70,6 +74,19 @@ class Tcgen05CommitOp(Op, name="tcgen05_commit"):
 
     barrier = Operand(BARRIER)
     slot = Operand(I32)
+
+
+class Tcgen05MulticastCommitOp(Op, name="tcgen05_multicast_commit"):
+    """`tcgen05_commit` to `barrier[slot]` of every CTA of the cluster that `mask` has: bit r for
+    rank r.
+
+    Example:
+        "gpu_tile.tcgen05_multicast_commit"(%done, %slot, %mask) : (!gpu_tile.barrier, i32, i32) -> ()
+    """
+
+    barrier = Operand(BARRIER)
+    slot = Operand(I32)
+    mask = Operand(I32)
 
 
 class Tcgen05CopyOp(Op, name="tcgen05_copy"):

@@ -95,6 +95,9 @@ class Lowering:
         self.shared: ir.Value | None = None
         self.tensor_address: int | None = None
         """Where in shared memory the address of the CTA's tensor memory is (bytes)."""
+        self.tensor_ctas = 1
+        """CTAs that take tensor memory and multiply together: all or none of a kernel's products
+        are those of pairs (PTX ISA 9.0, ".cta_group")."""
         self.tensor_base: ir.Value | None = None
         """That address (i32), once it was read."""
         self.grid: tuple[ir.Value, ...] | None = None

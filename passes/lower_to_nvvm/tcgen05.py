@@ -12,7 +12,12 @@ from itertools import product
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile.tcgen05 import Tcgen05CommitOp, Tcgen05CopyOp, Tcgen05MmaOp
+from tilec.dialects.gpu_tile.tcgen05 import (
+    Tcgen05CommitOp,
+    Tcgen05CopyOp,
+    Tcgen05MmaOp,
+    Tcgen05MulticastCommitOp,
+)
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.dialects.types import bit_width
 from tilec.matrix_descriptor import UNIT_BYTES, MatrixDescriptor
@@ -42,9 +47,14 @@ def lower_mma(op: Tcgen05MmaOp, state: Lowering) -> None:
     word = instruction_descriptor(row, lhs_m_major=lhs.major, rhs_n_major=rhs.major)
     description = state.i32_constant(word - (1 << 32) if word >> 31 else word)
     always = state.constant(state.i1, 1)
-    text = f"tcgen05.mma.cta_group::1.kind::{row.kind}"
-    for at, column in product(range(0, m, row.m), range(0, n, row.n)):
-        acc = _address(op, op.acc, (at, column), state)
+    if row.ctas != state.tensor_ctas:
+        raise error_at(
+            op.operation, "the products of a kernel are all those of one CTA, or all those of pairs"
+        )
+    text = f"tcgen05.mma.cta_group::{row.ctas}.kind::{row.kind}"
+    blocks = range(0, m, row.m // row.ctas), range(0, n, row.n // row.ctas)
+    for at, column in product(*blocks):
+        acc = _address(op, op.acc, (at, column * row.ctas), state)
         for depth in range(0, k, row.k):
             keep = always if depth else state.values[op.use_acc]
             operands = [acc, lhs.operand(at, depth), rhs.operand(column, depth)]
@@ -136,16 +146,29 @@ def lower_copy(op: Tcgen05CopyOp, state: Lowering) -> None:
         if lane:
             raise error_at(op.operation, f"a copy begins in lane 0, this one in lane {lane}")
         operands = [address, start.at((0, column))]
-        _issue(f"tcgen05.cp.cta_group::1.{op.shape} [$0], $1;", ["r", "l"], operands, state)
+        text = f"tcgen05.cp.cta_group::{state.tensor_ctas}.{op.shape} [$0], $1;"
+        _issue(text, ["r", "l"], operands, state)
 
 
 def lower_commit(op: Tcgen05CommitOp, state: Lowering) -> None:
     """tcgen05.commit by the thread that issued the products."""
     pointer = barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
+    group = f"cta_group::{state.tensor_ctas}"
+    text = f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.b64 [$0];"
+    _issue(text, ["r"], [pointer], state)
+
+
+def lower_multicast_commit(op: Tcgen05MulticastCommitOp, state: Lowering) -> None:
+    """The same for the barriers at one place of several CTAs."""
+    pointer = barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
+    i16 = ir.IntegerType.get_signless(16)
+    mask = create("arith.trunci", [state.values[op.mask]], i16)
+    group = f"cta_group::{state.tensor_ctas}"
     _issue(
-        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [$0];",
-        ["r"],
-        [pointer],
+        f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 "
+        "[$0], $1;",
+        ["r", "h"],
+        [pointer, mask],
         state,
     )
 
@@ -165,4 +188,5 @@ RULES = {
     Tcgen05MmaOp: lower_mma,
     Tcgen05CopyOp: lower_copy,
     Tcgen05CommitOp: lower_commit,
+    Tcgen05MulticastCommitOp: lower_multicast_commit,
 }

@@ -14,9 +14,14 @@ from mlir import ir
 
 from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile.tcgen05 import ReleaseTensorMemoryOp, ReserveTensorMemoryOp
+from tilec.dialects.gpu_tile.tcgen05 import (
+    ReleaseTensorMemoryOp,
+    ReserveTensorMemoryOp,
+    Tcgen05MmaOp,
+)
 from tilec.dialects.gpu_tile.types import layout_of, tensor_buffer_of
 from tilec.dialects.types import element
+from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import show_location
 from tilec.passes.divisibility import constant_of
 from tilec.passes.locations import error_at
@@ -40,18 +45,37 @@ def lower_reserve(op: ReserveTensorMemoryOp, state: Lowering) -> None:
     """tcgen05.alloc by the first warp, the address to shared memory."""
     offset = state.i32_constant(op.options["offset"])
     pointer = byte_pointer(shared_base(state), offset)
+    state.tensor_ctas = _ctas(op.operation, state)
+    group = f"cta_group::{state.tensor_ctas}"
     _by_first_warp(
-        f"tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [$0], {op.columns};",
+        f"tcgen05.alloc.{group}.sync.aligned.shared::cta.b32 [$0], {op.columns};",
         [pointer],
         state,
     )
-    _by_first_warp("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;", [], state)
+    _by_first_warp(f"tcgen05.relinquish_alloc_permit.{group}.sync.aligned;", [], state)
     state.tensor_address = op.options["offset"]
+
+
+def _ctas(op: ir.Operation, state: Lowering) -> int:
+    """2 in a kernel that has a product of a pair. CompileError where its clusters have none."""
+    found: list[ir.Operation] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        view = inner.opview
+        if isinstance(view, Tcgen05MmaOp) and find_instruction(view.instruction).ctas == 2:
+            found.append(inner)
+        return ir.WalkResult.ADVANCE
+
+    op.parent.walk(visit)
+    if found and prod(state.cluster) % 2:
+        raise error_at(found[0], "a pair of CTAs is two neighbours of a cluster; this has none")
+    return 2 if found else 1
 
 
 def lower_release(op: ReleaseTensorMemoryOp, state: Lowering) -> None:
     """tcgen05.dealloc by the warp that allocated."""
-    text = f"tcgen05.dealloc.cta_group::1.sync.aligned.b32 $0, {op.columns};"
+    group = f"cta_group::{state.tensor_ctas}"
+    text = f"tcgen05.dealloc.{group}.sync.aligned.b32 $0, {op.columns};"
     _by_first_warp(text, [_base(op.operation, state)], state)
 
 

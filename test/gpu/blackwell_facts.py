@@ -25,6 +25,7 @@ from tensor_cases import (
 )
 
 from tilec.examples.explicit_blackwell import blocked_product, pipelined_product, small_product
+from tilec.examples.explicit_blackwell_pairs import pair_product
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,23 @@ def _stores_before_products(device: str) -> None:
         np.testing.assert_allclose(d, expected, rtol=1e-4, atol=1e-4)
 
 
+def _pairs(device: str) -> None:
+    """Both places of the accumulator; each half of b fetched by the CTA that has it."""
+    rng = np.random.default_rng(7)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((300, 200), (200, 264)))
+    below = {
+        "BM": 64,
+        "BN": 128,
+        "MMA": "tcgen05.pair.m128n128k16.f32.f16.f16",
+        "MEMORY": "(64,(64,2)):(1@lane,(1@col,64@lane))",
+    }
+    for constants in ({}, below):
+        c = np.zeros((300, 264), np.float16)
+        run(pair_product, device, (a, b), c, **constants)
+        expected = a.astype(np.float64) @ b.astype(np.float64)
+        np.testing.assert_allclose(c, expected, rtol=2**-9, atol=1e-2)
+
+
 FACTS = (
     Fact(
         "shapes of 16 lanes",
@@ -222,6 +240,13 @@ FACTS = (
         "the ISA's text",
         "passes/lower_to_nvvm/tcgen05.py lower_commit",
         _completion,
+    ),
+    Fact(
+        "pairs of CTAs",
+        "which rows, columns and lanes each CTA has; alloc, commit, dealloc; M = 128 and 256",
+        "two texts that agree",
+        "tilec/tensor_tiles.py _check_halves, passes/lower_to_nvvm/tcgen05.py",
+        _pairs,
     ),
     Fact(
         "what threads wrote",

@@ -23,7 +23,7 @@ PIPELINED = (
     *("split_k", "stream_k"),
 )
 HOPPER = ("demands", "explicit_hopper_gemm")
-BLACKWELL = ("explicit_blackwell",)
+BLACKWELL = ("explicit_blackwell", "explicit_blackwell_pairs")
 EXAMPLES = (
     "vector_add",
     "row_sum",

@@ -42,3 +42,34 @@ func.func @view_begins_inside_a_column() attributes {tile.kernel} {
   %l = "gpu_tile.buffer_load"(%v) : (!v) -> !l
   return
 }
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x128xf32>, #gpu_tile.tmem<"(128,128):(1@lane,1@col)">>
+func.func @pair_without_a_cluster(%use: i1) attributes {tile.kernel} {
+  "gpu_tile.reserve_tensor_memory"() {columns = 128 : i32, options = {offset = 64 : i32}} : () -> ()
+  %a = "gpu_tile.alloc"() {options = {offset = 1024 : i32}} : () -> !a
+  %b = "gpu_tile.alloc"() {options = {offset = 17408 : i32}} : () -> !b
+  %acc = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !acc
+  // expected-error @below {{a pair of CTAs is two neighbours of a cluster; this has none}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.pair.m256n128k16.f32.bf16.bf16"} : (!a, !b, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x128xf32>, #gpu_tile.tmem<"(128,128):(1@lane,1@col)">>
+!own = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+func.func @pair_and_one_cta(%use: i1) attributes {tile.kernel, tile.persistent = true, tile.cluster = array<i32: 2>} {
+  "gpu_tile.reserve_tensor_memory"() {columns = 256 : i32, options = {offset = 64 : i32}} : () -> ()
+  %a = "gpu_tile.alloc"() {options = {offset = 1024 : i32}} : () -> !a
+  %b = "gpu_tile.alloc"() {options = {offset = 17408 : i32}} : () -> !b
+  %acc = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !acc
+  %own = "gpu_tile.alloc"() {options = {offset = 128 : i32}} : () -> !own
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.pair.m256n128k16.f32.bf16.bf16"} : (!a, !b, !acc, i1) -> ()
+  // expected-error @below {{the products of a kernel are all those of one CTA, or all those of pairs}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %own, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!a, !b, !own, i1) -> ()
+  return
+}

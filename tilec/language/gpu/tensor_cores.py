@@ -11,6 +11,7 @@ __all__ = [
     "tcgen05_commit",
     "tcgen05_copy",
     "tcgen05_mma",
+    "tcgen05_multicast_commit",
     "wgmma",
     "wgmma_fence",
     "wgmma_wait",
@@ -67,6 +68,10 @@ def tcgen05_mma(
     `barrier` it is committed to `barrier[slot]` where the condition `commit` holds, else by
     `tcgen05_commit`. What threads wrote to its operands is fenced before, with "async_shared" or
     "tcgen05_before" and "tcgen05_after".
+
+    "tcgen05.pair.m256n256k16..." multiplies for a pair of CTAs, neighbours in a cluster: each has
+    (m/2, k), (k, n/2) and (m/2, n) buffers in the same places, and one thread of the CTA of even
+    rank issues. All products of a kernel are then of pairs.
     """
 
 
@@ -78,6 +83,11 @@ def tcgen05_copy(src: Any, dst: Any, shape: str = "128x256b") -> Any:
     warps "64x128b.warpx2::02_13", "64x128b.warpx2::01_23", "32x128b.warpx4"; `dst` has as many
     rows. Products issued behind it see it, others who wait for a `tcgen05_commit` behind it.
     """
+
+
+@builtin
+def tcgen05_multicast_commit(barrier: Any, slot: Any, mask: Any) -> Any:
+    """`tcgen05_commit` to `barrier[slot]` of every CTA of the cluster that `mask` has."""
 
 
 @builtin

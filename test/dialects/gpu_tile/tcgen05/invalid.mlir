@@ -234,3 +234,75 @@ func.func @copy_of_columns(%s: !s, %t: !t) {
   "gpu_tile.tcgen05_copy"(%s, %t) {shape = "128x256b"} : (!s, !t) -> ()
   return
 }
+
+// -----
+!left = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!rows = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.tmem<"(64,64):(1@lane,16@bit)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!plain = !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,128):(1@lane,1@col)">>
+!pair = !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,(64,2)):(1@lane,(1@col,64@lane))">>
+!half = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.tmem<"(64,(32,2)):(1@lane,(1@col,64@lane))">>
+func.func @pair_of_one_cta(%a: !left, %b: !b, %acc: !half, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op shapes do not multiply: 64x64 by 64x64 into 64x64}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.pair.m128n128k16.f32.bf16.bf16"} : (!left, !b, !half, i1) -> ()
+  return
+}
+
+// -----
+!left = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!rows = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.tmem<"(64,64):(1@lane,16@bit)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!plain = !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,128):(1@lane,1@col)">>
+!pair = !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,(64,2)):(1@lane,(1@col,64@lane))">>
+!half = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.tmem<"(64,(32,2)):(1@lane,(1@col,64@lane))">>
+func.func @pair_of_plain_columns(%a: !left, %b: !b, %acc: !plain, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op acc: (64,128):(1@lane,1@col): column 64 does not lie where tcgen05.pair.m128n128k16.f32.bf16.bf16 has it, the right half in the lanes from 64 on}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.pair.m128n128k16.f32.bf16.bf16"} : (!left, !b, !plain, i1) -> ()
+  return
+}
+
+// -----
+!left = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!rows = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.tmem<"(64,64):(1@lane,16@bit)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!plain = !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,128):(1@lane,1@col)">>
+!pair = !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,(64,2)):(1@lane,(1@col,64@lane))">>
+!half = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.tmem<"(64,(32,2)):(1@lane,(1@col,64@lane))">>
+func.func @pair_in_two_instructions(%a: !left, %b: !b, %acc: !pair, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op acc: tcgen05.pair.m128n64k16.f32.bf16.bf16 makes all columns of a pair's tile, found 128}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.pair.m128n64k16.f32.bf16.bf16"} : (!left, !b, !pair, i1) -> ()
+  return
+}
+
+// -----
+!left = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!rows = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.tmem<"(64,64):(1@lane,16@bit)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!plain = !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,128):(1@lane,1@col)">>
+!pair = !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,(64,2)):(1@lane,(1@col,64@lane))">>
+!half = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.tmem<"(64,(32,2)):(1@lane,(1@col,64@lane))">>
+func.func @pair_with_rows_in_tensor_memory(%a: !rows, %b: !b, %acc: !pair, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op lhs: tcgen05.pair.m128n128k16.f32.bf16.bf16 reads its lhs from shared memory}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.pair.m128n128k16.f32.bf16.bf16"} : (!rows, !b, !pair, i1) -> ()
+  return
+}
+
+// -----
+!left = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!rows = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.tmem<"(64,64):(1@lane,16@bit)">>
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!plain = !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,128):(1@lane,1@col)">>
+!pair = !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,(64,2)):(1@lane,(1@col,64@lane))">>
+!half = !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.tmem<"(64,(32,2)):(1@lane,(1@col,64@lane))">>
+func.func @pair_of_an_odd_width(%a: !left, %b: !b, %acc: !pair, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma' op unknown instruction 'tcgen05.pair.m128n48k16.f32.bf16.bf16'}}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.pair.m128n48k16.f32.bf16.bf16"} : (!left, !b, !pair, i1) -> ()
+  return
+}
+
+// -----
+func.func @multicast_commit_to_a_number(%slot: i32) {
+  // expected-error @below {{expected base type 'gpu_tile.barrier' but got 'builtin.integer'}}
+  "gpu_tile.tcgen05_multicast_commit"(%slot, %slot, %slot) : (i32, i32, i32) -> ()
+  return
+}

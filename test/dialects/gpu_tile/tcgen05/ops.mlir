@@ -38,3 +38,15 @@ func.func @copies(%s: !gpu_tile.buffer<tensor<32x16xi8>, #gpu_tile.shared<"(32,1
   "gpu_tile.tcgen05_copy"(%s, %t) {shape = "32x128b.warpx4"} : (!gpu_tile.buffer<tensor<32x16xi8>, #gpu_tile.shared<"(32,16):(16,1)">>, !gpu_tile.buffer<tensor<32x16xi8>, #gpu_tile.tmem<"(32,16):(1@lane,8@bit)">>) -> ()
   return
 }
+
+!left = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!pair = !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,(64,2)):(1@lane,(1@col,64@lane))">>
+
+// CHECK-LABEL: @by_a_pair
+func.func @by_a_pair(%a: !left, %b: !b, %acc: !pair, %use: i1, %done: !bar, %slot: i32) {
+  // CHECK: "gpu_tile.tcgen05_mma"(%{{.*}}) {instruction = "tcgen05.pair.m128n128k16.f32.bf16.bf16"}
+  "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.pair.m128n128k16.f32.bf16.bf16"} : (!left, !b, !pair, i1) -> ()
+  // CHECK: "gpu_tile.tcgen05_multicast_commit"(%{{.*}}, %{{.*}}, %{{.*}}) : (!gpu_tile.barrier, i32, i32) -> ()
+  "gpu_tile.tcgen05_multicast_commit"(%done, %slot, %slot) : (!bar, i32, i32) -> ()
+  return
+}
