@@ -62,6 +62,14 @@ def test_a_choice_fits_the_hardware(
         assert programs_of(found, m, n, batch) <= 4 * HOPPER.multiprocessors
 
 
+@pytest.mark.parametrize("size", [1, 7, 8, 16, 17, 63, 64, 65])
+def test_every_size_finds_tiles(size: int) -> None:
+    for other in (1, 64, 5000):
+        for memories in (ALONG_K, UNALIGNED):
+            for shape in ((size, other, other), (other, size, other), (other, other, size)):
+                assert tiles(*shape, memories=memories).us < float("inf")
+
+
 def test_large_products_get_large_tiles() -> None:
     for size in (4096, 8192):
         found = tiles(size, size, size)

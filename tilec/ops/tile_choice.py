@@ -183,11 +183,13 @@ def _may_split(product: Product, programs: int, depth: int, splits: int, machine
 def _tiles(product: Product, is_turned: bool, target: Target) -> Iterator[tuple[int, int]]:
     """Rows and columns to try."""
     if target.supports(Feature.WGMMA):
+        widths = _sides(product.n, WIDE_COLUMNS)
         for rows in _sides(product.m, WIDE_ROWS):
-            for columns in _sides(product.n, WIDE_COLUMNS):
-                if rows * columns <= MOST_ELEMENTS and (columns >= SIDES[1] or is_turned):
+            for columns in widths[-1:] if is_turned else widths:
+                if rows * columns <= MOST_ELEMENTS:
                     yield rows, columns
-        narrow = [side for side in _sides(product.m, SIDES) if side < WIDE_ROWS[0]]
+        is_short = product.m < WIDE_ROWS[0] or product.way(True) is Way.REGISTERS
+        narrow = [s for s in _sides(product.m, SIDES) if s < WIDE_ROWS[0] and is_short]
     else:
         narrow = _sides(product.m, SIDES)
     for rows in () if is_turned else narrow:

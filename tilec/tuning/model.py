@@ -24,8 +24,8 @@ from tilec.tuning.machine import Machine
 L2_BYTES_PER_CLOCK = 72
 """What one multiprocessor gets from L2: 64 bytes a clock, where the clock is an eighth above the
 one predictions count with."""
-SHARED_BYTES_PER_CLOCK = 128
-"""32 banks of 4 bytes (CUDA C++ Programming Guide, "Shared Memory")."""
+SHARED_BYTES_PER_CLOCK = 144
+"""32 banks of 4 bytes (CUDA C++ Programming Guide, "Shared Memory"), by the same clock."""
 STORED_BYTES_PER_CLOCK = 37
 """Of one multiprocessor's results, behind its last product."""
 MEMORY_LATENCY = 1300
@@ -60,8 +60,8 @@ LINE_BYTES = 128
 TENSOR_EFFICIENCY = 0.9
 """Of tensor cores that two warpgroups keep busy: what lies between instructions, and the clock that
 falls under load."""
-LONE_WARPGROUP = 0.88
-"""What is left of that with one warpgroup, which waits for itself."""
+LONE_WARPGROUP = 0.75
+"""What is left of that where a multiprocessor has one warpgroup, which waits for itself."""
 STEP_CLOCKS = 40
 """Of an iteration that waits for a slot of a ring and gives it back."""
 WARP_MMA_SPEED = 0.5
@@ -255,8 +255,9 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
     """Clocks of the multiprocessor with most programs, and what they are spent on."""
     busy: dict[str, float] = {}
     chain, fill = 0.0, 0.0
+    most = -(-work.programs // machine.multiprocessors)
     for loop, slots in zip(work.loops, stages, strict=True):
-        units = _units(loop, work.warps, machine.target)
+        units = _units(loop, min(occupancy, most) * work.warps, machine.target)
         for unit, clocks in units.items():
             busy[unit] = busy.get(unit, 0.0) + loop.trips * clocks
         longest = max(units.values()) + (STEP_CLOCKS if loop.way is Way.ENGINE else 0)
@@ -275,7 +276,6 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
     unit = max(busy, key=lambda name: busy[name])
     each = (busy[unit] + START_CLOCKS) * slower
     chain *= slower
-    most = -(-work.programs // machine.multiprocessors)
     rounds, rest = divmod(most, occupancy)
     # A warp that only loads has the next program's operands there when this one ends.
     fills = 1 if work.has_engine else rounds + bool(rest)
