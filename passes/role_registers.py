@@ -33,7 +33,6 @@ class RoleShape:
 def plan_roles(
     target: Target,
     warps: int,
-    load_warps: int = WARPGROUP_WARPS,
     load_least: int = LOAD_REGISTERS,
     live: int = 0,
     *,
@@ -54,25 +53,24 @@ def plan_roles(
             "load": RoleShape(warps, 1, 0),
             "multiply": RoleShape(warps + 1, 1, 0),
         }
-    load, compute = _shares(target, warps, load_warps, load_least, live)
+    load, compute = _shares(target, warps, load_least, live)
     return {
         "compute": RoleShape(0, warps, compute),
-        "load": RoleShape(warps, load_warps, load),
+        "load": RoleShape(warps, WARPGROUP_WARPS, load),
     }
 
 
-def _shares(
-    target: Target, warps: int, load_warps: int, load_least: int, live: int
-) -> tuple[int, int]:
+def _shares(target: Target, warps: int, load_least: int, live: int) -> tuple[int, int]:
     """(registers a thread of the load role keeps, a thread of the others gets); 0, 0: no change."""
     lanes = target.warp_size
-    threads = (warps + load_warps) * lanes
+    threads = (warps + WARPGROUP_WARPS) * lanes
     share = entry_registers(target, threads)
     if share >= MOST_REGISTERS:
         return 0, 0
 
     def left(load: int) -> int:
-        return min(MOST_REGISTERS, (share * threads - load * load_warps * lanes) // (warps * lanes))
+        rest = share * threads - load * WARPGROUP_WARPS * lanes
+        return min(MOST_REGISTERS, rest // (warps * lanes))
 
     load = -(-load_least // 8) * 8
     while load > LOAD_REGISTERS and (load > share or left(load) < live + COMPUTE_REGISTERS):

@@ -24,7 +24,7 @@ After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"()
 
 1. A copy qualifies if its coordinates and the loops around it depend on scalars that need no tile;
    they are computed again in the load role. All copies of a kernel go there, or none. What stores
-   (`passes.role_copies`) brings the tile along, and warps as many as the tile's layout counts.
+   (`passes.role_copies`) brings its tile along, folded to the load role's warpgroup.
 2. The stages: `tile.stages` where the author demands them, else as many as fit beside the other
    buffers, fewer where a second CTA then fits beside this one (`ring_stages`); the same for every
    ring. Loops behind each other share alike rings.
@@ -81,8 +81,15 @@ from tilec.passes.rings import (
     share_rings,
 )
 from tilec.passes.role_copies import arrivals, refused_fills
-from tilec.passes.role_registers import FILL_REGISTERS, LOAD_REGISTERS, RoleShape, plan_roles
+from tilec.passes.role_registers import (
+    FILL_REGISTERS,
+    LOAD_REGISTERS,
+    MOST_REGISTERS,
+    RoleShape,
+    plan_roles,
+)
 from tilec.passes.role_threads import runs_in_one_thread
+from tilec.passes.role_tiles import fold_threads, sink_tiles
 from tilec.passes.tensor_copies import refused_tensor_copies
 from tilec.ring_stages import MOST_STAGES, ring_stages
 from tilec.target import Feature
@@ -147,7 +154,7 @@ def _refusal(function: ir.Operation, rings: list[Ring], context: PassContext) ->
     if context.num_warps % WARPGROUP_WARPS:
         return f"{context.num_warps} warps are no whole warpgroups"
     most = context.target.max_threads // context.target.warp_size
-    shapes = plan_roles(context.target, context.num_warps, _load_warps(rings, context))
+    shapes = plan_roles(context.target, context.num_warps)
     if shapes["load"].end > most:
         return f"{context.num_warps} warps leave none for loading"
     return _part(function, rings, [copy.operation for r in rings for copy in r.copies]).refusal
@@ -166,11 +173,6 @@ def _too_large(function: ir.Operation, context: PassContext) -> str | None:
 def _stores(rings: list[Ring]) -> bool:
     """Whether tiles go through the load role's registers."""
     return any(isinstance(copy, BufferStoreOp) for ring in rings for copy in ring.copies)
-
-
-def _load_warps(rings: list[Ring], context: PassContext) -> int:
-    """Warps of the load role; the layouts of tiles count as many as compute."""
-    return context.num_warps if _stores(rings) else WARPGROUP_WARPS
 
 
 def _part(function: ir.Operation, rings: list[Ring], roots: list[ir.Operation]) -> Slice:
@@ -215,7 +217,6 @@ class _Rewrite:
         self._rings = rings
         self._stages = stages
         self._context = context
-        self._load_warps = _load_warps(rings, context)
         self._body = function.regions[0].blocks[0]
         self._products: list[Products] = []
         self._shapes: dict[str, RoleShape] = {}
@@ -328,7 +329,7 @@ class _Rewrite:
         copies, stores = CpAsyncArriveOp in kinds, BarrierArriveOp in kinds
         lanes = self._context.target.warp_size
         announced = kinds.count(BarrierExpectOp)
-        return announced + arrivals(copies, stores, self._load_warps, lanes)
+        return announced + arrivals(copies, stores, self._shapes["load"].warps, lanes)
 
     def _arrivals(self, ring: Ring) -> int:
         if self._is_multiplied(ring):
@@ -392,19 +393,23 @@ class _Rewrite:
         return plan_roles(
             self._context.target,
             self._context.num_warps,
-            self._load_warps,
             load_least,
             live,
             multiply=bool(self._products),
         )
 
     def _share_registers(self, roles: dict[str, RoleOp]) -> None:
-        """Budgets by what the roles hold at once."""
-        least = LOAD_REGISTERS
-        if not runs_in_one_thread(roles["load"]):
-            # Loads of less than a register take one each.
-            least = FILL_REGISTERS + most_live_registers(roles["load"].body, packed=False)
+        """Budgets by what the roles hold at once; a load role that holds too much turns to one
+        buffer after the other."""
+        least, body = LOAD_REGISTERS, roles["load"].body
         live = most_live_registers(roles["compute"].body)
+        if not runs_in_one_thread(roles["load"]):
+            fold_threads(body, self._context.num_warps // self._shapes["load"].warps)
+            # Loads of less than a register take one each.
+            least = FILL_REGISTERS + most_live_registers(body, packed=False)
+            if least > (self._plan(least, live)["load"].registers or MOST_REGISTERS):
+                sink_tiles(body)
+                least = FILL_REGISTERS + most_live_registers(body, packed=False)
         shapes = self._plan(least, live)
         i32 = ir.IntegerType.get_signless(32)
         for name, role in roles.items():
@@ -413,7 +418,7 @@ class _Rewrite:
     def _report(self) -> None:
         kinds = {type(copy): copy for ring in self._rings for copy in ring.copies}
         names = [name for kind, name in FILL_NAMES.items() if kind in kinds]
-        number = 1 if list(kinds) == [TmaLoadOp] else self._load_warps
+        number = 1 if list(kinds) == [TmaLoadOp] else self._shapes["load"].warps
         multiplying = "1 multiplying, " if self._products else ""
         self._context.report.add(
             "warp specialisation",
