@@ -27,14 +27,6 @@ def tile_at(number, rows, columns, GROUP):
     return group * GROUP + inside % height, inside // height
 
 
-def part_of_tile(a, b, m, n, low, high, BM, BN, BK, STAGES):
-    """Columns `low` to `high` of a's tile times those rows of b's."""
-    acc = tl.zeros((BM, BN), tl.f32)
-    for k in tl.range(low, high, BK, stages=STAGES):
-        acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN)), acc)
-    return acc
-
-
 @tilec.kernel(grid=lambda PROGRAMS: (PROGRAMS,))
 def stream_k(
     a: tl.array,
@@ -51,24 +43,31 @@ def stream_k(
     depth = a.shape[1]
     rows, columns, steps = tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN), tl.cdiv(depth, BK)
     program = tl.program_id(0)
-    whole = rows * columns // PROGRAMS * PROGRAMS
-    for number in tl.range(program, whole, PROGRAMS):
-        row, column = tile_at(number, rows, columns, GROUP)
-        m, n = row * BM, column * BN
-        tl.store(c, (m, n), part_of_tile(a, b, m, n, 0, depth, BM, BN, BK, STAGES))
-
+    rounds = rows * columns // PROGRAMS
+    whole = rounds * PROGRAMS
+    # Of the k-steps of all tiles that are left, in a row: its run, and the tiles that touches.
     left = (rows * columns - whole) * steps
     share = tl.cdiv(left, PROGRAMS)
     start = tl.minimum(program * share, left)
     end = tl.minimum(start + share, left)
-    for number in tl.range(start // tl.maximum(steps, 1), tl.cdiv(end, tl.maximum(steps, 1))):
-        low = tl.maximum(start - number * steps, 0) * BK
-        high = tl.minimum(tl.minimum(end - number * steps, steps) * BK, depth)
-        row, column = tile_at(whole + number, rows, columns, GROUP)
+    first = start // tl.maximum(steps, 1)
+    touched = tl.cdiv(end, tl.maximum(steps, 1)) - first
+    for turn in tl.range(0, rounds + touched):
+        part = first + turn - rounds
+        alone = turn < rounds
+        low = tl.where(alone, 0, tl.maximum(start - part * steps, 0)) * BK
+        high = tl.where(alone, steps, tl.minimum(end - part * steps, steps)) * BK
+        number = tl.where(alone, program + turn * PROGRAMS, whole + part)
+        row, column = tile_at(number, rows, columns, GROUP)
         m, n = row * BM, column * BN
-        acc = part_of_tile(a, b, m, n, low, high, BM, BN, BK, STAGES)
-        at = (m + tl.arange(BM))[:, None], (n + tl.arange(BN))[None, :]
-        tl.atomic_add(c, at, acc, order="relaxed")
+        acc = tl.zeros((BM, BN), tl.f32)
+        for k in tl.range(low, tl.minimum(high, depth), BK, stages=STAGES):
+            acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN)), acc)
+        if alone:
+            tl.store(c, (m, n), acc)
+        else:
+            at = (m + tl.arange(BM))[:, None], (n + tl.arange(BN))[None, :]
+            tl.atomic_add(c, at, acc, order="relaxed")
 
 
 def main() -> None:
