@@ -51,6 +51,15 @@ _NEEDS: Mapping[type[TileOp], Feature] = {
 """What an op takes of the hardware, whatever its attributes."""
 
 
+_NAMED = (
+    gpu_tile.MmaOp,
+    gpu_tile.WgmmaOp,
+    gpu_tile.Tcgen05MmaOp,
+    gpu_tile.Tcgen05MmaScaledOp,
+)
+"""Ops that name an instruction, which says what it takes."""
+
+
 def verify_target(module: ir.Module, target: Target) -> None:
     """CompileError carrying one error per op that `target` cannot execute."""
     errors: list[CompileError] = []
@@ -79,7 +88,7 @@ def _needed(op: ir.Operation) -> Feature | None:
         return Feature.TCGEN05 if is_tensor_buffer(view.result) else None
     if isinstance(view, gpu_tile.FenceOp) and view.kind in TENSOR_FENCES:
         return Feature.TCGEN05
-    if isinstance(view, (gpu_tile.MmaOp, gpu_tile.WgmmaOp, gpu_tile.Tcgen05MmaOp)):
+    if isinstance(view, _NAMED):
         return find_instruction(view.instruction).feature
     if isinstance(view, gpu_tile.RoleOp):
         return Feature.SETMAXNREG if view.registers else None

@@ -61,6 +61,11 @@ class MmaInstruction:
         return self.feature is Feature.TCGEN05
 
     @property
+    def is_scaled(self) -> bool:
+        """Whether blocks of its operands along k have scales, in tensor memory."""
+        return self.kind == "mxf8f6f4"
+
+    @property
     def reads_buffers(self) -> bool:
         """Whether it reads its operands from shared memory itself."""
         return self.is_warpgroup or self.is_tensor
@@ -215,6 +220,10 @@ _TENSOR_KINDS: tuple[tuple[str, str, str, str, int], ...] = (
     ("i8", "i8", "i8", "i32", 32),
 )
 """(kind, lhs, rhs, acc, k) of tcgen05.mma, PTX ISA 9.0."""
+_SCALED_TYPES = tuple((a, b) for a in _SHORT for b in _SHORT)
+"""(lhs, rhs) of tcgen05.mma.kind::mxf8f6f4, whose every 32 elements along k have a scale, ue8m0."""
+SCALE_BLOCK = 32
+_SCALED_NAME = re.compile(r"tcgen05\.mx\.m128n(\d{1,3})k32\..*")
 _TENSOR_NAME = re.compile(r"tcgen05\.(pair\.)?m(64|128|256)n(\d{1,3})k\d+\..*")
 TENSOR_MS = (128, 64)
 PAIR_MS = (256, 128)
@@ -264,17 +273,43 @@ def tensor_instructions(m: int, n: int, ctas: int = 1) -> tuple[MmaInstruction, 
     return tuple(rows)
 
 
+@lru_cache(maxsize=256)
+def scaled_instructions(n: int) -> tuple[MmaInstruction, ...]:
+    """The instructions of tensor memory with block scales that are 128 by `n`."""
+    if n not in range(16, 257, 16):
+        return ()
+    return tuple(
+        MmaInstruction(
+            f"tcgen05.mx.m128n{n}k32.f32.{_SHORT[lhs]}.{_SHORT[rhs]}",
+            128,
+            n,
+            32,
+            lhs,
+            rhs,
+            "f32",
+            Feature.TCGEN05,
+            threads=1,
+            kind="mxf8f6f4",
+        )
+        for lhs, rhs in _SCALED_TYPES
+    )
+
+
 def find_instruction(name: str) -> MmaInstruction:
     """The row of that name. ValueError names the known ones."""
     wide, tensor = _WGMMA_NAME.fullmatch(name), _TENSOR_NAME.fullmatch(name)
     rows: Iterable[MmaInstruction] = _wgmma_rows(int(wide[1])) if wide else ()
     if tensor:
         rows = tensor_instructions(int(tensor[2]), int(tensor[3]), 2 if tensor[1] else 1)
+    scaled = _SCALED_NAME.fullmatch(name)
+    if scaled:
+        rows = scaled_instructions(int(scaled[1]))
     found = _BY_NAME.get(name) or next((row for row in rows if row.name == name), None)
     if found is None:
         families = (
             "wgmma.m64n<8 to 256>k<k>.<acc>.<lhs>.<rhs>",
             "tcgen05.m<64, 128>n<8 to 256>k<k>.<acc>.<lhs>.<rhs>",
+            "tcgen05.mx.m128n<16 to 256>k32.f32.<lhs>.<rhs>",
             "tcgen05.pair.m<128, 256>n<32 to 256>k<k>.<acc>.<lhs>.<rhs>",
         )
         known = ", ".join([*_BY_NAME, *families])

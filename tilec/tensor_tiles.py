@@ -19,7 +19,7 @@ from itertools import product
 from tilec.matrix_descriptor import MatrixDescriptor, describe_operand
 from tilec.mma_shapes import TENSOR_MS, MmaInstruction, tensor_instructions, tensor_ns
 from tilec.shared_layout import SharedLayout
-from tilec.tensor_memory import COLUMN_BITS, TensorMemoryLayout
+from tilec.tensor_memory import COLUMN_BITS, Part, TensorMemoryLayout
 
 _ELEMENT_CODES = {
     "f16": {"f16": 0, "bf16": 1},
@@ -28,6 +28,8 @@ _ELEMENT_CODES = {
     "i8": {"i8": 1},
 }
 """Element types of A and B by kind (PTX ISA 9.0, "Instruction descriptor"; i8: 0 is unsigned)."""
+SCALES_A_COLUMN = 4
+_SCALE_LANES = 32
 _ACCUMULATOR_CODES = {"f16": 0, "f32": 1, "i32": 2}
 
 
@@ -43,6 +45,63 @@ def instruction_descriptor(row: MmaInstruction, *, lhs_m_major: bool, rhs_n_majo
         | row.n >> 3 << 17
         | row.m >> 4 << 24
     )
+
+
+def scaled_descriptor(
+    row: MmaInstruction, *, lhs_m_major: bool, rhs_n_major: bool, block: int
+) -> int:
+    """The same for block scales of type ue8m0, of which every column holds 4: those of the
+    `block`-th (CUTLASS, cute/arch/mma_sm100_desc.hpp, InstrDescriptorBlockScaled)."""
+    codes = _ELEMENT_CODES["f8f6f4"]
+    number = block % SCALES_A_COLUMN
+    return (
+        number << 4
+        | codes[row.lhs] << 7
+        | codes[row.rhs] << 10
+        | lhs_m_major << 15
+        | rhs_n_major << 16
+        | row.n >> 3 << 17
+        | 1 << 23
+        | row.m >> 7 << 27
+        | number << 29
+    )
+
+
+def scales_layout(rows: int, blocks: int) -> TensorMemoryLayout:
+    """Where tcgen05.mma has the scales of `rows` rows (or columns of the rhs) by `blocks` blocks
+    along k: row r in lane r % 32, column r / 32, 4 blocks in a column, further ones behind.
+
+    The other lanes have copies (PTX ISA 9.0, "Scale factor layout"). ValueError for other numbers.
+    """
+    if rows % _SCALE_LANES or blocks % SCALES_A_COLUMN or min(rows, blocks) < 1:
+        raise ValueError(f"scales come as multiples of 32 rows and 4 blocks, found {rows}x{blocks}")
+    columns = rows // _SCALE_LANES
+    below = [Part(_SCALE_LANES, 1, 0)]
+    if columns > 1:
+        below.append(Part(columns, 0, COLUMN_BITS))
+    along = [Part(SCALES_A_COLUMN, 0, 8)]
+    if blocks > SCALES_A_COLUMN:
+        along.append(Part(blocks // SCALES_A_COLUMN, 0, columns * COLUMN_BITS))
+    return TensorMemoryLayout((tuple(below), tuple(along)))
+
+
+@lru_cache(maxsize=64)
+def check_scales(layout: TensorMemoryLayout, shape: tuple[int, ...]) -> None:
+    """ValueError unless scales of `shape` (rows, blocks) lie as tcgen05.mma reads them."""
+    rows, blocks = shape
+    for row in range(rows):
+        if layout.along(0, row) != (row % _SCALE_LANES, row // _SCALE_LANES * COLUMN_BITS):
+            raise ValueError(
+                f"{layout}: row {row} does not lie where the instruction reads its scale"
+            )
+    for block in range(blocks):
+        first = block // SCALES_A_COLUMN * SCALES_A_COLUMN
+        lane, bit = layout.along(1, first)
+        inside = (block - first) * 8
+        if lane or bit % COLUMN_BITS or layout.along(1, block) != (0, bit + inside):
+            raise ValueError(
+                f"{layout}: block {block} does not lie where the instruction reads its scale"
+            )
 
 
 def tensor_operand(
@@ -164,29 +223,96 @@ COPY_SHAPES = {
 """The shapes of tcgen05.cp (PTX ISA 9.0, "Data movement shape")."""
 
 
+@dataclass(frozen=True)
+class CopyImage:
+    """A buffer as tcgen05.cp sees it: `source` in shared memory by (row, element of the row), of
+    which a piece has `step`; `descriptor` of every piece."""
+
+    source: SharedLayout
+    step: int
+    descriptor: MatrixDescriptor
+
+    @property
+    def elements(self) -> int:
+        """Elements of a row."""
+        return self.source.shape[1]
+
+
 @lru_cache(maxsize=64)
-def check_copy(name: str, layout: TensorMemoryLayout, shape: tuple[int, ...], bits: int) -> None:
-    """ValueError unless tcgen05.cp can fill a buffer of `shape` in tensor memory by `name`."""
+def copy_image(
+    name: str,
+    target: TensorMemoryLayout,
+    source: SharedLayout,
+    shape: tuple[int, ...],
+    bits: int,
+) -> CopyImage:
+    """How tcgen05.cp by `name` fills a buffer of `shape` in tensor memory from one in shared
+    memory. ValueError says why it cannot."""
     form = COPY_SHAPES[name]
-    if shape[0] != form.rows or shape[1] * bits % form.bits:
-        raise ValueError(
-            f"{shape[0]}x{shape[1]} of {bits} bits is not made of whole columns of {name}"
-        )
-    for row in range(form.rows):
-        if layout.along(0, row) != (form.lanes(row), 0):
-            raise ValueError(f"{layout}: row {row} does not lie in the lane where {name} has it")
-    _check_columns(layout, shape[1], form.bits // bits, bits)
-
-
-def copy_source(
-    name: str, layout: SharedLayout, shape: tuple[int, ...], bits: int
-) -> MatrixDescriptor:
-    """How tcgen05.cp reads a shared buffer of `shape` by `name`. ValueError says why it cannot."""
-    form = COPY_SHAPES[name]
-    found = describe_operand(layout, bits // 8, shape, 1, (form.rows, form.bits // bits))
+    rows: list[tuple[Part, tuple[int, int]]] = []
+    elements: list[tuple[Part, tuple[int, int]]] = []
+    for size, there, here in zip(shape, target.dims, source.dims, strict=True):
+        for part, piece in _refined(size, there, here):
+            (rows if part.lanes else elements).append((part, piece))
+    rows.sort(key=lambda each: each[0].lanes)
+    elements.sort(key=lambda each: each[0].bits)
+    _check_lanes(name, target, [part for part, _ in rows])
+    expected = bits
+    for part, _ in elements:
+        if part.bits != expected:
+            raise ValueError(f"{target}: the elements of a lane do not lie side by side")
+        expected *= part.size
+    image = SharedLayout((_joined(rows), _joined(elements)), source.swizzle)
+    step = form.bits // bits
+    if image.shape[1] % step:
+        raise ValueError(f"{image.shape[1]} elements of {bits} bits are not whole pieces of {name}")
+    found = describe_operand(image, bits // 8, image.shape, 1, (form.rows, step))
     if not found.k_contiguous:
-        raise ValueError(f"{name} reads rows that are contiguous, found {layout}")
-    return found
+        raise ValueError(f"{name} reads rows that are contiguous, found {source}")
+    return CopyImage(image, step, found)
+
+
+def _check_lanes(name: str, target: TensorMemoryLayout, rows: list[Part]) -> None:
+    form = COPY_SHAPES[name]
+    found = [0]
+    for part in rows:
+        found = [lane + digit * part.lanes for digit in range(part.size) for lane in found]
+    if sorted(found) != sorted(map(form.lanes, range(form.rows))):
+        raise ValueError(f"{target} does not have the {form.rows} lanes of {name}")
+
+
+def _refined(
+    whole: int, there: tuple[Part, ...], here: tuple[tuple[int, int], ...]
+) -> list[tuple[Part, tuple[int, int]]]:
+    """The first `whole` elements of a dimension, cut where either layout cuts it.
+
+    ValueError where the cuts cross.
+    """
+    found = []
+    left, right = list(there), list(here)
+    while left and right and whole > 1:
+        part, (size, stride) = left.pop(0), right.pop(0)
+        common = min(part.size, size, whole)
+        if part.size % common or size % common or whole % common:
+            raise ValueError(f"parts of {part.size} and of {size} elements cross")
+        whole //= common
+        found.append((Part(common, part.lanes, part.bits), (common, stride)))
+        if part.size > common:
+            left.insert(0, Part(part.size // common, part.lanes * common, part.bits * common))
+        if size > common:
+            right.insert(0, (size // common, stride * common))
+    return [each for each in found if each[1][0] > 1]
+
+
+def _joined(parts: list[tuple[Part, tuple[int, int]]]) -> tuple[tuple[int, int], ...]:
+    """Sizes and strides in shared memory, those that continue each other as one."""
+    joined: list[tuple[int, int]] = []
+    for _, (size, stride) in parts:
+        if joined and stride == joined[-1][0] * joined[-1][1]:
+            joined[-1] = (joined[-1][0] * size, joined[-1][1])
+        else:
+            joined.append((size, stride))
+    return tuple(joined) or ((1, 1),)
 
 
 Operands = Sequence[SharedLayout | TensorMemoryLayout]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from mlir import ir
+
 from tilec.dialects.attributes import INT, STRING, one_of, options
 from tilec.dialects.constraints import BARRIER, BUFFER, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, tensor_buffer_of
 from tilec.dialects.op import Attribute, Operand
 from tilec.dialects.types import bit_width, show
-from tilec.mma_shapes import find_instruction
+from tilec.mma_shapes import SCALE_BLOCK, find_instruction
 from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS
-from tilec.tensor_tiles import COPY_SHAPES, check_copy, check_operands, copy_source
+from tilec.tensor_tiles import COPY_SHAPES, check_operands, check_scales, copy_image
 
 ADDRESS_BYTES = 4
 """What tcgen05.alloc writes to shared memory."""
@@ -38,29 +40,79 @@ class Tcgen05MmaOp(Op, name="tcgen05_mma"):
     instruction = Attribute(STRING)
 
     def check(self) -> str | None:
-        try:
-            row = find_instruction(self.instruction)
-            lhs, rhs, acc = any_buffer_of(self.lhs), buffer_of(self.rhs), tensor_buffer_of(self.acc)
-        except ValueError as error:
-            return str(error)
-        if not row.is_tensor:
-            return f"{row.name} is no instruction of tensor memory"
-        sizes = [buffer.shape for buffer in (lhs, rhs, acc)]
-        if any(len(size) != 2 for size in sizes):
-            return f"operands are one slot each, found {', '.join(map(show, sizes))}"
-        (m, k), (depth, n) = lhs.shape, rhs.shape
-        if k != depth or acc.shape != (m, n * row.ctas):
-            return f"shapes do not multiply: {show(sizes[0])} by {show(sizes[1])} into {show(sizes[2])}"
-        found = tuple(str(buffer.element) for buffer in (lhs, rhs, acc))
-        if found != (row.lhs, row.rhs, row.acc):
-            expected = f"{row.lhs}, {row.rhs} and {row.acc}"
-            return f"{row.name} multiplies {expected}, found {', '.join(found)}"
-        bits = [bit_width(buffer.element) for buffer in (lhs, rhs, acc)]
-        try:
-            check_operands(row, sizes, [lhs.layout, rhs.layout, acc.layout], bits)
-        except ValueError as error:
-            return str(error)
+        return _check_product(self, scaled=False)
+
+
+class Tcgen05MmaScaledOp(Op, name="tcgen05_mma_scaled"):
+    """`tcgen05_mma` whose operands have a scale per row of `lhs` (column of `rhs`) and 32 elements
+    along k.
+
+    The scales are exponents of 2 with a bias of 127, as i8 in tensor memory: those of `lhs` (m,
+    k/32), of `rhs` (n, k/32), each in lane row % 32 and column row / 32, four blocks in a column, with
+    copies in the other lanes (`tcgen05_copy` by "32x128b.warpx4").
+
+    Example:
+        "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!gpu_tile.buffer<tensor<128x128xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,128):(128,1)">>, !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,1@col),8@bit)">>, !gpu_tile.buffer<tensor<128x64xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,64):(1,128)">>, !gpu_tile.buffer<tensor<64x4xi8>, #gpu_tile.tmem<"((32,2),4):((1@lane,1@col),8@bit)">>, !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>, i1) -> ()
+    """
+
+    lhs = Operand(BUFFER)
+    lhs_scale = Operand(BUFFER)
+    rhs = Operand(BUFFER)
+    rhs_scale = Operand(BUFFER)
+    acc = Operand(BUFFER)
+    use_acc = Operand(I1)
+    instruction = Attribute(STRING)
+
+    def check(self) -> str | None:
+        return _check_product(self, scaled=True)
+
+
+def _check_product(op: Tcgen05MmaOp | Tcgen05MmaScaledOp, *, scaled: bool) -> str | None:
+    """What is wrong with a product, or None."""
+    try:
+        row = find_instruction(op.instruction)
+        lhs, rhs, acc = any_buffer_of(op.lhs), buffer_of(op.rhs), tensor_buffer_of(op.acc)
+    except ValueError as error:
+        return str(error)
+    if not row.is_tensor:
+        return f"{row.name} is no instruction of tensor memory"
+    if row.is_scaled != scaled:
+        return f"{row.name} takes {'no scales' if scaled else 'scales'}"
+    sizes = [buffer.shape for buffer in (lhs, rhs, acc)]
+    if any(len(size) != 2 for size in sizes):
+        return f"operands are one slot each, found {', '.join(map(show, sizes))}"
+    (m, k), (depth, n) = lhs.shape, rhs.shape
+    if k != depth or acc.shape != (m, n * row.ctas):
+        return f"shapes do not multiply: {show(sizes[0])} by {show(sizes[1])} into {show(sizes[2])}"
+    found = tuple(str(buffer.element) for buffer in (lhs, rhs, acc))
+    if found != (row.lhs, row.rhs, row.acc):
+        expected = f"{row.lhs}, {row.rhs} and {row.acc}"
+        return f"{row.name} multiplies {expected}, found {', '.join(found)}"
+    bits = [bit_width(buffer.element) for buffer in (lhs, rhs, acc)]
+    try:
+        check_operands(row, sizes, [lhs.layout, rhs.layout, acc.layout], bits)
+    except ValueError as error:
+        return str(error)
+    if isinstance(op, Tcgen05MmaOp):
         return None
+    return _check_scale("lhs_scale", op.lhs_scale, m, k) or _check_scale(
+        "rhs_scale", op.rhs_scale, n, k
+    )
+
+
+def _check_scale(name: str, value: ir.Value, rows: int, depth: int) -> str | None:
+    try:
+        scales = tensor_buffer_of(value)
+        expected = (rows, depth // SCALE_BLOCK)
+        if scales.shape != expected or str(scales.element) != "i8":
+            raise ValueError(
+                f"expected {show(expected)}xi8, a scale per row and {SCALE_BLOCK} elements, "
+                f"found {show(scales.shape)}x{scales.element}"
+            )
+        check_scales(scales.layout, scales.shape)
+    except ValueError as error:
+        return f"{name}: {error}"
+    return None
 
 
 class Tcgen05CommitOp(Op, name="tcgen05_commit"):
@@ -92,7 +144,7 @@ class Tcgen05MulticastCommitOp(Op, name="tcgen05_multicast_commit"):
 class Tcgen05CopyOp(Op, name="tcgen05_copy"):
     """dst = src, from shared into tensor memory, in pieces of `shape`.
 
-    `dst` has the rows of one piece. By "64x128b" and "32x128b" two or four groups of 32 lanes get
+    `dst` has the lanes of one piece, and each lane's elements lie side by side. By "64x128b" and "32x128b" two or four groups of 32 lanes get
     copies, of which `dst` is the first. Asynchronous as a product: products that this thread issues
     behind it see it, threads that wait for a `tcgen05_commit` behind it do, too.
 
@@ -114,8 +166,7 @@ class Tcgen05CopyOp(Op, name="tcgen05_copy"):
         if source.element != target.element:
             return f"element types differ: source {source.element}, target {target.element}"
         try:
-            check_copy(self.shape, target.layout, target.shape, target.bits)
-            copy_source(self.shape, source.layout, source.shape, target.bits)
+            copy_image(self.shape, target.layout, source.layout, target.shape, target.bits)
         except ValueError as error:
             return str(error)
         return None

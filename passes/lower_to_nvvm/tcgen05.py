@@ -16,22 +16,25 @@ from tilec.dialects.gpu_tile.tcgen05 import (
     Tcgen05CommitOp,
     Tcgen05CopyOp,
     Tcgen05MmaOp,
+    Tcgen05MmaScaledOp,
     Tcgen05MulticastCommitOp,
 )
-from tilec.dialects.gpu_tile.types import is_tensor_buffer
+from tilec.dialects.gpu_tile.types import is_tensor_buffer, tensor_buffer_of
 from tilec.dialects.types import bit_width
 from tilec.matrix_descriptor import UNIT_BYTES, MatrixDescriptor
-from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.mma_shapes import SCALE_BLOCK, MmaInstruction, find_instruction
 from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, own_base, plain_address
 from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, create
 from tilec.passes.lower_to_nvvm.tensor_memory import element_address
+from tilec.tensor_memory import COLUMN_BITS
 from tilec.tensor_tiles import (
-    COPY_SHAPES,
-    copy_source,
+    SCALES_A_COLUMN,
+    copy_image,
     instruction_descriptor,
+    scaled_descriptor,
     tensor_operand,
 )
 
@@ -66,7 +69,42 @@ def lower_mma(op: Tcgen05MmaOp, state: Lowering) -> None:
             )
 
 
-def _address(op: Tcgen05MmaOp, value: ir.Value, at: Sequence[int], state: Lowering) -> ir.Value:
+def lower_mma_scaled(op: Tcgen05MmaScaledOp, state: Lowering) -> None:
+    """The same with scales, of which the descriptor names one of the four in a column."""
+    row = find_instruction(op.instruction)
+    (m, k), n = state.values[op.lhs].type.shape, state.values[op.rhs].type.shape[1]
+    rhs = _Matrix(op, op.rhs, row, 0, state)
+    lhs: _Matrix | _Rows = _Rows(op, row, state)
+    if not is_tensor_buffer(op.lhs):
+        lhs = _Matrix(op, op.lhs, row, 1, state)
+    always = state.constant(state.i1, 1)
+    if state.tensor_ctas != 1:
+        raise error_at(op.operation, "products with scales are those of one CTA")
+    text = f"tcgen05.mma.cta_group::1.kind::{row.kind}.block_scale.scale_vec::1X"
+    for at, column, depth in product(range(0, m, row.m), range(0, n, row.n), range(0, k, row.k)):
+        block = depth // SCALE_BLOCK
+        first = block // SCALES_A_COLUMN * SCALES_A_COLUMN
+        word = scaled_descriptor(row, lhs_m_major=lhs.major, rhs_n_major=rhs.major, block=block)
+        _issue(
+            f"{text} [$0], {lhs.form}, $2, $3, [$4], [$5], $6;",
+            ["r", lhs.letter, "l", "r", "r", "r", "b"],
+            [
+                _address(op, op.acc, (at, column), state),
+                lhs.operand(at, depth),
+                rhs.operand(column, depth),
+                state.i32_constant(word),
+                _address(op, op.lhs_scale, (at, first), state),
+                _address(op, op.rhs_scale, (column, first), state),
+                always if depth else state.values[op.use_acc],
+            ],
+            state,
+        )
+
+
+Product = Tcgen05MmaOp | Tcgen05MmaScaledOp
+
+
+def _address(op: Product, value: ir.Value, at: Sequence[int], state: Lowering) -> ir.Value:
     address, lane = element_address(op.operation, value, at, state)
     step = state.i32_constant(lane << 16)
     return create("arith.addi", [address, step], state.i32) if lane else address
@@ -78,7 +116,7 @@ class _Rows:
     major = False
     form, letter = "[$1]", "r"
 
-    def __init__(self, op: Tcgen05MmaOp, row: MmaInstruction, state: Lowering) -> None:
+    def __init__(self, op: Product, row: MmaInstruction, state: Lowering) -> None:
         self._op, self._state = op, state
 
     def operand(self, at: int, k: int) -> ir.Value:
@@ -92,7 +130,7 @@ class _Matrix:
     form, letter = "$1", "l"
 
     def __init__(
-        self, op: Tcgen05MmaOp, value: ir.Value, row: MmaInstruction, k_dim: int, state: Lowering
+        self, op: Product, value: ir.Value, row: MmaInstruction, k_dim: int, state: Lowering
     ) -> None:
         buffer: Buffer = state.values[value]
         self._k_dim = k_dim
@@ -123,8 +161,12 @@ class _Start:
 
     def at(self, coordinates: tuple[int, int]) -> ir.Value:
         """The descriptor (i64) of the matrix that begins there."""
-        state, buffer = self._state, self._buffer.type
-        step = buffer.layout.offset(coordinates) * buffer.element_bytes // UNIT_BYTES
+        return self.at_offset(self._buffer.type.layout.offset(coordinates))
+
+    def at_offset(self, offset: int) -> ir.Value:
+        """The same for so many elements from the buffer's first."""
+        state = self._state
+        step = offset * self._buffer.type.element_bytes // UNIT_BYTES
         word = self._start
         if step:
             word = create("arith.addi", [word, state.i32_constant(step)], state.i32)
@@ -139,13 +181,16 @@ def lower_copy(op: Tcgen05CopyOp, state: Lowering) -> None:
     found = source.type
     bits = bit_width(found.element)
     check_origin(op.operation, op.src, source, state)
-    descriptor = copy_source(op.shape, found.layout, found.shape, bits)
-    start = _Start(source, descriptor, state)
-    for column in range(0, found.shape[1], COPY_SHAPES[op.shape].bits // bits):
-        address, lane = element_address(op.operation, op.dst, (0, column), state)
-        if lane:
-            raise error_at(op.operation, f"a copy begins in lane 0, this one in lane {lane}")
-        operands = [address, start.at((0, column))]
+    target = tensor_buffer_of(op.dst).layout
+    image = copy_image(op.shape, target, found.layout, found.shape, bits)
+    start = _Start(source, image.descriptor, state)
+    address, lane = element_address(op.operation, op.dst, (0, 0), state)
+    if lane:
+        raise error_at(op.operation, f"a copy begins in lane 0, this one in lane {lane}")
+    for column in range(0, image.elements, image.step):
+        columns = state.i32_constant(column * bits // COLUMN_BITS)
+        there = create("arith.addi", [address, columns], state.i32)
+        operands = [there, start.at_offset(image.source.offset((0, column)))]
         text = f"tcgen05.cp.cta_group::{state.tensor_ctas}.{op.shape} [$0], $1;"
         _issue(text, ["r", "l"], operands, state)
 
@@ -186,6 +231,7 @@ def _issue(
 
 RULES = {
     Tcgen05MmaOp: lower_mma,
+    Tcgen05MmaScaledOp: lower_mma_scaled,
     Tcgen05CopyOp: lower_copy,
     Tcgen05CommitOp: lower_commit,
     Tcgen05MulticastCommitOp: lower_multicast_commit,

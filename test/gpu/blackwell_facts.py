@@ -16,10 +16,12 @@ import numpy as np
 from tensor_cases import (
     COPIES,
     E4M3,
+    E5M2,
     KINDS,
     check_copy,
     check_layouts,
     check_product,
+    check_scaled,
     product,
     run,
 )
@@ -156,6 +158,13 @@ def _pairs(device: str) -> None:
         np.testing.assert_allclose(c, expected, rtol=2**-9, atol=1e-2)
 
 
+def _block_scales(device: str) -> None:
+    for kinds, (n, k) in itertools.product(
+        ((E4M3, E4M3), (E5M2, E4M3)), ((128, 128), (256, 128), (128, 256))
+    ):
+        check_scaled(device, kinds, n, k)
+
+
 FACTS = (
     Fact(
         "shapes of 16 lanes",
@@ -224,7 +233,7 @@ FACTS = (
         "tcgen05.cp",
         "rows, lanes and copies of every shape; plain and 128-byte swizzled sources",
         "one text; descriptors without a swizzle were never run",
-        "tilec/tensor_tiles.py COPY_SHAPES, copy_source",
+        "tilec/tensor_tiles.py COPY_SHAPES",
         _copies,
     ),
     Fact(
@@ -247,6 +256,13 @@ FACTS = (
         "two texts that agree",
         "tilec/tensor_tiles.py _check_halves, passes/lower_to_nvvm/tcgen05.py",
         _pairs,
+    ),
+    Fact(
+        "block scales",
+        "lanes, columns and bytes of ue8m0 scales; the descriptor of kind mxf8f6f4; cp before mma",
+        "one text each",
+        "tilec/tensor_tiles.py scaled_descriptor, scales_layout",
+        _block_scales,
     ),
     Fact(
         "what threads wrote",

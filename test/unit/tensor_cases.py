@@ -199,3 +199,83 @@ def check_copy(device: str, name: str, *, swizzled: bool) -> Any:
     expected[: copies * rows] = np.tile(x, (copies, 1))
     np.testing.assert_array_equal(y, expected)
     return kernel.compiled(x, y, **constants)
+
+
+@tilec.kernel(num_warps=4, grid=(1,))
+def scaled_product(
+    a: tl.array,
+    a_scale: tl.array,
+    b: tl.array,
+    b_scale: tl.array,
+    c: tl.array,
+    N: tl.const,
+    K: tl.const,
+    MMA: tl.const,
+    SCALES: tl.const,
+):
+    """c = (a * its scales) @ (b * its scales), 128 x N, scales through shared memory.
+
+    SCALES: where the scales of 128 rows, and of N, lie there: 16 bytes a lane, piece by piece.
+    """
+    M, BLOCKS = 128, K // 32
+    left = gpu.alloc((M, K), a.dtype, gpu.swizzled((M, K), a.dtype))
+    right = gpu.alloc((N, K), b.dtype, gpu.swizzled((N, K), b.dtype))
+    left.store(gpu.load(a, (0, 0), (M, K), gpu.blocked((M, K), warps=4, width=16)))
+    right.store(gpu.load(b, (0, 0), (N, K), gpu.blocked((N, K), warps=4, width=16)))
+    left_image = gpu.alloc((M, BLOCKS), tl.i8, gpu.shared(SCALES[0]))
+    right_image = gpu.alloc((N, BLOCKS), tl.i8, gpu.shared(SCALES[1]))
+    rows = gpu.blocked((M, BLOCKS), warps=4)
+    columns = gpu.blocked((N, BLOCKS), warps=4)
+    left_image.store(gpu.load(a_scale, (0, 0), (M, BLOCKS), rows))
+    right_image.store(gpu.load(b_scale, (0, 0), (N, BLOCKS), columns))
+    left_scale = gpu.alloc_tensor_memory((M, BLOCKS), tl.i8, gpu.tensor_scales(M, BLOCKS))
+    right_scale = gpu.alloc_tensor_memory((N, BLOCKS), tl.i8, gpu.tensor_scales(N, BLOCKS))
+    memory = gpu.tensor_memory((M, N))
+    acc = gpu.alloc_tensor_memory((M, N), tl.f32, memory)
+    done = gpu.barrier_init(count=1)
+    gpu.fence("barrier_init")
+    gpu.fence("async_shared")
+    gpu.sync()
+    gpu.tcgen05_copy(left_image, left_scale, "32x128b.warpx4")
+    gpu.tcgen05_copy(right_image, right_scale, "32x128b.warpx4")
+    turned = right.permute((1, 0))
+    gpu.tcgen05_mma_scaled(left, left_scale, turned, right_scale, acc, False, MMA)
+    gpu.tcgen05_commit(done)
+    done.wait(0, False)
+    gpu.fence("tcgen05_after")
+    for n in tl.static_range(0, N, 64):
+        part = gpu.tensor_rows(gpu.tensor_memory((M, 64)), 4)
+        tl.store(c, (0, n), acc.view((0, n), (M, 64)).load(part))
+
+
+def scales_image(rows: int, blocks: int) -> str:
+    """Shared memory from which tcgen05.cp brings scales: pieces of 512 bytes, 16 a lane."""
+    columns, groups = rows // 32, blocks // 4
+    inner = min(columns, 4)
+    along = f"(4,{groups})" if groups > 1 else "4"
+    steps = f"(1,{columns // inner * 512})" if groups > 1 else "1"
+    return f"((32,{inner},{columns // inner}),{along}):((16,4,512),{steps})"
+
+
+def check_scaled(device: str, kinds: tuple[Any, Any], n: int, k: int) -> Any:
+    """Random data and scales between 1/16 and 16. Gives the compiled kernel."""
+    rng = np.random.default_rng(n + k)
+    left, right = kinds
+    a, b = (rng.standard_normal((size, k)).astype(kind) for size, kind in ((128, left), (n, right)))
+    scales = [rng.integers(123, 132, (size, k // 32)).astype(np.uint8) for size in (128, n)]
+    c = np.full((128, n), np.nan, np.float32)
+    short = {E4M3: "e4m3", E5M2: "e5m2"}
+    constants = {
+        "N": n,
+        "K": k,
+        "MMA": f"tcgen05.mx.m128n{n}k32.f32.{short[left]}.{short[right]}",
+        "SCALES": (scales_image(128, k // 32), scales_image(n, k // 32)),
+    }
+    inputs = (a, scales[0].view(np.int8), b, scales[1].view(np.int8))
+    kernel = run(scaled_product, device, inputs, c, **constants)
+    wide = [
+        x.astype(np.float64) * np.repeat(2.0 ** (s.astype(np.float64) - 127), 32, 1)
+        for x, s in ((a, scales[0]), (b, scales[1]))
+    ]
+    np.testing.assert_allclose(c, wide[0] @ wide[1].T, rtol=1e-4, atol=1e-3 * k)
+    return kernel.compiled(*inputs, c, **constants)

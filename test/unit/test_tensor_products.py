@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from tensor_cases import KINDS, TARGET, check_product
+from tensor_cases import E4M3, E5M2, KINDS, TARGET, check_product, check_scaled
 
 from tilec.assembler import assemble
 from tilec.diagnostics import CompileError
@@ -67,3 +69,14 @@ def test_wide_elements_lie_along_k(constants: dict[str, int], message: str) -> N
 def test_the_largest_instruction_is_chosen() -> None:
     compiled = check_product(CHECK, "k16.f32.bf16.bf16", 256, 48, SPAN=32, chosen=True)
     assert compiled.ptx.count("tcgen05.mma") == 2 * 2 * 4
+
+
+@pytest.mark.parametrize(("n", "k"), [(128, 128), (256, 128), (128, 256)])
+@pytest.mark.parametrize("kinds", [(E4M3, E4M3), (E5M2, E4M3)], ids=["e4m3", "e5m2"])
+def test_block_scales(kinds: tuple[Any, Any], n: int, k: int) -> None:
+    """Pieces of scales one behind the other along N and along k."""
+    compiled = check_scaled(CHECK, kinds, n, k)
+    assert assemble(compiled.ptx, TARGETS[TARGET]).spills == 0
+    found = compiled.ptx.count("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X")
+    assert found == k // 32
+    assert compiled.ptx.count("tcgen05.cp") == (1 + n // 128) * (k // 128)

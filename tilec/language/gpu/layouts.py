@@ -22,6 +22,7 @@ from tilec.tensor_memory import (
     parse_tensor_memory_layout,
 )
 from tilec.tensor_registers import rows_layout
+from tilec.tensor_tiles import scales_layout
 
 __all__ = [
     "accumulator",
@@ -36,6 +37,7 @@ __all__ = [
     "tensor_layout",
     "tensor_memory",
     "tensor_rows",
+    "tensor_scales",
 ]
 
 _SWIZZLE_BITS = {128: 3, 64: 2, 32: 1}
@@ -246,3 +248,12 @@ def tensor_rows(memory: TensorMemoryLayout, warps: int) -> Layout:
     use, two threads share one (16x32bx2). 8 warps share the columns. ValueError where they cannot.
     """
     return rows_layout(memory, warps)
+
+
+def tensor_scales(rows: int, blocks: int) -> TensorMemoryLayout:
+    """Tensor memory as tcgen05.mma has the scales of `rows` rows and `blocks` blocks along k.
+
+    Multiples of 32 and 4. ValueError otherwise.
+    """
+    _checked((rows, blocks))
+    return scales_layout(rows, blocks)

@@ -11,6 +11,7 @@ __all__ = [
     "tcgen05_commit",
     "tcgen05_copy",
     "tcgen05_mma",
+    "tcgen05_mma_scaled",
     "tcgen05_multicast_commit",
     "wgmma",
     "wgmma_fence",
@@ -72,6 +73,18 @@ def tcgen05_mma(
     "tcgen05.pair.m256n256k16..." multiplies for a pair of CTAs, neighbours in a cluster: each has
     (m/2, k), (k, n/2) and (m/2, n) buffers in the same places, and one thread of the CTA of even
     rank issues. All products of a kernel are then of pairs.
+    """
+
+
+@builtin
+def tcgen05_mma_scaled(
+    lhs: Any, lhs_scale: Any, rhs: Any, rhs_scale: Any, acc: Any, use_acc: Any, instruction: str
+) -> Any:
+    """`tcgen05_mma` with a scale per 32 elements along k, "tcgen05.mx.m128n64k32.f32.e4m3.e4m3".
+
+    `lhs_scale`, `rhs_scale`: (m, k/32) and (n, k/32) buffers of i8 in tensor memory, laid out by
+    `gpu.tensor_scales` and filled by `tcgen05_copy` of shape "32x128b.warpx4"; 127 stands for 1,
+    each step for a factor of 2.
     """
 
 

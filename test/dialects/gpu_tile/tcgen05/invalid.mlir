@@ -212,7 +212,7 @@ func.func @copy_of_another_type(%s: !s, %t: !t) {
 !s = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.shared<"S<3,4,3> o (128,32):(32,1)">>
 !t = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem<"(128,32):(1@lane,1@col)">>
 func.func @copy_of_half_a_piece(%s: !s, %t: !t) {
-  // expected-error @below {{'gpu_tile.tcgen05_copy' op 128x32 of 32 bits is not made of whole columns of 64x128b.warpx2::02_13}}
+  // expected-error @below {{'gpu_tile.tcgen05_copy' op (128,32):(1@lane,1@col) does not have the 64 lanes of 64x128b.warpx2::02_13}}
   "gpu_tile.tcgen05_copy"(%s, %t) {shape = "64x128b.warpx2::02_13"} : (!s, !t) -> ()
   return
 }
@@ -221,7 +221,7 @@ func.func @copy_of_half_a_piece(%s: !s, %t: !t) {
 !s = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.shared<"S<3,4,3> o (128,32):(32,1)">>
 !t = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem<"((16,4,2),32):((1@lane,32@lane,16@lane),1@col)">>
 func.func @copy_to_other_lanes(%s: !s, %t: !t) {
-  // expected-error @below {{'gpu_tile.tcgen05_copy' op ((16,4,2),32):((1@lane,32@lane,16@lane),1@col): row 16 does not lie in the lane where 128x256b has it}}
+  // expected-error @below {{'gpu_tile.tcgen05_copy' op S<3,4,3> o ((16,2,4),32):((32,2048,512),1) does not lie as the instruction reads it, from element 0 on}}
   "gpu_tile.tcgen05_copy"(%s, %t) {shape = "128x256b"} : (!s, !t) -> ()
   return
 }
@@ -304,5 +304,95 @@ func.func @pair_of_an_odd_width(%a: !left, %b: !b, %acc: !pair, %use: i1) {
 func.func @multicast_commit_to_a_number(%slot: i32) {
   // expected-error @below {{expected base type 'gpu_tile.barrier' but got 'builtin.integer'}}
   "gpu_tile.tcgen05_multicast_commit"(%slot, %slot, %slot) : (i32, i32, i32) -> ()
+  return
+}
+
+// -----
+!s = !gpu_tile.buffer<tensor<128x4xf32>, #gpu_tile.shared<"(128,4):(4,1)">>
+!t = !gpu_tile.buffer<tensor<128x4xf32>, #gpu_tile.tmem<"(128,4):(1@lane,1@col)">>
+func.func @copy_of_half_a_piece(%s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.tcgen05_copy' op 4 elements of 32 bits are not whole pieces of 128x256b}}
+  "gpu_tile.tcgen05_copy"(%s, %t) {shape = "128x256b"} : (!s, !t) -> ()
+  return
+}
+
+// -----
+!s = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.shared<"S<3,4,3> o (128,32):(32,1)">>
+!t = !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem<"(128,32):(1@lane,2@col)">>
+func.func @copy_with_gaps(%s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.tcgen05_copy' op (128,32):(1@lane,2@col): the elements of a lane do not lie side by side}}
+  "gpu_tile.tcgen05_copy"(%s, %t) {shape = "128x256b"} : (!s, !t) -> ()
+  return
+}
+
+// -----
+!s = !gpu_tile.buffer<tensor<96x8xf32>, #gpu_tile.shared<"((48,2),8):((8,384),1)">>
+!t = !gpu_tile.buffer<tensor<96x8xf32>, #gpu_tile.tmem<"((32,3),8):((1@lane,32@lane),1@col)">>
+func.func @copy_of_parts_that_cross(%s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.tcgen05_copy' op parts of 32 and of 48 elements cross}}
+  "gpu_tile.tcgen05_copy"(%s, %t) {shape = "128x256b"} : (!s, !t) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x128xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,128):(128,1)">>
+!b = !gpu_tile.buffer<tensor<128x64xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,64):(1,128)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!sa = !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,1@col),8@bit)">>
+!sb = !gpu_tile.buffer<tensor<64x4xi8>, #gpu_tile.tmem<"((32,2),4):((1@lane,1@col),8@bit)">>
+func.func @scaled_by_a_plain_instruction(%a: !a, %sa: !sa, %b: !b, %sb: !sb, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma_scaled' op tcgen05.m128n64k32.f32.e4m3.e4m3 takes no scales}}
+  "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.m128n64k32.f32.e4m3.e4m3"} : (!a, !sa, !b, !sb, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x128xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,128):(128,1)">>
+!b = !gpu_tile.buffer<tensor<128x64xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,64):(1,128)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!sa = !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,1@col),8@bit)">>
+!sb = !gpu_tile.buffer<tensor<64x4xi8>, #gpu_tile.tmem<"((32,2),4):((1@lane,1@col),8@bit)">>
+!s = !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.shared<"(128,4):(4,1)">>
+func.func @scales_in_shared_memory(%a: !a, %sa: !s, %b: !b, %sb: !sb, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma_scaled' op lhs_scale: expected a buffer in tensor memory, found}}
+  "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!a, !s, !b, !sb, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x128xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,128):(128,1)">>
+!b = !gpu_tile.buffer<tensor<128x64xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,64):(1,128)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!sa = !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,1@col),8@bit)">>
+!sb = !gpu_tile.buffer<tensor<64x4xi8>, #gpu_tile.tmem<"((32,2),4):((1@lane,1@col),8@bit)">>
+func.func @scales_of_other_rows(%a: !a, %sa: !sa, %b: !b, %sb: !sa, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma_scaled' op rhs_scale: expected 64x4xi8, a scale per row and 32 elements, found 128x4xi8}}
+  "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!a, !sa, !b, !sa, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x128xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,128):(128,1)">>
+!b = !gpu_tile.buffer<tensor<128x64xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,64):(1,128)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!sa = !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,1@col),8@bit)">>
+!sb = !gpu_tile.buffer<tensor<64x4xi8>, #gpu_tile.tmem<"((32,2),4):((1@lane,1@col),8@bit)">>
+!s = !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,2@col),8@bit)">>
+func.func @scales_in_other_columns(%a: !a, %sa: !s, %b: !b, %sb: !sb, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma_scaled' op lhs_scale: ((32,4),4):((1@lane,2@col),8@bit): row 32 does not lie where the instruction reads its scale}}
+  "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!a, !s, !b, !sb, !acc, i1) -> ()
+  return
+}
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x128xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,128):(128,1)">>
+!b = !gpu_tile.buffer<tensor<128x64xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,64):(1,128)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+!sa = !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,1@col),8@bit)">>
+!sb = !gpu_tile.buffer<tensor<64x4xi8>, #gpu_tile.tmem<"((32,2),4):((1@lane,1@col),8@bit)">>
+!s = !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,1@col),4@col)">>
+func.func @scales_a_column_each(%a: !a, %sa: !s, %b: !b, %sb: !sb, %acc: !acc, %use: i1) {
+  // expected-error @below {{'gpu_tile.tcgen05_mma_scaled' op lhs_scale: ((32,4),4):((1@lane,1@col),4@col): block 1 does not lie where the instruction reads its scale}}
+  "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!a, !s, !b, !sb, !acc, i1) -> ()
   return
 }

@@ -50,3 +50,15 @@ func.func @by_a_pair(%a: !left, %b: !b, %acc: !pair, %use: i1, %done: !bar, %slo
   "gpu_tile.tcgen05_multicast_commit"(%done, %slot, %slot) : (!bar, i32, i32) -> ()
   return
 }
+
+!eights = !gpu_tile.buffer<tensor<128x128xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,128):(128,1)">>
+!rights = !gpu_tile.buffer<tensor<128x64xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,64):(1,128)">>
+!sa = !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,1@col),8@bit)">>
+!sb = !gpu_tile.buffer<tensor<64x4xi8>, #gpu_tile.tmem<"((32,2),4):((1@lane,1@col),8@bit)">>
+
+// CHECK-LABEL: @with_scales
+func.func @with_scales(%a: !eights, %sa: !sa, %b: !rights, %sb: !sb, %acc: !acc, %use: i1) {
+  // CHECK: "gpu_tile.tcgen05_mma_scaled"(%{{.*}}) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"}
+  "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!eights, !sa, !rights, !sb, !acc, i1) -> ()
+  return
+}
