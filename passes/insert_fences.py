@@ -37,6 +37,7 @@ from tilec.dialects.gpu_tile import (
     SyncOp,
     Tcgen05CopyOp,
     Tcgen05MmaOp,
+    Tcgen05MmaScaledOp,
     TmaLoadOp,
     TmaMulticastOp,
     TmaStoreOp,
@@ -46,7 +47,7 @@ from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
 from tilec.passes.contract import Level, PassContext, tile_pass
 
 KIND = "async_shared"
-_READERS = (WgmmaOp, Tcgen05MmaOp, Tcgen05CopyOp, TmaStoreOp)
+_READERS = (WgmmaOp, Tcgen05MmaOp, Tcgen05MmaScaledOp, Tcgen05CopyOp, TmaStoreOp)
 _TELLS_OTHERS = (
     BarrierArriveOp,
     BarrierWaitOp,

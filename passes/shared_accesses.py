@@ -24,6 +24,7 @@ from tilec.dialects.gpu_tile import (
     SlotOp,
     Tcgen05CopyOp,
     Tcgen05MmaOp,
+    Tcgen05MmaScaledOp,
     TmaLoadOp,
     TmaMulticastOp,
     TmaStoreOp,
@@ -179,10 +180,10 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
         return [_describe(view.src, None, writes=False)]
     if isinstance(view, (TmaLoadOp, TmaMulticastOp)):
         return [_describe(view.dst, None, writes=True)]
-    if isinstance(view, (WgmmaOp, Tcgen05MmaOp)):
+    if isinstance(view, (WgmmaOp, Tcgen05MmaOp, Tcgen05MmaScaledOp)):
         operands = [v for v in (view.lhs, view.rhs) if is_buffer(v) or is_tensor_buffer(v)]
         reads = [_describe(v, None, writes=False) for v in operands]
-        sums = [view.acc] if isinstance(view, Tcgen05MmaOp) else []
+        sums = [] if isinstance(view, WgmmaOp) else [view.acc]
         return reads + [_describe(v, None, writes=True) for v in sums]
     return []
 
