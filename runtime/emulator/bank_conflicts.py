@@ -15,8 +15,9 @@ def conflicts(offsets: np.ndarray, size: int, lanes: np.ndarray) -> int:
     groups = 128 // width
     row = offsets.reshape(-1) // width
     phase = lanes.reshape(-1) // groups if width > 4 else lanes.reshape(-1) >> 5
-    pairs = np.unique(np.stack([phase, row]), axis=1)
-    phases, index = np.unique(pairs[0], return_inverse=True)
-    counts = np.zeros((phases.size, groups), np.int64)
-    np.add.at(counts, (index.reshape(-1), pairs[1] % groups), 1)
-    return int((counts.max(1) - 1).sum())
+    rows = int(row.max(initial=0)) + 1
+    distinct = np.unique(phase * rows + row)
+    phases, index = np.unique(distinct // rows, return_inverse=True)
+    bank = distinct % rows % groups
+    counts = np.bincount(index.reshape(-1) * groups + bank, minlength=phases.size * groups)
+    return int((counts.reshape(-1, groups).max(1) - 1).sum())

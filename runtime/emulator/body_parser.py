@@ -243,7 +243,7 @@ class BodyParser:
         else:
             operands = self._operands()
         stream.expect(";")
-        words = tuple(piece.text for piece in stream.tokens[start : stream.position - 1])
+        words = tuple([text for _, text, _ in stream.tokens[start : stream.position - 1]])
         place = Place(token.line, self.location, words)
         index = len(self.entry.instructions)
         record = Instruction(opcode, tuple(modifiers), tuple(operands), guard, place, index, call)
@@ -274,6 +274,11 @@ class BodyParser:
     def _single(self) -> Operand:
         stream = self.stream
         token = stream.next()
+        if token.kind == "word":
+            known = self.scope.registers.get(token.text)  # most operands: no need to look further
+            if known is not None and known.bits < 128:
+                return known
+            return self._named(token.text, token.line)
         if token.text == "{":
             return self._vector()
         if token.text == "[":
@@ -288,9 +293,7 @@ class BodyParser:
             return Immediate(-value if token.text == "-" else value)
         if token.kind == "number":
             return Immediate(number(token.text))
-        if token.kind != "word":
-            raise PtxError(f"unexpected `{token.text}` in an operand", token.line)
-        return self._named(token.text, token.line)
+        raise PtxError(f"unexpected `{token.text}` in an operand", token.line)
 
     def _named(self, name: str, line: int) -> Operand:
         if name == "_":
