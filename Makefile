@@ -7,7 +7,7 @@ TARGETS := sm_80 sm_90a sm_100a
 MATMUL := tilec/examples/matmul.py:matmul $(foreach x,a b c,--arg '$(x):bf16[?,?:8;?:8,1]')
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-unit test-lit golden test-gpu bench check
+.PHONY: help install run test test-unit test-mutants test-lit golden test-gpu bench check
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,6 +33,9 @@ test: test-unit test-lit ## everything that needs no GPU
 
 test-unit: install
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-mutants: install ## every broken program, of which `make test` takes a share
+	$(BIN)/python -m pytest -n 2 --dist worksteal --every-mutant test/mutation
 
 test-lit: install
 	$(BIN)/lit -sv test

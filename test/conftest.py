@@ -63,8 +63,10 @@ def tilec_command(tmp_path: Path) -> Callable[..., Result]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--update-golden` rewrites golden files instead of comparing with them."""
+    """`--update-golden` rewrites golden files instead of comparing with them; `--every-mutant`
+    takes all of the lists of which a run takes a share (`rotation.py`)."""
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+    parser.addoption("--every-mutant", action="store_true", help="all mutants, not a share")
 
 
 def _difference(expected: str, found: str, most: int = 60) -> str:
@@ -76,6 +78,12 @@ def _difference(expected: str, found: str, most: int = 60) -> str:
     )
     more = [f"... {len(lines) - most} more lines"] if len(lines) > most else []
     return "\n".join(lines[:most] + more)
+
+
+@pytest.fixture(scope="session")
+def every_mutant(request: pytest.FixtureRequest) -> bool:
+    """Whether the run takes all of what it otherwise takes a share of."""
+    return bool(request.config.getoption("--every-mutant"))
 
 
 @pytest.fixture

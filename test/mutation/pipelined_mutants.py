@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from pipelined_kernels import (
     row_sums,
     several_products,
 )
+from rotation import share
 
 from tilec.compiler import Compilation, lower_to
 from tilec.dialects.gpu_tile import (
@@ -229,6 +230,12 @@ def compile_to_gpu_tile(subject: Subject) -> Compilation:
     return lower_to(module, find_target("sm_80"), "gpu_tile")
 
 
+def copy_of(job: Compilation) -> Compilation:
+    """The compilation with a module of its own."""
+    with job.module.context:
+        return replace(job, module=ir.Module.parse(str(job.module)))
+
+
 def _specs(subject: Subject) -> list[str]:
     arrays = [p.name for p in subject.kernel.parameters if p.kind != "const"]
     values = [*subject.inputs, poisoned(*subject.output)]
@@ -285,12 +292,17 @@ def _arguments(job: Compilation, values: Sequence[np.ndarray]) -> list[Any]:
     return found
 
 
-def mutants(subject: Subject) -> Iterator[Verdict]:
-    """Every mutant of a kernel, judged."""
+OFTEN = {"shift a slot by one": 4, "drop a copy": 4}
+"""Kinds with many mutants each, all killed: a run that takes shares takes one of so many."""
+
+
+def mutants(subject: Subject, *, everything: bool = True) -> Iterator[Verdict]:
+    """Every mutant of a kernel, or this run's share of them, judged."""
     pristine = compile_to_gpu_tile(subject)
     for kind, (_, mutate) in KINDS.items():
-        for number in range(len(candidates(pristine.module, kind))):
-            job = compile_to_gpu_tile(subject)
+        numbers = range(len(candidates(pristine.module, kind)))
+        for number in share(numbers, OFTEN.get(kind, 1), everything=everything):
+            job = copy_of(pristine)
             op = candidates(job.module, kind)[number]
             mutation = Mutation(subject.name, kind, number, place_of(op))
             with job.module.context:

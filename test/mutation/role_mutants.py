@@ -7,13 +7,13 @@ before is the slot after, and in a ring that never comes round nothing waits for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
 from hopper_kernels import demanded
 from mlir import ir
-from pipelined_mutants import Verdict, finish
+from pipelined_mutants import Verdict, copy_of, finish
 
 from tilec.compiler import Compilation, compiled_kernel, lower_to
 from tilec.dialects.gpu_tile import (
@@ -161,12 +161,10 @@ class RoleProduct:
             {**SIZES, "STAGES": slots, "WARP_SPECIALIZE": True},
         )
         self.job = lower_to(module, find_target("sm_90a"), "gpu_tile")
-        self.text = str(self.job.module)
 
     def copy(self) -> Compilation:
         """The compilation with a module of its own."""
-        with self.job.module.context:
-            return replace(self.job, module=ir.Module.parse(self.text))
+        return copy_of(self.job)
 
     def judge(self, job: Compilation) -> tuple[str, str]:
         """Runs a compilation in check mode: the outcome, and the first finding's kind."""

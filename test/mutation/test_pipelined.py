@@ -10,6 +10,7 @@ from pipelined_mutants import (
     Mutation,
     Verdict,
     compile_to_gpu_tile,
+    copy_of,
     finish,
     judge,
     mutants,
@@ -21,16 +22,16 @@ README = Path(__file__).with_name("README.md").read_text()
 
 
 @pytest.fixture(scope="module")
-def verdicts() -> list[Verdict]:
-    return [verdict for subject in subjects() for verdict in mutants(subject)]
+def verdicts(every_mutant: bool) -> list[Verdict]:
+    return [v for subject in subjects() for v in mutants(subject, everything=every_mutant)]
 
 
 def test_unbroken_kernels_pass() -> None:
     """A judge that finds fault with everything would kill every mutant."""
     for subject in subjects():
         job = compile_to_gpu_tile(subject)
+        assert "cp.async" in finish(copy_of(job))
         assert judge(subject, job, Mutation(subject.name, "none", 0, "")).outcome == "survived"
-        assert "cp.async" in finish(compile_to_gpu_tile(subject))
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,7 @@ def test_only_waits_behind_loops_survive(verdicts: list[Verdict]) -> None:
     assert not dropped & {"persistent, 3 stages", "dot and sum, 4 stages"}
 
 
-def test_the_readme_has_the_table(verdicts: list[Verdict]) -> None:
-    assert table(verdicts) in README
+def test_the_readme_has_the_table(verdicts: list[Verdict], every_mutant: bool) -> None:
+    if every_mutant:
+        assert table(verdicts) in README
     assert set(KINDS) <= {line.split("|")[1].strip() for line in README.splitlines() if "|" in line}

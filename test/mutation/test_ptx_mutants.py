@@ -16,6 +16,7 @@ from ptx_mutants import (
     with_tables,
 )
 from ptx_subjects import fixture_subjects, tilec_subjects
+from rotation import share
 from survivors import reason_of
 
 from tilec.target import TARGETS
@@ -90,11 +91,12 @@ def test_the_record_still_holds(name: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_tilecs_own_synchronisation_is_needed(target: str) -> None:
-    """Every third barrier, wait, commit, fence ...; what survives must have a known reason."""
+def test_tilecs_own_synchronisation_is_needed(target: str, every_mutant: bool) -> None:
+    """A share of the barriers, waits, commits, fences ...; what survives must have a known
+    reason."""
     for subject in tilec_subjects(target):
         unbroken = pristine(subject)
         assert unbroken.check.findings == ()
-        for mutant, text in list(mutants(subject.text))[::3]:
+        for mutant, text in share(list(mutants(subject.text)), 5, everything=every_mutant):
             found = verdict(subject, mutant, unbroken, text)
             assert found.outcome != SURVIVED or reason_of(found)
