@@ -345,6 +345,14 @@ class Checker(SharedChecker):
                     self.shadow.read_epoch[reader, touched] = epoch
                     self.shadow.read_site[reader, touched] = site
 
+    def tensor_freed(self, cta: int, columns: np.ndarray, warp: int, site: int) -> None:
+        """tcgen05.dealloc by a warp (lane number / 32): whoever uses the columns must be done."""
+        cells = self._tensor_cells(cta, np.arange(_SLABS)[:, None] * 16, columns).reshape(-1)
+        agent, domain = self.agents_of(np.array([warp * 32]), cells.size)
+        with self._in_tensor_memory():
+            self.write(cells, agent, domain, site)
+            self.shadow.initialised[cells] = False
+
     def tensor_waited(self, warps: np.ndarray, stores: bool) -> None:
         """tcgen05.wait::st or ::ld: the warps' own accesses of tensor memory are complete."""
         clocks = self.clocks

@@ -141,8 +141,11 @@ class Allocation:
     def free(self, warps: np.ndarray, address: np.ndarray, columns: np.ndarray) -> None:
         for i, warp in enumerate(warps.tolist()):
             cta = warp % self.machine.cta_count
-            memory = self.machine.tensor_memory
-            memory.free(cta, int(address[i].max()), int(columns[i].max()), self.place)
+            first, count = int(address[i].max()), int(columns[i].max())
+            self.machine.tensor_memory.free(cta, first, count, self.place)
+            if self.machine.checker is not None:
+                columns_freed = np.arange(first, first + count)
+                self.machine.checker.tensor_freed(cta, columns_freed, warp, self.instruction.index)
 
     def relinquish(self, warps: np.ndarray) -> None:
         self.machine.tensor_memory.relinquished[warps % self.machine.cta_count] = True
