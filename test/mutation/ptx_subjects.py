@@ -106,17 +106,27 @@ def _by_hand(target: str) -> list[Subject]:
 def _specialised(target: str) -> list[Subject]:
     """The same by the compiler's passes: a product, and attention with its products rotated.
 
-    A CTA has three programs, so that even the ring of the queries comes round.
+    A CTA has several programs, so that even the rings of the queries and of the sums come round.
     """
-    if not find_target(target).supports(Feature.WGMMA):
+    chip = find_target(target)
+    if not chip.supports(Feature.WGMMA) and not chip.supports(Feature.TCGEN05):
         return []
-    a, b = _draw(128, 160), _draw(160, 128, seed=1)
+    a, b = _draw(448, 160), _draw(160, 128, seed=1)
     q, k = _draw(1, 3, 192, 32), _draw(1, 3, 176, 32, seed=1)
     sizes = {"BM": 64, "BN": 64, "BK": 32, "STAGES": 2, "WARP_SPECIALIZE": True}
     heads = {"D": 32, "BM": 64, "BN": 32, "CAUSAL": True, "STAGES": 2, "WARP_SPECIALIZE": True}
+    product = _tilec(
+        "specialised gemm",
+        demanded,
+        target,
+        [a, b, np.zeros_like(a, shape=(448, 128))],
+        (7, 2),
+        **sizes,
+    )
+    if not chip.supports(Feature.WGMMA):
+        return [product]
     return [
-        _tilec("specialised gemm", demanded, target, [a, b, np.zeros_like(a, shape=(128, 128))],
-               (2, 2), **sizes),
+        product,
         _tilec("specialised attention", heads_of_attention, target, [q, k, k, np.zeros_like(q)],
                (3, 3, 1), (0.125,), **heads),
     ]  # fmt: skip

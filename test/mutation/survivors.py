@@ -37,9 +37,20 @@ RULES = (
         "write zeros into slots that nothing reads or reuses any more",
     ),
     Rule(
-        "tilec (hopper|specialised)", "init fence dropped", r"fence\.mbarrier_init",
+        "tilec", "init fence dropped", r"fence\.mbarrier_init",
         "for clusters of one CTA the bar.sync behind it is enough: copies signal mbarriers through "
         "the generic proxy (PTX ISA, cp.async.bulk); tilec puts it for what the CUDA guide asks",
+    ),
+    Rule(
+        "tilec", "tcgen05.fence dropped", r"tcgen05\.fence",
+        "PTX asks for it between a meeting of threads and tensor memory; no kernel of Triton has "
+        "one, and the checker takes the mbarrier itself as the order",
+    ),
+    Rule(
+        r"tilec gemm, \d stages sm_(90a|100a)",
+        "(arrive dropped|mbarrier (wait dropped|init dropped|count raised))", "",
+        "one program: nobody waits for what it gives back at its end; the specialised product, "
+        "with five programs a CTA, needs each of them",
     ),
     Rule(
         "tilec specialised attention", "mbarrier wait dropped", "",
