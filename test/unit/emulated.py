@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -26,6 +27,7 @@ from tilec.target import find_target
 AFTER_LAYOUTS = TILE_PIPELINE[TILE_PIPELINE.index(split_reductions) :]
 
 
+@functools.lru_cache(maxsize=8)  # tests look at what they run, and run it in several modes
 def lower(
     text: str, *, num_warps: int, target: str = "sm_80", index_bits: int = 64
 ) -> tuple[str, int]:
