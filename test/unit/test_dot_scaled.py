@@ -1,0 +1,92 @@
+"""`tl.dot_scaled`: products of blocks with scales, on every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+from tilec.target import TARGETS
+
+E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
+
+
+@tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
+def scaled_matmul(
+    a: tl.array,
+    a_scale: tl.array,
+    b: tl.array,
+    b_scale: tl.array,
+    c: tl.array,
+    BM: tl.const = 64,
+    BN: tl.const = 64,
+    BK: tl.const = 64,
+    BLOCK: tl.const = 32,
+):
+    """c = (a * a_scale) @ (b * b_scale), a scale per BLOCK elements along K."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, a.shape[1], BK):
+        left, right = tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN))
+        left_scale = tl.load(a_scale, (m, k // BLOCK), (BM, BK // BLOCK))
+        right_scale = tl.load(b_scale, (k // BLOCK, n), (BK // BLOCK, BN))
+        acc = tl.dot_scaled(left, left_scale, right, right_scale, acc)
+    tl.store(c, (m, n), acc)
+
+
+def check(
+    dtypes: tuple[Any, Any], codes: tuple[int, int], block: int = 32, mode: str = "eager"
+) -> None:
+    """Random operands and scales against NumPy."""
+    rng = np.random.default_rng(0)
+    m, n, k = 72, 40, 160
+    a, b = (rng.standard_normal(s).astype(t) for s, t in zip(((m, k), (k, n)), dtypes, strict=True))
+    left = rng.integers(*codes, (m, k // block)).astype(np.uint8)
+    right = rng.integers(*codes, (k // block, n)).astype(np.uint8)
+    c = np.full((m, n), np.inf, np.float32)
+    scaled_matmul.on(f"emulator:{mode}")(
+        a, left.view(np.int8), b, right.view(np.int8), c, BLOCK=block
+    )
+    factors = [
+        np.repeat(2.0 ** (code.astype(np.float64) - 127), block, axis)
+        for code, axis in ((left, 1), (right, 0))
+    ]
+    expected = (a.astype(np.float64) * factors[0]) @ (b.astype(np.float64) * factors[1])
+    np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    check((E4M3, E5M2), (120, 135), mode="check")
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "codes", "block"),
+    [
+        ((E4M3, E4M3), (60, 70), 32),
+        ((E5M2, E5M2), (180, 185), 16),
+        ((ml_dtypes.bfloat16, E4M3), (120, 135), 32),
+    ],
+    ids=["small", "large, in 16s", "bf16"],
+)
+def test_scales_of_every_size(
+    dtypes: tuple[Any, Any], codes: tuple[int, int], block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    check(dtypes, codes, block)
+
+
+@pytest.mark.parametrize(("code", "value"), [(0, 2.0**-127), (1, 2.0**-126), (255, np.nan)])
+def test_the_ends_of_the_range(code: int, value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2 ** -127 is a subnormal bf16; 255 is no number."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    a, b = np.full((64, 64), 2, E4M3), np.ones((64, 64), E4M3)
+    left, right = np.full((64, 2), code, np.uint8), np.full((2, 64), 254, np.uint8)
+    c = np.zeros((64, 64), np.float32)
+    scaled_matmul.on("emulator")(a, left.view(np.int8), b, right.view(np.int8), c)
+    np.testing.assert_array_equal(c, np.full((64, 64), 64 * 2 * value * 2.0**127, np.float32))
