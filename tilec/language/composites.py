@@ -56,9 +56,11 @@ def dot_scaled(a: Any, a_scale: Any, b: Any, b_scale: Any, acc: Any = None) -> A
 
 
 def _power_of_two(code: Any) -> Any:
-    """2 ** (code - 127) in bf16, whose exponent is stored alike; code 0 is a number of its own."""
+    """2 ** (code - 127) in bf16, whose exponent is stored alike; code 0 is a subnormal number there,
+    255 an infinity and here none."""
     exponent = code.to(i16) & 255
-    return shape.bitcast(shape.where(exponent > 0, exponent << 7, 64).to(i16), bf16)
+    bits = shape.where(exponent > 0, exponent << 7, 0x40)
+    return shape.bitcast(shape.where(exponent < 255, bits, 0x7FC0).to(i16), bf16)
 
 
 def _repeated(scale: Any, sizes: Any, axis: int) -> Any:
