@@ -56,8 +56,10 @@ def dot_scaled(a: Any, a_scale: Any, b: Any, b_scale: Any, acc: Any = None) -> A
 
 
 def _power_of_two(code: Any) -> Any:
-    """2 ** (code - 127) in bf16, whose exponent is stored alike; code 0 is a subnormal number there,
-    255 an infinity and here none."""
+    """2 ** (code - 127) in bf16, whose exponent is stored alike.
+
+    Code 0 is a subnormal number there, 255 an infinity and here none.
+    """
     exponent = code.to(i16) & 255
     bits = shape.where(exponent > 0, exponent << 7, 0x40)
     return shape.bitcast(shape.where(exponent < 255, bits, 0x7FC0).to(i16), bf16)
