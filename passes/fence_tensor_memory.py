@@ -29,10 +29,12 @@ from tilec.dialects.gpu_tile import (
     BufferLoadOp,
     BufferStoreOp,
     FenceOp,
+    RemoteArriveOp,
     RoleOp,
     SyncOp,
     Tcgen05CommitOp,
     Tcgen05MmaOp,
+    Tcgen05MulticastCommitOp,
 )
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -115,7 +117,7 @@ class _Walk:
             return _Since(False, since.touched)
         if isinstance(view, FenceOp) and view.kind == "tcgen05_before":
             return _Since(since.heard, False)
-        if isinstance(view, (SyncOp, BarrierArriveOp)):
+        if isinstance(view, (SyncOp, BarrierArriveOp, RemoteArriveOp)):
             if since.touched:
                 _fence(view.operation, "tcgen05_before")
             return _Since(since.heard or isinstance(view, SyncOp), False)
@@ -126,7 +128,7 @@ def _tells(view: ir.OpView) -> bool:
     """Whether a wait is for what threads or products did."""
     if not isinstance(view, BarrierWaitOp):
         return False
-    told = (BarrierArriveOp, Tcgen05CommitOp)
+    told = (BarrierArriveOp, RemoteArriveOp, Tcgen05CommitOp, Tcgen05MulticastCommitOp)
     return any(isinstance(use.owner.opview, told) for use in view.barrier.uses)
 
 

@@ -40,15 +40,15 @@ from tilec.dialects.gpu_tile import (
     SyncOp,
     Tcgen05CommitOp,
     Tcgen05MmaOp,
+    Tcgen05MulticastCommitOp,
     TmaCommitOp,
-    TmaLoadOp,
-    TmaMulticastOp,
     TmaStoreOp,
     TmaWaitOp,
     WgmmaOp,
     WgmmaWaitOp,
 )
 from tilec.dialects.gpu_tile.role import total_warps
+from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.role_threads import runs_in_one_thread
 from tilec.passes.shared_accesses import Access, accesses_inside, accesses_of, ring_counters
@@ -249,7 +249,7 @@ class _Walk:
         if isinstance(view, TmaStoreOp):
             opened = pending.storing or (frozenset(),)
             return replace(pending, storing=(opened[0].union(accesses), *opened[1:]))
-        return pending if isinstance(view, (TmaLoadOp, TmaMulticastOp)) else pending.saw(accesses)
+        return pending if isinstance(view, TMA_LOADS) else pending.saw(accesses)
 
     def _sync(self, before: ir.Operation, pending: Pending) -> Pending:
         with ir.InsertionPoint(before), before.location:
@@ -259,7 +259,8 @@ class _Walk:
 
 
 def _ends_products(wait: BarrierWaitOp) -> bool:
-    return any(isinstance(use.owner.opview, Tcgen05CommitOp) for use in wait.barrier.uses)
+    commits = (Tcgen05CommitOp, Tcgen05MulticastCommitOp)
+    return any(isinstance(use.owner.opview, commits) for use in wait.barrier.uses)
 
 
 def _waited(view: ir.OpView, pending: Pending) -> Pending:

@@ -38,11 +38,10 @@ from tilec.dialects.gpu_tile import (
     Tcgen05CopyOp,
     Tcgen05MmaOp,
     Tcgen05MmaScaledOp,
-    TmaLoadOp,
-    TmaMulticastOp,
     TmaStoreOp,
     WgmmaOp,
 )
+from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
 from tilec.passes.contract import Level, PassContext, tile_pass
 
@@ -58,8 +57,7 @@ _TELLS_OTHERS = (
     RemoteArriveOp,
     SyncOp,
     Tcgen05MmaOp,
-    TmaLoadOp,
-    TmaMulticastOp,
+    *TMA_LOADS,
     TmaStoreOp,
     WgmmaOp,
 )
@@ -84,7 +82,7 @@ def _fence(function: ir.Operation) -> None:
     function.walk(visit, ir.WalkOrder.PRE_ORDER)
     readers = [op for op in ops if isinstance(op, _READERS)]
     touched = {_root(buffer) for reader in readers for buffer in _read_by(reader)}
-    loaded = {_root(op.dst) for op in ops if isinstance(op, (TmaLoadOp, TmaMulticastOp))}
+    loaded = {_root(op.dst) for op in ops if isinstance(op, TMA_LOADS)}
     touched |= {op for op in _allocs(ops) if any(_overlap(op, other) for other in loaded)}
     if not touched:
         return

@@ -101,11 +101,9 @@ def _keep(loop: ir.Operation, found: _Accumulator) -> ir.Operation:
     init, kind = loop.operands[3 + number], found.load.result.type
     buffer.owner.operation.move_before(loop)
     overwrites = is_zero(init)
-    with ir.InsertionPoint(loop), found.store.operation.location:
-        if not overwrites:
+    if not overwrites:
+        with ir.InsertionPoint(loop), found.store.operation.location:
             BufferStoreOp.build(init, buffer)
-        elif init.owner.operation.block == loop.block:
-            init.owner.operation.move_before(loop)
     first = _first(found.multiplies, loop.regions[0].blocks[0])
     if overwrites:
         with ir.InsertionPoint(first.operation), first.operation.location:

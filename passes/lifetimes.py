@@ -24,8 +24,6 @@ from tilec.dialects.gpu_tile import (
     SyncOp,
     Tcgen05CopyOp,
     Tcgen05MmaOp,
-    TmaLoadOp,
-    TmaMulticastOp,
     TmaStoreOp,
     TmaWaitOp,
     TransposeViewOp,
@@ -36,6 +34,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.dialects.gpu_tile.tcgen05 import ADDRESS_BYTES
+from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import (
     BOX_ALIGNMENT,
     TensorBuffer,
@@ -167,7 +166,7 @@ class _Lifetimes:
 
     def _shared_buffer(self, alloc: AllocOp) -> Allocation:
         type_ = buffer_of(alloc.result)
-        engine = (TmaLoadOp, TmaMulticastOp, TmaStoreOp, WarpTmaStoreOp)
+        engine = (*TMA_LOADS, TmaStoreOp, WarpTmaStoreOp)
         copied = any(isinstance(user.opview, engine) for user in _users(alloc.result))
         alignment = max(type_.alignment_bytes, BOX_ALIGNMENT if copied else 1)
         return self._buffer(alloc, type_.size_bytes, alignment)

@@ -30,6 +30,7 @@ _ONE_THREAD_OPS = (
     gpu_tile.TmaCommitOp,
     gpu_tile.TmaLoadOp,
     gpu_tile.TmaMulticastOp,
+    gpu_tile.TmaPairLoadOp,
     gpu_tile.TmaStoreOp,
     gpu_tile.TmaWaitOp,
     gpu_tile.TransposeViewOp,

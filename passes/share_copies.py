@@ -38,21 +38,19 @@ from tilec.dialects.gpu_tile import (
     BarrierWaitOp,
     ClusterMaskOp,
     ClusterPositionOp,
-    ClusterSyncOp,
-    FenceOp,
     MakeTensorMapOp,
     RemoteArriveOp,
     RoleOp,
-    SyncOp,
     TmaLoadOp,
     TmaMulticastOp,
+    TmaPairLoadOp,
     ViewOp,
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape, ctas_alike
 from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType, buffer_of
+from tilec.passes.cluster_alike import axes_of, meet
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.locations import error_at
-from tilec.passes.loops import enclosing_ops
 from tilec.passes.scalars import binary, i32_constant
 from tilec.passes.tensor_copies import refused_tensor_copies
 
@@ -87,7 +85,7 @@ class _Part:
 
 def _share(function: ir.Operation, context: PassContext) -> None:
     shape = cluster_shape(function)
-    if shape == (1, 1, 1) or _ops(function, (TmaMulticastOp,)):
+    if shape == (1, 1, 1) or _ops(function, (TmaMulticastOp, TmaPairLoadOp)):
         return
     loads = [op for role in _ops(function, (RoleOp,)) for op in _ops(role, (TmaLoadOp,))]
     planned = [_plan(load.opview, shape) for load in loads]
@@ -110,7 +108,7 @@ def _share(function: ir.Operation, context: PassContext) -> None:
     _arrive_everywhere(copies, masks)
     for copy in copies:
         _multicast(copy, masks)
-    _meet(function)
+    meet(function)
 
 
 def _ops(inside: ir.Operation, kinds: tuple[type, ...]) -> list[ir.Operation]:
@@ -141,7 +139,7 @@ def _plan(load: TmaLoadOp, shape: tuple[int, int, int]) -> _Copy | str:
     users = [use.owner.opview for use in free.barrier.uses]
     if not all(isinstance(user, (BarrierArriveOp, BarrierWaitOp)) for user in users):
         return "goes to slots that the tensor cores themselves give back"
-    differs = _axes_of(load)
+    differs = axes_of(load)
     axes = tuple(axis for axis in range(3) if shape[axis] > 1 and axis not in differs)
     if not axes:
         return "depends on where in the cluster a CTA is"
@@ -162,54 +160,6 @@ def _free_wait(load: TmaLoadOp) -> BarrierWaitOp | None:
         elif isinstance(view, BarrierExpectOp) and view.barrier != load.barrier:
             found = None
     return None
-
-
-def _axes_of(load: TmaLoadOp) -> set[int]:
-    """The axes of the cluster along which a copy differs in where it reads or whether it runs."""
-    found: set[int] = set()
-    seen: list[ir.Value] = []
-    todo = [*load.coordinates, *_control(load.operation)]
-    while todo:
-        value = todo.pop()
-        if value in seen:
-            continue
-        seen.append(value)
-        owner = value.owner
-        if isinstance(owner, ir.Block):
-            todo += _behind_argument(ir.BlockArgument(value))
-            continue
-        if isinstance(owner, ClusterPositionOp):
-            found.add(owner.axis)
-        op = owner.operation
-        todo += op.operands
-        for region in op.regions:
-            for block in region.blocks:
-                todo += list(block.operations)[-1].operands
-    return found
-
-
-def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:
-    """What a loop's value is made of: bounds, its first value, and what an iteration gives."""
-    loop = argument.owner.owner
-    if loop.name != "scf.for":
-        return []
-    number = argument.arg_number
-    bounds = list(loop.operands)[:3]
-    if not number:
-        return bounds
-    last = list(argument.owner.operations)[-1]
-    return [*bounds, loop.operands[2 + number], last.operands[number - 1]]
-
-
-def _control(op: ir.Operation) -> list[ir.Value]:
-    """What decides how often an op runs."""
-    found: list[ir.Value] = []
-    for around in enclosing_ops(op):
-        if around.name == "scf.for":
-            found += list(around.operands)[:3]
-        elif around.name == "scf.if":
-            found.append(around.operands[0])
-    return found
 
 
 def _part(load: TmaLoadOp, parts: int) -> _Part | None:
@@ -322,18 +272,3 @@ def _multicast(copy: _Copy, masks: _Masks) -> None:
     load.operation.erase()
     if not list(made.result.uses):
         made.operation.erase()
-
-
-def _meet(function: ir.Operation) -> None:
-    """The cluster meets behind its barriers' making, instead of the CTA, and at its end."""
-    body = function.regions[0].blocks[0]
-    made = False
-    for view in list(body.operations):
-        made = made or (isinstance(view, FenceOp) and view.kind == "barrier_init")
-        if made and isinstance(view, SyncOp):
-            with ir.InsertionPoint(view.operation), view.operation.location:
-                ClusterSyncOp.build(order="relaxed")
-            view.operation.erase()
-            break
-    with ir.InsertionPoint(list(body.operations)[-1]), function.location:
-        ClusterSyncOp.build(order="relaxed")

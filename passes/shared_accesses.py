@@ -25,13 +25,12 @@ from tilec.dialects.gpu_tile import (
     Tcgen05CopyOp,
     Tcgen05MmaOp,
     Tcgen05MmaScaledOp,
-    TmaLoadOp,
-    TmaMulticastOp,
     TmaStoreOp,
     TransposeViewOp,
     ViewOp,
     WgmmaOp,
 )
+from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import (
     TensorBuffer,
     any_buffer_of,
@@ -178,7 +177,7 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
         return [_describe(view.src, _read_by(view), writes=False)]
     if isinstance(view, (BufferGatherOp, TmaStoreOp, Tcgen05CopyOp)):
         return [_describe(view.src, None, writes=False)]
-    if isinstance(view, (TmaLoadOp, TmaMulticastOp)):
+    if isinstance(view, TMA_LOADS):
         return [_describe(view.dst, None, writes=True)]
     if isinstance(view, (WgmmaOp, Tcgen05MmaOp, Tcgen05MmaScaledOp)):
         operands = [v for v in (view.lhs, view.rhs) if is_buffer(v) or is_tensor_buffer(v)]

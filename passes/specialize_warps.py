@@ -216,6 +216,7 @@ class _Rewrite:
         self._function = function
         self._rings = rings
         self._stages = stages
+        self._demanded = any(_staged_loop(ring) is not None for ring in rings)
         self._context = context
         self._body = function.regions[0].blocks[0]
         self._products: list[Products] = []
@@ -427,4 +428,5 @@ class _Rewrite:
             f"{self._context.num_warps} computing, {self._stages} stages",
             f"{' and '.join(names)} run ahead of their readers",
             stages=self._stages,
+            demanded=self._demanded,
         )

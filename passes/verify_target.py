@@ -35,6 +35,8 @@ _NEEDS: Mapping[type[TileOp], Feature] = {
     gpu_tile.MakeTensorMapOp: Feature.TMA,
     gpu_tile.TmaLoadOp: Feature.TMA,
     gpu_tile.TmaMulticastOp: Feature.CLUSTERS,
+    gpu_tile.TmaPairLoadOp: Feature.TCGEN05,
+    gpu_tile.Tcgen05MulticastCommitOp: Feature.TCGEN05,
     gpu_tile.TmaStoreOp: Feature.TMA,
     gpu_tile.WarpTmaStoreOp: Feature.TMA,
     gpu_tile.TmaCommitOp: Feature.TMA,

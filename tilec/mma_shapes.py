@@ -330,13 +330,13 @@ def select_warpgroup_instruction(
 
 
 def select_tensor_instruction(
-    target: Target, m: int, n: int, lhs: str, rhs: str, acc: str, *, tf32: bool
+    target: Target, m: int, n: int, lhs: str, rhs: str, acc: str, *, tf32: bool, ctas: int = 1
 ) -> MmaInstruction | None:
     """The target's `m` by `n` instruction with its accumulator in tensor memory, None if it has
-    none. `m` is 128 or 64."""
-    if not target.supports(Feature.TCGEN05) or m not in TENSOR_MS:
+    none. `m` is 128 or 64, of a pair of CTAs 256 or 128."""
+    if not target.supports(Feature.TCGEN05):
         return None
-    for row in tensor_instructions(m, n):
+    for row in tensor_instructions(m, n, ctas):
         if (row.lhs, row.rhs, row.acc, row.tf32) == (lhs, rhs, acc, tf32):
             return row
     return None

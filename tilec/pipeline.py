@@ -20,6 +20,7 @@ from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.overlap_launches import overlap_launches
 from tilec.passes.overlap_mma import overlap_mma
+from tilec.passes.pair_products import pair_products
 from tilec.passes.pipeline_loops import pipeline_loops
 from tilec.passes.prefetch_fragments import prefetch_fragments
 from tilec.passes.remove_layout_conversions import remove_layout_conversions
@@ -53,6 +54,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     split_conversions,
     # Rings take what shared memory the buffers so far leave.
     specialize_warps,
+    pair_products,
     rotate_dots,
     overlap_mma,
     estimate_registers,

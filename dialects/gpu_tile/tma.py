@@ -107,6 +107,24 @@ class TmaLoadOp(Op, name="tma_load"):
         return check_map(self.map, self.dst, len(self.coordinates))
 
 
+class TmaPairLoadOp(Op, name="tma_pair_load"):
+    """`tma_load` whose bytes arrive at `barrier[slot]` of the even CTA of the pair.
+
+    Example:
+        "gpu_tile.tma_pair_load"(%map, %buffer, %full, %slot, %m, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.barrier, i32, i32, i32) -> ()
+    """
+
+    map = Operand(TENSOR_MAP)
+    dst = Operand(BUFFER)
+    barrier = Operand(BARRIER)
+    slot = Operand(I32)
+    coordinates = Operand(I32, variadic=True)
+    cache = Attribute(one_of("normal", "evict_first", "evict_last"), default="normal")
+
+    def check(self) -> str | None:
+        return check_map(self.map, self.dst, len(self.coordinates))
+
+
 class TmaMulticastOp(Op, name="tma_multicast"):
     """`tma_load` into the same buffer of every CTA of the cluster that `mask` has: bit r for rank r.
 
@@ -126,6 +144,10 @@ class TmaMulticastOp(Op, name="tma_multicast"):
 
     def check(self) -> str | None:
         return check_map(self.map, self.dst, len(self.coordinates))
+
+
+TMA_LOADS = (TmaLoadOp, TmaMulticastOp, TmaPairLoadOp)
+"""Whatever fills a buffer through a tensor map."""
 
 
 class TmaStoreOp(Op, name="tma_store"):

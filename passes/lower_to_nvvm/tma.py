@@ -60,10 +60,29 @@ def lower_tma_multicast(op: gpu_tile.TmaMulticastOp, state: Lowering) -> None:
     _load(op, mask, state)
 
 
+def lower_tma_pair_load(op: gpu_tile.TmaPairLoadOp, state: Lowering) -> None:
+    """The same, counted by the mbarrier of the even CTA of the pair."""
+    _load(op, None, state)
+
+
+def _even_barrier(barrier: ir.Value, state: Lowering) -> ir.Value:
+    rank = create("nvvm.read.ptx.sreg.cluster.ctarank", [], state.i32)
+    even = create("arith.andi", [rank, state.i32_constant(-2)], state.i32)
+    (mapped,) = inline_asm(
+        "mapa.shared::cluster.u32 $0, $1, $2;", ["=r", "r", "r"], [barrier, even], [state.i32]
+    )
+    return mapped
+
+
 def _load(
-    op: gpu_tile.TmaLoadOp | gpu_tile.TmaMulticastOp, mask: ir.Value | None, state: Lowering
+    op: gpu_tile.TmaLoadOp | gpu_tile.TmaMulticastOp | gpu_tile.TmaPairLoadOp,
+    mask: ir.Value | None,
+    state: Lowering,
 ) -> None:
     barrier = barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
+    group = ""
+    if isinstance(op, gpu_tile.TmaPairLoadOp):
+        barrier, group = _even_barrier(barrier, state), ".cta_group::2"
     for shared, at in _boxes(op, op.dst, state):
         operands = [shared, state.values[op.map], barrier, *at]
         constraints = ["r", "l", "r", *("r" for _ in at)]
@@ -78,7 +97,7 @@ def _load(
             words, last = words + ".L2::cache_hint", last + f", ${len(operands) - 1}"
         _issue(
             f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global"
-            f".mbarrier::complete_tx::bytes{words} "
+            f".mbarrier::complete_tx::bytes{group}{words} "
             f"[$0], [$1, {_numbers(3, len(at))}], [$2]{last};",
             constraints,
             operands,
@@ -257,6 +276,7 @@ RULES = {
     MakeTensorMapOp: lower_make_tensor_map,
     gpu_tile.TmaLoadOp: lower_tma_load,
     gpu_tile.TmaMulticastOp: lower_tma_multicast,
+    gpu_tile.TmaPairLoadOp: lower_tma_pair_load,
     gpu_tile.TmaStoreOp: lower_tma_store,
     gpu_tile.WarpTmaStoreOp: lower_warp_tma_store,
     gpu_tile.TmaCommitOp: lower_tma_commit,

@@ -1,0 +1,72 @@
+"""What the CTAs of a cluster do alike, and where they meet."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import ClusterPositionOp, ClusterSyncOp, FenceOp, SyncOp
+from tilec.dialects.gpu_tile.tma import TmaLoadOp
+from tilec.passes.loops import enclosing_ops
+
+
+def axes_of(load: TmaLoadOp) -> set[int]:
+    """The axes of the cluster along which a copy differs in where it reads or whether it runs."""
+    found: set[int] = set()
+    seen: list[ir.Value] = []
+    todo = [*load.coordinates, *_control(load.operation)]
+    while todo:
+        value = todo.pop()
+        if value in seen:
+            continue
+        seen.append(value)
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            todo += _behind_argument(ir.BlockArgument(value))
+            continue
+        if isinstance(owner, ClusterPositionOp):
+            found.add(owner.axis)
+        op = owner.operation
+        todo += op.operands
+        for region in op.regions:
+            for block in region.blocks:
+                todo += list(block.operations)[-1].operands
+    return found
+
+
+def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:
+    """What a loop's value is made of: bounds, its first value, and what an iteration gives."""
+    loop = argument.owner.owner
+    if loop.name != "scf.for":
+        return []
+    number = argument.arg_number
+    bounds = list(loop.operands)[:3]
+    if not number:
+        return bounds
+    last = list(argument.owner.operations)[-1]
+    return [*bounds, loop.operands[2 + number], last.operands[number - 1]]
+
+
+def _control(op: ir.Operation) -> list[ir.Value]:
+    """What decides how often an op runs."""
+    found: list[ir.Value] = []
+    for around in enclosing_ops(op):
+        if around.name == "scf.for":
+            found += list(around.operands)[:3]
+        elif around.name == "scf.if":
+            found.append(around.operands[0])
+    return found
+
+
+def meet(function: ir.Operation) -> None:
+    """The cluster meets behind its barriers' making, instead of the CTA, and at its end."""
+    body = function.regions[0].blocks[0]
+    made = False
+    for view in list(body.operations):
+        made = made or (isinstance(view, FenceOp) and view.kind == "barrier_init")
+        if made and isinstance(view, SyncOp):
+            with ir.InsertionPoint(view.operation), view.operation.location:
+                ClusterSyncOp.build(order="relaxed")
+            view.operation.erase()
+            break
+    with ir.InsertionPoint(list(body.operations)[-1]), function.location:
+        ClusterSyncOp.build(order="relaxed")

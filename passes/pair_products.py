@@ -1,0 +1,342 @@
+"""pair-products: two CTAs of a cluster multiply together, each with half of the rhs.
+
+Before:   (in a cluster of 2 x 1 programs)
+          load role:     expect(%full)  tma_load A, 128 rows  tma_load B, 256 columns
+          multiply role: wait(%taken)  wait(%full)
+                         "gpu_tile.tcgen05_mma"(%a, %b, %t, %add) {"tcgen05.m128n256k16..."}
+                         commit(%empty)   commit(%ready)
+          compute role:  wait(%ready)   arrive(%taken)
+After:    load role:     the even CTA expects the bytes of both in its %full
+                         tma_pair_load A, own 128 rows   tma_pair_load B, own 128 columns
+          multiply role: in the even CTA only
+                         "gpu_tile.tcgen05_mma"(%a, %b, %t, %add) {"tcgen05.pair.m256n256k16..."}
+                         multicast commits to %empty and %ready of both
+          compute role:  wait(%ready)   remote_arrive(%taken of the even CTA)
+
+The instruction reads the lhs rows and the rhs columns of both CTAs and adds up in the tensor memory
+of each its own rows (PTX ISA 9.0, "CTA Pair"): half the shared memory and half the traffic for the
+rhs, and so more stages. It takes place where a multiply role has products of 128 rows whose lhs
+differs between the two CTAs and whose rhs does not.
+Does not handle: clusters of more than two CTAs, an lhs in tensor memory, several accumulators side
+by side in one product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BarrierArriveOp,
+    BarrierExpectOp,
+    BarrierInitOp,
+    BarrierWaitOp,
+    ClusterPositionOp,
+    MakeTensorMapOp,
+    RemoteArriveOp,
+    RingPositionOp,
+    RoleOp,
+    SlotOp,
+    Tcgen05CommitOp,
+    Tcgen05MmaOp,
+    Tcgen05MulticastCommitOp,
+    TmaLoadOp,
+    TmaPairLoadOp,
+)
+from tilec.dialects.gpu_tile.cluster import cluster_shape
+from tilec.dialects.gpu_tile.types import BufferType, any_buffer_of, buffer_of
+from tilec.mma_shapes import PAIR_MS, MmaInstruction, find_instruction, select_tensor_instruction
+from tilec.passes.allocate_shared import shared_bytes
+from tilec.passes.cluster_alike import axes_of, meet
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.scalars import binary, i32_constant
+from tilec.passes.tensor_copies import box_of
+from tilec.passes.warpgroup_dot import operand_layout, swizzle_bytes
+from tilec.target import Feature
+
+BOTH, EVEN = 3, 1
+"""Masks of CTAs."""
+MOST_STAGES = 12
+
+
+@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+def pair_products(module: ir.Module, context: PassContext) -> None:
+    """Makes products of CTA pairs where clusters of two share their rhs."""
+    if not context.target.supports(Feature.TCGEN05):
+        return
+    for function in module.body.operations:
+        if function.operation.name == "func.func":
+            _pair(function.operation, context)
+
+
+def _pair(function: ir.Operation, context: PassContext) -> None:
+    if cluster_shape(function) != (2, 1, 1) or _ops(function, TmaPairLoadOp):
+        return
+    products = [_product(op.opview, context) for op in _ops(function, Tcgen05MmaOp)]
+    refused = next((p for p in products if isinstance(p, str)), None)
+    if not products or refused is not None:
+        why = refused or "nothing adds up in tensor memory"
+        context.report.add("CTA pair", function, "no", why)
+        return
+    name = products[0].row.name
+    stages = _Rewrite(function, products, context).run()
+    why = "both read the same rhs: each loads half of it"
+    context.report.add("CTA pair", function, f"{name}, {stages} stages", why, stages=stages)
+
+
+def _ops(inside: ir.Operation, kind: type) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if isinstance(op.opview, kind):
+            found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    inside.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+@dataclass
+class _Product:
+    """One product: its instruction for a pair, the rings of its operands and what fills them."""
+
+    multiply: Tcgen05MmaOp
+    row: MmaInstruction
+    lhs: AllocOp
+    rhs: AllocOp
+    loads: tuple[TmaLoadOp, TmaLoadOp]
+
+
+def _product(multiply: Tcgen05MmaOp, context: PassContext) -> _Product | str:
+    role = multiply.operation
+    while role is not None and not isinstance(role.opview, RoleOp):
+        role = role.parent
+    if role is None or role.opview.name != "multiply":
+        return "the products have no warp of their own"
+    row = find_instruction(multiply.instruction)
+    rows, columns = any_buffer_of(multiply.acc).shape
+    pair = select_tensor_instruction(
+        context.target, PAIR_MS[0], columns, row.lhs, row.rhs, row.acc, tf32=row.tf32, ctas=2
+    )
+    if pair is None or rows != pair.m // pair.ctas:
+        return f"a pair has no instruction for {rows}x{columns} of each CTA"
+    sources = [_source(operand) for operand in (multiply.lhs, multiply.rhs)]
+    if any(isinstance(source, str) for source in sources):
+        return next(source for source in sources if isinstance(source, str))
+    (lhs, lhs_load), (rhs, rhs_load) = sources
+    if axes_of(lhs_load) != {0}:
+        return "the lhs of a product does not follow the CTA's place in the cluster"
+    if axes_of(rhs_load):
+        return "the rhs of a product depends on the CTA's place in the cluster"
+    if isinstance(_half(rhs), str):
+        return _half(rhs)
+    return _Product(multiply, pair, lhs, rhs, (lhs_load, rhs_load))
+
+
+def _source(operand: ir.Value) -> tuple[AllocOp, TmaLoadOp] | str:
+    """The ring of an operand and the copy that fills it."""
+    slot = operand.owner
+    if not isinstance(slot, SlotOp) or not isinstance(slot.src.owner, AllocOp):
+        return "an operand lies in no ring"
+    ring = slot.src.owner
+    slots = [use.owner.opview for use in ring.result.uses]
+    users = [use.owner.opview for each in slots for use in each.result.uses]
+    loads = [user for user in users if isinstance(user, TmaLoadOp)]
+    others = [user for user in users if not isinstance(user, (TmaLoadOp, Tcgen05MmaOp))]
+    if len(loads) != 1 or others:
+        return "an operand is filled by more than one tensor copy"
+    return ring, loads[0]
+
+
+def _half(rhs: AllocOp) -> BufferType | str:
+    """One slot of half the columns of a ring of (k, n) tiles, or why there is none."""
+    slot = buffer_of(rhs.result).slot()
+    k, n = slot.shape
+    contiguous = 1 if slot.layout.dims[1][0][1] == 1 else 0
+    sizes = (k, n // 2)
+    if n % 2 or swizzle_bytes(sizes[contiguous], slot.element) == 0:
+        return f"half of {n} columns of rhs fill no swizzle"
+    half = BufferType(sizes, slot.element, operand_layout(sizes, slot.element, contiguous))
+    boxed = box_of(half)
+    return boxed if isinstance(boxed, str) else half
+
+
+class _Rewrite:
+    """Rewrites one kernel."""
+
+    def __init__(
+        self, function: ir.Operation, products: Sequence[_Product], context: PassContext
+    ) -> None:
+        self._function = function
+        self._products = products
+        self._context = context
+        self._body = function.regions[0].blocks[0]
+        self._barriers: dict[ir.Value, None] = {p.loads[0].barrier: None for p in products}
+        self._barriers.update({p.loads[1].barrier: None for p in products})
+
+    def run(self) -> int:
+        """Rings, copies, products, barriers, in that order; returns the stages."""
+        with ir.InsertionPoint.at_block_begin(self._body), self._function.location:
+            self._place = ClusterPositionOp.build(axis=0)
+            zero = i32_constant(0)
+            self._is_even = ir.Operation.create(
+                "arith.cmpi",
+                results=[ir.IntegerType.get_signless(1)],
+                operands=[self._place, zero],
+                attributes={"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)},
+            ).results[0]
+            self._both, self._even = i32_constant(BOTH), i32_constant(EVEN)
+        stages = self._stages()
+        rings = {p.lhs.operation: p.lhs for p in self._products}
+        halves = {p.rhs.operation: p.rhs for p in self._products}
+        for load in {id(load): load for p in self._products for load in p.loads}.values():
+            self._load(load, load.dst.owner.src.owner.operation in halves)
+        for ring in rings.values():
+            self._resize(ring, buffer_of(ring.result).slot(), stages)
+        for ring in halves.values():
+            self._resize(ring, _half(ring), stages)
+        for product in self._products:
+            name = ir.StringAttr.get(product.row.name)
+            product.multiply.operation.attributes["instruction"] = name
+        self._announce()
+        self._hand_over()
+        self._multiply_in_even()
+        self._set_slots(stages)
+        meet(self._function)
+        return stages
+
+    def _stages(self) -> int:
+        """As many as fit now, unless the author demanded how many."""
+        rings = {p.lhs.operation: p.lhs for p in self._products}
+        halves = {p.rhs.operation: p.rhs for p in self._products}
+        found = buffer_of(self._products[0].lhs.result).slots
+        entries = self._context.report.decisions
+        if any(e["about"] == "warp specialisation" and e.get("demanded") for e in entries):
+            return found
+        free = self._context.target.shared_bytes - shared_bytes(
+            self._function, without=[*rings, *halves]
+        )
+        each = sum(buffer_of(ring.result).slot_bytes for ring in rings.values())
+        each += sum(_half(ring).slot_bytes for ring in halves.values())
+        barriers = 2 * 8 * MOST_STAGES * len(self._barriers)
+        alignment = max(buffer_of(r.result).alignment_bytes for r in rings.values())
+        return max(found, min(MOST_STAGES, (free - barriers - alignment) // each))
+
+    def _load(self, load: TmaLoadOp, halved: bool) -> None:
+        """A copy that tells the even CTA, of half the columns where they are shared."""
+        tensor_map, at = load.map, list(load.coordinates)
+        with ir.InsertionPoint(load.operation), load.operation.location:
+            if halved:
+                made = load.map.owner
+                half = _half(load.dst.owner.src.owner)
+                box, swizzle = box_of(half)
+                with ir.InsertionPoint(made.operation):
+                    tensor_map = MakeTensorMapOp.build(
+                        made.array, box=box, dims=made.dims, swizzle=swizzle
+                    )
+                step = binary("arith.muli", self._place, i32_constant(half.shape[1]))
+                axis = made.dims[1]
+                at[axis] = binary("arith.addi", at[axis], step)
+            TmaPairLoadOp.build(tensor_map, load.dst, load.barrier, load.slot, at, cache=load.cache)
+        load.operation.erase()
+        if halved and not list(made.result.uses):
+            made.operation.erase()
+
+    def _resize(self, ring: AllocOp, slot: BufferType, stages: int) -> None:
+        """A ring of `stages` slots, and its slots' types."""
+        type_ = BufferType((stages, *slot.shape), slot.element, slot.layout).type()
+        with ir.InsertionPoint(ring.operation), ring.operation.location:
+            whole = AllocOp.build(results=[type_])
+        for use in list(ring.result.uses):
+            old = use.owner.opview
+            with ir.InsertionPoint(old.operation), old.operation.location:
+                new = SlotOp.build(whole, old.index)
+            old.result.replace_all_uses_with(new)
+            old.operation.erase()
+        ring.operation.erase()
+
+    def _announce(self) -> None:
+        """The even CTA's barriers of full slots count the bytes of both."""
+        for barrier in self._barriers:
+            uses = [use.owner.opview for use in barrier.uses]
+            loads = [user for user in uses if isinstance(user, TmaPairLoadOp)]
+            bytes_ = 2 * sum(_tile_bytes(load.dst) for load in loads)
+            for expect in [user for user in uses if isinstance(user, BarrierExpectOp)]:
+                with self._in_even(expect.operation):
+                    BarrierExpectOp.build(barrier, expect.slot, bytes=bytes_)
+                expect.operation.erase()
+
+    def _in_even(self, place: ir.Operation) -> ir.InsertionPoint:
+        """Inside a branch of the even CTA in front of `place`."""
+        with ir.InsertionPoint(place), place.location:
+            branch = ir.Operation.create("scf.if", operands=[self._is_even], regions=2)
+            with ir.InsertionPoint(branch.regions[0].blocks.append()):
+                end = ir.Operation.create("scf.yield")
+        return ir.InsertionPoint(end)
+
+    def _hand_over(self) -> None:
+        """Commits go to both CTAs; the even one hears when both have taken a sum."""
+        for op in _ops(self._function, Tcgen05CommitOp):
+            commit = op.opview
+            with ir.InsertionPoint(op), op.location:
+                Tcgen05MulticastCommitOp.build(commit.barrier, commit.slot, self._both)
+            op.erase()
+        for role in self._roles():
+            for wait in _ops(role, BarrierWaitOp):
+                self._take_from_both(wait.opview.barrier)
+
+    def _take_from_both(self, barrier: ir.Value) -> None:
+        arrivals = [use.owner.opview for use in barrier.uses]
+        arrivals = [user for user in arrivals if isinstance(user, BarrierArriveOp)]
+        if not arrivals:
+            return
+        init = barrier.owner
+        assert isinstance(init, BarrierInitOp)
+        i32 = ir.IntegerType.get_signless(32)
+        init.operation.attributes["count"] = ir.IntegerAttr.get(i32, 2 * init.count)
+        for arrival in arrivals:
+            with ir.InsertionPoint(arrival.operation), arrival.operation.location:
+                RemoteArriveOp.build(barrier, arrival.slot, self._even, per=arrival.per)
+            arrival.operation.erase()
+
+    def _roles(self) -> list[ir.Operation]:
+        """The roles that multiply."""
+        return [op for op in _ops(self._function, RoleOp) if _ops(op, Tcgen05MmaOp)]
+
+    def _multiply_in_even(self) -> None:
+        for role in self._roles():
+            body = role.opview.body
+            *own, end = [view.operation for view in body.operations]
+            with self._in_even(end) as inside:
+                place = inside.ref_operation
+            for op in own:
+                op.move_before(place)
+
+    def _set_slots(self, stages: int) -> None:
+        """Barriers and counts of the rings follow their slots."""
+        slots = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), stages)
+        positions: dict[ir.Operation, None] = {}
+        barriers: dict[ir.Operation, None] = {}
+        for barrier in self._barriers:
+            for use in barrier.uses:
+                positions[use.owner.opview.slot.owner.operation] = None
+        for position in positions:
+            assert isinstance(position.opview, RingPositionOp)
+            for use in position.results[0].uses:
+                user = use.owner.opview
+                if hasattr(type(user), "barrier"):
+                    barriers[user.barrier.owner.operation] = None
+            position.attributes["slots"] = slots
+        for init in barriers:
+            init.attributes["slots"] = slots
+
+
+def _tile_bytes(buffer: ir.Value) -> int:
+    parsed = buffer_of(buffer)
+    total = parsed.element_bytes
+    for size in parsed.shape:
+        total *= size
+    return total

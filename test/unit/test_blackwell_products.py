@@ -1,0 +1,226 @@
+"""Dot loops on tensor memory: one CTA and pairs, on the emulator, whole and broken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hopper_kernels import decisions, demanded
+
+import tilec
+from tilec import language as tl
+from tilec.assembler import assemble
+from tilec.diagnostics import CompileError
+from tilec.examples.matmul import PRECISIONS, matmul, reference
+from tilec.examples.matmul import draw as draw_inputs
+from tilec.examples.running import poisoned
+from tilec.jit import Kernel
+from tilec.kernel import CompiledKernel
+from tilec.runtime.emulator import EmulatorError
+from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
+from tilec.target import find_target
+
+BF16 = ml_dtypes.bfloat16
+TARGET = find_target("sm_100a")
+MODES = ("late", "check")
+ROLES = re.compile(r"\d+ loading warps?, 1 multiplying, \d+ computing, (\d+) stages")
+
+
+@pytest.fixture(autouse=True)
+def on_blackwell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here is compiled for the target with tensor memory."""
+    monkeypatch.setenv("TILEC_TARGET", TARGET.name)
+
+
+def draw(*shape: int, seed: int = 0) -> np.ndarray:
+    """Random bf16."""
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(BF16)
+
+
+def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a @ b in float64."""
+    return a.astype(np.float64) @ b.astype(np.float64)
+
+
+def run(kernel: Kernel, arguments: list[Any], expected: np.ndarray, **constants: Any) -> Any:
+    """Runs in late and check mode; within 1 % of the largest. Returns what ran."""
+    for mode in MODES:
+        c = poisoned(expected.shape, BF16)
+        there = kernel.on(f"emulator:{mode}")
+        there(*arguments, c, **constants)
+        most = max(1.0, np.abs(expected).max())
+        np.testing.assert_allclose(c.astype(np.float64), expected, rtol=0, atol=1e-2 * most)
+    return there.compiled(*arguments, c, **constants)
+
+
+@pytest.mark.parametrize("name", sorted(set(PRECISIONS) - {"f32", "f64"}))
+@pytest.mark.parametrize("cluster", [1, 2])
+def test_every_type_adds_up_in_tensor_memory(name: str, cluster: int) -> None:
+    """k-contiguous operands, which the copy engine moves in every type."""
+    types = PRECISIONS[name]
+    rng = np.random.default_rng(7)
+    a, b = draw_inputs(rng, (264, 192), types.inputs), draw_inputs(rng, (72, 192), types.inputs).T
+    expected = reference(a, b)
+    there = matmul.demanding(cluster=cluster)
+    sizes = {"BM": 128, "BN": 64, "PRECISION": types.dot}
+    for mode in MODES:
+        c = poisoned(expected.shape, types.output)
+        there.on(f"emulator:{mode}")(a, b, c, **sizes)
+        bound = 1e-2 * np.abs(expected).max() if np.dtype(types.output).kind != "i" else 0
+        np.testing.assert_allclose(c.astype(np.float64), expected, rtol=0, atol=bound)
+    kernel = there.on("emulator").compiled(a, b, c, **sizes)
+    (chosen,) = decisions(kernel, "dot instruction")
+    assert chosen.startswith("tcgen05.m128n64")
+    assert bool(decisions(kernel, "CTA pair")) == (cluster == 2)
+
+
+@pytest.mark.parametrize("cluster", [1, 2])
+@pytest.mark.parametrize("order", ["CC", "FC", "CF", "FF"])
+def test_rings_come_round_in_ragged_programs(cluster: int, order: str) -> None:
+    """Three programs along m: a pair reaches past the grid. More k than the ring is long."""
+    a, b = (
+        np.asarray(x, order=side)
+        for x, side in zip((draw(264, 520), draw(520, 136)), order, strict=True)
+    )
+    kernel = run(matmul.demanding(cluster=cluster), [a, b], product(a, b), BM=128, BN=128, BK=64)
+    (roles,) = decisions(kernel, "warp specialisation")
+    assert ROLES.match(roles)
+    assert (kernel.cluster == (2, 1, 1)) == (cluster == 2)
+
+
+@pytest.mark.parametrize("cluster", [1, 2])
+def test_without_iterations_the_sum_is_its_start(cluster: int) -> None:
+    a, b = draw(136, 0), draw(0, 64)
+    run(matmul.demanding(cluster=cluster), [a, b], np.zeros((136, 64)), BM=128, BN=64, BK=64)
+
+
+@pytest.mark.parametrize("rows", [64, 256])
+def test_half_the_lanes_and_two_blocks_of_them(rows: int) -> None:
+    a, b = draw(rows + 8, 72), draw(72, 96)
+    run(matmul, [a, b], product(a, b), BM=rows, BN=96, BK=64)
+
+
+def test_rows_that_no_copy_engine_reads() -> None:
+    """Odd strides: threads fill the buffers, and one of them multiplies."""
+    a, b = draw(150, 99), draw(99, 131)
+    run(matmul, [a, b], product(a, b), BM=128, BN=64, BK=64)
+
+
+@tilec.kernel(grid=(2, 1))
+def gated(a: tl.array, b: tl.array, c: tl.array, bias: tl.array, o: tl.array):
+    """Two products of one lhs, and a start that is not zero."""
+    m, n = tl.program_id(0) * 128, tl.program_id(1) * 64
+    row = tl.load(bias, (n,), (64,))
+    left = tl.zeros((128, 64), tl.f32) + row.to(tl.f32)[None, :]
+    right = tl.zeros((128, 64), tl.f32)
+    for k in tl.range(0, a.shape[1], 64):
+        x = tl.load(a, (m, k), (128, 64))
+        left = tl.dot(x, tl.load(b, (k, n), (64, 64)), left)
+        right = tl.dot(x, tl.load(c, (k, n), (64, 64)), right)
+    tl.store(o, (m, n), (left * right).to(o.dtype))
+
+
+def test_two_sums_side_by_side() -> None:
+    a, b, c, bias = draw(136, 200), draw(200, 64, seed=1), draw(200, 64, seed=2), draw(64)
+    expected = (product(a, b) + bias.astype(np.float64)) * product(a, c)
+    for mode in MODES:
+        o = poisoned(expected.shape, BF16)
+        gated.on(f"emulator:{mode}")(a, b, c, bias, o)
+        most = np.abs(expected).max()
+        np.testing.assert_allclose(o.astype(np.float64), expected, rtol=0, atol=1e-2 * most)
+
+
+def test_ptxas_keeps_all_in_registers() -> None:
+    a, b, c = draw(256, 128), draw(128, 512), poisoned((256, 512), BF16)
+    for cluster in (1, 2):
+        kernel = matmul.demanding(cluster=cluster).on("emulator").compiled(a, b, c)
+        assert assemble(kernel.ptx, TARGET).spills == 0
+
+
+def test_a_pair_has_room_for_more_stages() -> None:
+    a, b, c = draw(256, 128), draw(128, 512), poisoned((256, 512), BF16)
+    alone, paired = (
+        matmul.demanding(cluster=cluster).on("emulator").compiled(a, b, c, BM=128, BN=256, BK=64)
+        for cluster in (1, 2)
+    )
+    (roles,) = decisions(alone, "warp specialisation")
+    (found,) = decisions(paired, "CTA pair")
+    stages = re.search(r"(\d+) stages", found)
+    assert stages
+    assert int(stages[1]) > int(ROLES.match(roles)[1])
+
+
+def test_what_two_ctas_do_not_share() -> None:
+    """Along n they read the same lhs, for which there is no instruction."""
+    a, b, c = draw(256, 128), draw(128, 512), poisoned((256, 512), BF16)
+    with pytest.raises(CompileError, match=r"cluster=\(1, 2, 1\) was asked for, but"):
+        matmul.demanding(cluster=(1, 2)).on("emulator").compiled(a, b, c)
+
+
+# Broken ------------------------------------------------------------------------------------------
+
+
+def _one_cta_announced(ptx: str) -> str:
+    return re.sub(r"(expect_tx\S* _, \[[^]]*\], )49152;", r"\g<1>24576;", ptx)
+
+
+def _own_barriers(ptx: str) -> str:
+    """Commits tell the even CTA alone."""
+    return re.sub(r"(mov\.b16\s+%rs\d+, )3;", r"\g<1>1;", ptx)
+
+
+def _one_reader(ptx: str) -> str:
+    """The even CTA's own warps are enough to take a sum."""
+    return re.sub(r"(mbarrier\.init\S* \[[^]]*\], )8;", r"\g<1>4;", ptx)
+
+
+def _never_waits(ptx: str) -> str:
+    """Loads of the sum are not waited for."""
+    return re.sub(r"tcgen05\.wait::ld\.sync\.aligned;", "", ptx)
+
+
+BREAKS: dict[Callable[[str], str], str] = {
+    _one_cta_announced: "race on shared memory",
+    _own_barriers: "deadlock",
+    _one_reader: "more arrivals at an mbarrier than its count",
+    _never_waits: "race on registers",
+}
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[CompiledKernel, np.ndarray, np.ndarray]:
+    """A kernel of a pair whose ring comes round, and what it multiplies."""
+    a, b = draw(256, 512), draw(512, 128)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEC_TARGET", TARGET.name)
+        kernel = demanded.demanding(cluster=2, num_warps=4).on("emulator")
+        sizes = {"BM": 128, "BN": 128, "BK": 64, "STAGES": 2}
+        return kernel.compiled(a, b, poisoned((256, 128), BF16), **sizes), a, b
+
+
+def launch(kernel: CompiledKernel, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product, in check mode."""
+    device, c = EmulatorDevice("check"), poisoned((a.shape[0], b.shape[1]), BF16)
+    device.launch(device.load(kernel), [a, b, c], (2, 1, 1))
+    return c.astype(np.float64)
+
+
+def test_the_pair_is_right(pair: tuple[CompiledKernel, np.ndarray, np.ndarray]) -> None:
+    expected = product(*pair[1:])
+    np.testing.assert_allclose(launch(*pair), expected, atol=1e-2 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("broken", BREAKS, ids=lambda f: f.__name__.strip("_"))
+def test_what_is_broken_is_found(
+    pair: tuple[CompiledKernel, np.ndarray, np.ndarray], broken: Callable[[str], str]
+) -> None:
+    kernel, a, b = pair
+    text = broken(kernel.ptx)
+    assert text != kernel.ptx
+    with pytest.raises((FindingsError, EmulatorError), match=BREAKS[broken]):
+        launch(replace(kernel, ptx=text), a, b)
