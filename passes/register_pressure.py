@@ -1,8 +1,9 @@
 """How many registers a thread holds at once, about: what a program's live tiles and scalars take.
 
 Backward over each block with the values still needed; what a loop reads from outside lives
-throughout it. An op's results take the registers of the operands that it uses last: elements go one
-by one. Constants, copies of an element and element numbers take none.
+throughout it, a branch may be the last to read it. An op's results take the registers of the
+operands that it uses last: elements go one by one. Constants, copies of an element and element
+numbers take none.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class _Pressure:
             needed = list(op.operands)
             if list(op.regions):
                 outer = [v for v in _read_inside(op) if not is_inside(v, op)]
-                around = live.union(outer)
+                repeats = op.name in ("scf.for", "scf.while")
+                around = live.union(outer) if repeats else live
                 most = max(most, *(self.most(b, around) for r in op.regions for b in r.blocks))
                 needed += outer
             for value in needed:
