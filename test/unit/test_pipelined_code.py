@@ -184,13 +184,11 @@ def arguments_of(compiled: CompiledKernel, values: list[np.ndarray]) -> list[Any
 
 
 @pytest.mark.parametrize("order", ["CC", "CF", "FC", "FF"])
-@pytest.mark.parametrize("name", PRECISIONS)
-def test_operands_have_no_bank_conflicts(
-    name: str, order: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The standard tile of every dtype, operands with stride 1 along rows (C) or columns (F)."""
-    if name == "fp8":  # widened on sm_80 (see the next test), by warpgroups on sm_90a
-        monkeypatch.setenv("TILEC_TARGET", "sm_100a")
+@pytest.mark.parametrize("name", sorted({*PRECISIONS} - {"fp8"}))
+def test_operands_have_no_bank_conflicts(name: str, order: str) -> None:
+    """The standard tile of every dtype, operands with stride 1 along rows (C) or columns (F). Of
+    fp8 see the next test; the targets that multiply it do so by instructions that read shared
+    memory themselves."""
     statistics = run_one_tile(name, order)
     assert statistics.shared_accesses > 0
     assert statistics.bank_conflicts == 0
