@@ -77,9 +77,16 @@ def _read_inside(op: ir.Operation) -> list[ir.Value]:
     return found
 
 
-def _registers(value: ir.Value, packed: bool) -> int:
+def _is_free(value: ir.Value) -> bool:
     owner = value.owner
-    if not isinstance(owner, ir.Block) and owner.operation.name in _FREE:
+    if isinstance(owner, ir.Block):
+        return False
+    # Element numbers as another integer are element numbers.
+    return owner.name in _FREE or (owner.name == "arith.index_cast" and _is_free(owner.operands[0]))
+
+
+def _registers(value: ir.Value, packed: bool) -> int:
+    if _is_free(value):
         return 0
     if is_tile(value) or is_pending(value):
         kind = tile_of(value) if is_pending(value) else value

@@ -243,9 +243,15 @@ class Lowering:
 
     def single_thread(self) -> ir.Value | None:
         """Whether this is the one thread that issues what must be issued once (i1): a role's or the
-        CTA's first. None where only that one runs here."""
+        CTA's first, of a role of one warp the one it elects. None where only that one runs here.
+
+        Behind `elect.sync` ptxas knows that a warp issues together and keeps what addresses need in
+        uniform registers; a thread compared by number costs a tcgen05.mma a dozen instructions.
+        """
         if self.alone:
             return None
+        if self.in_role and self.num_threads == self.context.target.warp_size:
+            return self._number("single", lambda: create("nvvm.elect.sync", [], self.i1))
         return self._number("single", lambda: compare("eq", self.thread(), self.i32_constant(0)))
 
     def thread_coordinates(self, layout: Layout, rank: int) -> tuple[ir.Value, ...]:

@@ -69,3 +69,29 @@ func.func @blocks(%use: i1, %slot: i32) attributes {tile.kernel} {
   }) {name = "multiply", first_warp = 0 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()
   return
 }
+
+// -----
+!a = !gpu_tile.buffer<tensor<128x16xf16>, #gpu_tile.tmem<"(128,16):(1@lane,16@bit)">>
+!b = !gpu_tile.buffer<tensor<16x64xf16>, #gpu_tile.shared<"S<3,4,3> o (16,64):(64,1)">>
+!acc = !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>
+
+// A role of one warp whose lanes all run it (fences are for all of them) issues what it elects.
+// CHECK-LABEL: llvm.func @elected
+func.func @elected(%use: i1) attributes {tile.kernel} {
+  "gpu_tile.reserve_tensor_memory"() {columns = 128 : i32, options = {offset = 32768 : i32}} : () -> ()
+  "gpu_tile.sync"() {barrier = 0 : i32, warps = 4 : i32, mode = "sync"} : () -> ()
+  %a = "gpu_tile.alloc"() {options = {offset = 64 : i32}} : () -> !a
+  %b = "gpu_tile.alloc"() {options = {offset = 16384 : i32}} : () -> !b
+  %acc = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !acc
+  "gpu_tile.role"() ({
+    // CHECK: scf.if
+    // CHECK: %[[ELECTED:.*]] = nvvm.elect.sync -> i1
+    // CHECK-NOT: scf.if
+    // CHECK: tcgen05.fence::after_thread_sync
+    // CHECK: "@$5 tcgen05.mma{{.*}}, %[[ELECTED]]
+    "gpu_tile.fence"() {kind = "tcgen05_after"} : () -> ()
+    "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.f16.f16"} : (!a, !b, !acc, i1) -> ()
+    "gpu.yield"() : () -> ()
+  }) {name = "multiply", first_warp = 1 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()
+  return
+}
