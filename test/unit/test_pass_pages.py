@@ -1,5 +1,5 @@
-"""The pages in passes/: PIPELINING.md and HOPPER.md show what the passes really print, README.md
-lists the passes in order.
+"""The pages in passes/: PIPELINING.md, HOPPER.md and BLACKWELL.md show what the passes really
+print, README.md lists the passes in order.
 
 `python test/unit/test_pass_pages.py` writes the blocks anew after a change of the passes.
 """
@@ -140,9 +140,65 @@ ATTENTION = Program(
         "attention-report": Report("^(warp spec|matrix|dot operand|programs|tensor)"),
     },
 )
+BRANCHES = LOOP + r"|^\} else \{$"
+SUM = Program(
+    matmul,
+    PRODUCT.specs,
+    PRODUCT.constants,
+    "sm_100a",
+    {
+        "select-mma": PRODUCT.sections["select-mma"],
+        "insert-tensor-stores": PRODUCT.sections["insert-tensor-stores"],
+        "stage-operands": Dump(
+            "stage-operands",
+            LOOP + r"|barrier|fence|sync|ring|tile\.load|gpu_tile\.(alloc|buffer|tcgen)",
+            end=r"^scf\.yield %\d+, ",
+        ),
+        "keep-accumulators": Dump(
+            "keep-accumulators",
+            BRANCHES + r"|cmpi|barrier|ring|gpu_tile\.(buffer|tcgen)|truncf",
+            start=r"scf.for %\w+ = %c0 ",
+            end="truncf",
+        ),
+        "specialize-warps": Dump(
+            "specialize-warps",
+            BRANCHES
+            + r"|role|^\}\)|alloc|barrier|fence|sync|ring|slot\"\(%\d+, %\d+#|xori|tma_"
+            + "|tcgen|buffer_load",
+        ),
+        "allocate-tensor-memory": Dump("allocate-tensor-memory", r"reserve|release|tmem|sync"),
+        "fence-tensor-memory": Dump(
+            "fence-tensor-memory",
+            BRANCHES + r"|role|^\}\)|barrier_(wait|arr)|fence|tcgen|buffer_load",
+            start=r"iter_args\(%\w+ = %c0_i32, %\w+ = %c0_i32_0\)",
+            end="barrier_arrive",
+        ),
+        "ptx": Opcodes(
+            r"cp\.async|bar\.sync|mbarrier|tcgen05|elect|st\.shared|fence|prefetch|griddep"
+        ),
+        "report": Report(),
+    },
+)
+SHARED_COLUMNS = Program(
+    attention,
+    ATTENTION.specs,
+    ATTENTION.constants,
+    "sm_100a",
+    {
+        "attention": Dump(
+            "specialize-warps",
+            LOOP + r"|barrier|tcgen|buffer_(load|store)|exp2|truncf|alloc",
+            start=r"scf.for .* step %c64 iter_args\(.*%cst",
+            end=r"^\}$",
+        ),
+        "attention-memory": Dump("allocate-tensor-memory", r"reserve|tmem"),
+        "attention-report": Report("^(warp spec|matrix|dot operand|tensor m)"),
+    },
+)
 PAGES = {
     "PIPELINING": Page(PASSES / "PIPELINING.md", [AMPERE]),
     "HOPPER": Page(PASSES / "HOPPER.md", [PRODUCT, PAIR, ATTENTION]),
+    "BLACKWELL": Page(PASSES / "BLACKWELL.md", [SUM, SHARED_COLUMNS]),
 }
 SECTIONS = [(name, section) for name, page in PAGES.items() for section in page.sections]
 
