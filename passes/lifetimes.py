@@ -4,7 +4,8 @@ A buffer lives from its alloc to its last use in program order; a use in a loop 
 the alloc keeps it alive to the loop's end, and asynchronous readers (tensor cores, the copy engine)
 use it until they are waited for. Roles side by side run at any speed: what one of them uses lives
 as long as all of them, except beside what the same role alone uses. mbarriers always live, and so
-does what warps store through by themselves: each waits for its own copies alone.
+does what warps store through by themselves: each waits for its own copies alone. So do answers
+to requests for programs (`next_program`): mbarriers order their readers.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from mlir import ir
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BarrierInitOp,
+    NextProgramOp,
     ReserveTensorMemoryOp,
     ReshapeViewOp,
     RoleOp,
@@ -184,7 +186,7 @@ class _Lifetimes:
             span = (min(span[0], start), max(span[1], end))
         if any(_role_of(user) is None for user in users):
             roles = frozenset()
-        if any(isinstance(user.opview, WarpTmaStoreOp) for user in users):
+        if any(isinstance(user.opview, (NextProgramOp, WarpTmaStoreOp)) for user in users):
             first, last = span = (0, self._end[self._function])
             roles = frozenset()
         return Allocation(alloc, size, alignment, first, last, span, roles)

@@ -17,7 +17,8 @@ With clusters of 2 x 1 programs (`tile.cluster`), each CTA its own of the two:
 1. Programs are independent, so any permutation of them computes the same; the grouped order keeps
    the operands of a two-dimensional grid of dots in the L2 cache. Kernels without a dot in a loop,
    or that use one program id only, keep theirs.
-2. A kernel is persistent where its author demands it (`tile.persistent`), else where matrix
+2. A kernel is persistent where its author demands it (`tile.persistent`; if it is "dynamic",
+   request-programs rewrites the loop later), else where matrix
    instructions that read shared memory multiply in a loop: the copies for the next program then
    run under this one's end.
 3. All CTAs of a cluster run as often, so that they may wait for each other. One whose program is
@@ -42,7 +43,7 @@ from tilec.dialects.gpu_tile import (
     NumCtasOp,
     TileOrderOp,
 )
-from tilec.dialects.gpu_tile.cluster import cluster_shape
+from tilec.dialects.gpu_tile.cluster import CLUSTER, cluster_shape
 from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -60,8 +61,21 @@ CLUSTER_GROUP = 16
 """The same in pairs: an H200 deals clusters to its 8 processor groups in turn, so that 8 rows of
 pairs give each group a row of its own. 259 million sectors (12 rows: 267), and 0.5 % faster."""
 PERSISTENT = "tile.persistent"
+"""Kernel attribute: true, false, or "dynamic"."""
+DYNAMIC = "dynamic"
 ALONE = (1, 1, 1)
 _EFFECTS = (tile.AtomicRmwOp, tile.AtomicCasOp, tile.FenceOp, tile.PrintOp)
+
+
+def is_persistent(function: ir.Operation) -> bool:
+    """Whether CTAs share the programs, so that the author's grid is a parameter."""
+    return PERSISTENT in function.attributes and bool(function.attributes[PERSISTENT].value)
+
+
+def is_dynamic(function: ir.Operation) -> bool:
+    """Whether CTAs ask for programs instead of taking every n-th: see request-programs."""
+    written = function.attributes
+    return PERSISTENT in written and written[PERSISTENT] == ir.StringAttr.get(DYNAMIC)
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -89,10 +103,10 @@ class _Programs:
 
 def _schedule(function: ir.Operation, context: PassContext) -> None:
     found = _look_at(function)
+    demanded = _demanded(function, found, context)
     if found.ordered or found.persistent:
         return
     grouped = found.multiplies and bool(found.ids[0] and found.ids[1])
-    demanded = _demanded(function)
     cluster = _cluster(function, found, demanded, context)
     persistent = (found.from_buffers or cluster != ALONE) if demanded is None else demanded
     entry = function.regions[0].blocks[0]
@@ -108,7 +122,7 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
             op.results[0].replace_all_uses_with(place)
             op.erase()
     if persistent:
-        function.attributes[PERSISTENT] = ir.BoolAttr.get(True)
+        _mark(function, context)
         why = "the author's demand" if demanded else "copies for the next program run ahead"
         context.report.add("programs", function, "persistent CTAs share them", why)
         if context.target.supports(Feature.CLUSTERS):
@@ -119,14 +133,42 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
         context.report.add("program order", function, f"groups of {rows} rows", why)
 
 
-def _demanded(function: ir.Operation) -> bool | None:
+def _demanded(function: ir.Operation, found: _Programs, context: PassContext) -> bool | None:
     """Whether the author wants the kernel persistent, None if that is left open."""
     if PERSISTENT not in function.attributes:
         return None
     demanded = function.attributes[PERSISTENT]
+    if is_dynamic(function):
+        _check_dynamic(function, found, context)
+        return True
     if not isinstance(demanded, ir.BoolAttr):
-        raise error_at(function, f"{PERSISTENT} must be true or false, found {demanded}")
+        expected = f'true, false or "{DYNAMIC}"'
+        raise error_at(function, f"{PERSISTENT} must be {expected}, found {demanded}")
     return demanded.value
+
+
+def _check_dynamic(function: ir.Operation, found: _Programs, context: PassContext) -> None:
+    """CompileError where CTAs cannot ask for programs."""
+    reason = None
+    if not context.target.supports(Feature.CLUSTER_LAUNCH_CONTROL):
+        reason = f"{context.target.name} has no cluster launch control"
+    elif CLUSTER in function.attributes and cluster_shape(function) != ALONE:
+        reason = "CTAs of a cluster cannot ask for programs yet: they would have to ask together"
+    elif found.ordered and not found.persistent:
+        reason = "the kernel orders its programs itself"
+    if reason is not None:
+        note = "help: persistent=True shares the programs without asking"
+        raise error_at(function, f'persistent="{DYNAMIC}" was asked for, but {reason}', note)
+
+
+def _mark(function: ir.Operation, context: PassContext) -> None:
+    """Says that a kernel is persistent, and by which scheduler if there are two."""
+    if is_dynamic(function):
+        return
+    function.attributes[PERSISTENT] = ir.BoolAttr.get(True)
+    if context.target.supports(Feature.CLUSTER_LAUNCH_CONTROL):
+        why = f'nobody has measured persistent="{DYNAMIC}", which asks for programs, to be faster'
+        context.report.add("program scheduler", function, "static", why)
 
 
 def _cluster(

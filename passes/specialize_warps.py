@@ -71,6 +71,7 @@ from tilec.passes.multiply_role import (
 from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.program_slice import Slice, erase_unused
 from tilec.passes.register_pressure import most_live_registers
+from tilec.passes.request_programs import answer_bytes
 from tilec.passes.rings import (
     FILL_NAMES,
     Ring,
@@ -202,7 +203,7 @@ def _stages_that_fit(function: ir.Operation, rings: list[Ring], context: PassCon
     other = shared_bytes(function, without=[alloc for ring in rings for alloc in ring.allocs])
     own = [alloc for ring in rings if ring.leader is None for alloc in ring.allocs]
     each = sum(buffer_of(alloc.results[0]).slot_bytes for alloc in own)
-    barriers = 2 * 8 * MOST_STAGES * len(rings)
+    barriers = 2 * 8 * MOST_STAGES * len(rings) + answer_bytes(function)
     alignment = max(buffer_of(alloc.results[0]).alignment_bytes for alloc in own)
     return max(1, ring_stages(each, other + barriers + alignment, context.target))
 

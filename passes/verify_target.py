@@ -31,6 +31,8 @@ _NEEDS: Mapping[type[TileOp], Feature] = {
     gpu_tile.ClusterPositionOp: Feature.CLUSTERS,
     gpu_tile.ClusterMaskOp: Feature.CLUSTERS,
     gpu_tile.ClusterSyncOp: Feature.CLUSTERS,
+    gpu_tile.NextProgramOp: Feature.CLUSTER_LAUNCH_CONTROL,
+    gpu_tile.NextProgramReadOp: Feature.CLUSTER_LAUNCH_CONTROL,
     gpu_tile.FenceOp: Feature.TMA,
     gpu_tile.MakeTensorMapOp: Feature.TMA,
     gpu_tile.TmaLoadOp: Feature.TMA,

@@ -30,8 +30,7 @@ def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> Compile
         raise ValueError(
             f"kernel.shared_bytes: {fields['shared_bytes']} is not in 0..{target.shared_bytes}"
         )
-    if not fields["persistent"] and list(fields["cluster"]) != [1, 1, 1]:
-        raise ValueError("kernel.cluster: only persistent kernels have clusters")
+    _check_programs(fields)
     for number, parameter in enumerate(fields["parameters"]):
         _check_parameter(parameter, f"kernel.parameters[{number}]")
     names = [parameter["name"] for parameter in fields["parameters"]]
@@ -46,6 +45,14 @@ def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> Compile
     if kernel.grid is not None:
         compile_grid(kernel.grid, kernel.parameters)
     return kernel
+
+
+def _check_programs(fields: Mapping[str, Any]) -> None:
+    alone = list(fields["cluster"]) == [1, 1, 1]
+    if not fields["persistent"] and not alone:
+        raise ValueError("kernel.cluster: only persistent kernels have clusters")
+    if fields["dynamic"] and not (fields["persistent"] and alone):
+        raise ValueError("kernel.dynamic: only persistent kernels without clusters are")
 
 
 def _check_parameter(fields: Mapping[str, Any], where: str) -> None:
@@ -121,6 +128,7 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "constants": ("an object", _is_object),
     "report": ("an object", _is_object),
     "persistent": ("true or false", lambda value: isinstance(value, bool)),
+    "dynamic": ("true or false", lambda value: isinstance(value, bool)),
     "starts_early": ("true or false", lambda value: isinstance(value, bool)),
     "cluster": (
         "three powers of two up to 8",

@@ -25,8 +25,9 @@ from tilec.passes.divisibility import static_sizes, static_strides
 from tilec.passes.keep_explicit import EXPLICIT
 from tilec.passes.levels import entry_level, illegal_ops
 from tilec.passes.locations import error_at
-from tilec.passes.lower_to_nvvm.kernel import checked_cluster, is_persistent
+from tilec.passes.lower_to_nvvm.kernel import checked_cluster
 from tilec.passes.overlap_launches import starts_early
+from tilec.passes.schedule_programs import is_dynamic, is_persistent
 from tilec.passes.tensor_map_recipes import tensor_maps
 from tilec.passes.verify_ops import verify_ops
 from tilec.passes.verify_target import verify_target
@@ -58,6 +59,7 @@ class Compilation:
     total_warps: int = 0
     tensor_maps: tuple[TensorMap, ...] = ()
     persistent: bool = False
+    dynamic: bool = False
     starts_early: bool = False
     cluster: tuple[int, int, int] = (1, 1, 1)
     text: str = ""
@@ -122,6 +124,7 @@ def compiled_kernel(job: Compilation) -> CompiledKernel:
         report={"decisions": job.context.report.decisions, "milliseconds": milliseconds},
         tensor_maps=job.tensor_maps,
         persistent=job.persistent,
+        dynamic=job.dynamic,
         starts_early=job.starts_early,
         cluster=job.cluster,
     )
@@ -244,6 +247,7 @@ def _to_gpu_tile(job: Compilation) -> None:
     job.total_warps = total_warps(function, job.context.num_warps)
     job.tensor_maps = tensor_maps(function)
     job.persistent = is_persistent(function)
+    job.dynamic = is_dynamic(function)
     job.starts_early = starts_early(function)
     job.cluster = checked_cluster(function, job.context)
 

@@ -40,9 +40,9 @@ class Kernel(Launcher):
     """A kernel: call it with its arguments, `kernel(...)`, or with a grid, `kernel[grid](...)`.
 
     `fn`: the Python function. `grid`: the rule given to the decorator. `num_warps`: warps per
-    program, `persistent`: whether CTAs stay and share the programs, `cluster`: how many neighbours
-    along each axis of the grid share what they load; all None for the compiler's choice. `device`:
-    where to run, None for where the arrays are.
+    program, `persistent`: whether CTAs stay and share the programs ("dynamic": ask for the next
+    when they are done), `cluster`: how many neighbours along each axis of the grid share what they
+    load; all None for the compiler's choice. `device`: where to run, None for where the arrays are.
     Calls take `grid=` and `stream=` besides the function's own arguments.
     """
 
@@ -54,7 +54,7 @@ class Kernel(Launcher):
         grid: Any = None,
         num_warps: int | None = None,
         device: Any = None,
-        persistent: bool | None = None,
+        persistent: bool | str | None = None,
         cluster: int | tuple[int, ...] | None = None,
     ) -> None:
         self.fn = fn
@@ -291,7 +291,7 @@ def kernel(
     *,
     grid: Any = None,
     num_warps: int | None = None,
-    persistent: bool | None = None,
+    persistent: bool | str | None = None,
     cluster: int | tuple[int, ...] | None = None,
     device: Any = None,
 ) -> Any:
@@ -299,8 +299,9 @@ def kernel(
 
     `grid`: the launch grid as a function of the kernel's parameters, by name, or a tuple; without
     it every call gives one. `num_warps`, `persistent` (CTAs that stay and share the programs, or
-    one CTA a program), `cluster` (programs along each axis of the grid that share what they load,
-    as 2 or (1, 2)): demands. `device`: where to run.
+    one CTA a program; "dynamic": CTAs that take the next program when they are done, on GPUs with
+    cluster launch control), `cluster` (programs along each axis of the grid that share what they
+    load, as 2 or (1, 2)): demands. `device`: where to run.
     """
     if fn is None:
         return lambda found: Kernel(found, grid, num_warps, device, persistent, cluster)

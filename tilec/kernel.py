@@ -65,6 +65,8 @@ class Parameter:
         return len(self.sizes)
 
 
+MOST_PROGRAMS = 2**31 - 1
+"""CTAs in one dimension of a launch (CUDA C++ Programming Guide, "Compute Capabilities")."""
 TENSOR_MAP_BYTES = 128
 """Size of an encoded tensor map, aligned to 64 (CUDA driver API, CUtensorMap)."""
 
@@ -106,10 +108,12 @@ class CompiledKernel:
     when the kernel has no grid rule and the caller gives the grid. `threads`: CTA size in threads.
     `shared_bytes`: dynamic shared memory a CTA needs. `report`: the decision report (JSON-able).
     `persistent`: launched with at most as many CTAs as run side by side, in one dimension; the grid
-    is three parameters more. `starts_early`: waits by itself for earlier launches of its stream,
-    and so may be started before they end. `cluster`: programs along each axis of the grid whose
-    CTAs run as a cluster; all CTAs of a cluster are launched. `tensor_maps`: in the order of their
-    parameters. `cubin`: the PTX assembled for exactly this target, where somebody asked for it.
+    is three parameters more. `dynamic`: a persistent kernel whose CTAs ask for programs, launched
+    with a CTA for each, in one dimension, of which many never start. `starts_early`: waits by
+    itself for earlier launches of its stream, and so may be started before they end. `cluster`:
+    programs along each axis of the grid whose CTAs run as a cluster; all CTAs of a cluster are
+    launched. `tensor_maps`: in the order of their parameters. `cubin`: the PTX assembled for
+    exactly this target, where somebody asked for it.
     """
 
     name: str
@@ -125,14 +129,22 @@ class CompiledKernel:
     cubin: bytes | None = field(default=None, repr=False)
     tensor_maps: tuple[TensorMap, ...] = ()
     persistent: bool = False
+    dynamic: bool = False
     starts_early: bool = False
     cluster: tuple[int, int, int] = (1, 1, 1)
 
     def launched(self, programs: Grid, resident: int) -> Grid:
         """The CTAs to launch for a grid of programs: all, or of a persistent kernel as many as run
-        side by side (`resident`), in whole clusters."""
+        side by side (`resident`), in whole clusters; of a dynamic one all, in one dimension.
+
+        ValueError for more than one dimension holds.
+        """
         if not self.persistent:
             return programs
+        if self.dynamic:
+            if prod(programs) > MOST_PROGRAMS:
+                raise ValueError(f"grid {programs} has more than {MOST_PROGRAMS} programs")
+            return prod(programs), 1, 1
         clusters = prod(-(-n // part) for n, part in zip(programs, self.cluster, strict=True))
         size = prod(self.cluster)
         return min(clusters, max(1, resident // size)) * size, 1, 1
@@ -212,6 +224,7 @@ class CompiledKernel:
             cubin=cubin,
             tensor_maps=tensor_maps,
             persistent=fields["persistent"],
+            dynamic=fields["dynamic"],
             starts_early=fields["starts_early"],
             cluster=tuple(fields["cluster"]),
         )

@@ -24,6 +24,7 @@ from tilec.passes.pair_products import pair_products
 from tilec.passes.pipeline_loops import pipeline_loops
 from tilec.passes.prefetch_fragments import prefetch_fragments
 from tilec.passes.remove_layout_conversions import remove_layout_conversions
+from tilec.passes.request_programs import request_programs
 from tilec.passes.rotate_dots import rotate_dots
 from tilec.passes.schedule_programs import schedule_programs
 from tilec.passes.select_mma import select_mma
@@ -58,6 +59,8 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     rotate_dots,
     overlap_mma,
     estimate_registers,
+    # Until here every loop over programs is an scf.for.
+    request_programs,
     allocate_tensor_memory,
     # Buffers that share memory depend on each other, so addresses come before barriers.
     allocate_shared,

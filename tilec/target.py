@@ -32,6 +32,7 @@ class Feature(Enum):
     GRIDDEPCONTROL = auto()
     WGMMA = auto()
     TCGEN05 = auto()
+    CLUSTER_LAUNCH_CONTROL = auto()
 
 
 _AMPERE = frozenset({Feature.CP_ASYNC, Feature.LDMATRIX, Feature.MMA_SYNC})
@@ -46,6 +47,7 @@ _SINCE_HOPPER = _AMPERE | {
     Feature.SETMAXNREG,
     Feature.GRIDDEPCONTROL,
 }
+_BLACKWELL = _SINCE_HOPPER | {Feature.TCGEN05, Feature.CLUSTER_LAUNCH_CONTROL}
 
 
 @dataclass(frozen=True)
@@ -112,9 +114,7 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
         for target in (
             Target("sm_80", (8, 0), 70, _AMPERE, 163 * 1024, True, _A100),
             Target("sm_90a", (9, 0), 80, _SINCE_HOPPER | {Feature.WGMMA}, 227 * 1024, False, _H200),
-            Target(
-                "sm_100a", (10, 0), 86, _SINCE_HOPPER | {Feature.TCGEN05}, 227 * 1024, False, _B200
-            ),
+            Target("sm_100a", (10, 0), 86, _BLACKWELL, 227 * 1024, False, _B200),
         )
     }
 )

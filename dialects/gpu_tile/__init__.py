@@ -13,6 +13,7 @@ from tilec.dialects.gpu_tile import (  # noqa: F401
     barrier,
     buffer,
     cluster,
+    launch_control,
     mbarrier,
     mma,
     register,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # the same names, for type checkers
     from tilec.dialects.gpu_tile.barrier import *  # noqa: F403
     from tilec.dialects.gpu_tile.buffer import *  # noqa: F403
     from tilec.dialects.gpu_tile.cluster import *  # noqa: F403
+    from tilec.dialects.gpu_tile.launch_control import *  # noqa: F403
     from tilec.dialects.gpu_tile.mbarrier import *  # noqa: F403
     from tilec.dialects.gpu_tile.mma import *  # noqa: F403
     from tilec.dialects.gpu_tile.register import *  # noqa: F403

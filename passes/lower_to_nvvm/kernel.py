@@ -19,7 +19,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility, static_sizes, static_strides
 from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.state import Array, Lowering, create
-from tilec.passes.schedule_programs import PERSISTENT
+from tilec.passes.schedule_programs import is_dynamic, is_persistent
 from tilec.passes.tensor_map_recipes import tensor_maps
 from tilec.target import Feature
 
@@ -27,11 +27,6 @@ from tilec.target import Feature
 def is_array(type_: ir.Type) -> bool:
     """Whether a parameter is an array in global memory."""
     return isinstance(type_, ir.MemRefType)
-
-
-def is_persistent(function: ir.Operation) -> bool:
-    """Whether CTAs share the programs, so that the author's grid is a parameter."""
-    return PERSISTENT in function.attributes and function.attributes[PERSISTENT].value
 
 
 def parameter_types(function: ir.Operation, index: ir.Type) -> list[ir.Type]:
@@ -95,6 +90,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
         marker = ir.Operation.create("llvm.mlir.zero", results=[generic])
     state = Lowering(context, facts, marker, threads)
     state.cluster = cluster
+    state.dynamic = is_dynamic(function)
     with state.prologue, function.location:
         _bind_arguments(arguments, list(block.arguments), state)
     first = len(types) - len(maps)

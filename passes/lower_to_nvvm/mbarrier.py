@@ -37,7 +37,7 @@ def lower_expect(op: gpu_tile.BarrierExpectOp, state: Lowering) -> None:
 
 
 def lower_arrive(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
-    """mbarrier.arrive by every thread, or by the first of each warp or warpgroup.
+    """mbarrier.arrive by every thread, by the first of each warp or warpgroup, or by one alone.
 
     A warp's lanes meet first: its arrival stands for what all of them did. A warpgroup's is for
     instructions that it waited for together.
@@ -48,6 +48,8 @@ def lower_arrive(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
         guard = _first_of(state.context.target.warp_size, state)
     elif op.per == "warpgroup":
         guard = _first_of(state.context.target.warp_size * WARPGROUP_WARPS, state)
+    elif op.per == "once":
+        guard = state.single_thread()
     _issue("mbarrier.arrive.shared::cta.b64 _, [$0];", [_pointer(op, state)], guard)
 
 

@@ -102,6 +102,8 @@ class Lowering:
         """That address (i32), once it was read."""
         self.grid: tuple[ir.Value, ...] | None = None
         """The author's grid (i32 each), where it is a parameter of a persistent kernel."""
+        self.dynamic = False
+        """Whether the launch has a CTA for each program of a persistent kernel."""
         self.cluster = (1, 1, 1)
         """Programs of a cluster along each axis of the grid."""
         self.tensor_maps: dict[TensorMap, ir.Value] = {}

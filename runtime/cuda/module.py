@@ -24,7 +24,8 @@ Guide, "Shared Memory")."""
 class LoadedKernel:
     """A kernel in a context. `function` is the CUfunction, `module` keeps it loaded.
 
-    `resident_ctas`: how many CTAs run side by side on the GPU; known for persistent kernels.
+    `resident_ctas`: how many CTAs run side by side on the GPU; known for persistent kernels
+    that are not dynamic.
     """
 
     kernel: CompiledKernel
@@ -55,7 +56,8 @@ def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
         check(driver.cuFuncLoad(function), f"loading {kernel.name}")
         if kernel.tensor_maps:
             _ = context.zeros  # a capture forbids to allocate it when an array is empty
-        resident = _resident_ctas(kernel, function, context) if kernel.persistent else 0
+        shares = kernel.persistent and not kernel.dynamic
+        resident = _resident_ctas(kernel, function, context) if shares else 0
     return LoadedKernel(kernel, context, function, module, lay_out(kernel), resident)
 
 

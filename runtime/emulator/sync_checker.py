@@ -424,10 +424,11 @@ class Checker(SharedChecker):
         agent, domain = self.agents_of(np.array([lane]))
         who, where = int(agent[0]), int(domain[0])
         group = int(self.clocks.committed_products[who, where]) + 1
+        clock = self.forked.pop((who, where), None)
+        if clock is None:  # without products since the last commit the arrival is the thread's own
+            clock = self.clocks.fork(who, where)
         for cell in targets:
             self._require_wait(cell, who, where, instruction.place)
             self._note(cell, who + self.clocks.products, group)
-            # Without products since the last commit the arrival is the thread's own.
-            self._join(cell, self.forked.get((who, where), self.clocks.known[who, where]))
-        self.forked.pop((who, where), None)
+            self._join(cell, clock)
         self.clocks.committed_products[who, where] = group

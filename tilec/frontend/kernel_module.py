@@ -36,7 +36,7 @@ def build_module(
     grid: Any = None,
     index_bits: int = 32,
     num_warps: int | None = None,
-    persistent: bool | None = None,
+    persistent: Any = None,
     cluster: Any = None,
     auto: Mapping[str, str] | None = None,
     context: ir.Context | None = None,
@@ -74,7 +74,7 @@ def build_module(
             if num_warps is not None:
                 attributes["tile.num_warps"] = ir.IntegerAttr.get(i32_type, num_warps)
             if persistent is not None:
-                attributes["tile.persistent"] = ir.BoolAttr.get(persistent)
+                attributes["tile.persistent"] = _persistent(persistent, location)
             if cluster is not None:
                 shape = _cluster_shape(cluster, location)
                 attributes["tile.cluster"] = ir.DenseI32ArrayAttr.get(shape)
@@ -88,6 +88,17 @@ def build_module(
             complete_layouts(function.operation, num_warps)
         _verify(module)
         return module
+
+
+def _persistent(demanded: Any, location: Any) -> ir.Attribute:
+    """True, False, or the name of the scheduler that hands on programs while CTAs run."""
+    if type(demanded) is bool:
+        return ir.BoolAttr.get(demanded)
+    if demanded == "dynamic":
+        return ir.StringAttr.get(demanded)
+    raise CompileError(
+        f'persistent must be True, False or "dynamic", found {describe(demanded)}', location
+    )
 
 
 def _cluster_shape(cluster: Any, location: Any) -> list[int]:

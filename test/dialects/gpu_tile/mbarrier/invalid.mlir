@@ -65,7 +65,7 @@ func.func @too_much_expected(%b: !gpu_tile.barrier, %slot: i32) {
 
 // -----
 func.func @arrive_per_cta(%b: !gpu_tile.barrier, %slot: i32) {
-  // expected-error @below {{'gpu_tile.barrier_arrive' op attribute 'per' must be one of 'thread', 'warp', 'warpgroup', found "cta"}}
+  // expected-error @below {{'gpu_tile.barrier_arrive' op attribute 'per' must be one of 'thread', 'warp', 'warpgroup', 'once', found "cta"}}
   "gpu_tile.barrier_arrive"(%b, %slot) {per = "cta"} : (!gpu_tile.barrier, i32) -> ()
   return
 }

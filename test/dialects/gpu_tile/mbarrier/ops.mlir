@@ -22,6 +22,8 @@ func.func @producer_and_consumer(%full: !gpu_tile.barrier, %empty: !gpu_tile.bar
   "gpu_tile.barrier_arrive"(%empty, %slot) {per = "warp"} : (!gpu_tile.barrier, i32) -> ()
   // CHECK: "gpu_tile.barrier_arrive"(%{{.*}}, %{{.*}}) {per = "warpgroup"} : (!gpu_tile.barrier, i32) -> ()
   "gpu_tile.barrier_arrive"(%empty, %slot) {per = "warpgroup"} : (!gpu_tile.barrier, i32) -> ()
+  // CHECK: "gpu_tile.barrier_arrive"(%{{.*}}, %{{.*}}) {per = "once"} : (!gpu_tile.barrier, i32) -> ()
+  "gpu_tile.barrier_arrive"(%empty, %slot) {per = "once"} : (!gpu_tile.barrier, i32) -> ()
   // CHECK: "gpu_tile.remote_arrive"(%{{.*}}, %{{.*}}, %{{.*}}) {per = "warpgroup"} : (!gpu_tile.barrier, i32, i32) -> ()
   "gpu_tile.remote_arrive"(%empty, %slot, %slot) {per = "warpgroup"} : (!gpu_tile.barrier, i32, i32) -> ()
   return

@@ -1,0 +1,199 @@
+"""request-programs: a CTA that is done takes over the program of one that has not started.
+
+Before:   "gpu_tile.role"() ({                       (the same loop in every role, or in the kernel)
+            scf.for %p = "gpu_tile.cta_id" to %programs step "gpu_tile.num_ctas" iter_args(%n) {
+              ... program %p ...
+            }
+          }) ...
+After:    %answers = "gpu_tile.alloc"()   %asked, %free = "gpu_tile.barrier_init"() {slots = 3 ...}
+          "gpu_tile.role"() ({
+            scf.while (%there = true, %p = "gpu_tile.cta_id", %count = 0, %n) {
+              scf.condition(%there) ...
+            } do {
+              "gpu_tile.barrier_wait"(%free, %slot, not %parity)           (the first role only)
+              "gpu_tile.barrier_expect"(%asked, %slot) {bytes = 16}
+              "gpu_tile.next_program"(%answers[%slot], %asked, %slot)
+              ... program %p ...
+              "gpu_tile.barrier_wait"(%asked, %slot, %parity)
+              %there, %p = "gpu_tile.next_program_read"(%answers[%slot])
+              "gpu_tile.barrier_arrive"(%free, %slot)
+            }
+          }) ...
+
+Only where the author demands it (`tile.persistent = "dynamic"`): the kernel is launched with a CTA
+for each program, in one dimension, so that the place of a CTA is the number of its program.
+
+1. Roles were cut from the loop over programs as it was, and each has its own copy of it: each
+   becomes a `while` here, no earlier, and no pass before this one has to know.
+2. The role that runs ahead of the others asks, when it begins a program, for the one behind it. All
+   roles read the answer when they are done with theirs, and give its slot back: a warp at a time,
+   or the one thread that runs the role.
+3. Nobody asks behind the answer that there is none left (PTX ISA 9.0, "clusterlaunchcontrol": the
+   behaviour would be undefined): the loop has ended.
+
+Does not handle: clusters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BarrierArriveOp,
+    BarrierExpectOp,
+    BarrierInitOp,
+    BarrierWaitOp,
+    FenceOp,
+    NextProgramOp,
+    NextProgramReadOp,
+    RingPositionOp,
+    RoleOp,
+    SlotOp,
+    SyncOp,
+)
+from tilec.dialects.gpu_tile.launch_control import ANSWER_BYTES, answer_buffer
+from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
+from tilec.dialects.gpu_tile.role import total_warps
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.loops import enclosing_ops, find_loops, is_program_loop, replace_yield, terminator
+from tilec.passes.role_threads import runs_in_one_thread
+from tilec.passes.scalars import binary, constant, i32_constant
+from tilec.passes.schedule_programs import is_dynamic
+
+SLOTS = 3
+"""Answers that are kept: of the role that runs ahead by two programs, and of the one behind it."""
+
+
+@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+def request_programs(module: ir.Module, context: PassContext) -> None:
+    """Lets CTAs ask for programs where the author wants it."""
+    for function in module.body.operations:
+        if function.operation.name == "func.func" and is_dynamic(function.operation):
+            _request(function.operation, context)
+
+
+def answer_bytes(function: ir.Operation) -> int:
+    """Bytes of shared memory that this pass will take for a kernel."""
+    if not is_dynamic(function):
+        return 0
+    with function.context:
+        buffer = answer_buffer(SLOTS)
+    return buffer.size_bytes + buffer.alignment_bytes + 2 * SLOTS * BARRIER_BYTES
+
+
+@dataclass
+class _Reader:
+    """A loop over programs, and who arrives when it has read an answer."""
+
+    loop: ir.Operation
+    per: str
+    arrivals: int
+
+
+@dataclass
+class _Answers:
+    """Where answers lie; the barriers of slots that were asked for, and of free ones."""
+
+    whole: ir.Value
+    asked: ir.Value
+    free: ir.Value
+
+
+def _request(function: ir.Operation, context: PassContext) -> None:
+    warps = total_warps(function, context.num_warps)
+    loops = [loop for loop in _loops_of(function) if is_program_loop(loop)]
+    if not loops:  # written by hand, or done already
+        return
+    readers = [_reader(loop, warps) for loop in loops]
+    answers = _make_answers(function, sum(reader.arrivals for reader in readers), warps)
+    for number, reader in enumerate(readers):
+        _rewrite(reader, answers, asks=number == 0)
+    why = "the author's demand: cluster launch control hands on what has not started"
+    context.report.add("program scheduler", function, "dynamic", why)
+
+
+def _loops_of(function: ir.Operation) -> list[ir.Operation]:
+    return [loop for loop in find_loops(function) if loop.name == "scf.for"]
+
+
+def _reader(loop: ir.Operation, warps: int) -> _Reader:
+    role = next((op.opview for op in enclosing_ops(loop) if isinstance(op.opview, RoleOp)), None)
+    if role is None:
+        return _Reader(loop, "warp", warps)
+    if runs_in_one_thread(role):
+        return _Reader(loop, "once", 1)
+    return _Reader(loop, "warp", role.warps)
+
+
+def _make_answers(function: ir.Operation, arrivals: int, warps: int) -> _Answers:
+    """Buffer and barriers at the kernel's entry; a fence and a sync behind, if none stand there."""
+    body = function.regions[0].blocks[0]
+    with ir.InsertionPoint.at_block_begin(body), function.location:
+        answers = _Answers(
+            AllocOp.build(results=[answer_buffer(SLOTS).type()]),
+            BarrierInitOp.build(slots=SLOTS, count=1),
+            BarrierInitOp.build(slots=SLOTS, count=arrivals),
+        )
+        if not _is_synced(body):
+            FenceOp.build(kind="barrier_init")
+            SyncOp.build(warps=warps)
+    return answers
+
+
+def _is_synced(body: ir.Block) -> bool:
+    """Whether a fence of barriers and a sync stand in the kernel's block, before any loop."""
+    fenced = False
+    for view in body.operations:
+        if view.operation.regions:
+            return False
+        fenced = fenced or (isinstance(view, FenceOp) and view.kind == "barrier_init")
+        if fenced and isinstance(view, SyncOp):
+            return True
+    return False
+
+
+def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
+    """Puts a `while` in the place of a loop over programs."""
+    loop = reader.loop
+    old = loop.regions[0].blocks[0]
+    i1, i32 = ir.IntegerType.get_signless(1), ir.IntegerType.get_signless(32)
+    carried = list(loop.operands)[3:]
+    types = [i32, i32, *(value.type for value in carried)]
+    with ir.InsertionPoint(loop), loop.location:
+        inits = [constant(i1, 1), loop.operands[0], i32_constant(0), *carried]
+        new = ir.Operation.create("scf.while", results=types, operands=inits, regions=2)
+        before = new.regions[0].blocks.append(i1, *types, arg_locs=[loop.location] * len(inits))
+        with ir.InsertionPoint(before):
+            ir.Operation.create("scf.condition", operands=list(before.arguments))
+        after = new.regions[1].blocks.append(*types, arg_locs=[loop.location] * len(types))
+    program, count, *kept = after.arguments
+    for outside, inside in zip(old.arguments, [program, *kept], strict=True):
+        outside.replace_all_uses_with(inside)
+    for view in list(old.operations):
+        after.append(view.operation)
+    with ir.InsertionPoint.at_block_begin(after), loop.location:
+        slot, parity = RingPositionOp.build(count, slots=SLOTS)
+        answer = SlotOp.build(answers.whole, slot)
+        if asks:
+            _ask(answers, answer, slot, parity)
+    end = terminator(after)
+    with ir.InsertionPoint(end), loop.location:
+        BarrierWaitOp.build(answers.asked, slot, parity)
+        there, x, _, _ = NextProgramReadOp.build(answer)
+        BarrierArriveOp.build(answers.free, slot, per=reader.per)
+        following = binary("arith.addi", count, i32_constant(1))
+    replace_yield(end, [there, x, following, *end.operands])
+    for result, other in zip(loop.results, list(new.results)[2:], strict=True):
+        result.replace_all_uses_with(other)
+    loop.erase()
+
+
+def _ask(answers: _Answers, answer: ir.Value, slot: ir.Value, parity: ir.Value) -> None:
+    """For the program behind this one, when all are done with the slot."""
+    free = binary("arith.xori", parity, constant(ir.IntegerType.get_signless(1), 1))
+    BarrierWaitOp.build(answers.free, slot, free)
+    BarrierExpectOp.build(answers.asked, slot, bytes=ANSWER_BYTES)
+    NextProgramOp.build(answer, answers.asked, slot)

@@ -1,0 +1,285 @@
+"""CTAs that ask for programs (cluster launch control): on the emulator, whole and broken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hopper_kernels import batched, decisions, demanded
+
+import tilec
+import tilec.language as tl
+from tilec.assembler import assemble
+from tilec.diagnostics import CompileError
+from tilec.examples import attention as attention_example
+from tilec.examples.attention import attention
+from tilec.examples.matmul import matmul
+from tilec.examples.running import poisoned
+from tilec.jit import Kernel
+from tilec.kernel import MOST_PROGRAMS, CompiledKernel
+from tilec.runtime.emulator import EmulatorError
+from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
+from tilec.target import find_target
+
+BF16 = ml_dtypes.bfloat16
+TARGET = find_target("sm_100a")
+MODES = ("eager", "late", "check")
+TILES = {"BM": 128, "BN": 64, "BK": 32}
+
+
+@pytest.fixture(autouse=True)
+def on_blackwell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here is compiled for the target with cluster launch control."""
+    monkeypatch.setenv("TILEC_TARGET", TARGET.name)
+
+
+def draw(*shape: int, seed: int = 0) -> np.ndarray:
+    """Random bf16."""
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(BF16)
+
+
+def dynamic(kernel: Kernel) -> Kernel:
+    """The same kernel, whose CTAs ask for programs."""
+    return kernel.demanding(persistent="dynamic")
+
+
+def multiply(kernel: Kernel, a: np.ndarray, b: np.ndarray, **constants: Any) -> CompiledKernel:
+    """Runs a product in every mode, against float64; returns what ran."""
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    most = np.abs(expected).max(initial=1)
+    for mode in MODES:
+        c = poisoned((*expected.shape,), BF16)
+        there = dynamic(kernel).on(f"emulator:{mode}")
+        there(a, b, c, **constants)
+        np.testing.assert_allclose(c.astype(np.float64), expected, rtol=0, atol=1e-2 * most)
+    return there.compiled(a, b, c, **constants)
+
+
+# Products ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    [
+        (1024, 192, 96),  # 24 programs, of which the emulator starts 6 side by side
+        (520, 72, 40),  # 10, ragged
+        (128, 64, 64),  # one
+        (0, 64, 64),  # none
+        (640, 128, 0),  # loops over K that never run
+    ],
+)
+def test_products(m: int, n: int, k: int) -> None:
+    compiled = multiply(matmul, draw(m, k), draw(k, n), **TILES)
+    assert compiled.persistent
+    assert compiled.dynamic
+    (roles,) = decisions(compiled, "warp specialisation")
+    assert roles.startswith("1 loading warp, 1 multiplying, 4 computing")
+    (scheduler,) = decisions(compiled, "program scheduler")
+    assert scheduler.startswith("dynamic (the author's demand")
+
+
+def test_batches() -> None:
+    """A grid of three dimensions is launched in one."""
+    a, b = draw(5, 128, 64), draw(5, 64, 96)
+    compiled = multiply(batched, a, b, BM=128, BN=64, BK=32)
+    assert compiled.launched((2, 3, 5), 1) == (30, 1, 1)
+
+
+def test_without_roles() -> None:
+    """All warps read answers, and one thread of them asks."""
+    compiled = multiply(demanded, draw(512, 64), draw(64, 128), **TILES, WARP_SPECIALIZE=False)
+    assert decisions(compiled, "warp specialisation") == []
+
+
+def test_attention() -> None:
+    """Loops whose length differs from program to program."""
+    q, k, v = (draw(1, 3, 136, 32, seed=seed) for seed in range(3))
+    expected = attention_example.reference(q, k, v, causal=True, scale=0.125)
+    for mode in ("late", "check"):
+        o = poisoned(q.shape, BF16)
+        there = dynamic(attention).on(f"emulator:{mode}")
+        there(q, k, v, o, 0.125, D=32, CAUSAL=True, BM=64, BN=32)
+        np.testing.assert_allclose(o.astype(np.float64), expected, rtol=0, atol=2e-2)
+
+
+# What is not a product ---------------------------------------------------------------------------
+
+
+@tilec.kernel(persistent="dynamic")
+def count(counts: tl.array):
+    """counts[i, j, l] += 1 by program (i, j, l)."""
+    at = (tl.program_id(0), tl.program_id(1), tl.program_id(2))
+    tl.atomic_add(counts, at, tl.full((1, 1, 1), 1, tl.i32))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("grid", [(1,), (2,), (7, 5, 3), (1, 1, 41)])
+def test_each_program_runs_once(grid: tuple[int, ...], mode: str) -> None:
+    sizes = (*grid, 1, 1)[:3]
+    counts = np.zeros(sizes, np.int32)
+    count.on(f"emulator:{mode}")[grid](counts)
+    np.testing.assert_array_equal(counts, 1)
+
+
+# Demands -----------------------------------------------------------------------------------------
+
+
+def compiled_for(target: str, kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> CompiledKernel:
+    """The kernel for a product of one tile."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    a, b, c = draw(128, 64), draw(64, 64), poisoned((128, 64), BF16)
+    return kernel.on("emulator").compiled(a, b, c, **TILES)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_a_target_without_it(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CompileError, match=f'"dynamic" was asked for, but {target} has no cluster'):
+        compiled_for(target, dynamic(matmul), monkeypatch)
+
+
+def test_clusters_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = matmul.demanding(persistent="dynamic", cluster=2)
+    with pytest.raises(CompileError, match="CTAs of a cluster cannot ask for programs yet"):
+        compiled_for(TARGET.name, kernel, monkeypatch)
+
+
+@pytest.mark.parametrize("wrong", ["static", 1, ("dynamic",)])
+def test_a_demand_nobody_knows(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CompileError, match='persistent must be True, False or "dynamic", found'):
+        compiled_for(TARGET.name, matmul.demanding(persistent=wrong), monkeypatch)
+
+
+def test_static_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = compiled_for(TARGET.name, matmul, monkeypatch)
+    assert not compiled.dynamic
+    (scheduler,) = decisions(compiled, "program scheduler")
+    assert scheduler.startswith('static (nobody has measured persistent="dynamic"')
+    assert decisions(compiled_for("sm_90a", matmul, monkeypatch), "program scheduler") == []
+
+
+def test_more_programs_than_a_launch_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = compiled_for(TARGET.name, dynamic(matmul), monkeypatch)
+    assert compiled.launched((MOST_PROGRAMS, 1, 1), 1) == (MOST_PROGRAMS, 1, 1)
+    with pytest.raises(ValueError, match="has more than 2147483647 programs"):
+        compiled.launched((1 << 16, 1 << 15, 1), 1)
+
+
+def test_ptxas_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = compiled_for(TARGET.name, dynamic(matmul), monkeypatch)
+    assert assemble(kernel.ptx, TARGET).spills == 0
+
+
+# Broken ------------------------------------------------------------------------------------------
+
+_WAIT = re.compile(r"\{\s*\.reg \.pred complete;\s*again:[^}]*\}")
+_ANSWER = re.compile(r"\{\s*\.reg \.b128 answer;[^@]*@there[^}]*\}, answer;[^}]*\}")
+_ARRIVE = "mbarrier.arrive.shared::cta.b64 _"
+_FENCE = "fence.proxy.async.shared::cta;\n\t}"
+
+
+def _wait_before(ptx: str, place: int) -> str:
+    """The last wait in front of `place` goes."""
+    *_, last = _WAIT.finditer(ptx, 0, place)
+    return ptx[: last.start()] + ptx[last.end() :]
+
+
+def _reader(ptx: str, number: int) -> re.Match[str]:
+    return list(_ANSWER.finditer(ptx))[number]
+
+
+def _not_awaited(number: int) -> Callable[[str], str]:
+    return lambda ptx: _wait_before(ptx, _reader(ptx, number).start())
+
+
+def _not_given_back(number: int) -> Callable[[str], str]:
+    def broken(ptx: str) -> str:
+        at = ptx.index(_ARRIVE, _reader(ptx, number).end())
+        return ptx[:at] + "// " + ptx[at:]
+
+    return broken
+
+
+def _not_fenced(number: int) -> Callable[[str], str]:
+    def broken(ptx: str) -> str:
+        at = ptx.index(_FENCE, _reader(ptx, number).start())
+        return ptx[:at] + "}" + ptx[at + len(_FENCE) :]
+
+    return broken
+
+
+def _read_late(number: int) -> Callable[[str], str]:
+    """The answer is read again behind the arrival."""
+
+    def broken(ptx: str) -> str:
+        read = _reader(ptx, number)
+        end = ptx.index("\n", ptx.index(_ARRIVE, read.end()))
+        return ptx[:end] + "\n" + read[0] + ptx[end:]
+
+    return broken
+
+
+def _asked_unguarded(ptx: str) -> str:
+    """Whoever asks does not wait until all have read."""
+    return _wait_before(ptx, ptx.index("clusterlaunchcontrol.try_cancel"))
+
+
+def _no_bytes_expected(ptx: str) -> str:
+    return re.sub(r"(mbarrier\.arrive)\.expect_tx(\S* _, \[[^]]*\]), 16;", r"\1\2;", ptx)
+
+
+def _answer_ignored(ptx: str) -> str:
+    """One role ends behind its first program."""
+    read = _reader(ptx, 0)
+    text = read[0].replace("1, 0, there", "0, 0, there")
+    return ptx[: read.start()] + text + ptx[read.end() :]
+
+
+ROLES = ("load", "multiply", "compute")
+BREAKS: dict[str, tuple[Callable[[str], str], str]] = {
+    "asked unguarded": (_asked_unguarded, "race on shared memory|deadlock"),
+    "no bytes expected": (_no_bytes_expected, "race on shared memory|more bytes|deadlock"),
+    "answer ignored": (_answer_ignored, "deadlock"),
+}
+for _number, _name in enumerate(ROLES):
+    BREAKS[f"{_name}: not awaited"] = _not_awaited(_number), "race on shared memory|uninitialised"
+    BREAKS[f"{_name}: not given back"] = _not_given_back(_number), "deadlock"
+    BREAKS[f"{_name}: not fenced"] = _not_fenced(_number), "missing proxy fence"
+    if _number:  # who asks knows what it has read
+        BREAKS[f"{_name}: read late"] = _read_late(_number), "race on shared memory"
+
+
+@pytest.fixture(scope="module")
+def asking() -> CompiledKernel:
+    """A product whose CTAs ask often enough for the ring of answers to come round."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEC_TARGET", TARGET.name)
+        a, b, c = draw(2048, 32), draw(32, 128), poisoned((2048, 128), BF16)
+        return dynamic(matmul).on("emulator").compiled(a, b, c, **TILES)
+
+
+def launch(kernel: CompiledKernel) -> None:
+    """Runs it in check mode and looks at what it computed."""
+    a, b, c = draw(2048, 32), draw(32, 128), poisoned((2048, 128), BF16)
+    device = EmulatorDevice("check")
+    device.launch(device.load(kernel), [a, b, c], (16, 2, 1))
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(c.astype(np.float64), expected, atol=1e-2 * np.abs(expected).max())
+
+
+def test_the_asking_kernel_is_right(asking: CompiledKernel) -> None:
+    assert len(_ANSWER.findall(asking.ptx)) == len(ROLES)
+    launch(asking)
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_what_is_broken_is_found(asking: CompiledKernel, name: str) -> None:
+    broken, expected = BREAKS[name]
+    text = broken(asking.ptx)
+    assert text != asking.ptx
+    with pytest.raises((FindingsError, EmulatorError), match=expected):
+        launch(replace(asking, ptx=text))
