@@ -5,7 +5,8 @@ warps; one stream of matrix-product reads per warp (for wgmma the warpgroup's fi
 bulk-store reads per warp; where there is tensor memory, one stream of tcgen05.ld reads per warp;
 one stream of cp.async writes and one of tcgen05.st writes per warp; slots for bulk loads, in turn.
 `known[warp, domain, agent]` is the newest epoch of the agent that the warp is ordered after;
-`fenced` the same for what the async proxy may rely on (after fence.proxy.async).
+`fenced` the same for what the async proxy may rely on (after fence.proxy.async), `released` for
+what a relaxed arrival at the cluster's barrier publishes.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class Clocks:
         own = np.arange(warps)
         self.known[own, :, own] = 1
         self.fenced = np.zeros_like(self.known)
+        self.released = np.zeros_like(self.known)
         self.committed_copies = np.zeros((warps, domains), np.int32)
         self.committed_stores = np.zeros((warps, domains), np.int32)
         self.committed_products = np.zeros((warps, domains), np.int32)
@@ -61,6 +63,11 @@ class Clocks:
     def fence(self, warp: np.ndarray, domain: np.ndarray) -> None:
         """fence.proxy.async: all the warp knows of is now ordered for the async proxy too."""
         self.fenced[warp, domain] = np.maximum(self.fenced[warp, domain], self.known[warp, domain])
+        self.known[warp, domain, warp] += 1
+
+    def release_fence(self, warp: np.ndarray, domain: np.ndarray) -> None:
+        """fence of cluster scope: a relaxed arrival may publish what the warp knows of now."""
+        self.released[warp, domain] = self.known[warp, domain]
         self.known[warp, domain, warp] += 1
 
     def fork(self, warp: int, domain: int) -> np.ndarray:

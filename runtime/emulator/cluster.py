@@ -62,13 +62,13 @@ class ClusterBarriers:
         """Lanes [warp][CTA][32] to one row per cluster."""
         return lanes.transpose(1, 0, 2).reshape(self.phase.size, -1)
 
-    def arrive(self, mask: np.ndarray) -> None:
+    def arrive(self, mask: np.ndarray, relaxed: bool = False) -> None:
         ctas = np.arange(self.machine.cta_count) // self.size
         phase = np.broadcast_to(self.phase[ctas][None, :, None], mask.shape)
         self.lane_phase[mask] = phase[mask] + 1
         self.arrived |= mask
         if self.machine.checker is not None:
-            self.machine.checker.cluster_arrived(np.asarray(mask.any(2)))
+            self.machine.checker.cluster_arrived(np.asarray(mask.any(2)), relaxed)
         self.complete()
 
     def complete(self) -> None:

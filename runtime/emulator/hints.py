@@ -20,15 +20,23 @@ _PREFETCH_WORDS = {
 }  # fmt: skip
 
 
+_WIDER = {"cluster", "gpu", "sys", "gl"}
+"""Scopes that hold a whole cluster; membar.gl is membar.gpu."""
+
+
 def emit_fence(instruction: Instruction, writer: Writer) -> None:
     """fence and membar: one schedule is executed in order, so values never depend on them."""
     unknown = set(instruction.modifiers) - _FENCE_WORDS
     if unknown:
         raise writer.unsupported(f"modifier .{sorted(unknown)[0]}")
     writer.line("pass")
-    if {"proxy", "async"} <= set(instruction.modifiers) and writer.checked:
-        checker = writer.bind("checker", lambda b: b.machine.checker)
+    if not writer.checked:
+        return
+    checker = writer.bind("checker", lambda b: b.machine.checker)
+    if {"proxy", "async"} <= set(instruction.modifiers):
         writer.line(f"{checker}.proxy_fence({lanes_of(writer)})")
+    elif not _WIDER.isdisjoint(instruction.modifiers):
+        writer.line(f"{checker}.cluster_fence({lanes_of(writer)})")
 
 
 def emit_prefetch(instruction: Instruction, writer: Writer) -> None:

@@ -152,7 +152,7 @@ class Scheduler:
         mask = piece.mask(self.machine.shape)
         barriers = self.cluster_barriers
         if "arrive" in instruction.modifiers:
-            barriers.arrive(mask)
+            barriers.arrive(mask, "relaxed" in instruction.modifiers)
             self._release_clusters()
             return after
         barriers.wait(after, mask)

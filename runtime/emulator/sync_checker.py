@@ -24,6 +24,9 @@ class Checker(SharedChecker):
         super().reset()
         self.barriers: dict[int, np.ndarray] = {}
         self.cluster = self.clocks.empty(self.domains)
+        # What has happened before a cluster's meetings, whether it is visible behind them or not.
+        self.meeting = np.zeros((self.domains, self.clocks.agents), np.int32)
+        self.met = np.zeros_like(self.clocks.known)
         self.arrivals: dict[int, np.ndarray] = {}
         self.completed: dict[int, np.ndarray] = {}
         self.phase_waits = PhaseWaits()
@@ -48,13 +51,23 @@ class Checker(SharedChecker):
         warp, cta = np.nonzero(waiters)
         self.clocks.acquire(*self.place_warps(warp, cta), self.barriers[number], cta)
 
-    def cluster_arrived(self, arrivals: np.ndarray) -> None:
+    def cluster_arrived(self, arrivals: np.ndarray, relaxed: bool) -> None:
+        """barrier.cluster.arrive; .relaxed publishes what a fence before it did, nothing else."""
         agent, domain = self.place_warps(*np.nonzero(arrivals))
-        self.clocks.release(agent, domain, self.cluster, domain)
+        np.maximum.at(self.meeting, domain, self.clocks.known[agent, domain])
+        if relaxed:
+            np.maximum.at(self.cluster[0], domain, self.clocks.released[agent, domain])
+        else:
+            self.clocks.release(agent, domain, self.cluster, domain)
+
+    def cluster_fence(self, lanes: np.ndarray) -> None:
+        """fence.acq_rel, fence.sc or fence.mbarrier_init (taken for all writes) of wide scope."""
+        self.clocks.release_fence(*self.warps_of(lanes))
 
     def cluster_released(self, waiters: np.ndarray) -> None:
         agent, domain = self.place_warps(*np.nonzero(waiters))
         self.clocks.acquire(agent, domain, self.cluster, domain)
+        self.met[agent, domain] = np.maximum(self.met[agent, domain], self.meeting[domain])
 
     def proxy_fence(self, lanes: np.ndarray) -> None:
         self.clocks.fence(*self.warps_of(lanes))
@@ -155,7 +168,8 @@ class Checker(SharedChecker):
         for (cta, agent), (epoch, place) in self.remote.items():
             count = self.machine.warp_count
             warps, domain = self.place_warps(np.arange(count), np.full(count, cta))
-            if self.clocks.known[warps, domain, agent].max() < epoch:
+            known, met = (a[warps, domain, agent] for a in (self.clocks.known, self.met))
+            if max(known.max(), met.max()) < epoch:
                 missing = "the CTA that this arrives in may have ended"
                 mend = "let the cluster meet (barrier.cluster) behind the last arrival"
                 self.reports.add(Finding("lost arrival", "mbarrier", None, place, missing, mend))

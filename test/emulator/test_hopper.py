@@ -306,6 +306,37 @@ def test_distributed_shared_memory(mode: str) -> None:
         assert {f.kind for f in found} == {"race"}
 
 
+MEETING = "barrier.cluster.arrive.{0}.aligned; barrier.cluster.wait.aligned;"
+
+
+@pytest.mark.parametrize(
+    ("before", "arrival", "kinds"),
+    [
+        ("", "release", set()),
+        ("fence.mbarrier_init.release.cluster;", "release", set()),
+        ("fence.mbarrier_init.release.cluster;", "relaxed", set()),
+        ("fence.acq_rel.cluster;", "relaxed", set()),
+        ("fence.acq_rel.cta;", "relaxed", {"race"}),
+        ("", "relaxed", {"race"}),
+    ],
+)
+def test_a_relaxed_meeting_publishes_what_a_fence_did(
+    before: str, arrival: str, kinds: set[str]
+) -> None:
+    """An mbarrier's initialisation reaches the cluster by the meeting's release, or by the fence."""
+    body = (
+        f"@%p1 mbarrier.init.shared::cta.b64 [%r3], 1; {before}"
+        + MEETING.format(arrival)
+        + "mov.u32 %r10, %cluster_ctarank; xor.b32 %r11, %r10, 1;"
+        "mapa.shared::cluster.u32 %r13, %r3, %r11;"
+        "@%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r13];"
+        + MEETING.format("release")
+    )
+    a = np.zeros(4, np.uint8)
+    found = kernel(body).run("k", 2, 32, [NO_MAP, a, a], cluster=2, mode="check").findings
+    assert {f.kind for f in found} == kinds
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_multicast_and_remote_arrival(mode: str) -> None:
     """Rank 0 loads for both CTAs; rank 1 tells rank 0 that it is ready."""
