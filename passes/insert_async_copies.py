@@ -20,12 +20,15 @@ Does not handle: loads outside loops (nothing to overlap them with).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
+    BufferStoreOp,
     CpAsyncCommitOp,
     CpAsyncOp,
     CpAsyncWaitOp,
@@ -42,11 +45,16 @@ from tilec.passes.buffer_fills import (
     why_no_copy,
 )
 from tilec.passes.buffer_layouts import choose_shared_layout
-from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.contract import Level, PassContext, Report, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.loops import enclosing_ops
 from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
-from tilec.passes.role_copies import demands_roles, fill_by_roles
+from tilec.passes.role_copies import (
+    demands_roles,
+    fill_by_roles,
+    operand_fills,
+    worthwhile_fills,
+)
 from tilec.passes.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
 from tilec.passes.vector_width import element_bytes
 from tilec.target import Feature
@@ -65,11 +73,7 @@ def insert_async_copies(module: ir.Module, context: PassContext) -> None:
 def _rewrite(function: ir.Operation, context: PassContext) -> None:
     facts, loads = Divisibility(function), _loads(function)
     if context.target.supports(Feature.TMA):
-        with_roles = demands_roles(function) and context.target.supports(Feature.WGMMA)
-        loads = _use_tensor_maps(loads, facts, context, each=with_roles)
-        if with_roles:
-            fill_by_roles(function, context)
-            loads = _loads(function)
+        loads = _use_tensor_maps(function, loads, facts, context)
     blocks: list[ir.Block] = []
     for load in loads:
         loop = _loop_of(load.operation)
@@ -98,32 +102,62 @@ def _loads(function: ir.Operation) -> list[tile.LoadOp]:
 
 
 def _use_tensor_maps(
-    loads: list[tile.LoadOp], facts: Divisibility, context: PassContext, *, each: bool
+    function: ir.Operation, loads: list[tile.LoadOp], facts: Divisibility, context: PassContext
 ) -> list[tile.LoadOp]:
     """Makes tensor copies of the loops whose loads all fill operands that matrix instructions read
-    from buffers; returns the other loads. `each`: also of some of a loop's loads."""
+    from buffers, and of some of a loop's loads where a load role fills the rest; returns the loads
+    that are left."""
     by_block: dict[ir.Block, list[tile.LoadOp]] = {}
     for load in loads:
         fills = uses_of(load.result, load.dims).fills
         if _loop_of(load.operation) is not None and any(feeds_tensor_cores(f) for f in fills):
             by_block.setdefault(load.operation.block, []).append(load)
-    taken: set[int] = set()
-    for candidates in by_block.values():
-        parts = [[load] for load in candidates] if each else [candidates]
-        plans = [(part, _plan_tensor_copies(part, facts, context)) for part in parts]
-        candidates = [load for part, found in plans if found for load in part]
-        copies = [copy for _, found in plans for copy in found]
-        if not copies:
-            continue
+    with_roles = context.target.supports(Feature.WGMMA) and demands_roles(function)
+    rest: list[BufferStoreOp] = operand_fills(function) if with_roles else []
+    plans = []
+    for block, candidates in by_block.items():
+        plan = _plan_each(candidates, facts, context) if with_roles else None
+        if plan is None:
+            plan, others = _plan_block(function, block, candidates, facts, context)
+            rest += others
+        plans.append(plan)
+    taken = {copy.store.operation for plan in plans for copy in plan}
+    rest = [store for store in rest if store.operation not in taken]
+    for copies in filter(None, plans):
         emit_tensor_copies(copies, context)
-        for load in candidates:
+        for load in {id(copy.load): copy.load for copy in copies}.values():
             _erase(load, uses_of(load.result, load.dims), None)
             context.report.add(
                 "asynchronous copy", load.operation, "TMA", "a tensor map describes the array"
             )
             load.operation.erase()
-        taken.update(map(id, candidates))
-    return [load for load in loads if id(load) not in taken]
+    fill_by_roles(function, rest, context)
+    return _loads(function)
+
+
+def _plan_each(
+    loads: list[tile.LoadOp], facts: Divisibility, context: PassContext
+) -> list[TensorCopy]:
+    """The copies of all loads that can be tensor copies."""
+    return [copy for load in loads for copy in _plan_tensor_copies([load], facts, context)]
+
+
+def _plan_block(
+    function: ir.Operation,
+    block: ir.Block,
+    loads: list[tile.LoadOp],
+    facts: Divisibility,
+    context: PassContext,
+) -> tuple[list[TensorCopy], list[BufferStoreOp]]:
+    """The tensor copies of a block without a demand, and what else a load role had better fill."""
+    silent = replace(context, report=Report())
+    some = _plan_each(loads, facts, silent)
+    taken = {copy.store.operation for copy in some}
+    if some and context.target.supports(Feature.WGMMA):
+        rest = worthwhile_fills(function, block, taken, facts, silent)
+        if rest:
+            return some, rest
+    return _plan_tensor_copies(loads, facts, context), []
 
 
 def _plan_tensor_copies(

@@ -74,7 +74,7 @@ CASES = [
         products, {"COUNT": 2, "CARRIED": False}, "matrix instructions",
         "(the second product is no loop-carried accumulator's)",
     ),
-    (activated, WIDE, "matrix instructions", "finished in each iteration (an operand"),
+    (activated, WIDE, "producer", "loads and stores ('arith.truncf' stands between load"),
 ]  # fmt: skip
 
 

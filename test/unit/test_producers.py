@@ -143,19 +143,38 @@ def test_odd_rows(m: int, n: int, k: int, warps: int) -> None:
     assert_clean(kernel)
 
 
+@pytest.mark.parametrize("count", [None, 1])
+def test_one_operand_by_cp_async_needs_no_demand(count: int | None) -> None:
+    """With one stage there are no roles: every thread copies, arrives and waits."""
+    row = PRECISIONS["tf32"]
+    rng = np.random.default_rng(0)
+    a, b = draw(rng, (72, 136), row.inputs), draw(rng, (136, 40), row.inputs)
+    constants = {"BK": 32, "STAGES": count, "WARP_SPECIALIZE": None, "PRECISION": row.dot}
+    kernel = run(shifted, [a, b], reference(a, b), row.output, row.tolerance, **constants)
+    assert decisions(kernel, "producer")[0].startswith("cp.async of 4 bytes")
+    if count:
+        found = decisions(kernel, "warp specialisation")
+        assert found == ["no (one stage was asked for)"]
+    else:
+        assert filled_by(kernel) == "tensor copies and copies by cp.async"
+
+
 # -- Work between load and product ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("warps", [4, 8])
-@pytest.mark.parametrize("columns", [200, 201])
-def test_elementwise_work_runs_in_the_load_role(columns: int, warps: int) -> None:
+@pytest.mark.parametrize(("columns", "demand"), [(200, None), (200, True), (201, True)])
+def test_elementwise_work_runs_in_the_load_role(
+    columns: int, demand: bool | None, warps: int
+) -> None:
+    """Undemanded where it loads vectors."""
     a, b = normal(136, columns), normal(columns, 72, seed=1)
     squared = (np.maximum(exact(a), 0) ** 2).astype(ml_dtypes.bfloat16)
     kernel = run(
         activated.demanding(num_warps=warps),
         [a, b],
         exact(squared) @ exact(b),
-        WARP_SPECIALIZE=True,
+        WARP_SPECIALIZE=demand,
     )
     assert decisions(kernel, "producer")[0] == (
         "loads and stores ('arith.truncf' stands between load and buffer)"

@@ -114,6 +114,9 @@ def test_every_precision_and_order(precision: str, order: str) -> None:
     assert instruction.startswith("wgmma"), instruction
     if BYTES[precision] == 2 or order == "CF":
         assert_specialised(kernel, "one group in flight")
+    elif precision == "tf32" and order != "FC":
+        (found,) = decisions(kernel, "warp specialisation")
+        assert "tensor copies and copies by cp.async" in found
     else:
         refused = decisions(kernel, "tensor map")
         assert all("contiguous along another dimension" in reason for reason in refused)
