@@ -336,6 +336,22 @@ def test_the_transposed_product_is_the_same(splits: int, monkeypatch: pytest.Mon
         check(tilec.ops.matmul(a, turned_b), wide(a) @ wide(b), np.float16)
 
 
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_sums_of_fp8_may_be_kept_in_f32(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever k is: the last sum may have fewer elements, and a part of k may begin anywhere."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(14)
+    for m, n, k in ((70, 40, 600), (5, 24, 256), (3, 16, 1100)):
+        a, b = draw(rng, (m, k), E4M3), draw(rng, (n, k), E4M3).T
+        check(
+            tilec.ops.matmul(a, b, precision="f32", out_dtype="f32"), wide(a) @ wide(b), np.float32
+        )
+    # 3 parts of 384 elements: each ends inside a sum of 256.
+    choice = TileChoice(16, 32, 128, 3, 1.0)
+    monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
+    check(tilec.ops.matmul(a, b, precision="f32", out_dtype="f32"), wide(a) @ wide(b), np.float32)
+
+
 def test_split_sums_are_the_same_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """In f32, where another order of the parts would show."""
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: TileChoice(16, 32, 32, 8, 1.0))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import tilec.language as tl
 from tilec.language.dtypes import DType
+from tilec.ops.multiply_plan import KEPT
 from tilec.ops.tile_choice import MOST_SPLITS, TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.target import find_target
@@ -107,6 +108,14 @@ def test_what_the_copy_engine_cannot_reach_gets_tiles_of_its_own() -> None:
     even, odd = tiles(4096, 4096, 4096), tiles(4099, 4099, 4099, memories=UNALIGNED)
     assert odd.rows * odd.columns < even.rows * even.columns
     assert tiles(16, 4099, 4127, memories=UNALIGNED).rows == 16
+
+
+def test_sums_kept_in_registers_leave_room_for_fewer_accumulators() -> None:
+    for shape in ((8192, 8192, 8192), (16, 4096, 4096), (300, 700, 5000)):
+        found = choose_tiles(*shape, 1, tl.f8e4m3, "f32", HOPPER, MOST_SPLITS, *ALONG_K)
+        assert found is not None
+        assert found.rows * found.columns <= 128 * 192
+        assert KEPT % found.depth == 0
 
 
 def test_tl_auto_serves_other_units_and_large_products_of_single_warps() -> None:

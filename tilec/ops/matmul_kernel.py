@@ -119,6 +119,7 @@ def product(
     ACTIVATION: tl.const = None,
     ACC: tl.const = None,
     PRECISION: tl.const = "ieee",
+    KEPT: tl.const = 0,
     STAGES: tl.const = None,
     WARP_SPECIALIZE: tl.const = None,
 ):
@@ -126,8 +127,9 @@ def product(
 
     a, b, c: leading dimensions (all equal, a broadcast one by stride 0), then the matrices. PARTS:
     which of the optional arguments are there; "row_bias" for the bias of a transposed product,
-    which runs along m. With SPLITS > 1, c has SPLITS as its first dimension, and part s of k goes
-    to c[s] as it is: `combine` does the rest.
+    which runs along m. KEPT: so many elements of k, a multiple of BK, are added up by tensor cores
+    before their sum is added to the others in registers; 0 for all. With SPLITS > 1, c has SPLITS
+    as its first dimension, and part s of k goes to c[s] as it is: `combine` does the rest.
     """
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     lead = ()
@@ -140,9 +142,17 @@ def product(
     elif a.ndim > 2:
         lead = rank_offsets(tl.program_id(2), c.shape[:-2])
     acc = tl.zeros((BM, BN), accumulator_of(a.dtype) if ACC is None else ACC)
-    for k in tl.range(low, high, BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
-        x = tl.load(a, lead + (m, k), (BM, BK))
-        acc = tl.dot(x, tl.load(b, lead + (k, n), (BK, BN)), acc, PRECISION)
+    if KEPT > 0:
+        for first in tl.range(low, high, KEPT):
+            part = tl.zeros((BM, BN), acc.dtype)
+            for k in tl.range(first, tl.minimum(first + KEPT, high), BK, stages=STAGES):
+                x = tl.load(a, lead + (m, k), (BM, BK))
+                part = tl.dot(x, tl.load(b, lead + (k, n), (BK, BN)), part)
+            acc = acc + part
+    else:
+        for k in tl.range(low, high, BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
+            x = tl.load(a, lead + (m, k), (BM, BK))
+            acc = tl.dot(x, tl.load(b, lead + (k, n), (BK, BN)), acc, PRECISION)
     if SPLITS > 1:
         tl.store(c, (split,) + lead + (m, n), acc.to(c.dtype))
     else:

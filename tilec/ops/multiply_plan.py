@@ -25,6 +25,8 @@ ACTIVATIONS: Mapping[str, Callable[..., Any]] = {
 }
 VECTORS = {"bias": "N", "row_scale": "M", "column_scale": "N"}
 """Optional arguments that are vectors, and the size of the product they run along."""
+KEPT = 256
+"""Elements of k that tensor cores add up where sums of fp8 are to be kept in f32."""
 MOST_MATRICES = 65535
 """Of a batch: a grid's third dimension (CUDA C++ Programming Guide, "Compute Capabilities")."""
 
@@ -105,7 +107,8 @@ def make_plan(views: Mapping[str, ArrayView], options: Options) -> Plan:
         "PARTS": parts,
         "ACTIVATION": activation,
         "ACC": _accumulator(options.acc_dtype, dtype),
-        "PRECISION": _precision(options.precision, dtype),
+        "PRECISION": "tf32" if _precision(options.precision, dtype) == "tf32" else "ieee",
+        "KEPT": KEPT if options.precision == "f32" else 0,
     }
     return Plan(rows, n, k, lead, found, out_shape, out_dtype, dtype, constants)
 
@@ -334,8 +337,12 @@ def _accumulator(wanted: Any, dtype: DType) -> DType | None:
 
 
 def _precision(wanted: str, dtype: DType) -> str:
-    if wanted not in ("ieee", "tf32"):
-        raise ArgumentError(f"argument 'precision': expected 'ieee' or 'tf32', found {wanted!r}")
+    if wanted not in ("ieee", "tf32", "f32"):
+        raise ArgumentError(
+            f"argument 'precision': expected 'ieee', 'tf32' or 'f32', found {wanted!r}"
+        )
     if wanted == "tf32" and dtype != tl.f32:
         raise ArgumentError(f"argument 'precision': 'tf32' is for f32 inputs, found {dtype}")
+    if wanted == "f32" and not dtype.is_fp8:
+        raise ArgumentError(f"argument 'precision': 'f32' is for fp8 inputs, found {dtype}")
     return wanted

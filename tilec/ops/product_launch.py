@@ -123,7 +123,7 @@ class Launch:
         splits = 1 if self.stream is not None else MOST_SPLITS
         sizes = plan.m, plan.n, plan.k, prod(plan.lead)
         memories = self._memory("a"), self._memory("b")
-        precision = plan.constants["PRECISION"]
+        precision = "f32" if plan.constants["KEPT"] else plan.constants["PRECISION"]
         return choose_tiles(*sizes, plan.dtype, precision, machine, splits, *memories)
 
     def _memory(self, name: str) -> Memory:
@@ -139,7 +139,7 @@ class Launch:
         m, n = (plan.n, plan.m) if choice.is_turned else (plan.m, plan.n)
         shape = (choice.splits, *plan.lead, m, n)
         sums = new_array(self.values["a"], self.views["a"], shape, dtype)
-        kept = {name: plan.constants[name] for name in ("ACC", "PRECISION")}
+        kept = {name: plan.constants[name] for name in ("ACC", "PRECISION", "KEPT")}
         a, b, *others = self.ordered(ORDER)
         self.kernel(
             *(a, b, sums, 0, 0, 0, 0, 1.0, 0),

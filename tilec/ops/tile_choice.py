@@ -9,12 +9,13 @@ products whose usual tiles fill the device.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
 import tilec.language as tl
 from tilec.language.dtypes import DType
+from tilec.ops.multiply_plan import KEPT
 from tilec.target import Feature, Target
 from tilec.tuning.dot_work import (
     Memory,
@@ -39,6 +40,8 @@ WIDE_COLUMNS = (8, 16, 32, 64, 96, 128, 160, 192, 224, 256)
 close below the number of multiprocessors."""
 MOST_ELEMENTS = 128 * 256
 """Of a tile: 128 accumulators for each thread of two warpgroups."""
+MOST_KEPT_ELEMENTS = 128 * 192
+"""Of a tile with two accumulators, where sums are kept in f32."""
 MOST_TURNED_ROWS = 64
 """Rows of a product of which the transpose is tried: few rows become an instruction's columns."""
 LEAST_DEEP_SLOTS = 4
@@ -72,8 +75,9 @@ class TileChoice:
 
 @dataclass(frozen=True)
 class Product:
-    """A batch of products (m, k) x (k, n); `kind`: of the operands, as the model calls it; `width`:
-    bytes of an element; how the operands lie in memory."""
+    """A batch of products (m, k) x (k, n). `kind`: of the operands, as the model calls it; `width`:
+    bytes of an element; `a`, `b`: how the operands lie in memory. `keeps_sums`: those of `KEPT`
+    elements of k, in registers."""
 
     m: int
     n: int
@@ -83,6 +87,7 @@ class Product:
     width: int
     a: Memory
     b: Memory
+    keeps_sums: bool = False
 
     def way(self, by_warpgroups: bool) -> Way:
         """How the operands come to shared memory."""
@@ -91,7 +96,7 @@ class Product:
     def turned(self) -> Product:
         """The transposed product."""
         a, b = (Memory(_other(one.contiguous), one.alignment) for one in (self.b, self.a))
-        return Product(self.n, self.m, self.k, self.batch, self.kind, self.width, a, b)
+        return replace(self, m=self.n, n=self.m, a=a, b=b)
 
 
 def _other(axis: int | None) -> int | None:
@@ -115,7 +120,7 @@ def choose_tiles(
     a: Memory = ROW_MAJOR,
     b: Memory = ROW_MAJOR,
 ) -> TileChoice | None:
-    """The best predicted tile, None where `tl.auto` serves."""
+    """The best predicted tile, None where `tl.auto` serves. `precision`: as `matmul` takes it."""
     if dtype == tl.f64 or (dtype == tl.f32 and precision == "ieee") or 0 in (m, n, batch):
         return None
     has_warpgroups = machine.target.supports(Feature.WGMMA)
@@ -124,7 +129,7 @@ def choose_tiles(
     if fills and not has_warpgroups:
         return None
     kind = "tf32" if dtype == tl.f32 else "f8" if dtype.is_fp8 else str(dtype)
-    product = Product(m, n, max(k, 1), batch, kind, dtype.bits // 8, a, b)
+    product = Product(m, n, max(k, 1), batch, kind, dtype.bits // 8, a, b, precision == "f32")
     choices = list(_choices(product, False, most_splits, machine))
     is_regular = has_warpgroups and product.way(has_warpgroups) is Way.ENGINE
     if m <= MOST_TURNED_ROWS and is_regular:
@@ -166,6 +171,8 @@ def _choices(
 def _may_be_deep(product: Product, rows: int, columns: int, depth: int, target: Target) -> bool:
     """Whether k is long enough for such tiles, and they leave room for stages; what passes through
     registers wants none."""
+    if product.keeps_sums and depth > KEPT:
+        return False
     wide = is_by_warpgroups(rows, columns, product.kind, target)
     if product.way(wide) is Way.REGISTERS and rows > SIDES[0]:
         return False
@@ -186,7 +193,7 @@ def _tiles(product: Product, is_turned: bool, target: Target) -> Iterator[tuple[
         widths = _sides(product.n, WIDE_COLUMNS)
         for rows in _sides(product.m, WIDE_ROWS):
             for columns in widths[-1:] if is_turned else widths:
-                if rows * columns <= MOST_ELEMENTS:
+                if rows * columns <= (MOST_KEPT_ELEMENTS if product.keeps_sums else MOST_ELEMENTS):
                     yield rows, columns
         is_short = product.m < WIDE_ROWS[0] or product.way(True) is Way.REGISTERS
         narrow = [s for s in _sides(product.m, SIDES) if s < WIDE_ROWS[0] and is_short]

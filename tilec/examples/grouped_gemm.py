@@ -1,0 +1,81 @@
+"""Grouped products: rows of `a`, sorted into groups, each group times a matrix of its own.
+
+What a mixture-of-experts layer needs: tokens sorted by expert. Where the groups end stands in
+memory, so the sizes may be the result of an earlier kernel; empty groups are fine.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tilec
+import tilec.language as tl
+from tilec.examples.running import compare, launch, poisoned
+
+
+@tilec.function
+def find_tile(ends, tile, BM):
+    """Group, first row and end of the group of the `tile`-th tile of rows; all rows done gives an
+    empty one. Groups take whole tiles: the last of each may have fewer rows."""
+    group, first, stop = 0, 0, 0
+    start, before = 0, 0
+    for g in tl.range(ends.shape[0]):
+        end = tl.load(ends, (g,), ())
+        count = tl.cdiv(end - start, BM)
+        is_here = (tile >= before) & (tile < before + count)
+        group = tl.where(is_here, g, group)
+        first = tl.where(is_here, start + (tile - before) * BM, first)
+        stop = tl.where(is_here, end, stop)
+        start, before = end, before + count
+    return group, first, stop
+
+
+@tilec.kernel(
+    grid=lambda c, ends, BM, BN: (
+        tl.cdiv(c.shape[0], BM) + ends.shape[0],
+        tl.cdiv(c.shape[1], BN),
+    )
+)
+def grouped_gemm(
+    a: tl.array,
+    b: tl.array,
+    c: tl.array,
+    ends: tl.array,
+    BM: tl.const = 128,
+    BN: tl.const = 128,
+    BK: tl.const = 64,
+):
+    """c[rows of group g] = a[rows of group g] @ b[g]; ends[g]: the row behind group g's last."""
+    n = tl.program_id(1) * BN
+    group, m, stop = find_tile(ends, tl.program_id(0), BM)
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, tl.where(m < stop, a.shape[1], 0), BK):
+        acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (group, k, n), (BK, BN)), acc)
+    result = acc.to(c.dtype)
+    if m + BM <= stop:
+        tl.store(c, (m, n), result)
+    else:
+        # The rows behind the end are the next group's.
+        rows, columns = m + tl.arange(BM), n + tl.arange(BN)
+        tl.scatter(c, (rows[:, None], columns[None, :]), result, mask=(rows < stop)[:, None])
+
+
+def main() -> None:
+    """Groups of many sizes, some empty, and all rows in one."""
+    rng = np.random.default_rng(0)
+    for sizes, n, k in (((5, 0, 40, 1, 64), 70, 96), ((0, 33), 24, 40), ((7,), 8, 8)):
+        ends = np.cumsum(sizes, dtype=np.int32)
+        a = rng.standard_normal((sum(sizes), k)).astype(np.float16)
+        b = rng.standard_normal((len(sizes), k, n)).astype(np.float16)
+        c = poisoned((sum(sizes), n), np.float16)
+        launch(grouped_gemm, a, b, c, ends, BM=32, BN=32, BK=32)
+        starts = np.concatenate([[0], ends[:-1]])
+        parts = [
+            a[start:end].astype(float) @ matrix.astype(float)
+            for start, end, matrix in zip(starts, ends, b, strict=True)
+        ]
+        compare(f"grouped_gemm {sizes} {n}x{k}", c, np.concatenate(parts), 2e-3)
+
+
+if __name__ == "__main__":
+    main()
