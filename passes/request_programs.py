@@ -27,7 +27,7 @@ for each program, in one dimension, so that the place of a CTA is the number of 
    becomes a `while` here, no earlier, and no pass before this one has to know.
 2. The role that runs ahead of the others asks, when it begins a program, for the one behind it. All
    roles read the answer when they are done with theirs, and give its slot back: a warp at a time,
-   or the one thread that runs the role.
+   or once where one thread runs the role.
 3. Nobody asks behind the answer that there is none left (PTX ISA 9.0, "clusterlaunchcontrol": the
    behaviour would be undefined): the loop has ended.
 
@@ -123,7 +123,8 @@ def _reader(loop: ir.Operation, warps: int) -> _Reader:
     role = next((op.opview for op in enclosing_ops(loop) if isinstance(op.opview, RoleOp)), None)
     if role is None:
         return _Reader(loop, "warp", warps)
-    if runs_in_one_thread(role):
+    if role.warps == 1 or runs_in_one_thread(role):
+        # Fences of tensor memory may yet make it one that all lanes run.
         return _Reader(loop, "once", 1)
     return _Reader(loop, "warp", role.warps)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile.barrier import TENSOR_FENCES
 from tilec.dialects.gpu_tile.types import is_pending
 from tilec.dialects.types import is_tile
 
@@ -52,8 +51,6 @@ def runs_in_one_thread(role: gpu_tile.RoleOp) -> bool:
         nonlocal fits
         known = isinstance(op.opview, _ONE_THREAD_OPS)
         known |= isinstance(op.opview, gpu_tile.BarrierArriveOp) and op.opview.per == "once"
-        # Those order what the thread itself does with tensor memory.
-        known |= isinstance(op.opview, gpu_tile.FenceOp) and op.opview.kind in TENSOR_FENCES
         known |= op.name.startswith(_SCALAR_PREFIXES) or op.name in _SCALAR_OPS
         tiles = any(is_tile(v) or is_pending(v) for v in [*op.operands, *op.results])
         # A constant tile that was moved in here has no instruction of its own.

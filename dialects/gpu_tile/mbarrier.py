@@ -69,8 +69,8 @@ class BarrierArriveOp(Op, name="barrier_arrive"):
     """Arrives at `barrier[slot]`: what these threads did before, whoever waits sees.
 
     One arrival per thread (after plain accesses), per warp, or per warpgroup (right only for what
-    the warpgroup's tensor-core instructions read, once they were waited for); or one alone, by the
-    first thread of the CTA or role, for itself.
+    the warpgroup's tensor-core instructions read, once they were waited for); or once for a role
+    that one thread or one warp runs.
 
     Example:
         "gpu_tile.barrier_arrive"(%empty, %slot) {per = "warp"} : (!gpu_tile.barrier, i32) -> ()

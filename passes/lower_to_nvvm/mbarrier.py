@@ -16,6 +16,7 @@ from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.mbarrier import RemoteArriveOp
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.passes.divisibility import constant_of
+from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer
 from tilec.passes.lower_to_nvvm.state import Barriers, Lowering, compare, create
@@ -37,20 +38,25 @@ def lower_expect(op: gpu_tile.BarrierExpectOp, state: Lowering) -> None:
 
 
 def lower_arrive(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
-    """mbarrier.arrive by every thread, by the first of each warp or warpgroup, or by one alone.
+    """mbarrier.arrive by every thread, by the first of each warp or warpgroup, or for a role.
 
     A warp's lanes meet first: its arrival stands for what all of them did. A warpgroup's is for
     instructions that it waited for together.
     """
     guard = None
-    if op.per == "warp":
+    if op.per == "once" and not state.alone:
+        _require_one_warp(op, state)
+    if op.per == "warp" or (op.per == "once" and not state.alone):
         inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
         guard = _first_of(state.context.target.warp_size, state)
     elif op.per == "warpgroup":
         guard = _first_of(state.context.target.warp_size * WARPGROUP_WARPS, state)
-    elif op.per == "once":
-        guard = state.single_thread()
     _issue("mbarrier.arrive.shared::cta.b64 _, [$0];", [_pointer(op, state)], guard)
+
+
+def _require_one_warp(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
+    if not state.in_role or state.num_threads != state.context.target.warp_size:
+        raise error_at(op.operation, "only a role of one thread or one warp arrives once")
 
 
 def lower_remote_arrive(op: RemoteArriveOp, state: Lowering) -> None:

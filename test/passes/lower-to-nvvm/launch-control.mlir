@@ -8,7 +8,6 @@
 func.func @take(%slot: i32) attributes {tile.kernel, tile.persistent = "dynamic"} {
   %answers = "gpu_tile.alloc"() {options = {offset = 256 : i32}} : () -> !ring
   %asked = "gpu_tile.barrier_init"() {slots = 2 : i32, count = 1 : i32, options = {offset = 0 : i32}} : () -> !gpu_tile.barrier
-  %free = "gpu_tile.barrier_init"() {slots = 2 : i32, count = 1 : i32, options = {offset = 16 : i32}} : () -> !gpu_tile.barrier
   %answer = "gpu_tile.slot"(%answers, %slot) : (!ring, i32) -> !answer
   // CHECK: "@$2 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [$0], [$1];", "r,r,b"
   "gpu_tile.next_program"(%answer, %asked, %slot) : (!answer, !gpu_tile.barrier, i32) -> ()
@@ -19,7 +18,5 @@ func.func @take(%slot: i32) attributes {tile.kernel, tile.persistent = "dynamic"
   // CHECK-SAME: fence.proxy.async.shared::cta;
   // CHECK: arith.cmpi ne
   %there, %x, %y, %z = "gpu_tile.next_program_read"(%answer) : (!answer) -> (i1, i32, i32, i32)
-  // CHECK: "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", "r,b"
-  "gpu_tile.barrier_arrive"(%free, %slot) {per = "once"} : (!gpu_tile.barrier, i32) -> ()
   return
 }
