@@ -67,11 +67,9 @@ def test_it_assembles_as_written(rows: int) -> None:
 
 
 MUTANTS = {
-    "the other CTA's operands are not awaited": ("ready.wait(0, parity)", "pass"),
-    "only one CTA says that it is ready": (
-        "            gpu.remote_arrive(ready, 0, 1,",
-        "            if rank == 0:\n                gpu.remote_arrive(ready, 0, 1,",
-    ),
+    "the operands are not awaited": ("loaded.wait(0, parity)  #", "pass  #"),
+    "one CTA's bytes alone are announced": ("2 * (left.bytes + right.bytes)", "left.bytes"),
+    "each CTA's bytes arrive at its own barrier": ("gpu.tma_pair_load(b_map", "gpu.tma_load(b_map"),
     "the products are committed to one CTA": ("done, 0, BOTH)", "done, 0, 1)"),
     "the operands are overwritten in use": (
         "            done.wait(0, parity)\n",

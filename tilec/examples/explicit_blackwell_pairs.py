@@ -1,8 +1,8 @@
 """A matrix product by pairs of CTAs: one instruction multiplies what both have in shared memory.
 
 c = a @ b. A pair makes a tile of 2 BM rows: each CTA has its BM rows of a and of the accumulator,
-and half of the columns of b, so that b is read once for both. Each fetches its own operands, and
-tells the first CTA when they are there; that one issues the products for both, and its commits
+and half of the columns of b, so that b is read once for both. Each fetches its own operands, whose
+bytes arrive at a barrier of the first CTA; that one issues the products for both, and its commits
 reach the barriers of both.
 """
 
@@ -62,7 +62,6 @@ def pair_product(
     memory = gpu.tensor_layout(MEMORY)
     acc = gpu.alloc_tensor_memory((BM, BN), tl.f32, memory)
     loaded = gpu.barrier_init(count=1)
-    ready = gpu.barrier_init(count=2 * 4)  # the warps of both CTAs
     done = gpu.barrier_init(count=1)
     gpu.fence("barrier_init")
     gpu.cluster_sync()
@@ -76,13 +75,12 @@ def pair_product(
         for step in tl.range(steps):
             _, parity = gpu.ring_position(count, slots=1)
             k = step * BK
-            loaded.expect(0, bytes=left.bytes + right.bytes)
-            gpu.tma_load(a_map, left, loaded, 0, (m, k))
-            gpu.tma_load(b_map, right, loaded, 0, (k, n + rank * (BN // 2)))
-            loaded.wait(0, parity)
-            gpu.remote_arrive(ready, 0, 1, per="warp")
             if rank == 0:
-                ready.wait(0, parity)
+                loaded.expect(0, bytes=2 * (left.bytes + right.bytes))
+            gpu.tma_pair_load(a_map, left, loaded, 0, (m, k))
+            gpu.tma_pair_load(b_map, right, loaded, 0, (k, n + rank * (BN // 2)))
+            if rank == 0:
+                loaded.wait(0, parity)  # so both have also read the tile before
                 gpu.fence("tcgen05_after")
                 gpu.tcgen05_mma(left, right, acc, use_acc=step > 0, instruction=MMA)
                 gpu.tcgen05_multicast_commit(done, 0, BOTH)

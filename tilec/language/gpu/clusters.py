@@ -18,6 +18,7 @@ __all__ = [
     "num_clusters",
     "remote_arrive",
     "tma_multicast",
+    "tma_pair_load",
 ]
 
 
@@ -71,4 +72,15 @@ def tma_multicast(
     """`tma_load` into `dst` of every CTA that `mask` has.
 
     The bytes arrive at `barrier[slot]` of each of them, which announces them itself.
+    """
+
+
+@builtin
+def tma_pair_load(
+    map: Any, dst: Any, barrier: Any, slot: Any, coordinates: Any, cache: str = "normal"
+) -> Any:
+    """`tma_load` whose bytes arrive at `barrier[slot]` of the CTA of even rank.
+
+    That one announces the bytes of both of the pair, multiplies when they are there, and tells both
+    by `tcgen05_multicast_commit`.
     """
