@@ -29,7 +29,8 @@ from tilec.dialects.tile import (
     ProgramIdOp,
     TransposeOp,
 )
-from tilec.dialects.types import is_tile
+from tilec.dialects.types import is_tile, shape
+from tilec.passes.hazards import read_ahead_hazard
 
 _SCALAR_OPS = (
     RingPositionOp,
@@ -112,8 +113,14 @@ class Slice:
             self._carry(op, next(i for i, r in enumerate(op.results) if r == value))
         elif _is_scalar(op) or (self._tiles and _is_elementwise(op)):
             self._keep(op)
+        elif is_one_element(op):
+            reason = isinstance(op.opview, LoadOp) and read_ahead_hazard(
+                self._function, [op.opview.src], "the kernel"
+            )
+            self.refusal = self.refusal or reason or None
+            self._keep(op)
         elif not isinstance(op.opview, _COMMON_OPS):
-            what = "tile" if is_tile(value) else "address"
+            what = "tile" if is_tile(value) and shape(value) else "address"
             self.refusal = self.refusal or f"its {what} depends on '{op.name}'"
 
     def _carry(self, loop: ir.Operation, number: int) -> None:
@@ -187,6 +194,15 @@ def _is_scalar(op: ir.Operation) -> bool:
     return scalar and not any(is_tile(v) for v in [*op.operands, *op.results])
 
 
+def is_one_element(op: ir.Operation) -> bool:
+    """Whether an op loads one element of an array, which any number of threads may do, or takes it
+    out of its tile."""
+    view = op.opview
+    if isinstance(view, LoadOp):
+        return not shape(view.result)
+    return op.name == "tensor.extract" and not shape(op.operands[0])
+
+
 def _is_elementwise(op: ir.Operation) -> bool:
     return isinstance(op.opview, _TILE_OPS) or op.name.startswith(_ELEMENTWISE_PREFIXES)
 
@@ -209,6 +225,6 @@ def _unused(values: Iterable[ir.Value]) -> list[ir.Operation]:
             continue
         op = value.owner.operation
         used = any(list(result.uses) for result in op.results)
-        if not used and (_is_scalar(op) or _is_elementwise(op)):
+        if not used and (_is_scalar(op) or is_one_element(op) or _is_elementwise(op)):
             found.append(op)
     return found

@@ -7,6 +7,7 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import is_pending
 from tilec.dialects.types import is_tile
+from tilec.passes.program_slice import is_one_element
 
 _ONE_THREAD_OPS = (
     gpu_tile.BarrierExpectOp,
@@ -54,7 +55,8 @@ def runs_in_one_thread(role: gpu_tile.RoleOp) -> bool:
         known |= op.name.startswith(_SCALAR_PREFIXES) or op.name in _SCALAR_OPS
         tiles = any(is_tile(v) or is_pending(v) for v in [*op.operands, *op.results])
         # A constant tile that was moved in here has no instruction of its own.
-        fits = fits and known and (not tiles or op.name == "arith.constant")
+        scalar = known and (not tiles or op.name == "arith.constant")
+        fits = fits and (scalar or is_one_element(op))
         return ir.WalkResult.ADVANCE
 
     for view in role.body.operations:

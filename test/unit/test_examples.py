@@ -20,7 +20,7 @@ from tilec.target import find_target
 
 PIPELINED = (
     *("sgemm_steps", "pipelines", "ampere_gemm", "explicit_ampere_gemm"),
-    *("split_k", "stream_k"),
+    *("split_k", "stream_k", "grouped_gemm"),
 )
 HOPPER = ("demands", "explicit_hopper_gemm")
 BLACKWELL = ("explicit_blackwell", "explicit_blackwell_pairs")

@@ -253,7 +253,7 @@ REFUSALS = {
     ),
     "addresses from memory": (
         gathered, [A, B, np.zeros(2, np.int32), C], {"WARP_SPECIALIZE": True}, "for k in tl.range(",
-        r"warp_specialize=True was asked for, but its address depends on 'tensor.extract'",
+        r"warp_specialize=True was asked for, but its address depends on 'tile.reduce'",
     ),
     "no warp left": (
         demanded.demanding(num_warps=32), [A, B, C], {"WARP_SPECIALIZE": True, "BM": 512},
@@ -322,7 +322,7 @@ def test_addresses_from_memory() -> None:
     """The load role would need them first: one slot, filled by the threads that read it."""
     a, b, start = normal(136, 72), normal(72, 72, seed=1), np.array([8, -3, 1], np.int32)
     kernel = run(gathered, [a, b, start], moved_rows(a, start, 64) @ exact(b))
-    refused = "no (its address depends on 'tensor.extract')"
+    refused = "no (its address depends on 'tile.reduce')"
     assert decisions(kernel, "warp specialisation") == [refused]
     assert_clean(kernel)
 
