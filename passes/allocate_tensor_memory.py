@@ -10,7 +10,8 @@ After:    "gpu_tile.reserve_tensor_memory"() {columns = 256 : i32, options = {}}
           "gpu_tile.sync"() ...
           "gpu_tile.release_tensor_memory"() {columns = 256 : i32}
 
-Buffers that are never alive together share columns (`passes.lifetimes`, `passes.placement`); each
+Buffers that are never alive together share columns (`passes.lifetimes`, `passes.placement`), but no
+more than a smaller power of two needs: in a loop who shares has to wait for the others. Each
 begins at a multiple of its columns rounded up to a power of two (of 32 at most), together they take
 a power of two (PTX ISA 9.0, "tcgen05.alloc"). The allocs move to the
 kernel's top, behind a sync that is there anyway before the first use, else behind one that is put
@@ -33,7 +34,7 @@ from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.lifetimes import find_tensor_allocations
 from tilec.passes.locations import error_at
-from tilec.passes.placement import place
+from tilec.passes.placement import place, spread
 from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 
 
@@ -51,10 +52,6 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
         return
     found = find_tensor_allocations(function)
     used = place(found)
-    for each in found:
-        each.op.operation.attributes["options"] = AllocOp.options.kind.write(
-            {"offset": each.offset}
-        )
     if used > COLUMNS:
         raise error_at(
             function,
@@ -63,6 +60,11 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
             "help: smaller tiles or fewer slots need less",
         )
     columns = max(LEAST_COLUMNS, power_of_two(used))
+    spread(found, columns)
+    for each in found:
+        each.op.operation.attributes["options"] = AllocOp.options.kind.write(
+            {"offset": each.offset}
+        )
     _take_and_return(function, allocs, columns, total_warps(function, context.num_warps))
     context.report.add(
         "tensor memory",

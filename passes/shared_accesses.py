@@ -44,6 +44,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.cp_async import copy_layout
 from tilec.passes.matrix_load import plan_matrix_load, plan_matrix_store
+from tilec.tensor_memory import LANES
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Access:
     `slot`: (loop counter or None for 0, distance from it, slots), where it is one slot of a ring.
     `kind`: the type of the whole buffer or ring. Boxes and slots of two kinds do not compare, even
     where they lie in the same bytes. `threads`: which elements each thread touches, if no two touch
-    the same.
+    the same. `own_lanes`: each warp touches lanes of tensor memory that no other warp reaches.
     """
 
     writes: bool
@@ -64,12 +65,15 @@ class Access:
     box: tuple[tuple[int, ...], tuple[int, ...]] | None
     slot: tuple[ir.Value | None, int, int] | None = None
     threads: Layout | None = None
+    own_lanes: bool = False
 
     def conflicts(self, other: Access) -> bool:
         """Whether the two need an order."""
         if not (self.writes or other.writes) or self.end <= other.start or other.end <= self.start:
             return False
         if is_tensor_buffer(self.kind) != is_tensor_buffer(other.kind):
+            return False
+        if self.own_lanes and other.own_lanes:
             return False
         if (self.start, self.kind) != (other.start, other.kind):
             return True
@@ -172,9 +176,11 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
     if isinstance(view, CpAsyncOp):
         return [_describe(view.dst, copy_layout(view, context), writes=True)]
     if isinstance(view, BufferStoreOp):
-        return [_describe(view.dst, _written_by(view, context), writes=True)]
+        access = _describe(view.dst, _written_by(view, context), writes=True)
+        return [replace(access, own_lanes=_has_own_lanes(view.dst, context))]
     if isinstance(view, BufferLoadOp):
-        return [_describe(view.src, _read_by(view), writes=False)]
+        access = _describe(view.src, _read_by(view), writes=False)
+        return [replace(access, own_lanes=_has_own_lanes(view.src, context))]
     if isinstance(view, (BufferGatherOp, TmaStoreOp, Tcgen05CopyOp)):
         return [_describe(view.src, None, writes=False)]
     if isinstance(view, TMA_LOADS):
@@ -185,6 +191,12 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
         sums = [] if isinstance(view, WgmmaOp) else [view.acc]
         return reads + [_describe(v, None, writes=True) for v in sums]
     return []
+
+
+def _has_own_lanes(buffer: ir.Value, context: PassContext) -> bool:
+    """Warp w reaches 32 lanes from 32 (w mod 4) on (PTX ISA 9.0, "tcgen05.ld"): what up to four
+    warps load and store follows each warp's own order."""
+    return is_tensor_buffer(buffer) and context.num_warps <= LANES // context.target.warp_size
 
 
 def _written_by(store: BufferStoreOp, context: PassContext) -> Layout | None:
