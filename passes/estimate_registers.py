@@ -13,6 +13,7 @@ from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.role import entry_registers, total_warps
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.register_pressure import most_live_registers
+from tilec.passes.role_threads import runs_in_one_thread
 
 SUBJECT = "registers"
 """What the report's entries are about; `jit` warns of each."""
@@ -31,6 +32,7 @@ def _estimate(function: ir.Operation, context: PassContext) -> None:
     share = entry_registers(context.target, threads)
     body = function.regions[0].blocks[0]
     roles = [view for view in body.operations if isinstance(view, RoleOp)]
+    roles = [role for role in roles if not runs_in_one_thread(role)]
     parts = [(f"role '{role.name}'", role.body, role.registers or share) for role in roles]
     for name, block, registers in parts or [("a thread", body, share)]:
         live = most_live_registers(block)

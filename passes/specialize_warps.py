@@ -401,17 +401,18 @@ class _Rewrite:
         )
 
     def _share_registers(self, roles: dict[str, RoleOp]) -> None:
-        """Budgets by what the roles hold at once; a load role that holds too much turns to one
-        buffer after the other."""
-        least, body = LOAD_REGISTERS, roles["load"].body
+        """Budgets by what the roles hold at once, where the load role holds tiles; if those are too
+        many, it turns to one buffer after the other."""
+        body = roles["load"].body
+        if runs_in_one_thread(roles["load"]):
+            return
+        fold_threads(body, self._context.num_warps // self._shapes["load"].warps)
         live = most_live_registers(roles["compute"].body)
-        if not runs_in_one_thread(roles["load"]):
-            fold_threads(body, self._context.num_warps // self._shapes["load"].warps)
-            # Loads of less than a register take one each.
+        # Loads of less than a register take one each.
+        least = FILL_REGISTERS + most_live_registers(body, packed=False)
+        if least > (self._plan(least, live)["load"].registers or MOST_REGISTERS):
+            sink_tiles(body)
             least = FILL_REGISTERS + most_live_registers(body, packed=False)
-            if least > (self._plan(least, live)["load"].registers or MOST_REGISTERS):
-                sink_tiles(body)
-                least = FILL_REGISTERS + most_live_registers(body, packed=False)
         shapes = self._plan(least, live)
         i32 = ir.IntegerType.get_signless(32)
         for name, role in roles.items():
