@@ -6,7 +6,15 @@ from typing import Any
 
 from tilec.language.builtin import builtin
 
-__all__ = ["cta_id", "griddepcontrol", "num_ctas", "ring_position", "tile_order"]
+__all__ = [
+    "cta_id",
+    "griddepcontrol",
+    "next_program",
+    "next_program_read",
+    "num_ctas",
+    "ring_position",
+    "tile_order",
+]
 
 
 @builtin
@@ -46,3 +54,18 @@ def griddepcontrol(kind: str) -> Any:
     "launch_dependents": the next launch may start, up to its own "wait", as soon as every CTA said
     so or ended.
     """
+
+
+@builtin
+def next_program(answer: Any, barrier: Any, slot: Any) -> Any:
+    """One thread asks for a CTA that has not started: it will not start, its program is ours.
+
+    In a kernel with `persistent="dynamic"`. The 16 bytes of the answer, a buffer of 4 i32, arrive
+    at `barrier[slot]`, which expects them.
+    """
+
+
+@builtin
+def next_program_read(answer: Any) -> Any:
+    """What a request brought, once its barrier was waited for: whether there is a next program, and
+    the x, y and z of its CTA (`cta_id` is x), undefined where there is none."""
