@@ -6,12 +6,12 @@ import difflib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from forked import Command, run_command
+from forked import Command, run_batch, run_command
 from hypothesis import settings
 
 from tilec.runtime.cuda.driver import no_device_reason
@@ -58,6 +58,30 @@ def tilec_command(tmp_path: Path) -> Callable[..., Result]:
         code = run_command(command, *names, {**os.environ, **environment})
         output, errors = (Path(name).read_text(errors="replace") for name in names[1:])
         return Result(code, output, errors)
+
+    return run
+
+
+@pytest.fixture
+def tilec_commands(tmp_path: Path) -> Callable[..., list[Result] | None]:
+    """`tilec_commands(texts, "opt", "-")`: the command on each text, all in one forked child; None
+    if the child died on one of them."""
+
+    def run(texts: Sequence[str | bytes], *words: str) -> list[Result] | None:
+        streams = []
+        for number, text in enumerate(texts):
+            names = [str(tmp_path / f"{number}.{name}") for name in ("in", "out", "err")]
+            Path(names[0]).write_bytes(text.encode() if isinstance(text, str) else text)
+            for name in names[1:]:
+                Path(name).write_bytes(b"")
+            streams.append(names)
+        codes = tmp_path / "codes"
+        if not run_batch(["tilec", *words], streams, str(codes)):
+            return None
+        return [
+            Result(int(code), *(Path(name).read_text(errors="replace") for name in names[1:]))
+            for code, names in zip(codes.read_text().split(), streams, strict=True)
+        ]
 
     return run
 

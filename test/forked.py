@@ -76,21 +76,22 @@ def _become(words: list[str]) -> int:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
 
 
-def _child(command: Command, stdin: str, stdout: str, stderr: str, environment: dict) -> None:
-    """The forked process: redirects its streams, runs the command, ends."""
+def _run_here(command: Command, stdin: str, stdout: str, stderr: str) -> int:
+    """Redirects this (forked) process's streams and runs the command; its exit code."""
     code = 127
     try:
-        os.setpgid(0, 0)
         append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        os.dup2(os.open(command.stdin or stdin, os.O_RDONLY), 0)
-        os.dup2(os.open(command.stdout or stdout, append, 0o644), 1)
+        _redirect(os.open(command.stdin or stdin, os.O_RDONLY), 0)
+        _redirect(os.open(command.stdout or stdout, append, 0o644), 1)
         target = command.stderr or stderr
-        os.dup2(1 if target == "&1" else os.open(target, append, 0o644), 2)
+        if target == "&1":
+            os.dup2(1, 2)
+        else:
+            _redirect(os.open(target, append, 0o644), 2)
         sys.stdin, sys.stdout, sys.stderr = (
             open(number, mode, closefd=False, encoding="utf-8")  # noqa: SIM115 - until the end
             for number, mode in ((0, "r"), (1, "w"), (2, "w"))
         )
-        os.environ.update(environment)
         code = _become(command.words)
     except BaseException:
         importlib.import_module("traceback").print_exc()
@@ -98,16 +99,53 @@ def _child(command: Command, stdin: str, stdout: str, stderr: str, environment: 
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+    return code
+
+
+def _redirect(opened: int, number: int) -> None:
+    os.dup2(opened, number)
+    os.close(opened)
 
 
 def run_command(command: Command, stdin: str, stdout: str, stderr: str, environment: dict) -> int:
     """Exit code of a command run in a child; 128 + signal where it died, 124 on a timeout."""
+
+    def run() -> int:
+        os.environ.update(environment)
+        return _run_here(command, stdin, stdout, stderr)
+
+    return _in_a_child(run)
+
+
+def run_batch(words: Sequence[str], streams: Sequence[Sequence[str]], codes: str) -> bool:
+    """Runs a command on several inputs, one after the other in one child; False if that died.
+
+    `streams`: the names of each run's three streams; `codes`: a file for the exit codes, a line
+    each.
+    """
+
+    def run() -> int:
+        with open(codes, "w", encoding="utf-8") as file:
+            for names in streams:
+                file.write(f"{_run_here(Command(list(words)), *names)}\n")
+                file.flush()
+        return 0
+
+    return _in_a_child(run) == 0
+
+
+def _in_a_child(run: Callable[[], int]) -> int:
+    """What `run` gives in a forked child; 128 + signal where it died, 124 on a timeout."""
     alive_read, alive_write = os.pipe()
     child = os.fork()
     if child == 0:
         os.set_inheritable(alive_write, True)
-        _child(command, stdin, stdout, stderr, environment)
+        code = 126
+        try:
+            os.setpgid(0, 0)
+            code = run()
+        finally:
+            os._exit(code)
     os.close(alive_write)
     in_time = read_until_closed(alive_read, TIMEOUT_S) is not None
     os.close(alive_read)
