@@ -26,8 +26,11 @@ from tensor_cases import (
     run,
 )
 
+import tilec
+import tilec.language as tl
 from tilec.examples.explicit_blackwell import blocked_product, pipelined_product, small_product
 from tilec.examples.explicit_blackwell_pairs import pair_product
+from tilec.examples.matmul import matmul
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,29 @@ def _block_scales(device: str) -> None:
         check_scaled(device, kinds, n, k)
 
 
+@tilec.kernel(persistent="dynamic", num_warps=4, grid=lambda counts: counts.shape)
+def count_programs(counts: tl.array):
+    """counts[i, j] += 1 by program (i, j)."""
+    at = (tl.program_id(0), tl.program_id(1))
+    tl.atomic_add(counts, at, tl.full((1, 1), 1, tl.i32))
+
+
+def _requests(device: str) -> None:
+    shape = (31, 3) if device.startswith("emulator") else (4099, 31)
+    for _ in range(3):
+        counts = np.zeros(shape, np.int32)
+        run(count_programs, device, (), counts)
+        np.testing.assert_array_equal(counts, 1)
+    rows = 512 if device.startswith("emulator") else 1 << 16
+    draw = np.random.default_rng(0).integers
+    a = draw(-4, 5, (rows, 64)).astype(ml_dtypes.bfloat16)
+    b = draw(-4, 5, (64, 192)).astype(ml_dtypes.bfloat16)
+    c = np.zeros((rows, 192), ml_dtypes.bfloat16)
+    run(matmul.demanding(persistent="dynamic"), device, (a, b), c, BM=128, BN=64, BK=32)
+    exact = a.astype(np.float32) @ b.astype(np.float32)
+    np.testing.assert_array_equal(c, exact.astype(c.dtype))
+
+
 FACTS = (
     Fact(
         "shapes of 16 lanes",
@@ -263,6 +289,13 @@ FACTS = (
         "one text each",
         "tilec/tensor_tiles.py scaled_descriptor, scales_layout",
         _block_scales,
+    ),
+    Fact(
+        "cluster launch control",
+        "an answer names a CTA that will not start; each program runs once",
+        "the ISA's text and the programming guide's example",
+        "passes/lower_to_nvvm/launch_control.py lower_read, passes/request_programs.py",
+        _requests,
     ),
     Fact(
         "what threads wrote",

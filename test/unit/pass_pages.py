@@ -129,7 +129,7 @@ def shortened(line: str) -> str:
     line = re.sub(r" loc\(.*$", "", line).strip()
     if "gpu_tile.alloc" in line:
         return line
-    line = line.partition(" : (")[0]
+    line = re.sub(r"^(.*scf\.while .*) : \(.*\{$", r"\1 {", line).partition(" : (")[0]
     line = re.sub(r"( -> \(.*\))?( *: i32)? \{$", " {", line)
     return re.sub(r" : (index|i32|i1|tensor<.*|memref<.*|!gpu_tile\.pending<.*)$", "", line)
 

@@ -195,10 +195,26 @@ SHARED_COLUMNS = Program(
         "attention-report": Report("^(warp spec|matrix|dot operand|tensor m)"),
     },
 )
+ASKING = Program(
+    matmul.demanding(persistent="dynamic"),
+    PRODUCT.specs,
+    PRODUCT.constants,
+    "sm_100a",
+    {
+        "request-programs": Dump(
+            "request-programs",
+            LOOP
+            + r"|while|condition|\} do \{|role|xi32|slots = 3|next_program|barrier_.*\((%1|%2),"
+            + r"|tma_load",
+            end='name = "load"',
+        ),
+        "request-programs-report": Report("^program"),
+    },
+)
 PAGES = {
     "PIPELINING": Page(PASSES / "PIPELINING.md", [AMPERE]),
     "HOPPER": Page(PASSES / "HOPPER.md", [PRODUCT, PAIR, ATTENTION]),
-    "BLACKWELL": Page(PASSES / "BLACKWELL.md", [SUM, SHARED_COLUMNS]),
+    "BLACKWELL": Page(PASSES / "BLACKWELL.md", [SUM, SHARED_COLUMNS, ASKING]),
 }
 SECTIONS = [(name, section) for name, page in PAGES.items() for section in page.sections]
 

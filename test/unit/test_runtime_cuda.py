@@ -197,6 +197,18 @@ def test_a_persistent_kernel_reads_its_grid(fake: FakeDriver, grid: tuple, launc
     assert numbers(launch.arguments, "Qiiiiii") == [0x1000, 5, 7, 7, *grid]
 
 
+def test_a_dynamic_kernel_is_launched_whole(fake: FakeDriver):
+    made = fake.know(kernel(MATRIX, persistent=True, dynamic=True))
+    device = cuda_device(0)
+    loaded = device.load(made)
+    device.launch(loaded, [matrix()], (9, 3, 7))
+    (launch,) = fake.launches
+    assert launch.grid == (189, 1, 1)
+    assert numbers(launch.arguments, "Qiiiiii") == [0x1000, 5, 7, 7, 9, 3, 7]
+    with pytest.raises(ValueError, match="more than 2147483647 programs"):
+        device.launch(loaded, [matrix()], (2**20, 2**12, 1))
+
+
 @pytest.mark.parametrize(
     ("grid", "launched"),
     [((2, 3, 1), 6), ((3, 1, 1), 4), ((1, 1, 3), 6), ((9, 30, 7), 8), ((0, 3, 1), None)],
