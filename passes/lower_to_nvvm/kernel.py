@@ -90,7 +90,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
         marker = ir.Operation.create("llvm.mlir.zero", results=[generic])
     state = Lowering(context, facts, marker, threads)
     state.cluster = cluster
-    state.dynamic = is_dynamic(function)
+    state.dynamic = _checked_dynamic(function, context)
     with state.prologue, function.location:
         _bind_arguments(arguments, list(block.arguments), state)
     first = len(types) - len(maps)
@@ -113,6 +113,15 @@ def checked_cluster(function: ir.Operation, context: PassContext) -> tuple[int, 
     if not is_persistent(function):
         raise error_at(function, "only persistent kernels have clusters")
     return cluster
+
+
+def _checked_dynamic(function: ir.Operation, context: PassContext) -> bool:
+    """Whether CTAs ask for programs. CompileError for a target where they cannot."""
+    dynamic = is_dynamic(function)
+    if dynamic and not context.target.supports(Feature.CLUSTER_LAUNCH_CONTROL):
+        name = context.target.name
+        raise error_at(function, f'persistent="dynamic": {name} has no cluster launch control')
+    return dynamic
 
 
 def _cluster_attributes(cluster: tuple[int, int, int]) -> dict[str, ir.Attribute]:
