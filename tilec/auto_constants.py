@@ -12,6 +12,9 @@ the registers. Both are 64 where the dot runs on FMA units (exact f32) or the ac
 bytes (f64), which need the registers. An elementwise tile spans 4 KiB of its widest loaded element:
 two 16-byte accesses for each of 128 threads; its last dimension takes up to 64 elements where
 several constants share it.
+
+Sizes of arrays are no part of the choice: one compilation serves all of them, and is known before
+the first call. `tilec.ops.matmul` chooses by size, `tilec.autotune` measures by size classes.
 """
 
 from __future__ import annotations

@@ -346,7 +346,7 @@ def test_sums_of_fp8_may_be_kept_in_f32(target: str, monkeypatch: pytest.MonkeyP
         check(
             tilec.ops.matmul(a, b, precision="f32", out_dtype="f32"), wide(a) @ wide(b), np.float32
         )
-    # 3 parts of 384 elements: each ends inside a sum of 256.
+    # 3 parts of 384 elements: none is a whole sum.
     choice = TileChoice(16, 32, 128, 3, 1.0)
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
     check(tilec.ops.matmul(a, b, precision="f32", out_dtype="f32"), wide(a) @ wide(b), np.float32)

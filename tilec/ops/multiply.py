@@ -49,7 +49,7 @@ def matmul(
     element; `residual`: anything that broadcasts to the result, `out` itself included.
     `activation`: "relu", "gelu", "gelu_tanh", "silu", or a function of the tile language.
     `acc_dtype`: f16 for f16 and fp8, where speed matters more than the last bits. `precision`:
-    "tf32" puts f32 on tensor cores; "f32" adds products of fp8 up in f32 every 256 elements of k,
+    "tf32" puts f32 on tensor cores; "f32" adds products of fp8 up in f32 every 512 elements of k,
     where warpgroup instructions alone keep 14 bits of a sum.
     `tune`: measure tile sizes at the first call of each size class (see `tilec.autotune`).
     `device`, `stream`: as in a launch. Runs where the arrays are, NumPy arrays on the emulator.

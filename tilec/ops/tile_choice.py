@@ -44,6 +44,8 @@ MOST_KEPT_ELEMENTS = 128 * 192
 """Of a tile with two accumulators, where sums are kept in f32."""
 MOST_TURNED_ROWS = 64
 """Rows of a product of which the transpose is tried: few rows become an instruction's columns."""
+ALIKE = 1.004
+"""Of tiles with predictions so close, the smaller: its programs spread better."""
 LEAST_DEEP_SLOTS = 4
 """Slots that tiles of more than `K_BYTES` must leave room for: with 3, products were slower."""
 MOST_SPLITS = 16
@@ -134,7 +136,9 @@ def choose_tiles(
     is_regular = has_warpgroups and product.way(has_warpgroups) is Way.ENGINE
     if m <= MOST_TURNED_ROWS and is_regular:
         choices += _choices(product.turned(), True, most_splits, machine)
-    return min(choices, key=lambda choice: choice.us)
+    least = min(choice.us for choice in choices)
+    alike = [choice for choice in choices if choice.us <= ALIKE * least]
+    return min(alike, key=lambda choice: (choice.rows * choice.columns, choice.us))
 
 
 def tile_space(element_bytes: int) -> list[dict[str, list[int]]]:

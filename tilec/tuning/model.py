@@ -6,9 +6,9 @@ needs for all of them, or as one program's chain of waits, whichever is longer; 
 long as the rounds of the multiprocessor with most programs (wave quantisation), or as DRAM needs
 for every array once (the roofline of Williams, Waterman and Patterson, CACM 52(4), 2009).
 
-The rates that are no facts of the target were fitted to 1300 timings of 80 tiles on an H200, 28
-products of 512^3 to 4096^3 and 1 to 256 rows: of the best by prediction, the median was the best
-by the clock, the mean 2 % behind it (test/bench/README.md).
+The rates that are no facts of the target were fitted to timings of 60 tiles on an H200, 48 products
+of 512^3 to 4096^3 and 1 to 512 rows: what is best by prediction was 1 % behind the best by the
+clock in the mean (test/bench/results/tiles-*.json has a later run).
 """
 
 from __future__ import annotations
