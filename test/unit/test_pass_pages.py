@@ -195,6 +195,20 @@ SHARED_COLUMNS = Program(
         "attention-report": Report("^(warp spec|matrix|dot operand|tensor m)"),
     },
 )
+TOGETHER = Program(
+    matmul.demanding(cluster=2),
+    PRODUCT.specs,
+    PRODUCT.constants,
+    "sm_100a",
+    {
+        "pair-products": Dump(
+            "pair-products",
+            BRANCHES
+            + r"|cluster|role|^\}\)|alloc|barrier|ring|muli %0|tma_pair|remote|tcgen|buffer_load",
+        ),
+        "pair-products-report": Report("^(cluster|CTA pair|warp spec|tensor mem|shared mem)"),
+    },
+)
 ASKING = Program(
     matmul.demanding(persistent="dynamic"),
     PRODUCT.specs,
@@ -214,7 +228,7 @@ ASKING = Program(
 PAGES = {
     "PIPELINING": Page(PASSES / "PIPELINING.md", [AMPERE]),
     "HOPPER": Page(PASSES / "HOPPER.md", [PRODUCT, PAIR, ATTENTION]),
-    "BLACKWELL": Page(PASSES / "BLACKWELL.md", [SUM, SHARED_COLUMNS, ASKING]),
+    "BLACKWELL": Page(PASSES / "BLACKWELL.md", [SUM, SHARED_COLUMNS, TOGETHER, ASKING]),
 }
 SECTIONS = [(name, section) for name, page in PAGES.items() for section in page.sections]
 
