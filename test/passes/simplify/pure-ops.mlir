@@ -1,0 +1,53 @@
+// Pure ops of ours: unused ones are dropped, invariant ones moved out of loops.
+// RUN: tilec opt %s --passes simplify | filecheck %s
+
+!t = tensor<64xi32>
+
+// CHECK-LABEL: @unused
+// CHECK: tile.iota
+// CHECK-NOT: tile.iota
+// CHECK: tile.store
+func.func @unused(%y: memref<?xi32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %a = "tile.iota"() {axis = 0 : i32} : () -> !t
+  %unused = "tile.iota"() {axis = 0 : i32} : () -> tensor<32xi32>
+  "tile.store"(%a, %y, %c0) {dims = array<i32: 0>, options = {}} : (!t, memref<?xi32, strided<[1]>>, index) -> ()
+  return
+}
+
+// CHECK-LABEL: @hoisted
+// CHECK: tile.iota
+// CHECK: scf.for
+// CHECK-NOT: tile.iota
+// CHECK: return
+func.func @hoisted(%y: memref<?xi32, strided<[1]>>, %n: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0> : !t
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!t) {
+    %a = "tile.iota"() {axis = 0 : i32} : () -> !t
+    %s = arith.addi %acc, %a : !t
+    scf.yield %s : !t
+  }
+  "tile.store"(%sum, %y, %c0) {dims = array<i32: 0>, options = {}} : (!t, memref<?xi32, strided<[1]>>, index) -> ()
+  return
+}
+
+// Loads of memory that something else may write stay two, and where they are.
+// CHECK-LABEL: @memory
+// CHECK: scf.for
+// CHECK: tile.load
+// CHECK: tile.load
+// CHECK: scf.yield
+func.func @memory(%x: memref<?xi32, strided<[1]>>, %y: memref<?xi32, strided<[1]>>, %n: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %a = "tile.load"(%x, %c0) {dims = array<i32: 0>, padding = 0 : i32, options = {}} : (memref<?xi32, strided<[1]>>, index) -> !t
+    "tile.store"(%a, %y, %i) {dims = array<i32: 0>, options = {}} : (!t, memref<?xi32, strided<[1]>>, index) -> ()
+    %b = "tile.load"(%x, %c0) {dims = array<i32: 0>, padding = 0 : i32, options = {}} : (memref<?xi32, strided<[1]>>, index) -> !t
+    "tile.store"(%b, %y, %c0) {dims = array<i32: 0>, options = {}} : (!t, memref<?xi32, strided<[1]>>, index) -> ()
+    scf.yield
+  }
+  return
+}
