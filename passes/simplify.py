@@ -52,7 +52,7 @@ def _simplify_block(block: ir.Block, available: dict[tuple, ir.Operation]) -> No
             key = (
                 op.name,
                 tuple(op.operands),
-                str(op.attributes),
+                tuple(sorted((a, str(op.attributes[a])) for a in op.attributes)),
                 tuple(r.type for r in op.results),
             )
             earlier = available.get(key)

@@ -1,17 +1,19 @@
-// Pure ops of ours: unused ones are dropped, invariant ones moved out of loops.
+// Pure ops of ours: equal ones are merged, unused ones dropped, invariant ones moved out of loops.
 // RUN: tilec opt %s --passes simplify | filecheck %s
 
 !t = tensor<64xi32>
 
-// CHECK-LABEL: @unused
-// CHECK: tile.iota
+// CHECK-LABEL: @merged
+// CHECK: [[I:%[0-9]+]] = "tile.iota"() {axis = 0 : i32}
 // CHECK-NOT: tile.iota
-// CHECK: tile.store
-func.func @unused(%y: memref<?xi32, strided<[1]>>) attributes {tile.kernel} {
+// CHECK: arith.addi [[I]], [[I]]
+func.func @merged(%y: memref<?xi32, strided<[1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %a = "tile.iota"() {axis = 0 : i32} : () -> !t
+  %b = "tile.iota"() {axis = 0 : i32} : () -> !t
   %unused = "tile.iota"() {axis = 0 : i32} : () -> tensor<32xi32>
-  "tile.store"(%a, %y, %c0) {dims = array<i32: 0>, options = {}} : (!t, memref<?xi32, strided<[1]>>, index) -> ()
+  %s = arith.addi %a, %b : !t
+  "tile.store"(%s, %y, %c0) {dims = array<i32: 0>, options = {}} : (!t, memref<?xi32, strided<[1]>>, index) -> ()
   return
 }
 
@@ -38,7 +40,7 @@ func.func @hoisted(%y: memref<?xi32, strided<[1]>>, %n: index) attributes {tile.
 // CHECK: scf.for
 // CHECK: tile.load
 // CHECK: tile.load
-// CHECK: scf.yield
+// CHECK: return
 func.func @memory(%x: memref<?xi32, strided<[1]>>, %y: memref<?xi32, strided<[1]>>, %n: index) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
