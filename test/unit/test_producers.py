@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -245,6 +246,19 @@ def test_attention_with_odd_heads(pitch: int, causal: bool) -> None:
     constants = {"D": 64, "CAUSAL": causal, "BM": 64, "BN": 32, "WARP_SPECIALIZE": True}
     kernel = run(attention, [q, k, v], expected, tolerance=2e-2, scalars=(scale,), **constants)
     assert filled_by(kernel) == "loads and stores"
+
+
+# -- Clusters -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("cluster", "n", "k"), [(2, 104, 131), ((1, 2), 99, 136)])
+def test_neighbours_share_the_tensor_copies_and_store_the_rest(
+    cluster: Any, n: int, k: int
+) -> None:
+    a, b = normal(200, k), normal(k, n, seed=1)
+    kernel = run(shifted.demanding(cluster=cluster), [a, b], exact(a) @ exact(b), STAGES=3)
+    assert filled_by(kernel) == "tensor copies and loads and stores"
+    assert decisions(kernel, "cluster copy") == ["1/2 a CTA, multicast (they need the same)"]
 
 
 # -- Refusals -------------------------------------------------------------------------------------
