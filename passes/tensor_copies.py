@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from mlir import ir
 
@@ -30,6 +29,7 @@ from tilec.dialects.gpu_tile import (
     RingPositionOp,
     SyncOp,
     TmaLoadOp,
+    WgmmaOp,
 )
 from tilec.dialects.gpu_tile.tma import MOST_BOX, SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
@@ -147,19 +147,35 @@ def emit_tensor_copies(copies: Sequence[TensorCopy], context: PassContext) -> No
 
 
 def _runs(copies: Sequence[TensorCopy]) -> list[list[TensorCopy]]:
-    """Copies with nothing but pure scalar code and each other's loads and stores between."""
+    """Copies for the same instruction with nothing but pure scalar code and each other's loads and
+    stores between."""
     own = {op for copy in copies for op in (copy.load.operation, copy.store.operation)}
     by_load: dict[ir.Operation, list[TensorCopy]] = {}
     for copy in copies:
         by_load.setdefault(copy.load.operation, []).append(copy)
-    number, found = 0, []
+    number = 0
+    found: dict[tuple[int, ir.Operation | None], list[TensorCopy]] = {}
     for view in copies[0].load.operation.block.operations:
         op = view.operation
         if op in by_load:
-            found += [(number, copy) for copy in by_load[op]]
+            for copy in by_load[op]:
+                found.setdefault((number, _first_product(copy)), []).append(copy)
         elif op not in own and not _is_between(op):
             number += 1
-    return [[copy for _, copy in run] for _, run in groupby(found, key=lambda entry: entry[0])]
+    return list(found.values())
+
+
+def _first_product(copy: TensorCopy) -> ir.Operation | None:
+    """The first warpgroup instruction of the load's block that reads what a copy brings."""
+    readers = [use.owner.operation for use in copy.store.dst.uses]
+    return next(
+        (
+            view.operation
+            for view in copy.load.operation.block.operations
+            if isinstance(view, WgmmaOp) and view.operation in readers
+        ),
+        None,
+    )
 
 
 def _is_between(op: ir.Operation) -> bool:

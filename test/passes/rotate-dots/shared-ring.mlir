@@ -1,4 +1,5 @@
-// Keys and values share a ring: a slot is given back behind the second product, which reads it last.
+// Both products read the values, which share a ring with the keys: a slot is given back behind the
+// second product, which reads it last.
 // RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,insert-async-copies,split-conversions,specialize-warps,rotate-dots --target sm_90a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xbf16, strided<[?, 1]>>
@@ -26,13 +27,12 @@ func.func @two_products(%k: !m {tile.facts = {align = 16 : i32, sizes = array<i3
   %c0 = arith.constant 0 : index
   %bn = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : !s
-  %one = arith.constant dense<1.0> : !q
   %factor = tensor.splat %scale : !s
   %size = memref.dim %k, %c0 : !m
   %acc = scf.for %n = %c0 to %size step %bn iter_args(%sum = %zero) -> (!s) {
     %tk = "tile.load"(%k, %n, %c0) {dims = array<i32: 1, 0>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !q
     %tv = "tile.load"(%v, %n, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !q
-    %s = "tile.dot"(%one, %tk, %zero) {options = {}} : (!q, !q, !s) -> !s
+    %s = "tile.dot"(%tv, %tk, %zero) {options = {}} : (!q, !q, !s) -> !s
     %e = math.exp2 %s : !s
     %p = arith.truncf %e : !s to !q
     %scaled = arith.mulf %sum, %factor : !s
