@@ -21,6 +21,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.lifetimes import find_allocations
 from tilec.passes.locations import error_at
 from tilec.passes.placement import place
+from tilec.passes.walk import kernels
 
 SHARED_BYTES = "tile.shared_bytes"
 
@@ -28,9 +29,8 @@ SHARED_BYTES = "tile.shared_bytes"
 @tile_pass(requires=Level.BUFFERS, ensures=Level.ALLOCATED)
 def allocate_shared(module: ir.Module, context: PassContext) -> None:
     """Fills in offsets. CompileError naming the buffers if they do not fit."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _allocate(function.operation, context)
+    for function in kernels(module):
+        _allocate(function, context)
 
 
 def _allocate(function: ir.Operation, context: PassContext) -> None:

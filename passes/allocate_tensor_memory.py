@@ -35,15 +35,15 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.lifetimes import find_tensor_allocations
 from tilec.passes.locations import error_at
 from tilec.passes.placement import place, spread
+from tilec.passes.walk import kernels
 from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=None)
 def allocate_tensor_memory(module: ir.Module, context: PassContext) -> None:
     """Fills in columns. CompileError naming the buffers if they do not fit."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _allocate(function.operation, context)
+    for function in kernels(module):
+        _allocate(function, context)
 
 
 def _allocate(function: ir.Operation, context: PassContext) -> None:

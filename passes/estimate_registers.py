@@ -14,6 +14,7 @@ from tilec.dialects.gpu_tile.role import entry_registers, total_warps
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.register_pressure import most_live_registers
 from tilec.passes.role_threads import runs_in_one_thread
+from tilec.passes.walk import kernels
 
 SUBJECT = "registers"
 """What the report's entries are about; `jit` warns of each."""
@@ -22,9 +23,8 @@ SUBJECT = "registers"
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
 def estimate_registers(module: ir.Module, context: PassContext) -> None:
     """Reports the parts of kernels whose live values exceed their registers."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _estimate(function.operation, context)
+    for function in kernels(module):
+        _estimate(function, context)
 
 
 def _estimate(function: ir.Operation, context: PassContext) -> None:

@@ -38,13 +38,14 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.walk import kernels
 
 
 @tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
 def fence_tensor_memory(module: ir.Module, context: PassContext) -> None:
     """Puts fences between accesses to tensor memory and what orders them."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func" and _touches(function.operation):
+    for function in kernels(module):
+        if _touches(function):
             _Walk().block(function.regions[0].blocks[0], _Since(False, False))
 
 

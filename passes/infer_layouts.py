@@ -47,14 +47,14 @@ from tilec.passes.layout_components import (
 )
 from tilec.passes.layout_neighbours import Link, links
 from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width
+from tilec.passes.walk import kernels
 
 
 @tile_pass(requires=Level.SELECTED, ensures=Level.LAYOUTS)
 def infer_layouts(module: ir.Module, context: PassContext) -> None:
     """Chooses a layout for every tile of every kernel."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _infer(function.operation, context)
+    for function in kernels(module):
+        _infer(function, context)
 
 
 def _infer(function: ir.Operation, context: PassContext) -> None:

@@ -57,6 +57,7 @@ from tilec.passes.role_copies import (
 )
 from tilec.passes.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
 from tilec.passes.vector_width import element_bytes
+from tilec.passes.walk import find_ops, kernels
 from tilec.target import Feature
 
 
@@ -65,9 +66,8 @@ def insert_async_copies(module: ir.Module, context: PassContext) -> None:
     """Turns loads that fill buffers in loops into cp_async, where the target has it."""
     if not context.target.supports(Feature.CP_ASYNC):
         return
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _rewrite(function.operation, context)
+    for function in kernels(module):
+        _rewrite(function, context)
 
 
 def _rewrite(function: ir.Operation, context: PassContext) -> None:
@@ -90,14 +90,7 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
 
 
 def _loads(function: ir.Operation) -> list[tile.LoadOp]:
-    loads: list[tile.LoadOp] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, tile.LoadOp):
-            loads.append(op.opview)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
+    loads = [op.opview for op in find_ops(function, tile.LoadOp)]
     return loads
 
 

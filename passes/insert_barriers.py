@@ -52,6 +52,7 @@ from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.role_threads import runs_in_one_thread
 from tilec.passes.shared_accesses import Access, accesses_inside, accesses_of, ring_counters
+from tilec.passes.walk import kernels
 
 Group = frozenset[Access]
 MOST_GROUPS = 8
@@ -111,9 +112,8 @@ class Pending:
 @tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
 def insert_barriers(module: ir.Module, context: PassContext) -> None:
     """Orders every cross-thread dependence through shared memory."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _order(function.operation, context)
+    for function in kernels(module):
+        _order(function, context)
 
 
 def _order(function: ir.Operation, context: PassContext) -> None:

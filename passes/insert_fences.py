@@ -44,6 +44,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.walk import kernels
 
 KIND = "async_shared"
 _READERS = (WgmmaOp, Tcgen05MmaOp, Tcgen05MmaScaledOp, Tcgen05CopyOp, TmaStoreOp)
@@ -67,9 +68,8 @@ _TELLS_OTHERS = (
 @tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
 def insert_fences(module: ir.Module, context: PassContext) -> None:
     """Fences writes that asynchronous readers see."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _fence(function.operation)
+    for function in kernels(module):
+        _fence(function)
 
 
 def _fence(function: ir.Operation) -> None:

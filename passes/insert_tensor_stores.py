@@ -44,6 +44,7 @@ from tilec.passes.scalars import i32_constant, scalar_op
 from tilec.passes.tensor_copies import box_of
 from tilec.passes.tensor_map_rules import why_no_tensor_map
 from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width
+from tilec.passes.walk import kernels
 from tilec.passes.warpgroup_dot import operand_layout, swizzle_bytes
 from tilec.target import Feature
 
@@ -58,9 +59,8 @@ def insert_tensor_stores(module: ir.Module, context: PassContext) -> None:
     """Turns stores of tiles that do not lie coalesced into tensor stores, where there are some."""
     if not context.target.supports(Feature.TMA):
         return
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _rewrite(function.operation, context)
+    for function in kernels(module):
+        _rewrite(function, context)
 
 
 def _rewrite(function: ir.Operation, context: PassContext) -> None:

@@ -22,7 +22,6 @@ from mlir import ir
 from tilec.diagnostics import CompileError
 from tilec.dialects.gpu_tile import AllocOp, CpAsyncOp
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.dialects.op import TileOp
 from tilec.passes.contract import Level, PassContext, Report, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.layout_candidates import blocked_layout
@@ -31,6 +30,7 @@ from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
 from tilec.passes.split_reductions import split_reductions
 from tilec.passes.vector_width import contiguous_dim, provable_width, shared_width
+from tilec.passes.walk import find_ops
 
 EXPLICIT = "tile.explicit"
 """Kernel attribute: nothing is added to it."""
@@ -39,12 +39,12 @@ EXPLICIT = "tile.explicit"
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.BUFFERS)
 def keep_explicit(module: ir.Module, context: PassContext) -> None:
     """CompileError for what another kernel would get a buffer and a barrier for."""
-    errors = [_unaligned(op, context) for op in _ops(module, CpAsyncOp)]
-    written = _ops(module, AllocOp)
+    errors = [_unaligned(op, context) for op in find_ops(module.operation, CpAsyncOp)]
+    written = find_ops(module.operation, AllocOp)
     silent = PassContext(context.target, context.num_warps, context.index_bits, Report())
     for split in (split_reductions, split_atomics, split_conversions):
         split(module, silent)
-    errors += [_crossing(op) for op in _ops(module, AllocOp) if op not in written]
+    errors += [_crossing(op) for op in find_ops(module.operation, AllocOp) if op not in written]
     found = [error for error in errors if error is not None]
     if found:
         raise CompileError.group(found)
@@ -91,15 +91,3 @@ def _function_of(op: ir.Operation) -> ir.Operation:
     while op.name != "func.func":
         op = op.parent
     return op
-
-
-def _ops(module: ir.Module, kind: type[TileOp]) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, kind):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found

@@ -29,6 +29,7 @@ from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile import GriddepcontrolOp, RoleOp
 from tilec.passes.allocate_shared import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.walk import kernels
 from tilec.target import Feature
 
 _WITHIN_CTA = (
@@ -57,9 +58,8 @@ def overlap_launches(module: ir.Module, context: PassContext) -> None:
     """Lets kernels with roles start early, and the next launch with them where it has to wait."""
     if not context.target.supports(Feature.GRIDDEPCONTROL):
         return
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _overlap(function.operation, context)
+    for function in kernels(module):
+        _overlap(function, context)
 
 
 def starts_early(function: ir.Operation) -> bool:

@@ -54,6 +54,7 @@ from tilec.passes.cluster_alike import axes_of, meet
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.scalars import binary, i32_constant
 from tilec.passes.tensor_copies import box_of
+from tilec.passes.walk import find_ops, kernels
 from tilec.passes.warpgroup_dot import operand_layout, swizzle_bytes
 from tilec.target import Feature
 
@@ -67,15 +68,14 @@ def pair_products(module: ir.Module, context: PassContext) -> None:
     """Makes products of CTA pairs where clusters of two share their rhs."""
     if not context.target.supports(Feature.TCGEN05):
         return
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _pair(function.operation, context)
+    for function in kernels(module):
+        _pair(function, context)
 
 
 def _pair(function: ir.Operation, context: PassContext) -> None:
-    if cluster_shape(function) != (2, 1, 1) or _ops(function, TmaPairLoadOp):
+    if cluster_shape(function) != (2, 1, 1) or find_ops(function, TmaPairLoadOp):
         return
-    products = [_product(op.opview, context) for op in _ops(function, Tcgen05MmaOp)]
+    products = [_product(op.opview, context) for op in find_ops(function, Tcgen05MmaOp)]
     refused = next((p for p in products if isinstance(p, str)), None)
     if not products or refused is not None:
         why = refused or "nothing adds up in tensor memory"
@@ -85,18 +85,6 @@ def _pair(function: ir.Operation, context: PassContext) -> None:
     stages = _Rewrite(function, products, context).run()
     why = "both read the same rhs: each loads half of it"
     context.report.add("CTA pair", function, f"{name}, {stages} stages", why, stages=stages)
-
-
-def _ops(inside: ir.Operation, kind: type) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, kind):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    inside.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
 
 
 @dataclass
@@ -279,13 +267,13 @@ class _Rewrite:
 
     def _hand_over(self) -> None:
         """Commits go to both CTAs; the even one hears when both have taken a sum."""
-        for op in _ops(self._function, Tcgen05CommitOp):
+        for op in find_ops(self._function, Tcgen05CommitOp):
             commit = op.opview
             with ir.InsertionPoint(op), op.location:
                 Tcgen05MulticastCommitOp.build(commit.barrier, commit.slot, self._both)
             op.erase()
         for role in self._roles():
-            for wait in _ops(role, BarrierWaitOp):
+            for wait in find_ops(role, BarrierWaitOp):
                 self._take_from_both(wait.opview.barrier)
 
     def _take_from_both(self, barrier: ir.Value) -> None:
@@ -304,7 +292,7 @@ class _Rewrite:
 
     def _roles(self) -> list[ir.Operation]:
         """The roles that multiply."""
-        return [op for op in _ops(self._function, RoleOp) if _ops(op, Tcgen05MmaOp)]
+        return [op for op in find_ops(self._function, RoleOp) if find_ops(op, Tcgen05MmaOp)]
 
     def _multiply_in_even(self) -> None:
         for role in self._roles():

@@ -15,6 +15,7 @@ from mlir import ir
 from tilec.dialects.gpu_tile import ConvertLayoutOp
 from tilec.dialects.types import encoding
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.walk import find_ops
 
 _FREE = ("arith.constant", "tensor.splat", "tile.iota")
 
@@ -22,14 +23,7 @@ _FREE = ("arith.constant", "tensor.splat", "tile.iota")
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def remove_layout_conversions(module: ir.Module, context: PassContext) -> None:
     """Folds conversions into what makes their operand."""
-    conversions: list[ConvertLayoutOp] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, ConvertLayoutOp):
-            conversions.append(op.opview)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
+    conversions = [op.opview for op in find_ops(module.operation, ConvertLayoutOp)]
     for conversion in conversions:
         _fold(conversion)
 

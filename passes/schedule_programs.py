@@ -49,6 +49,7 @@ from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
 from tilec.passes.scalars import binary, i32_constant, less, scalar_op
+from tilec.passes.walk import kernels
 from tilec.target import Feature
 
 GROUP = 8
@@ -81,9 +82,8 @@ def is_dynamic(function: ir.Operation) -> bool:
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def schedule_programs(module: ir.Module, context: PassContext) -> None:
     """Puts programs of kernels with dots in grouped order, or in a loop that CTAs share."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _schedule(function.operation, context)
+    for function in kernels(module):
+        _schedule(function, context)
 
 
 @dataclass

@@ -31,6 +31,7 @@ from tilec.mma_shapes import (
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
 from tilec.passes.loops import enclosing_ops
+from tilec.passes.walk import find_ops
 from tilec.target import Feature
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 
@@ -42,14 +43,7 @@ it."""
 @tile_pass(requires=Level.TILE, ensures=Level.SELECTED)
 def select_mma(module: ir.Module, context: PassContext) -> None:
     """Names the instruction of every dot, widening inputs the target cannot multiply."""
-    dots: list[tile.DotOp] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, tile.DotOp):
-            dots.append(op.opview)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
+    dots = [op.opview for op in find_ops(module.operation, tile.DotOp)]
     for dot in dots:
         _select(dot, context)
 

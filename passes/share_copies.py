@@ -53,14 +53,14 @@ from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.locations import error_at
 from tilec.passes.scalars import binary, i32_constant
 from tilec.passes.tensor_copies import refused_tensor_copies
+from tilec.passes.walk import find_ops, kernels
 
 
 @tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
 def share_copies(module: ir.Module, context: PassContext) -> None:
     """Multicasts what the CTAs of a cluster load alike."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _share(function.operation, context)
+    for function in kernels(module):
+        _share(function, context)
 
 
 @dataclass
@@ -85,9 +85,9 @@ class _Part:
 
 def _share(function: ir.Operation, context: PassContext) -> None:
     shape = cluster_shape(function)
-    if shape == (1, 1, 1) or _ops(function, (TmaMulticastOp, TmaPairLoadOp)):
+    if shape == (1, 1, 1) or find_ops(function, TmaMulticastOp, TmaPairLoadOp):
         return
-    loads = [op for role in _ops(function, (RoleOp,)) for op in _ops(role, (TmaLoadOp,))]
+    loads = [op for role in find_ops(function, RoleOp) for op in find_ops(role, TmaLoadOp)]
     planned = [_plan(load.opview, shape) for load in loads]
     copies = [plan for plan in planned if isinstance(plan, _Copy)]
     if not copies:
@@ -109,18 +109,6 @@ def _share(function: ir.Operation, context: PassContext) -> None:
     for copy in copies:
         _multicast(copy, masks)
     meet(function)
-
-
-def _ops(inside: ir.Operation, kinds: tuple[type, ...]) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, kinds):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    inside.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
 
 
 def _count(shape: Sequence[int], axes: Sequence[int]) -> int:

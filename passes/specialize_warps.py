@@ -92,6 +92,7 @@ from tilec.passes.role_registers import (
 from tilec.passes.role_threads import runs_in_one_thread
 from tilec.passes.role_tiles import fold_threads, sink_tiles
 from tilec.passes.tensor_copies import refused_tensor_copies
+from tilec.passes.walk import kernels
 from tilec.ring_stages import MOST_STAGES, ring_stages
 from tilec.target import Feature
 
@@ -99,9 +100,8 @@ from tilec.target import Feature
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
 def specialize_warps(module: ir.Module, context: PassContext) -> None:
     """Gives the tensor copies of every kernel a warp of their own."""
-    for function in module.body.operations:
-        if function.operation.name == "func.func":
-            _specialize(function.operation, context)
+    for function in kernels(module):
+        _specialize(function, context)
 
 
 def _specialize(function: ir.Operation, context: PassContext) -> None:

@@ -27,6 +27,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.loops import outside_loops
 from tilec.passes.scalars import i32_constant
 from tilec.passes.tensor_memory_dot import stage_tensor_memory_dot
+from tilec.passes.walk import find_ops
 from tilec.passes.warpgroup_dot import stage_warpgroup_dot
 from tilec.shared_layout import strided
 
@@ -38,14 +39,7 @@ that one 16-byte read serves four rows or columns, and two steps' fragments fit 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def stage_operands(module: ir.Module, context: PassContext) -> None:
     """Turns every dot into buffer traffic and `gpu_tile.mma` per k-step."""
-    dots: list[tile.DotOp] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, tile.DotOp):
-            dots.append(op.opview)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
+    dots = [op.opview for op in find_ops(module.operation, tile.DotOp)]
     for dot in dots:
         with ir.InsertionPoint(dot.operation), dot.operation.location:
             _stage(dot, context)
