@@ -201,3 +201,33 @@ def _has_ended(pid: int) -> bool:
 def test_importing_it_does_not_import_llvmlite() -> None:
     done = run("import sys, tilec.emit_ptx; print('llvmlite' in sys.modules)")
     assert done.stdout == "False\n"
+
+
+THREE_STRIDES = """
+define ptx_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrspace(1) %c, i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %x = mul i64 %i, 28
+  %y = mul i64 %i, 20
+  %pa = getelementptr i8, ptr addrspace(1) %a, i64 %x
+  %pb = getelementptr i8, ptr addrspace(1) %b, i64 %y
+  %u = load float, ptr addrspace(1) %pa
+  %v = load float, ptr addrspace(1) %pb
+  %w = fmul float %u, %v
+  %pc = getelementptr float, ptr addrspace(1) %c, i64 %i
+  store float %w, ptr addrspace(1) %pc
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}
+"""
+
+
+def test_a_loop_keeps_its_one_counter() -> None:
+    """Loop strength reduction would carry a pointer for each array, too."""
+    ptx = emit_ptx(THREE_STRIDES, find_target("sm_80"))
+    assert len(re.findall(r"add\.s64\s+(%rd\d+), \1, ", ptx)) == 1
