@@ -229,5 +229,5 @@ end:
 
 def test_a_loop_keeps_its_one_counter() -> None:
     """Loop strength reduction would carry a pointer for each array, too."""
-    ptx = emit_ptx(THREE_STRIDES, find_target("sm_80"))
+    ptx = emit_ptx(THREE_STRIDES, TARGETS["sm_80"])
     assert len(re.findall(r"add\.s64\s+(%rd\d+), \1, ", ptx)) == 1
