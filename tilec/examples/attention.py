@@ -48,7 +48,7 @@ def attention(
     D: tl.const,
     CAUSAL: tl.const = False,
     BM: tl.const = 128,
-    BN: tl.const = 64,
+    BN: tl.const = 128,
     STAGES: tl.const = None,
     WARP_SPECIALIZE: tl.const = None,
 ):
