@@ -125,9 +125,12 @@ class Checker(SharedChecker):
 
     def mbarrier_written(self, cells: np.ndarray, lanes: np.ndarray, site: int) -> None:
         """mbarrier.init and .inval: generic writes of the object."""
-        shadow = self._bytes_of(cells)
-        agent, domain = self.agents_of(np.broadcast_to(lanes, cells.shape), shadow.shape[1])
-        self.write(shadow.reshape(-1), agent, domain, site)
+        lanes = np.broadcast_to(np.asarray(lanes).reshape(-1), cells.shape)
+        for warp in np.unique(lanes >> 5):  # one after the other: they may write the same object
+            own = lanes >> 5 == warp
+            shadow = self._bytes_of(cells[own])
+            agent, domain = self.agents_of(lanes[own], shadow.shape[1])
+            self.write(shadow.reshape(-1), agent, domain, site)
         for cell in cells.tolist():
             self.arrivals.pop(cell, None)
             self.completed.pop(cell, None)

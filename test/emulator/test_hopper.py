@@ -215,6 +215,13 @@ def test_mbarrier_mistakes_are_named() -> None:
     assert [f.kind for f in found] == ["race"]  # no barrier between init and the other warp's use
 
 
+def test_an_mbarrier_that_every_warp_initialises_is_a_race() -> None:
+    a = np.zeros(4, np.uint8)
+    body = "mbarrier.init.shared::cta.b64 [%r3], 64;"
+    found = kernel(body).run("k", 1, 64, [NO_MAP, a, a], mode="check").findings
+    assert [f.kind for f in found] == ["race"]
+
+
 RING = """
     @%p1 mbarrier.init.shared::cta.b64 [%r3], 32; @%p1 mbarrier.init.shared::cta.b64 [%r3+8], 32;
     bar.sync 0; and.b32 %r10, %r1, 31; shl.b32 %r11, %r10, 2; add.u32 %r12, %r2, %r11;
