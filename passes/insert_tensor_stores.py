@@ -90,10 +90,10 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
 
 
 def _held(store: tile.StoreOp) -> ir.Value:
-    """What a store writes as the threads hold it: in front of a conversion that nothing else
-    needs."""
-    owner = store.value.owner
-    if isinstance(owner, ConvertLayoutOp) and len(list(store.value.uses)) == 1:
+    """What a store writes as the threads hold it: in front of a conversion that only stores
+    need."""
+    owner, users = store.value.owner, [use.owner.opview for use in store.value.uses]
+    if isinstance(owner, ConvertLayoutOp) and all(isinstance(u, tile.StoreOp) for u in users):
         return owner.src
     return store.value
 
@@ -229,7 +229,7 @@ def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
             WarpTmaStoreOp.build(part, buffer, tensor_map, corner, pending=slots - 1)
     conversion = None if held == store.value else store.value.owner.operation
     store.operation.erase()
-    if conversion is not None:
+    if conversion is not None and not list(conversion.results[0].uses):
         conversion.erase()
 
 

@@ -2,7 +2,7 @@
 
 A fact counts as established where independent code for the hardware (Triton 3.6's PTX for sm_100a)
 agrees with it on the emulator; these have less: documentation, or a single text. BLACKWELL.md lists
-them; `test_blackwell.py` runs the tests, on a GPU that has tensor memory, or on the emulator.
+them; `test_blackwell_device.py` runs the tests, on a GPU with tensor memory or on the emulator.
 """
 
 from __future__ import annotations

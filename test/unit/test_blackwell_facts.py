@@ -1,4 +1,4 @@
-"""The page of unconfirmed facts is the list that `test/gpu/test_blackwell.py` tests.
+"""The page of unconfirmed facts is the list that `test/gpu/test_blackwell_device.py` tests.
 
 `python test/unit/test_blackwell_facts.py` writes its table anew.
 """

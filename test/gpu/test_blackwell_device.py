@@ -1,7 +1,7 @@
 """Tests what the compiler believes of sm_100a: `blackwell_facts.py` on a GPU with tensor memory.
 
-python test/gpu/test_blackwell.py                        # on the GPU; compiles just in time
-python test/gpu/test_blackwell.py --device emulator:check
+python test/gpu/test_blackwell_device.py                        # on the GPU; compiles just in time
+python test/gpu/test_blackwell_device.py --device emulator:check
 
 A line per fact; exit code 0 only if all hold.
 """
