@@ -125,11 +125,10 @@ class Checker(SharedChecker):
 
     def mbarrier_written(self, cells: np.ndarray, lanes: np.ndarray, site: int) -> None:
         """mbarrier.init and .inval: generic writes of the object."""
-        lanes = np.broadcast_to(np.asarray(lanes).reshape(-1), cells.shape)
-        for warp in np.unique(lanes >> 5):  # one after the other: they may write the same object
-            own = lanes >> 5 == warp
-            shadow = self._bytes_of(cells[own])
-            agent, domain = self.agents_of(lanes[own], shadow.shape[1])
+        warps = np.broadcast_to(np.asarray(lanes).reshape(-1), cells.shape) >> 5
+        for warp in np.unique(warps).tolist():  # one after the other: they may write one object
+            shadow = self._bytes_of(cells[warps == warp])
+            agent, domain = self.agents_of(np.full(len(shadow), warp * 32), shadow.shape[1])
             self.write(shadow.reshape(-1), agent, domain, site)
         for cell in cells.tolist():
             self.arrivals.pop(cell, None)
