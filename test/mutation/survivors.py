@@ -53,12 +53,6 @@ RULES = (
         "with five programs a CTA, needs each of them",
     ),
     Rule(
-        "tilec specialised attention", "mbarrier wait dropped", "",
-        "another wait covers it: keys and values arrive at one barrier, which is waited for in "
-        "front of the first product; the loader comes to a used slot of queries only after waiting "
-        "for slots of keys that are given back later",
-    ),
-    Rule(
         "tilec specialised attention", "mbarrier count raised", "",
         "the barrier that gives back the second slot of queries, which the fourth program of a CTA "
         "would wait for: there are three",
