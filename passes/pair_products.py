@@ -56,11 +56,11 @@ from tilec.passes.scalars import binary, i32_constant
 from tilec.passes.tensor_copies import box_of
 from tilec.passes.walk import find_ops, kernels
 from tilec.passes.warpgroup_dot import operand_layout, swizzle_bytes
+from tilec.ring_stages import MOST_STAGES
 from tilec.target import Feature
 
 BOTH, EVEN = 3, 1
 """Masks of CTAs."""
-MOST_STAGES = 12
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
@@ -164,6 +164,8 @@ class _Rewrite:
         self._body = function.regions[0].blocks[0]
         self._barriers: dict[ir.Value, None] = {p.loads[0].barrier: None for p in products}
         self._barriers.update({p.loads[1].barrier: None for p in products})
+        self._whole = {p.lhs.operation: p.lhs for p in products}
+        self._halved = {p.rhs.operation: p.rhs for p in products}
 
     def run(self) -> int:
         """Rings, copies, products, barriers, in that order; returns the stages."""
@@ -178,13 +180,11 @@ class _Rewrite:
             ).results[0]
             self._both, self._even = i32_constant(BOTH), i32_constant(EVEN)
         stages = self._stages()
-        rings = {p.lhs.operation: p.lhs for p in self._products}
-        halves = {p.rhs.operation: p.rhs for p in self._products}
         for load in {id(load): load for p in self._products for load in p.loads}.values():
-            self._load(load, load.dst.owner.src.owner.operation in halves)
-        for ring in rings.values():
+            self._load(load, load.dst.owner.src.owner.operation in self._halved)
+        for ring in self._whole.values():
             self._resize(ring, buffer_of(ring.result).slot(), stages)
-        for ring in halves.values():
+        for ring in self._halved.values():
             self._resize(ring, _half(ring), stages)
         for product in self._products:
             name = ir.StringAttr.get(product.row.name)
@@ -198,19 +198,17 @@ class _Rewrite:
 
     def _stages(self) -> int:
         """As many as fit now, unless the author demanded how many."""
-        rings = {p.lhs.operation: p.lhs for p in self._products}
-        halves = {p.rhs.operation: p.rhs for p in self._products}
         found = buffer_of(self._products[0].lhs.result).slots
         entries = self._context.report.decisions
         if any(e["about"] == "warp specialisation" and e.get("demanded") for e in entries):
             return found
         free = self._context.target.shared_bytes - shared_bytes(
-            self._function, without=[*rings, *halves]
+            self._function, without=[*self._whole, *self._halved]
         )
-        each = sum(buffer_of(ring.result).slot_bytes for ring in rings.values())
-        each += sum(_half(ring).slot_bytes for ring in halves.values())
+        each = sum(buffer_of(ring.result).slot_bytes for ring in self._whole.values())
+        each += sum(_half(ring).slot_bytes for ring in self._halved.values())
         barriers = 2 * 8 * MOST_STAGES * len(self._barriers)
-        alignment = max(buffer_of(r.result).alignment_bytes for r in rings.values())
+        alignment = max(buffer_of(r.result).alignment_bytes for r in self._whole.values())
         return max(found, min(MOST_STAGES, (free - barriers - alignment) // each))
 
     def _load(self, load: TmaLoadOp, halved: bool) -> None:
