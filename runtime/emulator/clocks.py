@@ -6,7 +6,10 @@ bulk-store reads per warp; where there is tensor memory, one stream of tcgen05.l
 one stream of cp.async writes and one of tcgen05.st writes per warp; slots for bulk loads, in turn.
 `known[warp, domain, agent]` is the newest epoch of the agent that the warp is ordered after;
 `fenced` the same for what the async proxy may rely on (after fence.proxy.async), `released` for
-what a relaxed arrival at the cluster's barrier publishes.
+what a relaxed arrival at the cluster's barrier publishes. Accesses of tensor memory have two more:
+`thread_order` is what is ordered before the warp's next synchronisation with others
+(tcgen05.fence::before_thread_sync), `tensor_order` what is ordered before its next access
+(tcgen05.fence::after_thread_sync).
 """
 
 from __future__ import annotations
@@ -33,6 +36,11 @@ class Clocks:
         own = np.arange(warps)
         self.known[own, :, own] = 1
         self.fenced = np.zeros_like(self.known)
+        self.published = [self.known, self.fenced]
+        if tensor:
+            self.thread_order, self.tensor_order = (np.zeros_like(self.known) for _ in range(2))
+            self.published.append(self.thread_order)
+        self._tensor_streams = self.products, self.tensor_loads, self.tensor_stores
         self.released = np.zeros_like(self.known)
         self.committed_copies = np.zeros((warps, domains), np.int32)
         self.committed_stores = np.zeros((warps, domains), np.int32)
@@ -42,23 +50,22 @@ class Clocks:
         self.load_count = np.zeros(domains, np.int64)
 
     def empty(self, count: int) -> np.ndarray:
-        """Accumulators of `count` synchronisation objects: [known or fenced, object, agent]."""
-        return np.zeros((2, count, self.agents), np.int32)
+        """Accumulators of `count` synchronisation objects: [published clock, object, agent]."""
+        return np.zeros((len(self.published), count, self.agents), np.int32)
 
     def release(
         self, warp: np.ndarray, domain: np.ndarray, accumulator: np.ndarray, target: np.ndarray
     ) -> None:
         """Warps publish what they know to `target` objects of an accumulator, then tick."""
-        np.maximum.at(accumulator[0], target, self.known[warp, domain])
-        np.maximum.at(accumulator[1], target, self.fenced[warp, domain])
+        for kept, clock in zip(accumulator, self.published, strict=True):
+            np.maximum.at(kept, target, clock[warp, domain])
         self.known[warp, domain, warp] += 1
 
     def acquire(
         self, warp: np.ndarray, domain: np.ndarray, accumulator: np.ndarray, source: np.ndarray
     ) -> None:
-        known, fenced = self.known[warp, domain], self.fenced[warp, domain]
-        self.known[warp, domain] = np.maximum(known, accumulator[0][source])
-        self.fenced[warp, domain] = np.maximum(fenced, accumulator[1][source])
+        for kept, clock in zip(accumulator, self.published, strict=True):
+            clock[warp, domain] = np.maximum(clock[warp, domain], kept[source])
 
     def fence(self, warp: np.ndarray, domain: np.ndarray) -> None:
         """fence.proxy.async: all the warp knows of is now ordered for the async proxy too."""
@@ -70,9 +77,28 @@ class Clocks:
         self.released[warp, domain] = self.known[warp, domain]
         self.known[warp, domain, warp] += 1
 
+    def fence_before(self, warp: np.ndarray, domain: np.ndarray) -> None:
+        """tcgen05.fence::before_thread_sync: the warp's own tensor memory accesses come before the
+        synchronisation that follows."""
+        for first in self._tensor_streams:
+            own = warp, domain, first + warp
+            self.thread_order[own] = self.known[own]
+
+    def commit_products(self, clock: np.ndarray, warp: int, group: int) -> None:
+        """tcgen05.commit: a group of products is complete in a clock, and what the warp itself
+        did is fenced as by tcgen05.fence::before_thread_sync."""
+        clock[0, self.products + warp] = group
+        for first in self._tensor_streams:
+            clock[2, first + warp] = clock[0, first + warp]
+
+    def fence_after(self, warp: np.ndarray, domain: np.ndarray) -> None:
+        """tcgen05.fence::after_thread_sync: accesses that follow come after what was learned."""
+        now = warp, domain
+        self.tensor_order[now] = np.maximum(self.tensor_order[now], self.thread_order[now])
+
     def fork(self, warp: int, domain: int) -> np.ndarray:
-        """The clock of work that a warp starts now: [known or fenced, agent]; the warp ticks."""
-        clock = np.stack([self.known[warp, domain], self.fenced[warp, domain]])
+        """The clock of work that a warp starts now: [published clock, agent]; the warp ticks."""
+        clock = np.stack([published[warp, domain] for published in self.published])
         self.known[warp, domain, warp] += 1
         return clock
 

@@ -47,6 +47,7 @@ class Launch:
     cluster: tuple[int, int, int]
     mode: str
     dynamic_size: int
+    tensor_fences: bool = True
     memory: GlobalMemory = field(default_factory=GlobalMemory)
     printed: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)

@@ -17,7 +17,7 @@ from tilec.runtime.emulator.register_budget import RegisterBudgets
 from tilec.runtime.emulator.register_checker import RegisterChecker
 from tilec.runtime.emulator.scalar_types import DTYPES
 from tilec.runtime.emulator.spaces import CLUSTER_RANK_SHIFT
-from tilec.runtime.emulator.sync_checker import Checker
+from tilec.runtime.emulator.tensor_checker import TensorChecker
 from tilec.runtime.emulator.tensor_memory import TensorMemory
 from tilec.runtime.emulator.wgmma import ProductGroups
 
@@ -78,7 +78,7 @@ class Machine:
         self.carry = np.zeros(self.shape, np.bool_)
         self.call_blocks: dict[str, dict[int, np.ndarray]] = {}
         self.uses_tensor_memory = any(i.opcode == "tcgen05" for i in entry.instructions)
-        self.checker = Checker(self, launch.reports) if launch.mode == "check" else None
+        self.checker = TensorChecker(self, launch.reports) if launch.mode == "check" else None
         self.register_checker = RegisterChecker(self) if self.checker else None
         self.copies = self._make_copies(lanes)
         self.mbarriers = Mbarriers(self)

@@ -57,12 +57,14 @@ class Program:
         cluster: Dimensions = (1, 1, 1),
         mode: str = "eager",
         progress: bool = False,
+        tensor_fences: bool = True,
     ) -> Result:
         """Execute `entry` over the grid; arrays among `args` receive what the kernel stores.
 
         args are in parameter order: a NumPy array is a pointer to its first element, `Pointer`
         one into the middle of an array, everything else is a value of the parameter's size.
-        `progress` shows a bar on standard error once a run takes seconds.
+        `progress` shows a bar on standard error once a run takes seconds; `tensor_fences`: whether
+        check mode asks for tcgen05.fence, which some compilers leave out.
         Raises EmulatorError for what would crash a GPU, ValueError/TypeError for wrong arguments.
         """
         if entry not in self.module.entries:
@@ -77,6 +79,7 @@ class Program:
             dimensions(cluster, "cluster"),
             mode,
             shared_bytes,
+            tensor_fences,
         )
         check_dimensions(launch)
         launch.place(args)

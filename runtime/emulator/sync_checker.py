@@ -1,9 +1,6 @@
-"""The checker's other half: who learns what from barriers, waits and fences; async engines."""
+"""The checker's second part: who learns what from barriers, waits and fences; async engines."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 
@@ -11,9 +8,7 @@ from tilec.runtime.emulator.checker import SharedChecker
 from tilec.runtime.emulator.errors import Finding, Place
 from tilec.runtime.emulator.instruction import Instruction
 from tilec.runtime.emulator.phase_waits import PhaseWaits
-from tilec.runtime.emulator.shadow import SharedShadow
 
-_SLABS, _COLUMNS = 8, 512  # tensor memory is watched in pieces of 16 lanes x 1 column
 _FENCE = "run fence.proxy.async after the write, before the async proxy is let at the bytes"
 
 
@@ -33,9 +28,6 @@ class Checker(SharedChecker):
         self.remote: dict[tuple[int, int], tuple[int, Place]] = {}
         """Per CTA and arriving warp of another: the newest arrival's epoch and place."""
         self.unwaited: dict[tuple[int, int], tuple[int, int]] = {}
-        self.forked: dict[tuple[int, int], np.ndarray] = {}
-        cells = self.machine.cta_count * _SLABS * _COLUMNS * self.machine.uses_tensor_memory
-        self.tensor = SharedShadow(int(cells), 1, self.clocks.readers)
 
     # -- barriers -------------------------------------------------------------------------------
 
@@ -52,11 +44,13 @@ class Checker(SharedChecker):
         self.clocks.acquire(*self.place_warps(warp, cta), self.barriers[number], cta)
 
     def cluster_arrived(self, arrivals: np.ndarray, relaxed: bool) -> None:
-        """barrier.cluster.arrive; .relaxed publishes what a fence before it did, nothing else."""
+        """barrier.cluster.arrive; .relaxed publishes what fences before it did, nothing else."""
         agent, domain = self.place_warps(*np.nonzero(arrivals))
         np.maximum.at(self.meeting, domain, self.clocks.known[agent, domain])
         if relaxed:
             np.maximum.at(self.cluster[0], domain, self.clocks.released[agent, domain])
+            for kept, clock in zip(self.cluster[2:], self.clocks.published[2:], strict=True):
+                np.maximum.at(kept, domain, clock[agent, domain])
         else:
             self.clocks.release(agent, domain, self.cluster, domain)
 
@@ -259,15 +253,6 @@ class Checker(SharedChecker):
         accumulator = self._accumulator(cell)
         np.maximum(accumulator[:, 0], clock, out=accumulator[:, 0])
 
-    def allocated(self, offset: np.ndarray, lane: int, site: int) -> None:
-        """tcgen05.alloc writes the address: no later proxy fence is asked for this write."""
-        cells = self.shadow.cells(offset, 4).reshape(-1)
-        agent, domain = self.agents_of(np.array([lane]), cells.size)
-        load, epoch = self.clocks.new_load(int(domain[0]))
-        numbers = np.full(cells.size, load), np.full(cells.size, epoch)
-        self.write(cells, agent, domain, site, *numbers)
-        self._learn(agent[:1], domain[:1], numbers[0][:1], numbers[1][:1])
-
     def bulk_store(self, chunks: np.ndarray, lane: int, site: int) -> None:
         """A bulk store reads chunks until its group is waited for."""
         cells = self._chunk_cells(chunks)
@@ -320,131 +305,3 @@ class Checker(SharedChecker):
         agent, domain = self.agents_of(np.asarray(warps) * 32)
         stream = agent // 4 * 4 + self.clocks.products
         self._learn(agent, domain, stream, done)
-
-    # -- tcgen05 --------------------------------------------------------------------------------
-
-    @contextmanager
-    def _in_tensor_memory(self) -> Iterator[None]:
-        """The rules below hold for the cells of tensor memory."""
-        kept = self.shadow
-        self.shadow, self.memory = self.tensor, "tensor memory"
-        yield
-        self.shadow, self.memory = kept, "shared"
-
-    def _tensor_cells(
-        self, cta: np.ndarray | int, rows: np.ndarray, columns: np.ndarray
-    ) -> np.ndarray:
-        return (np.asarray(cta) * _SLABS + rows // 16) * _COLUMNS + columns
-
-    def tensor_access(
-        self, cta: np.ndarray, rows: np.ndarray, columns: np.ndarray, warps: np.ndarray,
-        store: bool, site: int,
-    ) -> None:  # fmt: skip
-        """tcgen05.ld and .st of warps (lane numbers / 32); arrays [warp, register, lane]."""
-        cells = self._tensor_cells(cta, rows, columns)
-        with self._in_tensor_memory():
-            for block, warp in zip(cells, warps.tolist(), strict=True):
-                touched = np.unique(block)
-                agent, domain = self.agents_of(np.array([warp * 32]), touched.size)
-                who, where = agent[:1], domain[:1]
-                if store:
-                    epoch = self.clocks.awaited_stores[who, where] + 1
-                    writer = agent + self.clocks.tensor_stores
-                    epochs = np.repeat(epoch, touched.size)
-                    mine = touched[self.shadow.write_agent[touched] == writer[0]]
-                    self.shadow.write_epoch[mine] = 0  # a warp's stores keep their order
-                    self.write(touched, agent, domain, site, writer, epochs)
-                else:
-                    self.read(touched, agent, domain, site)
-                    reader = int(who[0]) + self.clocks.tensor_loads
-                    epoch = self.clocks.awaited_loads[who, where] + 1
-                    self.shadow.read_epoch[reader, touched] = epoch
-                    self.shadow.read_site[reader, touched] = site
-
-    def tensor_freed(self, cta: int, columns: np.ndarray, warp: int, site: int) -> None:
-        """tcgen05.dealloc by a warp (lane number / 32): whoever uses the columns must be done."""
-        cells = self._tensor_cells(cta, np.arange(_SLABS)[:, None] * 16, columns).reshape(-1)
-        agent, domain = self.agents_of(np.array([warp * 32]), cells.size)
-        with self._in_tensor_memory():
-            self.write(cells, agent, domain, site)
-            self.shadow.initialised[cells] = False
-
-    def tensor_waited(self, warps: np.ndarray, stores: bool) -> None:
-        """tcgen05.wait::st or ::ld: the warps' own accesses of tensor memory are complete."""
-        clocks = self.clocks
-        agent, domain = self.agents_of(np.asarray(warps) * 32)
-        awaited = clocks.awaited_stores if stores else clocks.awaited_loads
-        awaited[agent, domain] += 1
-        stream = clocks.tensor_stores if stores else clocks.tensor_loads
-        self._learn(agent, domain, agent + stream, awaited[agent, domain])
-
-    def tensor_product(self, parts: list[np.ndarray], lane: int, site: int) -> None:
-        """tcgen05.mma or .cp reads chunks of shared memory until it is committed and waited for."""
-        agent, domain = self.agents_of(np.array([lane]))
-        group = int(self.clocks.committed_products[agent[0], domain[0]]) + 1
-        stream = int(agent[0]) + self.clocks.products
-        for part in parts:
-            cells = self._chunk_cells(part)
-            self._async_order(cells, agent, int(domain[0]), site, "read after write")
-            self.require_initialised(cells, site)
-            self.shadow.read_epoch[stream, cells] = group
-            self.shadow.read_site[stream, cells] = site
-        clock = self.clocks.fork(int(agent[0]), int(domain[0]))
-        self.forked[int(agent[0]), int(domain[0])] = clock
-
-    def tensor_operand(
-        self, cta: int, rows: np.ndarray, columns: np.ndarray, lane: int, site: int
-    ) -> None:
-        """tcgen05.mma reads tensor memory (operand A, or D to add to)."""
-        cells = np.unique(self._tensor_cells(cta, rows, columns))
-        with self._in_tensor_memory():
-            stream = self._pipelined(cells, lane, site, "read after write")
-            self.require_initialised(cells, site)
-            self.shadow.read_epoch[stream[0], cells] = stream[1]
-            self.shadow.read_site[stream[0], cells] = site
-
-    def _pipelined(
-        self, cells: np.ndarray, lane: int, site: int, what: str
-    ) -> tuple[int, int, np.ndarray, int]:
-        """Writes before an access of the lane's tcgen05 queue: those of the queue are in order."""
-        agent, domain = self.agents_of(np.array([lane]))
-        who, where = int(agent[0]), int(domain[0])
-        stream = who + self.clocks.products
-        writer = self.shadow.write_agent[cells]
-        bad = self.shadow.write_epoch[cells] > self.clocks.known[who, where][writer]
-        bad &= writer != stream
-        if bad.any():
-            self.report_writes(cells[bad], site, np.full(int(bad.sum()), who), what)
-        group = int(self.clocks.committed_products[who, where]) + 1
-        return stream, group, agent, where
-
-    def tensor_written(
-        self, cta: int, rows: np.ndarray, columns: np.ndarray, lane: int, site: int
-    ) -> None:
-        """tcgen05.mma or .cp writes tensor memory."""
-        cells = np.unique(self._tensor_cells(cta, rows, columns))
-        with self._in_tensor_memory():
-            stream, group, agent, domain = self._pipelined(cells, lane, site, "write after write")
-            limit = self.clocks.known[agent[0], domain][: self.clocks.readers, None]
-            late = self.shadow.read_epoch[:, cells] > limit
-            late[stream] = False
-            if late.any():
-                self.report_reads(late, cells, site)
-            self.shadow.write_agent[cells] = stream
-            self.shadow.write_epoch[cells] = group
-            self.shadow.write_site[cells] = site
-            self.shadow.initialised[cells] = True
-
-    def products_committed(self, targets: list[int], lane: int, instruction: Instruction) -> None:
-        """tcgen05.commit: the mbarriers learn of the lane's products issued so far."""
-        agent, domain = self.agents_of(np.array([lane]))
-        who, where = int(agent[0]), int(domain[0])
-        group = int(self.clocks.committed_products[who, where]) + 1
-        clock = self.forked.pop((who, where), None)
-        if clock is None:  # without products since the last commit the arrival is the thread's own
-            clock = self.clocks.fork(who, where)
-        for cell in targets:
-            self._require_wait(cell, who, where, instruction.place)
-            self._note(cell, who + self.clocks.products, group)
-            self._join(cell, clock)
-        self.clocks.committed_products[who, where] = group

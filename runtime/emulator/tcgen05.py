@@ -14,13 +14,16 @@ from tilec.runtime.emulator.tensor_product import cta_group, emit_product
 from tilec.runtime.emulator.writer import Writer
 
 U16 = TYPES["u16"]
-_FENCES = {("fence::before_thread_sync",), ("fence::after_thread_sync",)}
+_FENCES = ("fence::before_thread_sync",), ("fence::after_thread_sync",)
 
 
 def emit_tcgen05(instruction: Instruction, writer: Writer) -> None:
     names = instruction.modifiers
     if names in _FENCES:
         writer.line("pass")
+        if writer.checked:
+            checker = writer.bind("checker", lambda b: b.machine.checker)
+            writer.line(f"{checker}.tensor_fence({lanes_of(writer)}, {names == _FENCES[0]})")
     elif names[0] in ("alloc", "dealloc", "relinquish_alloc_permit"):
         emit_alloc(instruction, writer)
     elif names[0].startswith("wait::"):

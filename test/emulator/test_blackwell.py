@@ -16,6 +16,7 @@ ALLOC = (
     "setp.lt.u32 %p2, %r1, 32; @%p2 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r3], {0};"
     "@%p2 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; bar.sync 0; ld.shared.b32 %r4, [%r3];"
 )
+BEFORE, AFTER = "tcgen05.fence::before_thread_sync;", "tcgen05.fence::after_thread_sync;"
 FREE = "bar.sync 0; @%p2 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r4, {0};"
 
 
@@ -153,9 +154,7 @@ def product_kernel(m: int, n: int, ws: str, wait: str, keep: str) -> str:
         f"@%p1 tcgen05.mma{ws}.cta_group::1.kind::f16 [%r4], %rd10, %rd11, %r11, {keep};"
         f"@%p1 tcgen05.mma{ws}.cta_group::1.kind::f16 [%r4], %rd10, %rd11, %r11, %p4;"
         "cvt.u64.u32 %rd12, %r3; @%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64"
-        " [%rd12+8];"
-        + wait
-        + "tcgen05.fence::after_thread_sync; shl.b32 %r7, %r5, 21; add.u32 %r8, %r4, %r7;"
+        " [%rd12+8];" + wait + f"{AFTER} shl.b32 %r7, %r5, 21; add.u32 %r8, %r4, %r7;"
         f"tcgen05.ld.sync.aligned.32x32b.x32.b32 {{{names}}}, [%r8]; tcgen05.wait::ld.sync.aligned;"
         "mul.wide.u32 %rd5, %r1, 128; add.s64 %rd5, %rd5, %rd2;"
     )
@@ -233,13 +232,13 @@ def test_copies_from_shared_memory(shape: str, rows: int, columns: int, lanes: l
         "st.shared.v4.b32 [%r82], {%r83, %r84, %r85, %r86}; add.u32 %r80, %r80, 128; bra FILL;\n"
         "FILLED: shl.b32 %r7, %r5, 21; add.u32 %r8, %r4, %r7;"
         f"tcgen05.st.sync.aligned.32x32b.x8.b32 [%r8], {{{zeros}}}; tcgen05.wait::st.sync.aligned;"
-        "fence.proxy.async.shared::cta; bar.sync 0;"
+        f"fence.proxy.async.shared::cta; {BEFORE} bar.sync 0; {AFTER}"
         "shr.u32 %r10, %r2, 4; cvt.u64.u32 %rd10, %r10; or.b64 %rd10, %rd10, "
         f"{lbo >> 4 << 16 | sbo >> 4 << 32 | 1 << 46};"
         f"@%p1 tcgen05.cp.cta_group::1.{shape} [%r4], %rd10; cvt.u64.u32 %rd12, %r3;"
         "@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%rd12+8];"
         + WAIT
-        + f"tcgen05.ld.sync.aligned.32x32b.x8.b32 {{{names}}}, [%r8]; tcgen05.wait::ld.sync.aligned;"
+        + f"{AFTER} tcgen05.ld.sync.aligned.32x32b.x8.b32 {{{names}}}, [%r8]; tcgen05.wait::ld.sync.aligned;"
         "mul.wide.u32 %rd5, %r1, 32; add.s64 %rd5, %rd5, %rd2;"
     )
     for i in range(8):
@@ -253,3 +252,42 @@ def test_copies_from_shared_memory(shape: str, rows: int, columns: int, lanes: l
             count = 32 if shape.startswith(("64", "32")) else rows
             expected[first : first + (64 if shape.startswith("64") else count), :columns] = source
         np.testing.assert_array_equal(out, expected)
+
+
+STORE_TENSOR = "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r8], {%r20}; tcgen05.wait::st.sync.aligned;"
+LOAD_TENSOR = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r21}, [%r8]; tcgen05.wait::ld.sync.aligned;"
+EXCHANGE = f"""{ALLOC.format(32)} mov.u32 %r20, 7; setp.lt.u32 %p3, %r5, 4;
+and.b32 %r7, %r5, 3; shl.b32 %r7, %r7, 21; add.u32 %r8, %r4, %r7;
+@!%p3 bra WRITTEN; {STORE_TENSOR}
+WRITTEN: {BEFORE} bar.sync 0; {AFTER}
+@%p3 bra READ; {LOAD_TENSOR}
+READ: {BEFORE} bar.sync 0; {AFTER}
+@!%p3 bra END; {STORE_TENSOR}
+END: {FREE.format(32)}"""
+"""Warps 0..3 write tensor memory, warps 4..7, which reach the same lanes, read it, 0..3 write."""
+
+
+@pytest.mark.parametrize("dropped", range(4))
+def test_tcgen05_fences_are_asked_for(dropped: int) -> None:
+    """Each of the four fences is needed; without, nothing orders the accesses that meet there."""
+    out = np.zeros(4, np.uint32)
+    fences = [i for i in range(len(EXCHANGE)) if EXCHANGE.startswith((BEFORE, AFTER), i)]
+    assert len(fences) == 4
+    assert kernel(EXCHANGE).run("k", 1, 256, [out, out], mode="check").findings == []
+    at = fences[dropped]
+    broken = kernel(EXCHANGE[:at] + EXCHANGE[EXCHANGE.index(";", at) + 1 :])
+    found = broken.run("k", 1, 256, [out, out], mode="check").findings
+    assert {f.kind for f in found} == {"missing tensor fence"}
+    assert all(("before" if dropped % 2 == 0 else "after") in f.mend for f in found)
+    relaxed = broken.run("k", 1, 256, [out, out], mode="check", tensor_fences=False)
+    assert relaxed.findings == []
+
+
+def test_a_commit_has_its_own_fence_but_its_waiter_has_not() -> None:
+    """Threads and the one that issued the products alike."""
+    image, out = np.zeros(160 * 32, np.uint8), np.zeros((128, 32), np.float32)
+    text = product_kernel(128, 32, "", WAIT, "%p3")
+    assert AFTER in text
+    found = kernel(text.replace(AFTER, "")).run("k", 1, 128, [image, out], mode="check").findings
+    assert {f.kind for f in found} == {"missing tensor fence"}
+    assert all("second access" in f.missing for f in found)

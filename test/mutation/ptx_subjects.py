@@ -6,6 +6,8 @@ Sizes are the smallest that fill and drain a pipeline.
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -206,21 +208,34 @@ def _tensor_maps(case: str) -> list[Any]:
 
 
 def _triton(case: str) -> Subject:
-    record = index("triton")[case]
-
     def run(text: str, mode: str) -> Outcome:
-        grid, values = _triton_launch(case)
-        values = [*values, 0, 0]
-        return _execute(text, record["entry"], grid, record["threads"], values, mode,
-                        record["shared"])  # fmt: skip
+        return _run_triton(case, text, mode, tensor_fences=False)
 
     name, _, target = case.rpartition(".")
     return Subject("Triton", name, target, archive("triton")[f"{case}.ptx"], run)
 
 
+def _run_triton(case: str, text: str, mode: str, tensor_fences: bool) -> Outcome:
+    record = index("triton")[case]
+    grid, values = _triton_launch(case)
+    values = [*values, 0, 0]
+    return _execute(text, record["entry"], grid, record["threads"], values, mode,
+                    record["shared"], tensor_fences)  # fmt: skip
+
+
+def missing_tensor_fences(case: str) -> Counter[tuple[str, str]]:
+    """Of a kernel of Triton: which tcgen05 instructions meet without the fences PTX asks for."""
+    found = _run_triton(case, archive("triton")[f"{case}.ptx"], "check", True).findings
+    places = [(f.first, f.second) for f in found if f.kind == "missing tensor fence"]
+    words = [[re.search(r"tcgen05\.(\w+)", place.text)[1] for place in pair] for pair in places]
+    return Counter((first, second) for first, second in words)
+
+
 def _execute(text: str, entry: str, grid: Any, block: Any, values: list[Any], mode: str,
-             shared: int) -> Outcome:  # fmt: skip
-    result = load(text).run(entry, grid, block, values, shared_bytes=shared, mode=mode)
+             shared: int, tensor_fences: bool = True) -> Outcome:  # fmt: skip
+    result = load(text).run(
+        entry, grid, block, values, shared_bytes=shared, mode=mode, tensor_fences=tensor_fences
+    )
     arrays = [v.array if isinstance(v, TensorMap) else v for v in values]
     kept = tuple(a.tobytes() for a in arrays if isinstance(a, np.ndarray))
     return Outcome(tuple(result.findings), kept)
