@@ -111,7 +111,7 @@ def _keep(loop: ir.Operation, found: _Accumulator) -> ir.Operation:
             first.operation.operands[3] = add
     found.store.operation.erase()
     location = found.load.operation.location
-    new = _without_argument(loop, number, found.load)
+    new = without_argument(loop, number, found.load)
     following = behind(new)
     with ir.InsertionPoint(following), location:
         if overwrites:
@@ -161,7 +161,7 @@ def _others(values: list[ir.Value], number: int) -> list[ir.Value]:
     return values[:number] + values[number + 1 :]
 
 
-def _without_argument(loop: ir.Operation, number: int, load: BufferLoadOp) -> ir.Operation:
+def without_argument(loop: ir.Operation, number: int, load: BufferLoadOp) -> ir.Operation:
     """`loop` in front of itself without one loop-carried value; the old shell stays, empty."""
     old = loop.regions[0].blocks[0]
     inits = _others(list(loop.operands)[3:], number)

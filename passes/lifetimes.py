@@ -51,6 +51,7 @@ from tilec.passes.contract import show_location
 from tilec.passes.keep_explicit import EXPLICIT
 from tilec.passes.loops import enclosing_ops
 from tilec.passes.tensor_memory_dot import awaited
+from tilec.passes.walk import role_of
 from tilec.tensor_memory import LEAST_COLUMNS, power_of_two
 
 _VIEWS = (ViewOp, ReshapeViewOp, SlotOp, TransposeViewOp)
@@ -179,12 +180,12 @@ class _Lifetimes:
         moments = [self._between(op, moment) for u in users for moment in (u, self._finished(u))]
         first = min([self._position[op], *(start for start, _ in moments)])
         last = max([self._position[op], *(end for _, end in moments)])
-        roles = frozenset(r for r in map(_role_of, [op, *users]) if r is not None)
+        roles = frozenset(r for r in map(role_of, [op, *users]) if r is not None)
         span = (first, last)
         for role in roles:
             start, end = self._groups[role]
             span = (min(span[0], start), max(span[1], end))
-        if any(_role_of(user) is None for user in users):
+        if any(role_of(user) is None for user in users):
             roles = frozenset()
         if any(isinstance(user.opview, (NextProgramOp, WarpTmaStoreOp)) for user in users):
             first, last = span = (0, self._end[self._function])
@@ -234,10 +235,3 @@ def _users(value: ir.Value) -> Iterator[ir.Operation]:
         yield user
         if isinstance(user.opview, _VIEWS):
             yield from _users(user.results[0])
-
-
-def _role_of(op: ir.Operation) -> ir.Operation | None:
-    at = op
-    while at is not None and not isinstance(at.opview, RoleOp):
-        at = at.parent
-    return at

@@ -44,6 +44,7 @@ from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
 from tilec.dialects.types import is_tile
 from tilec.passes.loops import add_counter, behind, enclosing_ops
 from tilec.passes.scalars import binary, constant, i32_constant
+from tilec.passes.walk import alloc_of
 from tilec.tensor_memory import COLUMNS
 
 _SCALAR_OPS = (RingPositionOp, SlotOp, ViewOp, BarrierExpectOp, TmaLoadOp, AllocOp)
@@ -100,7 +101,7 @@ def _products(loop: ir.Operation, copied: dict[ir.Operation, ir.Operation]) -> P
     if len(waits) != len(commits):
         return None
     products = Products(loop, multiplies, commits, waits, [], [])
-    if any(copied.get(_root(v)) != loop for v in products.operands):
+    if any(copied.get(alloc_of(v).operation) != loop for v in products.operands):
         return None
     return products if _find_sums(products) else None
 
@@ -116,13 +117,6 @@ def _is_simple(view: ir.OpView) -> bool:
         return True
     scalar = op.name.startswith("arith.") or op.name == "memref.dim"
     return scalar and not any(is_tile(v) for v in [*op.operands, *op.results])
-
-
-def _root(buffer: ir.Value) -> ir.Operation:
-    op = buffer.owner
-    while not isinstance(op, AllocOp):
-        op = op.src.owner
-    return op.operation
 
 
 def _find_sums(products: Products) -> bool:

@@ -54,7 +54,7 @@ from tilec.passes.cluster_alike import axes_of, meet
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.scalars import binary, i32_constant
 from tilec.passes.tensor_copies import box_of
-from tilec.passes.walk import find_ops, kernels
+from tilec.passes.walk import find_ops, kernels, role_of
 from tilec.passes.warpgroup_dot import operand_layout, swizzle_bytes
 from tilec.ring_stages import MOST_STAGES
 from tilec.target import Feature
@@ -99,9 +99,7 @@ class _Product:
 
 
 def _product(multiply: Tcgen05MmaOp, context: PassContext) -> _Product | str:
-    role = multiply.operation
-    while role is not None and not isinstance(role.opview, RoleOp):
-        role = role.parent
+    role = role_of(multiply.operation)
     if role is None or role.opview.name != "multiply":
         return "the products have no warp of their own"
     row = find_instruction(multiply.instruction)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mlir import ir
@@ -23,6 +24,7 @@ from tilec.dialects.gpu_tile import (
     WgmmaOp,
     WgmmaWaitOp,
 )
+from tilec.passes.loops import enclosing_ops
 from tilec.passes.tensor_memory_dot import awaited
 
 FILL_NAMES = {
@@ -105,6 +107,30 @@ def _copies(ring: Ring) -> list[TmaLoadOp | CpAsyncOp | BufferStoreOp]:
     ]
 
 
+def last_product(ring: Ring) -> ir.Operation | None:
+    """The op of the ring's own block that is or holds its last reader, where all are products in
+    tensor memory; None if others read it, too."""
+    products: list[ir.Operation] = []
+    pending = [copy.dst for copy in ring.copies]
+    while pending:
+        for use in pending.pop().uses:
+            user = use.owner.opview
+            if isinstance(user, (ViewOp, SlotOp)):
+                pending.append(user.result)
+            elif isinstance(user, Tcgen05MmaOp):
+                products.append(user.operation)
+            elif not isinstance(user, _FILLS):
+                return None
+    return _last_in(ring.position.operation.block, products) if products else None
+
+
+def _last_in(block: ir.Block, ops: Sequence[ir.Operation]) -> ir.Operation:
+    """The last op of a block that is or holds one of `ops`."""
+    order = {view.operation: number for number, view in enumerate(block.operations)}
+    around = [next(op for op in (one, *enclosing_ops(one)) if op in order) for one in ops]
+    return max(around, key=order.__getitem__)
+
+
 def arrivals_per(ring: Ring) -> str:
     """Who gives slots of a ring back: rule 3 of specialize-warps."""
     readers = [reader for copy in ring.copies for reader in _readers(copy.dst)]
@@ -136,15 +162,8 @@ def _finished(pending: ir.Value) -> ir.Operation:
 
 def last_reader(ring: Ring) -> ir.Operation:
     """The op of the ring's own block behind which all its readers are done."""
-    block = ring.position.operation.block
-    order = {view.operation: number for number, view in enumerate(block.operations)}
-    last = ring.wait.operation
-    for copy in ring.copies:
-        for reader in _readers(copy.dst):
-            while reader.block != block:
-                reader = reader.parent
-            last = max(last, reader, key=order.__getitem__)
-    return last
+    readers = [reader for copy in ring.copies for reader in _readers(copy.dst)]
+    return _last_in(ring.position.operation.block, [ring.wait.operation, *readers])
 
 
 def share_rings(rings: list[Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:

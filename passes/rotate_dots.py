@@ -17,9 +17,9 @@ After:    scf.if there is an iteration {
           }
 
 The tensor cores then multiply while the other units do what stands between two products (Shah et
-al., "FlashAttention-3", 2024, section 3.2). The first product must start from a constant and depend
-on nothing but scalars that count, and buffers that barriers guard; the second must compute the
-loop-carried accumulator.
+al., "FlashAttention-3", 2024, section 3.2). In tensor memory they do more: `rotate_tensor_dots`.
+The first product must start from a constant and depend on nothing but scalars that count, and
+buffers that barriers guard; the second must compute the loop-carried accumulator.
 Does not handle: loops with other matrix instructions, first products with operands in registers,
 buffers ordered by a sync.
 """
@@ -35,8 +35,6 @@ from tilec.dialects.gpu_tile import (
     BarrierArriveOp,
     BarrierWaitOp,
     RingPositionOp,
-    SlotOp,
-    ViewOp,
     WgmmaFenceOp,
     WgmmaOp,
     WgmmaWaitOp,
@@ -44,14 +42,23 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.divisibility import constant_of
+from tilec.passes.issue_order import (
+    constant_steps,
+    is_free,
+    needed_to_issue,
+    ring_position,
+    slot_waits,
+)
 from tilec.passes.loops import clone_mapped, find_loops, is_inside, terminator
+from tilec.passes.rotate_tensor_dots import rotate_tensor_dots
 from tilec.passes.scalars import binary, constant, less
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
 def rotate_dots(module: ir.Module, context: PassContext) -> None:
     """Starts the next iteration's first warpgroup product before the rest of this one."""
+    for loop in find_loops(module):
+        rotate_tensor_dots(loop, context)
     for loop in find_loops(module):
         found = _find(loop)
         if isinstance(found, _Rotation):
@@ -98,7 +105,7 @@ def _find(loop: ir.Operation) -> _Rotation | str | None:
     if None in products:
         return "a product is not issued and waited for in one place"
     first, second = products
-    number, counters = _carried_number(second, body), _counters(loop)
+    number, counters = _carried_number(second, body), constant_steps(loop)
     if number < 0:
         return "the second product is no loop-carried accumulator's"
     if not (first.releases and second.releases):
@@ -131,7 +138,7 @@ def _product(multiply: WgmmaOp, body: ir.Block) -> _Product | None:
         return None
     product = _Product(fence, multiply, wait)
     for operand in (multiply.lhs, multiply.rhs):
-        position = _position(operand)
+        position = ring_position(operand)
         if position is not None and position.operation.block == body:
             product.positions.append(position)
     slots = [position.slot for position in product.positions]
@@ -141,55 +148,15 @@ def _product(multiply: WgmmaOp, body: ir.Block) -> _Product | None:
     return product
 
 
-def _position(operand: ir.Value) -> RingPositionOp | None:
-    while is_buffer(operand) and isinstance(operand.owner, ViewOp):
-        operand = operand.owner.src
-    owner = operand.owner
-    position = owner.index.owner if isinstance(owner, SlotOp) else None
-    return position if isinstance(position, RingPositionOp) else None
-
-
-def _counters(loop: ir.Operation) -> dict[int, int]:
-    """The loop-carried values that grow by a constant, by number."""
-    body = loop.regions[0].blocks[0]
-    found = {}
-    for number, yielded in enumerate(terminator(body).operands):
-        owner = yielded.owner
-        if isinstance(owner, ir.Block) or owner.name != "arith.addi":
-            continue
-        base, step = owner.operands
-        if base == body.arguments[1 + number] and (known := constant_of(step)) is not None:
-            found[number] = known
-    return found
-
-
 def _needed(
     product: _Product, body: ir.Block, counters: dict[int, int], given: Sequence[ir.Value]
 ) -> list[ir.Operation] | str:
     """The ops of the body up to a product's issue that it needs beside the tiles `given`, in order;
     or why it cannot be issued elsewhere."""
-    needed: set[ir.Operation] = set()
-    slots = [position.slot for position in product.positions]
-    waits = [v for v in body.operations if isinstance(v, BarrierWaitOp) and v.slot in slots]
-    pending = [view.operation for view in (product.multiply, *waits)]
-    while pending:
-        op = pending.pop()
-        if op in needed:
-            continue
-        if not _is_free(op) and not isinstance(op.opview, _ISSUING_OPS):
-            return f"a product depends on '{op.name}' in its iteration"
-        needed.add(op)
-        for value in op.operands:
-            owner = value.owner
-            if any(value == one for one in given if not is_buffer(one)):
-                continue
-            if isinstance(owner, ir.Block):
-                number = ir.BlockArgument(value).arg_number
-                if owner == body and number and number - 1 not in counters:
-                    return "a product depends on the iteration before"
-            elif owner.operation.block == body:
-                pending.append(owner.operation)
-    return [view.operation for view in body.operations if view.operation in needed]
+    waits = slot_waits(product.positions, body)
+    roots = [view.operation for view in (product.multiply, *waits)]
+    tiles = [value for value in given if not is_buffer(value)]
+    return needed_to_issue(roots, body, counters, tiles, _ISSUING_OPS)
 
 
 _ISSUING_OPS = (BarrierWaitOp, WgmmaFenceOp, WgmmaOp)
@@ -229,7 +196,7 @@ class _Rewrite:
         kept: set[ir.Operation] = set()
         *ops, last = [view.operation for view in self._body.operations]
         for op in reversed(ops):
-            if op in moved or (op in issued and not _is_free(op)):
+            if op in moved or (op in issued and not is_free(op)):
                 continue
             uses = [use.owner.operation for result in op.results for use in result.uses]
             users = {_in_block(user, self._body) for user in uses}
@@ -346,13 +313,6 @@ def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
     while op.block != block:
         op = op.parent
     return op
-
-
-def _is_free(op: ir.Operation) -> bool:
-    """Whether doing an op twice costs next to nothing."""
-    if isinstance(op.opview, (RingPositionOp, SlotOp, ViewOp)) or op.name == "arith.constant":
-        return True
-    return op.name.startswith("arith.") and not any(is_tile(v) for v in op.results)
 
 
 def _reads(op: ir.Operation, value: ir.Value) -> bool:

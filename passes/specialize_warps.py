@@ -29,7 +29,8 @@ After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"()
    buffers, fewer where a second CTA then fits beside this one (`ring_stages`); the same for every
    ring. Loops behind each other share alike rings.
 3. A slot is given back behind its last reader: once per warpgroup where only its matrix
-   instructions read it, else once per warp.
+   instructions read it, by a tcgen05_commit where only products in tensor memory do, else once per
+   warp.
 4. Registers move from the load role to the others where the kernel could use more than its share.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
@@ -53,6 +54,7 @@ from tilec.dialects.gpu_tile import (
     RoleOp,
     SlotOp,
     SyncOp,
+    Tcgen05CommitOp,
     TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.role import TOTAL_WARPS, WARPGROUP_WARPS
@@ -78,6 +80,7 @@ from tilec.passes.rings import (
     arrivals_per,
     find_rings,
     go_on,
+    last_product,
     last_reader,
     share_rings,
 )
@@ -334,7 +337,7 @@ class _Rewrite:
         return announced + arrivals(copies, stores, self._shapes["load"].warps, lanes)
 
     def _arrivals(self, ring: Ring) -> int:
-        if self._is_multiplied(ring):
+        if self._is_multiplied(ring) or last_product(ring) is not None:
             return 1
         warps = self._context.num_warps
         return warps // WARPGROUP_WARPS if arrivals_per(ring) == "warpgroup" else warps
@@ -342,9 +345,13 @@ class _Rewrite:
     def _fill(self, ring: Ring, empty: ir.Value) -> list[ir.Operation]:
         """What the load role does for a ring; the release of a slot stays with the readers."""
         if not self._is_multiplied(ring):
-            last = last_reader(ring)
+            product = last_product(ring)
+            last = last_reader(ring) if product is None else product
             with ir.InsertionPoint(behind(last)), last.location:
-                BarrierArriveOp.build(empty, ring.position.slot, per=arrivals_per(ring))
+                if product is None:
+                    BarrierArriveOp.build(empty, ring.position.slot, per=arrivals_per(ring))
+                else:
+                    Tcgen05CommitOp.build(empty, ring.position.slot)
         i1 = ir.IntegerType.get_signless(1)
         first = self._first_fill(ring)
         with ir.InsertionPoint(first), first.location:

@@ -28,6 +28,7 @@ from tilec.dialects.gpu_tile import (
     MakeTensorMapOp,
     RingPositionOp,
     SyncOp,
+    Tcgen05MmaOp,
     TmaLoadOp,
     WgmmaOp,
 )
@@ -166,13 +167,13 @@ def _runs(copies: Sequence[TensorCopy]) -> list[list[TensorCopy]]:
 
 
 def _first_product(copy: TensorCopy) -> ir.Operation | None:
-    """The first warpgroup instruction of the load's block that reads what a copy brings."""
+    """The first matrix instruction of the load's block that reads what a copy brings."""
     readers = [use.owner.operation for use in copy.store.dst.uses]
     return next(
         (
             view.operation
             for view in copy.load.operation.block.operations
-            if isinstance(view, WgmmaOp) and view.operation in readers
+            if isinstance(view, (WgmmaOp, Tcgen05MmaOp)) and view.operation in readers
         ),
         None,
     )

@@ -38,6 +38,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.keep_accumulators import is_zero
 from tilec.passes.loops import add_counter, enclosing_ops, top_level
 from tilec.passes.scalars import constant, i32_constant
+from tilec.passes.walk import find_ops, role_of
 from tilec.passes.warpgroup_dot import staged
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 
@@ -93,16 +94,20 @@ def _accumulator_type(dot: tile.DotOp, row: MmaInstruction) -> TensorBuffer:
 
 
 def awaited(multiply: Tcgen05MmaOp) -> ir.Operation | None:
-    """The wait in its block behind which an instruction is done, None without."""
-    committed: set[ir.Value] = set()
+    """The wait behind which an instruction is done, None without: the first in its own block, else
+    the last for one of its commits by threads of its role."""
+    commits: list[Tcgen05CommitOp] = []
     issued = False
     for view in multiply.operation.block.operations:
         issued = issued or view.operation == multiply.operation
         if issued and isinstance(view, Tcgen05CommitOp):
-            committed.add(view.barrier)
-        elif isinstance(view, BarrierWaitOp) and view.barrier in committed:
+            commits.append(view)
+        elif isinstance(view, BarrierWaitOp) and view.barrier in [c.barrier for c in commits]:
             return view.operation
-    return None
+    inside = role_of(multiply.operation) or top_level(multiply.operation).parent
+    barriers = [commit.barrier for commit in commits]
+    waits = [op for op in find_ops(inside, BarrierWaitOp) if op.opview.barrier in barriers]
+    return waits[-1] if waits else None
 
 
 def _barrier(op: ir.Operation, context: PassContext) -> tuple[ir.Value, ir.Value]:

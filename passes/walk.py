@@ -1,10 +1,12 @@
-"""Which ops of a program a pass looks at."""
+"""Which ops of a program a pass looks at, and what they belong to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from mlir import ir
+
+from tilec.dialects.gpu_tile import AllocOp, RoleOp
 
 
 def kernels(module: ir.Module) -> Iterator[ir.Operation]:
@@ -25,3 +27,19 @@ def find_ops(inside: ir.Operation, *kinds: type) -> list[ir.Operation]:
 
     inside.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def role_of(op: ir.Operation) -> ir.Operation | None:
+    """The role around an op (or that op), None outside."""
+    at = op
+    while at is not None and not isinstance(at.opview, RoleOp):
+        at = at.parent
+    return at
+
+
+def alloc_of(buffer: ir.Value) -> AllocOp:
+    """The alloc whose memory a buffer, a slot or a view lies in."""
+    op = buffer.owner
+    while not isinstance(op, AllocOp):
+        op = op.src.owner
+    return op

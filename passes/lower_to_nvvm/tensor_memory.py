@@ -19,7 +19,7 @@ from tilec.dialects.gpu_tile.tcgen05 import (
     ReserveTensorMemoryOp,
     Tcgen05MmaOp,
 )
-from tilec.dialects.gpu_tile.types import layout_of, tensor_buffer_of
+from tilec.dialects.gpu_tile.types import is_tensor_buffer, layout_of, tensor_buffer_of
 from tilec.dialects.types import element
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import show_location
@@ -34,6 +34,7 @@ from tilec.passes.lower_to_nvvm.state import (
     compare,
     create,
 )
+from tilec.passes.walk import alloc_of
 from tilec.tensor_access import AccessPlan, Transfer, plan_access
 from tilec.tensor_memory import COLUMN_BITS
 
@@ -213,7 +214,7 @@ def _waited(words: Registers, state: Lowering) -> Registers:
 
 
 def lower_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:
-    """tcgen05.st, and one wait for all of them."""
+    """tcgen05.st, and one wait for all of them, and for the stores next to this one."""
     buffer, layout = state.values[op.dst].type, layout_of(op.value)
     plan = plan_access(layout, buffer.layout, buffer.shape, buffer.bits)
     start = _warp_start(op.operation, op.dst, plan, state)
@@ -228,7 +229,27 @@ def lower_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:
         text = f"tcgen05.st.{_shape(transfer)} [$0]{split}, {{{inputs}}};"
         address = _plus(start, transfer.lane << 16 | transfer.column, state)
         inline_asm(text, ["r"] * (1 + len(words)), [address, *words], [])
-    inline_asm("tcgen05.wait::st.sync.aligned;", [], [], [])
+    if not _goes_on(op):
+        inline_asm("tcgen05.wait::st.sync.aligned;", [], [], [])
+
+
+def _goes_on(store: gpu_tile.BufferStoreOp) -> bool:
+    """Whether another store follows, whose wait serves this one, too: nothing but arithmetic and
+    loads from other buffers between (those that are alive together share no columns)."""
+    views = list(store.operation.block.operations)
+    numbers = [view.operation for view in views]
+    for view in views[numbers.index(store.operation) + 1 :]:
+        if isinstance(view, gpu_tile.BufferStoreOp) and is_tensor_buffer(view.dst):
+            return True
+        other = isinstance(view, gpu_tile.BufferLoadOp) and (
+            is_tensor_buffer(view.src) and alloc_of(view.src) != alloc_of(store.dst)
+        )
+        if not other and not view.operation.name.startswith(_ARITHMETIC):
+            return False
+    return False
+
+
+_ARITHMETIC = ("arith.", "math.", "tile.broadcast")
 
 
 def _joined(members: Registers, kind: ir.Type, state: Lowering) -> ir.Value:

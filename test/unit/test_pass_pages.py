@@ -191,6 +191,12 @@ SHARED_COLUMNS = Program(
             start=r"scf.for .* step %c64 iter_args\(.*%cst",
             end=r"^\}$",
         ),
+        "rotated": Dump(
+            "rotate-dots",
+            BRANCHES + r"|barrier|cmpi|tcgen|buffer_(load|store)|exp2|truncf|alloc|mulf %\d+, %1",
+            start=r"tensor<2x128x64xf32>",
+            end=r"scf\.yield %\d+(, %\d+){4}$",
+        ),
         "attention-memory": Dump("allocate-tensor-memory", r"reserve|tmem"),
         "attention-report": Report("^(warp spec|matrix|dot operand|tensor m)"),
     },

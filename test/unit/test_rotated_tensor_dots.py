@@ -1,0 +1,72 @@
+"""Loops with products in tensor memory and work between them, rotated: no attention among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hopper_kernels import decisions
+from rotated_kernels import BF16, draw, expected_of, fading, gated, perceptron, squares
+
+from tilec.assembler import assemble
+from tilec.examples.running import poisoned
+from tilec.jit import Kernel
+from tilec.target import find_target
+
+TARGET = find_target("sm_100a")
+MODES = ("late", "check")
+OTHER_SLOT, SAME_SLOT = "into another slot", "when this one's was loaded"
+
+
+@pytest.fixture(autouse=True)
+def on_blackwell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here is compiled for the target with tensor memory."""
+    monkeypatch.setenv("TILEC_TARGET", TARGET.name)
+
+
+def run(kernel: Kernel, arguments: list[np.ndarray], sizes: dict[str, int]) -> Any:
+    """Runs in late and check mode; within 1 % of the largest. Returns what ran."""
+    expected = expected_of(kernel, arguments, sizes["BN"])
+    for mode in MODES:
+        y = poisoned(expected.shape, BF16)
+        there = kernel.on(f"emulator:{mode}")
+        there(*arguments, y, **sizes)
+        most = np.abs(expected).max(initial=1)
+        np.testing.assert_allclose(y.astype(np.float64), expected, rtol=0, atol=2e-2 * most)
+    return there.compiled(*arguments, y, **sizes)
+
+
+SMALL = {"D": 64, "BM": 64, "BN": 32}
+
+
+@pytest.mark.parametrize("hidden", [0, 40, 456])
+@pytest.mark.parametrize("kernel", [perceptron, fading, gated, squares], ids=lambda one: one.name)
+def test_any_number_of_blocks(kernel: Kernel, hidden: int) -> None:
+    """None, one and a part of one, more than the rings have slots; rows that fill no tile."""
+    weights = {perceptron: 2, fading: 2, gated: 3, squares: 1}[kernel]
+    arguments = [draw(72, 56), *(draw(hidden, 56, seed=n) for n in range(weights))]
+    compiled = run(kernel, arguments, SMALL)
+    (how,) = decisions(compiled, "matrix instructions")
+    assert how.startswith("rotated")
+    assert OTHER_SLOT in how
+    assert f"{int(kernel is not squares)} awaited" in how
+    assert assemble(compiled.ptx, TARGET).spills == 0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ({"D": 64, "BM": 128, "BN": 64}, OTHER_SLOT),
+        ({"D": 64, "BM": 128, "BN": 256}, SAME_SLOT),
+        ({"D": 16, "OUT": 208, "BM": 64, "BN": 208}, "not rotated (its sums and operands take"),
+    ],
+    ids=["two slots", "one", "none"],
+)
+def test_slots_where_tensor_memory_holds_them(sizes: dict[str, int], expected: str) -> None:
+    """256 columns of scores, 128 of weights and 64 of sums leave no second slot of scores; three
+    times 208, rounded, are more than there are with one."""
+    down = draw(3 * sizes["BN"] + 8, sizes.get("OUT", sizes["D"]), seed=1)
+    compiled = run(fading, [draw(72, sizes["D"]), draw(len(down), sizes["D"]), down], sizes)
+    (how,) = decisions(compiled, "matrix instructions")
+    assert expected in how
