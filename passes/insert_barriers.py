@@ -39,6 +39,7 @@ from tilec.dialects.gpu_tile import (
     RoleOp,
     SyncOp,
     Tcgen05CommitOp,
+    Tcgen05CopyOp,
     Tcgen05MmaOp,
     Tcgen05MulticastCommitOp,
     TmaCommitOp,
@@ -240,7 +241,7 @@ class _Walk:
             )
         if isinstance(view, CpAsyncOp):
             return replace(pending, in_flight=pending.in_flight.union(accesses))
-        if isinstance(view, Tcgen05MmaOp):
+        if isinstance(view, (Tcgen05MmaOp, Tcgen05CopyOp)):
             # Products into one accumulator keep their order; what they read is read until awaited.
             reads = [access for access in accesses if not access.writes]
             return replace(pending, multiplying=_first(reads, pending.multiplying))

@@ -37,7 +37,6 @@ from tilec.dialects.gpu_tile import (
     SyncOp,
     Tcgen05CopyOp,
     Tcgen05MmaOp,
-    Tcgen05MmaScaledOp,
     TmaStoreOp,
     WgmmaOp,
 )
@@ -47,7 +46,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.walk import kernels
 
 KIND = "async_shared"
-_READERS = (WgmmaOp, Tcgen05MmaOp, Tcgen05MmaScaledOp, Tcgen05CopyOp, TmaStoreOp)
+_READERS = (WgmmaOp, Tcgen05MmaOp, Tcgen05CopyOp, TmaStoreOp)
 _TELLS_OTHERS = (
     BarrierArriveOp,
     BarrierWaitOp,
@@ -57,6 +56,7 @@ _TELLS_OTHERS = (
     CpAsyncWaitOp,
     RemoteArriveOp,
     SyncOp,
+    Tcgen05CopyOp,
     Tcgen05MmaOp,
     *TMA_LOADS,
     TmaStoreOp,

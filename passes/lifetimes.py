@@ -207,15 +207,13 @@ class _Lifetimes:
 
     def _finished(self, user: ir.Operation) -> ir.Operation:
         """The wait behind which an asynchronous reader is done, else the reader itself."""
-        if isinstance(user.opview, Tcgen05MmaOp):
+        if isinstance(user.opview, (Tcgen05MmaOp, Tcgen05CopyOp)):
             # Beside other roles nothing here waits for it: its readers' barriers do.
             return awaited(user.opview) or self._function
         if isinstance(user.opview, WgmmaOp):
             wait: type[WgmmaWaitOp] | type[TmaWaitOp] = WgmmaWaitOp
         elif isinstance(user.opview, TmaStoreOp):
             wait = TmaWaitOp
-        elif isinstance(user.opview, Tcgen05CopyOp):
-            return self._function  # some wait for some barrier
         else:
             return user
         at = user

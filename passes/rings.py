@@ -16,10 +16,13 @@ from tilec.dialects.gpu_tile import (
     BufferStoreOp,
     CpAsyncArriveOp,
     CpAsyncOp,
+    ReshapeViewOp,
     RingPositionOp,
     SlotOp,
+    Tcgen05CopyOp,
     Tcgen05MmaOp,
     TmaLoadOp,
+    TransposeViewOp,
     ViewOp,
     WgmmaOp,
     WgmmaWaitOp,
@@ -142,11 +145,11 @@ def _readers(buffer: ir.Value) -> list[ir.Operation]:
     found: list[ir.Operation] = []
     for use in buffer.uses:
         user = use.owner.opview
-        if isinstance(user, (ViewOp, SlotOp)):
+        if isinstance(user, (ViewOp, SlotOp, TransposeViewOp, ReshapeViewOp)):
             found += _readers(user.result)
         elif isinstance(user, WgmmaOp):
             found.append(_finished(user.result))
-        elif isinstance(user, Tcgen05MmaOp):
+        elif isinstance(user, (Tcgen05MmaOp, Tcgen05CopyOp)):
             found.append(awaited(user))
         elif not isinstance(user, _FILLS):
             found.append(user.operation)

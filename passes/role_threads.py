@@ -27,7 +27,6 @@ _ONE_THREAD_OPS = (
     gpu_tile.Tcgen05CommitOp,
     gpu_tile.Tcgen05CopyOp,
     gpu_tile.Tcgen05MmaOp,
-    gpu_tile.Tcgen05MmaScaledOp,
     gpu_tile.Tcgen05MulticastCommitOp,
     gpu_tile.TileOrderOp,
     gpu_tile.TmaCommitOp,

@@ -45,6 +45,8 @@ def select_mma(module: ir.Module, context: PassContext) -> None:
     """Names the instruction of every dot, widening inputs the target cannot multiply."""
     dots = [op.opview for op in find_ops(module.operation, tile.DotOp)]
     for dot in dots:
+        if isinstance(dot, tile.DotScaledOp):
+            continue  # multiply-out has chosen
         _select(dot, context)
 
 

@@ -24,7 +24,6 @@ from tilec.dialects.gpu_tile import (
     SlotOp,
     Tcgen05CopyOp,
     Tcgen05MmaOp,
-    Tcgen05MmaScaledOp,
     TmaStoreOp,
     TransposeViewOp,
     ViewOp,
@@ -185,7 +184,7 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
         return [_describe(view.src, None, writes=False)]
     if isinstance(view, TMA_LOADS):
         return [_describe(view.dst, None, writes=True)]
-    if isinstance(view, (WgmmaOp, Tcgen05MmaOp, Tcgen05MmaScaledOp)):
+    if isinstance(view, (WgmmaOp, Tcgen05MmaOp)):
         operands = [v for v in (view.lhs, view.rhs) if is_buffer(v) or is_tensor_buffer(v)]
         reads = [_describe(v, None, writes=False) for v in operands]
         sums = [] if isinstance(view, WgmmaOp) else [view.acc]

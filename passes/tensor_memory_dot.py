@@ -10,7 +10,8 @@ After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (
 
 A sum that starts with zeros is not stored: the instruction overwrites. An lhs that was computed in
 the registers of another product's rows goes to tensor memory, too. keep-accumulators takes what a
-loop only adds to out of the registers.
+loop only adds to out of the registers. Scales of a `tile.dot_scaled` go through shared memory, in
+pieces that tcgen05.cp brings to tensor memory in front of the product.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ from tilec.dialects.gpu_tile import (
     RingPositionOp,
     SyncOp,
     Tcgen05CommitOp,
+    Tcgen05CopyOp,
     Tcgen05MmaOp,
+    Tcgen05MmaScaledOp,
+    TransposeViewOp,
 )
-from tilec.dialects.gpu_tile.types import TensorBuffer, layout_of
+from tilec.dialects.gpu_tile.types import BufferType, TensorBuffer, layout_of
 from tilec.dialects.types import bit_width, element, shape
 from tilec.fragments import tensor_memory_layout
 from tilec.mma_shapes import MmaInstruction
@@ -41,6 +45,7 @@ from tilec.passes.scalars import constant, i32_constant
 from tilec.passes.walk import find_ops, role_of
 from tilec.passes.warpgroup_dot import staged
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
+from tilec.tensor_tiles import SCALES_COPY, scales_image, scales_layout
 
 
 def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassContext) -> None:
@@ -57,7 +62,14 @@ def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassC
         if adds:
             BufferStoreOp.build(dot.acc, acc)
         add = constant(ir.IntegerType.get_signless(1), int(adds))
-        Tcgen05MmaOp.build(lhs, rhs, acc, add, instruction=row.name)
+        if isinstance(dot, tile.DotScaledOp):
+            scales = [
+                _scales(dot, value, k_dim, context)
+                for value, k_dim in ((dot.lhs_scale, 1), (dot.rhs_scale, 0))
+            ]
+            Tcgen05MmaScaledOp.build(lhs, rhs, acc, add, *scales, instruction=row.name)
+        else:
+            Tcgen05MmaOp.build(lhs, rhs, acc, add, instruction=row.name)
         slot, parity = RingPositionOp.build(count, slots=1)
         Tcgen05CommitOp.build(done, slot)
         BarrierWaitOp.build(done, slot, parity)
@@ -87,13 +99,35 @@ def _in_tensor_memory(
     return buffer
 
 
+def _scales(dot: tile.DotScaledOp, value: ir.Value, k_dim: int, context: PassContext) -> ir.Value:
+    """The scales of one side in tensor memory, by way of shared memory; `k_dim`: the dimension of
+    `value` along k."""
+    rows, blocks = shape(value)[1 - k_dim], shape(value)[k_dim]
+    image = scales_image(rows, blocks)
+    type_ = BufferType(shape(value), element(value), image if k_dim else image.permute((1, 0)))
+    shared = AllocOp.build(results=[type_.type()])
+    BufferStoreOp.build(value, shared)
+    if not k_dim:
+        shared = TransposeViewOp.build(shared, permutation=(1, 0))
+    there = TensorBuffer((rows, blocks), element(value), scales_layout(rows, blocks))
+    buffer = AllocOp.build(results=[there.type()])
+    Tcgen05CopyOp.build(shared, buffer, shape=SCALES_COPY)
+    context.report.add(
+        "dot operand",
+        dot.operation,
+        f"scales of {'lhs' if k_dim else 'rhs'} in {there.columns} columns of tensor memory",
+        "the instruction reads them from there",
+    )
+    return buffer
+
+
 def _accumulator_type(dot: tile.DotOp, row: MmaInstruction) -> TensorBuffer:
     sizes = shape(dot.acc)
     layout = blocked_tensor_memory(sizes, (row.m, row.n), COLUMN_BITS)
     return TensorBuffer(sizes, element(dot.acc), layout)
 
 
-def awaited(multiply: Tcgen05MmaOp) -> ir.Operation | None:
+def awaited(multiply: Tcgen05MmaOp | Tcgen05CopyOp) -> ir.Operation | None:
     """The wait behind which an instruction is done, None without: the first in its own block, else
     the last for one of its commits by threads of its role."""
     commits: list[Tcgen05CommitOp] = []

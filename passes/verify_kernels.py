@@ -11,14 +11,19 @@ from collections.abc import Iterator
 from mlir import ir
 
 from tilec.diagnostics import CompileError
-from tilec.dialects.attributes import INT, INTS, STRING, AttributeKind, options
+from tilec.dialects.attributes import INT, INTS, STRING, AttributeKind, one_of, options
 from tilec.grid import compile_grid
-from tilec.kernel import ELEMENT_BYTES, Parameter
+from tilec.kernel import CODES, ELEMENT_BYTES, Parameter
 from tilec.passes.divisibility import static_sizes, static_strides
 from tilec.passes.locations import error_at, source_location
 
+_ELEMENTS = tuple(name for name in ELEMENT_BYTES if name not in CODES)
 _FACTS = options(align=INT, sizes=INTS, strides=INTS)
-_PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {"tile.name": STRING, "tile.facts": _FACTS}
+_PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
+    "tile.name": STRING,
+    "tile.facts": _FACTS,
+    "tile.codes": one_of(*sorted(CODES)),
+}
 _NUMBERS = ("tile.index_bits", "tile.num_warps", "tile.shared_bytes", "tile.total_warps")
 _DICTIONARIES = ("tile.auto", "tile.constants")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,255}", re.ASCII)
@@ -131,6 +136,15 @@ def _name(number: int, given: dict[str, ir.Attribute]) -> str:
     return name.value if isinstance(name, ir.StringAttr) else f"arg{number}"
 
 
+def _wrong_codes(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
+    kind = argument.type
+    if "tile.codes" not in given:
+        return None
+    if isinstance(kind, ir.MemRefType) and str(kind.element_type) == "i8":
+        return None
+    return f"has 'tile.codes', which says what an array of i8 holds, but is {kind}"
+
+
 def _wrong_facts(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
     if "tile.facts" not in given:
         return None
@@ -190,10 +204,10 @@ def _wrong_signature(function: ir.Operation) -> str | None:
 def _wrong_type(argument: ir.Value) -> str | None:
     kind = argument.type
     if not isinstance(kind, ir.MemRefType):
-        known = isinstance(kind, ir.IndexType) or str(kind) in ELEMENT_BYTES
+        known = isinstance(kind, ir.IndexType) or str(kind) in _ELEMENTS
         return None if known else f"must be an array or a number, found {kind}"
-    if str(kind.element_type) not in ELEMENT_BYTES:
-        return f"must have elements of {', '.join(ELEMENT_BYTES)}, found {kind.element_type}"
+    if str(kind.element_type) not in _ELEMENTS:
+        return f"must have elements of {', '.join(_ELEMENTS)}, found {kind.element_type}"
     if kind.memory_space is not None:
         return f"must lie in global memory, found memory space {kind.memory_space}"
     try:

@@ -59,7 +59,6 @@ _NAMED = (
     gpu_tile.MmaOp,
     gpu_tile.WgmmaOp,
     gpu_tile.Tcgen05MmaOp,
-    gpu_tile.Tcgen05MmaScaledOp,
 )
 """Ops that name an instruction, which says what it takes."""
 

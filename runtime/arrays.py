@@ -27,6 +27,10 @@ DTYPES: Mapping[str, str] = {
     "bfloat16": "bf16",
     "float8_e4m3fn": "f8E4M3FN",
     "float8_e5m2": "f8E5M2",
+    "float8_e8m0fnu": "f8E8M0FNU",
+    "float6_e2m3fn": "f6E2M3FN",
+    "float6_e3m2fn": "f6E3M2FN",
+    "float4_e2m1fn_x2": "f4E2M1FNx2",
     "bool": "i1",
     "int8": "i8",
     "int16": "i16",
@@ -242,7 +246,9 @@ _FRAMEWORKS: Mapping[str, tuple[str, Any]] = {
 def _numpy_dtype(dtype: Any, name: str) -> str:
     if not dtype.isnative:
         raise ArgumentError(f"argument {name!r}: byte order of {dtype.str!r} is not this machine's")
-    return _dtype(dtype.name, name)
+    # NumPy has no dtype of two numbers a byte: a field's name says so (`tilec.runtime.float4`).
+    pair = dtype.names is not None and dtype.itemsize == 1 and len(dtype.names) == 1
+    return _dtype(dtype.names[0] if pair else dtype.name, name)
 
 
 def _dtype(found: str, name: str) -> str:

@@ -30,6 +30,7 @@ _DTYPES: dict[tuple[int, int], str] = {
     (6, 8): "i1",
     (10, 8): "f8E4M3FN",
     (12, 8): "f8E5M2",
+    (14, 8): "f8E8M0FNU",
 }
 """(type code, bits) of DLDataType -> MLIR's name; one byte holds one i1."""
 

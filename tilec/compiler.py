@@ -321,10 +321,11 @@ def _parameter(
             tuple(known["sizes"]) if "sizes" in known else (),
             tuple(known["strides"]) if "strides" in known else (),
         )
+    codes = attributes["tile.codes"].value if "tile.codes" in attributes else None
     return Parameter(
         name,
         "array",
-        str(type_.element_type),
+        codes or str(type_.element_type),
         tuple(static_sizes(argument)),
         tuple(static_strides(argument)),
         facts,

@@ -61,7 +61,7 @@ def _declared(
         return DeclaredParameter(name, "const", None, default)
     if annotation is array:
         return DeclaredParameter(name, "array", None, default)
-    if isinstance(annotation, DType):
+    if isinstance(annotation, DType) and not annotation.is_code:
         return DeclaredParameter(name, "scalar", annotation, default)
     if annotation in (int, float, bool):
         return DeclaredParameter(name, "typed", None, default)

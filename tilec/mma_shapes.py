@@ -30,7 +30,8 @@ class MmaInstruction:
     `intrinsic`: LLVM's name for it. `lhs_layout` etc.: the fragments; None for `fma`.
     `threads`: how many execute it together. `kind`: what tcgen05.mma calls the operands' types.
     `ctas`: 2 where a pair of CTAs has half of the rows of lhs and accumulator each, and half of the
-    columns of the rhs.
+    columns of the rhs. `scale`: the element type of its operands' scales, "" without, and
+    `scale_block`: elements along k that share one. `pack`: numbers in an element of the operands.
     """
 
     name: str
@@ -49,6 +50,14 @@ class MmaInstruction:
     threads: int = 32
     kind: str = ""
     ctas: int = 1
+    scale: str = ""
+    scale_block: int = 0
+    pack: int = 1
+
+    @property
+    def depth(self) -> int:
+        """Elements of the operands along k."""
+        return self.k // self.pack
 
     @property
     def is_warpgroup(self) -> bool:
@@ -63,7 +72,7 @@ class MmaInstruction:
     @property
     def is_scaled(self) -> bool:
         """Whether blocks of its operands along k have scales, in tensor memory."""
-        return self.kind == "mxf8f6f4"
+        return self.scale_block > 0
 
     @property
     def reads_buffers(self) -> bool:
@@ -220,10 +229,17 @@ _TENSOR_KINDS: tuple[tuple[str, str, str, str, int], ...] = (
     ("i8", "i8", "i8", "i32", 32),
 )
 """(kind, lhs, rhs, acc, k) of tcgen05.mma, PTX ISA 9.0."""
-_SCALED_TYPES = tuple((a, b) for a in _SHORT for b in _SHORT)
-"""(lhs, rhs) of tcgen05.mma.kind::mxf8f6f4, whose every 32 elements along k have a scale, ue8m0."""
-SCALE_BLOCK = 32
-_SCALED_NAME = re.compile(r"tcgen05\.mx\.m128n(\d{1,3})k32\..*")
+SCALES_E8M0, SCALES_E4M3 = "i8", _E4M3
+"""Element types of scales: exponents of 2 with a bias of 127, and floats."""
+_SCALED_KINDS: tuple[tuple[str, str, str, str, int, str, int], ...] = (
+    *(("mx", "mxf8f6f4", a, b, 32, SCALES_E8M0, 32) for a in _SHORT for b in _SHORT),
+    ("mx", "mxf4", "i8", "i8", 64, SCALES_E8M0, 32),
+    ("nv", "mxf4nvf4", "i8", "i8", 64, SCALES_E4M3, 16),
+)
+"""(family, kind, lhs, rhs, k, scale, elements that share one) of tcgen05.mma with .block_scale, PTX
+ISA 9.0, "Block scaling"; i8: a byte of two e2m1."""
+_OPERANDS = {**_SHORT, "i8": "e2m1"}
+_SCALED_NAME = re.compile(r"tcgen05\.(?:mx|nv)\.m128n(\d{1,3})k(?:32|64)\..*")
 _TENSOR_NAME = re.compile(r"tcgen05\.(pair\.)?m(64|128|256)n(\d{1,3})k\d+\..*")
 TENSOR_MS = (128, 64)
 PAIR_MS = (256, 128)
@@ -273,25 +289,33 @@ def tensor_instructions(m: int, n: int, ctas: int = 1) -> tuple[MmaInstruction, 
     return tuple(rows)
 
 
+def scaled_widths() -> Sequence[int]:
+    """How wide tcgen05.mma with block scales may be (PTX ISA 9.0, "Matrix shape")."""
+    return range(16, 257, 16)
+
+
 @lru_cache(maxsize=256)
 def scaled_instructions(n: int) -> tuple[MmaInstruction, ...]:
     """The instructions of tensor memory with block scales that are 128 by `n`."""
-    if n not in range(16, 257, 16):
+    if n not in scaled_widths():
         return ()
     return tuple(
         MmaInstruction(
-            f"tcgen05.mx.m128n{n}k32.f32.{_SHORT[lhs]}.{_SHORT[rhs]}",
+            f"tcgen05.{family}.m128n{n}k{k}.f32.{_OPERANDS[lhs]}.{_OPERANDS[rhs]}",
             128,
             n,
-            32,
+            k,
             lhs,
             rhs,
             "f32",
             Feature.TCGEN05,
             threads=1,
-            kind="mxf8f6f4",
+            kind=kind,
+            scale=scale,
+            scale_block=block,
+            pack=k // 32,
         )
-        for lhs, rhs in _SCALED_TYPES
+        for family, kind, lhs, rhs, k, scale, block in _SCALED_KINDS
     )
 
 
@@ -309,7 +333,8 @@ def find_instruction(name: str) -> MmaInstruction:
         families = (
             "wgmma.m64n<8 to 256>k<k>.<acc>.<lhs>.<rhs>",
             "tcgen05.m<64, 128>n<8 to 256>k<k>.<acc>.<lhs>.<rhs>",
-            "tcgen05.mx.m128n<16 to 256>k32.f32.<lhs>.<rhs>",
+            "tcgen05.mx.m128n<16 to 256>k<32, 64>.f32.<lhs>.<rhs>",
+            "tcgen05.nv.m128n<16 to 256>k64.f32.e2m1.e2m1",
             "tcgen05.pair.m<128, 256>n<32 to 256>k<k>.<acc>.<lhs>.<rhs>",
         )
         known = ", ".join([*_BY_NAME, *families])
@@ -338,6 +363,19 @@ def select_tensor_instruction(
         return None
     for row in tensor_instructions(m, n, ctas):
         if (row.lhs, row.rhs, row.acc, row.tf32) == (lhs, rhs, acc, tf32):
+            return row
+    return None
+
+
+def select_scaled_instruction(
+    target: Target, n: int, lhs: str, rhs: str, scale: str, scale_block: int
+) -> MmaInstruction | None:
+    """The target's 128 by `n` instruction for operands whose every `scale_block` numbers along k
+    have a scale of type `scale`; "i8": pairs of e2m1."""
+    if not target.supports(Feature.TCGEN05):
+        return None
+    for row in scaled_instructions(n):
+        if (row.lhs, row.rhs, row.scale, row.scale_block) == (lhs, rhs, scale, scale_block):
             return row
     return None
 

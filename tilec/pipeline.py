@@ -18,6 +18,7 @@ from tilec.passes.insert_tensor_stores import insert_tensor_stores
 from tilec.passes.keep_accumulators import keep_accumulators
 from tilec.passes.keep_explicit import keep_explicit
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
+from tilec.passes.multiply_out import multiply_out
 from tilec.passes.overlap_launches import overlap_launches
 from tilec.passes.overlap_mma import overlap_mma
 from tilec.passes.pair_products import pair_products
@@ -38,6 +39,7 @@ from tilec.passes.stage_operands import stage_operands
 
 TILE_PIPELINE: tuple[TilePass, ...] = (
     simplify,
+    multiply_out,
     select_mma,
     infer_layouts,
     remove_layout_conversions,

@@ -52,6 +52,8 @@ def parse_type(name: str, text: str) -> Parameter:
     if dtype is None or dtype.mlir not in ELEMENT_BYTES:
         known = ", ".join(d for d in BY_NAME if BY_NAME[d].mlir in ELEMENT_BYTES)
         raise ValueError(f"argument {name!r}: unknown dtype {match['dtype']!r}; known: {known}")
+    if match["sizes"] is None and dtype.is_code:
+        raise ValueError(f"argument {name!r}: {dtype} comes in arrays, e.g. {dtype}[?,?]")
     if match["sizes"] is None:
         return Parameter(name, "scalar", dtype.mlir)
     sizes, size_divisors = _dimensions(name, "size", match["sizes"])

@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import product
 
 from tilec.matrix_descriptor import MatrixDescriptor, describe_operand
-from tilec.mma_shapes import TENSOR_MS, MmaInstruction, tensor_instructions, tensor_ns
+from tilec.mma_shapes import SCALES_E8M0, TENSOR_MS, MmaInstruction, tensor_instructions, tensor_ns
 from tilec.shared_layout import SharedLayout
 from tilec.tensor_memory import COLUMN_BITS, Part, TensorMemoryLayout
 
@@ -26,10 +26,16 @@ _ELEMENT_CODES = {
     "tf32": {"f32": 2},
     "f8f6f4": {"f8E4M3FN": 0, "f8E5M2": 1},
     "i8": {"i8": 1},
+    "mxf8f6f4": {"f8E4M3FN": 0, "f8E5M2": 1},
+    "mxf4": {"i8": 1},
+    "mxf4nvf4": {"i8": 1},
 }
 """Element types of A and B by kind (PTX ISA 9.0, "Instruction descriptor"; i8: 0 is unsigned)."""
 SCALES_A_COLUMN = 4
+SCALE_ROWS = 128
+"""Rows whose scales one tcgen05.cp of shape 32x128b brings: 4 bytes each."""
 _SCALE_LANES = 32
+_SCALE_PIECE = 512
 _ACCUMULATOR_CODES = {"f16": 0, "f32": 1, "i32": 2}
 
 
@@ -50,9 +56,9 @@ def instruction_descriptor(row: MmaInstruction, *, lhs_m_major: bool, rhs_n_majo
 def scaled_descriptor(
     row: MmaInstruction, *, lhs_m_major: bool, rhs_n_major: bool, block: int
 ) -> int:
-    """The same for block scales of type ue8m0, of which every column holds 4: those of the
-    `block`-th (CUTLASS, cute/arch/mma_sm100_desc.hpp, InstrDescriptorBlockScaled)."""
-    codes = _ELEMENT_CODES["f8f6f4"]
+    """The same for block scales, of which every column holds 4, from the `block`-th on (CUTLASS,
+    cute/arch/mma_sm100_desc.hpp, InstrDescriptorBlockScaled)."""
+    codes = _ELEMENT_CODES[row.kind]
     number = block % SCALES_A_COLUMN
     return (
         number << 4
@@ -61,7 +67,7 @@ def scaled_descriptor(
         | lhs_m_major << 15
         | rhs_n_major << 16
         | row.n >> 3 << 17
-        | 1 << 23
+        | (row.scale == SCALES_E8M0) << 23
         | row.m >> 7 << 27
         | number << 29
     )
@@ -83,6 +89,30 @@ def scales_layout(rows: int, blocks: int) -> TensorMemoryLayout:
     if blocks > SCALES_A_COLUMN:
         along.append(Part(blocks // SCALES_A_COLUMN, 0, columns * COLUMN_BITS))
     return TensorMemoryLayout((tuple(below), tuple(along)))
+
+
+SCALES_COPY = "32x128b.warpx4"
+
+
+def scales_image(rows: int, blocks: int) -> SharedLayout:
+    """Scales in shared memory as tcgen05.cp brings them: per 128 rows and 4 blocks 512 bytes, 16 of
+    rows r, r + 32, r + 64 and r + 96 together; the pieces of the same rows follow each other.
+
+    (PTX ISA 9.0, "tcgen05.cp"; cuBLAS lays arrays of scales out alike, "1D block scaling factors".)
+    ValueError for other numbers.
+    """
+    if rows % SCALE_ROWS or blocks % SCALES_A_COLUMN or min(rows, blocks) < 1:
+        raise ValueError(
+            f"scales come as multiples of 128 rows and 4 blocks, found {rows}x{blocks}"
+        )
+    pieces, groups = rows // SCALE_ROWS, blocks // SCALES_A_COLUMN
+    below = [(_SCALE_LANES, 16), (4, SCALES_A_COLUMN)]
+    if pieces > 1:
+        below.append((pieces, _SCALE_PIECE * groups))
+    along = [(SCALES_A_COLUMN, 1)]
+    if groups > 1:
+        along.append((groups, _SCALE_PIECE))
+    return SharedLayout((tuple(below), tuple(along)))
 
 
 @lru_cache(maxsize=64)
@@ -111,7 +141,7 @@ def tensor_operand(
 
     ValueError says why it cannot.
     """
-    block = ((row.m if k_dim else row.n) // row.ctas, row.k)
+    block = ((row.m if k_dim else row.n) // row.ctas, row.depth)
     found = describe_operand(layout, bits // 8, sizes, k_dim, block)
     if not found.k_contiguous and bits == COLUMN_BITS:
         raise ValueError(
@@ -149,11 +179,11 @@ def check_lhs(
     rows = row.m // row.ctas
     if _halves_below(row):
         raise ValueError(f"{row.name} reads its lhs from shared memory")
-    if shape[0] % rows or shape[1] % row.k:
-        raise ValueError(f"{shape[0]}x{shape[1]} is not made of whole {rows}x{row.k}")
+    if shape[0] % rows or shape[1] % row.depth:
+        raise ValueError(f"{shape[0]}x{shape[1]} is not made of whole {rows}x{row.depth}")
     _check_rows(row, layout, shape[0])
-    _check_columns(layout, shape[1], row.k, bits)
-    for place in product(range(0, shape[0], rows), range(0, shape[1], row.k)):
+    _check_columns(layout, shape[1], row.depth, bits)
+    for place in product(range(0, shape[0], rows), range(0, shape[1], row.depth)):
         _check_start(row, layout, place)
 
 

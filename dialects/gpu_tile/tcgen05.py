@@ -10,7 +10,7 @@ from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, tensor_buffer_of
 from tilec.dialects.op import Attribute, Operand
 from tilec.dialects.types import bit_width, show
-from tilec.mma_shapes import SCALE_BLOCK, find_instruction
+from tilec.mma_shapes import MmaInstruction, find_instruction
 from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS
 from tilec.tensor_tiles import COPY_SHAPES, check_operands, check_scales, copy_image
 
@@ -43,31 +43,32 @@ class Tcgen05MmaOp(Op, name="tcgen05_mma"):
         return _check_product(self, scaled=False)
 
 
-class Tcgen05MmaScaledOp(Op, name="tcgen05_mma_scaled"):
-    """`tcgen05_mma` whose operands have a scale per row of `lhs` (column of `rhs`) and 32 elements
-    along k.
+class Tcgen05MmaScaledOp(Tcgen05MmaOp, name="tcgen05_mma_scaled"):
+    """`tcgen05_mma` whose operands have a scale per row of `lhs` (column of `rhs`) and block of
+    numbers along k.
 
-    The scales are exponents of 2 with a bias of 127, as i8 in tensor memory: those of `lhs` (m,
-    k/32), of `rhs` (n, k/32), each in lane row % 32 and column row / 32, four blocks in a column, with
-    copies in the other lanes (`tcgen05_copy` by "32x128b.warpx4").
+    "mx": per 32 numbers an exponent of 2 with a bias of 127, as i8; "nv": per 16 an f8E4M3FN. They
+    lie in tensor memory, those of `lhs` (m, blocks), of `rhs` (n, blocks), each in lane row % 32 and
+    column row / 32, four blocks in a column, with copies in the other lanes (`tcgen05_copy` by
+    "32x128b.warpx4"). Operands of 4 bits are i8, two numbers a byte along k.
 
     Example:
-        "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!gpu_tile.buffer<tensor<128x128xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,128):(128,1)">>, !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,1@col),8@bit)">>, !gpu_tile.buffer<tensor<128x64xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,64):(1,128)">>, !gpu_tile.buffer<tensor<64x4xi8>, #gpu_tile.tmem<"((32,2),4):((1@lane,1@col),8@bit)">>, !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>, i1) -> ()
+        "gpu_tile.tcgen05_mma_scaled"(%a, %b, %acc, %use, %sa, %sb) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!gpu_tile.buffer<tensor<128x128xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,128):(128,1)">>, !gpu_tile.buffer<tensor<128x64xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,64):(1,128)">>, !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>, i1, !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,1@col),8@bit)">>, !gpu_tile.buffer<tensor<64x4xi8>, #gpu_tile.tmem<"((32,2),4):((1@lane,1@col),8@bit)">>) -> ()
     """
 
     lhs = Operand(BUFFER)
-    lhs_scale = Operand(BUFFER)
     rhs = Operand(BUFFER)
-    rhs_scale = Operand(BUFFER)
     acc = Operand(BUFFER)
     use_acc = Operand(I1)
+    lhs_scale = Operand(BUFFER)
+    rhs_scale = Operand(BUFFER)
     instruction = Attribute(STRING)
 
     def check(self) -> str | None:
         return _check_product(self, scaled=True)
 
 
-def _check_product(op: Tcgen05MmaOp | Tcgen05MmaScaledOp, *, scaled: bool) -> str | None:
+def _check_product(op: Tcgen05MmaOp, *, scaled: bool) -> str | None:
     """What is wrong with a product, or None."""
     try:
         row = find_instruction(op.instruction)
@@ -93,20 +94,23 @@ def _check_product(op: Tcgen05MmaOp | Tcgen05MmaScaledOp, *, scaled: bool) -> st
         check_operands(row, sizes, [lhs.layout, rhs.layout, acc.layout], bits)
     except ValueError as error:
         return str(error)
-    if isinstance(op, Tcgen05MmaOp):
+    if not isinstance(op, Tcgen05MmaScaledOp):
         return None
-    return _check_scale("lhs_scale", op.lhs_scale, m, k) or _check_scale(
-        "rhs_scale", op.rhs_scale, n, k
+    return _check_scale("lhs_scale", op.lhs_scale, m, k, row) or _check_scale(
+        "rhs_scale", op.rhs_scale, n, k, row
     )
 
 
-def _check_scale(name: str, value: ir.Value, rows: int, depth: int) -> str | None:
+def _check_scale(
+    name: str, value: ir.Value, rows: int, depth: int, row: MmaInstruction
+) -> str | None:
     try:
         scales = tensor_buffer_of(value)
-        expected = (rows, depth // SCALE_BLOCK)
-        if scales.shape != expected or str(scales.element) != "i8":
+        expected = (rows, depth * row.pack // row.scale_block)
+        if scales.shape != expected or str(scales.element) != row.scale:
             raise ValueError(
-                f"expected {show(expected)}xi8, a scale per row and {SCALE_BLOCK} elements, "
+                f"expected {show(expected)}x{row.scale}, a scale per row and {row.scale_block} "
+                "elements, "
                 f"found {show(scales.shape)}x{scales.element}"
             )
         check_scales(scales.layout, scales.shape)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -76,4 +78,98 @@ class DotOp(Op, name="dot", pure=True):
             return f"{lhs} accumulates in {' or '.join(ACCUMULATORS[lhs])}, not {acc}"
         if "precision" in self.options and lhs != "f32":
             return f"option 'precision' is for f32 inputs, found {lhs}"
+        return None
+
+
+@dataclass(frozen=True)
+class Format:
+    """What the elements of an operand with scales are: their type, and numbers in each."""
+
+    element: str
+    pack: int = 1
+
+
+FORMATS: Mapping[str, Format] = {
+    "e4m3": Format("f8E4M3FN"),
+    "e5m2": Format("f8E5M2"),
+    "e2m3": Format("i8"),
+    "e3m2": Format("i8"),
+    "e2m1": Format("i8", 2),
+    "f16": Format("f16"),
+    "bf16": Format("bf16"),
+}
+"""Formats of operands with scales; of 4 bits two stand in a byte, the first in the low half, of 6
+bits one in the low bits (OCP Microscaling Formats v1.0)."""
+SCALE_ELEMENTS = ("i8", "f8E4M3FN")
+"""Scales: exponents of 2 with a bias of 127, of which 255 is no number; or floats."""
+
+
+class DotScaledOp(DotOp, name="dot_scaled", pure=True):
+    """A dot whose operands have scales: result = (lhs * lhs_scale) @ (rhs * rhs_scale) + acc.
+
+    `lhs`: (m, k) numbers of `lhs_format`, `lhs_scale`: (m, k / block); `rhs`: (k, n), `rhs_scale`:
+    (k / block, n). Operands of 4 bits have half as many elements along k. `options.instruction`
+    is filled in by multiply-out, which makes a dot of every other one.
+
+    Example:
+        %d = "tile.dot_scaled"(%a, %b, %c, %sa, %sb) {lhs_format = "e2m1", options = {}, rhs_format = "e4m3"} : (tensor<128x64xi8>, tensor<128x64xf8E4M3FN>, tensor<128x64xf32>, tensor<128x4xi8>, tensor<4x64xi8>) -> tensor<128x64xf32>
+    """
+
+    lhs = Operand(TILE)
+    rhs = Operand(TILE)
+    acc = Operand(TILE)
+    lhs_scale = Operand(TILE)
+    rhs_scale = Operand(TILE)
+    result = Result(TILE)
+    lhs_format = Attribute(one_of(*FORMATS))
+    rhs_format = Attribute(one_of(*FORMATS))
+    options = Attribute(options(instruction=STRING), default={})
+
+    @classmethod
+    def infer_types(cls, lhs: Any, rhs: Any, acc: Any, *_: Any, **__: Any) -> list[ir.Type]:
+        return [acc.type]
+
+    @property
+    def depth(self) -> int:
+        """Numbers along k."""
+        return shape(self.lhs)[1] * FORMATS[self.lhs_format].pack
+
+    def check(self) -> str | None:
+        if self.result.type != self.acc.type:
+            return f"result type {self.result.type} differs from the accumulator's {self.acc.type}"
+        sizes = [shape(v) for v in (self.lhs, self.rhs, self.acc, self.lhs_scale, self.rhs_scale)]
+        if any(len(size) != 2 for size in sizes):
+            return f"operands have two dimensions: {', '.join(map(show, sizes))}"
+        (m, n), depth = shape(self.acc), shape(self.rhs)[0] * FORMATS[self.rhs_format].pack
+        if self.depth != depth:
+            return f"contraction sizes differ: lhs has K={self.depth}, rhs has K={depth}"
+        if (shape(self.lhs)[0], shape(self.rhs)[1]) != (m, n):
+            return f"accumulator must be {shape(self.lhs)[0]}x{shape(self.rhs)[1]}, found {m}x{n}"
+        return self._check_types() or self._check_scales(m, n)
+
+    def _check_types(self) -> str | None:
+        for side, value, name in (
+            ("lhs", self.lhs, self.lhs_format),
+            ("rhs", self.rhs, self.rhs_format),
+        ):
+            expected = FORMATS[name].element
+            if str(element(value)) != expected:
+                return f"{side} of {name} is a tile of {expected}, found {element(value)}"
+        if str(element(self.acc)) != "f32":
+            return f"products with scales accumulate in f32, not {element(self.acc)}"
+        return None
+
+    def _check_scales(self, m: int, n: int) -> str | None:
+        for side, value, axis, rows in (
+            ("lhs", self.lhs_scale, 1, m),
+            ("rhs", self.rhs_scale, 0, n),
+        ):
+            blocks = shape(value)[axis]
+            if shape(value)[1 - axis] != rows or self.depth % blocks:
+                return (
+                    f"{side}_scale has a scale per {'row' if axis else 'column'} and block of "
+                    f"{self.depth} numbers, found {show(shape(value))}"
+                )
+            if str(element(value)) not in SCALE_ELEMENTS:
+                return f"{side}_scale is of {' or '.join(SCALE_ELEMENTS)}, found {element(value)}"
         return None

@@ -22,7 +22,7 @@ from tilec.dialects.gpu_tile.tcgen05 import (
 from tilec.dialects.gpu_tile.types import is_tensor_buffer, tensor_buffer_of
 from tilec.dialects.types import bit_width
 from tilec.matrix_descriptor import UNIT_BYTES, MatrixDescriptor
-from tilec.mma_shapes import SCALE_BLOCK, MmaInstruction, find_instruction
+from tilec.mma_shapes import MmaInstruction, find_instruction
 from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
@@ -58,7 +58,7 @@ def lower_mma(op: Tcgen05MmaOp, state: Lowering) -> None:
     blocks = range(0, m, row.m // row.ctas), range(0, n, row.n // row.ctas)
     for at, column in product(*blocks):
         acc = _address(op, op.acc, (at, column * row.ctas), state)
-        for depth in range(0, k, row.k):
+        for depth in range(0, k, row.depth):
             keep = always if depth else state.values[op.use_acc]
             operands = [acc, lhs.operand(at, depth), rhs.operand(column, depth)]
             _issue(
@@ -80,9 +80,11 @@ def lower_mma_scaled(op: Tcgen05MmaScaledOp, state: Lowering) -> None:
     always = state.constant(state.i1, 1)
     if state.tensor_ctas != 1:
         raise error_at(op.operation, "products with scales are those of one CTA")
-    text = f"tcgen05.mma.cta_group::1.kind::{row.kind}.block_scale.scale_vec::1X"
-    for at, column, depth in product(range(0, m, row.m), range(0, n, row.n), range(0, k, row.k)):
-        block = depth // SCALE_BLOCK
+    vector = f"scale_vec::{row.k // row.scale_block}X"
+    text = f"tcgen05.mma.cta_group::1.kind::{row.kind}.block_scale.{vector}"
+    steps = range(0, k, row.depth)
+    for at, column, depth in product(range(0, m, row.m), range(0, n, row.n), steps):
+        block = depth * row.pack // row.scale_block
         first = block // SCALES_A_COLUMN * SCALES_A_COLUMN
         word = scaled_descriptor(row, lhs_m_major=lhs.major, rhs_n_major=rhs.major, block=block)
         _issue(
@@ -92,7 +94,7 @@ def lower_mma_scaled(op: Tcgen05MmaScaledOp, state: Lowering) -> None:
                 _address(op, op.acc, (at, column), state),
                 lhs.operand(at, depth),
                 rhs.operand(column, depth),
-                state.i32_constant(word),
+                state.i32_constant(word - (1 << 32) if word >> 31 else word),
                 _address(op, op.lhs_scale, (at, first), state),
                 _address(op, op.rhs_scale, (column, first), state),
                 always if depth else state.values[op.use_acc],
@@ -101,10 +103,7 @@ def lower_mma_scaled(op: Tcgen05MmaScaledOp, state: Lowering) -> None:
         )
 
 
-Product = Tcgen05MmaOp | Tcgen05MmaScaledOp
-
-
-def _address(op: Product, value: ir.Value, at: Sequence[int], state: Lowering) -> ir.Value:
+def _address(op: Tcgen05MmaOp, value: ir.Value, at: Sequence[int], state: Lowering) -> ir.Value:
     address, lane = element_address(op.operation, value, at, state)
     step = state.i32_constant(lane << 16)
     return create("arith.addi", [address, step], state.i32) if lane else address
@@ -116,7 +115,7 @@ class _Rows:
     major = False
     form, letter = "[$1]", "r"
 
-    def __init__(self, op: Product, row: MmaInstruction, state: Lowering) -> None:
+    def __init__(self, op: Tcgen05MmaOp, row: MmaInstruction, state: Lowering) -> None:
         self._op, self._state = op, state
 
     def operand(self, at: int, k: int) -> ir.Value:
@@ -130,7 +129,7 @@ class _Matrix:
     form, letter = "$1", "l"
 
     def __init__(
-        self, op: Product, value: ir.Value, row: MmaInstruction, k_dim: int, state: Lowering
+        self, op: Tcgen05MmaOp, value: ir.Value, row: MmaInstruction, k_dim: int, state: Lowering
     ) -> None:
         buffer: Buffer = state.values[value]
         self._k_dim = k_dim

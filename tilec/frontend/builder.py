@@ -13,6 +13,7 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.frontend.code_floats import code_number
 from tilec.frontend.tile_layouts import ELEMENTWISE, with_common_layout
 from tilec.frontend.values import Mistake
 from tilec.language.dtypes import DType, f32, i1, i32, i64
@@ -46,7 +47,7 @@ class Builder:
         """The MLIR type of one element."""
         found = self._elements.get(dtype)
         if found is None:
-            found = self._elements[dtype] = ir.Type.parse(dtype.mlir)
+            found = self._elements[dtype] = ir.Type.parse("i8" if dtype.is_code else dtype.mlir)
         return found
 
     def type(
@@ -122,6 +123,8 @@ class Builder:
     def number(self, value: Any, dtype: DType) -> ir.Attribute:
         """A typed number attribute. Mistake where the number does not fit the dtype."""
         element = self.element(dtype)
+        if dtype.is_code:
+            return ir.IntegerAttr.get(element, code_number(value, dtype))
         if dtype.is_float:
             try:
                 number = float(value)

@@ -9,6 +9,7 @@ from mlir import ir
 
 from tilec.dialects.tile import BroadcastOp
 from tilec.frontend.builder import Builder, constant_dtype
+from tilec.frontend.code_floats import code_to_bf16, refuse_narrowing
 from tilec.frontend.tile_layouts import expanded_layout
 from tilec.frontend.values import (
     Mistake,
@@ -21,7 +22,7 @@ from tilec.frontend.values import (
     is_runtime,
     show_shape,
 )
-from tilec.language.dtypes import DType, f32, i1, i64, index
+from tilec.language.dtypes import DType, bf16, f32, i1, i64, index
 
 
 def dtype_of(value: Any) -> DType | None:
@@ -129,6 +130,11 @@ def _convert(
     def to(name: str, dtype: DType, operand: ir.Value = value) -> ir.Value:
         return builder.value(name, builder.type(dtype, shape), operand)
 
+    if target.is_code:
+        refuse_narrowing(target)
+    if source.is_code:
+        wide = code_to_bf16(value, source)
+        return wide if target == bf16 else _convert(builder, wide, bf16, target, shape)
     if target.is_bool:
         return _is_nonzero(builder, value, source, shape)
     if source.is_float and target.is_float:

@@ -19,7 +19,7 @@ from tilec.frontend.rules import RULES
 from tilec.frontend.source import FunctionSource, read_source
 from tilec.frontend.tile_layouts import complete_layouts
 from tilec.frontend.values import Array, Mistake, Scalar, Undefined, describe
-from tilec.kernel import Parameter
+from tilec.kernel import CODES, Parameter
 from tilec.language.dtypes import BY_MLIR, DType
 from tilec.layout import Layout
 from tilec.passes.verify_ops import verify_ops
@@ -168,7 +168,7 @@ def _parameter_type(parameter: Parameter) -> ir.Type:
         raise CompileError(
             f"argument '{parameter.name}' has the unsupported dtype {parameter.dtype}"
         )
-    element = ir.Type.parse(parameter.dtype)
+    element = ir.Type.parse("i8" if parameter.dtype in CODES else parameter.dtype)
     if parameter.kind == "scalar":
         return element
     dynamic = ir.ShapedType.get_dynamic_size()
@@ -180,6 +180,8 @@ def _parameter_type(parameter: Parameter) -> ir.Type:
 
 def _argument_attributes(parameter: Parameter) -> ir.Attribute:
     attributes: dict[str, ir.Attribute] = {"tile.name": ir.StringAttr.get(parameter.name)}
+    if parameter.dtype in CODES:
+        attributes["tile.codes"] = ir.StringAttr.get(parameter.dtype)
     if parameter.kind == "array":
         facts = parameter.facts
         ones = (1,) * parameter.rank

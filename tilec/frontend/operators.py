@@ -227,7 +227,7 @@ def truth(builder: Builder, value: Any) -> Any:
             "tl.all",
         )
     dtype = promote([value])
-    if dtype.is_fp8:
+    if dtype.is_narrow:
         value, dtype = cast(builder, value, f32), f32
     return wrap(materialize(builder, value, i1, None), i1, None)
 

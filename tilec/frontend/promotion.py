@@ -21,9 +21,10 @@ def join(a: DType, b: DType) -> DType:
     """The dtype two run-time values meet in. Mistake where an fp8 meets another dtype."""
     if a == b:
         return a
-    if a.is_fp8 or b.is_fp8:
+    if a.is_narrow or b.is_narrow:
+        what = "fp8 values" if a.is_fp8 or b.is_fp8 else "they"
         raise Mistake(
-            f"{a} and {b} do not mix: fp8 values do not promote",
+            f"{a} and {b} do not mix: {what} do not promote",
             "help: cast first, e.g. x.to(tl.f32)",
         )
     if a.is_bool or b.is_bool:
@@ -61,11 +62,11 @@ def promote(values: Sequence[Any]) -> DType:
 
 def refuse_fp8(dtype: DType, what: str) -> None:
     """Mistake for an fp8 dtype: the hardware has no fp8 arithmetic."""
-    if dtype.is_fp8:
+    if dtype.is_narrow:
         raise Mistake(
             f"{what} is not defined for {dtype}",
-            "help: fp8 values are loaded, stored, moved, selected and multiplied by tl.dot only; "
-            "cast first, e.g. x.to(tl.f32)",
+            f"help: {'fp8' if dtype.is_fp8 else dtype} values are loaded, stored, moved, selected "
+            "and multiplied by tl.dot only; cast first, e.g. x.to(tl.f32)",
         )
 
 

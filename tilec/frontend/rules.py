@@ -11,6 +11,7 @@ from tilec.frontend import (
     tl_matmul,
     tl_memory,
     tl_reduction,
+    tl_scaled,
     tl_shape,
 )
 from tilec.frontend.attributes import evaluate_attribute
@@ -86,6 +87,7 @@ RULES = Rules(
         **tl_reduction.BUILTINS,
         **tl_control.BUILTINS,
         **tl_matmul.BUILTINS,
+        **tl_scaled.BUILTINS,
         **tl_gpu.BUILTINS,
     },
 )

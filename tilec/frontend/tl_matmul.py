@@ -35,7 +35,7 @@ def dot(
     shape = _result_shape(lhs, rhs)
     kind = _input_kind(lhs, rhs)
     result = _accumulator_dtype(kind, acc, dtype)
-    start = _accumulator(frame.builder, acc, result, shape)
+    start = accumulator(frame.builder, acc, result, shape)
     options = _precision(kind, precision)
     value = DotOp.build(lhs.value, rhs.value, start, options=options)
     return Tile(value, result, shape)
@@ -89,7 +89,8 @@ def _accumulator_dtype(kind: DType, acc: Any, dtype: Any) -> DType:
     return wanted
 
 
-def _accumulator(builder: Builder, acc: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
+def accumulator(builder: Builder, acc: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
+    """The SSA value of an accumulator that the author gave, or zeros."""
     if acc is None or (is_number(acc) and acc == 0):
         return builder.constant(0, dtype, shape)
     if not isinstance(acc, Tile):

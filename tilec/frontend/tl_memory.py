@@ -107,7 +107,7 @@ def _atomic(name: str, floating: str | None, integer: str) -> Callable[..., Tile
     ) -> Tile:
         array = _array(frame, array, name)
         kind = floating if array.dtype.is_float else integer
-        if kind is None or array.dtype.is_fp8 or array.dtype == i1:
+        if kind is None or array.dtype.is_narrow or array.dtype == i1:
             raise Mistake(f"{name} is not defined for {array.dtype}", argument="array")
         _word(order, ORDERS, "order")
         _word(scope, SCOPES, "scope")

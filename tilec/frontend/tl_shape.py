@@ -301,6 +301,8 @@ def bitcast(frame: Frame, x: Any, dtype: Any) -> Any:
         )
     shape = value.shape if isinstance(value, Tile) else None
     result = frame.builder.type(kind, shape)
+    if frame.builder.element(value.dtype) == frame.builder.element(kind):
+        return wrap(value.value, kind, shape)
     return wrap(frame.builder.value("arith.bitcast", result, value.value), kind, shape)
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tilec.kernel import CODES
+
 
 @dataclass(frozen=True)
 class DType:
     """An element type: `name` is the language's (`tl.<name>`), `mlir` the spelling in IR.
+
+    Of the formats that only products and casts know (`is_code`) IR has the bytes, as i8.
 
     `kind` is "float", "int" or "bool"; integers are signed. `bits` of `index` is 64, the widest it
     may become: the compiler narrows coordinates to 32 bits where the arguments allow it.
@@ -35,9 +39,24 @@ class DType:
         return self.kind == "bool"
 
     @property
+    def is_code(self) -> bool:
+        """Whether IR has its bytes only: what they mean stands in the op that reads them."""
+        return self.mlir in CODES
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether an element is two numbers, the first in the low half of its byte."""
+        return self.kind == "pair"
+
+    @property
     def is_fp8(self) -> bool:
         """Whether this is an 8-bit float: no arithmetic, only casts, moves, selects and `dot`."""
-        return self.is_float and self.bits == 8
+        return self.mlir in ("f8E4M3FN", "f8E5M2")
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether there is no arithmetic: casts, moves, selects and products only."""
+        return self.is_fp8 or self.is_code
 
     def __repr__(self) -> str:
         return f"tl.{self.name}"
@@ -54,6 +73,10 @@ i64 = DType("i64", "i64", "int", 64)
 index = DType("index", "index", "int", 64)
 f8e4m3 = DType("f8e4m3", "f8E4M3FN", "float", 8)
 f8e5m2 = DType("f8e5m2", "f8E5M2", "float", 8)
+f8e8m0 = DType("f8e8m0", "f8E8M0FNU", "float", 8)
+f6e2m3 = DType("f6e2m3", "f6E2M3FN", "float", 8)
+f6e3m2 = DType("f6e3m2", "f6E3M2FN", "float", 8)
+f4e2m1x2 = DType("f4e2m1x2", "f4E2M1FNx2", "pair", 8)
 f16 = DType("f16", "f16", "float", 16)
 bf16 = DType("bf16", "bf16", "float", 16)
 f32 = DType("f32", "f32", "float", 32)
@@ -68,6 +91,10 @@ DTYPES: tuple[DType, ...] = (
     index,
     f8e4m3,
     f8e5m2,
+    f8e8m0,
+    f6e2m3,
+    f6e3m2,
+    f4e2m1x2,
     f16,
     bf16,
     f32,
@@ -87,8 +114,12 @@ __all__ = [
     "DTYPES",
     "DType",
     "bf16",
+    "f4e2m1x2",
+    "f6e2m3",
+    "f6e3m2",
     "f8e4m3",
     "f8e5m2",
+    "f8e8m0",
     "f16",
     "f32",
     "f64",

@@ -6,7 +6,7 @@ from typing import Any
 
 from tilec.language.builtin import builtin
 
-__all__ = ["dot"]
+__all__ = ["dot", "dot_scaled", "unpack"]
 
 
 @builtin
@@ -18,3 +18,20 @@ def dot(a: Any, b: Any, acc: Any = None, precision: str = "ieee", dtype: Any = N
     and fp8 may also accumulate in f16. `precision` is about f32 inputs: "ieee" multiplies all 24
     significant bits, "tf32" the upper 11, what tensor cores read. `a @ b` is `dot(a, b)`.
     """
+
+
+@builtin
+def dot_scaled(a: Any, a_scale: Any, b: Any, b_scale: Any, acc: Any = None) -> Any:
+    """`(a * a_scale) @ (b * b_scale) + acc` in f32, with scales of blocks along K.
+
+    `a`: (M, K), `b`: (K, N), of fp8, f6e2m3, f6e3m2, f16, bf16 or f4e2m1x2, of which two numbers a
+    byte lie along K: (M, K / 2), (K / 2, N). `a_scale`: (M, K / block), `b_scale`: (K / block, N),
+    of f8e8m0 (mx formats, 32 a block; i8 stands for the same bytes) or f8e4m3 (nv, 16 a block);
+    None stands for ones. Targets without an instruction for it multiply the scales out in bf16,
+    which has every product of such a number and a scale that is not at the edge of its range.
+    """
+
+
+@builtin
+def unpack(x: Any, axis: int = -1) -> Any:
+    """The numbers of a tile of pairs, f4e2m1x2, in bf16: twice as many along `axis`."""

@@ -342,7 +342,7 @@ func.func @copy_of_parts_that_cross(%s: !s, %t: !t) {
 !sb = !gpu_tile.buffer<tensor<64x4xi8>, #gpu_tile.tmem<"((32,2),4):((1@lane,1@col),8@bit)">>
 func.func @scaled_by_a_plain_instruction(%a: !a, %sa: !sa, %b: !b, %sb: !sb, %acc: !acc, %use: i1) {
   // expected-error @below {{'gpu_tile.tcgen05_mma_scaled' op tcgen05.m128n64k32.f32.e4m3.e4m3 takes no scales}}
-  "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.m128n64k32.f32.e4m3.e4m3"} : (!a, !sa, !b, !sb, !acc, i1) -> ()
+  "gpu_tile.tcgen05_mma_scaled"(%a, %b, %acc, %use, %sa, %sb) {instruction = "tcgen05.m128n64k32.f32.e4m3.e4m3"} : (!a, !b, !acc, i1, !sa, !sb) -> ()
   return
 }
 
@@ -355,7 +355,7 @@ func.func @scaled_by_a_plain_instruction(%a: !a, %sa: !sa, %b: !b, %sb: !sb, %ac
 !s = !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.shared<"(128,4):(4,1)">>
 func.func @scales_in_shared_memory(%a: !a, %sa: !s, %b: !b, %sb: !sb, %acc: !acc, %use: i1) {
   // expected-error @below {{'gpu_tile.tcgen05_mma_scaled' op lhs_scale: expected a buffer in tensor memory, found}}
-  "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!a, !s, !b, !sb, !acc, i1) -> ()
+  "gpu_tile.tcgen05_mma_scaled"(%a, %b, %acc, %use, %sa, %sb) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!a, !b, !acc, i1, !s, !sb) -> ()
   return
 }
 
@@ -367,7 +367,7 @@ func.func @scales_in_shared_memory(%a: !a, %sa: !s, %b: !b, %sb: !sb, %acc: !acc
 !sb = !gpu_tile.buffer<tensor<64x4xi8>, #gpu_tile.tmem<"((32,2),4):((1@lane,1@col),8@bit)">>
 func.func @scales_of_other_rows(%a: !a, %sa: !sa, %b: !b, %sb: !sa, %acc: !acc, %use: i1) {
   // expected-error @below {{'gpu_tile.tcgen05_mma_scaled' op rhs_scale: expected 64x4xi8, a scale per row and 32 elements, found 128x4xi8}}
-  "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!a, !sa, !b, !sa, !acc, i1) -> ()
+  "gpu_tile.tcgen05_mma_scaled"(%a, %b, %acc, %use, %sa, %sb) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!a, !b, !acc, i1, !sa, !sa) -> ()
   return
 }
 
@@ -380,7 +380,7 @@ func.func @scales_of_other_rows(%a: !a, %sa: !sa, %b: !b, %sb: !sa, %acc: !acc, 
 !s = !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,2@col),8@bit)">>
 func.func @scales_in_other_columns(%a: !a, %sa: !s, %b: !b, %sb: !sb, %acc: !acc, %use: i1) {
   // expected-error @below {{'gpu_tile.tcgen05_mma_scaled' op lhs_scale: ((32,4),4):((1@lane,2@col),8@bit): row 32 does not lie where the instruction reads its scale}}
-  "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!a, !s, !b, !sb, !acc, i1) -> ()
+  "gpu_tile.tcgen05_mma_scaled"(%a, %b, %acc, %use, %sa, %sb) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!a, !b, !acc, i1, !s, !sb) -> ()
   return
 }
 
@@ -393,6 +393,6 @@ func.func @scales_in_other_columns(%a: !a, %sa: !s, %b: !b, %sb: !sb, %acc: !acc
 !s = !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,1@col),4@col)">>
 func.func @scales_a_column_each(%a: !a, %sa: !s, %b: !b, %sb: !sb, %acc: !acc, %use: i1) {
   // expected-error @below {{'gpu_tile.tcgen05_mma_scaled' op lhs_scale: ((32,4),4):((1@lane,1@col),4@col): block 1 does not lie where the instruction reads its scale}}
-  "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!a, !s, !b, !sb, !acc, i1) -> ()
+  "gpu_tile.tcgen05_mma_scaled"(%a, %b, %acc, %use, %sa, %sb) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!a, !b, !acc, i1, !s, !sb) -> ()
   return
 }

@@ -59,6 +59,6 @@ func.func @by_a_pair(%a: !left, %b: !b, %acc: !pair, %use: i1, %done: !bar, %slo
 // CHECK-LABEL: @with_scales
 func.func @with_scales(%a: !eights, %sa: !sa, %b: !rights, %sb: !sb, %acc: !acc, %use: i1) {
   // CHECK: "gpu_tile.tcgen05_mma_scaled"(%{{.*}}) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"}
-  "gpu_tile.tcgen05_mma_scaled"(%a, %sa, %b, %sb, %acc, %use) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!eights, !sa, !rights, !sb, !acc, i1) -> ()
+  "gpu_tile.tcgen05_mma_scaled"(%a, %b, %acc, %use, %sa, %sb) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!eights, !rights, !acc, i1, !sa, !sb) -> ()
   return
 }

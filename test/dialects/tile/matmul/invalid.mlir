@@ -90,3 +90,73 @@ func.func @dot_of_an_array(%a: memref<16x16xf16>, %c: tensor<16x16xf32>) {
   %d = "tile.dot"(%a, %a, %c) {options = {}} : (memref<16x16xf16>, memref<16x16xf16>, tensor<16x16xf32>) -> tensor<16x16xf32>
   return
 }
+
+// -----
+func.func @dot_scaled_result(%a: tensor<64x128xf8E4M3FN>, %b: tensor<128x32xf8E5M2>, %c: tensor<64x32xf32>, %s: tensor<64x4xi8>, %t: tensor<4x32xi8>) {
+  // expected-error @below {{'tile.dot_scaled' op result type tensor<64x32xf16> differs from the accumulator's tensor<64x32xf32>}}
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e4m3", options = {}, rhs_format = "e5m2"} : (tensor<64x128xf8E4M3FN>, tensor<128x32xf8E5M2>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf16>
+  return
+}
+
+// -----
+func.func @dot_scaled_rank(%a: tensor<64x128xf8E4M3FN>, %b: tensor<128x32xf8E5M2>, %c: tensor<64x32xf32>, %s: tensor<256xi8>, %t: tensor<4x32xi8>) {
+  // expected-error @below {{'tile.dot_scaled' op operands have two dimensions: 64x128, 128x32, 64x32, 256, 4x32}}
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e4m3", options = {}, rhs_format = "e5m2"} : (tensor<64x128xf8E4M3FN>, tensor<128x32xf8E5M2>, tensor<64x32xf32>, tensor<256xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
+  return
+}
+
+// -----
+func.func @dot_scaled_depth(%a: tensor<64x128xf8E4M3FN>, %b: tensor<128x32xi8>, %c: tensor<64x32xf32>, %s: tensor<64x4xi8>, %t: tensor<4x32xi8>) {
+  // expected-error @below {{'tile.dot_scaled' op contraction sizes differ: lhs has K=128, rhs has K=256}}
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e4m3", options = {}, rhs_format = "e2m1"} : (tensor<64x128xf8E4M3FN>, tensor<128x32xi8>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
+  return
+}
+
+// -----
+func.func @dot_scaled_accumulator(%a: tensor<64x128xf8E4M3FN>, %b: tensor<128x32xf8E5M2>, %c: tensor<64x16xf32>, %s: tensor<64x4xi8>, %t: tensor<4x32xi8>) {
+  // expected-error @below {{'tile.dot_scaled' op accumulator must be 64x32, found 64x16}}
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e4m3", options = {}, rhs_format = "e5m2"} : (tensor<64x128xf8E4M3FN>, tensor<128x32xf8E5M2>, tensor<64x16xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x16xf32>
+  return
+}
+
+// -----
+func.func @dot_scaled_format(%a: tensor<64x128xf8E4M3FN>, %b: tensor<128x32xf8E5M2>, %c: tensor<64x32xf32>, %s: tensor<64x4xi8>, %t: tensor<4x32xi8>) {
+  // expected-error @below {{'tile.dot_scaled' op lhs of e2m3 is a tile of i8, found f8E4M3FN}}
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e2m3", options = {}, rhs_format = "e5m2"} : (tensor<64x128xf8E4M3FN>, tensor<128x32xf8E5M2>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
+  return
+}
+
+// -----
+func.func @dot_scaled_narrow_sum(%a: tensor<64x128xf8E4M3FN>, %b: tensor<128x32xf8E5M2>, %c: tensor<64x32xf16>, %s: tensor<64x4xi8>, %t: tensor<4x32xi8>) {
+  // expected-error @below {{'tile.dot_scaled' op products with scales accumulate in f32, not f16}}
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e4m3", options = {}, rhs_format = "e5m2"} : (tensor<64x128xf8E4M3FN>, tensor<128x32xf8E5M2>, tensor<64x32xf16>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf16>
+  return
+}
+
+// -----
+func.func @dot_scaled_scale_rows(%a: tensor<64x128xf8E4M3FN>, %b: tensor<128x32xf8E5M2>, %c: tensor<64x32xf32>, %s: tensor<32x4xi8>, %t: tensor<4x32xi8>) {
+  // expected-error @below {{'tile.dot_scaled' op lhs_scale has a scale per row and block of 128 numbers, found 32x4}}
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e4m3", options = {}, rhs_format = "e5m2"} : (tensor<64x128xf8E4M3FN>, tensor<128x32xf8E5M2>, tensor<64x32xf32>, tensor<32x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
+  return
+}
+
+// -----
+func.func @dot_scaled_scale_blocks(%a: tensor<64x128xf8E4M3FN>, %b: tensor<128x32xf8E5M2>, %c: tensor<64x32xf32>, %s: tensor<64x4xi8>, %t: tensor<3x32xi8>) {
+  // expected-error @below {{'tile.dot_scaled' op rhs_scale has a scale per column and block of 128 numbers, found 3x32}}
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e4m3", options = {}, rhs_format = "e5m2"} : (tensor<64x128xf8E4M3FN>, tensor<128x32xf8E5M2>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<3x32xi8>) -> tensor<64x32xf32>
+  return
+}
+
+// -----
+func.func @dot_scaled_scale_type(%a: tensor<64x128xf8E4M3FN>, %b: tensor<128x32xf8E5M2>, %c: tensor<64x32xf32>, %s: tensor<64x4xi8>, %t: tensor<4x32xf32>) {
+  // expected-error @below {{'tile.dot_scaled' op rhs_scale is of i8 or f8E4M3FN, found f32}}
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e4m3", options = {}, rhs_format = "e5m2"} : (tensor<64x128xf8E4M3FN>, tensor<128x32xf8E5M2>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xf32>) -> tensor<64x32xf32>
+  return
+}
+
+// -----
+func.func @dot_scaled_unknown_format(%a: tensor<64x128xf8E4M3FN>, %b: tensor<128x32xf8E5M2>, %c: tensor<64x32xf32>, %s: tensor<64x4xi8>, %t: tensor<4x32xi8>) {
+  // expected-error @below {{'tile.dot_scaled' op attribute 'lhs_format' must be one of 'e4m3', 'e5m2', 'e2m3', 'e3m2', 'e2m1', 'f16', 'bf16', found "e1m2"}}
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e1m2", options = {}, rhs_format = "e5m2"} : (tensor<64x128xf8E4M3FN>, tensor<128x32xf8E5M2>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
+  return
+}

@@ -44,3 +44,10 @@ func.func @double_and_bfloat(%a: tensor<8x4xf64>, %b: tensor<4x8xf64>, %c: tenso
   %e = "tile.dot"(%x, %x, %z) {options = {}} : (tensor<16x16xbf16>, tensor<16x16xbf16>, tensor<16x16xf32>) -> tensor<16x16xf32>
   return
 }
+
+// CHECK-LABEL: @scales_of_blocks
+func.func @scales_of_blocks(%a: tensor<64x128xf8E4M3FN>, %b: tensor<64x32xi8>, %c: tensor<64x32xf32>, %s: tensor<64x4xi8>, %t: tensor<4x32xi8>) -> tensor<64x32xf32> {
+  // CHECK: "tile.dot_scaled"(%{{.*}}) {lhs_format = "e4m3", options = {}, rhs_format = "e2m1"} : (tensor<64x128xf8E4M3FN>, tensor<64x32xi8>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e4m3", options = {}, rhs_format = "e2m1"} : (tensor<64x128xf8E4M3FN>, tensor<64x32xi8>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
+  return %d : tensor<64x32xf32>
+}

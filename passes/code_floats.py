@@ -1,0 +1,117 @@
+"""How numbers that IR has as bytes become bf16: ops written at the insertion point.
+
+A byte's sign and magnitude go where bf16 has its own, which makes of every number, subnormal ones
+included, one that is 2 ** (127 - bias) times too small (OCP Microscaling Formats v1.0, "Element
+formats"). A scale is bf16's exponent as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.types import element, is_tile, shape, with_element, with_shape
+
+E8M0 = "e8m0"
+
+
+@dataclass(frozen=True)
+class _Format:
+    exponent: int
+    mantissa: int
+    bias: int
+
+
+_FORMATS: Mapping[str, _Format] = {
+    "e2m1": _Format(2, 1, 1),
+    "e2m3": _Format(2, 3, 1),
+    "e3m2": _Format(3, 2, 3),
+}
+
+
+def decode(code: ir.Value, name: str) -> ir.Value:
+    """bf16 of bytes (i8, a scalar or a tile) of one number each; higher bits are not looked at."""
+    wide = _op("arith.extui", _i16(code), code)
+    if name == E8M0:
+        return _power_of_two(wide)
+    form = _FORMATS[name]
+    bits = form.exponent + form.mantissa
+    magnitude = _shifted(_masked(wide, (1 << bits) - 1), 7 - form.mantissa)
+    sign = _shifted(_masked(wide, 1 << bits), 15 - bits)
+    number = _op("arith.ori", wide.type, magnitude, sign)
+    small = _op("arith.bitcast", _bf16(wide), number)
+    return _op("arith.mulf", small.type, small, _splat(small.type, 2.0 ** (127 - form.bias)))
+
+
+def _power_of_two(wide: ir.Value) -> ir.Value:
+    """2 ** (code - 127): 0 is a subnormal bf16, 255 no number."""
+    exponent = _shifted(wide, 7)
+    for code, bits in ((0, 0x40), (255, 0x7FC0)):
+        special = _splat(wide.type, bits)
+        exponent = _op("arith.select", wide.type, _equal(wide, code), special, exponent)
+    return _op("arith.bitcast", _bf16(wide), exponent)
+
+
+def unpack(pairs: ir.Value, axis: int) -> ir.Value:
+    """bf16 of a tile of e2m1 pairs, twice as long along `axis`."""
+    sizes = shape(pairs)
+    apart = [*sizes[: axis + 1], 1, *sizes[axis + 1 :]]
+    high = _op("arith.shrui", pairs.type, pairs, _splat(pairs.type, 4))
+    halves = [
+        tile.ReshapeOp.build(half, results=[with_shape(half, apart)]) for half in (pairs, high)
+    ]
+    both = tile.JoinOp.build(halves, axis=axis + 1)
+    whole = [*sizes[:axis], 2 * sizes[axis], *sizes[axis + 1 :]]
+    flat = tile.ReshapeOp.build(both, results=[with_shape(both, whole)])
+    return decode(flat, "e2m1")
+
+
+def _op(name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:
+    return ir.Operation.create(name, results=[result], operands=list(operands)).results[0]
+
+
+def _like(value: ir.Value, kind: ir.Type) -> ir.Type:
+    return with_element(value, kind) if is_tile(value) else kind
+
+
+def _i16(value: ir.Value) -> ir.Type:
+    return _like(value, ir.IntegerType.get_signless(16))
+
+
+def _bf16(value: ir.Value) -> ir.Type:
+    return _like(value, ir.BF16Type.get())
+
+
+def _splat(kind: ir.Type, number: float) -> ir.Value:
+    """A constant of a scalar or tile type."""
+    of = element(kind) if is_tile(kind) else kind
+    attribute: ir.Attribute = (
+        ir.IntegerAttr.get(of, int(number))
+        if isinstance(of, ir.IntegerType)
+        else ir.FloatAttr.get(of, number)
+    )
+    if is_tile(kind):
+        attribute = ir.DenseElementsAttr.get_splat(kind, attribute)
+    return ir.Operation.create(
+        "arith.constant", results=[kind], attributes={"value": attribute}
+    ).results[0]
+
+
+def _masked(value: ir.Value, mask: int) -> ir.Value:
+    return _op("arith.andi", value.type, value, _splat(value.type, mask))
+
+
+def _shifted(value: ir.Value, bits: int) -> ir.Value:
+    return _op("arith.shli", value.type, value, _splat(value.type, bits))
+
+
+def _equal(value: ir.Value, number: int) -> ir.Value:
+    return ir.Operation.create(
+        "arith.cmpi",
+        results=[_like(value, ir.IntegerType.get_signless(1))],
+        operands=[value, _splat(value.type, number)],
+        attributes={"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)},
+    ).results[0]

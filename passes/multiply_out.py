@@ -1,0 +1,132 @@
+"""multiply-out: products whose operands have scales get their instruction, or become plain dots.
+
+Before:   %d = "tile.dot_scaled"(%a, %b, %c, %sa, %sb)
+              {lhs_format = "e4m3", rhs_format = "e5m2", options = {}} : ...
+After, where the target has an instruction that reads the scales:
+          %d = "tile.dot_scaled"(%a, %b, %c, %sa, %sb)
+              {..., options = {instruction = "tcgen05.mx.m128n128k32.f32.e4m3.e5m2"}} : ...
+After, elsewhere:
+          %s = (2 ** (%sa - 127) as bf16)   %t = "tile.broadcast"(%s) ...   "tile.reshape"(%t) ...
+          %x = arith.extf %a : ... to bf16   %l = arith.mulf %x, %t          (and %r of %b)
+          %d = "tile.dot"(%l, %r, %c) {options = {}} : (bf16, bf16, f32)
+
+bf16 has every product of a number of 8 bits or fewer and a scale, if the scale is not at the edge
+of its range. An instruction comes in question where the accumulator is made of whole ones in tensor
+memory and the scales fill whole pieces of the copy that brings them there.
+Does not handle: formats of 6 bits and two sides of 4 and 8 bits in tensor memory, whose operands
+would lie apart in shared memory; scales of other blocks than the hardware's.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.tile.matmul import FORMATS
+from tilec.dialects.types import element, shape, show, with_element, with_shape
+from tilec.fragments import tensor_memory_layout
+from tilec.mma_shapes import MmaInstruction, scaled_widths, select_scaled_instruction
+from tilec.passes.code_floats import E8M0, decode, unpack
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.loops import enclosing_ops
+from tilec.passes.walk import find_ops
+from tilec.target import Feature
+from tilec.tensor_tiles import SCALE_ROWS, SCALES_A_COLUMN
+
+
+@tile_pass(requires=Level.TILE, ensures=Level.TILE)
+def multiply_out(module: ir.Module, context: PassContext) -> None:
+    """Names the instruction of every product with scales, or multiplies its scales out."""
+    for op in find_ops(module.operation, tile.DotScaledOp):
+        dot = op.opview
+        if "instruction" in dot.options:
+            continue
+        found = _find(dot, context)
+        if isinstance(found, str):
+            context.report.add("scales", op, "multiplied out, in bf16", found)
+            _multiply_out(dot)
+            continue
+        op.attributes["options"] = ir.DictAttr.get({"instruction": ir.StringAttr.get(found.name)})
+        context.report.add("dot instruction", op, found.name, "the target multiplies these types")
+
+
+def _find(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
+    """The widest instruction with scales of whole tiles, or why there is none."""
+    target = context.target
+    if not target.supports(Feature.TCGEN05):
+        return f"{target.name} has no instruction with scales"
+    around = next((op.name for op in enclosing_ops(dot.operation) if op.name != "scf.for"), None)
+    if around is not None:
+        return f"it stands in '{around}'"
+    return _why_not(dot, context) or _widest(dot, context)
+
+
+def _why_not(dot: tile.DotScaledOp, context: PassContext) -> str | None:
+    """Why no instruction makes tiles of this shape with these scales, or None."""
+    m, n = shape(dot.acc)
+    block, scale = _block(dot.lhs_scale, 1, dot), element(dot.lhs_scale)
+    if (_block(dot.rhs_scale, 0, dot), element(dot.rhs_scale)) != (block, scale):
+        return "the two sides have different scales"
+    if tensor_memory_layout((m, n), context.num_warps) is None:
+        return f"{context.num_warps} warps cannot share {show((m, n))} as tensor memory holds it"
+    if m % SCALE_ROWS or n % SCALE_ROWS:
+        return f"scales are copied for {SCALE_ROWS} rows, {show((m, n))} is no multiple"
+    if dot.depth % (SCALES_A_COLUMN * block):
+        return f"k = {dot.depth} is no multiple of {SCALES_A_COLUMN} blocks of {block}"
+    return None
+
+
+def _block(scale: ir.Value, k_dim: int, dot: tile.DotScaledOp) -> int:
+    """Numbers that share a scale."""
+    return dot.depth // shape(scale)[k_dim]
+
+
+def _widest(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
+    block, scale = _block(dot.lhs_scale, 1, dot), str(element(dot.lhs_scale))
+    names = (dot.lhs_format, dot.rhs_format)
+    if {"e2m3", "e3m2"} & set(names):
+        return "numbers of 6 bits lie one a byte, the instruction reads them packed"
+    kinds = [FORMATS[name].element for name in names]
+    n = shape(dot.acc)[1]
+    for width in reversed([w for w in scaled_widths() if n % w == 0 and w % SCALE_ROWS == 0]):
+        row = select_scaled_instruction(context.target, width, *kinds, scale, block)
+        if row is not None:
+            return row
+    return f"no instruction multiplies {' by '.join(names)} with a scale of {scale} per {block}"
+
+
+def _multiply_out(dot: tile.DotScaledOp) -> None:
+    with ir.InsertionPoint(dot.operation), dot.operation.location:
+        lhs = _scaled(dot.lhs, dot.lhs_format, dot.lhs_scale, 1)
+        rhs = _scaled(dot.rhs, dot.rhs_format, dot.rhs_scale, 0)
+        result = tile.DotOp.build(lhs, rhs, dot.acc)
+    dot.result.replace_all_uses_with(result)
+    dot.operation.erase()
+
+
+def _scaled(value: ir.Value, name: str, scale: ir.Value, k_dim: int) -> ir.Value:
+    """bf16 of an operand times its scales; `k_dim`: its dimension that is summed over."""
+    numbers = unpack(value, k_dim) if FORMATS[name].pack > 1 else _wide(value, name)
+    sizes, blocks = shape(numbers), shape(scale)[k_dim]
+    factors = decode(scale, E8M0) if str(element(scale)) == "i8" else _wide(scale, "e4m3")
+    apart = [*sizes[:k_dim], blocks, sizes[k_dim] // blocks, *sizes[k_dim + 1 :]]
+    dims = (0, 1) if k_dim else (0, 2)
+    spread = tile.BroadcastOp.build(factors, results=[with_shape(factors, apart)], dims=dims)
+    spread = tile.ReshapeOp.build(spread, results=[with_shape(factors, sizes)])
+    return _elementwise("arith.mulf", numbers.type, numbers, spread)
+
+
+def _wide(value: ir.Value, name: str) -> ir.Value:
+    bf16 = with_element(value, ir.BF16Type.get())
+    if name == "bf16":
+        return value
+    if name == "f16":
+        f32 = with_element(value, ir.F32Type.get())
+        return _elementwise("arith.truncf", bf16, _elementwise("arith.extf", f32, value))
+    if FORMATS[name].element == "i8":
+        return decode(value, name)
+    return _elementwise("arith.extf", bf16, value)
+
+
+def _elementwise(name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:
+    return ir.Operation.create(name, results=[result], operands=list(operands)).results[0]
