@@ -48,6 +48,7 @@ test-gpu: install ## the tests of a machine with an NVIDIA GPU
 	$(BIN)/python test/gpu/run_all.py
 	$(BIN)/python test/gpu/test_runtime.py
 	$(BIN)/python test/gpu/test_tuned_products.py
+	$(BIN)/python test/gpu/test_compiled_products.py
 	$(BIN)/python test/gpu/test_blackwell_device.py
 
 bench: install ## compile the benches here, then time tilec, Triton and torch on this machine's GPU

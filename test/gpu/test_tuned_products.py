@@ -9,19 +9,18 @@ import importlib
 import os
 import sys
 import tempfile
-import traceback
-import unittest
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from torch_checks import check, needs_torch, random, run_tests  # noqa: E402
 
 import tilec  # noqa: E402
 import tilec.language as tl  # noqa: E402
 from tilec.runtime.cuda.driver import no_device_reason  # noqa: E402
-from tilec.runtime.errors import ArgumentError  # noqa: E402
 
 try:
     import pytest
@@ -37,12 +36,6 @@ try:
     import torch
 except ImportError:
     torch: Any = None
-
-
-def needs_torch() -> None:
-    """Skips where there is no torch that sees the GPU."""
-    if torch is None or not torch.cuda.is_available():
-        raise unittest.SkipTest("needs torch with CUDA")
 
 
 def own_file() -> str:
@@ -75,19 +68,6 @@ def product_of(search: Any) -> Any:
 
 
 SEARCH = {"BM": [64, 128], "BN": [64, 128], "BK": [32, 64], "num_warps": [4, 8]}
-
-
-def random(*shape: int, dtype: Any) -> Any:
-    """Random values of a torch dtype on the GPU."""
-    if dtype == torch.int8:
-        return torch.randint(-128, 128, shape, device="cuda", dtype=dtype)
-    return torch.randn(shape, device="cuda").to(dtype)
-
-
-def check(found: Any, expected: Any, tolerance: float) -> None:
-    """The largest error, relative to the largest value."""
-    error = float((found.double() - expected).abs().max() / expected.abs().max())
-    assert error <= tolerance, error
 
 
 # -- autotune
@@ -236,65 +216,5 @@ def test_the_callers_stream_and_graph() -> None:
     check(c, a.double() @ b.double(), 2e-3)
 
 
-# -- torch
-
-
-def test_torch_compile_keeps_the_operator() -> None:
-    needs_torch()
-    operator = importlib.import_module("tilec.ops.torch")
-
-    def layer(x: Any, weight: Any, bias: Any) -> Any:
-        return operator.matmul(x, weight, bias=bias, activation="silu").float().sum(-1)
-
-    compiled = torch.compile(layer, fullgraph=True)
-    weight, bias = random(256, 512, dtype=torch.bfloat16), random(512, dtype=torch.bfloat16)
-    for rows in (64, 96):
-        x = random(rows, 256, dtype=torch.bfloat16)
-        plain = torch.nn.functional.silu(x.double() @ weight.double() + bias.double())
-        check(compiled(x, weight, bias), plain.sum(-1), 2e-2)
-    arguments = (x, weight, bias, "silu", None, None, None, None, None, None, None, "ieee", False)
-    torch.library.opcheck(operator._operator, arguments)
-
-
-def test_gradients_on_the_gpu() -> None:
-    needs_torch()
-    operator = importlib.import_module("tilec.ops.torch")
-    x = torch.randn(3, 40, 64, device="cuda", requires_grad=True)
-    weight = torch.randn(64, 48, device="cuda", requires_grad=True)
-    loss = operator.matmul(x, weight, activation="gelu").square().sum()
-    ours = torch.autograd.grad(loss, (x, weight))
-    plain = torch.nn.functional.gelu(x.double() @ weight.double()).square().sum()
-    for one, two in zip(ours, torch.autograd.grad(plain, (x, weight)), strict=True):
-        check(one, two.double(), 1e-4)
-    try:
-        tilec.ops.matmul(x, weight)
-    except ArgumentError:
-        return
-    raise AssertionError("a gradient was lost in silence")
-
-
-def main() -> int:
-    """Runs the tests above one by one; gives the number that failed."""
-    reason = no_device_reason()
-    if reason is not None:
-        print(f"no GPU: {reason}")
-        return 1
-    tests: list[Callable[[], None]] = [v for k, v in globals().items() if k.startswith("test_")]
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    for test in tests:
-        try:
-            test()
-            counts["passed"] += 1
-        except unittest.SkipTest as skip:
-            counts["skipped"] += 1
-            print(f"SKIPPED {test.__name__}: {skip}")
-        except Exception:
-            counts["failed"] += 1
-            print(f"FAILED {test.__name__}")
-            traceback.print_exc()
-    print(", ".join(f"{count} {what}" for what, count in counts.items()))
-    return counts["failed"]
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(globals()))

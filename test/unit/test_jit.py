@@ -12,7 +12,7 @@ import pytest
 
 import tilec
 import tilec.language as tl
-from tilec.dependencies import source_digest
+from tilec.dependencies import _file_states, source_digest
 from tilec.examples.matmul import matmul
 from tilec.jit import Kernel
 from tilec.language.parameters import auto
@@ -149,6 +149,23 @@ def test_the_digest_sees_what_a_kernel_uses() -> None:
     namespace["unused"] = 5
     assert source_digest(fn) in seen
     assert source_digest(fn, lambda x: x) not in seen
+
+
+def test_the_digest_sees_the_files_of_kernels_and_compiler(tmp_path: Path) -> None:
+    file = tmp_path / "kernels.py"
+    digests = set()
+    for text in ("def kernel(x):\n    return x", "def kernel(x):\n    return x + 1"):
+        file.write_text(text)
+        namespace: dict[str, Any] = {}
+        exec(compile(text, str(file), "exec"), namespace)
+        digests.add(source_digest(namespace["kernel"]))
+    assert len(digests) == 2
+
+    before = sorted(_file_states(str(tmp_path)))
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "more.py").write_text("")
+    (added,) = set(_file_states(str(tmp_path))) - set(before)
+    assert added.startswith(f"{tmp_path}/deeper/more.py 0 ")
 
 
 def test_grid_override_and_missing_grid() -> None:

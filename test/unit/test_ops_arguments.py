@@ -187,7 +187,8 @@ def test_tensors_that_want_a_gradient_are_refused(monkeypatch: pytest.MonkeyPatc
     class Tensor:
         requires_grad = True
 
-    torch = SimpleNamespace(Tensor=Tensor, is_grad_enabled=lambda: True)
+    compiler = SimpleNamespace(is_compiling=lambda: False)
+    torch = SimpleNamespace(Tensor=Tensor, is_grad_enabled=lambda: True, compiler=compiler)
     monkeypatch.setitem(sys.modules, "torch", torch)
     with pytest.raises(ArgumentError, match="argument 'b': the tensor requires a gradient"):
         tilec.ops.matmul(A, Tensor())

@@ -62,6 +62,28 @@ def test_a_compiled_function_keeps_it_whole() -> None:
         torch.testing.assert_close(compiled(x, weight, bias), expected)
 
 
+def test_the_plain_call_is_the_operator_inside_a_compiled_function() -> None:
+    graphs: list[Any] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    def layer(x: Any, weight: Any) -> Any:
+        return tilec.ops.matmul(x, weight.t(), activation="relu", scale=0.5) + 1
+
+    x, weight = torch.randn(9, 16), torch.randn(8, 16)
+    found = torch.compile(layer, backend=backend, fullgraph=True)(x, weight)
+    torch.testing.assert_close(found, torch.relu(0.5 * (x @ weight.t())) + 1)
+    (graph,) = graphs
+    targets = [node.target for node in graph.graph.nodes]
+    assert targets.count(torch.ops.tilec.matmul.default) == 1
+
+    out = torch.empty(9, 8)
+    with pytest.raises(Exception, match=r"argument 'out': inside torch\.compile the result"):
+        torch.compile(lambda: tilec.ops.matmul(x, weight.t(), out), fullgraph=True)()
+
+
 SLOPES = {
     None: lambda z: z,
     "relu": torch.relu,

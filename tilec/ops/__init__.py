@@ -1,6 +1,7 @@
 """Ready operations, written in the tile language alone: `tilec.ops.matmul`.
 
-`tilec.ops.torch` registers them with torch; it is imported only by who wants that.
+`tilec.ops.torch` registers them with torch; it is imported by who wants that, and by
+`torch.compile`.
 """
 
 from __future__ import annotations

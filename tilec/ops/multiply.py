@@ -55,8 +55,15 @@ def matmul(
     `device`, `stream`: as in a launch. Runs where the arrays are, NumPy arrays on the emulator.
 
     ArgumentError (a TypeError) names the argument that is wrong. There is no gradient here:
-    `tilec.ops.torch.matmul` has one.
+    `tilec.ops.torch.matmul` has one. Inside `torch.compile` this is that operator.
     """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.compiler.is_compiling():
+        placed = {"out": out, "device": device, "stream": stream}
+        epilogue = {"bias": bias, "activation": activation, "residual": residual}
+        scales = {"scale": scale, "row_scale": row_scale, "column_scale": column_scale}
+        dtypes = {"out_dtype": out_dtype, "acc_dtype": acc_dtype, "precision": precision}
+        return _as_operator(a, b, placed, {**epilogue, **scales, **dtypes, "tune": tune})
     given = {"bias": bias, "row_scale": row_scale, "column_scale": column_scale}
     given |= {"scale": scale, "residual": residual}
     factor = 1.0
@@ -108,6 +115,20 @@ def _plan_of(views: Mapping[str, ArrayView], options: Options) -> Plan:
             _plans.clear()
         plan = _plans[key] = make_plan(views, options)
     return plan
+
+
+def _as_operator(a: Any, b: Any, placed: Mapping[str, Any], named: Mapping[str, Any]) -> Any:
+    """The call while torch traces the caller, which must not see what a launch looks at."""
+    # Needs torch, which is optional; and torch follows a statement, not importlib.
+    from tilec.ops.torch import matmul as operator
+
+    for name, value in placed.items():
+        if value is not None:
+            raise ArgumentError(
+                f"argument {name!r}: inside torch.compile the result is a new tensor where a and b "
+                "are, on the current stream"
+            )
+    return operator(a, b, **named)
 
 
 def _refuse_gradients(name: str, value: Any) -> None:

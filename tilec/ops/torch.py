@@ -1,8 +1,9 @@
 """`tilec.ops.torch.matmul`: `tilec.ops.matmul` as a torch operator, which `torch.compile` keeps.
 
 Importing this module registers `torch.ops.tilec.matmul` and needs torch; nothing else of tilec
-imports it. The operator has a shape function for fake tensors, so graphs are traced without running
-it, and a gradient with respect to a, b, bias and residual.
+imports it but a call of `tilec.ops.matmul` that torch traces. The operator has a shape function for
+fake tensors, so graphs are traced without running it, and a gradient with respect to a, b, bias and
+residual.
 """
 
 from __future__ import annotations
