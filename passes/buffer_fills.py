@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.gpu_tile import AllocOp, BufferStoreOp, CpAsyncOp, Tcgen05MmaOp, WgmmaOp
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BufferStoreOp,
+    CpAsyncOp,
+    ReshapeViewOp,
+    Tcgen05CopyOp,
+    Tcgen05MmaOp,
+    TransposeViewOp,
+    WgmmaOp,
+)
 from tilec.dialects.gpu_tile.types import BufferType
 from tilec.dialects.types import bit_width, element
 from tilec.passes.contract import PassContext
@@ -127,4 +136,11 @@ def feeds_warpgroup(fill: Fill) -> bool:
 
 def feeds_tensor_cores(fill: Fill) -> bool:
     """Whether an instruction that takes its operand from a buffer reads what the store fills."""
-    return any(isinstance(use.owner.opview, (WgmmaOp, Tcgen05MmaOp)) for use in fill.store.dst.uses)
+    return _is_read_by_tensor_cores(fill.store.dst)
+
+
+def _is_read_by_tensor_cores(buffer: ir.Value) -> bool:
+    users = [use.owner.opview for use in buffer.uses]
+    views = [user.result for user in users if isinstance(user, (ReshapeViewOp, TransposeViewOp))]
+    read = any(isinstance(user, (WgmmaOp, Tcgen05MmaOp, Tcgen05CopyOp)) for user in users)
+    return read or any(map(_is_read_by_tensor_cores, views))

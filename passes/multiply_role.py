@@ -33,11 +33,14 @@ from tilec.dialects.gpu_tile import (
     BarrierInitOp,
     BarrierWaitOp,
     BufferLoadOp,
+    ReshapeViewOp,
     RingPositionOp,
     SlotOp,
     Tcgen05CommitOp,
+    Tcgen05CopyOp,
     Tcgen05MmaOp,
     TmaLoadOp,
+    TransposeViewOp,
     ViewOp,
 )
 from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
@@ -47,7 +50,16 @@ from tilec.passes.scalars import binary, constant, i32_constant
 from tilec.passes.walk import alloc_of
 from tilec.tensor_memory import COLUMNS
 
-_SCALAR_OPS = (RingPositionOp, SlotOp, ViewOp, BarrierExpectOp, TmaLoadOp, AllocOp)
+_SCALAR_OPS = (
+    RingPositionOp,
+    SlotOp,
+    ViewOp,
+    ReshapeViewOp,
+    TransposeViewOp,
+    BarrierExpectOp,
+    TmaLoadOp,
+    AllocOp,
+)
 
 
 @dataclass
@@ -55,7 +67,8 @@ class Products:
     """A loop whose matrix instructions can have a warp of their own.
 
     `commits`, `waits`: how its products are awaited now. `sums`: the allocs that it adds up in;
-    `readers`: the ops of the loop's block that hold the loads of them.
+    `readers`: the ops of the loop's block that hold the loads of them. `copies`: what brings scales
+    to tensor memory.
     """
 
     loop: ir.Operation
@@ -64,11 +77,13 @@ class Products:
     waits: list[BarrierWaitOp]
     sums: list[AllocOp]
     readers: list[ir.Operation]
+    copies: list[Tcgen05CopyOp]
 
     @property
     def operands(self) -> list[ir.Value]:
         """The buffers that the instructions read."""
-        return [v for op in self.multiplies for v in (op.lhs, op.rhs)]
+        read = [copy.src for copy in self.copies]
+        return [v for op in self.multiplies for v in (op.lhs, op.rhs)] + read
 
 
 def find_products(
@@ -95,12 +110,13 @@ def _products(loop: ir.Operation, copied: dict[ir.Operation, ir.Operation]) -> P
         return None
     # Every product is finished by a commit of its own; the last one waits for all of them.
     waits = [w for c in commits for w in body if _waits_for(w, c)]
-    ours = {view.operation for view in (*multiplies, *commits)}
+    copies = [view for view in body if isinstance(view, Tcgen05CopyOp)]
+    ours = {view.operation for view in (*multiplies, *commits, *copies)}
     if not all(view.operation in ours or _is_simple(view) for view in body[:-1]):
         return None
     if len(waits) != len(commits):
         return None
-    products = Products(loop, multiplies, commits, waits, [], [])
+    products = Products(loop, multiplies, commits, waits, [], [], copies)
     if any(copied.get(alloc_of(v).operation) != loop for v in products.operands):
         return None
     return products if _find_sums(products) else None
@@ -163,6 +179,8 @@ def add_multiply_role(
         ready = BarrierInitOp.build(slots=slots, count=1)
         taken = BarrierInitOp.build(slots=slots, count=warps)
         whole = [_ring(alloc, slots) for alloc in products.sums]
+    for copy in products.copies:
+        copy.dst.owner.operation.move_before(position)
     if around.name == "scf.for":
         _, count = add_counter(around)
     else:
@@ -174,8 +192,9 @@ def add_multiply_role(
 def _slots(products: Products) -> int:
     """Two where another program follows and tensor memory holds both, else one."""
     columns = sum(tensor_buffer_of(alloc.result).columns for alloc in products.sums)
+    scales = sum(tensor_buffer_of(copy.dst).columns for copy in products.copies)
     follows = products.loop.parent.name == "scf.for"
-    return 2 if follows and 2 * columns <= COLUMNS else 1
+    return 2 if follows and 2 * columns + scales <= COLUMNS else 1
 
 
 def _ring(alloc: AllocOp, slots: int) -> ir.Value:
@@ -214,7 +233,8 @@ class _Rewrite:
             self._place_sums(slot)
         returned = self._return_operands(empties)
         ready = self._hand_over(slot, parity)
-        multiplies = [op.operation for op in self._products.multiplies]
+        issued = (*self._products.copies, *self._products.multiplies)
+        multiplies = [op.operation for op in issued]
         return [begin.operation, *multiplies, *returned, ready]
 
     def _place_sums(self, slot: ir.Value) -> None:

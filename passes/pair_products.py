@@ -103,6 +103,8 @@ def _product(multiply: Tcgen05MmaOp, context: PassContext) -> _Product | str:
     if role is None or role.opview.name != "multiply":
         return "the products have no warp of their own"
     row = find_instruction(multiply.instruction)
+    if row.is_scaled:
+        return "products with scales are those of one CTA"
     rows, columns = any_buffer_of(multiply.acc).shape
     pair = select_tensor_instruction(
         context.target, PAIR_MS[0], columns, row.lhs, row.rhs, row.acc, tf32=row.tf32, ctas=2

@@ -15,9 +15,11 @@ from tilec.dialects.gpu_tile import (
     MakeTensorMapOp,
     NumClustersOp,
     NumCtasOp,
+    ReshapeViewOp,
     RingPositionOp,
     SlotOp,
     TileOrderOp,
+    TransposeViewOp,
     ViewOp,
 )
 from tilec.dialects.tile import (
@@ -36,6 +38,8 @@ _SCALAR_OPS = (
     RingPositionOp,
     SlotOp,
     ViewOp,
+    ReshapeViewOp,
+    TransposeViewOp,
     TileOrderOp,
     ClusterIdOp,
     ClusterPositionOp,

@@ -10,8 +10,8 @@ After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (
 
 A sum that starts with zeros is not stored: the instruction overwrites. An lhs that was computed in
 the registers of another product's rows goes to tensor memory, too. keep-accumulators takes what a
-loop only adds to out of the registers. Scales of a `tile.dot_scaled` go through shared memory, in
-pieces that tcgen05.cp brings to tensor memory in front of the product.
+loop only adds to out of the registers. Scales of a `tile.dot_scaled` go to tensor memory in
+front of the product (`block_scales`).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from tilec.dialects.gpu_tile import (
     Tcgen05CopyOp,
     Tcgen05MmaOp,
     Tcgen05MmaScaledOp,
-    TransposeViewOp,
 )
-from tilec.dialects.gpu_tile.types import BufferType, TensorBuffer, layout_of
+from tilec.dialects.gpu_tile.types import TensorBuffer, layout_of
 from tilec.dialects.types import bit_width, element, shape
 from tilec.fragments import tensor_memory_layout
 from tilec.mma_shapes import MmaInstruction
+from tilec.passes.block_scales import erase_moves, stage_scales
 from tilec.passes.contract import PassContext
 from tilec.passes.keep_accumulators import is_zero
 from tilec.passes.loops import add_counter, enclosing_ops, top_level
@@ -45,7 +45,6 @@ from tilec.passes.scalars import constant, i32_constant
 from tilec.passes.walk import find_ops, role_of
 from tilec.passes.warpgroup_dot import staged
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
-from tilec.tensor_tiles import SCALES_COPY, scales_image, scales_layout
 
 
 def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassContext) -> None:
@@ -64,7 +63,7 @@ def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassC
         add = constant(ir.IntegerType.get_signless(1), int(adds))
         if isinstance(dot, tile.DotScaledOp):
             scales = [
-                _scales(dot, value, k_dim, context)
+                stage_scales(dot, value, k_dim, context)
                 for value, k_dim in ((dot.lhs_scale, 1), (dot.rhs_scale, 0))
             ]
             Tcgen05MmaScaledOp.build(lhs, rhs, acc, add, *scales, instruction=row.name)
@@ -75,7 +74,10 @@ def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassC
         BarrierWaitOp.build(done, slot, parity)
         result = BufferLoadOp.build(acc, results=[dot.result.type])
     dot.result.replace_all_uses_with(result)
+    scales = [dot.lhs_scale, dot.rhs_scale] if isinstance(dot, tile.DotScaledOp) else []
     dot.operation.erase()
+    for value in scales:
+        erase_moves(value)
 
 
 def _in_tensor_memory(
@@ -96,28 +98,6 @@ def _in_tensor_memory(
     )
     buffer = AllocOp.build(results=[type_.type()])
     BufferStoreOp.build(dot.lhs, buffer)
-    return buffer
-
-
-def _scales(dot: tile.DotScaledOp, value: ir.Value, k_dim: int, context: PassContext) -> ir.Value:
-    """The scales of one side in tensor memory, by way of shared memory; `k_dim`: the dimension of
-    `value` along k."""
-    rows, blocks = shape(value)[1 - k_dim], shape(value)[k_dim]
-    image = scales_image(rows, blocks)
-    type_ = BufferType(shape(value), element(value), image if k_dim else image.permute((1, 0)))
-    shared = AllocOp.build(results=[type_.type()])
-    BufferStoreOp.build(value, shared)
-    if not k_dim:
-        shared = TransposeViewOp.build(shared, permutation=(1, 0))
-    there = TensorBuffer((rows, blocks), element(value), scales_layout(rows, blocks))
-    buffer = AllocOp.build(results=[there.type()])
-    Tcgen05CopyOp.build(shared, buffer, shape=SCALES_COPY)
-    context.report.add(
-        "dot operand",
-        dot.operation,
-        f"scales of {'lhs' if k_dim else 'rhs'} in {there.columns} columns of tensor memory",
-        "the instruction reads them from there",
-    )
     return buffer
 
 

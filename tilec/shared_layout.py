@@ -76,6 +76,16 @@ def strided(shape: Sequence[int], strides: Sequence[int]) -> SharedLayout:
     return SharedLayout(tuple(((s, d),) for s, d in zip(shape, strides, strict=True)))
 
 
+def is_dense(layout: SharedLayout) -> bool:
+    """Whether the elements, in some order, follow each other without a gap or a swizzle."""
+    expected = 1
+    for size, stride in sorted((p for parts in layout.dims for p in parts), key=lambda p: p[::-1]):
+        if size > 1 and stride != expected:
+            return False
+        expected *= size
+    return layout.swizzle is None
+
+
 MOST_ADDRESS_BITS = 18
 """Bits of a shared-memory address: an SM has less than 256 KiB."""
 

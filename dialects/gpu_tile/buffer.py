@@ -21,7 +21,7 @@ from tilec.dialects.gpu_tile.types import (
 )
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, is_integer, shape, show
-from tilec.shared_layout import strided
+from tilec.shared_layout import is_dense, strided
 from tilec.tensor_access import plan_access
 
 
@@ -133,7 +133,8 @@ class TransposeViewOp(Op, name="transpose_view", pure=True):
 
 
 class ReshapeViewOp(Op, name="reshape_view", pure=True):
-    """The same row-major memory under another shape; both layouts are dense and row-major.
+    """The same memory under another shape. Both layouts are dense, the source's is row-major: what
+    lies at a place of the result is what lies there in the source.
 
     Example:
         %v = "gpu_tile.reshape_view"(%b) : (!gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(64,1)">>) -> !gpu_tile.buffer<tensor<512xf32>, #gpu_tile.shared<"(512):(1)">>
@@ -147,10 +148,11 @@ class ReshapeViewOp(Op, name="reshape_view", pure=True):
             source, result = buffer_of(self.src), buffer_of(self.result)
         except ValueError as error:
             return str(error)
-        for parsed in (source, result):
-            strides = [prod(parsed.shape[d + 1 :]) for d in range(len(parsed.shape))]
-            if parsed.layout != strided(parsed.shape, strides):
-                return f"layout {parsed.layout} of {show(parsed.shape)} is not dense and row-major"
+        strides = [prod(source.shape[d + 1 :]) for d in range(len(source.shape))]
+        if source.layout != strided(source.shape, strides):
+            return f"layout {source.layout} of {show(source.shape)} is not dense and row-major"
+        if not is_dense(result.layout):
+            return f"layout {result.layout} of {show(result.shape)} has gaps"
         if prod(source.shape) != prod(result.shape) or source.element != result.element:
             return f"{show(source.shape)} and {show(result.shape)} hold different elements"
         return None

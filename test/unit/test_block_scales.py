@@ -47,6 +47,44 @@ def scaled_matmul(
     tl.store(c, (m, n), acc)
 
 
+@tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
+def arranged_matmul(
+    a: tl.array,
+    a_scale: tl.array,
+    b: tl.array,
+    b_scale: tl.array,
+    c: tl.array,
+    BM: tl.const = 128,
+    BN: tl.const = 128,
+    BK: tl.const = 128,
+    BLOCKS: tl.const = 4,
+):
+    """The same of scales (rows / 128, blocks / 4, 2, 256), arranged as the hardware reads them."""
+    m, n = tl.program_id(0), tl.program_id(1)
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(tl.cdiv(a.shape[1], BK)):
+        left = tl.load(a, (m * BM, k * BK), (BM, BK))
+        right = tl.load(b, (k * BK, n * BN), (BK, BN))
+        at = k * (BLOCKS // 4)
+        left_scale = tl.load(a_scale, (m * (BM // 128), at, 0, 0), (BM // 128, BLOCKS // 4, 2, 256))
+        right_scale = tl.load(
+            b_scale, (n * (BN // 128), at, 0, 0), (BN // 128, BLOCKS // 4, 2, 256)
+        )
+        left_scale, right_scale = tl.block_scales(left_scale), tl.block_scales(right_scale).T
+        acc = tl.dot_scaled(left, left_scale, right, right_scale, acc)
+    tl.store(c, (m * BM, n * BN), acc)
+
+
+def arranged(scales: np.ndarray) -> np.ndarray:
+    """Scales (rows, blocks) in pieces of 128 x 4, the last ones filled up."""
+    rows, blocks = scales.shape
+    whole = np.zeros((-(-rows // 128) * 128, -(-blocks // 4) * 4), np.uint8)
+    whole[:rows, :blocks] = scales.view(np.uint8)
+    pieces = whole.reshape(whole.shape[0] // 128, 4, 32, whole.shape[1] // 4, 4)
+    flat = np.ascontiguousarray(pieces.transpose(0, 3, 2, 1, 4))
+    return flat.reshape(*flat.shape[:2], 2, 256).view(scales.dtype)
+
+
 def pairs(x: np.ndarray) -> np.ndarray:
     """Two numbers of the last axis a byte, the first in the low half."""
     codes = x.view(np.uint8)
@@ -72,7 +110,13 @@ KINDS = {
 }
 
 
-def check(device: str, kind: str, sizes: tuple[int, int, int], tile: tuple[int, int, int]) -> Any:
+def check(
+    device: str,
+    kind: str,
+    sizes: tuple[int, int, int],
+    tile: tuple[int, int, int],
+    kernel: Any = scaled_matmul,
+) -> Any:
     """Random operands and scales against float64; gives the compiled kernel."""
     (left, right), scale, block, _, _ = KINDS[kind]
     rng = np.random.default_rng(sum(sizes))
@@ -87,10 +131,12 @@ def check(device: str, kind: str, sizes: tuple[int, int, int], tile: tuple[int, 
         "BLOCKS": bk // block,
     }
     arguments = (a, a_scale, b.T, b_scale.T, c)
-    scaled_matmul.on(device)(*arguments, **constants)
+    if kernel is not scaled_matmul:
+        arguments = (a, arranged(a_scale), b.T, arranged(b_scale), c)
+    kernel.on(device)(*arguments, **constants)
     expected = x @ y.T
     np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
-    return scaled_matmul.compiled(*arguments, **constants)
+    return kernel.compiled(*arguments, **constants)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -98,4 +144,14 @@ def test_every_kind(kind: str) -> None:
     _, _, _, name, depth = KINDS[kind]
     compiled = check("emulator:check", kind, (200, 144, 640), (128, 128, 256))
     assert compiled.ptx.count(f"tcgen05.mma.cta_group::1.kind::{name}") == 256 // depth
+    assert assemble(compiled.ptx, TARGETS[TARGET]).spills == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scales_that_lie_as_they_are_copied(kind: str) -> None:
+    """They take the same way as the operands: tensor copies, the multiplying warp, no thread."""
+    compiled = check("emulator:late", kind, (200, 144, 640), (128, 128, 256), arranged_matmul)
+    assert compiled.ptx.count("tcgen05.cp") == 256 // 128 * 2 * (2 if "nv" in kind else 1)
+    found = {entry["about"]: entry["chosen"] for entry in compiled.report["decisions"]}
+    assert "1 multiplying" in found["warp specialisation"]
     assert assemble(compiled.ptx, TARGETS[TARGET]).spills == 0

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilec.language import arithmetic, reduction
+from tilec.language import arithmetic, reduction, shape
 
 __all__ = [
+    "block_scales",
     "cdiv",
     "sigmoid",
     "silu",
@@ -39,3 +40,16 @@ def softmax(x: Any, axis: int = -1, approx: bool = False) -> Any:
     """exp(x) along `axis`, scaled to sum 1; the maximum is subtracted first."""
     e = arithmetic.exp(x - reduction.max(x, axis, keepdims=True), approx=approx)
     return e / reduction.sum(e, axis, keepdims=True)
+
+
+def block_scales(x: Any) -> Any:
+    """Scales (R, B) of a tile (R / 128, B / 4, 2, 256) of an array as cuBLAS arranges them.
+
+    There the scales of 128 rows and 4 blocks are 512 bytes: rows r, r + 32, r + 64 and r + 96
+    together, four blocks of each. Tensor copies bring such arrays to where the tensor cores read
+    them, others go through threads (`tilec.ops.arranged_scales` makes them).
+    """
+    pieces, groups = x.shape[0], x.shape[1]
+    apart = shape.reshape(x, (pieces, groups, 32, 4, 4))
+    rows = shape.permute(apart, (0, 3, 2, 1, 4))
+    return shape.reshape(rows, (128 * pieces, 4 * groups))

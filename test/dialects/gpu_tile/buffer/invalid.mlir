@@ -274,3 +274,10 @@ func.func @transpose_of_a_ring(%b: !b) {
   %v = "gpu_tile.transpose_view"(%b) {permutation = array<i32: 0, 2, 1>} : (!b) -> !b
   return
 }
+
+// -----
+func.func @reshape_view_with_gaps(%b: !gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(64,1)">>) {
+  // expected-error @below {{'gpu_tile.reshape_view' op layout ((8,64)):((1,9)) of 512 has gaps}}
+  %v = "gpu_tile.reshape_view"(%b) : (!gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(64,1)">>) -> !gpu_tile.buffer<tensor<512xf32>, #gpu_tile.shared<"((8,64)):((1,9))">>
+  return
+}

@@ -64,3 +64,11 @@ func.func @transposed(%s: !square, %t: !slot) {
   %w = "gpu_tile.transpose_view"(%t) {permutation = array<i32: 1, 0>} : (!slot) -> !gpu_tile.buffer<tensor<64x128xf32>, #gpu_tile.tmem<"(64,(16,4,2)):(1@col,(1@lane,32@lane,16@lane))">>
   return
 }
+
+// What lies row by row may be named otherwise: scales of blocks, of rows 0, 32, 64 and 96 together.
+// CHECK-LABEL: @scales
+func.func @scales(%b: !gpu_tile.buffer<tensor<2x256xi8>, #gpu_tile.shared<"(2,256):(256,1)">>) {
+  // CHECK: "gpu_tile.reshape_view"(%{{.*}}) : (!gpu_tile.buffer<{{.*}}>) -> !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.shared<"((32,4),4):((16,4),1)">>
+  %v = "gpu_tile.reshape_view"(%b) : (!gpu_tile.buffer<tensor<2x256xi8>, #gpu_tile.shared<"(2,256):(256,1)">>) -> !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.shared<"((32,4),4):((16,4),1)">>
+  return
+}
