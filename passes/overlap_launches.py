@@ -4,16 +4,23 @@ Before:   %full = "gpu_tile.barrier_init"() ...   "gpu_tile.fence"() ...   "gpu_
           "gpu_tile.role"() ({ ... })
 After:    %full = "gpu_tile.barrier_init"() ...   "gpu_tile.fence"() ...   "gpu_tile.sync"() ...
           "gpu_tile.griddepcontrol"() {kind = "launch_dependents"}
-          "gpu_tile.griddepcontrol"() {kind = "wait"}
-          "gpu_tile.role"() ({ ... })
+          "gpu_tile.role"() ({
+            scf.for %k = %low ... {
+              scf.if (%k < %low + %step) { "gpu_tile.griddepcontrol"() {kind = "wait"} }
+              "gpu_tile.tma_load" ... } }) {name = "load"}
+          "gpu_tile.role"() ({
+            "gpu_tile.griddepcontrol"() {kind = "wait"} ... }) {name = "compute"}
 
 CTAs of a kernel with roles are started early (CUDA C++ Programming Guide, "Programmatic Dependent
 Launch and Synchronization"): they make their barriers, then wait before their first access to
 global memory until all earlier launches are done. So what a launch costs, a microsecond or so,
 hides under the end of the one before.
 
-1. Every thread waits, in front of the first op that is not known to leave global memory alone.
-2. The next launch is let in early only where shared memory has no room for a CTA of it beside ours:
+1. Where only roles use global memory, each waits by itself. One that only issues tensor copies does
+   so in front of the first of them, with its coordinates computed and its slot free: that took
+   0.1 to 0.4 us off products on an H200.
+2. Else every thread waits in front of the first op that is not known to leave global memory alone.
+3. The next launch is let in early only where shared memory has no room for a CTA of it beside ours:
    else several of its CTAs would crowd on the first multiprocessor with room. Without that the next
    launch may start when all CTAs have ended, but before their writes are visible.
 
@@ -26,15 +33,19 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile import GriddepcontrolOp, RoleOp
+from tilec.dialects.gpu_tile import GriddepcontrolOp, RoleOp, TmaWaitOp
+from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.passes.allocate_shared import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.walk import kernels
+from tilec.passes.scalars import binary, less
+from tilec.passes.walk import find_ops, kernels
 from tilec.target import Feature
 
 _WITHIN_CTA = (
     gpu_tile.AllocOp,
+    gpu_tile.BarrierExpectOp,
     gpu_tile.BarrierInitOp,
+    gpu_tile.BarrierWaitOp,
     gpu_tile.ClusterIdOp,
     gpu_tile.ClusterMaskOp,
     gpu_tile.ClusterPositionOp,
@@ -44,6 +55,7 @@ _WITHIN_CTA = (
     gpu_tile.MakeTensorMapOp,
     gpu_tile.NumClustersOp,
     gpu_tile.NumCtasOp,
+    gpu_tile.RingPositionOp,
     gpu_tile.SlotOp,
     gpu_tile.SyncOp,
     gpu_tile.TileOrderOp,
@@ -51,6 +63,7 @@ _WITHIN_CTA = (
 )
 """Ops of `gpu_tile` that leave global memory alone; a tensor map is a parameter of the kernel."""
 _SCALAR_OPS = ("memref.dim", "tile.program_id", "tile.num_programs", "tile.assume")
+_ENDS = ("func.return", "gpu.yield", "scf.yield")
 
 
 @tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
@@ -76,9 +89,63 @@ def _overlap(function: ir.Operation, context: PassContext) -> None:
     with ir.InsertionPoint(first), function.location:
         if fills:
             GriddepcontrolOp.build(kind="launch_dependents")
-        GriddepcontrolOp.build(kind="wait")
+        by_roles = all(_is_role_or_end(op) for op in body[body.index(first) :])
+        if not by_roles:
+            GriddepcontrolOp.build(kind="wait")
+    for op in body if by_roles else ():
+        if isinstance(op, RoleOp):
+            _wait_in_role(op)
     chosen = "with the launch before" + (" and the one behind" if fills else "")
     context.report.add("launches overlap", function, chosen, "waits before its first access")
+
+
+def _is_role_or_end(op: ir.OpView) -> bool:
+    """Whether an op of a kernel's own block leaves global memory to roles; waits for stores to have
+    read their buffers are behind all of them."""
+    return isinstance(op, (RoleOp, TmaWaitOp)) or _is_within_cta(op)
+
+
+def _wait_in_role(role: RoleOp) -> None:
+    copies = find_ops(role.operation, *TMA_LOADS)
+    if copies and _uses_only(role.operation, copies):
+        for block in dict.fromkeys(op.block for op in copies):
+            _wait_before_copies(block)
+        return
+    first = next(
+        op for op in role.body.operations if not _is_within_cta(op) or op.operation.name in _ENDS
+    )
+    with ir.InsertionPoint(first.operation), role.operation.location:
+        GriddepcontrolOp.build(kind="wait")
+
+
+def _uses_only(role: ir.Operation, copies: list[ir.Operation]) -> bool:
+    """Whether a role uses global memory by these copies alone."""
+    fits = True
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal fits
+        is_branch = op.name in ("scf.for", "scf.if", "scf.while", "scf.condition")
+        fits = fits and (op in (role, *copies) or is_branch or _is_within_cta(op.opview))
+        return ir.WalkResult.ADVANCE
+
+    role.walk(visit)
+    return fits
+
+
+def _wait_before_copies(block: ir.Block) -> None:
+    """Waits in front of a block's first copy; of a loop, in its first iteration."""
+    first = next(op for op in block.operations if isinstance(op, TMA_LOADS))
+    loop = block.owner
+    with ir.InsertionPoint(first.operation), first.operation.location:
+        if loop.name != "scf.for":
+            GriddepcontrolOp.build(kind="wait")
+            return
+        low, _, step = list(loop.operands)[:3]
+        begins = less(block.arguments[0], binary("arith.addi", low, step))
+        branch = ir.Operation.create("scf.if", operands=[begins], regions=2)
+        with ir.InsertionPoint(branch.regions[0].blocks.append()):
+            GriddepcontrolOp.build(kind="wait")
+            ir.Operation.create("scf.yield")
 
 
 def _kinds(function: ir.Operation) -> set[str]:
@@ -95,4 +162,5 @@ def _kinds(function: ir.Operation) -> set[str]:
 
 def _is_within_cta(view: ir.OpView) -> bool:
     name = view.operation.name
-    return isinstance(view, _WITHIN_CTA) or name.startswith("arith.") or name in _SCALAR_OPS
+    scalar = name.startswith("arith.") or name in (*_SCALAR_OPS, *_ENDS)
+    return scalar or isinstance(view, _WITHIN_CTA)

@@ -16,6 +16,7 @@ _ONE_THREAD_OPS = (
     gpu_tile.ClusterMaskOp,
     gpu_tile.ClusterPositionOp,
     gpu_tile.CtaIdOp,
+    gpu_tile.GriddepcontrolOp,
     gpu_tile.MakeTensorMapOp,
     gpu_tile.NextProgramOp,
     gpu_tile.NextProgramReadOp,

@@ -23,8 +23,10 @@ With clusters of 2 x 1 programs (`tile.cluster`), each CTA its own of the two:
    run under this one's end.
 3. All CTAs of a cluster run as often, so that they may wait for each other. One whose program is
    outside the grid repeats the cluster's first and stores nothing.
+4. Clusters that are not persistent (the author's demand) are as many as the grid needs, in one
+   dimension all the same; what is above inside the loop stands in front of the kernel then.
 Does not handle: an order for the third axis of a grid (it is the slowest), clusters of kernels that
-are not persistent, have effects besides stores, or read what they store.
+have effects besides stores, or read what they store.
 """
 
 from __future__ import annotations
@@ -69,8 +71,18 @@ _EFFECTS = (tile.AtomicRmwOp, tile.AtomicCasOp, tile.FenceOp, tile.PrintOp)
 
 
 def is_persistent(function: ir.Operation) -> bool:
-    """Whether CTAs share the programs, so that the author's grid is a parameter."""
+    """Whether CTAs share the programs."""
     return PERSISTENT in function.attributes and bool(function.attributes[PERSISTENT].value)
+
+
+def is_in_line(function: ir.Operation) -> bool:
+    """Whether the launch has one dimension, so that the author's grid is a parameter."""
+    return is_persistent(function) or cluster_shape(function) != ALONE
+
+
+def is_whole(function: ir.Operation) -> bool:
+    """Whether such a launch has a CTA for each program, not as many as run side by side."""
+    return is_dynamic(function) or (is_in_line(function) and not is_persistent(function))
 
 
 def is_dynamic(function: ir.Operation) -> bool:
@@ -107,12 +119,12 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     if found.ordered or found.persistent:
         return
     grouped = found.multiplies and bool(found.ids[0] and found.ids[1])
-    cluster = _cluster(function, found, demanded, context)
+    cluster = _cluster(function, found, context)
     persistent = (found.from_buffers or cluster != ALONE) if demanded is None else demanded
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(entry), function.location:
-        if persistent:
-            places = _persistent(entry, grouped, cluster, found.stores)
+        if persistent or cluster != ALONE:
+            places = _in_line(entry, grouped, cluster, found.stores, persistent)
         elif grouped:
             places = _grouped()
         else:
@@ -125,11 +137,12 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
         _mark(function, context)
         why = "the author's demand" if demanded else "copies for the next program run ahead"
         context.report.add("programs", function, "persistent CTAs share them", why)
-        if context.target.supports(Feature.CLUSTERS):
-            _report_cluster(cluster, function, context)
+    in_line = is_in_line(function)
+    if in_line and context.target.supports(Feature.CLUSTERS):
+        _report_cluster(cluster, function, context)
     if grouped:
         why = "a grid of dots shares operands in L2"
-        rows = _group(cluster) if persistent else GROUP
+        rows = _group(cluster) if in_line else GROUP
         context.report.add("program order", function, f"groups of {rows} rows", why)
 
 
@@ -172,7 +185,7 @@ def _mark(function: ir.Operation, context: PassContext) -> None:
 
 
 def _cluster(
-    function: ir.Operation, found: _Programs, persistent: bool | None, context: PassContext
+    function: ir.Operation, found: _Programs, context: PassContext
 ) -> tuple[int, int, int]:
     """The programs of a cluster. CompileError where the author's demand cannot be met."""
     try:
@@ -181,13 +194,9 @@ def _cluster(
         raise error_at(function, str(error)) from None
     if shape == ALONE:
         return shape
-    reason = None
     if not context.target.supports(Feature.CLUSTERS):
-        reason = f"{context.target.name} has no clusters"
-    elif persistent is False:
-        reason = "so was persistent=False"
-    if reason is not None:
-        raise error_at(function, f"cluster={shape} was asked for, but {reason}")
+        why = f"{context.target.name} has no clusters"
+        raise error_at(function, f"cluster={shape} was asked for, but {why}")
     if found.effects:
         twice = f"'{found.effects[0].name}' would run twice where the grid is no multiple of it"
         raise error_at(found.effects[0], f"cluster={shape} was asked for, but {twice}")
@@ -235,26 +244,33 @@ def _look_at(function: ir.Operation) -> _Programs:
     return found
 
 
-def _persistent(
+def _in_line(
     entry: ir.Block,
     grouped: bool,
     cluster: tuple[int, int, int],
     stores: list[ir.Operation],
+    persistent: bool,
 ) -> list[ir.Value]:
-    """Moves the kernel into a loop over programs; their ids, in front of it inside the loop."""
+    """The programs' ids in a launch of one dimension. A persistent kernel moves into a loop over
+    programs, where they stand in front."""
     i32 = ir.IntegerType.get_signless(32)
     kept = [view.operation for view in entry.operations]
     *body, _ = kept
     programs = [_cast(NumProgramsOp.build(axis=axis), i32) for axis in range(3)]
     sizes = [_ceil(size, part) for size, part in zip(programs, cluster, strict=True)]
     plane = scalar_op("arith.muli", [sizes[0], sizes[1]], i32)
-    total = scalar_op("arith.muli", [plane, sizes[2]], i32)
-    first, step = (CtaIdOp, NumCtasOp) if cluster == ALONE else (ClusterIdOp, NumClustersOp)
-    loop = ir.Operation.create("scf.for", operands=[first.build(), total, step.build()], regions=1)
-    block = loop.regions[0].blocks.append(i32, arg_locs=[loop.location])
-    with ir.InsertionPoint(block):
-        z = scalar_op("arith.divui", [block.arguments[0], plane], i32)
-        rest = scalar_op("arith.remui", [block.arguments[0], plane], i32)
+    if persistent:
+        total = scalar_op("arith.muli", [plane, sizes[2]], i32)
+        first, step = (CtaIdOp, NumCtasOp) if cluster == ALONE else (ClusterIdOp, NumClustersOp)
+        bounds = [first.build(), total, step.build()]
+        loop = ir.Operation.create("scf.for", operands=bounds, regions=1)
+        block = loop.regions[0].blocks.append(i32, arg_locs=[loop.location])
+        linear, inner = block.arguments[0], ir.InsertionPoint(block)
+    else:
+        linear, inner = ClusterIdOp.build(), ir.InsertionPoint.current
+    with inner:
+        z = scalar_op("arith.divui", [linear, plane], i32)
+        rest = scalar_op("arith.remui", [linear, plane], i32)
         if grouped:
             places = list(_order(rest, sizes[0], sizes[1], _group(cluster) // cluster[0]))
         else:
@@ -263,9 +279,11 @@ def _persistent(
         places.append(z)
         inside = [_own(places, programs, cluster, axis) for axis in range(3) if cluster[axis] > 1]
         places = [_cast(place, ir.IndexType.get()) for place in places]
-        end = ir.Operation.create("scf.yield")
-    for op in body:
-        op.move_before(end)
+    if persistent:
+        with inner:
+            end = ir.Operation.create("scf.yield")
+        for op in body:
+            op.move_before(end)
     if inside:
         for store in stores:
             _guard(store, inside)

@@ -51,8 +51,8 @@ def _check_programs(fields: Mapping[str, Any]) -> None:
     alone = list(fields["cluster"]) == [1, 1, 1]
     if not fields["persistent"] and not alone:
         raise ValueError("kernel.cluster: only persistent kernels have clusters")
-    if fields["dynamic"] and not (fields["persistent"] and alone):
-        raise ValueError("kernel.dynamic: only persistent kernels without clusters are")
+    if fields["dynamic"] and not fields["persistent"]:
+        raise ValueError("kernel.dynamic: only persistent kernels are")
 
 
 def _check_parameter(fields: Mapping[str, Any], where: str) -> None:

@@ -27,7 +27,7 @@ from tilec.passes.levels import entry_level, illegal_ops
 from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.kernel import checked_cluster
 from tilec.passes.overlap_launches import starts_early
-from tilec.passes.schedule_programs import is_dynamic, is_persistent
+from tilec.passes.schedule_programs import is_in_line, is_whole
 from tilec.passes.tensor_map_recipes import tensor_maps
 from tilec.passes.verify_ops import verify_ops
 from tilec.passes.verify_target import verify_target
@@ -246,8 +246,8 @@ def _to_gpu_tile(job: Compilation) -> None:
     job.shared_bytes = function.attributes[SHARED_BYTES].value
     job.total_warps = total_warps(function, job.context.num_warps)
     job.tensor_maps = tensor_maps(function)
-    job.persistent = is_persistent(function)
-    job.dynamic = is_dynamic(function)
+    job.persistent = is_in_line(function)
+    job.dynamic = is_whole(function)
     job.starts_early = starts_early(function)
     job.cluster = checked_cluster(function, job.context)
 

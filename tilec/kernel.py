@@ -115,9 +115,10 @@ class CompiledKernel:
     `grid`: three expressions over the parameters ("cdiv(c.shape[0], 128)"), see `tilec.grid`; None
     when the kernel has no grid rule and the caller gives the grid. `threads`: CTA size in threads.
     `shared_bytes`: dynamic shared memory a CTA needs. `report`: the decision report (JSON-able).
-    `persistent`: launched with at most as many CTAs as run side by side, in one dimension; the grid
-    is three parameters more. `dynamic`: a persistent kernel whose CTAs ask for programs, launched
-    with a CTA for each, in one dimension, of which many never start. `starts_early`: waits by
+    `persistent`: launched in one dimension, with at most as many CTAs as run side by side; the grid
+    is three parameters more. `dynamic`: such a kernel launched with a CTA for each program: its
+    CTAs ask for programs, so that many never start, or they are clusters with one program each.
+    `starts_early`: waits by
     itself for earlier launches of its stream, and so may be started before they end. `cluster`:
     programs along each axis of the grid whose CTAs run as a cluster; all CTAs of a cluster are
     launched. `tensor_maps`: in the order of their parameters. `cubin`: the PTX assembled for
@@ -149,12 +150,12 @@ class CompiledKernel:
         """
         if not self.persistent:
             return programs
-        if self.dynamic:
-            if prod(programs) > MOST_PROGRAMS:
-                raise ValueError(f"grid {programs} has more than {MOST_PROGRAMS} programs")
-            return prod(programs), 1, 1
         clusters = prod(-(-n // part) for n, part in zip(programs, self.cluster, strict=True))
         size = prod(self.cluster)
+        if self.dynamic:
+            if clusters * size > MOST_PROGRAMS:
+                raise ValueError(f"grid {programs} has more than {MOST_PROGRAMS} programs")
+            return clusters * size, 1, 1
         return min(clusters, max(1, resident // size)) * size, 1, 1
 
     def abi(self) -> tuple[AbiSlot, ...]:

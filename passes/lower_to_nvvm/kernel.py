@@ -1,8 +1,8 @@
 """The kernel's signature: arrays and scalars flattened into hardware parameters.
 
 The order is `CompiledKernel.abi()`: per array the pointer, run-time sizes, run-time strides
-(elements); per scalar its value; then the grid of a persistent kernel and the tensor maps. The
-parameter's name stays in the PTX's order only.
+(elements); per scalar its value; then the grid of a launch in one dimension and the tensor
+maps. The parameter's name stays in the PTX's order only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility, static_sizes, static_strides
 from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.state import Array, Lowering, create
-from tilec.passes.schedule_programs import is_dynamic, is_persistent
+from tilec.passes.schedule_programs import is_dynamic, is_in_line
 from tilec.passes.tensor_map_recipes import tensor_maps
 from tilec.target import Feature
 
@@ -61,7 +61,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
     arguments = function.regions[0].blocks[0].arguments
     facts = Divisibility(function)
     attributes = _argument_attributes(arguments, types, facts) + [_map_attributes()] * len(maps)
-    grid = 3 if is_persistent(function) else 0
+    grid = 3 if is_in_line(function) else 0
     attributes[len(types) : len(types)] = [ir.DictAttr.get({})] * grid
     types += [ir.IntegerType.get_signless(32)] * grid + [generic] * len(maps)
     signature = ir.Type.parse(f"!llvm.func<void ({', '.join(map(str, types))})>")
@@ -110,8 +110,6 @@ def checked_cluster(function: ir.Operation, context: PassContext) -> tuple[int, 
         return cluster
     if not context.target.supports(Feature.CLUSTERS):
         raise error_at(function, f"{context.target.name} has no clusters, found {cluster}")
-    if not is_persistent(function):
-        raise error_at(function, "only persistent kernels have clusters")
     return cluster
 
 
@@ -125,7 +123,7 @@ def _checked_dynamic(function: ir.Operation, context: PassContext) -> bool:
 
 
 def _cluster_attributes(cluster: tuple[int, int, int]) -> dict[str, ir.Attribute]:
-    """A persistent launch has one dimension."""
+    """A launch of clusters has one dimension."""
     count = prod(cluster)
     return {"nvvm.cluster_dim": ir.DenseI32ArrayAttr.get([count, 1, 1])} if count > 1 else {}
 

@@ -8,6 +8,7 @@ from mlir import ir
 from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile, tile
 from tilec.passes.divisibility import constant_of
+from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.atomics import check_scope
 from tilec.passes.lower_to_nvvm.state import Lowering, create
@@ -23,7 +24,13 @@ def _special_register(name: str, axis: int, state: Lowering) -> ir.Value:
 
 
 def lower_program_id(op: tile.ProgramIdOp, state: Lowering) -> None:
-    """%ctaid."""
+    """%ctaid. CompileError in a launch of one dimension, where that is no program's number."""
+    if state.grid is not None:
+        raise error_at(
+            op.operation,
+            "the launch of a persistent kernel, or of clusters, has one dimension: a program's "
+            "number comes from gpu_tile.cta_id or gpu_tile.cluster_id",
+        )
     state.values[op.result] = _special_register("ctaid", op.axis, state)
 
 

@@ -86,6 +86,18 @@ def test_neighbours_share_an_operand(cluster: Any, order: str) -> None:
     assert kernel.cluster == (*shape, 1)
 
 
+@pytest.mark.parametrize("cluster", [2, (1, 2), (2, 2)])
+def test_clusters_that_do_not_stay(cluster: Any) -> None:
+    """As many as the grid needs, past its end, too, in one dimension."""
+    a, b = draw(136, 200), draw(200, 192)
+    once = demanded.demanding(cluster=cluster, persistent=False)
+    kernel = run(once, [a, b], product(a, b), BN=128, STAGES=3)
+    assert shared(kernel) == CLUSTERS[cluster]
+    assert kernel.dynamic
+    assert kernel.persistent
+    assert kernel.launched((3, 2, 1), 0) == (6 if cluster == (1, 2) else 8, 1, 1)
+
+
 @pytest.mark.parametrize("cluster", [2, (1, 1, 2)])
 def test_batches(cluster: Any) -> None:
     """Along the batch nothing is shared: each program has operands of its own."""

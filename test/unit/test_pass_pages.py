@@ -91,7 +91,9 @@ PRODUCT = Program(
         ),
         "allocate-shared": Dump("allocate-shared", r"gpu_tile\.(alloc|barrier_init)"),
         "overlap-launches": Dump(
-            "overlap-launches", r"barrier_init|sync|griddep|gpu_tile.role", end=r"gpu_tile.role"
+            "overlap-launches",
+            r"sync|griddep|gpu_tile.role|cmpi|scf.(for|if)|tma_load|^\}\)",
+            end=r"name = \"load\"",
         ),
         "ptx": Opcodes(
             r"cp\.async|bar\.sync|mbarrier|wgmma|setmaxnreg|elect|stmatrix|fence|prefetch|griddep"

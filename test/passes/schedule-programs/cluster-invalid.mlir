@@ -19,12 +19,6 @@ func.func @sixteen() attributes {tile.kernel, tile.cluster = array<i32: 4, 4>} {
 }
 
 // -----
-// expected-error @below {{cluster=(2, 1, 1) was asked for, but so was persistent=False}}
-func.func @one_program_a_cta() attributes {tile.kernel, tile.cluster = array<i32: 2>, tile.persistent = false} {
-  return
-}
-
-// -----
 !i = tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
 !m = tensor<32xi1, #gpu_tile.layout<"T(32):(1@0) V():()">>
 func.func @counts(%a: memref<?xi32, strided<[1]>>) attributes {tile.kernel, tile.cluster = array<i32: 1, 2>} {
