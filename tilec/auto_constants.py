@@ -8,10 +8,10 @@ Sizes (elements): K spans 128 bytes, one row of the widest shared-memory swizzle
 multiply on tensor cores, so that a second CTA fits beside a ring of four slots (4 to 11 % more than
 two slots of twice the size, bf16 on an H200). M and N are 128 on tensor cores; N is 256 for
 warpgroup instructions, whose operands then take the least shared-memory traffic, where one dot has
-the registers. Both are 64 where the dot runs on FMA units (exact f32) or the accumulator has 8
-bytes (f64), which need the registers. An elementwise tile spans 4 KiB of its widest loaded element:
-two 16-byte accesses for each of 128 threads; its last dimension takes up to 64 elements where
-several constants share it.
+the registers, and for sums in tensor memory, which holds two of them. Both are 64 where the dot
+runs on FMA units (exact f32) or the accumulator has 8 bytes (f64), which need the registers. An
+elementwise tile spans 4 KiB of its widest loaded element: two 16-byte accesses for each of 128
+threads; its last dimension takes up to 64 elements where several constants share it.
 
 Sizes of arrays are no part of the choice: one compilation serves all of them, and is known before
 the first call. `tilec.ops.matmul` chooses by size, `tilec.autotune` measures by size classes.

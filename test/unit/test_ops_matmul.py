@@ -317,10 +317,13 @@ def test_split_k_adds_the_parts_up_and_does_the_epilogue_once(
         check(found, expected, np.float32)
 
 
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("splits", [1, 3])
-def test_the_transposed_product_is_the_same(splits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With everything that an epilogue has, batched and not, on warpgroup instructions."""
-    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+def test_the_transposed_product_is_the_same(
+    splits: int, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With everything that an epilogue has, batched and not, by wide instructions."""
+    monkeypatch.setenv("TILEC_TARGET", target)
     choice = TileChoice(64, 16, 64, splits, 1.0, is_turned=True, is_single=splits == 1)
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
     rng = np.random.default_rng(12)
@@ -334,6 +337,17 @@ def test_the_transposed_product_is_the_same(splits: int, monkeypatch: pytest.Mon
         check(found, np.maximum(scaled + bias, 0) + wide(residual), np.float16)
         turned_b = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
         check(tilec.ops.matmul(a, turned_b), wide(a) @ wide(b), np.float16)
+
+
+@pytest.mark.parametrize("m", [130, 300])
+def test_pairs_multiply_together(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pair of which one has few rows, and three programs, of which one has nobody beside it."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_100a")
+    choice = TileChoice(128, 64, 64, 1, 1.0, ctas=2)
+    monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
+    rng = np.random.default_rng(15)
+    a, b, bias = (draw(rng, shape, np.float16) for shape in ((2, m, 136), (2, 136, 72), (72,)))
+    check(tilec.ops.matmul(a, b, bias=bias), wide(a) @ wide(b) + wide(bias), np.float16)
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])

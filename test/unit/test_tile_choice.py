@@ -14,14 +14,14 @@ from tilec.runtime.device import device
 from tilec.target import find_target
 from tilec.tuning.dot_work import Memory, line_bytes, way_of
 from tilec.tuning.machine import Machine, machine_of
-from tilec.tuning.model import Way
+from tilec.tuning.model import Unit, Way
 
 
 def machine_for(target: str) -> Machine:
     return machine_of(device("emulator"), find_target(target))
 
 
-HOPPER = machine_for("sm_90a")
+HOPPER, BLACKWELL = machine_for("sm_90a"), machine_for("sm_100a")
 ALONG_K = Memory(1, 128), Memory(0, 128)
 UNALIGNED = Memory(1, 2), Memory(0, 2)
 
@@ -30,7 +30,8 @@ def tiles(m: int, n: int, k: int, batch: int = 1, **changes: object) -> TileChoi
     a, b = changes.get("memories", ALONG_K)  # type: ignore[misc]
     dtype = changes.get("dtype", tl.f16)
     splits = changes.get("splits", MOST_SPLITS)
-    found = choose_tiles(m, n, k, batch, dtype, "tf32", HOPPER, splits, a, b)  # type: ignore[arg-type]
+    machine = changes.get("machine", HOPPER)
+    found = choose_tiles(m, n, k, batch, dtype, "tf32", machine, splits, a, b)  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -47,11 +48,19 @@ def programs_of(choice: TileChoice, m: int, n: int, batch: int = 1) -> int:
     st.sampled_from((tl.f16, tl.bf16, tl.f8e4m3, tl.i8, tl.f32)),
     st.sampled_from((ALONG_K, UNALIGNED, (Memory(1, 16), Memory(1, 16)), (Memory(0, 128),) * 2)),
     st.sampled_from((1, MOST_SPLITS)),
+    st.sampled_from((HOPPER, BLACKWELL)),
 )
 def test_a_choice_fits_the_hardware(
-    m: int, n: int, k: int, batch: int, dtype: DType, memories: tuple[Memory, Memory], splits: int
+    m: int,
+    n: int,
+    k: int,
+    batch: int,
+    dtype: DType,
+    memories: tuple[Memory, Memory],
+    splits: int,
+    machine: Machine,
 ) -> None:
-    found = tiles(m, n, k, batch, dtype=dtype, memories=memories, splits=splits)
+    found = tiles(m, n, k, batch, dtype=dtype, memories=memories, splits=splits, machine=machine)
     slot = (found.rows + found.columns) * found.depth * dtype.bits // 8
     assert 2 * slot <= HOPPER.target.shared_bytes
     assert found.rows * found.columns <= 128 * 256
@@ -60,7 +69,11 @@ def test_a_choice_fits_the_hardware(
     assert not found.is_turned or (m <= 64 and memories is not UNALIGNED)
     if found.is_single:
         assert found.us < float("inf")
-        assert programs_of(found, m, n, batch) <= 4 * HOPPER.multiprocessors
+        assert programs_of(found, m, n, batch) <= 4 * machine.multiprocessors
+    if found.ctas > 1:
+        assert machine is BLACKWELL
+        assert (found.rows, found.splits) == (128, 1)
+        assert m > 128
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 16, 17, 63, 64, 65])
@@ -76,6 +89,33 @@ def test_large_products_get_large_tiles() -> None:
         found = tiles(size, size, size)
         assert (found.rows, found.columns, found.splits) == (128, 256, 1)
         assert not found.is_single
+
+
+@pytest.mark.parametrize("dtype", [tl.bf16, tl.f8e4m3, tl.i8])
+@pytest.mark.parametrize("size", [4096, 8192, 16384])
+def test_pairs_multiply_what_is_large(size: int, dtype: DType) -> None:
+    """256 x 256 a pair: 128 x 256 of one CTA take 3/2 of the bytes from L2 that it has the time
+    for, 64 a clock beside 8192 operations."""
+    found = tiles(size, size, size, dtype=dtype, machine=BLACKWELL)
+    assert (found.rows, found.columns, found.splits, found.ctas) == (128, 256, 1, 2)
+    assert found.depth * dtype.bits // 8 == 128
+
+
+@pytest.mark.parametrize("shape", [(1000, 4096, 4096), (4096, 1000, 4096), (4000, 4000, 4000)])
+def test_odd_sizes_find_widths_between_powers_of_two(shape: tuple[int, int, int]) -> None:
+    """As many programs as multiprocessors, or little less than a multiple of them."""
+    found = tiles(*shape, machine=BLACKWELL)
+    rounds = programs_of(found, *shape[:2]) / BLACKWELL.multiprocessors
+    assert rounds / -(-rounds // 1) > 0.8
+
+
+@pytest.mark.parametrize("m", [1, 16])
+def test_few_rows_of_row_major_operands_turn(m: int) -> None:
+    """Few rows become the columns of an instruction of 64 or 128 lanes."""
+    found = tiles(m, 4096, 4096, memories=(Memory(1, 128),) * 2, machine=BLACKWELL)
+    assert found.is_turned
+    assert m <= found.columns < m + 16
+    assert 2 * programs_of(found, m, 4096) >= BLACKWELL.multiprocessors * 2 // 3
 
 
 @pytest.mark.parametrize("size", [512, 1024, 1536, 2048])
@@ -143,11 +183,11 @@ def test_how_a_matrix_lies_in_memory() -> None:
 def test_how_operands_travel() -> None:
     a, b = ALONG_K
     along_k, across = ((a, 1), (b, 0)), ((a, 1), (a, 0))
-    assert [way_of(along_k, width, True) for width in (1, 2, 4)] == [Way.ENGINE] * 3
-    assert [way_of(along_k, width, False) for width in (1, 2, 4)] == [Way.THREADS] * 3
+    assert [way_of(along_k, width, Unit.WARPGROUPS) for width in (1, 2, 4)] == [Way.ENGINE] * 3
+    assert [way_of(along_k, width, Unit.WARPS) for width in (1, 2, 4)] == [Way.THREADS] * 3
     ways = [Way.REGISTERS, Way.ENGINE, Way.THREADS]
-    assert [way_of(across, width, True) for width in (1, 2, 4)] == ways
-    assert way_of(((a, 1), (UNALIGNED[1], 0)), 2, True) is Way.REGISTERS
+    assert [way_of(across, width, Unit.TENSOR_MEMORY) for width in (1, 2, 4)] == ways
+    assert way_of(((a, 1), (UNALIGNED[1], 0)), 2, Unit.WARPGROUPS) is Way.REGISTERS
     assert line_bytes(1000, 128, Memory(1, 128), Way.ENGINE) == 1000
     assert line_bytes(1000, 128, Memory(1, 16), Way.ENGINE) == 2000  # each row lies in two lines
     assert line_bytes(1000, 320, Memory(1, 128), Way.ENGINE) == 2000  # boxes of 64 bytes

@@ -40,6 +40,7 @@ from tilec.tuning.model import (
     REGISTERS_PER_ACCUMULATOR,
     THREADS_EFFICIENCY,
     LoopWork,
+    Unit,
     Way,
     Work,
     predict,
@@ -259,7 +260,7 @@ def test_the_model_counts_the_slots_of_rings_as_the_compiler_does(sides: tuple[i
     found = work(matmul, values, target=hopper, **constants).work
     loop, store = found.loops
     assert loop.way is Way.ENGINE
-    assert loop.by_warpgroups
+    assert loop.unit is Unit.WARPGROUPS
     panels = min(store.stored_bytes, 2 * 128 * sides[0])
     assert stages_of(loop, hopper, found.accumulators, panels) == decided["stages"]
 

@@ -14,10 +14,11 @@ from tilec.ops.aligned_operands import aligned_copy, unaligned_operands
 from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.multiply_plan import Plan, View
 from tilec.ops.new_arrays import new_array
-from tilec.ops.tile_choice import MOST_SPLITS, TileChoice, choose_tiles, tile_space
+from tilec.ops.tile_choice import MOST_SPLITS, PAIR, TileChoice, choose_tiles, tile_space
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launcher import common_stream
+from tilec.runtime.tensor_maps import MOST_RANK
 from tilec.tuning.dot_work import Memory
 from tilec.tuning.machine import machine_of
 from tilec.tuning.tuned_kernel import TunedKernel, autotune
@@ -80,8 +81,10 @@ class Launch:
     @property
     def kernel(self) -> Kernel:
         """The kernel where this launches."""
-        is_single = self.choice is not None and self.choice.is_single
-        return kernel_on("product", self.device, is_single)
+        choice = self.choice
+        if choice is None:
+            return kernel_on("product", self.device)
+        return kernel_on("product", self.device, choice.is_single, choice.ctas)
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -124,7 +127,16 @@ class Launch:
         sizes = plan.m, plan.n, plan.k, prod(plan.lead)
         memories = self._memory("a"), self._memory("b")
         precision = "f32" if plan.constants["KEPT"] else plan.constants["PRECISION"]
-        return choose_tiles(*sizes, plan.dtype, precision, machine, splits, *memories)
+        ctas = PAIR if self._has_tensor_maps else 1
+        return choose_tiles(*sizes, plan.dtype, precision, machine, splits, *memories, ctas)
+
+    @property
+    def _has_tensor_maps(self) -> bool:
+        """Whether nothing but alignment can keep the copy engine from the operands, and the sum is
+        one that tensor memory holds for every type."""
+        views = [self.plan.views[name] for name in ("a", "b")]
+        plain = all(len(v.shape) <= MOST_RANK and min(v.strides) >= 0 for v in views)
+        return plain and self.plan.constants["ACC"] is None
 
     def _memory(self, name: str) -> Memory:
         view = self.plan.views[name]
@@ -225,11 +237,12 @@ def is_like(view: ArrayView | None, other: ArrayView) -> bool:
 
 
 @cache
-def kernel_on(name: str, device: Any, is_single: bool = False) -> Kernel:
+def kernel_on(name: str, device: Any, is_single: bool = False, ctas: int = 1) -> Kernel:
     """A kernel of `matmul_kernel`, to run on a device. `is_single`: no CTA stays for a second
-    program."""
+    program. `ctas`: in clusters of so many."""
     kernel = getattr(matmul_kernel, name).on(device)
-    return kernel.demanding(persistent=False) if is_single else kernel
+    demands: dict[str, Any] = {"persistent": False} if is_single else {}
+    return kernel.demanding(**demands, **({"cluster": ctas} if ctas > 1 else {}))
 
 
 @cache

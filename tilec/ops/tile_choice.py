@@ -2,8 +2,9 @@
 
 The model of `tilec.tuning` picks from a list of tiles; no IR is built, so a call that is new costs
 some milliseconds, and later ones look the choice up. `tl.auto` is the choice where the unit that
-multiplies has one size (FMA units, f64), and, where there are no warpgroup instructions, for
-products whose usual tiles fill the device.
+multiplies has one size (FMA units, f64), and, where single warps multiply, for products whose usual
+tiles fill the device. For targets with tensor memory the model has rates that are stated, not
+fitted: nobody has timed their tiles.
 """
 
 from __future__ import annotations
@@ -11,22 +12,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import prod
 
 import tilec.language as tl
 from tilec.language.dtypes import DType
+from tilec.mma_shapes import PAIR_MS, tensor_ns
 from tilec.ops.multiply_plan import KEPT
 from tilec.target import Feature, Target
 from tilec.tuning.dot_work import (
     Memory,
-    is_by_warpgroups,
+    columns_of,
+    flops_of,
     line_bytes,
     narrow_loads,
     shared_traffic,
+    unit_of,
     way_of,
 )
 from tilec.tuning.machine import Machine
-from tilec.tuning.model import LAUNCH_US, LoopWork, Way, Work, predict
+from tilec.tuning.model import LAUNCH_US, LoopWork, Unit, Way, Work, predict
 
 USUAL_SIDE = 128
 """Rows and columns of the tile that `tl.auto` gives a product on tensor cores."""
@@ -48,6 +51,10 @@ ALIKE = 1.004
 """Of tiles with predictions so close, the smaller: its programs spread better."""
 LEAST_DEEP_SLOTS = 4
 """Slots that tiles of more than `K_BYTES` must leave room for: with 3, products were slower."""
+PAIR = 2
+"""CTAs that multiply together in tensor memory."""
+SWIZZLE_BYTES = 32
+"""The shortest row of a swizzle."""
 MOST_SPLITS = 16
 ACCUMULATORS_PER_WARP = 4096
 """As the compiler chooses warps: 128 accumulators a thread, 4 to 8 warps."""
@@ -58,7 +65,7 @@ class TileChoice:
     """Sizes of a tile, and in how many parts k is summed; `us`: what the model predicts.
 
     `is_turned`: they are for the transposed product, b^T a^T. `is_single`: every program runs at
-    once, so that no CTA needs to stay for a second one.
+    once, so that no CTA needs to stay for a second one. `ctas`: 2 where pairs multiply together.
     """
 
     rows: int
@@ -68,6 +75,7 @@ class TileChoice:
     us: float
     is_turned: bool = False
     is_single: bool = False
+    ctas: int = 1
 
     @property
     def constants(self) -> dict[str, int]:
@@ -91,9 +99,9 @@ class Product:
     b: Memory
     keeps_sums: bool = False
 
-    def way(self, by_warpgroups: bool) -> Way:
+    def way(self, unit: Unit) -> Way:
         """How the operands come to shared memory."""
-        return way_of(((self.a, 1), (self.b, 0)), self.width, by_warpgroups)
+        return way_of(((self.a, 1), (self.b, 0)), self.width, unit)
 
     def turned(self) -> Product:
         """The transposed product."""
@@ -103,6 +111,11 @@ class Product:
 
 def _other(axis: int | None) -> int | None:
     return None if axis is None else 1 - axis
+
+
+def _wide_unit(target: Target) -> Unit:
+    """Who multiplies large tiles."""
+    return unit_of(USUAL_SIDE, USUAL_SIDE, "f16", target)
 
 
 ROW_MAJOR = Memory(1, 128)
@@ -121,21 +134,24 @@ def choose_tiles(
     most_splits: int = MOST_SPLITS,
     a: Memory = ROW_MAJOR,
     b: Memory = ROW_MAJOR,
+    most_ctas: int = PAIR,
 ) -> TileChoice | None:
-    """The best predicted tile, None where `tl.auto` serves. `precision`: as `matmul` takes it."""
+    """The best predicted tile, None where `tl.auto` serves. `precision`: as `matmul` takes it.
+    `most_ctas`: 1 where the copy engine may refuse the operands, which pairs want."""
     if dtype == tl.f64 or (dtype == tl.f32 and precision == "ieee") or 0 in (m, n, batch):
         return None
-    has_warpgroups = machine.target.supports(Feature.WGMMA)
+    wide = _wide_unit(machine.target)
     tiles = tl.cdiv(m, USUAL_SIDE) * tl.cdiv(n, USUAL_SIDE) * batch
     fills = tiles >= machine.multiprocessors and min(m, n) > USUAL_SIDE // 2
-    if fills and not has_warpgroups:
+    if fills and wide is Unit.WARPS:
         return None
     kind = "tf32" if dtype == tl.f32 else "f8" if dtype.is_fp8 else str(dtype)
     product = Product(m, n, max(k, 1), batch, kind, dtype.bits // 8, a, b, precision == "f32")
     choices = list(_choices(product, False, most_splits, machine))
-    is_regular = has_warpgroups and product.way(has_warpgroups) is Way.ENGINE
+    is_regular = product.way(wide) is Way.ENGINE
     if m <= MOST_TURNED_ROWS and is_regular:
         choices += _choices(product.turned(), True, most_splits, machine)
+    choices = [choice for choice in choices if choice.ctas <= most_ctas]
     least = min(choice.us for choice in choices)
     alike = [choice for choice in choices if choice.us <= ALIKE * least]
     return min(alike, key=lambda choice: (choice.rows * choice.columns, choice.us))
@@ -167,9 +183,24 @@ def _choices(
             while splits == 1 or _may_split(product, programs, depth, splits, machine):
                 if splits > most_splits:
                     break
-                us, is_single = _predicted(product, (rows, columns, depth), splits, machine)
-                yield TileChoice(rows, columns, depth, splits, us, is_turned, is_single)
+                tile = rows, columns, depth
+                us, is_single = _predicted(product, tile, splits, 1, machine)
+                yield TileChoice(*tile, splits, us, is_turned, is_single)
+                if _may_pair(product, tile, splits, machine.target):
+                    us, is_single = _predicted(product, tile, splits, PAIR, machine)
+                    yield TileChoice(*tile, splits, us, is_turned, is_single, PAIR)
                 splits *= 2
+
+
+def _may_pair(product: Product, tile: tuple[int, int, int], splits: int, target: Target) -> bool:
+    """Whether two programs, one below the other, can multiply together (`pair-products`)."""
+    rows, columns, _ = tile
+    unit = unit_of(rows, columns, product.kind, target)
+    fits = rows == PAIR_MS[0] // PAIR and columns in tensor_ns(PAIR_MS[0], product.kind, PAIR)
+    # Half of the columns are whole rows of a swizzle, whichever way they lie.
+    whole = columns // PAIR * product.width % SWIZZLE_BYTES == 0 or product.b.contiguous == 0
+    engine = unit is Unit.TENSOR_MEMORY and product.way(unit) is Way.ENGINE
+    return engine and fits and whole and splits == 1 and product.m > rows and not product.keeps_sums
 
 
 def _may_be_deep(product: Product, rows: int, columns: int, depth: int, target: Target) -> bool:
@@ -177,10 +208,10 @@ def _may_be_deep(product: Product, rows: int, columns: int, depth: int, target: 
     registers wants none."""
     if product.keeps_sums and depth > KEPT:
         return False
-    wide = is_by_warpgroups(rows, columns, product.kind, target)
-    if product.way(wide) is Way.REGISTERS and rows > SIDES[0]:
+    unit = unit_of(rows, columns, product.kind, target)
+    if product.way(unit) is Way.REGISTERS and rows > SIDES[0]:
         return False
-    room = target.shared_bytes if wide else target.shared_bytes // 2
+    room = target.shared_bytes // (2 if unit is Unit.WARPS else 1)
     slot = (rows + columns) * depth * product.width
     return depth < 2 * product.k and LEAST_DEEP_SLOTS * slot <= room
 
@@ -193,13 +224,16 @@ def _may_split(product: Product, programs: int, depth: int, splits: int, machine
 
 def _tiles(product: Product, is_turned: bool, target: Target) -> Iterator[tuple[int, int]]:
     """Rows and columns to try."""
-    if target.supports(Feature.WGMMA):
+    wide = _wide_unit(target)
+    if wide is not Unit.WARPS:
         widths = _sides(product.n, WIDE_COLUMNS)
         for rows in _sides(product.m, WIDE_ROWS):
             for columns in widths[-1:] if is_turned else widths:
-                if rows * columns <= (MOST_KEPT_ELEMENTS if product.keeps_sums else MOST_ELEMENTS):
+                most = MOST_KEPT_ELEMENTS if product.keeps_sums else MOST_ELEMENTS
+                fits = unit_of(rows, columns, product.kind, target) is wide
+                if fits and rows * columns <= most:
                     yield rows, columns
-        is_short = product.m < WIDE_ROWS[0] or product.way(True) is Way.REGISTERS
+        is_short = product.m < WIDE_ROWS[0] or product.way(wide) is Way.REGISTERS
         narrow = [s for s in _sides(product.m, SIDES) if s < WIDE_ROWS[0] and is_short]
     else:
         narrow = _sides(product.m, SIDES)
@@ -216,51 +250,57 @@ def _sides(size: int, sides: tuple[int, ...]) -> list[int]:
 
 
 def _predicted(
-    product: Product, tile: tuple[int, int, int], splits: int, machine: Machine
+    product: Product, tile: tuple[int, int, int], splits: int, ctas: int, machine: Machine
 ) -> tuple[float, bool]:
     """Microseconds, and whether all programs run at once."""
     out_bytes = 4 if splits > 1 else product.width
-    work = _work(product, tile, splits, out_bytes, machine.target)
+    work = _work(product, tile, splits, ctas, out_bytes, machine.target)
     found = predict(work, machine)
     us = found.us
     if splits > 1:
         # The second kernel reads the partial sums, which L2 holds.
         size = product.m * product.n * product.batch
         us += LAUNCH_US + 4 * size * (splits + 1) / (machine.memory_gb_per_s * 1e3)
-    return us, work.loops[0].by_warpgroups and found.waves <= 1
+    return us, work.loops[0].unit is not Unit.WARPS and found.waves <= 1
 
 
 def _work(
-    product: Product, tile: tuple[int, int, int], splits: int, out_bytes: int, target: Target
+    product: Product,
+    tile: tuple[int, int, int],
+    splits: int,
+    ctas: int,
+    out_bytes: int,
+    target: Target,
 ) -> Work:
     m, n, k, width = product.m, product.n, product.k, product.width
     rows, columns, depth = tile
-    a, b = rows * depth * width, depth * columns * width
-    by_warpgroups = is_by_warpgroups(rows, columns, product.kind, target)
-    way = product.way(by_warpgroups)
+    a, b = rows * depth * width, depth * columns * width // ctas
+    unit = unit_of(rows, columns, product.kind, target)
+    way = product.way(unit)
     a_row = depth if product.a.contiguous == 1 else rows
     b_row = columns if product.b.contiguous == 1 else depth
     lines = line_bytes(a, a_row * width, product.a, way)
     lines += line_bytes(b, b_row * width, product.b, way)
     along = product.a.contiguous == 1, product.b.contiguous == 0
-    narrow = narrow_loads(rows * depth, a_row, along[0], by_warpgroups)
-    narrow += narrow_loads(depth * columns, b_row, along[1], by_warpgroups)
+    narrow = narrow_loads(rows * depth, a_row, along[0], unit)
+    narrow += narrow_loads(depth * columns, b_row, along[1], unit)
     is_narrow = way is Way.REGISTERS
     loop = LoopWork(
         tl.cdiv(tl.cdiv(k, depth), splits),
-        {product.kind: 2 * prod(tile)},
+        {product.kind: flops_of(*tile, unit)},
         a + b,
-        shared_traffic(rows, columns, a, b, by_warpgroups),
+        shared_traffic(rows, columns, a, b, unit),
         0 if is_narrow else a + b,
         line_bytes=lines,
         narrow_loads=narrow if is_narrow else 0,
         way=way,
-        by_warpgroups=by_warpgroups,
+        unit=unit,
+        columns=columns_of(rows, columns, unit),
     )
     store = LoopWork(stored_bytes=rows * columns * out_bytes)
-    programs = tl.cdiv(m, rows) * tl.cdiv(n, columns) * product.batch * splits
+    programs = -(-tl.cdiv(m, rows) // ctas) * ctas * tl.cdiv(n, columns) * product.batch * splits
     arrays = product.batch * ((m * k + k * n) * width + m * n * out_bytes * splits)
-    warps = 8 if by_warpgroups and rows >= USUAL_SIDE else 4
+    warps = 8 if unit is Unit.WARPGROUPS and rows >= USUAL_SIDE else 4
     if not target.supports(Feature.WGMMA):
         warps = max(4, min(8, rows * columns // ACCUMULATORS_PER_WARP))
     return Work(programs, warps, (loop, store), arrays, rows * columns)

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilec.mma_shapes import WGMMA_M
+from tilec.mma_shapes import TENSOR_MS, WGMMA_M
 from tilec.target import Feature, Target
-from tilec.tuning.model import LINE_BYTES, Way
+from tilec.tensor_memory import LANES
+from tilec.tuning.model import LINE_BYTES, Unit, Way
 
 VECTOR_BYTES = 16
 """What the copy engine and cp.async want of addresses and strides."""
-WARPGROUP_N = 256
-"""Columns of the widest warpgroup instruction: the left operand is read once for so many."""
+WIDEST_N = 256
+"""Columns of the widest instruction of a warpgroup, or into tensor memory."""
 WARP_TILE = 64
 """Rows and columns of an accumulator that one warp works on, about: each operand is read from
 shared memory once a warp that needs it."""
@@ -48,13 +49,32 @@ class Memory:
         return cls(contiguous, bits & -bits)
 
 
-def is_by_warpgroups(m: int, n: int, kind: str, target: Target) -> bool:
-    """Whether a dot of m x n runs on warpgroup instructions; `kind` as in the model."""
-    wide = m % WGMMA_M == 0 and n % 8 == 0 and kind not in ("fma", "f64")
-    return wide and target.supports(Feature.WGMMA)
+def unit_of(m: int, n: int, kind: str, target: Target) -> Unit:
+    """Who multiplies a dot of m x n; `kind` as in the model."""
+    if kind in ("fma", "f64"):
+        return Unit.WARPS
+    if target.supports(Feature.WGMMA) and m % WGMMA_M == 0 and n % 8 == 0:
+        return Unit.WARPGROUPS
+    rows = next((rows for rows in TENSOR_MS if m % rows == 0), 0)
+    step = 16 if kind == "i8" or rows != TENSOR_MS[-1] else 8
+    if target.supports(Feature.TCGEN05) and rows and n % step == 0:
+        return Unit.TENSOR_MEMORY
+    return Unit.WARPS
 
 
-def way_of(operands: Sequence[tuple[Memory, int]], width: int, by_warpgroups: bool) -> Way:
+def flops_of(m: int, n: int, k: int, unit: Unit) -> int:
+    """Operations of a dot. In tensor memory half of the lanes of an instruction of 64 rows are
+    idle, which takes it as long as one of 128 (PTX ISA 9.0, "tcgen05" data path layout F)."""
+    rows = -(-m // LANES) * LANES if unit is Unit.TENSOR_MEMORY else m
+    return 2 * rows * n * k
+
+
+def columns_of(m: int, n: int, unit: Unit) -> int:
+    """Of tensor memory, for the sum of a dot of m x n: a row a lane."""
+    return -(-m // LANES) * n if unit is Unit.TENSOR_MEMORY else 0
+
+
+def way_of(operands: Sequence[tuple[Memory, int]], width: int, unit: Unit) -> Way:
     """How a loop's operands come to shared memory: each with its axis of k; `width` of elements.
 
     Only 2-byte elements may lie across k there (PTX ISA 9.0, "wgmma", "ldmatrix"): others are
@@ -64,13 +84,21 @@ def way_of(operands: Sequence[tuple[Memory, int]], width: int, by_warpgroups: bo
         return Way.REGISTERS
     if width != 2 and any(one.contiguous != axis for one, axis in operands):
         return Way.THREADS if width == 4 else Way.REGISTERS
-    return Way.ENGINE if by_warpgroups else Way.THREADS
+    return Way.THREADS if unit is Unit.WARPS else Way.ENGINE
 
 
-def shared_traffic(m: int, n: int, lhs: int, rhs: int, by_warpgroups: bool) -> int:
+def shared_traffic(m: int, n: int, lhs: int, rhs: int, unit: Unit) -> int:
     """Bytes through shared memory for operands of `lhs` and `rhs` bytes, written once."""
-    sides = (WARPGROUP_N, WGMMA_M) if by_warpgroups else (WARP_TILE, WARP_TILE)
+    sides = _READ_ONCE[unit]
     return lhs * (1 + -(-n // sides[0])) + rhs * (1 + -(-m // sides[1]))
+
+
+_READ_ONCE = {
+    Unit.WARPS: (WARP_TILE, WARP_TILE),
+    Unit.WARPGROUPS: (WIDEST_N, WGMMA_M),
+    Unit.TENSOR_MEMORY: (WIDEST_N, LANES),
+}
+"""For so many columns the left operand is read once, for so many rows the right one."""
 
 
 def line_bytes(nbytes: int, row_bytes: int, memory: Memory, way: Way) -> int:
@@ -85,7 +113,7 @@ def line_bytes(nbytes: int, row_bytes: int, memory: Memory, way: Way) -> int:
     return nbytes * lines * LINE_BYTES // span
 
 
-def narrow_loads(elements: int, row: int, is_along_k: bool, by_warpgroups: bool) -> int:
+def narrow_loads(elements: int, row: int, is_along_k: bool, unit: Unit) -> int:
     """What loading a tile element by element costs, in elements; `row` of them are contiguous."""
-    is_slow = by_warpgroups and not is_along_k and row % (2 * WARP_TILE) != 0
+    is_slow = unit is not Unit.WARPS and not is_along_k and row % (2 * WARP_TILE) != 0
     return int(elements * (CROSSWISE if is_slow else 1))

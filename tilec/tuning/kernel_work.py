@@ -21,13 +21,15 @@ from tilec.runtime.arrays import ArrayView
 from tilec.target import Target
 from tilec.tuning.dot_work import (
     Memory,
-    is_by_warpgroups,
+    columns_of,
+    flops_of,
     line_bytes,
     narrow_loads,
     shared_traffic,
+    unit_of,
     way_of,
 )
-from tilec.tuning.model import LINE_BYTES, LoopWork, Way, Work
+from tilec.tuning.model import LINE_BYTES, LoopWork, Unit, Way, Work
 from tilec.tuning.scalar_values import ScalarValues
 
 
@@ -89,7 +91,8 @@ class _Loop:
     wasted_bytes: int = 0
     narrow_loads: int = 0
     way: Way = Way.THREADS
-    by_warpgroups: bool = False
+    unit: Unit = Unit.WARPS
+    columns: int = 0
 
     def frozen(self) -> LoopWork:
         return LoopWork(
@@ -103,7 +106,8 @@ class _Loop:
             self.global_bytes + self.wasted_bytes,
             self.narrow_loads,
             self.way,
-            self.by_warpgroups,
+            self.unit,
+            self.columns,
         )
 
 
@@ -215,11 +219,12 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     *batch, m, k = shape(dot.lhs)
     n = shape(dot.rhs)[-1]
     kind = _kind(str(element(dot.lhs)), dot.options.get("precision", ""))
-    loop.flops[kind] = loop.flops.get(kind, 0) + 2 * prod(batch) * m * n * k
-    by_warpgroups = is_by_warpgroups(m, n, kind, found.target)
-    loop.by_warpgroups |= by_warpgroups
+    unit = unit_of(m, n, kind, found.target)
+    loop.flops[kind] = loop.flops.get(kind, 0) + prod(batch) * flops_of(m, n, k, unit)
+    loop.unit = unit if loop.unit is Unit.WARPS else loop.unit
+    loop.columns += columns_of(m, n, unit)
     sizes = [_bytes(side) for side in (dot.lhs, dot.rhs)]
-    loop.shared_bytes += shared_traffic(m, n, *sizes, by_warpgroups)
+    loop.shared_bytes += shared_traffic(m, n, *sizes, unit)
     loaded = [
         (side, _memory(side, found), axis)
         for side, axis in ((dot.lhs, 1), (dot.rhs, 0))
@@ -227,14 +232,14 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     ]
     if loaded:
         width = bit_width(element(dot.lhs)) // 8
-        loop.way = way_of([one[1:] for one in loaded], width, by_warpgroups)
+        loop.way = way_of([one[1:] for one in loaded], width, unit)
     for side, memory, axis in loaded:
         elements = shape(side)[-1 if memory.contiguous == 1 else -2]
         row = elements * _bytes(side) // prod(shape(side))
         loop.wasted_bytes += line_bytes(_bytes(side), row, memory, loop.way) - _bytes(side)
         if loop.way is Way.REGISTERS:
             along_k = memory.contiguous == axis
-            loop.narrow_loads += narrow_loads(prod(shape(side)), elements, along_k, by_warpgroups)
+            loop.narrow_loads += narrow_loads(prod(shape(side)), elements, along_k, unit)
         else:
             loop.staged_bytes += _bytes(side)
     size = prod(shape(dot.acc)) * max(32, bit_width(element(dot.acc))) // 32

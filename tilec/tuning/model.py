@@ -8,7 +8,8 @@ for every array once (the roofline of Williams, Waterman and Patterson, CACM 52(
 
 The rates that are no facts of the target were fitted to timings of 60 tiles on an H200, 48 products
 of 512^3 to 4096^3 and 1 to 512 rows: what is best by prediction was 1 % behind the best by the
-clock in the mean (test/bench/results/tiles-*.json has a later run).
+clock in the mean (test/bench/results/tiles-*.json has a later run). Those of targets with tensor
+memory are stated, not fitted (`tilec.tuning.rates`).
 """
 
 from __future__ import annotations
@@ -19,13 +20,10 @@ from enum import Enum, auto
 
 from tilec.ring_stages import ring_stages
 from tilec.target import Feature, Target
+from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 from tilec.tuning.machine import Machine
+from tilec.tuning.rates import rates_of
 
-L2_BYTES_PER_CLOCK = 72
-"""What one multiprocessor gets from L2: 64 bytes a clock, where the clock is an eighth above the
-one predictions count with."""
-SHARED_BYTES_PER_CLOCK = 144
-"""32 banks of 4 bytes (CUDA C++ Programming Guide, "Shared Memory"), by the same clock."""
 STORED_BYTES_PER_CLOCK = 37
 """Of one multiprocessor's results, behind its last product."""
 MEMORY_LATENCY = 1300
@@ -57,11 +55,8 @@ OTHER_REGISTERS = 40
 """Per thread, beside accumulators and loaded elements: addresses, fragments, loop state."""
 LINE_BYTES = 128
 """What the copy engine takes from L2 at once: a shorter or misplaced row costs as much."""
-TENSOR_EFFICIENCY = 0.9
-"""Of tensor cores that two warpgroups keep busy: what lies between instructions, and the clock that
-falls under load."""
 LONE_WARPGROUP = 0.75
-"""What is left of that where a multiprocessor has one warpgroup, which waits for itself."""
+"""What is left of tensor cores where a multiprocessor has one warpgroup, which waits for itself."""
 STEP_CLOCKS = 40
 """Of an iteration that waits for a slot of a ring and gives it back."""
 WARP_MMA_SPEED = 0.5
@@ -84,6 +79,17 @@ TENSOR_SPEEDS: Mapping[str, float] = {"f16": 1, "bf16": 1, "f8": 2, "i8": 2, "tf
 """Of tensor cores, by the kind of their operands, against f16; `fma` and `f64` have own units."""
 
 
+class Unit(Enum):
+    """Who multiplies tiles."""
+
+    WARPS = auto()
+    """Each warp by itself (`mma.sync`), or FMA units."""
+    WARPGROUPS = auto()
+    """Warpgroups, with the sum in their registers (`wgmma`)."""
+    TENSOR_MEMORY = auto()
+    """One thread for the CTA, with the sum in tensor memory (`tcgen05.mma`)."""
+
+
 class Way(Enum):
     """How operands of a loop come to shared memory."""
 
@@ -102,7 +108,8 @@ class LoopWork:
     `flops` by kind of operand (see `TENSOR_SPEEDS`, and "fma", "f64"). `global_bytes`: loaded,
     `line_bytes`: in whole lines, where that is more. `staged_bytes`: what one slot of a pipeline
     holds; `stages`: the slots demanded, None for the compiler's choice. `narrow_loads`: elements
-    that go through registers one by one. `by_warpgroups`: who multiplies.
+    that go through registers one by one. `unit`: who multiplies; `columns` of tensor memory that
+    the sum takes.
     """
 
     trips: int = 1
@@ -115,7 +122,8 @@ class LoopWork:
     line_bytes: int = 0
     narrow_loads: int = 0
     way: Way = Way.THREADS
-    by_warpgroups: bool = False
+    unit: Unit = Unit.WARPS
+    columns: int = 0
 
 
 @dataclass(frozen=True)
@@ -133,6 +141,16 @@ class Work:
     accumulators: int = 0
     elements: int = 0
     guessed: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> int:
+        """Of tensor memory, for one sum."""
+        return max((loop.columns for loop in self.loops), default=0)
+
+    @property
+    def hides_ends(self) -> bool:
+        """Whether the next program's products run under the end of this one: two sums fit."""
+        return self.has_engine and 0 < 2 * self.columns <= COLUMNS
 
     @property
     def has_engine(self) -> bool:
@@ -227,6 +245,9 @@ def _occupancy(work: Work, shared: int, registers: int, target: Target) -> tuple
         // (threads * min(registers, target.registers_per_thread)),
         "shared memory": per_sm // (shared + target.shared_bytes_per_cta),
     }
+    if work.columns:
+        sums = 2 * work.columns if work.hides_ends else work.columns
+        limits["tensor memory"] = COLUMNS // max(LEAST_COLUMNS, power_of_two(sums))
     limit = min(limits, key=lambda name: limits[name])
     return limits[limit], limit
 
@@ -254,7 +275,7 @@ def _impossible(work: Work, shared: int, registers: int, limit: str, target: Tar
 def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> tuple[float, str]:
     """Clocks of the multiprocessor with most programs, and what they are spent on."""
     busy: dict[str, float] = {}
-    chain, fill = 0.0, 0.0
+    chain, end, fill = 0.0, 0.0, 0.0
     most = -(-work.programs // machine.multiprocessors)
     for loop, slots in zip(work.loops, stages, strict=True):
         units = _units(loop, min(occupancy, most) * work.warps, machine.target)
@@ -264,13 +285,15 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
         if slots > 1:
             # A ring of n slots has n - 1 loads on the way while it computes, one fewer where a slot
             # is held until the instructions behind it are issued.
-            ahead = max(1, slots - (2 if loop.by_warpgroups else 1))
+            ahead = max(1, slots - (1 if loop.unit is Unit.WARPS else 2))
             fill = MEMORY_LATENCY
             chain += loop.trips * max(longest, MEMORY_LATENCY / ahead)
         else:
             alone = 2 * units["arithmetic"] if loop.way is Way.REGISTERS else longest
             chain += loop.trips * (alone + _waits(loop, work.warps))
-        chain += loop.stored_bytes / STORED_BYTES_PER_CLOCK
+        end += loop.stored_bytes / STORED_BYTES_PER_CLOCK
+    chain = max(chain, end) if work.hides_ends else chain + end
+    fill += end if work.hides_ends else 0.0
     excess = registers_of(work, machine.target) / machine.target.registers_per_thread - 1
     slower = 1 + SPILLED * max(0.0, excess)
     unit = max(busy, key=lambda name: busy[name])
@@ -298,17 +321,19 @@ def _waits(loop: LoopWork, warps: int) -> float:
 
 def _units(loop: LoopWork, warps: int, target: Target) -> dict[str, float]:
     """Clocks that one iteration keeps each unit of a multiprocessor busy."""
-    speed = target.speed
+    speed, rate = target.speed, rates_of(target)
     tensor = speed.tensor_flops * 1.0
-    if loop.by_warpgroups:
-        tensor *= TENSOR_EFFICIENCY * (LONE_WARPGROUP if warps <= WARPGROUP_WARPS else 1)
-    elif target.supports(Feature.WGMMA):
+    if loop.unit is Unit.WARPGROUPS:
+        tensor *= rate.tensor_efficiency * (LONE_WARPGROUP if warps <= WARPGROUP_WARPS else 1)
+    elif loop.unit is Unit.TENSOR_MEMORY:
+        tensor *= rate.tensor_efficiency
+    elif target.supports(Feature.WGMMA) or target.supports(Feature.TCGEN05):
         tensor *= WARP_MMA_SPEED
     rates = {kind: tensor * factor for kind, factor in TENSOR_SPEEDS.items()}
     rates |= {"fma": speed.fma_flops, "f64": speed.f64_flops}
     return {
         "arithmetic": sum(flops / rates[kind] for kind, flops in loop.flops.items()),
         "loads": loop.narrow_loads * NARROW_LOADS,
-        "shared memory": loop.shared_bytes / SHARED_BYTES_PER_CLOCK,
-        "L2": (max(loop.global_bytes, loop.line_bytes) + loop.stored_bytes) / L2_BYTES_PER_CLOCK,
+        "shared memory": loop.shared_bytes / rate.shared_bytes,
+        "L2": (max(loop.global_bytes, loop.line_bytes) + loop.stored_bytes) / rate.l2_bytes,
     }
