@@ -106,7 +106,8 @@ def box_of(buffer: BufferType) -> tuple[tuple[int, ...], str] | str:
     if (span and pitch * buffer.element_bytes != span) or pitch > MOST_BOX:
         return "the rows of its buffer are no rows of a box"
     box, step = [pitch if d == row else 0 for d in range(len(buffer.shape))], pitch
-    for d in sorted(range(len(buffer.shape)), key=lambda d: buffer.layout.dims[d][0][1]):
+    # Of two dimensions with one stride the first has one element.
+    for d in sorted(range(len(buffer.shape)), key=lambda d: buffer.layout.dims[d][0][::-1]):
         if d == row:
             continue
         parts = buffer.layout.dims[d]

@@ -7,5 +7,6 @@
 from __future__ import annotations
 
 from tilec.ops.multiply import matmul
+from tilec.ops.scaled_product import arrange_scales
 
-__all__ = ["matmul"]
+__all__ = ["arrange_scales", "matmul"]

@@ -11,6 +11,7 @@ from tilec.ops.known_calls import MOST_KNOWN_CALLS, KnownCall, call_key
 from tilec.ops.multiply_plan import Options, Plan, make_plan
 from tilec.ops.new_arrays import new_array
 from tilec.ops.product_launch import Launch, check_overlap
+from tilec.ops.scaled_product import multiply_scaled
 from tilec.runtime.arrays import CUDA, ArrayView, describe
 from tilec.runtime.device import device as find_device
 from tilec.runtime.device import device_of
@@ -24,6 +25,8 @@ def matmul(
     b: Any,
     out: Any = None,
     *,
+    a_scale: Any = None,
+    b_scale: Any = None,
     bias: Any = None,
     activation: str | Callable[..., Any] | None = None,
     scale: Any = None,
@@ -51,12 +54,23 @@ def matmul(
     `acc_dtype`: f16 for f16 and fp8, where speed matters more than the last bits. `precision`:
     "tf32" puts f32 on tensor cores; "f32" adds products of fp8 up in f32 every 512 elements of k,
     where warpgroup instructions alone keep 14 bits of a sum.
+    `a_scale`, `b_scale`: a scale per block of k (mx and nv formats, `tl.dot_scaled`), (M, K / 32)
+    and (K / 32, N) of f8e8m0 (or its bytes, i8), with 16 a block of f8e4m3, or both as
+    `arrange_scales` makes them. a and b are then matrices of fp8, fp6, f16, bf16 or f4e2m1x2, two
+    numbers a byte along k; the result is bf16 unless `out` or `out_dtype` says otherwise.
     `tune`: measure tile sizes at the first call of each size class (see `tilec.autotune`).
     `device`, `stream`: as in a launch. Runs where the arrays are, NumPy arrays on the emulator.
 
     ArgumentError (a TypeError) names the argument that is wrong. There is no gradient here:
     `tilec.ops.torch.matmul` has one. Inside `torch.compile` this is that operator.
     """
+    factor, scale_array = _factor(scale)
+    given = {"bias": bias, "row_scale": row_scale, "column_scale": column_scale}
+    given |= {"scale": scale_array, "residual": residual, "out": out}
+    if not a_scale is b_scale is None:
+        given |= {"a": a, "b": b, "a_scale": a_scale, "b_scale": b_scale}
+        options = Options(activation, scale is not None, out_dtype, acc_dtype, precision)
+        return _multiply_blocks(given, options, factor, device, stream, tune)
     torch = sys.modules.get("torch")
     if torch is not None and torch.compiler.is_compiling():
         placed = {"out": out, "device": device, "stream": stream}
@@ -64,14 +78,7 @@ def matmul(
         scales = {"scale": scale, "row_scale": row_scale, "column_scale": column_scale}
         dtypes = {"out_dtype": out_dtype, "acc_dtype": acc_dtype, "precision": precision}
         return _as_operator(a, b, placed, {**epilogue, **scales, **dtypes, "tune": tune})
-    given = {"bias": bias, "row_scale": row_scale, "column_scale": column_scale}
-    given |= {"scale": scale, "residual": residual}
-    factor = 1.0
-    if scale is not None and isinstance(scale, numbers.Real):
-        factor, given["scale"] = float(scale), None
     values = {"a": a, "b": b, **{name: v for name, v in given.items() if v is not None}}
-    if out is not None:
-        values["out"] = out
     options = Options(activation, scale is not None, out_dtype, acc_dtype, precision)
     key = call_key(values, (options, device, tune)) if stream is None else None
     known = _known.get(key)
@@ -97,6 +104,32 @@ def matmul(
             _known.clear()
         _known[key] = KnownCall.of(launch)
     return out
+
+
+def _factor(scale: Any) -> tuple[float, Any]:
+    """A scale that is a number, and one that is an array."""
+    return (float(scale), None) if isinstance(scale, numbers.Real) else (1.0, scale)
+
+
+def _multiply_blocks(
+    given: Mapping[str, Any],
+    options: Options,
+    factor: float,
+    device: Any,
+    stream: Any,
+    tune: bool,
+) -> Any:
+    """The product where blocks of the operands have scales."""
+    if tune or options.acc_dtype is not None or options.precision != "ieee":
+        raise ArgumentError(
+            "argument 'a_scale': products with scales of blocks take no 'tune', 'acc_dtype' or "
+            "'precision'"
+        )
+    values = {name: value for name, value in given.items() if value is not None}
+    for name, value in values.items():
+        _refuse_gradients(name, value)
+    number = None if stream is None else stream_number(stream)
+    return multiply_scaled(values, options, factor, device, number)
 
 
 _known: dict[Any, KnownCall] = {}
