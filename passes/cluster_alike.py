@@ -6,44 +6,14 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import ClusterPositionOp, ClusterSyncOp, FenceOp, SyncOp
 from tilec.dialects.gpu_tile.tma import TmaLoadOp
+from tilec.passes.dependence import ops_behind
 from tilec.passes.loops import enclosing_ops
 
 
 def axes_of(load: TmaLoadOp) -> set[int]:
     """The axes of the cluster along which a copy differs in where it reads or whether it runs."""
-    found: set[int] = set()
-    seen: list[ir.Value] = []
-    todo = [*load.coordinates, *_control(load.operation)]
-    while todo:
-        value = todo.pop()
-        if value in seen:
-            continue
-        seen.append(value)
-        owner = value.owner
-        if isinstance(owner, ir.Block):
-            todo += _behind_argument(ir.BlockArgument(value))
-            continue
-        if isinstance(owner, ClusterPositionOp):
-            found.add(owner.axis)
-        op = owner.operation
-        todo += op.operands
-        for region in op.regions:
-            for block in region.blocks:
-                todo += list(block.operations)[-1].operands
-    return found
-
-
-def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:
-    """What a loop's value is made of: bounds, its first value, and what an iteration gives."""
-    loop = argument.owner.owner
-    if loop.name != "scf.for":
-        return []
-    number = argument.arg_number
-    bounds = list(loop.operands)[:3]
-    if not number:
-        return bounds
-    last = list(argument.owner.operations)[-1]
-    return [*bounds, loop.operands[2 + number], last.operands[number - 1]]
+    behind = ops_behind([*load.coordinates, *_control(load.operation)])
+    return {op.opview.axis for op in behind if isinstance(op.opview, ClusterPositionOp)}
 
 
 def _control(op: ir.Operation) -> list[ir.Value]:

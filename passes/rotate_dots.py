@@ -11,6 +11,7 @@ After:    scf.if there is an iteration {
               issue this iteration's first product
               issue the second product of the iteration before
               wait for the first, not for the second   %p, %max = ... from %s, %max ...
+              "gpu_tile.wgmma_meanwhile"()
               wait for the second   %scaled = ... from %acc ...
             }
             the second product of the last iteration
@@ -19,7 +20,8 @@ After:    scf.if there is an iteration {
 The tensor cores then multiply while the other units do what stands between two products (Shah et
 al., "FlashAttention-3", 2024, section 3.2). In tensor memory they do more: `rotate_tensor_dots`.
 The first product must start from a constant and depend on nothing but scalars that count, and
-buffers that barriers guard; the second must compute the loop-carried accumulator.
+buffers that barriers guard; the second must compute the loop-carried accumulator. What needs that
+accumulator goes behind all other work of its iteration.
 Does not handle: loops with other matrix instructions, first products with operands in registers,
 buffers ordered by a sync.
 """
@@ -36,6 +38,7 @@ from tilec.dialects.gpu_tile import (
     BarrierWaitOp,
     RingPositionOp,
     WgmmaFenceOp,
+    WgmmaMeanwhileOp,
     WgmmaOp,
     WgmmaWaitOp,
 )
@@ -52,6 +55,7 @@ from tilec.passes.issue_order import (
 from tilec.passes.loops import clone_mapped, find_loops, is_inside, terminator
 from tilec.passes.rotate_tensor_dots import rotate_tensor_dots
 from tilec.passes.scalars import binary, constant, less
+from tilec.passes.walk import is_pure
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
@@ -255,12 +259,12 @@ class _Rewrite:
         _clone(rotation.late, before)
         self._finish_first(mapped, pending=1)
         accumulator = self._arguments[1 + rotation.number]
-        for op in self._between:
-            if accumulator not in mapped and _reads(op, accumulator):
-                mapped[accumulator] = self._finish_second(before)
-            _clone([op], mapped)
-        if accumulator not in mapped:
-            mapped[accumulator] = self._finish_second(before)
+        late = _ops_behind(accumulator, self._between)
+        _clone([op for op in self._between if op not in late], mapped)
+        with self._loop.location:
+            WgmmaMeanwhileOp.build()
+        mapped[accumulator] = self._finish_second(before)
+        _clone(late, mapped)
         return self._carried(mapped)
 
     def _carried(self, mapped: dict[ir.Value, ir.Value]) -> list[ir.Value]:
@@ -313,6 +317,22 @@ def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
     while op.block != block:
         op = op.parent
     return op
+
+
+def _ops_behind(value: ir.Value, ops: Sequence[ir.Operation]) -> list[ir.Operation]:
+    """The ops that need `value`, directly or not, and all behind one of them with an effect."""
+    late: list[ir.Operation] = []
+    values, stuck = [value], False
+    for op in ops:
+        if stuck or any(_reads(op, one) for one in values):
+            late.append(op)
+            values += op.results
+            stuck = stuck or not (is_pure(op) or _is_elementwise(op))
+    return late
+
+
+def _is_elementwise(op: ir.Operation) -> bool:
+    return op.name.startswith(("arith.", "math."))
 
 
 def _reads(op: ir.Operation, value: ir.Value) -> bool:

@@ -14,9 +14,12 @@ With clusters of 2 x 1 programs (`tile.cluster`), each CTA its own of the two:
             %i = 2 * pair's row + "gpu_tile.cluster_position"() {axis = 0}
             ... the kernel for %i, or %i - 1 past the end, its stores if %i < rows ... }
 
+Persistent, programs of different lengths (`program_relations.py`): from both ends, a round of CTAs
+each in turn.
+
 1. Programs are independent, so any permutation of them computes the same; the grouped order keeps
    the operands of a two-dimensional grid of dots in the L2 cache. Kernels without a dot in a loop,
-   or that use one program id only, keep theirs.
+   or whose loads are not shared by rows of programs and others by columns, keep theirs.
 2. A kernel is persistent where its author demands it (`tile.persistent`; if it is "dynamic",
    request-programs rewrites the loop later), else where matrix
    instructions that read shared memory multiply in a loop: the copies for the next program then
@@ -50,6 +53,11 @@ from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
+from tilec.passes.program_relations import (
+    differ_in_length,
+    from_both_ends,
+    shares_rows_and_columns,
+)
 from tilec.passes.scalars import binary, i32_constant, less, scalar_op
 from tilec.passes.walk import kernels
 from tilec.target import Feature
@@ -119,12 +127,14 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     if found.ordered or found.persistent:
         return
     grouped = found.multiplies and bool(found.ids[0] and found.ids[1])
+    grouped = grouped and shares_rows_and_columns(found.loads)
     cluster = _cluster(function, found, context)
     persistent = (found.from_buffers or cluster != ALONE) if demanded is None else demanded
+    uneven = persistent and differ_in_length(function) and not is_dynamic(function)
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(entry), function.location:
         if persistent or cluster != ALONE:
-            places = _in_line(entry, grouped, cluster, found.stores, persistent)
+            places = _in_line(entry, grouped, cluster, found.stores, persistent, uneven)
         elif grouped:
             places = _grouped()
         else:
@@ -140,6 +150,9 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     in_line = is_in_line(function)
     if in_line and context.target.supports(Feature.CLUSTERS):
         _report_cluster(cluster, function, context)
+    if uneven:
+        why = "some take longer: each CTA gets of all lengths"
+        context.report.add("program order", function, "from both ends in turn", why)
     if grouped:
         why = "a grid of dots shares operands in L2"
         rows = _group(cluster) if in_line else GROUP
@@ -250,6 +263,7 @@ def _in_line(
     cluster: tuple[int, int, int],
     stores: list[ir.Operation],
     persistent: bool,
+    uneven: bool,
 ) -> list[ir.Value]:
     """The programs' ids in a launch of one dimension. A persistent kernel moves into a loop over
     programs, where they stand in front."""
@@ -265,10 +279,13 @@ def _in_line(
         bounds = [first.build(), total, step.build()]
         loop = ir.Operation.create("scf.for", operands=bounds, regions=1)
         block = loop.regions[0].blocks.append(i32, arg_locs=[loop.location])
-        linear, inner = block.arguments[0], ir.InsertionPoint(block)
+        inner = ir.InsertionPoint(block)
+        (linear,) = block.arguments
     else:
         linear, inner = ClusterIdOp.build(), ir.InsertionPoint.current
     with inner:
+        if uneven:
+            linear = from_both_ends(linear, *bounds[1:])
         z = scalar_op("arith.divui", [linear, plane], i32)
         rest = scalar_op("arith.remui", [linear, plane], i32)
         if grouped:

@@ -15,8 +15,8 @@ from __future__ import annotations
 from mlir import ir
 from mlir.passmanager import PassManager
 
-from tilec.dialects.op import TileOp
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.walk import is_pure
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
 _LOOPS = ("scf.for", "scf.while")
@@ -34,11 +34,6 @@ def simplify(module: ir.Module, context: PassContext) -> None:
     _drop_unused(module)
 
 
-def _is_pure(op: ir.Operation) -> bool:
-    view = op.opview
-    return isinstance(view, TileOp) and view.PURE
-
-
 def _simplify_block(block: ir.Block, available: dict[tuple, ir.Operation]) -> None:
     """Merges equal ops, hoisting first; `available`: ops of enclosing blocks by key."""
     available = dict(available)
@@ -48,7 +43,7 @@ def _simplify_block(block: ir.Block, available: dict[tuple, ir.Operation]) -> No
             _hoist(op)
     for view in list(block.operations):
         op = view.operation
-        if _is_pure(op) and not op.regions:
+        if is_pure(op) and not op.regions:
             key = (
                 op.name,
                 tuple(op.operands),
@@ -77,7 +72,7 @@ def _hoist(loop: ir.Operation) -> None:
                 op = view.operation
                 if op.name in _LOOPS:
                     _hoist(op)
-                elif _is_pure(op) and all(_is_outside(v, loop) for v in op.operands):
+                elif is_pure(op) and all(_is_outside(v, loop) for v in op.operands):
                     op.move_before(loop)
 
 
@@ -97,7 +92,7 @@ def _drop_unused(module: ir.Module) -> None:
     pure: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if _is_pure(op):
+        if is_pure(op):
             pure.append(op)
         return ir.WalkResult.ADVANCE
 

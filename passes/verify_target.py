@@ -50,6 +50,7 @@ _NEEDS: Mapping[type[TileOp], Feature] = {
     gpu_tile.Tcgen05CopyOp: Feature.TCGEN05,
     gpu_tile.Tcgen05MulticastCommitOp: Feature.TCGEN05,
     gpu_tile.WgmmaFenceOp: Feature.WGMMA,
+    gpu_tile.WgmmaMeanwhileOp: Feature.WGMMA,
     gpu_tile.WgmmaWaitOp: Feature.WGMMA,
 }
 """What an op takes of the hardware, whatever its attributes."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mlir import ir
 
 from tilec.dialects.gpu_tile import AllocOp, RoleOp
+from tilec.dialects.op import TileOp
 
 
 def kernels(module: ir.Module) -> Iterator[ir.Operation]:
@@ -14,6 +15,12 @@ def kernels(module: ir.Module) -> Iterator[ir.Operation]:
     for view in module.body.operations:
         if view.operation.name == "func.func":
             yield view.operation
+
+
+def is_pure(op: ir.Operation) -> bool:
+    """Whether an op of our dialects does nothing but compute its results."""
+    view = op.opview
+    return isinstance(view, TileOp) and view.PURE
 
 
 def find_ops(inside: ir.Operation, *kinds: type) -> list[ir.Operation]:

@@ -139,6 +139,16 @@ def _operand(value: ir.Value) -> tuple[tuple[int, ...], ir.Type]:
     return shape(value), element(value)
 
 
+class WgmmaMeanwhileOp(Op, name="wgmma_meanwhile"):
+    """What stands in front of this is done beside the tensor cores, in front of the next wait.
+
+    ptxas takes a wait for a cheap instruction and would move it up, in front of that work.
+
+    Example:
+        "gpu_tile.wgmma_meanwhile"() : () -> ()
+    """
+
+
 class WgmmaWaitOp(Op, name="wgmma_wait"):
     """Waits until at most `pending` of this warpgroup's groups are unfinished.
 

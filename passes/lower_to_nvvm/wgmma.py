@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer, is_pending, layout_of, tile_of
-from tilec.dialects.gpu_tile.wgmma import WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
+from tilec.dialects.gpu_tile.wgmma import WgmmaFenceOp, WgmmaMeanwhileOp, WgmmaOp, WgmmaWaitOp
 from tilec.dialects.types import bit_width, element
 from tilec.matrix_descriptor import UNIT_BYTES
 from tilec.mma_shapes import MmaInstruction, find_instruction
@@ -46,6 +46,12 @@ def lower_wait(op: WgmmaWaitOp, state: Lowering) -> None:
     tile = tile_of(op.acc)
     count = layout_of(tile).num_values
     state.values[op.result] = unpack(_tied(text, words), element(tile), count, state)
+
+
+def lower_meanwhile(op: WgmmaMeanwhileOp, state: Lowering) -> None:
+    """pmevent, an event for performance monitors: an issue slot, which ptxas schedules nothing
+    across. A branch or a store would do the same."""
+    inline_asm("pmevent 0;", [], [], [])
 
 
 def _words(registers: Registers, element_type: ir.Type, state: Lowering) -> Registers:
@@ -228,5 +234,6 @@ class _Fragments:
 RULES = {
     WgmmaFenceOp: lower_fence,
     WgmmaOp: lower_wgmma,
+    WgmmaMeanwhileOp: lower_meanwhile,
     WgmmaWaitOp: lower_wait,
 }

@@ -64,6 +64,12 @@ def emit_nanosleep(instruction: Instruction, writer: Writer) -> None:
     writer.line("pass")
 
 
+def emit_pmevent(instruction: Instruction, writer: Writer) -> None:
+    if instruction.modifiers not in ((), ("mask",)):
+        raise writer.unsupported("modifiers")
+    writer.line("pass")
+
+
 def emit_createpolicy(instruction: Instruction, writer: Writer) -> None:
     """Cache policies are opaque 64-bit values that only hints read."""
     known = {"fractional", "L2::evict_first", "L2::evict_last", "L2::evict_normal",
@@ -79,6 +85,7 @@ RULES = {
     "prefetch": emit_prefetch,
     "prefetchu": emit_prefetch,
     "nanosleep": emit_nanosleep,
+    "pmevent": emit_pmevent,
     "discard": emit_discard,
     "applypriority": emit_prefetch,
     "griddepcontrol": emit_griddepcontrol,

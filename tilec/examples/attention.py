@@ -61,9 +61,10 @@ def attention(
     factor = scale * LOG2_E
     query = tl.load(q, (batch, head, m, 0), (BM, D))
     state = (tl.full((BM,), -tl.inf, tl.f32), tl.zeros((BM,), tl.f32), tl.zeros((BM, D), tl.f32))
-    end, seen = keys, keys
+    end, seen, bound = keys, keys, keys
     if CAUSAL:
         end, seen = tl.minimum(keys, m + BM), tl.minimum(keys, m + 1)
+        bound = tl.minimum(keys, m + 1 + tl.arange(BM))[:, None]
     whole = seen // BN * BN
     for n in tl.range(0, whole, BN, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
         key = tl.load(k, (batch, head, n, 0), (BN, D))
@@ -72,10 +73,7 @@ def attention(
     for n in tl.range(whole, end, BN):
         key = tl.load(k, (batch, head, n, 0), (BN, D))
         value = tl.load(v, (batch, head, n, 0), (BN, D))
-        column = n + tl.arange(BN)[None, :]
-        visible = column < keys
-        if CAUSAL:
-            visible = visible & (column <= m + tl.arange(BM)[:, None])
+        visible = n + tl.arange(BN)[None, :] < bound
         state = attend(state, query, key, value, factor, visible)
     _, total, acc = state
     tl.store(o, (batch, head, m, 0), (acc / total[:, None]).to(o.dtype))

@@ -3,6 +3,7 @@
 
 !x = tensor<16x16xf16, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2,2):(1@1,8@0,8@1)">>
 !y = tensor<16x8xf16, #gpu_tile.layout<"T(4,8):(2@0,1@1) V(2,2):(1@0,8@0)">>
+!m = memref<?x?xf16, strided<[?, 1]>>
 !c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
 
 // CHECK-LABEL: @matmul
@@ -26,6 +27,23 @@ func.func @matmul(%n: index, %x: !x, %y: !y, %z: !c) attributes {tile.kernel} {
   %u = arith.muli %i, %j : index
   "tile.assume"(%u) {facts = {}} : (index) -> ()
   %r = scf.for %k = %c0 to %n step %c1 iter_args(%s = %z) -> (!c) {
+    %d = "gpu_tile.mma"(%x, %y, %s) {instruction = "mma.m16n8k16.f32.f16.f16"} : (!x, !y, !c) -> !c
+    scf.yield %d : !c
+  }
+  return
+}
+
+// The same with operands that come from memory, one for each row and one for each column.
+// CHECK-LABEL: @loaded
+// CHECK: "gpu_tile.tile_order"
+func.func @loaded(%n: index, %a: !m, %b: !m, %z: !c) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %j = "tile.program_id"() {axis = 1 : i32} : () -> index
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%s = %z) -> (!c) {
+    %x = "tile.load"(%a, %i, %k) {dims = array<i32: 0, 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> !x
+    %y = "tile.load"(%b, %k, %j) {dims = array<i32: 0, 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> !y
     %d = "gpu_tile.mma"(%x, %y, %s) {instruction = "mma.m16n8k16.f32.f16.f16"} : (!x, !y, !c) -> !c
     scf.yield %d : !c
   }

@@ -48,3 +48,20 @@ func.func @no_loop(%n: index, %x: !x, %y: !y, %z: !c) attributes {tile.kernel} {
   return
 }
 
+
+// Rows share what they multiply by, columns share nothing: each reads its own matrix.
+!m = memref<?x?x?xf16, strided<[?, ?, 1]>>
+func.func @shared_by_rows(%n: index, %a: !m, %y: !y, %z: !c) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %j = "tile.program_id"() {axis = 1 : i32} : () -> index
+  %own = "tile.load"(%a, %j, %i, %c0) {dims = array<i32: 1, 2>, padding = 0.0 : f16, options = {}} : (!m, index, index, index) -> !x
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%s = %z) -> (!c) {
+    %x = "tile.load"(%a, %j, %k, %c0) {dims = array<i32: 1, 2>, padding = 0.0 : f16, options = {}} : (!m, index, index, index) -> !x
+    %both = arith.addf %x, %own : !x
+    %d = "gpu_tile.mma"(%both, %y, %s) {instruction = "mma.m16n8k16.f32.f16.f16"} : (!x, !y, !c) -> !c
+    scf.yield %d : !c
+  }
+  return
+}

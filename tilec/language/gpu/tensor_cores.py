@@ -15,6 +15,7 @@ __all__ = [
     "tcgen05_multicast_commit",
     "wgmma",
     "wgmma_fence",
+    "wgmma_meanwhile",
     "wgmma_wait",
 ]
 
@@ -39,6 +40,14 @@ def wgmma(lhs: Any, rhs: Any, acc: Any, instruction: str) -> Any:
 
     All of k, as one committed group. `lhs`: an (m, k) buffer, or a tile in `gpu.lhs_fragments`.
     `rhs`: a (k, n) buffer. `acc`: from `wgmma_fence` or another `wgmma`; the result is such, too.
+    """
+
+
+@builtin
+def wgmma_meanwhile() -> Any:
+    """What stands in front of this is done beside the tensor cores, in front of the next wait.
+
+    Without it the assembler moves the wait up.
     """
 
 

@@ -246,3 +246,11 @@ func.func @wait_gives_another_tile(%p: !p) {
   %q = "gpu_tile.wgmma_wait"(%p) {pending = 0 : i32} : (!p) -> !wide
   return
 }
+// -----
+!acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+func.func @meanwhile_is_about_everything_in_front(%c: !acc) {
+  // expected-error @below {{op expects exactly 0 operands, but got 1}}
+  "gpu_tile.wgmma_meanwhile"(%c) : (!acc) -> ()
+  return
+}
+

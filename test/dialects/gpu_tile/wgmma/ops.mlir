@@ -16,6 +16,8 @@ func.func @both_operands_in_buffers(%a: !a, %b: !b, %acc: !acc) {
   %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!a, !b, !p) -> !p
   // CHECK: [[R:%.*]] = "gpu_tile.wgmma_wait"([[Q]]) {pending = 1 : i32} : {{.*}} -> !gpu_tile.pending<tensor<64x64xf32
   %r = "gpu_tile.wgmma_wait"(%q) {pending = 1 : i32} : (!p) -> !p
+  // CHECK: "gpu_tile.wgmma_meanwhile"() : () -> ()
+  "gpu_tile.wgmma_meanwhile"() : () -> ()
   // CHECK: "gpu_tile.wgmma_wait"([[R]]) {pending = 0 : i32} : {{.*}} -> tensor<64x64xf32
   %c = "gpu_tile.wgmma_wait"(%r) {pending = 0 : i32} : (!p) -> !acc
   return
