@@ -17,18 +17,23 @@ from tilec.dialects.tile import (
 
 
 def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str) -> str | None:
-    """An op inside `op` ("where": what to call it) that writes one of `arrays` or orders memory.
+    """An op inside `op` ("where": what to call it) that writes one of `arrays` or orders accesses
+    to them.
 
-    Arrays that are different arguments are taken not to overlap.
+    Arrays that are different arguments are taken not to overlap. One that the kernel does not write
+    stays as it is while the kernel runs, so that nothing orders reads of it, unless an order of
+    scope "sys" speaks of what is outside the launch.
     """
     found: list[str] = []
+    is_written = _writes(op, arrays)
 
     def visit(inner: ir.Operation) -> ir.WalkResult:
         view = inner.opview
         atomic = isinstance(view, (AtomicRmwOp, AtomicCasOp))
         if (isinstance(view, (StoreOp, ScatterOp)) or atomic) and view.dst in arrays:
             found.append(f"'{inner.name}' in {where} writes an array that a copy reads")
-        if isinstance(view, FenceOp) or (atomic and view.order != "relaxed"):
+        orders = isinstance(view, FenceOp) or (atomic and view.order != "relaxed")
+        if orders and (is_written or view.scope == "sys"):
             found.append(f"'{inner.name}' in {where} orders memory accesses")
         if isinstance(view, InlinePtxOp) and not view.pure:
             found.append(f"'{inner.name}' in {where} may write memory")
@@ -36,3 +41,20 @@ def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str
 
     op.walk(visit)
     return found[0] if found else None
+
+
+def _writes(op: ir.Operation, arrays: Collection[ir.Value]) -> bool:
+    """Whether the kernel around `op` writes one of `arrays` anywhere."""
+    kernel = op
+    while kernel.name != "func.func":
+        kernel = kernel.parent
+    found: list[ir.Operation] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        view = inner.opview
+        if isinstance(view, (StoreOp, ScatterOp, AtomicRmwOp, AtomicCasOp)) and view.dst in arrays:
+            found.append(inner)
+        return ir.WalkResult.ADVANCE
+
+    kernel.walk(visit)
+    return bool(found)

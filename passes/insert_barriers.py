@@ -17,6 +17,9 @@ After:    "gpu_tile.buffer_store"(%x, %s)  "gpu_tile.sync"() {barrier = 0, warps
 5. A role has a named barrier of its own, 1 + its number, of its own warps; among neighbouring roles
    mbarriers order. What stands before them is ordered by a sync in front of the first. One thread
    alone needs none.
+6. Atomics that acquire or release, and fences, stand between syncs where other threads access
+   global memory before or after: one thread's order serves all that met it (PTX ISA 9.0, "Causality
+   order"), as the program is one thread to its author.
 
 Does not handle: conditions that differ between threads (tile programs branch on uniform scalars),
 buffers written before the wait for their asynchronous readers (a bug of the pass before).
@@ -199,9 +202,9 @@ class _Walk:
         return (pending | after).saw(accesses_inside(role.operation, self._context))
 
     def _branch(self, op: ir.Operation, pending: Pending) -> Pending:
-        """A sync one branch needs for what came before stands before both: it serves the code
-        after, too."""
-        if _conflict(accesses_inside(op, self._context), pending.seen):
+        """A sync that both branches surely need for what came before stands before them: it serves
+        the code after, too. Any other stands where it is needed, and who goes past it is free."""
+        if self._surely_conflicts(op, pending):
             pending = self._sync(op, pending)
         after = [self.block(b, pending) for r in op.regions for b in r.blocks]
         if not op.regions[1].blocks:  # without an else the accesses before it are still pending
@@ -210,6 +213,22 @@ class _Walk:
         for other in after[1:]:
             joined |= other
         return joined
+
+    def _surely_conflicts(self, op: ir.Operation, pending: Pending) -> bool:
+        """Whether every way through `op` meets an access that needs an order."""
+        if op.name == "scf.if":
+            blocks = [list(region.blocks) for region in op.regions]
+            return (
+                all(
+                    any(
+                        self._surely_conflicts(view.operation, pending) for view in block.operations
+                    )
+                    for (block,) in blocks
+                )
+                if all(blocks)
+                else False
+            )
+        return not op.regions and _conflict(accesses_of(op.opview, self._context), pending.seen)
 
     def _loop(self, loop: ir.Operation, pending: Pending) -> Pending:
         counters = ring_counters(loop)

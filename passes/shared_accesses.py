@@ -5,6 +5,9 @@ Two boxes of one buffer that do not overlap, buffers that lie in other bytes, sl
 distance is no multiple of its length, and accesses in which each thread touches the elements it
 touches in the other do not conflict. A slot is known by its distance from a loop's counter; the end
 of an iteration is one nearer than the start of the next.
+
+What orders memory for other CTAs does so for the thread that says it. So that it speaks for all,
+accesses to global memory count as reads, and orders as writes, of one more thing that is shared.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from mlir import ir
 
+from tilec.dialects import tile
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferGatherOp,
@@ -172,6 +176,8 @@ def accesses_inside(op: ir.Operation, context: PassContext) -> list[Access]:
 
 def accesses_of(view: object, context: PassContext) -> list[Access]:
     """The accesses of one op; an asynchronous one's as if it happened at its issue."""
+    if isinstance(view, _GLOBAL_OPS):
+        return [_global_access(view)]
     if isinstance(view, CpAsyncOp):
         return [_describe(view.dst, copy_layout(view, context), writes=True)]
     if isinstance(view, BufferStoreOp):
@@ -190,6 +196,25 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
         sums = [] if isinstance(view, WgmmaOp) else [view.acc]
         return reads + [_describe(v, None, writes=True) for v in sums]
     return []
+
+
+_GLOBAL_OPS = (
+    tile.LoadOp,
+    tile.StoreOp,
+    tile.GatherOp,
+    tile.ScatterOp,
+    tile.AtomicRmwOp,
+    tile.AtomicCasOp,
+    tile.FenceOp,
+)
+_GLOBAL = (-1, 0)
+"""Bytes that no buffer has."""
+
+
+def _global_access(view: ir.OpView) -> Access:
+    atomic = isinstance(view, (tile.AtomicRmwOp, tile.AtomicCasOp))
+    orders = isinstance(view, tile.FenceOp) or (atomic and view.order != "relaxed")
+    return Access(orders, *_GLOBAL, ir.IndexType.get(), None)
 
 
 def _has_own_lanes(buffer: ir.Value, context: PassContext) -> bool:

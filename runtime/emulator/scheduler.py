@@ -13,10 +13,10 @@ from tilec.runtime.emulator.control import is_cluster_barrier, member_mask, need
 from tilec.runtime.emulator.errors import EmulatorError, Place
 from tilec.runtime.emulator.instruction import Instruction, Register, Symbol
 from tilec.runtime.emulator.machine import Machine, Rectangle
+from tilec.runtime.emulator.polling import Polling
 from tilec.runtime.emulator.stuck_warps import StuckWarps
 
 _PATIENCE = 256  # blocks one group may run before another one gets a turn
-_POLLS = 4  # times a polling block may run while others are ready
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Scheduler:
         self.held: dict[int, np.ndarray] = {}
         self.turn = 0
         self.passes = 0
-        self.polls = 0
+        self.polling = Polling(machine)
 
     def run(self) -> None:
         self.add(0, ~self.machine.exited)
@@ -167,10 +167,17 @@ class Scheduler:
     def _choose(self) -> int:
         """The lowest instruction, so that lanes meet; now and then another, so that all move."""
         self.turn += 1
-        if self.polls >= _POLLS or self.turn % _PATIENCE == 0:
-            self.polls = 0
+        if self.polling.is_long:
+            self._let_time_pass()
             return max(self.ready)
-        return min(self.ready)
+        return max(self.ready) if self.turn % _PATIENCE == 0 else min(self.ready)
+
+    def _let_time_pass(self) -> None:
+        """Somebody polls: asynchronous work goes on meanwhile. Without any, the launch may hang."""
+        if self.polling.let_time_pass():
+            self._wake()
+        elif self.polling.hangs():
+            self._deadlock()
 
     def add(self, pc: int, mask: np.ndarray) -> None:
         """Lanes become ready at `pc`; they join those that are there or held there."""
@@ -185,7 +192,7 @@ class Scheduler:
         statistics = machine.launch.statistics
         ran = False
         for _ in range(_PATIENCE):
-            if ready and (pc >= min(ready) or self.polls >= _POLLS) and ran:
+            if ran and (self.polling.is_long or (ready and pc >= min(ready))):
                 break
             ran = True
             rectangle = piece.rectangle
@@ -201,8 +208,8 @@ class Scheduler:
                 else -(-len(piece.lanes) // 32)  # type: ignore[arg-type]
             )
             statistics.warp_instructions += warps * (block.next - block.start)
-            if block.polls and ready:
-                self.polls += 1
+            if block.polls:
+                self.polling.saw()
             if block.terminator is None:
                 pc = block.next
                 continue
@@ -342,6 +349,10 @@ class Scheduler:
         self.barriers.report(stuck)
         for parked in self.parked:
             self._report_parked(parked, stuck)
+        for pc, mask in self.ready.items():
+            place = self.machine.entry.instructions[pc].place
+            for warp, cta in zip(*np.nonzero(mask.any(2)), strict=True):
+                stuck.add(int(cta), [int(warp)], f"asking again and again, now at {place}")
         for pc, mask in self.cluster_barriers.waiting.items():
             place = self.machine.entry.instructions[pc - 1].place
             for warp, cta in zip(*np.nonzero(mask.any(2)), strict=True):
@@ -367,6 +378,8 @@ class Scheduler:
             return self.machine.entry.instructions[pc].place
         for parked in self.parked:
             return parked.instruction.place
+        for pc in self.ready:
+            return self.machine.entry.instructions[pc].place
         for barrier in self.barriers.barriers.values():
             if barrier.waiting.any() and barrier.instruction is not None:
                 return barrier.instruction.place

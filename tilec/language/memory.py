@@ -77,6 +77,9 @@ def atomic_add(
     Elements that are masked off or outside the array give an unspecified value. `order`: "relaxed",
     "acquire", "release", "acq_rel". `scope`: "cta", "cluster", "gpu", "sys". The values must have
     the array's dtype (constants adapt); broadcasting as `gather`.
+
+    An order speaks for the whole program, and to other programs of the launch: arrays that it only
+    reads may still be read earlier, those that it only writes written later. "sys" orders all.
     """
 
 
@@ -169,5 +172,6 @@ def atomic_cas(
 def fence(order: str = "acq_rel", scope: str = "gpu") -> Any:
     """Orders this program's earlier memory accesses before its later ones, as seen from `scope`.
 
-    `order` is "acq_rel" or "seq_cst".
+    To other programs of the launch, or with "sys" to all (see `atomic_add`). `order` is "acq_rel"
+    or "seq_cst".
     """

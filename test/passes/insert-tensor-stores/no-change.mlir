@@ -26,13 +26,13 @@ func.func @read_too(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1
   return
 }
 
-// Another CTA may read after the fence.
+// Somebody outside the launch may read after the fence.
 func.func @flags(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
   %c64 = arith.constant 64 : index
   %x = arith.constant dense<1.0> : !acc
   %y = "gpu_tile.convert_layout"(%x) : (!acc) -> !row
   "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
-  "tile.fence"() {order = "acq_rel", scope = "gpu"} : () -> ()
+  "tile.fence"() {order = "acq_rel", scope = "sys"} : () -> ()
   return
 }
 

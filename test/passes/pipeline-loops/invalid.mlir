@@ -97,7 +97,7 @@ func.func @fence(%a: !m, %o: !m, %n: index) attributes {tile.kernel} {
     "gpu_tile.cp_async_wait"() {pending = 0 : i32} : () -> ()
     %r = "gpu_tile.buffer_load"(%s) : (!b) -> !t
     "tile.store"(%r, %o, %c0, %k) {dims = array<i32: 0, 1>, options = {}} : (!t, !m, index, index) -> ()
-    "tile.fence"() {order = "acq_rel", scope = "gpu"} : () -> ()
+    "tile.fence"() {order = "acq_rel", scope = "sys"} : () -> ()
   } {tile.stages = 4 : i32}
   return
 }

@@ -25,7 +25,7 @@ func.func @writes_what_it_copies(%a: !m, %o: !m, %n: index) attributes {tile.ker
   return
 }
 
-// A fence orders what is read after it.
+// Somebody outside the launch may write what is read after the fence.
 // CHECK-LABEL: @fence
 // CHECK: "gpu_tile.cp_async_wait"() {pending = 0 : i32}
 // CHECK-NOT: gpu_tile.slot
@@ -40,8 +40,30 @@ func.func @fence(%a: !m, %o: !m, %n: index) attributes {tile.kernel} {
     "gpu_tile.cp_async_wait"() {pending = 0 : i32} : () -> ()
     %r = "gpu_tile.buffer_load"(%s) : (!b) -> !t
     "tile.store"(%r, %o, %c0, %k) {dims = array<i32: 0, 1>, options = {}} : (!t, !m, index, index) -> ()
+    "tile.fence"() {order = "acq_rel", scope = "sys"} : () -> ()
+  }
+  return
+}
+
+// Another program may have written what is read after the fence.
+// CHECK-LABEL: @fence_between_programs
+// CHECK: "gpu_tile.cp_async_wait"() {pending = 0 : i32}
+// CHECK-NOT: gpu_tile.slot
+func.func @fence_between_programs(%a: !m, %o: !m, %n: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %yes = arith.constant true
+  scf.for %k = %c0 to %n step %c64 {
+    %s = "gpu_tile.alloc"() {options = {}} : () -> !b
+    "gpu_tile.cp_async"(%a, %s, %yes, %c0, %k) {dims = array<i32: 0, 1>, bytes = 16 : i32, cache = "cg"} : (!m, !b, i1, index, index) -> ()
+    "gpu_tile.cp_async_commit"() : () -> ()
+    "gpu_tile.cp_async_wait"() {pending = 0 : i32} : () -> ()
+    %r = "gpu_tile.buffer_load"(%s) : (!b) -> !t
+    "tile.store"(%r, %o, %c0, %k) {dims = array<i32: 0, 1>, options = {}} : (!t, !m, index, index) -> ()
     "tile.fence"() {order = "acq_rel", scope = "gpu"} : () -> ()
   }
+  %r = arith.constant dense<0.0> : !t
+  "tile.store"(%r, %a, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!t, !m, index, index) -> ()
   return
 }
 
