@@ -37,6 +37,7 @@ _DEMANDS = {
         "tile.auto",
         "tile.cluster",
         "tile.constants",
+        "tile.consumers",
         "tile.explicit",
         "tile.grid",
         "tile.index_bits",

@@ -135,13 +135,40 @@ class Slice:
         self._need(loop.operands[3 + number])
         self._need(last.operands[number])
 
+    def keep_carried(self, loop: ir.Operation) -> None:
+        """Adds all that the values need which a loop (scf.for) carries."""
+        self._shell(loop)
+        for number in range(len(loop.results)):
+            self._carry(loop, number)
+
     def clone(self) -> None:
         """Writes the slice at the current insertion point."""
         self._clone_block(self._function.regions[0].blocks[0], {})
 
-    def _clone_block(self, block: ir.Block, mapped: dict[ir.Value, ir.Value]) -> None:
+    def clone_before(self, loop: ir.Operation) -> dict[ir.Value, ir.Value]:
+        """Writes what stands in front of `loop`, an op of the function's own block; returns what
+        became of each value."""
+        mapped: dict[ir.Value, ir.Value] = {}
+        self._clone_block(loop.block, mapped, before=loop)
+        return mapped
+
+    def clone_body(self, loop: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> list[ir.Value]:
+        """Writes one iteration of a loop whose carried values were kept; returns the next ones."""
+        inner = dict(mapped)
+        self._clone_block(loop.regions[0].blocks[0], inner)
+        *_, last = loop.regions[0].blocks[0].operations
+        return [inner.get(value, value) for value in last.operands]
+
+    def _clone_block(
+        self,
+        block: ir.Block,
+        mapped: dict[ir.Value, ir.Value],
+        before: ir.Operation | None = None,
+    ) -> None:
         for view in block.operations:
             op = view.operation
+            if before is not None and op == before:
+                return
             if op not in self._kept:
                 continue
             if op.name == "scf.for":

@@ -37,8 +37,10 @@ def plan_roles(
     live: int = 0,
     *,
     multiply: bool = False,
+    teams: int = 1,
 ) -> dict[str, RoleShape]:
-    """The shapes of "compute" (`warps` of them), "load" and, where wanted, "multiply".
+    """The shapes of "compute" (`warps` of them), "load" and, where wanted, "multiply". `teams`: how
+    often there will be the warps that compute, one set behind the other.
 
     Beside a multiply role nobody holds accumulators, so registers stay where they are and both
     roles take one warp. Otherwise what the load role gives up the others get: registers move
@@ -53,10 +55,10 @@ def plan_roles(
             "load": RoleShape(warps, 1, 0),
             "multiply": RoleShape(warps + 1, 1, 0),
         }
-    load, compute = _shares(target, warps, load_least, live)
+    load, compute = _shares(target, teams * warps, load_least, live)
     return {
         "compute": RoleShape(0, warps, compute),
-        "load": RoleShape(warps, WARPGROUP_WARPS, load),
+        "load": RoleShape(teams * warps, WARPGROUP_WARPS, load),
     }
 
 

@@ -31,7 +31,17 @@ def i32_constant(value: int) -> ir.Value:
 
 def less(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     """lhs < rhs, signed."""
-    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
+    return _compare(2, lhs, rhs)
+
+
+def equal(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """lhs == rhs."""
+    return _compare(0, lhs, rhs)
+
+
+def _compare(number: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """`number`: of the predicate, see `arith.cmpi`."""
+    predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
     return ir.Operation.create(
         "arith.cmpi",
         results=[ir.IntegerType.get_signless(1)],

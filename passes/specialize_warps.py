@@ -61,6 +61,7 @@ from tilec.dialects.gpu_tile.role import TOTAL_WARPS, WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.types import is_tile
 from tilec.passes.allocate_shared import shared_bytes
+from tilec.passes.alternate_programs import PINGPONG, teams_of, why_not_in_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
 from tilec.passes.loops import behind, enclosing_ops
@@ -118,12 +119,15 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
     stages = wanted or (_stages_that_fit(function, rings, context) if reason is None else 0)
     if reason is None and stages < 2 and demanding is None:
         reason = "one stage was asked for" if wanted else "the shared memory holds one stage only"
-    if reason is None and demanding is not None:
+    in_turn = teams_of(function) > 1
+    if reason is None and (demanding is not None or in_turn):
         reason = _too_large(function, context)
     if reason is not None:
-        if demanding is not None:
+        if demanding is not None or in_turn:
             notes = () if rings else (*refused_tensor_copies(context), *refused_fills(context))
-            raise error_at(demanding, f"warp_specialize=True was asked for, but {reason}", *notes)
+            what = f'consumers="{PINGPONG}"' if in_turn else "warp_specialize=True"
+            place = function if in_turn else demanding
+            raise error_at(place, f"{what} was asked for, but {reason}", *notes)
         if stages > 1:
             loop = next(filter(None, map(_staged_loop, rings)))
             raise error_at(loop, f"stages={stages} was asked for, but {reason}")
@@ -158,10 +162,19 @@ def _refusal(function: ir.Operation, rings: list[Ring], context: PassContext) ->
     if context.num_warps % WARPGROUP_WARPS:
         return f"{context.num_warps} warps are no whole warpgroups"
     most = context.target.max_threads // context.target.warp_size
-    shapes = plan_roles(context.target, context.num_warps)
-    if shapes["load"].end > most:
-        return f"{context.num_warps} warps leave none for loading"
+    teams = teams_of(function)
+    if plan_roles(context.target, context.num_warps, teams=teams)["load"].end > most:
+        often = f"{teams} times " if teams > 1 else ""
+        return f"{often}{context.num_warps} warps leave none for loading"
+    if teams > 1 and (
+        reason := why_not_in_turn(function, rings, multiply=bool(_find_products(function, rings)))
+    ):
+        return reason
     return _part(function, rings, [copy.operation for r in rings for copy in r.copies]).refusal
+
+
+def _find_products(function: ir.Operation, rings: list[Ring]) -> list[Products]:
+    return find_products(function, {alloc: ring.loop for ring in rings for alloc in ring.allocs})
 
 
 def _too_large(function: ir.Operation, context: PassContext) -> str | None:
@@ -202,8 +215,9 @@ def _staged_loop(ring: Ring) -> ir.Operation | None:
 
 
 def _stages_that_fit(function: ir.Operation, rings: list[Ring], context: PassContext) -> int:
-    """Slots of every ring beside the other buffers."""
+    """Slots of every ring beside the other buffers, which each team has for itself."""
     other = shared_bytes(function, without=[alloc for ring in rings for alloc in ring.allocs])
+    other *= teams_of(function)
     own = [alloc for ring in rings if ring.leader is None for alloc in ring.allocs]
     each = sum(buffer_of(alloc.results[0]).slot_bytes for alloc in own)
     barriers = 2 * 8 * MOST_STAGES * len(rings) + answer_bytes(function)
@@ -222,6 +236,7 @@ class _Rewrite:
         self._stages = stages
         self._demanded = any(_staged_loop(ring) is not None for ring in rings)
         self._context = context
+        self._teams = teams_of(function)
         self._body = function.regions[0].blocks[0]
         self._products: list[Products] = []
         self._shapes: dict[str, RoleShape] = {}
@@ -229,8 +244,7 @@ class _Rewrite:
 
     def run(self) -> None:
         """Rings at the entry, then the roles."""
-        filled = {alloc: ring.loop for ring in self._rings for alloc in ring.allocs}
-        self._products = find_products(self._function, filled)
+        self._products = _find_products(self._function, self._rings)
         self._shapes = self._plan()
         total_warps = max(shape.end for shape in self._shapes.values())
         with ir.InsertionPoint(self._move_to_entry()), self._function.location:
@@ -405,6 +419,7 @@ class _Rewrite:
             load_least,
             live,
             multiply=bool(self._products),
+            teams=self._teams,
         )
 
     def _share_registers(self, roles: dict[str, RoleOp]) -> None:
@@ -434,7 +449,7 @@ class _Rewrite:
             "warp specialisation",
             self._function,
             f"{number} loading warp{'s' * (number > 1)}, {multiplying}"
-            f"{self._context.num_warps} computing, {self._stages} stages",
+            f"{self._teams * self._context.num_warps} computing, {self._stages} stages",
             f"{' and '.join(names)} run ahead of their readers",
             stages=self._stages,
             demanded=self._demanded,

@@ -42,7 +42,8 @@ class Kernel(Launcher):
     `fn`: the Python function. `grid`: the rule given to the decorator. `num_warps`: warps per
     program, `persistent`: whether CTAs stay and share the programs ("dynamic": ask for the next
     when they are done), `cluster`: how many neighbours along each axis of the grid share what they
-    load; all None for the compiler's choice. `device`: where to run, None for where the arrays are.
+    load, `consumers`: "pingpong" has two sets of `num_warps` warps take programs in turn; all None
+    for the compiler's choice. `device`: where to run, None for where the arrays are.
     Calls take `grid=` and `stream=` besides the function's own arguments.
     """
 
@@ -56,12 +57,14 @@ class Kernel(Launcher):
         device: Any = None,
         persistent: bool | str | None = None,
         cluster: int | tuple[int, ...] | None = None,
+        consumers: str | None = None,
     ) -> None:
         self.fn = fn
         self.grid = grid
         self.num_warps = num_warps
         self.persistent = persistent
         self.cluster = cluster
+        self.consumers = consumers
         self.parameters = declared_parameters(fn)
         self._compiled: dict[Any, CompiledKernel] = {}
         self._open = [i for i, p in enumerate(self.parameters) if p.kind == "any"]
@@ -293,6 +296,7 @@ def kernel(
     num_warps: int | None = None,
     persistent: bool | str | None = None,
     cluster: int | tuple[int, ...] | None = None,
+    consumers: str | None = None,
     device: Any = None,
 ) -> Any:
     """Decorator: makes a Python function a `Kernel`.
@@ -301,11 +305,12 @@ def kernel(
     it every call gives one. `num_warps`, `persistent` (CTAs that stay and share the programs, or
     one CTA a program; "dynamic": CTAs that take the next program when they are done, on GPUs with
     cluster launch control), `cluster` (programs along each axis of the grid that share what they
-    load, as 2 or (1, 2)): demands. `device`: where to run.
+    load, as 2 or (1, 2)), `consumers` ("pingpong": two sets of `num_warps` warps take the
+    programs of a CTA in turn, "cooperative": one does them all): demands. `device`: where to run.
     """
     if fn is None:
-        return lambda found: Kernel(found, grid, num_warps, device, persistent, cluster)
-    return Kernel(fn, grid, num_warps, device, persistent, cluster)
+        return lambda found: Kernel(found, grid, num_warps, device, persistent, cluster, consumers)
+    return Kernel(fn, grid, num_warps, device, persistent, cluster, consumers)
 
 
 __all__ = ["Kernel", "function", "kernel"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tilec.passes.allocate_shared import allocate_shared
 from tilec.passes.allocate_tensor_memory import allocate_tensor_memory
+from tilec.passes.alternate_programs import alternate_programs
 from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
 from tilec.passes.estimate_registers import estimate_registers
@@ -60,6 +61,8 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     pair_products,
     rotate_dots,
     overlap_mma,
+    # What a set of warps does is whole by now: there may be a second set that does the same.
+    alternate_programs,
     estimate_registers,
     # Until here every loop over programs is an scf.for.
     request_programs,

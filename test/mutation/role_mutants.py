@@ -27,6 +27,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.examples.running import poisoned
+from tilec.jit import Kernel
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 from tilec.target import find_target
@@ -60,16 +61,16 @@ def _moved(operand: int, by: int) -> Callable[[ir.Operation, int], None]:
     return mutate
 
 
-def _drop(op: ir.Operation, slots: int) -> None:
+def drop(op: ir.Operation, slots: int) -> None:
     op.erase()
 
 
-def _twice(op: ir.Operation, slots: int) -> None:
+def twice(op: ir.Operation, slots: int) -> None:
     with ir.InsertionPoint(op), op.location:
         op.clone()
 
 
-def _flip(op: ir.Operation, slots: int) -> None:
+def flip(op: ir.Operation, slots: int) -> None:
     """The wait is for the other phase."""
     with ir.InsertionPoint(op), op.location:
         bit = ir.IntegerType.get_signless(1)
@@ -81,7 +82,7 @@ def _flip(op: ir.Operation, slots: int) -> None:
         op.operands[2] = other.results[0]
 
 
-def _changed(name: str, by: int) -> Callable[[ir.Operation, int], None]:
+def changed(name: str, by: int) -> Callable[[ir.Operation, int], None]:
     """An integer attribute becomes another."""
 
     def mutate(op: ir.Operation, slots: int) -> None:
@@ -113,21 +114,21 @@ BREAKS = (
     Break("gives back the slot after", BarrierArriveOp, _moved(1, 1)),
     Break("gives back the slot before", BarrierArriveOp, _moved(1, -1)),
     Break("gives back the slot two on", BarrierArriveOp, _moved(1, 2)),
-    Break("never gives back", BarrierArriveOp, _drop),
-    Break("gives back twice", BarrierArriveOp, _twice),
+    Break("never gives back", BarrierArriveOp, drop),
+    Break("gives back twice", BarrierArriveOp, twice),
     Break("gives back before the products are done", BarrierArriveOp, _before_the_wait),
-    Break("one group of products too many in flight", WgmmaWaitOp, _changed("pending", 1)),
-    Break("does not wait", BarrierWaitOp, _drop),
-    Break("waits for the other phase", BarrierWaitOp, _flip),
+    Break("one group of products too many in flight", WgmmaWaitOp, changed("pending", 1)),
+    Break("does not wait", BarrierWaitOp, drop),
+    Break("waits for the other phase", BarrierWaitOp, flip),
     Break("waits for another slot", BarrierWaitOp, _moved(1, 1)),
-    Break("expects 16 bytes more", BarrierExpectOp, _changed("bytes", 16)),
-    Break("expects 16 bytes less", BarrierExpectOp, _changed("bytes", -16)),
-    Break("expects nothing", BarrierExpectOp, _drop),
+    Break("expects 16 bytes more", BarrierExpectOp, changed("bytes", 16)),
+    Break("expects 16 bytes less", BarrierExpectOp, changed("bytes", -16)),
+    Break("expects nothing", BarrierExpectOp, drop),
     Break("expects at another slot", BarrierExpectOp, _moved(1, 1)),
     Break("signals another slot", TmaLoadOp, _moved(3, 1)),
-    Break("copies nothing", TmaLoadOp, _drop),
+    Break("copies nothing", TmaLoadOp, drop),
     Break("takes another slot's bytes", SlotOp, _moved(1, 1)),
-    Break("counts one arrival more", BarrierInitOp, _changed("count", 1)),
+    Break("counts one arrival more", BarrierInitOp, changed("count", 1)),
 )
 
 
@@ -148,15 +149,18 @@ class RoleProduct:
     Four programs on three CTAs: one CTA's ring goes on over a second program.
     """
 
+    kernel: Kernel = demanded
+    programs = 4
+
     def __init__(self, slots: int) -> None:
         self.slots = slots
         depth = 32 * (TURNS * slots - 1)
         rng = np.random.default_rng(slots)
-        self.a = rng.standard_normal((256, depth)).astype(BF16)
+        self.a = rng.standard_normal((64 * self.programs, depth)).astype(BF16)
         self.b = rng.standard_normal((depth, 64)).astype(BF16)
         self.expected = self.a.astype(np.float64) @ self.b.astype(np.float64)
         eights = "bf16[?,?:8;?:8,1]"
-        module = demanded.source_module(
+        module = self.kernel.source_module(
             [f"{name}:{eights}" for name in "abc"],
             {**SIZES, "STAGES": slots, "WARP_SPECIALIZE": True},
         )
@@ -166,13 +170,15 @@ class RoleProduct:
         """The compilation with a module of its own."""
         return copy_of(self.job)
 
-    def judge(self, job: Compilation) -> tuple[str, str]:
-        """Runs a compilation in check mode: the outcome, and the first finding's kind."""
+    def judge(self, job: Compilation, mode: str = "check") -> tuple[str, str]:
+        """Runs a compilation in a mode: the outcome, and the first finding's kind."""
         job.text = finish(job)
-        device = EmulatorDevice("check")
+        device = EmulatorDevice(mode)
         c = poisoned(self.expected.shape, BF16)
         try:
-            device.launch(device.load(compiled_kernel(job)), [self.a, self.b, c], (4, 1))
+            device.launch(
+                device.load(compiled_kernel(job)), [self.a, self.b, c], (self.programs, 1)
+            )
         except FindingsError as error:
             return "finding", error.findings[0].kind
         except EmulatorError as error:

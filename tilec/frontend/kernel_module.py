@@ -38,6 +38,7 @@ def build_module(
     num_warps: int | None = None,
     persistent: Any = None,
     cluster: Any = None,
+    consumers: Any = None,
     auto: Mapping[str, str] | None = None,
     context: ir.Context | None = None,
 ) -> ir.Module:
@@ -45,9 +46,9 @@ def build_module(
 
     `parameters`: the arrays and scalars in the kernel's order. `constants`: a value for each
     `tl.const`, defaults included. `grid`: the author's rule, a function or a tuple. `index_bits`:
-    32 where all sizes and offsets fit. `num_warps`, `persistent`, `cluster`: the author's demands.
-    `auto`: why each constant the compiler chose has its value. CompileError where the kernel is
-    wrong; the module belongs to `context` (a fresh one by default).
+    32 where all sizes and offsets fit. `num_warps`, `persistent`, `cluster`, `consumers`: the
+    author's demands. `auto`: why each constant the compiler chose has its value. CompileError where
+    the kernel is wrong; the module belongs to `context` (a fresh one by default).
     """
     source = read_source(fn)
     _check_parameters(source, parameters, constants)
@@ -78,6 +79,8 @@ def build_module(
             if cluster is not None:
                 shape = _cluster_shape(cluster, location)
                 attributes["tile.cluster"] = ir.DenseI32ArrayAttr.get(shape)
+            if consumers is not None:
+                attributes["tile.consumers"] = _consumers(consumers, location)
             if auto:
                 reasons = {name: ir.StringAttr.get(why) for name, why in auto.items()}
                 attributes["tile.auto"] = ir.DictAttr.get(reasons)
@@ -98,6 +101,15 @@ def _persistent(demanded: Any, location: Any) -> ir.Attribute:
         return ir.StringAttr.get(demanded)
     raise CompileError(
         f'persistent must be True, False or "dynamic", found {describe(demanded)}', location
+    )
+
+
+def _consumers(demanded: Any, location: Any) -> ir.Attribute:
+    """How the warps that compute share a CTA's programs, by name."""
+    if demanded in ("cooperative", "pingpong"):
+        return ir.StringAttr.get(demanded)
+    raise CompileError(
+        f'consumers must be "cooperative" or "pingpong", found {describe(demanded)}', location
     )
 
 

@@ -1,0 +1,204 @@
+"""alternate-programs: two sets of computing warps take the programs of a persistent kernel in turn.
+
+Before:   "gpu_tile.role"() ({ ... }) {name = "load", first_warp = 8 ...}
+          "gpu_tile.role"() ({
+            scf.for %p = "gpu_tile.cta_id" ... iter_args(%n) {
+              ... "gpu_tile.barrier_wait"(%full, ...) products, store ...   scf.yield %after
+            }
+          }) {name = "compute", first_warp = 0, warps = 4 ...}
+After:    %order = "gpu_tile.barrier_init"() {slots = 1, count = 4 ...}
+          "gpu_tile.role"() ({
+            %team = arith.constant 0                              (1 in the second copy of the role)
+            scf.for %p = "gpu_tile.cta_id" ... iter_args(%n, %number = 0) {
+              %next = scf.if %number mod 2 == %team {
+                "gpu_tile.barrier_wait"(%order, %slot, not %parity)
+                ... "gpu_tile.barrier_wait"(%full, ...) products ...
+                "gpu_tile.barrier_arrive"(%order, %slot)
+                ... store ...   scf.yield %after
+              } else {
+                scf.yield %n + how often the loops of program %p fill a slot
+              }
+              scf.yield %next, %number + 1
+            }
+          }) {name = "compute", first_warp = 0, warps = 4 ...}
+          and the same again: name = "compute 1", first_warp = 4
+
+Only where the author demands it (`tile.consumers = "pingpong"`): what one program does behind its
+last product (conversions, the store) then runs under the products of the next.
+
+1. The load role fills one ring in the order of the programs, as before. Who passes by a program
+   counts what it fills: the part of the load role's loop that its counts need, where loops that do
+   nothing but count are replaced by their number of iterations.
+2. A program waits for full slots behind the last such wait of the program before. It must: a wait
+   names the parity of a phase only, and whoever comes two phases early is let through.
+3. Each copy has its own warps, and so its own named barriers, and its own buffers beside the rings.
+4. No demand, no change: the warps of a program then share its tiles ("cooperative").
+
+Does not handle: CTAs that ask for programs, products in tensor memory.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.diagnostics import InternalError
+from tilec.dialects.gpu_tile import (
+    BarrierArriveOp,
+    BarrierInitOp,
+    BarrierWaitOp,
+    RingPositionOp,
+    RoleOp,
+)
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.counting_loops import fold_counting_loops
+from tilec.passes.locations import error_at
+from tilec.passes.loops import (
+    behind,
+    enclosing_ops,
+    is_program_loop,
+    replace_yield,
+    terminator,
+    with_iteration_arguments,
+)
+from tilec.passes.program_slice import Slice
+from tilec.passes.rings import Ring
+from tilec.passes.scalars import binary, constant, equal, i32_constant
+from tilec.passes.schedule_programs import is_dynamic
+from tilec.passes.walk import find_ops, kernels
+
+CONSUMERS = "tile.consumers"
+"""Kernel attribute, the author's demand: "cooperative" or "pingpong"."""
+PINGPONG = "pingpong"
+KINDS = ("cooperative", PINGPONG)
+TEAMS = 2
+
+
+def teams_of(function: ir.Operation) -> int:
+    """How many sets of warps take a kernel's programs in turn. CompileError for another demand than
+    there is."""
+    if CONSUMERS not in function.attributes:
+        return 1
+    demanded = function.attributes[CONSUMERS]
+    if not isinstance(demanded, ir.StringAttr) or demanded.value not in KINDS:
+        expected = " or ".join(f'"{kind}"' for kind in KINDS)
+        raise error_at(function, f"{CONSUMERS} must be {expected}, found {demanded}")
+    return TEAMS if demanded.value == PINGPONG else 1
+
+
+def why_not_in_turn(function: ir.Operation, rings: list[Ring], *, multiply: bool) -> str | None:
+    """Why no two sets of warps can take the programs of a kernel in turn, or None.
+
+    `rings`: what its load role fills. `multiply`: whether its products get a role of their own.
+    """
+    if is_dynamic(function):
+        return 'CTAs ask for their programs (persistent="dynamic")'
+    if multiply:
+        return "products in tensor memory run under the end of the program before without it"
+    for ring in rings:
+        around = enclosing_ops(ring.position.operation)
+        if not any(is_program_loop(op) for op in around):
+            return "the kernel is not persistent: a CTA has one program only"
+    return None
+
+
+@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+def alternate_programs(module: ir.Module, context: PassContext) -> None:
+    """Lets two sets of computing warps take programs in turn where the author wants it."""
+    for function in kernels(module):
+        if teams_of(function) > 1:
+            _alternate(function, context)
+
+
+def _alternate(function: ir.Operation, context: PassContext) -> None:
+    roles = {op.opview.name: op.opview for op in find_ops(function, RoleOp)}
+    if set(roles) != {"load", "compute"}:
+        raise error_at(function, f'consumers="{PINGPONG}" was asked for, but it has no such roles')
+    compute = roles["compute"]
+    order = _order_barrier(function, compute)
+    with ir.InsertionPoint.at_block_begin(compute.body), compute.operation.location:
+        team = i32_constant(0)
+    _take_turns(roles["load"], compute, team, order)
+    second = compute.operation.clone(ir.InsertionPoint(behind(compute.operation))).operation
+    i32 = ir.IntegerType.get_signless(32)
+    first_op = next(iter(second.regions[0].blocks[0].operations)).operation
+    first_op.attributes["value"] = ir.IntegerAttr.get(i32, 1)
+    second.attributes["name"] = ir.StringAttr.get(f"{compute.name} 1")
+    first_warp = compute.first_warp + compute.warps
+    second.attributes["first_warp"] = ir.IntegerAttr.get(i32, first_warp)
+    del function.attributes[CONSUMERS]
+    chosen = f"ping-pong: {TEAMS} x {compute.warps} warps take programs in turn"
+    context.report.add("consumers", function, chosen, "the author's demand")
+
+
+def _order_barrier(function: ir.Operation, compute: RoleOp) -> ir.Value:
+    """Completes phase n when all warps that have program n need no more full slots."""
+    body = function.regions[0].blocks[0]
+    *_, last = [view for view in body.operations if isinstance(view, BarrierInitOp)]
+    with ir.InsertionPoint(behind(last.operation)), last.operation.location:
+        return BarrierInitOp.build(slots=1, count=compute.warps)
+
+
+def _program_loop(role: RoleOp) -> ir.Operation:
+    return next(view.operation for view in role.body.operations if is_program_loop(view.operation))
+
+
+def _take_turns(load: RoleOp, compute: RoleOp, team: ir.Value, order: ir.Value) -> None:
+    """Has the compute role do the programs of a team only, and count what the others fill."""
+    filling = _program_loop(load)
+    part = Slice(load.operation, [])
+    part.keep_carried(filling)
+    old = _program_loop(compute)
+    with ir.InsertionPoint(old), old.location:
+        mapped = part.clone_before(filling)
+        zero = i32_constant(0)
+    loop, (number,) = with_iteration_arguments(old, [zero])
+    body = loop.regions[0].blocks[0]
+    _keep_order(body, number, order)
+    ops, end = [view.operation for view in body.operations][:-1], terminator(body)
+    *results, _ = end.operands
+    with ir.InsertionPoint(end), loop.location:
+        own = equal(binary("arith.andi", number, i32_constant(TEAMS - 1)), team)
+        branch = ir.Operation.create(
+            "scf.if", results=[value.type for value in results], operands=[own], regions=2
+        )
+        following = binary("arith.addi", number, i32_constant(1))
+        taken, passed = (region.blocks.append() for region in branch.regions)
+        with ir.InsertionPoint(taken):
+            taken_end = ir.Operation.create("scf.yield", operands=results)
+        with ir.InsertionPoint(passed):
+            ours = _counts_of(body, filling.regions[0].blocks[0])
+            counted = dict(
+                zip(list(ours)[1:], part.clone_body(filling, mapped | ours), strict=True)
+            )
+            kept = {ours[count]: value for count, value in counted.items()}
+            passing = [kept.get(argument, argument) for argument in list(body.arguments)[1:-1]]
+            ir.Operation.create("scf.yield", operands=passing)
+    for op in ops:
+        op.move_before(taken_end)
+    replace_yield(end, [*branch.results, following])
+    fold_counting_loops(passed)
+
+
+def _counts_of(body: ir.Block, filling: ir.Block) -> dict[ir.Value, ir.Value]:
+    """The compute role's program and counts for the load role's.
+
+    Both carry them in one order. A count that went on with another's (`rings.go_on`) is unused, and
+    none of the load role's.
+    """
+    program, *counts, _ = body.arguments
+    used = [count for count in counts if list(count.uses)]
+    theirs = list(filling.arguments)
+    if len(used) + 1 != len(theirs):
+        raise InternalError("a loop over programs carries other counts than its load role")
+    return dict(zip(theirs, [program, *used], strict=True))
+
+
+def _keep_order(body: ir.Block, number: ir.Value, order: ir.Value) -> None:
+    """Rule 2: around what waits for full slots."""
+    waiting = [v.operation for v in body.operations if find_ops(v.operation, BarrierWaitOp)]
+    with ir.InsertionPoint(waiting[0]), waiting[0].location:
+        slot, parity = RingPositionOp.build(number, slots=1)
+        before = binary("arith.xori", parity, constant(ir.IntegerType.get_signless(1), 1))
+        BarrierWaitOp.build(order, slot, before)
+    with ir.InsertionPoint(behind(waiting[-1])), waiting[-1].location:
+        BarrierArriveOp.build(order, slot, per="warp")

@@ -1,0 +1,146 @@
+"""Two sets of computing warps that take the programs of a CTA in turn: on the emulator, whole and
+refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hopper_kernels import activated, batched, decisions, demanded, gated, two_loops
+from test_grouped_gemm import multiply as multiply_groups
+from test_warp_specialized import assert_clean, exact, normal, run
+
+from tilec.examples import attention as attention_example
+from tilec.examples.attention import attention
+from tilec.examples.grouped_gemm import grouped_gemm
+from tilec.examples.matmul import matmul
+from tilec.examples.running import poisoned
+from tilec.jit import Kernel
+from tilec.kernel import CompiledKernel
+from tilec.target import find_target
+
+BF16 = ml_dtypes.bfloat16
+TARGET = find_target("sm_90a")
+SMALL = {"BM": 64, "BN": 64, "BK": 32}
+
+
+@pytest.fixture(autouse=True)
+def on_hopper(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything here is compiled for the target whose roles can take turns."""
+    monkeypatch.setenv("TILEC_TARGET", TARGET.name)
+
+
+def in_turn(kernel: Kernel, **demands: Any) -> Kernel:
+    """The same kernel, two sets of 4 warps taking its programs in turn."""
+    return kernel.demanding(**{"num_warps": 4, "consumers": "pingpong", **demands})
+
+
+def assert_in_turn(kernel: CompiledKernel, warps: int = 4) -> None:
+    """Two sets of `warps` and a warpgroup for the loading warp; the report says so."""
+    assert kernel.threads == 32 * (2 * warps + 4)
+    assert decisions(kernel, "consumers") == [
+        f"ping-pong: 2 x {warps} warps take programs in turn (the author's demand)"
+    ]
+    (roles,) = decisions(kernel, "warp specialisation")
+    assert f" {2 * warps} computing, " in roles
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    [
+        (520, 200, 136),  # 36 ragged programs, several for each set of warps of a CTA
+        (320, 72, 40),  # 10, rings that never come round
+        (64, 64, 64),  # one: the other set has none
+        (320, 320, 0),  # no product at all: turns are taken all the same
+    ],
+)
+def test_products(m: int, n: int, k: int) -> None:
+    a, b = normal(m, k), normal(k, n, seed=1)
+    expected = exact(a) @ exact(b) if k else np.zeros((m, n))
+    tolerance = 1e-2 if k else 1.0
+    assert_in_turn(run(in_turn(matmul), [a, b], expected, tolerance=tolerance, **SMALL))
+
+
+@pytest.mark.parametrize("stages", [2, 3, 5])
+def test_rings_that_turn_at_other_times_than_programs(stages: int) -> None:
+    """A program's first slot is another one each time; with a wait for a parity only, whoever
+    came before his turn would be let through."""
+    a, b = normal(520, 32 * 7), normal(32 * 7, 136, seed=1)
+    kernel = run(in_turn(demanded), [a, b], exact(a) @ exact(b), STAGES=stages, **SMALL)
+    assert_in_turn(kernel)
+
+
+def test_two_warpgroups_a_set() -> None:
+    a, b = normal(1032, 104), normal(104, 136, seed=1)
+    kernel = run(in_turn(matmul, num_warps=8), [a, b], exact(a) @ exact(b), BM=128, BN=64, BK=32)
+    assert_in_turn(kernel, 8)
+    assert_clean(kernel)
+
+
+def test_the_tiles_it_is_for() -> None:
+    """The registers of two sets hold 64 x 256 sums each; ptxas spills nothing."""
+    specs = [f"{name}:bf16[?:8,?:8;?:8,1]" for name in "abc"]
+    for tiles in ({"BM": 64, "BN": 256}, {"BM": 128, "BN": 128}):
+        kernel = in_turn(matmul).compile(specs, {**tiles, "BK": 64}, target=TARGET.name)
+        assert_in_turn(kernel)
+        assert_clean(kernel)
+
+
+def test_batches() -> None:
+    a, b = normal(5, 136, 104), normal(5, 104, 136, seed=1)
+    assert_in_turn(run(in_turn(batched), [a, b], exact(a) @ exact(b), **SMALL))
+
+
+@pytest.mark.parametrize("sizes", [[65, 0, 24, 7, 200, 1], [0, 300, 0], [1]])
+def test_groups(sizes: list[int]) -> None:
+    """Where programs differ in how often their loops run, and find that in memory."""
+    for mode in ("late", "check"):
+        kernel = in_turn(grouped_gemm).on(f"emulator:{mode}")
+        multiply_groups(kernel, sizes, 72, 136, BM=64, BN=32, BK=64)
+
+
+def test_loops_behind_each_other_and_products_side_by_side() -> None:
+    a, b, g = normal(328, 136), normal(136, 136, seed=1), normal(136, 136, seed=2)
+    twice = run(in_turn(two_loops), [a, b], 2 * (exact(a) @ exact(b)), **SMALL)
+    assert_in_turn(twice)
+    expected = (exact(a) @ exact(b)) * (exact(a) @ exact(g))
+    assert_in_turn(run(in_turn(gated), [a, b, g], expected, WARP_SPECIALIZE=True, **SMALL))
+
+
+def test_work_between_load_and_product() -> None:
+    """The load role's warps fill by loads and stores."""
+    a, b = normal(328, 136), normal(136, 136, seed=1)
+    expected = np.maximum(exact(a), 0) ** 2 @ exact(b)
+    assert_in_turn(run(in_turn(activated), [a, b], expected, WARP_SPECIALIZE=True, **SMALL))
+
+
+def test_clusters() -> None:
+    a, b = normal(1032, 104), normal(104, 136, seed=1)
+    kernel = run(in_turn(matmul, cluster=2), [a, b], exact(a) @ exact(b), **SMALL)
+    assert_in_turn(kernel)
+    assert any("multicast" in one for one in decisions(kernel, "cluster copy"))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(causal: bool) -> None:
+    """Rings of several loops and of what a program loads once; loops that end elsewhere."""
+    q, k, v = (normal(1, 3, 264, 64, seed=seed) for seed in range(3))
+    expected = attention_example.reference(q, k, v, causal=causal, scale=0.125)
+    for mode in ("late", "check"):
+        o = poisoned(q.shape, BF16)
+        there = in_turn(attention, persistent=True).on(f"emulator:{mode}")
+        there(q, k, v, o, 0.125, D=64, CAUSAL=causal, BM=64, BN=64)
+        np.testing.assert_allclose(exact(o), expected, rtol=0, atol=2e-2)
+    assert_in_turn(there.compiled(q, k, v, o, 0.125, D=64, CAUSAL=causal, BM=64, BN=64))
+
+
+def test_cooperative_changes_nothing() -> None:
+    specs = [f"{name}:bf16[?:8,?:8;?:8,1]" for name in "abc"]
+    plain, named = (
+        kernel.compile(specs, {**SMALL}, target=TARGET.name)
+        for kernel in (matmul, matmul.demanding(consumers="cooperative"))
+    )
+    assert plain.ptx == named.ptx
+    assert decisions(plain, "consumers") == []
