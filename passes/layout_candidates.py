@@ -30,8 +30,13 @@ def blocked_layout(
     `narrow`: narrower vectors where there are too few for all threads.
 
     The split of threads between dimensions is the one with the fewest registers (phantoms count)
-    that still gives each row segment a full sector; ties go to longer segments.
+    that still gives each row segment a full sector; ties go to longer segments. Of three times a
+    power of two of threads each third has a third of the registers, or a copy.
     """
+    third = num_threads & -num_threads
+    if third != num_threads:
+        one = blocked_layout(shape, contiguous, width, third, narrow=narrow)
+        return _dealt(one, num_threads // third)
     rank = len(shape)
     if rank == 0:
         return Layout((copies(num_threads),), ())
@@ -53,6 +58,19 @@ def blocked_layout(
             best = (key, split)
     assert best is not None
     return _block(shape, order, best[1], width, num_threads)
+
+
+def _dealt(layout: Layout, groups: int) -> Layout:
+    """The slowest registers that fall into `groups` equal parts, vectors not among them, spread
+    over that many times the threads; copies where there are none."""
+    for number in reversed(range(1, len(layout.values))):
+        mode = layout.values[number]
+        if mode.stride and mode.size % groups == 0:
+            own = mode.size // groups
+            kept = (*layout.values[:number], Mode(own, mode.stride, mode.dim))
+            threads = (*layout.threads, Mode(groups, own * mode.stride, mode.dim))
+            return normalize(Layout(threads, (*kept, *layout.values[number + 1 :])))
+    return normalize(Layout((*layout.threads, copies(groups)), layout.values))
 
 
 def _powers(limit: int) -> Iterable[int]:

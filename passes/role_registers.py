@@ -9,6 +9,9 @@ from tilec.target import Target
 
 LOAD_REGISTERS = 40
 """Of the one thread that issues tensor copies."""
+TIGHT_REGISTERS = 32
+"""The same where 8 fewer give those who compute 8 more: three warpgroups then have 160, and a
+64 x 256 product needs 154."""
 FILL_REGISTERS = 64
 """Of a thread that fills its part of buffers, beside tiles: addresses and bounds of each vector."""
 COMPUTE_REGISTERS = 40
@@ -77,4 +80,6 @@ def _shares(target: Target, warps: int, load_least: int, live: int) -> tuple[int
     load = -(-load_least // 8) * 8
     while load > LOAD_REGISTERS and (load > share or left(load) < live + COMPUTE_REGISTERS):
         load -= 8
+    if load == LOAD_REGISTERS and left(TIGHT_REGISTERS) // 8 > left(load) // 8:
+        load = TIGHT_REGISTERS
     return load, left(load) // 8 * 8

@@ -18,7 +18,10 @@ from tilec.layout import Layout, Mode, normalize
 
 
 def folded(layout: Layout, factor: int) -> Layout:
-    """A layout of `factor` (a power of two) times fewer threads for the same elements."""
+    """A layout of `factor` times fewer threads for the same elements.
+
+    `factor`: a power of two, or three of three warpgroups, whose mode is the slowest.
+    """
     threads, values = list(layout.threads), list(layout.values)
     while factor > 1:
         slowest = threads.pop()

@@ -52,8 +52,11 @@ def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
     """The layout a scan along `axis` likes best: registers, lanes, warps, outer registers.
 
     Lanes and warps the axis does not need go to the other dimensions, the last one first; what
-    remains is copies. Each dimension is covered, phantoms included.
+    remains is copies, and so are two of three warpgroups. Each dimension is covered, phantoms
+    included.
     """
+    groups = num_warps // (num_warps & -num_warps)
+    num_warps //= groups
     needed = list(shape)
     run = 1
     while run < LONGEST_RUN and run * WARP_SIZE < needed[axis]:
@@ -72,6 +75,7 @@ def scan_layout(shape: Sequence[int], axis: int, num_warps: int) -> Layout:
             reach[dim] *= size
             left //= size
         threads.append(Mode(left, 0, -1))
+    threads.append(Mode(groups, 0, -1))
     for dim, size in enumerate(needed):
         values.append(Mode(-(-size // reach[dim]), reach[dim], dim))
     return normalize(Layout(tuple(threads), tuple(values)))

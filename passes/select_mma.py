@@ -7,7 +7,7 @@ After (no fp8 mma.sync):
           %d = "tile.dot"(%x, %y, %c) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : ...
 An instruction that adds up in tensor memory or one of a warpgroup comes first where the target has
 it, the accumulator consists of whole ones, and its operands can lie in shared memory as the
-instruction reads them.
+instruction reads them. Three warpgroups (12 warps) share a tile of such instructions only.
 Does not handle: a choice between several instructions for the same types; the table's order
 decides. Batched dots on these instructions; sums in tensor memory where something else than scf.for
 stands around the dot.
@@ -17,24 +17,32 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.diagnostics import CompileError
 from tilec.dialects import tile
-from tilec.dialects.types import element, shape, show, with_element
+from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS, entry_registers
+from tilec.dialects.types import bit_width, element, shape, show, with_element
 from tilec.fragments import tensor_memory_layout, warpgroup_widths
 from tilec.mma_shapes import (
     TENSOR_MS,
+    WARPGROUP_THREADS,
+    WGMMA_M,
     MmaInstruction,
     select_instruction,
     select_tensor_instruction,
     select_warpgroup_instruction,
     tensor_ns,
 )
+from tilec.passes.alternate_programs import teams_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
 from tilec.passes.loops import enclosing_ops
-from tilec.passes.walk import find_ops
+from tilec.passes.walk import find_ops, kernels
+from tilec.passes.warpgroup_dot import swizzle_bytes
 from tilec.target import Feature
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 
+PRODUCT_REGISTERS = 26
+"""What ptxas 13.0 wants beside the accumulators of an instruction: 154 for m64n256, else C7602."""
 WIDER = {"f8E4M3FN": ir.F16Type, "f8E5M2": ir.F16Type}
 """Element types that another holds exactly: what an input is widened to where the target lacks
 it."""
@@ -43,11 +51,25 @@ it."""
 @tile_pass(requires=Level.TILE, ensures=Level.SELECTED)
 def select_mma(module: ir.Module, context: PassContext) -> None:
     """Names the instruction of every dot, widening inputs the target cannot multiply."""
-    dots = [op.opview for op in find_ops(module.operation, tile.DotOp)]
-    for dot in dots:
-        if isinstance(dot, tile.DotScaledOp):
-            continue  # multiply-out has chosen
-        _select(dot, context)
+    for function in kernels(module):
+        dots = [op.opview for op in find_ops(function, tile.DotOp)]
+        if not dots and _is_third(context):
+            raise _third_refused(function, "it multiplies nothing", context)
+        room = _registers_for_products(function, context)
+        for dot in dots:
+            if isinstance(dot, tile.DotScaledOp):
+                continue  # multiply-out has chosen
+            _select(dot, room, context)
+
+
+def _is_third(context: PassContext) -> bool:
+    """Whether there are three warpgroups, or as many times two."""
+    return context.num_warps & (context.num_warps - 1) != 0
+
+
+def _third_refused(op: ir.Operation, reason: str, context: PassContext) -> CompileError:
+    help_ = "help: take a power of two, or tiles of which each warpgroup gets whole m64 parts"
+    return error_at(op, f"num_warps={context.num_warps} was asked for, but {reason}", help_)
 
 
 def _find(dot: tile.DotOp, context: PassContext) -> MmaInstruction | None:
@@ -56,21 +78,35 @@ def _find(dot: tile.DotOp, context: PassContext) -> MmaInstruction | None:
     return select_instruction(context.target, lhs, rhs, acc, tf32=tf32)
 
 
-def _find_wide(dot: tile.DotOp, context: PassContext) -> MmaInstruction | str:
+def _find_wide(dot: tile.DotOp, room: int, context: PassContext) -> MmaInstruction | str:
     """The widest warpgroup instruction of whole tiles for a dot, or why there is none."""
     lhs, rhs, acc = (str(element(v)) for v in (dot.lhs, dot.rhs, dot.acc))
     tf32 = dot.options.get("precision") == "tf32"
     sizes, depth = shape(dot.acc), shape(dot.lhs)[-1]
     if not (widths := warpgroup_widths(sizes, context.num_warps)):
         return f"{show(sizes)} is not made of m64 parts for {context.num_warps} warps"
-    for n in widths:
+    panel = swizzle_bytes(sizes[1], element(dot.rhs)) * 8 // bit_width(element(dot.rhs))
+    fits = [n for n in widths if n * WGMMA_M // WARPGROUP_THREADS <= room]
+    # A narrower one than there could be must not begin inside a panel of the rhs.
+    whole = [n for n in fits if fits == widths or not panel or n % panel == 0]
+    for n in whole:
         row = select_warpgroup_instruction(context.target, n, lhs, rhs, acc, tf32=tf32)
         if row is None:
             continue
         if depth % row.k:
             return f"k = {depth} is no multiple of the instruction's {row.k}"
         return row
+    if not whole:
+        return f"{widths[-1]} columns take more registers than a thread begins with"
     return f"no warpgroup instruction multiplies {lhs}, {rhs} and {acc}"
+
+
+def _registers_for_products(function: ir.Operation, context: PassContext) -> int:
+    """Accumulators of one instruction that a thread may have: ptxas holds it against the registers
+    that a thread has at the kernel's start, with a warpgroup that loads where there is room."""
+    warps = teams_of(function) * context.num_warps + WARPGROUP_WARPS
+    threads = min(warps * context.target.warp_size, context.target.max_threads)
+    return entry_registers(context.target, threads) - PRODUCT_REGISTERS
 
 
 def _find_in_tensor_memory(dot: tile.DotOp, context: PassContext) -> MmaInstruction | str:
@@ -98,12 +134,17 @@ def _find_in_tensor_memory(dot: tile.DotOp, context: PassContext) -> MmaInstruct
     return f"no instruction adds {lhs} times {rhs} up in tensor memory as {acc}"
 
 
-def _select(dot: tile.DotOp, context: PassContext) -> None:
+def _select(dot: tile.DotOp, room: int, context: PassContext) -> None:
+    """`room`: accumulators of one warpgroup instruction that a thread may have."""
     row, why = None, "the target multiplies these types"
     if context.target.supports(Feature.WGMMA):
-        row, why = _either(_find_wide(dot, context), why)
+        row, why = _either(_find_wide(dot, room, context), why)
     elif context.target.supports(Feature.TCGEN05):
         row, why = _either(_find_in_tensor_memory(dot, context), why)
+    if row is None and _is_third(context):
+        by_warpgroups = context.target.supports(Feature.WGMMA)
+        none = f"{context.target.name} has no instructions of warpgroups"
+        raise _third_refused(dot.operation, why if by_warpgroups else none, context)
     row = row or _find(dot, context)
     if row is None:
         narrow = str(element(dot.lhs))

@@ -178,10 +178,11 @@ def _find_products(function: ir.Operation, rings: list[Ring]) -> list[Products]:
 
 
 def _too_large(function: ir.Operation, context: PassContext) -> str | None:
-    live, most = (
-        most_live_registers(function.regions[0].blocks[0]),
-        context.target.registers_per_thread,
-    )
+    live = most_live_registers(function.regions[0].blocks[0])
+    most, teams = context.target.registers_per_thread, teams_of(function)
+    if teams > 1:
+        shapes = plan_roles(context.target, context.num_warps, teams=teams)
+        most = shapes["compute"].registers or most
     if live <= most:
         return None
     return f"its tiles take {live} registers a thread at once, which has {most}"

@@ -43,7 +43,7 @@ def add_num_warps(parser: argparse.ArgumentParser, default: int | None) -> None:
     parser.add_argument(
         "--num-warps",
         type=int,
-        choices=(1, 2, 4, 8, 16, 32),
+        choices=(1, 2, 4, 8, 12, 16, 32),
         default=default,
         help=f"warps of one program; default: {shown}",
     )

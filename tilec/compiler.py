@@ -220,8 +220,9 @@ def _num_warps(function: ir.Operation, demanded: int | None, target: Target, rep
         demanded = _written_warps(function, demanded, explicit)
     warps = choose_num_warps(function, target, report) if demanded is None else demanded
     limit = target.max_threads // target.warp_size
-    if not 1 <= warps <= limit or (warps & (warps - 1) and not explicit):
-        raise error_at(function, f"num_warps must be a power of two up to {limit}, found {warps}")
+    if not 1 <= warps <= limit or (warps & (warps - 1) and warps != 12 and not explicit):
+        expected = f"a power of two up to {limit}, or {12} for three warpgroups"
+        raise error_at(function, f"num_warps must be {expected}, found {warps}")
     if total_warps(function, warps) < warps:
         total = total_warps(function, warps)
         raise error_at(function, f"tile.total_warps is {total}, fewer than the {warps} of layouts")

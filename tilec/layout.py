@@ -38,7 +38,11 @@ def copies(size: int) -> Mode:
 
 @dataclass(frozen=True)
 class Layout:
-    """`threads` and `values`: modes, fastest first. Threads modes are powers of two."""
+    """`threads` and `values`: modes, fastest first.
+
+    Thread modes are powers of two, so that a digit of the thread number is a few of its bits. Where
+    three warpgroups share a tile the slowest one is three times a power of two.
+    """
 
     threads: tuple[Mode, ...]
     values: tuple[Mode, ...]
@@ -176,6 +180,8 @@ def covers(layout: Layout, shape: tuple[int, ...]) -> bool:
 
 
 WARP = 32
+THREE_WARPGROUPS = 384
+"""Threads."""
 MOST_THREADS = 1 << 12
 MOST_VALUES = 1 << 16
 """What a layout in text may have; more is no layout of any hardware, and long to enumerate."""
@@ -192,8 +198,10 @@ def parse_layout(text: str) -> Layout:
             f"malformed layout {text!r}; expected e.g. 'T(8,16):(8@1,1@0) V(8,8):(1@1,16@0)'"
         )
     threads = _parse_modes(match[1], match[2], text)
-    for mode in threads:
-        if mode.size & (mode.size - 1):
+    by_three = prod(mode.size for mode in threads) % THREE_WARPGROUPS == 0
+    for number, mode in enumerate(threads, 1):
+        size = mode.size // 3 if by_three and number == len(threads) else mode.size
+        if size & (size - 1):
             raise ValueError(f"layout {text!r}: thread mode of size {mode.size} is no power of two")
     layout = Layout(threads, _parse_modes(match[3], match[4], text))
     if layout.num_threads > MOST_THREADS or layout.num_values > MOST_VALUES:

@@ -279,12 +279,14 @@ class Lowering:
         return tuple(self.i32_constant(0) if s is None else s for s in sums)
 
     def _digit(self, below: int, size: int, num_threads: int) -> ir.Value:
-        """(thread / below) % size; both are powers of two."""
+        """(thread / below) % size; both are powers of two, but for the size of the slowest."""
         digit = self.thread()
         if below > 1:
             shift = self.i32_constant(below.bit_length() - 1)
             digit = create("arith.shrui", [digit, shift], self.i32)
         if below * size < self.num_threads:
+            if size & (size - 1):
+                return create("arith.remui", [digit, self.i32_constant(size)], self.i32)
             digit = create("arith.andi", [digit, self.i32_constant(size - 1)], self.i32)
         return digit
 
@@ -299,10 +301,11 @@ class Lowering:
         bits, below = 0, 1
         for mode in layout.threads:
             if not mode.stride:
-                bits |= (mode.size - 1) * below
+                bits |= ((1 << (mode.size - 1).bit_length()) - 1) * below
             below *= mode.size
         # Threads past the layout's last one hold copies of the first ones.
-        bits |= ((1 << (self.num_threads - 1).bit_length()) - 1) & ~(below - 1)
+        used = (1 << (below - 1).bit_length()) - 1
+        bits |= ((1 << (self.num_threads - 1).bit_length()) - 1) & ~used
         if not bits:
             return None
         masked = create("arith.andi", [self.thread(), self.i32_constant(bits)], self.i32)

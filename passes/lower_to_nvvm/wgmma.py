@@ -184,7 +184,9 @@ class _Matrix:
             if step:
                 shift = state.i32_constant(below.bit_length() - 1)
                 digit = create("arith.shrui", [state.warpgroup(), shift], state.i32)
-                digit = create("arith.andi", [digit, state.i32_constant(mode.size - 1)], state.i32)
+                if not mode.size & (mode.size - 1):  # three parts are the slowest: nothing above
+                    mask = state.i32_constant(mode.size - 1)
+                    digit = create("arith.andi", [digit, mask], state.i32)
                 term = create("arith.muli", [digit, state.i32_constant(step)], state.i32)
                 address = self._sum(address, term)
             below *= mode.size

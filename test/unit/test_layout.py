@@ -69,7 +69,12 @@ class TestText:
 
     @pytest.mark.parametrize(
         "text",
-        ["T(8,16):(8@1,1@0) V(8,8):(1@1,16@0)", "T():() V():()", "T(32):(0) V(3):(7@2)"],
+        [
+            "T(8,16):(8@1,1@0) V(8,8):(1@1,16@0)",
+            "T():() V():()",
+            "T(32):(0) V(3):(7@2)",
+            "T(4,8,12):(2@1,1@0,16@0) V(2):(1@1)",
+        ],
     )
     def test_reads_what_it_prints(self, text: str) -> None:
         assert str(parse_layout(text)) == text
@@ -91,6 +96,7 @@ class TestText:
             ("T(64,128):(1@0,0) V():()", "more than 4096 threads or 65536 values a thread"),
             ("T():() V(512,512):(1@0,1@1)", "more than 4096 threads or 65536 values a thread"),
             ("T(12):(1@0) V():()", "thread mode of size 12 is no power of two"),
+            ("T(3,128):(1@0,3@0) V():()", "thread mode of size 3 is no power of two"),
         ],
     )
     def test_what_does_not_read_says_why(self, text: str, message: str) -> None:
