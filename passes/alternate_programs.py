@@ -112,7 +112,8 @@ def alternate_programs(module: ir.Module, context: PassContext) -> None:
 def _alternate(function: ir.Operation, context: PassContext) -> None:
     roles = {op.opview.name: op.opview for op in find_ops(function, RoleOp)}
     if set(roles) != {"load", "compute"}:
-        raise error_at(function, f'consumers="{PINGPONG}" was asked for, but it has no such roles')
+        why = 'the kernel has no roles "load" and "compute"'
+        raise error_at(function, f'consumers="{PINGPONG}" was asked for, but {why}')
     compute = roles["compute"]
     order = _order_barrier(function, compute)
     with ir.InsertionPoint.at_block_begin(compute.body), compute.operation.location:

@@ -22,6 +22,7 @@ from mlir import ir
 from tilec.diagnostics import CompileError
 from tilec.dialects.gpu_tile import AllocOp, CpAsyncOp
 from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.passes.alternate_programs import teams_of
 from tilec.passes.contract import Level, PassContext, Report, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.layout_candidates import blocked_layout
@@ -49,6 +50,9 @@ def keep_explicit(module: ir.Module, context: PassContext) -> None:
     if found:
         raise CompileError.group(found)
     for function in module.body.operations:
+        if teams_of(function.operation) > 1:
+            why = "the kernel says itself which warps compute what"
+            raise error_at(function.operation, f'consumers="pingpong" was asked for, but {why}')
         if EXPLICIT in function.operation.attributes:
             context.report.add(
                 "kernel", function.operation, "as written", "it uses tilec.language.gpu"

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlir import ir
+
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS, entry_registers
+from tilec.passes.contract import PassContext
+from tilec.passes.register_pressure import most_live_registers
 from tilec.target import Target
 
 LOAD_REGISTERS = 40
@@ -83,3 +87,16 @@ def _shares(target: Target, warps: int, load_least: int, live: int) -> tuple[int
     if load == LOAD_REGISTERS and left(TIGHT_REGISTERS) // 8 > left(load) // 8:
         load = TIGHT_REGISTERS
     return load, left(load) // 8 * 8
+
+
+def why_too_large(function: ir.Operation, context: PassContext, teams: int) -> str | None:
+    """Why a kernel's tiles fit no thread of roles that were asked for, or None: of several sets of
+    warps each has the registers for a tile of its own, or nothing is gained."""
+    live = most_live_registers(function.regions[0].blocks[0])
+    most = context.target.registers_per_thread
+    if teams > 1:
+        shapes = plan_roles(context.target, context.num_warps, teams=teams)
+        most = shapes["compute"].registers or most
+    if live <= most:
+        return None
+    return f"its tiles take {live} registers a thread at once, which has {most}"

@@ -92,6 +92,7 @@ from tilec.passes.role_registers import (
     MOST_REGISTERS,
     RoleShape,
     plan_roles,
+    why_too_large,
 )
 from tilec.passes.role_threads import runs_in_one_thread
 from tilec.passes.role_tiles import fold_threads, sink_tiles
@@ -121,7 +122,7 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
         reason = "one stage was asked for" if wanted else "the shared memory holds one stage only"
     in_turn = teams_of(function) > 1
     if reason is None and (demanding is not None or in_turn):
-        reason = _too_large(function, context)
+        reason = why_too_large(function, context, teams_of(function))
     if reason is not None:
         if demanding is not None or in_turn:
             notes = () if rings else (*refused_tensor_copies(context), *refused_fills(context))
@@ -175,17 +176,6 @@ def _refusal(function: ir.Operation, rings: list[Ring], context: PassContext) ->
 
 def _find_products(function: ir.Operation, rings: list[Ring]) -> list[Products]:
     return find_products(function, {alloc: ring.loop for ring in rings for alloc in ring.allocs})
-
-
-def _too_large(function: ir.Operation, context: PassContext) -> str | None:
-    live = most_live_registers(function.regions[0].blocks[0])
-    most, teams = context.target.registers_per_thread, teams_of(function)
-    if teams > 1:
-        shapes = plan_roles(context.target, context.num_warps, teams=teams)
-        most = shapes["compute"].registers or most
-    if live <= most:
-        return None
-    return f"its tiles take {live} registers a thread at once, which has {most}"
 
 
 def _stores(rings: list[Ring]) -> bool:

@@ -121,6 +121,34 @@ PAIR = Program(
         "share-copies-report": Report("^(program|clusters?)"),
     },
 )
+TURNS = Program(
+    matmul.demanding(num_warps=4, consumers="pingpong"),
+    PRODUCT.specs,
+    {"BM": 128, "BN": 192, "BK": 64},
+    PRODUCT.target,
+    {
+        "alternate-programs": Dump(
+            "alternate-programs",
+            r"scf\.|^\}( else \{)?$|andi|cmpi eq|barrier|gpu_tile.wgmma|store\"|role|^\}\)|select"
+            r"|addi %arg4|xori|arith.constant [01] : i32|ring_position\"\(%arg5",
+            start=r"^\}\) \{first_warp = 8",
+            end=r'name = "compute"',
+        ),
+        "alternate-programs-report": Report("^(program|warp spec|consumers|matrix|shared)"),
+    },
+)
+THREE = Program(
+    matmul.demanding(num_warps=12),
+    PRODUCT.specs,
+    {"BM": 192, "BN": 256, "BK": 64},
+    PRODUCT.target,
+    {
+        "three-warpgroups": Dump(
+            "overlap-mma", r"role|^\}\)|gpu_tile.wgmma\"|barrier_init|iter_args\(.*%arg7"
+        ),
+        "three-warpgroups-report": Report("^(dot inst|warp spec|shared)"),
+    },
+)
 ATTENTION = Program(
     attention,
     [*(f"{name}:bf16[?,?,?,64;?:8,?:8,?:8,1]" for name in "qkvo"), "scale:f32"],
@@ -235,7 +263,7 @@ ASKING = Program(
 )
 PAGES = {
     "PIPELINING": Page(PASSES / "PIPELINING.md", [AMPERE]),
-    "HOPPER": Page(PASSES / "HOPPER.md", [PRODUCT, PAIR, ATTENTION]),
+    "HOPPER": Page(PASSES / "HOPPER.md", [PRODUCT, PAIR, TURNS, THREE, ATTENTION]),
     "BLACKWELL": Page(PASSES / "BLACKWELL.md", [SUM, SHARED_COLUMNS, TOGETHER, ASKING]),
 }
 SECTIONS = [(name, section) for name, page in PAGES.items() for section in page.sections]

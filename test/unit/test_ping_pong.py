@@ -8,10 +8,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hopper_kernels import activated, batched, decisions, demanded, gated, two_loops
+from hopper_kernels import activated, batched, decisions, demanded, gated, in_while, two_loops
 from test_grouped_gemm import multiply as multiply_groups
 from test_warp_specialized import assert_clean, exact, normal, run
 
+import tilec
+import tilec.language as tl
+from tilec.diagnostics import CompileError
 from tilec.examples import attention as attention_example
 from tilec.examples.attention import attention
 from tilec.examples.grouped_gemm import grouped_gemm
@@ -19,6 +22,7 @@ from tilec.examples.matmul import matmul
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
+from tilec.language import gpu
 from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16
@@ -144,3 +148,74 @@ def test_cooperative_changes_nothing() -> None:
     )
     assert plain.ptx == named.ptx
     assert decisions(plain, "consumers") == []
+
+
+A, B, C = normal(72, 72), normal(72, 72, seed=1), normal(72, 72)
+OTHER = 'consumers="pingpong" was asked for, but '
+REFUSALS: dict[str, tuple[Kernel, dict[str, Any], str]] = {
+    "one program a CTA": (
+        in_turn(demanded, persistent=False), SMALL,
+        "the kernel is not persistent: a CTA has one program only",
+    ),
+    "no roles": (
+        in_turn(demanded), {**SMALL, "WARP_SPECIALIZE": False},
+        r"no loop fills buffers[\s\S]* no tensor copy: warp_specialize=False",
+    ),
+    "no warps left": (
+        in_turn(demanded, num_warps=16), {"BM": 256}, "2 times 16 warps leave none for loading"
+    ),
+    "no whole warpgroups": (
+        in_turn(demanded, num_warps=2, persistent=True), SMALL, "no loop fills buffers that other"
+    ),
+    "too many registers": (
+        in_turn(demanded), {"BM": 128, "BN": 256},
+        r"its tiles take \d+ registers a thread at once, which has 232",
+    ),
+    "too many registers for four warpgroups": (
+        in_turn(demanded, num_warps=8), {"BM": 128, "BN": 256},
+        r"its tiles take \d+ registers a thread at once, which has 112",
+    ),
+    "one stage": (in_turn(demanded), {**SMALL, "STAGES": 1}, "one stage was asked for"),
+    "a loop that counts nothing": (
+        in_turn(in_while, persistent=True), SMALL, "no loop fills buffers that other warps could"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_demands_that_cannot_be_met(name: str) -> None:
+    kernel, constants, reason = REFUSALS[name]
+    with pytest.raises(CompileError, match=OTHER + reason) as caught:
+        kernel.on("emulator").compiled(A, B, C, **constants)
+    assert f"def {kernel.name}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("target", "demands", "reason"),
+    [
+        ("sm_80", {}, "sm_80 does not move registers between warps"),
+        ("sm_100a", {}, "products in tensor memory run under the end of the program before"),
+        ("sm_100a", {"persistent": "dynamic"}, "CTAs ask for their programs"),
+    ],
+)
+def test_other_targets(
+    target: str, demands: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    with pytest.raises(CompileError, match=OTHER + reason):
+        in_turn(demanded, **demands).on("emulator").compiled(A, B, C, BM=128, BN=64, BK=32)
+
+
+def test_other_words() -> None:
+    message = 'consumers must be "cooperative" or "pingpong", found the constant 2'
+    with pytest.raises(CompileError, match=message):
+        demanded.demanding(consumers=2).on("emulator").compiled(A, B, C)
+
+
+def test_explicit_kernels_say_it_themselves() -> None:
+    @tilec.kernel(grid=1, num_warps=4, consumers="pingpong")
+    def written(c: tl.array):
+        gpu.sync()
+
+    with pytest.raises(CompileError, match=OTHER + "the kernel says itself which warps compute"):
+        written.on("emulator").compiled(np.zeros(32, np.float32))

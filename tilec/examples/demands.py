@@ -4,6 +4,8 @@
 - `tl.range(..., warp_specialize=True)`: some warps keep the rings full, the others compute.
 - `kernel.demanding(num_warps=8, persistent=True)`, or the same in `@tilec.kernel(...)`: warps of a
   program; CTAs that stay and share the programs.
+- `consumers="pingpong"` there: two sets of warps take a CTA's programs in turn, and what one does
+  behind its last product runs under the products of the other.
 - `cluster=2` there, or `cluster=(1, 2)`: neighbouring programs of the grid load together what
   they share. It takes tensor copies, so a GPU that has them, and arrays that they can read: a
   multiple of 16 bytes from row to row.
@@ -42,7 +44,7 @@ def matmul(
 
 
 def main() -> None:
-    """The compiler's choice and three demands, then one that cannot be met."""
+    """The compiler's choice and four demands, then one that cannot be met."""
     rng = np.random.default_rng(0)
     a = rng.standard_normal((136, 200)).astype(ml_dtypes.bfloat16)
     b = rng.standard_normal((200, 72)).astype(ml_dtypes.bfloat16)
@@ -53,6 +55,7 @@ def main() -> None:
             ("two stages, a loading warp", matmul, {"STAGES": 2, "WARP_SPECIALIZE": True}),
             ("a CTA for each program", matmul.demanding(num_warps=4, persistent=False), {}),
             ("two share a tile of b", matmul.demanding(cluster=2), {}),
+            ("in turn", matmul.demanding(num_warps=4, consumers="pingpong"), {}),
         ):
             c = poisoned((136, 72), ml_dtypes.bfloat16)
             launch(kernel, a, b, c, **constants)
