@@ -36,9 +36,14 @@ def ops_behind(values: Iterable[ir.Value]) -> Iterator[ir.Operation]:
 def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:
     """What a loop's value is made of: bounds, its first value, and what an iteration gives."""
     loop = argument.owner.owner
+    number = argument.arg_number
+    if loop.name == "scf.while":
+        before, after = (terminator(region.blocks[0]) for region in loop.regions)
+        if argument.owner == loop.regions[1].blocks[0]:
+            return [before.operands[0], before.operands[1 + number]]
+        return [loop.operands[number], after.operands[number]]
     if loop.name != "scf.for":
         return []
-    number = argument.arg_number
     bounds = list(loop.operands)[:3]
     if not number:
         return bounds

@@ -52,7 +52,7 @@ from tilec.mma_shapes import PAIR_MS, MmaInstruction, find_instruction, select_t
 from tilec.passes.allocate_shared import shared_bytes
 from tilec.passes.cluster_alike import axes_of, meet
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.scalars import binary, i32_constant
+from tilec.passes.scalars import binary, equal, i32_constant
 from tilec.passes.tensor_copies import box_of
 from tilec.passes.walk import find_ops, kernels, role_of
 from tilec.passes.warpgroup_dot import operand_layout, swizzle_bytes
@@ -171,13 +171,7 @@ class _Rewrite:
         """Rings, copies, products, barriers, in that order; returns the stages."""
         with ir.InsertionPoint.at_block_begin(self._body), self._function.location:
             self._place = ClusterPositionOp.build(axis=0)
-            zero = i32_constant(0)
-            self._is_even = ir.Operation.create(
-                "arith.cmpi",
-                results=[ir.IntegerType.get_signless(1)],
-                operands=[self._place, zero],
-                attributes={"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)},
-            ).results[0]
+            self._is_even = equal(self._place, i32_constant(0))
             self._both, self._even = i32_constant(BOTH), i32_constant(EVEN)
         stages = self._stages()
         for load in {id(load): load for p in self._products for load in p.loads}.values():

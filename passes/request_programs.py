@@ -31,12 +31,15 @@ for each program, in one dimension, so that the place of a CTA is the number of 
 3. Nobody asks behind the answer that there is none left (PTX ISA 9.0, "clusterlaunchcontrol": the
    behaviour would be undefined): the loop has ended.
 
-Does not handle: clusters.
+In clusters a whole one is taken over. The CTA of rank 0 asks for all of them, when the readers of
+all have given the slot back; the answer arrives in each of them, which expects it by itself.
 """
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from math import prod
 
 from mlir import ir
 
@@ -46,21 +49,26 @@ from tilec.dialects.gpu_tile import (
     BarrierExpectOp,
     BarrierInitOp,
     BarrierWaitOp,
+    ClusterPositionOp,
+    ClusterSyncOp,
     FenceOp,
     NextProgramOp,
     NextProgramReadOp,
+    RemoteArriveOp,
     RingPositionOp,
     RoleOp,
     SlotOp,
     SyncOp,
 )
+from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.launch_control import ANSWER_BYTES, answer_buffer
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.dialects.gpu_tile.role import total_warps
+from tilec.passes.cluster_alike import runs_in
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.loops import enclosing_ops, find_loops, is_program_loop, replace_yield, terminator
 from tilec.passes.role_threads import runs_in_one_thread
-from tilec.passes.scalars import binary, constant, i32_constant
+from tilec.passes.scalars import binary, constant, equal, i32_constant
 from tilec.passes.schedule_programs import is_dynamic
 
 SLOTS = 3
@@ -95,11 +103,17 @@ class _Reader:
 
 @dataclass
 class _Answers:
-    """Where answers lie; the barriers of slots that were asked for, and of free ones."""
+    """Where answers lie; the barriers of slots that were asked for, and of free ones.
+
+    `ctas` of a cluster; in one of several whether this is the `first`, and a mask of that.
+    """
 
     whole: ir.Value
     asked: ir.Value
     free: ir.Value
+    ctas: int
+    first: ir.Value | None = None
+    mask: ir.Value | None = None
 
 
 def _request(function: ir.Operation, context: PassContext) -> None:
@@ -107,8 +121,10 @@ def _request(function: ir.Operation, context: PassContext) -> None:
     loops = [loop for loop in _loops_of(function) if is_program_loop(loop)]
     if not loops:  # written by hand, or done already
         return
+    shape = cluster_shape(function)
     readers = [_reader(loop, warps) for loop in loops]
-    answers = _make_answers(function, sum(reader.arrivals for reader in readers), warps)
+    arrivals = sum(reader.arrivals * len(runs_in(reader.loop, shape)) for reader in readers)
+    answers = _make_answers(function, arrivals, warps, shape)
     for number, reader in enumerate(readers):
         _rewrite(reader, answers, asks=number == 0)
     why = "the author's demand: cluster launch control hands on what has not started"
@@ -129,7 +145,9 @@ def _reader(loop: ir.Operation, warps: int) -> _Reader:
     return _Reader(loop, "warp", role.warps)
 
 
-def _make_answers(function: ir.Operation, arrivals: int, warps: int) -> _Answers:
+def _make_answers(
+    function: ir.Operation, arrivals: int, warps: int, shape: tuple[int, int, int]
+) -> _Answers:
     """Buffer and barriers at the kernel's entry; a fence and a sync behind, if none stand there."""
     body = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(body), function.location:
@@ -137,7 +155,12 @@ def _make_answers(function: ir.Operation, arrivals: int, warps: int) -> _Answers
             AllocOp.build(results=[answer_buffer(SLOTS).type()]),
             BarrierInitOp.build(slots=SLOTS, count=1),
             BarrierInitOp.build(slots=SLOTS, count=arrivals),
+            prod(shape),
         )
+        if answers.ctas > 1:
+            places = [ClusterPositionOp.build(axis=n) for n in range(3) if shape[n] > 1]
+            anywhere = functools.reduce(functools.partial(binary, "arith.ori"), places)
+            answers.first, answers.mask = equal(anywhere, i32_constant(0)), i32_constant(1)
         if not _is_synced(body):
             FenceOp.build(kind="barrier_init")
             SyncOp.build(warps=warps)
@@ -151,7 +174,7 @@ def _is_synced(body: ir.Block) -> bool:
         if view.operation.regions:
             return False
         fenced = fenced or (isinstance(view, FenceOp) and view.kind == "barrier_init")
-        if fenced and isinstance(view, SyncOp):
+        if fenced and isinstance(view, (SyncOp, ClusterSyncOp)):
             return True
     return False
 
@@ -184,7 +207,12 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
     with ir.InsertionPoint(end), loop.location:
         BarrierWaitOp.build(answers.asked, slot, parity)
         there, x, _, _ = NextProgramReadOp.build(answer)
-        BarrierArriveOp.build(answers.free, slot, per=reader.per)
+        if answers.mask is None:
+            BarrierArriveOp.build(answers.free, slot, per=reader.per)
+        else:
+            RemoteArriveOp.build(answers.free, slot, answers.mask, per=reader.per)
+            # The place of a cluster's first CTA; clusters are numbered.
+            x = binary("arith.divui", x, i32_constant(answers.ctas))
         following = binary("arith.addi", count, i32_constant(1))
     replace_yield(end, [there, x, following, *end.operands])
     for result, other in zip(loop.results, list(new.results)[2:], strict=True):
@@ -195,6 +223,14 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
 def _ask(answers: _Answers, answer: ir.Value, slot: ir.Value, parity: ir.Value) -> None:
     """For the program behind this one, when all are done with the slot."""
     free = binary("arith.xori", parity, constant(ir.IntegerType.get_signless(1), 1))
-    BarrierWaitOp.build(answers.free, slot, free)
+    if answers.first is None:
+        BarrierWaitOp.build(answers.free, slot, free)
+        BarrierExpectOp.build(answers.asked, slot, bytes=ANSWER_BYTES)
+        NextProgramOp.build(answer, answers.asked, slot)
+        return
     BarrierExpectOp.build(answers.asked, slot, bytes=ANSWER_BYTES)
-    NextProgramOp.build(answer, answers.asked, slot)
+    branch = ir.Operation.create("scf.if", operands=[answers.first], regions=2)
+    with ir.InsertionPoint(branch.regions[0].blocks.append()):
+        BarrierWaitOp.build(answers.free, slot, free)
+        NextProgramOp.build(answer, answers.asked, slot)
+        ir.Operation.create("scf.yield")

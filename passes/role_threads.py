@@ -40,6 +40,7 @@ _ONE_THREAD_OPS = (
     gpu_tile.ViewOp,
 )
 """Ops of `gpu_tile` that one thread may run for all."""
+_ARRIVALS = (gpu_tile.BarrierArriveOp, gpu_tile.RemoteArriveOp)
 _SCALAR_PREFIXES = ("arith.", "math.", "scf.", "memref.dim", "gpu.yield")
 _SCALAR_OPS = ("tile.program_id", "tile.num_programs", "tile.assume")
 
@@ -51,7 +52,7 @@ def runs_in_one_thread(role: gpu_tile.RoleOp) -> bool:
     def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal fits
         known = isinstance(op.opview, _ONE_THREAD_OPS)
-        known |= isinstance(op.opview, gpu_tile.BarrierArriveOp) and op.opview.per == "once"
+        known |= isinstance(op.opview, _ARRIVALS) and op.opview.per == "once"
         known |= op.name.startswith(_SCALAR_PREFIXES) or op.name in _SCALAR_OPS
         tiles = any(is_tile(v) or is_pending(v) for v in [*op.operands, *op.results])
         # A constant tile that was moved in here has no instruction of its own.

@@ -48,7 +48,7 @@ from tilec.dialects.gpu_tile import (
     NumCtasOp,
     TileOrderOp,
 )
-from tilec.dialects.gpu_tile.cluster import CLUSTER, cluster_shape
+from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -178,8 +178,6 @@ def _check_dynamic(function: ir.Operation, found: _Programs, context: PassContex
     reason = None
     if not context.target.supports(Feature.CLUSTER_LAUNCH_CONTROL):
         reason = f"{context.target.name} has no cluster launch control"
-    elif CLUSTER in function.attributes and cluster_shape(function) != ALONE:
-        reason = "CTAs of a cluster cannot ask for programs yet: they would have to ask together"
     elif found.ordered and not found.persistent:
         reason = "the kernel orders its programs itself"
     if reason is not None:

@@ -15,13 +15,13 @@ After:      "gpu_tile.tma_load"(%map_a, ...)
 1. A copy is shared along the cluster's axes on which nothing of it depends: neither its coordinates
    nor how often it runs.
 2. A barrier of full slots still counts all bytes, whoever loaded them. One of free slots counts the
-   readers of all CTAs that the slot's shared copies go to; they arrive in each of them.
+   readers of all CTAs that the slot's shared copies go to; they arrive in each of them, or the
+   commit of their products does.
 3. The cluster meets when its barriers are made, and before it ends: nobody writes into the shared
    memory of a CTA that has not begun or is gone.
 
 A demand for clusters that shares nothing is an error with the reason.
-Does not handle: copies outside a load role of specialize-warps, parts that are no whole boxes,
-slots that a tcgen05_commit gives back.
+Does not handle: copies outside a load role of specialize-warps, parts that are no whole boxes.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ from tilec.dialects.gpu_tile import (
     MakeTensorMapOp,
     RemoteArriveOp,
     RoleOp,
+    Tcgen05CommitOp,
+    Tcgen05MulticastCommitOp,
     TmaLoadOp,
     TmaMulticastOp,
     TmaPairLoadOp,
@@ -125,8 +127,8 @@ def _plan(load: TmaLoadOp, shape: tuple[int, int, int]) -> _Copy | str:
     if free is None:
         return "has no barrier that says when its slot is free"
     users = [use.owner.opview for use in free.barrier.uses]
-    if not all(isinstance(user, (BarrierArriveOp, BarrierWaitOp)) for user in users):
-        return "goes to slots that the tensor cores themselves give back"
+    if not all(isinstance(user, (*_GIVE_BACK, BarrierWaitOp)) for user in users):
+        return "goes to slots that more than its readers give back"
     differs = axes_of(load)
     axes = tuple(axis for axis in range(3) if shape[axis] > 1 and axis not in differs)
     if not axes:
@@ -230,10 +232,17 @@ def _arrive_everywhere(copies: Sequence[_Copy], masks: _Masks) -> None:
         init.operation.attributes["count"] = ir.IntegerAttr.get(i32, count)
         for use in list(empty.uses):
             arrival = use.owner.opview
-            if isinstance(arrival, BarrierArriveOp):
-                with ir.InsertionPoint(arrival.operation), arrival.operation.location:
+            if not isinstance(arrival, _GIVE_BACK):
+                continue
+            with ir.InsertionPoint(arrival.operation), arrival.operation.location:
+                if isinstance(arrival, BarrierArriveOp):
                     RemoteArriveOp.build(empty, arrival.slot, masks.mask(own), per=arrival.per)
-                arrival.operation.erase()
+                else:
+                    Tcgen05MulticastCommitOp.build(empty, arrival.slot, masks.mask(own))
+            arrival.operation.erase()
+
+
+_GIVE_BACK = (BarrierArriveOp, Tcgen05CommitOp)
 
 
 def _multicast(copy: _Copy, masks: _Masks) -> None:

@@ -40,7 +40,8 @@ class NextProgramOp(Op, name="next_program"):
 
     The answer's 16 bytes arrive at `barrier[slot]`, which expects them (`barrier_expect`). What
     read the answer before came to `next_program_read`'s end and told this thread so. Only kernels
-    with `tile.persistent = "dynamic"`: they are launched with a CTA for each program.
+    with `tile.persistent = "dynamic"`: they are launched with a CTA for each program. In a cluster
+    one CTA asks for a cluster; the answer arrives in all of its CTAs, at the same place and barrier.
 
     Example:
         "gpu_tile.next_program"(%answer, %asked, %slot) : (!gpu_tile.buffer<tensor<4xi32>, #gpu_tile.shared<"(4):(1)">>, !gpu_tile.barrier, i32) -> ()
@@ -56,7 +57,8 @@ class NextProgramOp(Op, name="next_program"):
 
 class NextProgramReadOp(Op, name="next_program_read"):
     """What a request brought, once its barrier was waited for: whether there is a next program, and
-    the place of its CTA in the launch (`cta_id` is x), undefined where there is none.
+    the place of its CTA (of a cluster, the first one) in the launch (`cta_id` is x), undefined where
+    there is none.
 
     Behind it, and an arrival that the asking thread waits for, the answer may be overwritten.
 

@@ -84,8 +84,8 @@ class BarrierArriveOp(Op, name="barrier_arrive"):
 class RemoteArriveOp(Op, name="remote_arrive"):
     """Arrives at `barrier[slot]` of every CTA of the cluster that `mask` has: bit r for rank r.
 
-    Otherwise as `barrier_arrive`: one arrival per thread, warp or warpgroup and CTA. The CTAs must
-    have made their barriers and must not have ended: `cluster_sync`.
+    Otherwise as `barrier_arrive`: one arrival per thread, warp, warpgroup or role, and CTA. The CTAs
+    must have made their barriers and must not have ended: `cluster_sync`.
 
     Example:
         "gpu_tile.remote_arrive"(%empty, %slot, %mask) {per = "warpgroup"} : (!gpu_tile.barrier, i32, i32) -> ()
@@ -94,7 +94,7 @@ class RemoteArriveOp(Op, name="remote_arrive"):
     barrier = Operand(BARRIER)
     slot = Operand(I32)
     mask = Operand(I32)
-    per = Attribute(one_of("thread", "warp", "warpgroup"))
+    per = Attribute(one_of("thread", "warp", "warpgroup", "once"))
 
 
 class BarrierWaitOp(Op, name="barrier_wait"):

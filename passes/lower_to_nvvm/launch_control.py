@@ -7,6 +7,8 @@ next one be written there (CUDA C++ Programming Guide, "Cluster Launch Control")
 
 from __future__ import annotations
 
+from math import prod
+
 from mlir import ir
 
 from tilec.dialects import gpu_tile
@@ -21,7 +23,7 @@ from tilec.passes.lower_to_nvvm.shared_address import (
 from tilec.passes.lower_to_nvvm.state import Lowering, compare
 
 _TRY_CANCEL = "clusterlaunchcontrol.try_cancel.async.shared::cta"
-_REQUEST = f"{_TRY_CANCEL}.mbarrier::complete_tx::bytes.b128 [$0], [$1];"
+_COUNTED = "mbarrier::complete_tx::bytes"
 _READ = (
     "{\n\t.reg .b128 answer;\n\t.reg .pred there;\n\t"
     "ld.shared.b128 answer, [$4];\n\t"
@@ -35,17 +37,19 @@ _READ = (
 
 
 def lower_next_program(op: gpu_tile.NextProgramOp, state: Lowering) -> None:
-    """try_cancel by one thread."""
+    """try_cancel by one thread; in a cluster the answer comes to every CTA of it."""
     if not state.dynamic:
         wanted = 'the kernel must be launched with all its CTAs: tile.persistent = "dynamic"'
         raise error_at(op.operation, f"'{op.operation.name}': {wanted}")
     barrier = barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
     operands = [_pointer(op.answer, state), barrier]
     guard = state.single_thread()
+    everywhere = ".multicast::cluster::all" if prod(state.cluster) > 1 else ""
+    request = f"{_TRY_CANCEL}.{_COUNTED}{everywhere}.b128 [$0], [$1];"
     if guard is None:
-        inline_asm(_REQUEST, ["r", "r"], operands, [])
+        inline_asm(request, ["r", "r"], operands, [])
     else:
-        inline_asm(f"@$2 {_REQUEST}", ["r", "r", "b"], [*operands, guard], [])
+        inline_asm(f"@$2 {request}", ["r", "r", "b"], [*operands, guard], [])
 
 
 def lower_read(op: gpu_tile.NextProgramReadOp, state: Lowering) -> None:

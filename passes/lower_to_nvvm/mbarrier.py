@@ -54,7 +54,7 @@ def lower_arrive(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
     _issue("mbarrier.arrive.shared::cta.b64 _, [$0];", [_pointer(op, state)], guard)
 
 
-def _require_one_warp(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
+def _require_one_warp(op: gpu_tile.BarrierArriveOp | RemoteArriveOp, state: Lowering) -> None:
     if not state.in_role or state.num_threads != state.context.target.warp_size:
         raise error_at(op.operation, "only a role of one thread or one warp arrives once")
 
@@ -70,13 +70,18 @@ def lower_remote_arrive(op: RemoteArriveOp, state: Lowering) -> None:
     order = "relaxed" if op.per == "warpgroup" else "release"
     ranks = prod(state.cluster)
     pointer, mask = _pointer(op, state), state.values[op.mask]
-    if op.per == "thread":
+    if op.per == "thread" or (op.per == "once" and state.alone):
+        known = constant_of(mask)
         for rank in range(ranks):
+            if known is not None and not known >> rank & 1:
+                continue
             number = state.i32_constant(rank)
             _arrive_at(number, pointer, _has(mask, number, state), order)
         return
     threads = state.context.target.warp_size
-    if op.per == "warp":
+    if op.per == "once":
+        _require_one_warp(op, state)
+    if op.per != "warpgroup":
         inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
     else:
         threads *= WARPGROUP_WARPS

@@ -31,6 +31,7 @@ import tilec.language as tl
 from tilec.examples.explicit_blackwell import blocked_product, pipelined_product, small_product
 from tilec.examples.explicit_blackwell_pairs import pair_product
 from tilec.examples.matmul import matmul
+from tilec.jit import Kernel
 
 
 @dataclass(frozen=True)
@@ -181,14 +182,29 @@ def _requests(device: str) -> None:
         counts = np.zeros(shape, np.int32)
         run(count_programs, device, (), counts)
         np.testing.assert_array_equal(counts, 1)
+    _exact_product(matmul.demanding(persistent="dynamic"), device)
+
+
+def _exact_product(kernel: Kernel, device: str) -> None:
+    """Of small integers, more programs than run side by side."""
     rows = 512 if device.startswith("emulator") else 1 << 16
     draw = np.random.default_rng(0).integers
     a = draw(-4, 5, (rows, 64)).astype(ml_dtypes.bfloat16)
     b = draw(-4, 5, (64, 192)).astype(ml_dtypes.bfloat16)
     c = np.zeros((rows, 192), ml_dtypes.bfloat16)
-    run(matmul.demanding(persistent="dynamic"), device, (a, b), c, BM=128, BN=64, BK=32)
+    run(kernel, device, (a, b), c, BM=128, BN=64, BK=32)
     exact = a.astype(np.float32) @ b.astype(np.float32)
     np.testing.assert_array_equal(c, exact.astype(c.dtype))
+
+
+def _requests_of_clusters(device: str) -> None:
+    for cluster in ((2, 1), (1, 2)):
+        _exact_product(matmul.demanding(persistent="dynamic", cluster=cluster), device)
+
+
+def _multicasts(device: str) -> None:
+    for cluster in ((1, 2), (4, 1), (2, 2)):
+        _exact_product(matmul.demanding(cluster=cluster), device)
 
 
 FACTS = (
@@ -296,6 +312,20 @@ FACTS = (
         "the ISA's text and the programming guide's example",
         "passes/lower_to_nvvm/launch_control.py lower_read, passes/request_programs.py",
         _requests,
+    ),
+    Fact(
+        "requests of clusters",
+        "one CTA asks for a cluster; the answer, its first CTA, comes to all, at one place",
+        "the ISA's text",
+        "passes/request_programs.py, passes/lower_to_nvvm/launch_control.py lower_next_program",
+        _requests_of_clusters,
+    ),
+    Fact(
+        "commits to several CTAs",
+        "a commit with a mask arrives in each of its CTAs, whose multicasts filled what was read",
+        "the ISA's text",
+        "passes/share_copies.py, passes/lower_to_nvvm/tcgen05.py lower_multicast_commit",
+        _multicasts,
     ),
     Fact(
         "what threads wrote",

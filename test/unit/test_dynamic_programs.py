@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,11 +48,17 @@ def dynamic(kernel: Kernel) -> Kernel:
     return kernel.demanding(persistent="dynamic")
 
 
-def multiply(kernel: Kernel, a: np.ndarray, b: np.ndarray, **constants: Any) -> CompiledKernel:
+def multiply(
+    kernel: Kernel,
+    a: np.ndarray,
+    b: np.ndarray,
+    modes: Sequence[str] = MODES,
+    **constants: Any,
+) -> CompiledKernel:
     """Runs a product in every mode, against float64; returns what ran."""
     expected = a.astype(np.float64) @ b.astype(np.float64)
     most = np.abs(expected).max(initial=1)
-    for mode in MODES:
+    for mode in modes:
         c = poisoned((*expected.shape,), BF16)
         there = dynamic(kernel).on(f"emulator:{mode}")
         there(a, b, c, **constants)
@@ -83,6 +89,24 @@ def test_products(m: int, n: int, k: int) -> None:
     assert scheduler.startswith("dynamic (the author's demand")
 
 
+@pytest.mark.parametrize(
+    ("cluster", "m", "n"),
+    [
+        ((2, 1), 1152, 192),  # 15 clusters, of which the emulator starts 3 side by side
+        ((1, 2), 520, 136),  # ragged along both
+        ((2, 2), 640, 200),
+        ((2, 1), 128, 64),  # one, half of which is outside the grid
+        ((2, 1), 0, 64),  # none
+    ],
+)
+def test_clusters_ask_together(cluster: tuple[int, int], m: int, n: int) -> None:
+    kernel = matmul.demanding(cluster=cluster)
+    compiled = multiply(kernel, draw(m, 96), draw(96, n), ("late", "check"), **TILES)
+    assert compiled.dynamic
+    assert compiled.cluster == (*cluster, 1)
+    assert bool(decisions(compiled, "CTA pair")) == (cluster == (2, 1))
+
+
 def test_batches() -> None:
     """A grid of three dimensions is launched in one."""
     a, b = draw(5, 128, 64), draw(5, 64, 96)
@@ -97,7 +121,7 @@ def test_without_roles() -> None:
 
 
 def test_attention() -> None:
-    """Loops whose length differs from program to program."""
+    """Loops whose length differs from program to program, and from CTA to CTA of a cluster."""
     q, k, v = (draw(1, 3, 136, 32, seed=seed) for seed in range(3))
     expected = attention_example.reference(q, k, v, causal=True, scale=0.125)
     for mode in ("late", "check"):
@@ -140,12 +164,6 @@ def compiled_for(target: str, kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -
 def test_a_target_without_it(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CompileError, match=f'"dynamic" was asked for, but {target} has no cluster'):
         compiled_for(target, dynamic(matmul), monkeypatch)
-
-
-def test_clusters_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = matmul.demanding(persistent="dynamic", cluster=2)
-    with pytest.raises(CompileError, match="CTAs of a cluster cannot ask for programs yet"):
-        compiled_for(TARGET.name, kernel, monkeypatch)
 
 
 @pytest.mark.parametrize("wrong", ["static", 1, ("dynamic",)])
@@ -283,3 +301,55 @@ def test_what_is_broken_is_found(asking: CompiledKernel, name: str) -> None:
     assert text != asking.ptx
     with pytest.raises((FindingsError, EmulatorError), match=expected):
         launch(replace(asking, ptx=text))
+
+
+# Broken clusters ---------------------------------------------------------------------------------
+
+
+def _asks_for_itself(ptx: str) -> str:
+    return ptx.replace(".multicast::cluster::all", "")
+
+
+def _reads_unfenced(ptx: str) -> str:
+    return _not_fenced(0)(ptx)
+
+
+def _counts_one_cta(ptx: str) -> str:
+    """The load and the multiply role, and four warps of each of two CTAs: 2 + 1 + 8."""
+    return re.sub(r"(mbarrier\.init\S* \[[^]]*\], )11;", r"\g<1>6;", ptx)
+
+
+def _second_does_not_expect(ptx: str) -> str:
+    """Bytes arrive that its barrier knows nothing of."""
+    return re.sub(r"(mbarrier\.arrive)\.expect_tx(\S* _, \[[^]]*\]), 16;", r"\1\2;", ptx)
+
+
+CLUSTER_BREAKS: dict[Callable[[str], str], str] = {
+    _asks_for_itself: "deadlock",
+    _reads_unfenced: "missing proxy fence",
+    _counts_one_cta: "more arrivals|race on shared memory|deadlock",
+    _second_does_not_expect: "race on shared memory|more bytes|deadlock",
+    _asked_unguarded: "race on shared memory|deadlock",
+}
+
+
+@pytest.fixture(scope="module")
+def pair_asking() -> CompiledKernel:
+    """The same product by pairs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEC_TARGET", TARGET.name)
+        a, b, c = draw(2048, 32), draw(32, 128), poisoned((2048, 128), BF16)
+        return dynamic(matmul.demanding(cluster=2)).on("emulator").compiled(a, b, c, **TILES)
+
+
+def test_the_asking_pair_is_right(pair_asking: CompiledKernel) -> None:
+    launch(pair_asking)
+    assert assemble(pair_asking.ptx, TARGET).spills == 0
+
+
+@pytest.mark.parametrize("broken", CLUSTER_BREAKS, ids=lambda f: f.__name__.strip("_"))
+def test_a_broken_pair_is_found(pair_asking: CompiledKernel, broken: Callable[[str], str]) -> None:
+    text = broken(pair_asking.ptx)
+    assert text != pair_asking.ptx
+    with pytest.raises((FindingsError, EmulatorError), match=CLUSTER_BREAKS[broken]):
+        launch(replace(pair_asking, ptx=text))

@@ -93,7 +93,7 @@ func.func @a_mask_is_an_i32(%b: !gpu_tile.barrier, %slot: i32, %mask: i16) {
 
 // -----
 func.func @arrive_per_cluster(%b: !gpu_tile.barrier, %slot: i32) {
-  // expected-error @below {{'gpu_tile.remote_arrive' op attribute 'per' must be one of 'thread', 'warp', 'warpgroup', found "cluster"}}
+  // expected-error @below {{'gpu_tile.remote_arrive' op attribute 'per' must be one of 'thread', 'warp', 'warpgroup', 'once', found "cluster"}}
   "gpu_tile.remote_arrive"(%b, %slot, %slot) {per = "cluster"} : (!gpu_tile.barrier, i32, i32) -> ()
   return
 }

@@ -1,0 +1,44 @@
+// Slots that products in tensor memory give back: the commit goes to the CTAs that fill them.
+// RUN: tilec opt %s --passes select-mma,infer-layouts,schedule-programs,stage-operands,keep-accumulators,insert-async-copies,split-conversions,specialize-warps,pair-products,allocate-tensor-memory,allocate-shared,insert-fences,insert-barriers,share-copies --target sm_100a --num-warps 4 | filecheck %s
+
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!o = memref<?x?xf32, strided<[?, 1]>>
+!a = tensor<64x64xbf16>
+!b = tensor<64x128xbf16>
+!c = tensor<64x128xf32>
+
+// CHECK-LABEL: @matmul
+// CHECK-DAG: %[[ROW:.*]] = "gpu_tile.cluster_mask"() {axes = array<i32: 1>}
+// CHECK: %[[FULL:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32,
+// The products of each of four CTAs read a slot.
+// CHECK: %[[EMPTY:.*]] = "gpu_tile.barrier_init"() {count = 4 : i32,
+// CHECK: "gpu_tile.role"
+// CHECK: "gpu_tile.barrier_wait"(%[[EMPTY]],
+// CHECK: "gpu_tile.tma_multicast"(%{{[^,]*}}, %{{[^,]*}}, %[[FULL]], %{{[^,]*}}, %[[ROW]],
+// CHECK: name = "load"
+// CHECK: "gpu_tile.tcgen05_mma"
+// CHECK: "gpu_tile.tcgen05_multicast_commit"(%[[EMPTY]], %{{[^,]*}}, %[[ROW]])
+// CHECK-NOT: multicast_commit
+// CHECK: name = "multiply"
+func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
+                  %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
+                  %c: !o) attributes {tile.kernel, tile.cluster = array<i32: 1, 4>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %bk = arith.constant 64 : index
+  %bn = arith.constant 128 : index
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %j = "tile.program_id"() {axis = 1 : i32} : () -> index
+  %x = arith.muli %i, %bk : index
+  %y = arith.muli %j, %bn : index
+  %zero = arith.constant dense<0.0> : !c
+  %size = memref.dim %a, %c1 : !m
+  %acc = scf.for %k = %c0 to %size step %bk iter_args(%sum = %zero) -> (!c) {
+    %ta = "tile.load"(%a, %x, %k) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+    %tb = "tile.load"(%b, %k, %y) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !b
+    %next = "tile.dot"(%ta, %tb, %sum) {options = {}} : (!a, !b, !c) -> !c
+    scf.yield %next : !c
+  }
+  "tile.store"(%acc, %c, %x, %y) {dims = array<i32: 0, 1>, options = {}} : (!c, !o, index, index) -> ()
+  return
+}
