@@ -26,10 +26,13 @@ from tilec.dialects.gpu_tile import (
     BufferStoreOp,
     FenceOp,
     MakeTensorMapOp,
+    ReshapeViewOp,
     RingPositionOp,
     SyncOp,
+    Tcgen05CopyOp,
     Tcgen05MmaOp,
     TmaLoadOp,
+    TransposeViewOp,
     WgmmaOp,
 )
 from tilec.dialects.gpu_tile.tma import MOST_BOX, SWIZZLE_BYTES
@@ -169,7 +172,7 @@ def _runs(copies: Sequence[TensorCopy]) -> list[list[TensorCopy]]:
 
 def _first_product(copy: TensorCopy) -> ir.Operation | None:
     """The first matrix instruction of the load's block that reads what a copy brings."""
-    readers = [use.owner.operation for use in copy.store.dst.uses]
+    readers = _readers(copy.store.dst)
     return next(
         (
             view.operation
@@ -178,6 +181,20 @@ def _first_product(copy: TensorCopy) -> ir.Operation | None:
         ),
         None,
     )
+
+
+def _readers(buffer: ir.Value) -> list[ir.Operation]:
+    """The ops that read a buffer, through views of it and what is copied of it to tensor memory."""
+    found: list[ir.Operation] = []
+    for use in buffer.uses:
+        user = use.owner.opview
+        if isinstance(user, (ReshapeViewOp, TransposeViewOp)):
+            found += _readers(user.result)
+        elif isinstance(user, Tcgen05CopyOp) and user.src == buffer:
+            found += _readers(user.dst)
+        else:
+            found.append(user.operation)
+    return found
 
 
 def _is_between(op: ir.Operation) -> bool:

@@ -35,14 +35,15 @@ class MatrixDescriptor:
 
 
 def decode(value: int, tcgen05: bool, place: Place) -> MatrixDescriptor:
-    """Raises EmulatorError for modes that do not exist and for base offsets (unsupported)."""
+    """Raises EmulatorError for modes that do not exist and for base offsets of swizzled patterns
+    (unsupported; without a swizzle there is no pattern, and Triton leaves bits of the address)."""
     modes = _TCGEN05_MODES if tcgen05 else _WGMMA_MODES
     mode = value >> 61 & 7 if tcgen05 else value >> 62 & 3
     if mode not in modes:
         raise EmulatorError(
             f"matrix descriptor {value:#x}: no swizzle mode {mode}", place, "descriptor"
         )
-    if value >> 49 & 7:
+    if value >> 49 & 7 and modes[mode]:
         raise EmulatorError(
             f"matrix descriptor {value:#x}: a base offset is unsupported", place, "descriptor"
         )

@@ -36,9 +36,11 @@ def emit_copy(instruction: Instruction, writer: Writer) -> None:
     names = instruction.modifiers[1:]
     group = cta_group(names, writer)
     rest = [name for name in names if not name.startswith("cta_group::")]
-    shape = rest.pop(0)
-    if shape not in _SHAPES:
+    # ptxas takes shape and multicast in either order; Triton writes the latter first.
+    shape = next((name for name in rest[:2] if name in _SHAPES), "")
+    if not shape:
         raise writer.unsupported("shape")
+    rest.remove(shape)
     multicast = rest.pop(0) if rest[:1] and rest[0].startswith("warpx") else ""
     if multicast not in _MULTICAST.get(shape, ("",)):
         raise writer.unsupported("multicast")

@@ -26,6 +26,7 @@ from tilec.assembler import Assembly, assemble
 from tilec.examples.attention import attention
 from tilec.examples.matmul import matmul
 from tilec.kernel import CompiledKernel
+from tilec.ops.scaled_kernel import scaled_product
 from tilec.report import show_report
 from tilec.target import TARGETS
 from tilec.tensor_memory import COLUMNS
@@ -42,7 +43,7 @@ ELEMENT_BYTES = 2
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel of f16 elements that both compile.
+    """A kernel that both compile. `element_bytes`: of what it loads, `depth`: of an instruction.
 
     `fixtures`: a label and a name for each of Triton's. `loads`, `store`: shapes of the tiles that
     a step of the main loop copies in and that leave at the end. `products`: (m, n, k) of each
@@ -56,11 +57,13 @@ class Case:
     products: tuple[tuple[int, int, int], ...]
     compile: Callable[[], CompiledKernel]
     kept: int = 0
+    element_bytes: int = 2
+    depth: int = 16
 
     @property
     def fewest_products(self) -> int:
-        """Instructions of a step where each is as large as there are: 128 x 256 x 16."""
-        return sum(-(-m // 128) * -(-n // 256) * -(-k // 16) for m, n, k in self.products)
+        """Instructions of a step where each is as large as there are: 128 x 256 x `depth`."""
+        return sum(-(-m // 128) * -(-n // 256) * -(-k // self.depth) for m, n, k in self.products)
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class Code:
         found = []
         for line in self.loops[0].instructions:
             if re.search(PRODUCT, line):
-                word = int(constants[line.rstrip(";").split(",")[-2].strip()])
+                word = int(constants[line.split(",")[3].strip()])
                 found.append(f"m{(word >> 24 & 31) * 16}n{(word >> 17 & 63) * 8}")
         return found
 
@@ -146,8 +149,9 @@ def triton_code(case: Case, fixture: str) -> Code:
     facts: dict[str, Any] = json.loads(_triton()["index.json"])[fixture]
     boxes = [tuple(one["block_size"]) for one in facts["tensor_maps"]]
     ptx = _triton()[f"{fixture}.ptx"]
-    stages = (facts["shared"] - case.kept) // (sum(map(prod, case.loads)) * ELEMENT_BYTES)
-    return Code(ptx, facts["shared"], facts["threads"], tuple(boxes[:2]), tuple(boxes[2:]), stages)
+    stages = (facts["shared"] - case.kept) // (sum(map(prod, case.loads)) * case.element_bytes)
+    load, store = tuple(boxes[: len(case.loads)]), tuple(boxes[len(case.loads) :])
+    return Code(ptx, facts["shared"], facts["threads"], load, store, stages)
 
 
 @cache
@@ -184,6 +188,31 @@ def _product(m: int, n: int, k: int, order: str, **fixtures: str) -> Case:
     )
 
 
+def _scaled(kind: str, element: str, scale: str, k: int, block: int, fixture: str) -> Case:
+    """128 x 128 tiles of operands that are contiguous along k, with a scale per `block` numbers;
+    the scales come arranged. Rows of an operand's tile are 128 bytes."""
+    scales = (1, k // block // 4, 2, 256)
+    specs = [
+        f"a:{element}[?:16,?:16;?:16,1]",
+        f"a_scale:{scale}[?,?,2,256;?:512,512,256,1]",
+        f"b:{element}[?:16,?:16;1,?:16]",
+        f"b_scale:{scale}[?,?,2,256;?:512,512,256,1]",
+        "c:f32[?:4,?:4;?:4,1]",
+        *(f"{name}:i32" for name in ("bias", "row_scale", "column_scale", "scale", "residual")),
+    ]
+    constants = {"BM": 128, "BN": 128, "BK": k, "BLOCK": block, "ARRANGED": True}
+    return Case(
+        f"{kind} 128x128x{k} nt",
+        (("Triton", f"matmul_scaled_tma.{fixture}.{TARGET.name}"),),
+        ((128, 128), scales, (128, 128), scales),
+        (128, 128),
+        ((128, 128, k),),
+        lambda: scaled_product.compile(specs, constants, target=TARGET.name),
+        element_bytes=1,
+        depth=k // 4,
+    )
+
+
 def _attention(causal: bool) -> Case:
     specs = [*(f"{name}:f16[?,?,?,64;?:8,?:8,?:8,1]" for name in "qkvo"), "scale:f32"]
     constants = {"D": 64, "BM": 64, "BN": 32, "CAUSAL": causal}
@@ -212,6 +241,9 @@ CASES = (
     _product(128, 128, 64, "tn", Triton="matmul_tma.128x128x64.tn"),
     _product(128, 256, 64, "nt", Triton="matmul_tma.128x256x64.nt"),
     _product(128, 128, 32, "nn", Triton_pointers="matmul.f16.nn.128x128x32"),
+    _scaled("mxfp8", "f8e4m3", "f8e8m0", 128, 32, "mx8"),
+    _scaled("mxfp4", "f4e2m1x2", "f8e8m0", 256, 32, "mx4"),
+    _scaled("nvfp4", "f4e2m1x2", "f8e4m3", 256, 16, "nv4"),
     _attention(False),
     _attention(True),
 )

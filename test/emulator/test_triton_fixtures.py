@@ -52,6 +52,60 @@ def test_matmul(case: str, mode: str) -> None:
     np.testing.assert_allclose(c.astype(np.float64) / scale, want / scale, atol=tolerance)
 
 
+def _with_scales(rng: Any, rows: int, k: int, pack: int, vector: int) -> tuple[Any, Any, Any]:
+    """Bytes of (rows, k) numbers, their scales arranged for the hardware, and what both mean."""
+    kind = ml_dtypes.float4_e2m1fn if pack == 2 else ml_dtypes.float8_e4m3fn
+    x = (2 * rng.standard_normal((rows, k))).astype(kind)
+    scales = np.abs(rng.standard_normal((rows, k // vector))).astype(ml_dtypes.float8_e4m3fn)
+    if vector == 32:
+        codes = rng.integers(121, 133, scales.shape).astype(np.uint8)
+        scales = codes.view(ml_dtypes.float8_e8m0fnu)
+    wide = x.astype(np.float64) * np.repeat(scales.astype(np.float64), vector, 1)
+    codes = x.view(np.uint8)
+    if pack == 2:
+        codes = codes[:, 0::2] | codes[:, 1::2] << 4
+    pieces = scales.view(np.uint8).reshape(rows // 128, 4, 32, k // vector // 4, 4)
+    arranged = np.ascontiguousarray(pieces.transpose(0, 3, 2, 1, 4))
+    return codes, arranged.reshape(1, *arranged.shape[:2], 2, 256), wide
+
+
+def _mapped(array: np.ndarray, meta: dict[str, Any]) -> list[Any]:
+    """A tensor descriptor as Triton's kernels take it: the map, sizes and strides."""
+    strides = [s // array.itemsize for s in array.strides]
+    return [
+        TensorMap(
+            array,
+            array.shape[::-1],
+            array.strides[-2::-1],
+            tuple(meta["block_size"][::-1]),
+            (0, 32, 64, 128)[meta["swizzle"]],
+        ),
+        *array.shape,
+        *strides,
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("case", cases("triton", "matmul_scaled"))
+def test_matmul_with_block_scales(case: str, mode: str) -> None:
+    """Operands of 8 and 4 bits, scales that are powers of two and floats: mx and nv formats, scales
+    written by tcgen05.st and, where tensor copies bring them, by tcgen05.cp."""
+    record = index("triton")[case]
+    constants = record["constants"]
+    m, n, k = 256, 128, 5 * constants["BK"]
+    rng = np.random.default_rng(0)
+    a, a_scale, x = _with_scales(rng, m, k, constants["PACK"], constants["VEC"])
+    b, b_scale, y = _with_scales(rng, n, k, constants["PACK"], constants["VEC"])
+    c = np.full((m, n), np.nan, np.float32)
+    arguments: list[Any] = [a, a_scale, b, b_scale, c, n, k]
+    if record["tensor_maps"]:
+        pairs = zip(arguments, record["tensor_maps"], strict=False)
+        arguments = [part for array, meta in pairs for part in _mapped(array, meta)] + [k]
+    launch(case, (m // 128, n // 128), arguments, mode)
+    want = x @ y.T
+    np.testing.assert_allclose(c / np.abs(want).max(), want / np.abs(want).max(), atol=1e-6)
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", cases("triton", "attention."))
 def test_attention(case: str, mode: str) -> None:

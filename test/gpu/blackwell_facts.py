@@ -28,6 +28,14 @@ from tensor_cases import (
 
 import tilec
 import tilec.language as tl
+from tilec.examples.block_scaled_matmul import (
+    FORMATS,
+    arranged,
+    block_scaled_matmul,
+    packed,
+    quantize,
+    reference,
+)
 from tilec.examples.explicit_blackwell import blocked_product, pipelined_product, small_product
 from tilec.examples.explicit_blackwell_pairs import pair_product
 from tilec.examples.matmul import matmul
@@ -162,6 +170,20 @@ def _pairs(device: str) -> None:
         np.testing.assert_allclose(c, expected, rtol=2**-9, atol=1e-2)
 
 
+def _scales_of_blocks(device: str) -> None:
+    """Products as the compiler makes them: tcgen05.cp and products by one thread, in order."""
+    rng = np.random.default_rng(0)
+    for form in FORMATS.values():
+        a, b = (quantize(rng.standard_normal((rows, 1024)), form) for rows in (300, 200))
+        left, right = packed(a[0]), packed(b[0])
+        c = np.full((300, 200), np.nan, np.float32)
+        blocks = 128 * (1024 // left.shape[1]) // form.block
+        inputs = (left, arranged(a[1]), right.T, arranged(b[1]))
+        run(block_scaled_matmul, device, inputs, c, BLOCKS=blocks)
+        expected = reference(*a) @ reference(*b).T
+        np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
 def _block_scales(device: str) -> None:
     for kinds, (n, k) in itertools.product(
         ((E4M3, E4M3), (E5M2, E4M3)), ((128, 128), (256, 128), (128, 256))
@@ -274,7 +296,7 @@ FACTS = (
     Fact(
         "tcgen05.cp",
         "rows, lanes and copies of every shape; plain and 128-byte swizzled sources",
-        "one text; descriptors without a swizzle were never run",
+        "one text; 32x128b of a source without a swizzle also Triton's PTX",
         "tilec/tensor_tiles.py COPY_SHAPES",
         _copies,
     ),
@@ -301,10 +323,17 @@ FACTS = (
     ),
     Fact(
         "block scales",
-        "lanes, columns and bytes of ue8m0 scales; the descriptor of kind mxf8f6f4; cp before mma",
-        "one text each",
+        "lanes, columns and bytes of scales; the descriptors of kinds mxf8f6f4, mxf4 and mxf4nvf4",
+        "one text each; Triton's PTX for all three",
         "tilec/tensor_tiles.py scaled_descriptor, scales_layout",
         _block_scales,
+    ),
+    Fact(
+        "scales in order",
+        "a tcgen05.cp keeps its place between products that one thread issues",
+        "Triton's PTX relies on it; the ISA's text has cp before mma only",
+        "passes/block_scales.py, passes/multiply_role.py",
+        _scales_of_blocks,
     ),
     Fact(
         "cluster launch control",

@@ -11,12 +11,12 @@ import pytest
 import tilec
 import tilec.language as tl
 from tilec.assembler import assemble
+from tilec.examples.block_scaled_matmul import arranged, block_scaled_matmul, packed
 from tilec.target import TARGETS
 
 TARGET = "sm_100a"
 E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 E2M1, E8M0 = ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu
-PAIR = np.dtype([("float4_e2m1fn_x2", np.uint8)])
 
 
 @pytest.fixture(autouse=True)
@@ -33,62 +33,21 @@ def scaled_matmul(
     c: tl.array,
     BM: tl.const = 128,
     BN: tl.const = 128,
-    BK: tl.const = 128,
+    BYTES: tl.const = 128,
     BLOCKS: tl.const = 4,
 ):
-    """c = (a * a_scale) @ (b * b_scale); BK elements and BLOCKS scales a step."""
+    """c = (a * a_scale) @ (b * b_scale); BYTES and BLOCKS scales a step."""
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), tl.f32)
-    for k in tl.range(tl.cdiv(a.shape[1], BK)):
-        left, right = tl.load(a, (m, k * BK), (BM, BK)), tl.load(b, (k * BK, n), (BK, BN))
+    for k in tl.range(tl.cdiv(a.shape[1], BYTES)):
+        left, right = (
+            tl.load(a, (m, k * BYTES), (BM, BYTES)),
+            tl.load(b, (k * BYTES, n), (BYTES, BN)),
+        )
         left_scale = tl.load(a_scale, (m, k * BLOCKS), (BM, BLOCKS))
         right_scale = tl.load(b_scale, (k * BLOCKS, n), (BLOCKS, BN))
         acc = tl.dot_scaled(left, left_scale, right, right_scale, acc)
     tl.store(c, (m, n), acc)
-
-
-@tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
-def arranged_matmul(
-    a: tl.array,
-    a_scale: tl.array,
-    b: tl.array,
-    b_scale: tl.array,
-    c: tl.array,
-    BM: tl.const = 128,
-    BN: tl.const = 128,
-    BK: tl.const = 128,
-    BLOCKS: tl.const = 4,
-):
-    """The same of scales (rows / 128, blocks / 4, 2, 256), arranged as the hardware reads them."""
-    m, n = tl.program_id(0), tl.program_id(1)
-    acc = tl.zeros((BM, BN), tl.f32)
-    for k in tl.range(tl.cdiv(a.shape[1], BK)):
-        left = tl.load(a, (m * BM, k * BK), (BM, BK))
-        right = tl.load(b, (k * BK, n * BN), (BK, BN))
-        at = k * (BLOCKS // 4)
-        left_scale = tl.load(a_scale, (m * (BM // 128), at, 0, 0), (BM // 128, BLOCKS // 4, 2, 256))
-        right_scale = tl.load(
-            b_scale, (n * (BN // 128), at, 0, 0), (BN // 128, BLOCKS // 4, 2, 256)
-        )
-        left_scale, right_scale = tl.block_scales(left_scale), tl.block_scales(right_scale).T
-        acc = tl.dot_scaled(left, left_scale, right, right_scale, acc)
-    tl.store(c, (m * BM, n * BN), acc)
-
-
-def arranged(scales: np.ndarray) -> np.ndarray:
-    """Scales (rows, blocks) in pieces of 128 x 4, the last ones filled up."""
-    rows, blocks = scales.shape
-    whole = np.zeros((-(-rows // 128) * 128, -(-blocks // 4) * 4), np.uint8)
-    whole[:rows, :blocks] = scales.view(np.uint8)
-    pieces = whole.reshape(whole.shape[0] // 128, 4, 32, whole.shape[1] // 4, 4)
-    flat = np.ascontiguousarray(pieces.transpose(0, 3, 2, 1, 4))
-    return flat.reshape(*flat.shape[:2], 2, 256).view(scales.dtype)
-
-
-def pairs(x: np.ndarray) -> np.ndarray:
-    """Two numbers of the last axis a byte, the first in the low half."""
-    codes = x.view(np.uint8)
-    return (codes[..., 0::2] | codes[..., 1::2] << 4).view(PAIR)
 
 
 def operand(rng: Any, rows: int, k: int, kind: Any, scale: Any, block: int) -> tuple[Any, ...]:
@@ -99,7 +58,7 @@ def operand(rng: Any, rows: int, k: int, kind: Any, scale: Any, block: int) -> t
     else:
         factors = np.abs(rng.standard_normal((rows, k // block))).astype(scale)
     wide = x.astype(np.float64) * np.repeat(factors.astype(np.float64), block, 1)
-    return (pairs(x) if kind is E2M1 else x), factors, wide
+    return packed(x), factors, wide
 
 
 KINDS = {
@@ -127,7 +86,7 @@ def check(
     constants = {
         "BM": bm,
         "BN": bn,
-        "BK": bk // 2 if left is E2M1 else bk,
+        "BYTES": bk // 2 if left is E2M1 else bk,
         "BLOCKS": bk // block,
     }
     arguments = (a, a_scale, b.T, b_scale.T, c)
@@ -150,7 +109,7 @@ def test_every_kind(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_scales_that_lie_as_they_are_copied(kind: str) -> None:
     """They take the same way as the operands: tensor copies, the multiplying warp, no thread."""
-    compiled = check("emulator:late", kind, (200, 144, 640), (128, 128, 256), arranged_matmul)
+    compiled = check("emulator:late", kind, (200, 144, 640), (128, 128, 256), block_scaled_matmul)
     assert compiled.ptx.count("tcgen05.cp") == 256 // 128 * 2 * (2 if "nv" in kind else 1)
     found = {entry["about"]: entry["chosen"] for entry in compiled.report["decisions"]}
     assert "1 multiplying" in found["warp specialisation"]

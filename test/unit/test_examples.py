@@ -33,6 +33,7 @@ EXAMPLES = (
     "matmul",
     "autotuned_matmul",
     "attention",
+    "block_scaled_matmul",
     *PIPELINED,
     *HOPPER,
     *BLACKWELL,

@@ -7,9 +7,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from test_block_scales import E2M1, E4M3, E5M2, E8M0, arranged, operand
+from test_block_scales import E2M1, E4M3, E5M2, E8M0, operand
 
 import tilec
+from tilec.examples.block_scaled_matmul import arranged
 from tilec.runtime.errors import ArgumentError
 from tilec.target import TARGETS
 

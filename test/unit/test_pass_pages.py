@@ -16,6 +16,7 @@ from pass_pages import Dump, Opcodes, Page, Program, Report
 import tilec.passes
 from tilec.examples.ampere_gemm import ampere_gemm
 from tilec.examples.attention import attention
+from tilec.examples.block_scaled_matmul import block_scaled_matmul
 from tilec.examples.matmul import matmul
 from tilec.passes.keep_explicit import keep_explicit
 from tilec.pipeline import EXPLICIT_PIPELINE, LLVM_PIPELINE, TILE_PIPELINE
@@ -261,10 +262,38 @@ ASKING = Program(
         "request-programs-report": Report("^program"),
     },
 )
+SCALED = Program(
+    block_scaled_matmul,
+    (
+        "a:f8e4m3[?:16,?:16;?:16,1]",
+        "a_scale:f8e8m0[?,?,2,256;?:512,512,256,1]",
+        "b:f8e4m3[?:16,?:16;1,?:16]",
+        "b_scale:f8e8m0[?,?,2,256;?:512,512,256,1]",
+        "c:bf16[?:8,?:8;?:8,1]",
+    ),
+    {},
+    "sm_100a",
+    {
+        "multiply-out": Dump("multiply-out", LOOP + r"|tile\.|truncf", start="scf.for"),
+        "block-scales": Dump(
+            "stage-operands",
+            LOOP + r"|tile\.load|gpu_tile\.(alloc|buffer|reshape|tcgen)",
+            start=r"scf.for .* step %c1 ",
+            end="tcgen05_commit",
+        ),
+        "scales-in-order": Dump(
+            "specialize-warps",
+            LOOP + r"|barrier_wait|reshape|slot|tcgen",
+            start=r'name = "load"',
+            end='name = "multiply"',
+        ),
+        "scales-report": Report("^(dot|scales|warp spec|tensor m|shared)"),
+    },
+)
 PAGES = {
     "PIPELINING": Page(PASSES / "PIPELINING.md", [AMPERE]),
     "HOPPER": Page(PASSES / "HOPPER.md", [PRODUCT, PAIR, TURNS, THREE, ATTENTION]),
-    "BLACKWELL": Page(PASSES / "BLACKWELL.md", [SUM, SHARED_COLUMNS, TOGETHER, ASKING]),
+    "BLACKWELL": Page(PASSES / "BLACKWELL.md", [SUM, SHARED_COLUMNS, TOGETHER, ASKING, SCALED]),
 }
 SECTIONS = [(name, section) for name, page in PAGES.items() for section in page.sections]
 
