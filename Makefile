@@ -34,8 +34,8 @@ test: test-unit test-lit ## everything that needs no GPU
 test-unit: install
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-mutants: install ## every broken program, of which `make test` takes a share
-	$(BIN)/python -m pytest -n 2 --dist worksteal --every-mutant test/mutation
+test-mutants: install ## all that `make test` takes a share of: broken programs, modes, random sources
+	$(BIN)/python -m pytest -n 2 --dist worksteal --every-mutant
 
 test-lit: install
 	$(BIN)/lit -sv test

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import gc
 import os
 import shutil
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from forked import Command, run_batch, run_command
 from hypothesis import settings
+from rotation import WHOLE, is_due
 
 from tilec.runtime.cuda.driver import no_device_reason
 
@@ -34,6 +36,9 @@ class Result:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Kernels are kept for this run alone; the workers of pytest-xdist share the folder."""
+    gc.set_threshold(20_000)  # of a heap of kernels each full collection takes seconds
+    if config.getoption("--every-mutant"):
+        os.environ[WHOLE] = "1"
     if not hasattr(config, "workerinput"):
         config.stash[_KERNELS] = os.environ["TILEC_CACHE_DIR"] = tempfile.mkdtemp(prefix="tilec-")
 
@@ -129,8 +134,25 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
     return compare
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that need a GPU are skipped, with the reason, where there is none."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of marked tests a share runs; those that need a GPU are skipped where there is none."""
+    if not any("[" in argument for argument in config.args):  # cases asked for by name
+        _leave_a_share(config, items)
+    _skip_without_device(items)
+
+
+def _leave_a_share(config: pytest.Config, items: list[pytest.Item]) -> None:
+    kept: dict[bool, list[pytest.Item]] = {True: [], False: []}
+    for item in items:
+        marks = item.iter_markers("share")
+        kept[all(is_due(item.nodeid, mark.args[0]) for mark in marks)].append(item)
+    if kept[False]:
+        config.hook.pytest_deselected(items=kept[False])
+        items[:] = kept[True]
+
+
+def _skip_without_device(items: list[pytest.Item]) -> None:
+    """With the reason."""
     if not any(item.get_closest_marker("gpu") for item in items):
         return
     reason = no_device_reason()

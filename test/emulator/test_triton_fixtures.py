@@ -9,12 +9,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 from ptx_fixtures import cases, index, program
+from rotation import LATE
 
 from tilec.runtime.emulator import Result, TensorMap
 
 DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "s8": np.int8,
           "f8e4": ml_dtypes.float8_e4m3fn, "f8e5": ml_dtypes.float8_e5m2}  # fmt: skip
-MODES = ["eager", "late"]
+MODES = ["eager", LATE]
 
 
 def launch(case: str, grid: Any, arguments: list[Any], mode: str) -> Result:

@@ -1,7 +1,8 @@
-"""Every mutant of the pipelined kernels: killed, or one of the survivors README.md explains."""
+"""Mutants of the pipelined kernels: killed, or one of the survivors README.md explains."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,45 +20,40 @@ from pipelined_mutants import (
 )
 
 README = Path(__file__).with_name("README.md").read_text()
+SUBJECTS = {subject.name: subject for subject in subjects()}
+DROPPED, WEAKENED = "drop a wait", "weaken a wait by one"
+REUSED = {"persistent, 3 stages": set(), "dot and sum, 4 stages": {WEAKENED}}
+"""Kernels that use shared memory again behind the loop, and which waits survive even there."""
 
 
-@pytest.fixture(scope="module")
-def verdicts(every_mutant: bool) -> list[Verdict]:
-    return [v for subject in subjects() for v in mutants(subject, everything=every_mutant)]
+@cache
+def verdicts_of(name: str, everything: bool) -> list[Verdict]:
+    """A kernel's mutants, judged."""
+    return list(mutants(SUBJECTS[name], everything=everything))
 
 
-def test_unbroken_kernels_pass() -> None:
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_unbroken_kernels_pass(name: str) -> None:
     """A judge that finds fault with everything would kill every mutant."""
-    for subject in subjects():
-        job = compile_to_gpu_tile(subject)
-        assert "cp.async" in finish(copy_of(job))
-        assert judge(subject, job, Mutation(subject.name, "none", 0, "")).outcome == "survived"
+    job = compile_to_gpu_tile(SUBJECTS[name])
+    assert "cp.async" in finish(copy_of(job))
+    assert judge(SUBJECTS[name], job, Mutation(name, "none", 0, "")).outcome == "survived"
 
 
-@pytest.mark.parametrize(
-    "kind", ["drop a sync", "drop a commit", "shift a slot by one", "drop a copy"]
-)
-def test_all_are_killed(kind: str, verdicts: list[Verdict]) -> None:
-    outcomes = {v.outcome for v in verdicts if v.mutation.kind == kind}
-    assert outcomes == {"finding"}
+@pytest.mark.share(2)
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_only_waits_behind_loops_survive(name: str, every_mutant: bool) -> None:
+    """Waits in loops are needed to the last group."""
+    verdicts = verdicts_of(name, every_mutant)
+    in_loops = [v for v in verdicts if "wait" in v.mutation.kind and v.mutation.place == "loop"]
+    assert [v.outcome for v in in_loops] == ["finding"] * 2
+    survivors = [v.mutation for v in verdicts if v.outcome != "finding"]
+    assert {v.outcome for v in verdicts} <= {"finding", "survived"}
+    assert {m.place for m in survivors} <= {"behind"}
+    assert {m.kind for m in survivors} == REUSED.get(name, {DROPPED, WEAKENED})
 
 
-def test_waits_in_loops_are_needed_to_the_last_group(verdicts: list[Verdict]) -> None:
-    waits = [v for v in verdicts if "wait" in v.mutation.kind and v.mutation.place == "loop"]
-    assert len(waits) == 2 * len(subjects())
-    assert {v.outcome for v in waits} == {"finding"}
-
-
-def test_only_waits_behind_loops_survive(verdicts: list[Verdict]) -> None:
-    """Where shared memory is used again behind the loop, even they are killed."""
-    survivors = {v.mutation for v in verdicts if v.outcome == "survived"}
-    assert {m.place for m in survivors} == {"behind"}
-    assert {m.kind for m in survivors} == {"drop a wait", "weaken a wait by one"}
-    dropped = {m.subject for m in survivors if m.kind == "drop a wait"}
-    assert not dropped & {"persistent, 3 stages", "dot and sum, 4 stages"}
-
-
-def test_the_readme_has_the_table(verdicts: list[Verdict], every_mutant: bool) -> None:
+def test_the_readme_has_the_table(every_mutant: bool) -> None:
     if every_mutant:
-        assert table(verdicts) in README
+        assert table([v for name in SUBJECTS for v in verdicts_of(name, True)]) in README
     assert set(KINDS) <= {line.split("|")[1].strip() for line in README.splitlines() if "|" in line}

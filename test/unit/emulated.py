@@ -27,11 +27,15 @@ from tilec.target import find_target
 AFTER_LAYOUTS = TILE_PIPELINE[TILE_PIPELINE.index(split_reductions) :]
 
 
-@functools.lru_cache(maxsize=8)  # tests look at what they run, and run it in several modes
 def lower(
     text: str, *, num_warps: int, target: str = "sm_80", index_bits: int = 64
 ) -> tuple[str, int]:
     """PTX of a kernel whose tiles have layouts, and its shared memory in bytes."""
+    return _lower(text, num_warps, target, index_bits)
+
+
+@functools.lru_cache(maxsize=8)  # tests look at what they run, and run it in several modes
+def _lower(text: str, num_warps: int, target: str, index_bits: int) -> tuple[str, int]:
     context = make_context()
     chip = find_target(target)
     with context, ir.Location.unknown():

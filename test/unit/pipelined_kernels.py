@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from rotation import modes
 
 import tilec
 import tilec.language as tl
 from tilec.examples.running import poisoned
 from tilec.kernel import CompiledKernel
-from tilec.runtime.emulator_device import MODES, EmulatorDevice
+from tilec.runtime.emulator_device import EmulatorDevice
 
 Check = Callable[[np.ndarray], None]
 
@@ -24,12 +25,12 @@ def run_everywhere(
     grid: tuple[int, ...] = (1,),
     **constants: Any,
 ) -> CompiledKernel:
-    """Compiles for NumPy arguments, runs in every emulator mode, checks each poisoned result.
+    """Compiles for NumPy arguments, runs in `modes()`, checks each poisoned result.
 
     `inputs`: the arguments; the output (shape, dtype) comes last. FindingsError for any finding.
     """
     compiled = kernel.compiled(*inputs, poisoned(*output), **constants)
-    for mode in MODES:
+    for mode in modes():
         device = EmulatorDevice(mode)
         result = poisoned(*output)
         device.launch(device.load(compiled), [*inputs, result], grid)

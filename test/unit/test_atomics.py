@@ -274,6 +274,7 @@ func.func @k({", ".join(parameters)}) attributes {{tile.kernel}} {{
 }}"""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
 def test_ptxas_takes_every_kind(target: str) -> None:
     layout = random_layout(random.Random(1), (32,), 1)

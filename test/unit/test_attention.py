@@ -7,6 +7,7 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
+from rotation import MODES
 
 from tilec.examples.attention import TOLERANCE, attention, attention_heads, reference
 from tilec.examples.running import poisoned
@@ -28,7 +29,7 @@ def error(o: np.ndarray, expected: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("mode", ["late", "check"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("dtype", "queries", "keys", "causal"),
     [
@@ -56,7 +57,7 @@ def test_any_length(
     assert error(o, reference(q, k, v, causal, 0.125)) <= TOLERANCE[dtype]
 
 
-@pytest.mark.parametrize("mode", ["late", "check"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("target", TARGETS)
 def test_rings_that_both_products_read(
     target: str, mode: str, monkeypatch: pytest.MonkeyPatch

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rotation import MODES
 from test_explicit_kernels import changed
 
 from tilec.assembler import assemble
@@ -49,7 +50,7 @@ def check(kernel: Kernel, mode: str, rows: int, sizes: tuple[int, int, int]) -> 
     return there
 
 
-@pytest.mark.parametrize("mode", ["eager", "late", "check"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("rows", SHAPES)
 def test_the_product_is_right(rows: int, mode: str) -> None:
     """Two rows of pairs, the second with a CTA that has nothing of c; a ragged step of k."""

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hopper_kernels import batched, decisions, demanded
+from rotation import modes
 
 from tilec.assembler import assemble
 from tilec.diagnostics import CompileError
@@ -25,7 +26,6 @@ from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16
 TARGET = find_target("sm_90a")
-MODES = ("late", "check")
 OWN, HALF = "each CTA its own", "1/2 a CTA, multicast"
 
 
@@ -53,8 +53,8 @@ def shared(kernel: CompiledKernel) -> list[str]:
 def run(
     kernel: Kernel, arguments: list[Any], expected: np.ndarray, **constants: Any
 ) -> CompiledKernel:  # fmt: skip
-    """Runs in late and check mode; the result is within 1 % of the largest. Returns what ran."""
-    for mode in MODES:
+    """Runs in check mode, by turns in late mode; within 1 % of the largest. Returns what ran."""
+    for mode in modes():
         c = poisoned(expected.shape, BF16)
         there = kernel.on(f"emulator:{mode}")
         there(*arguments, c, **constants)
@@ -116,7 +116,7 @@ def test_blocks_of_queries_share_keys_and_values() -> None:
     scale = 0.125
     expected = attention_example.reference(q, k, v, False, scale)
     there = attention.demanding(cluster=2)
-    for mode in MODES:
+    for mode in modes():
         o = poisoned(q.shape, BF16)
         there.on(f"emulator:{mode}")(q, k, v, o, scale, D=64, BM=64, BN=64, CAUSAL=False)
         np.testing.assert_allclose(o.astype(np.float64), expected, rtol=0, atol=3e-2)

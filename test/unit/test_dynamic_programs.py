@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hopper_kernels import batched, decisions, demanded
+from rotation import MODES, modes
 
 import tilec
 import tilec.language as tl
@@ -28,7 +29,6 @@ from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16
 TARGET = find_target("sm_100a")
-MODES = ("eager", "late", "check")
 TILES = {"BM": 128, "BN": 64, "BK": 32}
 
 
@@ -48,17 +48,11 @@ def dynamic(kernel: Kernel) -> Kernel:
     return kernel.demanding(persistent="dynamic")
 
 
-def multiply(
-    kernel: Kernel,
-    a: np.ndarray,
-    b: np.ndarray,
-    modes: Sequence[str] = MODES,
-    **constants: Any,
-) -> CompiledKernel:
-    """Runs a product in every mode, against float64; returns what ran."""
+def multiply(kernel: Kernel, a: np.ndarray, b: np.ndarray, **constants: Any) -> CompiledKernel:
+    """Runs a product in `modes()`, against float64; returns what ran."""
     expected = a.astype(np.float64) @ b.astype(np.float64)
     most = np.abs(expected).max(initial=1)
-    for mode in modes:
+    for mode in modes():
         c = poisoned((*expected.shape,), BF16)
         there = dynamic(kernel).on(f"emulator:{mode}")
         there(a, b, c, **constants)
@@ -101,7 +95,7 @@ def test_products(m: int, n: int, k: int) -> None:
 )
 def test_clusters_ask_together(cluster: tuple[int, int], m: int, n: int) -> None:
     kernel = matmul.demanding(cluster=cluster)
-    compiled = multiply(kernel, draw(m, 96), draw(96, n), ("late", "check"), **TILES)
+    compiled = multiply(kernel, draw(m, 96), draw(96, n), **TILES)
     assert compiled.dynamic
     assert compiled.cluster == (*cluster, 1)
     assert bool(decisions(compiled, "CTA pair")) == (cluster == (2, 1))
@@ -124,7 +118,7 @@ def test_attention() -> None:
     """Loops whose length differs from program to program, and from CTA to CTA of a cluster."""
     q, k, v = (draw(1, 3, 136, 32, seed=seed) for seed in range(3))
     expected = attention_example.reference(q, k, v, causal=True, scale=0.125)
-    for mode in ("late", "check"):
+    for mode in modes():
         o = poisoned(q.shape, BF16)
         there = dynamic(attention).on(f"emulator:{mode}")
         there(q, k, v, o, 0.125, D=32, CAUSAL=True, BM=64, BN=32)

@@ -41,7 +41,7 @@ EXAMPLES = (
 DIRECTORY = Path(tilec.examples.__file__).parent
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.share(3)) for n in EXAMPLES])
 def test_example_runs(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,7 +122,7 @@ def test_a_demand_that_is_not_met_names_the_load(
 
 
 def test_every_example_is_tested() -> None:
-    """`test_examples_in_modes.py` runs the same list, and the `.tile` file."""
+    """`test_examples_in_modes.py` runs the same list each time, and the `.tile` file."""
     files = {path.stem for path in DIRECTORY.glob("*.py")} - {"__init__", "running"}
     assert files == set(EXAMPLES)
     assert [path.name for path in DIRECTORY.glob("*.tile")] == ["matmul.tile"]

@@ -1,4 +1,4 @@
-"""Every example for every target in the emulator's late and check modes.
+"""Every example for every target it is for in the emulator's check mode, by turns in late mode.
 
 Late: what is not waited for has not arrived. Check: a race, a missing wait or fence is an error.
 """
@@ -9,7 +9,8 @@ import importlib
 
 import numpy as np
 import pytest
-from test_examples import DIRECTORY, EXAMPLES
+from rotation import modes
+from test_examples import BLACKWELL, DIRECTORY, EXAMPLES, HOPPER
 
 from tilec.compiler import compile_module
 from tilec.dialects.context import make_context
@@ -17,18 +18,24 @@ from tilec.examples.matmul import PRECISIONS, draw, matmul, reference
 from tilec.examples.running import compare, poisoned
 from tilec.runtime.device import device
 from tilec.source import parse_source
-from tilec.target import TARGETS, find_target
+from tilec.target import TARGETS, Feature, find_target
 
-MODES = ("late", "check")
+NEEDS = {**dict.fromkeys(HOPPER, Feature.WGMMA), **dict.fromkeys(BLACKWELL, Feature.TCGEN05)}
+"""Elsewhere these examples run for a target that has it: `test_examples.py`."""
+CASES = [
+    (name, target)
+    for name in sorted({*EXAMPLES} - {"matmul"})
+    for target, row in TARGETS.items()
+    if name not in NEEDS or row.supports(NEEDS[name])
+]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", sorted({*EXAMPLES} - {"matmul"}))
+@pytest.mark.parametrize(("name", "target"), CASES)
 def test_example(
     name: str, target: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TILEC_TARGET", target)
-    for mode in MODES:
+    for mode in modes():
         monkeypatch.setenv("TILEC_DEVICE", f"emulator:{mode}")
         importlib.import_module(f"tilec.examples.{name}").main()
         shown = capsys.readouterr().out
@@ -37,12 +44,12 @@ def test_example(
 
 
 def run_matmul(dtype: str, shape: tuple[int, int, int], **tiles: int) -> None:
-    """The matmul example in both modes; SystemExit if a result is wrong."""
+    """The matmul example in `modes()`; SystemExit if a result is wrong."""
     precision = PRECISIONS[dtype]
     m, n, k = shape
     rng = np.random.default_rng(0)
     a, b = (draw(rng, sizes, precision.inputs) for sizes in ((m, k), (k, n)))
-    for mode in MODES:
+    for mode in modes():
         c = poisoned((m, n), precision.output)
         matmul.on(f"emulator:{mode}")(a, b, c, PRECISION=precision.dot, **tiles)
         compare(mode, c, reference(a, b), precision.tolerance)
@@ -69,7 +76,7 @@ def test_the_tile_file(target: str) -> None:
     kernel = compile_module(module, find_target(target))
     rng = np.random.default_rng(0)
     a, b = (draw(rng, shape, PRECISIONS["bf16"].inputs) for shape in ((140, 72), (72, 136)))
-    for mode in MODES:
+    for mode in modes():
         c = poisoned((140, 136), PRECISIONS["bf16"].output)
         checking = device(f"emulator:{mode}")
         checking.launch(checking.load(kernel), [a, b, c], (2, 2))

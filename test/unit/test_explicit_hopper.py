@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from frontend_cases import load_text
+from rotation import MODES
 from test_explicit_kernels import changed
 
 from tilec.assembler import assemble
@@ -41,7 +42,7 @@ def check_product(
     np.testing.assert_allclose(c.astype(np.float64), expected, rtol=2**-8, atol=1e-4 * max(k, 1))
 
 
-@pytest.mark.parametrize("mode", ["eager", "late", "check"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "sizes",
     [(128, 64, 64), (129, 72, 200), (1, 8, 8), (520, 136, 72), (128, 64, 0), (300, 200, 136)],

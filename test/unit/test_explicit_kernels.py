@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from frontend_cases import load_text
+from rotation import MODES
 
 import tilec
 from tilec.assembler import assemble
@@ -41,7 +42,7 @@ def check_product(kernel: Kernel, device: str, sizes: tuple[int, int, int]) -> N
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("mode", ["eager", "late", "check"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_product_is_right(
     name: str, mode: str, target: str, monkeypatch: pytest.MonkeyPatch

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rotation import MODES
 from test_explicit_kernels import changed
 
 import tilec
@@ -47,7 +48,7 @@ def check(kernel: Kernel, mode: str) -> None:
     np.testing.assert_array_equal(y, x)
 
 
-@pytest.mark.parametrize("mode", ["eager", "late", "check"])
+@pytest.mark.parametrize("mode", MODES)
 def test_every_program_runs(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEC_TARGET", "sm_100a")
     check(copy, mode)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from frontend_cases import load_text
+from rotation import MODES
 from test_explicit_kernels import check_product
 
 from tilec.jit import Kernel
@@ -82,7 +83,7 @@ def kernel(tmp_path: Path, producer: str, loaders: int, *changes: tuple[str, str
     return load_text(text, tmp_path).k
 
 
-@pytest.mark.parametrize("mode", ["eager", "late", "check"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("loaders", [1, 2, 4])
 @pytest.mark.parametrize("producer", PRODUCERS)
 def test_the_product_is_right(producer: str, loaders: int, mode: str, tmp_path: Path) -> None:

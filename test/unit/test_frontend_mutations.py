@@ -279,6 +279,7 @@ def attempt(text: str, name: str, directory: Path) -> None:
     os._exit(1)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", SPECS)
 def test_mutants(name: str, seed: int, tmp_path: Path) -> None:

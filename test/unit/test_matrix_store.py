@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from emulated import array_type, lower, run, tile_type
+from rotation import modes
 from warpgroup_kernels import DTYPES, buffer_type, load, panels, store
 
 from tilec.assembler import assemble
@@ -59,7 +60,7 @@ def test_fragments_are_stored_by_matrices(kind: str, element: str, target: str) 
         assert ("stmatrix" in ptx) == fits
         assert (".trans" in ptx) == (fits and by_columns)
         x = np.random.default_rng(0).standard_normal(sizes).astype(dtype)
-        for mode in ("late", "check"):
+        for mode in modes():
             y = np.zeros(sizes, dtype)
             run(kernel, [x, y], num_warps=warps, target=target, mode=mode)
             np.testing.assert_array_equal(y.astype(np.float32), x.astype(np.float32))

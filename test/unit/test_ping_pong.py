@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hopper_kernels import activated, batched, decisions, demanded, gated, in_while, two_loops
+from rotation import modes
 from test_grouped_gemm import multiply as multiply_groups
 from test_warp_specialized import assert_clean, exact, normal, run
 
@@ -100,7 +101,7 @@ def test_batches() -> None:
 @pytest.mark.parametrize("sizes", [[65, 0, 24, 7, 200, 1], [0, 300, 0], [1]])
 def test_groups(sizes: list[int]) -> None:
     """Where programs differ in how often their loops run, and find that in memory."""
-    for mode in ("late", "check"):
+    for mode in modes():
         kernel = in_turn(grouped_gemm).on(f"emulator:{mode}")
         multiply_groups(kernel, sizes, 72, 136, BM=64, BN=32, BK=64)
 
@@ -132,7 +133,7 @@ def test_attention(causal: bool) -> None:
     """Rings of several loops and of what a program loads once; loops that end elsewhere."""
     q, k, v = (normal(1, 3, 264, 64, seed=seed) for seed in range(3))
     expected = attention_example.reference(q, k, v, causal=causal, scale=0.125)
-    for mode in ("late", "check"):
+    for mode in modes():
         o = poisoned(q.shape, BF16)
         there = in_turn(attention, persistent=True).on(f"emulator:{mode}")
         there(q, k, v, o, 0.125, D=64, CAUSAL=causal, BM=64, BN=64)

@@ -1,4 +1,4 @@
-"""Pipelined loops on the emulator in all modes: trip counts, stages, and shapes of loops."""
+"""Pipelined loops on the emulator: trip counts, stages, and shapes of loops."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from pipelined_kernels import (
     several_products,
     store_between,
 )
+from rotation import modes
 
 from tilec.diagnostics import CompileError
 from tilec.examples.running import poisoned
-from tilec.runtime.emulator_device import MODES
 
 HALF = np.float16
 EXACT = 1e-6
@@ -266,7 +266,7 @@ def test_a_loop_that_writes_what_it_reads_is_not_read_ahead() -> None:
 
 
 def test_a_store_behind_a_load_does_not_overtake_it() -> None:
-    for mode in MODES:
+    for mode in modes():
         a, b, c = draw(32, 64), draw(64, 32, seed=1), poisoned((32, 32), np.float32)
         expected = product(a, b)
         store_between.on(f"emulator:{mode}")[1](a, b, c)

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from frontend_cases import load_text
+from rotation import modes
 from tensor_cases import COPIES, TARGET, check_copy, check_layouts
 
 from tilec.assembler import assemble
@@ -61,7 +62,7 @@ def pairs() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("writer", "reader"), pairs())
 def test_what_one_layout_writes_another_reads(writer: str, reader: str) -> None:
     memory, first = LAYOUTS[writer]
-    for mode in ("late", "check"):
+    for mode in modes():
         ptx = check_layouts(f"emulator:{mode}", memory, first, LAYOUTS[reader][1])
     assert f"tcgen05.st.sync.aligned.{writer.split()[0]}.x" in ptx
     assert f"tcgen05.ld.sync.aligned.{reader.split()[0]}.x" in ptx

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hopper_kernels import activated, decisions, demanded, gated, matmul_grid
+from rotation import modes
 from test_warp_specialized import BYTES, assert_clean, assert_specialised, exact, normal, run
 
 import tilec
@@ -162,7 +163,7 @@ def test_copies_count_once() -> None:
 def test_attention(causal: bool) -> None:
     q, k, v = (normal(1, 2, 264, 64, seed=seed) for seed in range(3))
     expected = attention_example.reference(q, k, v, causal=causal, scale=0.125)
-    for mode in ("late", "check"):
+    for mode in modes():
         o = poisoned(q.shape, BF16)
         there = by_three(attention).on(f"emulator:{mode}")
         there(q, k, v, o, 0.125, D=64, CAUSAL=causal, BM=192, BN=64)

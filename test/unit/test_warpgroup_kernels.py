@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from emulated import lower, run
+from rotation import MODES, modes
 from warpgroup_kernels import Product, view_text
 
 from tilec.assembler import assemble
@@ -13,7 +14,6 @@ from tilec.diagnostics import CompileError
 from tilec.target import find_target
 
 TARGET = "sm_90a"
-MODES = ("eager", "late", "check")
 TOLERANCE = {"f32": 2e-6, "f16": 1e-2, "i32": 0.0}
 
 BF16 = "wgmma.m64n{}k16.f32.bf16.bf16"
@@ -96,7 +96,7 @@ def test_products_are_right_in_every_mode(case: Product) -> None:
     a, b, c = case.arguments(seed=case.n + case.k)
     expected = case.reference(a, b, c)
     scale = np.abs(expected).max()
-    for mode in MODES:
+    for mode in modes():
         result = c.copy()
         run(case.text(), [a, b, result], num_warps=case.warps, target=TARGET, mode=mode)
         np.testing.assert_allclose(
