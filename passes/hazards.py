@@ -16,6 +16,12 @@ from tilec.dialects.tile import (
 )
 
 
+def orders_memory(view: ir.OpView) -> bool:
+    """Whether an op orders accesses to memory for other programs."""
+    atomic = isinstance(view, (AtomicRmwOp, AtomicCasOp))
+    return isinstance(view, FenceOp) or (atomic and view.order != "relaxed")
+
+
 def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str) -> str | None:
     """An op inside `op` ("where": what to call it) that writes one of `arrays` or orders accesses
     to them.
@@ -32,8 +38,7 @@ def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str
         atomic = isinstance(view, (AtomicRmwOp, AtomicCasOp))
         if (isinstance(view, (StoreOp, ScatterOp)) or atomic) and view.dst in arrays:
             found.append(f"'{inner.name}' in {where} writes an array that a copy reads")
-        orders = isinstance(view, FenceOp) or (atomic and view.order != "relaxed")
-        if orders and (is_written or view.scope == "sys"):
+        if orders_memory(view) and (is_written or view.scope == "sys"):
             found.append(f"'{inner.name}' in {where} orders memory accesses")
         if isinstance(view, InlinePtxOp) and not view.pure:
             found.append(f"'{inner.name}' in {where} may write memory")

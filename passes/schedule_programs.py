@@ -17,9 +17,11 @@ With clusters of 2 x 1 programs (`tile.cluster`), each CTA its own of the two:
 Persistent, programs of different lengths (`program_relations.py`): from both ends, a round of CTAs
 each in turn.
 
-1. Programs are independent, so any permutation of them computes the same; the grouped order keeps
-   the operands of a two-dimensional grid of dots in the L2 cache. Kernels without a dot in a loop,
-   or whose loads are not shared by rows of programs and others by columns, keep theirs.
+1. Programs are independent, so any permutation of them computes the same, unless they order memory
+   for each other: those begin in ascending order, so that one may wait for what lower ones do. The
+   grouped order keeps the operands of a two-dimensional grid of dots in the L2 cache. Kernels
+   without a dot in a loop, or whose loads are not shared by rows of programs and others by columns,
+   keep theirs.
 2. A kernel is persistent where its author demands it (`tile.persistent`; if it is "dynamic",
    request-programs rewrites the loop later), else where matrix
    instructions that read shared memory multiply in a loop: the copies for the next program then
@@ -52,6 +54,7 @@ from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.hazards import orders_memory
 from tilec.passes.locations import error_at
 from tilec.passes.program_relations import (
     differ_in_length,
@@ -114,6 +117,7 @@ class _Programs:
     multiplies: bool = False
     from_buffers: bool = False
     ordered: bool = False
+    waits: bool = False
     persistent: bool = False
     stores: list[ir.Operation] = field(default_factory=list)
     loads: list[ir.Operation] = field(default_factory=list)
@@ -127,10 +131,11 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     if found.ordered or found.persistent:
         return
     grouped = found.multiplies and bool(found.ids[0] and found.ids[1])
-    grouped = grouped and shares_rows_and_columns(found.loads)
+    grouped = grouped and shares_rows_and_columns(found.loads) and not found.waits
     cluster = _cluster(function, found, context)
     persistent = (found.from_buffers or cluster != ALONE) if demanded is None else demanded
     uneven = persistent and differ_in_length(function) and not is_dynamic(function)
+    uneven = uneven and not found.waits
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(entry), function.location:
         if persistent or cluster != ALONE:
@@ -178,6 +183,8 @@ def _check_dynamic(function: ir.Operation, found: _Programs, context: PassContex
     reason = None
     if not context.target.supports(Feature.CLUSTER_LAUNCH_CONTROL):
         reason = f"{context.target.name} has no cluster launch control"
+    elif found.waits:
+        reason = "programs that order memory for each other must begin in order"
     elif found.ordered and not found.persistent:
         reason = "the kernel orders its programs itself"
     if reason is not None:
@@ -239,6 +246,7 @@ def _look_at(function: ir.Operation) -> _Programs:
             found.ids[view.axis].append(op)
         found.ordered |= isinstance(view, TileOrderOp)
         found.persistent |= isinstance(view, (CtaIdOp, ClusterIdOp))
+        found.waits |= orders_memory(view)
         if isinstance(view, (tile.StoreOp, tile.ScatterOp)):
             found.stores.append(op)
         elif isinstance(view, (tile.LoadOp, tile.GatherOp)):

@@ -45,6 +45,7 @@ from tilec.dialects.gpu_tile.types import (
 from tilec.layout import Layout
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import constant_of
+from tilec.passes.hazards import orders_memory
 from tilec.passes.lower_to_nvvm.cp_async import copy_layout
 from tilec.passes.matrix_load import plan_matrix_load, plan_matrix_store
 from tilec.tensor_memory import LANES
@@ -212,9 +213,7 @@ _GLOBAL = (-1, 0)
 
 
 def _global_access(view: ir.OpView) -> Access:
-    atomic = isinstance(view, (tile.AtomicRmwOp, tile.AtomicCasOp))
-    orders = isinstance(view, tile.FenceOp) or (atomic and view.order != "relaxed")
-    return Access(orders, *_GLOBAL, ir.IndexType.get(), None)
+    return Access(orders_memory(view), *_GLOBAL, ir.IndexType.get(), None)
 
 
 def _has_own_lanes(buffer: ir.Value, context: PassContext) -> bool:

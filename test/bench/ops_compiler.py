@@ -18,10 +18,12 @@ from tilec.ops.aligned_operands import copied_order, unaligned_operands
 from tilec.ops.matmul_kernel import accumulator_of
 from tilec.ops.multiply_plan import Options, Plan, make_plan
 from tilec.ops.product_launch import ORDER, Launch, combine_tile, kernel_on
+from tilec.ops.tail_kernel import product_with_tail
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.artefact import save
 from tilec.runtime.device import device
 from tilec.runtime.facts import index_bits, observe_parameter
+from tilec.target import find_target
 
 OPTIONAL = ("bias", "row_scale", "column_scale", "scale", "residual")
 """Arguments that a plain product passes 0 for."""
@@ -39,6 +41,8 @@ def compile_ops(case: Any, target: str, path: Path) -> tuple[Any, dict[str, Any]
     choice = launch.choice
     a, b, c, *_ = launch.ordered(ORDER)
     taken = {"turned": launch.is_turned, "copies": _copies(case, operands, target, path)}
+    if choice is not None and choice.tail > 1:
+        return _with_tail(launch, (a, b, c), case, target, path, taken)
     if choice is None or choice.splits == 1:
         compiled = _compiled(launch.kernel, (a, b, c), launch.constants, target)
         save(path, [compiled])
@@ -54,6 +58,27 @@ def compile_ops(case: Any, target: str, path: Path) -> tuple[Any, dict[str, Any]
     save(second, [_compiled(combine, (sums, c), rest, target)])
     split = {"combine": second.name, "sums": kind, "splits": choice.splits}
     return compiled, taken | split
+
+
+def _with_tail(
+    launch: Launch, views: Sequence[ArrayView], case: Any, target: str, path: Path, taken: Any
+) -> tuple[Any, dict[str, Any]]:
+    """One kernel, with memory for partial sums and flags."""
+    choice, (m, n) = launch.choice, views[2].shape[-2:]
+    workers = find_target(target).speed.multiprocessors
+    tiles = -(-m // choice.rows) * -(-n // choice.columns) * max(case.batch, 1)
+    slots = tiles % workers * (choice.tail - 1)
+    kind = accumulator_of(BY_MLIR[case.dtype]).mlir
+    sums = row_major("sums", kind, (slots, choice.rows * choice.columns)).view()
+    flags = row_major("flags", "i32", (slots,)).view()
+    constants = {**launch.constants, "WORKERS": workers, "SPLITS": choice.tail}
+    del constants["KEPT"]
+    specs = _specs(product_with_tail, views)
+    specs += [observe_parameter(n, v) for n, v in (("sums", sums), ("flags", flags))]
+    bits = index_bits([*views, sums, flags])
+    compiled = product_with_tail.compile(specs, constants, target=target, index_bits=bits)
+    save(path, [compiled])
+    return compiled, taken | {"tail": choice.tail, "sums": kind, "sums_shape": sums.shape}
 
 
 def _plan(case: Any, specs: Sequence[Any]) -> tuple[Plan, dict[str, ArrayView]]:
@@ -112,9 +137,12 @@ def _copies(
 def _compiled(
     kernel: Kernel, views: Sequence[ArrayView], constants: dict[str, Any], target: str
 ) -> Any:
+    specs = _specs(kernel, views)
+    return kernel.compile(specs, constants, target=target, index_bits=index_bits(views))
+
+
+def _specs(kernel: Kernel, views: Sequence[ArrayView]) -> list[Any]:
+    """What a plain product is called with."""
     own = [p.name for p in kernel.parameters if p.kind != "const"]
     arrays = [observe_parameter(name, view) for name, view in zip(own, views, strict=False)]
-    scalars = [f"{name}:i32" for name in OPTIONAL]
-    return kernel.compile(
-        [*arrays, *scalars], constants, target=target, index_bits=index_bits(views)
-    )
+    return [*arrays, *(f"{name}:i32" for name in OPTIONAL)]

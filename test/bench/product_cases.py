@@ -118,7 +118,10 @@ def transposed_matrices(spec: ArraySpec) -> ArraySpec:
 
 def hopper_cases() -> list[ProductCase]:
     """All rows of the comparison with cuBLAS."""
-    return [*_square(), *_fp8(), *_batched(), *_other_types(), *_decode(), *_odd()]
+    return [
+        *(*_square(), *_fp8(), *_batched(), *_other_types()),
+        *(*_decode(), *_odd(), *_ragged()),
+    ]
 
 
 def _goals(burst: float, sustained: float) -> tuple[tuple[str, float], ...]:
@@ -183,3 +186,13 @@ def _odd() -> Iterator[ProductCase]:
     for shape in ((1000,) * 3, (4099, 4111, 4127)):
         for layout in ("TN", "NN"):
             yield ProductCase("bf16", "bf16", shape, layout, _interleaved(1.00))
+
+
+_RAGGED = ((2048, 2304, 8192), (2304, 2304, 16384), (4224, 4608, 4096))
+"""A little more than one round of 128 x 256 tiles on 132 multiprocessors, and four and a half."""
+
+
+def _ragged() -> Iterator[ProductCase]:
+    for shape in _RAGGED:
+        for layout in ("TN", "NN"):
+            yield ProductCase("bf16", "bf16", shape, layout, _goals(1.00, 1.00))

@@ -40,6 +40,10 @@ def _ops_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Ten
         a, b = (aligned[name](t[name]) if name in aligned else t[name] for name in "ab")
         return (b.mT, a.mT, t["c"].mT) if entry["turned"] else (a, b, t["c"])
 
+    if "tail" in entry:
+        partial = torch.empty(entry["sums_shape"], dtype=DTYPES[entry["sums"]], device=device)
+        flags = torch.zeros(entry["sums_shape"][0], dtype=torch.int32, device=device)
+        return lambda t: launcher(*arrays(t), *NO_EPILOGUE, partial, flags)
     if "combine" not in entry:
         return lambda t: launcher(*arrays(t), *NO_EPILOGUE)
     *lead, m, n = case.arrays[-1].shape

@@ -14,6 +14,7 @@ from tilec.ops.aligned_operands import aligned_copy, unaligned_operands
 from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.multiply_plan import Plan, View
 from tilec.ops.new_arrays import new_array
+from tilec.ops.tail_launch import launch_with_tail
 from tilec.ops.tile_choice import MOST_SPLITS, PAIR, TileChoice, choose_tiles, tile_space
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
@@ -55,13 +56,16 @@ class Launch:
             kernel(*arguments, **self.plan.constants, stream=self._stream())
         elif self._splits > 1:
             self._run_split()
+        elif self.choice is not None and self.choice.tail > 1:
+            self._run_with_tail(self.choice)
         else:
             self.kernel(*self.ordered(ORDER), **self.constants, stream=self._stream())
 
     @property
     def is_single(self) -> bool:
-        """Whether it is one launch."""
-        return self._splits == 1 and not self._unaligned
+        """Whether it is one launch, with no memory but the arguments."""
+        has_tail = self.choice is not None and self.choice.tail > 1
+        return self._splits == 1 and not has_tail and not self._unaligned
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -167,6 +171,19 @@ class Launch:
             **combine_tile(n),
             SPLITS=choice.splits,
             stream=self._stream(),
+        )
+
+    def _run_with_tail(self, choice: TileChoice) -> None:
+        """Waits for partial sums inside the kernel."""
+        launch_with_tail(
+            self.ordered(ORDER),
+            self.constants,
+            choice,
+            self.plan.constants["ACC"] or matmul_kernel.accumulator_of(self.plan.dtype),
+            (self.values["a"], self.views["a"]),
+            self.device,
+            common_stream(list(self.values.values())),
+            machine_of(self.device, target_of(self.device)).multiprocessors,
         )
 
     def ordered(self, names: Sequence[str], *, turned: bool | None = None) -> list[Any]:

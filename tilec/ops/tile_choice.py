@@ -30,6 +30,7 @@ from tilec.tuning.dot_work import (
 )
 from tilec.tuning.machine import Machine
 from tilec.tuning.model import LAUNCH_US, LoopWork, Unit, Way, Work, predict
+from tilec.tuning.tail_model import predict_with_tail
 
 USUAL_SIDE = 128
 """Rows and columns of the tile that `tl.auto` gives a product on tensor cores."""
@@ -56,6 +57,11 @@ PAIR = 2
 SWIZZLE_BYTES = 32
 """The shortest row of a swizzle."""
 MOST_SPLITS = 16
+TAIL_PARTS = (2, 3, 4, 6, 8)
+MOST_TAIL_PARTS = TAIL_PARTS[-1]
+WORTH_A_TAIL = 0.96
+"""Of the time without: 4 % are what the model is off by, and what a card at its power limit gives
+back where fewer multiprocessors work."""
 ACCUMULATORS_PER_WARP = 4096
 """As the compiler chooses warps: 128 accumulators a thread, 4 to 8 warps."""
 
@@ -66,6 +72,7 @@ class TileChoice:
 
     `is_turned`: they are for the transposed product, b^T a^T. `is_single`: every program runs at
     once, so that no CTA needs to stay for a second one. `ctas`: 2 where pairs multiply together.
+    `tail`: in how many parts k of the tiles of the last round is summed (`tail_kernel`).
     """
 
     rows: int
@@ -76,6 +83,7 @@ class TileChoice:
     is_turned: bool = False
     is_single: bool = False
     ctas: int = 1
+    tail: int = 1
 
     @property
     def constants(self) -> dict[str, int]:
@@ -153,6 +161,10 @@ def choose_tiles(
         choices += _choices(product.turned(), True, most_splits, machine)
     choices = [choice for choice in choices if choice.ctas <= most_ctas]
     least = min(choice.us for choice in choices)
+    if most_splits > 1 and is_regular:
+        tails = [choice for choice in _tails(product, machine) if choice.us < WORTH_A_TAIL * least]
+        if tails:
+            return min(tails, key=lambda choice: choice.us)
     alike = [choice for choice in choices if choice.us <= ALIKE * least]
     return min(alike, key=lambda choice: (choice.rows * choice.columns, choice.us))
 
@@ -190,6 +202,21 @@ def _choices(
                     us, is_single = _predicted(product, tile, splits, PAIR, machine)
                     yield TileChoice(*tile, splits, us, is_turned, is_single, PAIR)
                 splits *= 2
+
+
+def _tails(product: Product, machine: Machine) -> Iterator[TileChoice]:
+    """Large tiles by warpgroups, those of the last round in parts."""
+    depth = K_BYTES // product.width
+    steps = tl.cdiv(product.k, depth)
+    for rows, columns in () if product.keeps_sums else _tiles(product, False, machine.target):
+        unit = unit_of(rows, columns, product.kind, machine.target)
+        if unit is not Unit.WARPGROUPS or columns % SIDES[0]:
+            continue
+        work = _work(product, (rows, columns, depth), 1, 1, product.width, machine.target)
+        for parts in TAIL_PARTS:
+            if steps >= 4 * parts:
+                us = predict_with_tail(work, parts, machine)
+                yield TileChoice(rows, columns, depth, 1, us, tail=parts)
 
 
 def _may_pair(product: Product, tile: tuple[int, int, int], splits: int, target: Target) -> bool:

@@ -51,3 +51,21 @@ func.func @split(%a: !a, %x: !t) attributes {tile.kernel, tile.persistent = true
   "tile.store"(%sum, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !a, index) -> ()
   return
 }
+
+// Programs that wait for lower ones begin in ascending order, whatever they take.
+// CHECK-LABEL: @waits
+// CHECK: scf.for %[[NUMBER:.*]] = %{{.*}} to
+// CHECK-NEXT: arith.divui %[[NUMBER]]
+func.func @waits(%a: !a, %x: !t) attributes {tile.kernel, tile.persistent = true} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %end = arith.addi %i, %c1 : index
+  %sum = scf.for %k = %c0 to %end step %c1 iter_args(%s = %x) -> (!t) {
+    %next = arith.addi %s, %x : !t
+    scf.yield %next : !t
+  }
+  "tile.store"(%sum, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !a, index) -> ()
+  "tile.fence"() {order = "acq_rel", scope = "gpu"} : () -> ()
+  return
+}
