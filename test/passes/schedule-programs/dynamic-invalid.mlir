@@ -1,12 +1,6 @@
 // Kernels whose CTAs cannot ask for programs, though the target lets them.
 // RUN: tilec opt %s --passes schedule-programs --target sm_100a --num-warps 1 --split-input-file --verify-diagnostics
 
-// expected-error @below {{persistent="dynamic" was asked for, but CTAs of a cluster cannot ask for programs yet: they would have to ask together}}
-func.func @in_a_cluster() attributes {tile.kernel, tile.cluster = array<i32: 2>, tile.persistent = "dynamic"} {
-  return
-}
-
-// -----
 // expected-error @below {{persistent="dynamic" was asked for, but the kernel orders its programs itself}}
 func.func @ordered(%n: i32) attributes {tile.kernel, tile.persistent = "dynamic"} {
   %i, %j = "gpu_tile.tile_order"(%n, %n, %n) {order = "rows", group = 1 : i32} : (i32, i32, i32) -> (i32, i32)
