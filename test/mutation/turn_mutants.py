@@ -12,12 +12,15 @@ from hopper_kernels import demanded
 from mlir import ir
 from pipelined_mutants import Verdict
 from role_mutants import RoleMutant, RoleProduct, changed, drop, flip, twice
+from rotation import share
 
 from tilec.dialects.gpu_tile import BarrierArriveOp, BarrierInitOp, BarrierWaitOp, RoleOp
 from tilec.passes.loops import is_program_loop
 from tilec.passes.walk import find_ops
 
 Mutate = Callable[[ir.Operation, int], None]
+OFTEN = 3
+"""A run that takes shares takes one kind of so many."""
 
 
 def _before_the_loop(op: ir.Operation, slots: int) -> None:
@@ -36,9 +39,10 @@ class TurnsProduct(RoleProduct):
     kernel = demanded.demanding(num_warps=4, consumers="pingpong")
     programs = 12
 
-    def mutants(self) -> Iterator[Verdict]:
-        """Every mutant, judged: in check mode, and in late mode where that schedule hides it."""
-        for name, find, mutate in BREAKS:
+    def mutants(self, *, everything: bool = True) -> Iterator[Verdict]:
+        """Every mutant, or this run's share of the kinds, judged: in check mode, and in late mode
+        where that schedule hides it."""
+        for name, find, mutate in share(BREAKS, OFTEN, everything=everything):
             for number in range(len(find(self.job.module))):
                 job = self.copy()
                 with job.module.context:

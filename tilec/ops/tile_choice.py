@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import tilec.language as tl
 from tilec.language.dtypes import DType
@@ -169,14 +170,16 @@ def choose_tiles(
     return min(alike, key=lambda choice: (choice.rows * choice.columns, choice.us))
 
 
-def tile_space(element_bytes: int) -> list[dict[str, list[int]]]:
+def tile_space(element_bytes: int) -> list[dict[str, list[Any]]]:
     """What tuning searches: large tiles, and those of products with few rows."""
     deep = [K_BYTES // 2 // element_bytes, K_BYTES // element_bytes]
     large = {"BM": [128, 256], "BN": [128, 256], "BK": deep[1:]}
+    in_turn = {"consumers": ["pingpong"]}
     return [
         {**large, "num_warps": [4, 8], "STAGES": [4]},
         {"BM": [64, 128, 256], "BN": [64, 128, 256], "BK": deep, "num_warps": [4, 8]},
         {"BM": [128], "BN": [96, 160, 192, 224], "BK": deep[1:], "num_warps": [8]},
+        {**in_turn, "BM": [128], "BN": [128, 160, 192], "BK": deep[1:], "num_warps": [4]},
         {"BM": [64], "BN": [32, 64, 128], "BK": [2 * deep[1]], "num_warps": [4]},
         {"BM": [16, 32], "BN": [32, 64, 128], "BK": [deep[1], 2 * deep[1]], "num_warps": [4]},
     ]

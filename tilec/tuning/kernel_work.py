@@ -14,6 +14,7 @@ from tilec.dialects import tile
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.grid import Grid, check_grid, compile_grid
 from tilec.kernel import Parameter
+from tilec.passes.alternate_programs import teams_of
 from tilec.passes.contract import Report
 from tilec.passes.pipeline_loops import STAGES
 from tilec.program_size import choose_num_warps
@@ -73,6 +74,7 @@ def work_of(
             found.accumulators,
             0 if found.accumulators else found.elements,
             tuple(found.guessed),
+            teams_of(function),
         )
         return KernelWork(work, sizes, frozenset(found.reads), frozenset(found.writes))
 

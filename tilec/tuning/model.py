@@ -131,7 +131,8 @@ class Work:
     """What a launch does: `programs` times the loops, on arrays of `array_bytes` in all.
 
     `accumulators`: 32-bit registers of the largest accumulator, `elements` those of the largest
-    other tile, both of the whole program. `guessed`: what could not be told before a run.
+    other tile, both of the whole program. `guessed`: what could not be told before a run. `teams`:
+    sets of so many warps that take the programs of a CTA in turn.
     """
 
     programs: int
@@ -141,6 +142,7 @@ class Work:
     accumulators: int = 0
     elements: int = 0
     guessed: tuple[str, ...] = ()
+    teams: int = 1
 
     @property
     def columns(self) -> int:
@@ -149,8 +151,9 @@ class Work:
 
     @property
     def hides_ends(self) -> bool:
-        """Whether the next program's products run under the end of this one: two sums fit."""
-        return self.has_engine and 0 < 2 * self.columns <= COLUMNS
+        """Whether the next program's products run under the end of this one: by other warps, or
+        since two sums fit tensor memory."""
+        return self.has_engine and (self.teams > 1 or 0 < 2 * self.columns <= COLUMNS)
 
     @property
     def has_engine(self) -> bool:
@@ -221,7 +224,7 @@ def stages_of(loop: LoopWork, target: Target, accumulators: int = 0, other_bytes
 def _panels(work: Work) -> int:
     """Shared memory that results leave through, beside rings: two panels of 128 bytes a row."""
     stored = max((loop.stored_bytes for loop in work.loops), default=0)
-    return min(stored, PANEL_BYTES) if work.has_engine else 0
+    return work.teams * min(stored, PANEL_BYTES) if work.has_engine else 0
 
 
 def registers_of(work: Work, target: Target) -> int:
@@ -235,7 +238,7 @@ def registers_of(work: Work, target: Target) -> int:
 
 def _occupancy(work: Work, shared: int, registers: int, target: Target) -> tuple[int, str]:
     """CTAs a multiprocessor holds, and what keeps it from holding more."""
-    threads = work.warps * target.warp_size
+    threads = work.teams * work.warps * target.warp_size
     loading = LOAD_WARPS * target.warp_size if work.has_engine else 0
     per_sm = target.shared_bytes + target.shared_bytes_per_cta
     limits = {
@@ -253,7 +256,9 @@ def _occupancy(work: Work, shared: int, registers: int, target: Target) -> tuple
 
 
 def _impossible(work: Work, shared: int, registers: int, limit: str, target: Target) -> str:
-    threads = work.warps * target.warp_size
+    threads = work.teams * work.warps * target.warp_size
+    if work.teams > 1 and not (target.supports(Feature.WGMMA) and work.has_engine):
+        return f"no sets of warps take programs in turn on {target.name}, or none loads ahead"
     if threads > target.max_threads:
         return f"{threads} threads a program; {target.name} has at most {target.max_threads}"
     if shared > target.shared_bytes:
@@ -261,7 +266,7 @@ def _impossible(work: Work, shared: int, registers: int, limit: str, target: Tar
             f"its stages take {shared} bytes of shared memory; a program has at most "
             f"{target.shared_bytes} on {target.name}"
         )
-    accumulators = -(-work.accumulators // threads)
+    accumulators = -(-work.accumulators // (work.warps * target.warp_size))
     if accumulators + OTHER_REGISTERS // 2 > target.registers_per_thread:
         return (
             f"{accumulators} registers a thread for the accumulator alone; a thread has at most "
@@ -278,7 +283,7 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
     chain, end, fill = 0.0, 0.0, 0.0
     most = -(-work.programs // machine.multiprocessors)
     for loop, slots in zip(work.loops, stages, strict=True):
-        units = _units(loop, min(occupancy, most) * work.warps, machine.target)
+        units = _units(loop, min(occupancy, most) * work.teams * work.warps, machine.target)
         for unit, clocks in units.items():
             busy[unit] = busy.get(unit, 0.0) + loop.trips * clocks
         longest = max(units.values()) + (STEP_CLOCKS if loop.way is Way.ENGINE else 0)
