@@ -12,9 +12,10 @@ After, elsewhere:
 
 bf16 has every product of a number of 8 bits or fewer and a scale, if the scale is not at the edge
 of its range. An instruction comes in question where the accumulator is made of whole ones in tensor
-memory and the scales fill whole pieces of the copy that brings them there.
-Does not handle: formats of 6 bits and two sides of 4 and 8 bits in tensor memory, whose operands
-would lie apart in shared memory; scales of other blocks than the hardware's.
+memory and the scales fill whole pieces of the copy that brings them there. Numbers of 6 bits, and
+of 4 beside 8, become e4m3 in front of it, which holds them all.
+Does not handle: those as the instruction could read them itself, padded in shared memory; scales of
+other blocks than the hardware's.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ from tilec.passes.walk import find_ops
 from tilec.target import Feature
 from tilec.tensor_tiles import SCALE_ROWS, SCALES_A_COLUMN
 
+WIDER = {"e2m1": "e4m3", "e2m3": "e4m3", "e3m2": "e4m3"}
+"""Formats of 8 bits that hold every number of a narrower one."""
+
 
 @tile_pass(requires=Level.TILE, ensures=Level.TILE)
 def multiply_out(module: ir.Module, context: PassContext) -> None:
@@ -47,7 +51,11 @@ def multiply_out(module: ir.Module, context: PassContext) -> None:
             _multiply_out(dot)
             continue
         op.attributes["options"] = ir.DictAttr.get({"instruction": ir.StringAttr.get(found.name)})
-        context.report.add("dot instruction", op, found.name, "the target multiplies these types")
+        why = "the target multiplies these types"
+        if (dot.lhs_format, dot.rhs_format) != _multiplied(dot):
+            why = "narrower numbers widened to e4m3, exactly: beside 8 bits they would lie padded"
+            _widen(dot)
+        context.report.add("dot instruction", op, found.name, why)
 
 
 def _find(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
@@ -83,9 +91,7 @@ def _block(scale: ir.Value, k_dim: int, dot: tile.DotScaledOp) -> int:
 
 def _widest(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
     block, scale = _block(dot.lhs_scale, 1, dot), str(element(dot.lhs_scale))
-    names = (dot.lhs_format, dot.rhs_format)
-    if {"e2m3", "e3m2"} & set(names):
-        return "numbers of 6 bits lie one a byte, the instruction reads them packed"
+    names = _multiplied(dot)
     kinds = [FORMATS[name].element for name in names]
     n = shape(dot.acc)[1]
     for width in reversed([w for w in scaled_widths() if n % w == 0 and w % SCALE_ROWS == 0]):
@@ -93,6 +99,30 @@ def _widest(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str
         if row is not None:
             return row
     return f"no instruction multiplies {' by '.join(names)} with a scale of {scale} per {block}"
+
+
+def _multiplied(dot: tile.DotScaledOp) -> tuple[str, str]:
+    """The formats that are multiplied: two operands of 4 bits, or of 8, which hold all narrower."""
+    names = (dot.lhs_format, dot.rhs_format)
+    if names == ("e2m1", "e2m1"):
+        return names
+    lhs, rhs = (WIDER.get(name, name) for name in names)
+    return lhs, rhs
+
+
+def _widen(dot: tile.DotScaledOp) -> None:
+    """Makes e4m3 of the operands that are narrower, in registers."""
+    op, wider = dot.operation, _multiplied(dot)
+    sides = ((0, dot.lhs, dot.lhs_format, 1), (1, dot.rhs, dot.rhs_format, 0))
+    with ir.InsertionPoint(op), op.location:
+        for number, value, name, k_dim in sides:
+            if name == wider[number]:
+                continue
+            numbers = _numbers(value, name, k_dim)
+            e4m3 = with_element(numbers, ir.Float8E4M3FNType.get())
+            op.operands[number] = _elementwise("arith.truncf", e4m3, numbers)
+    for key, name in zip(("lhs_format", "rhs_format"), wider, strict=True):
+        op.attributes[key] = ir.StringAttr.get(name)
 
 
 def _multiply_out(dot: tile.DotScaledOp) -> None:
@@ -106,7 +136,7 @@ def _multiply_out(dot: tile.DotScaledOp) -> None:
 
 def _scaled(value: ir.Value, name: str, scale: ir.Value, k_dim: int) -> ir.Value:
     """bf16 of an operand times its scales; `k_dim`: its dimension that is summed over."""
-    numbers = unpack(value, k_dim) if FORMATS[name].pack > 1 else _wide(value, name)
+    numbers = _numbers(value, name, k_dim)
     sizes, blocks = shape(numbers), shape(scale)[k_dim]
     factors = decode(scale, E8M0) if str(element(scale)) == "i8" else _wide(scale, "e4m3")
     apart = [*sizes[:k_dim], blocks, sizes[k_dim] // blocks, *sizes[k_dim + 1 :]]
@@ -114,6 +144,11 @@ def _scaled(value: ir.Value, name: str, scale: ir.Value, k_dim: int) -> ir.Value
     spread = tile.BroadcastOp.build(factors, results=[with_shape(factors, apart)], dims=dims)
     spread = tile.ReshapeOp.build(spread, results=[with_shape(factors, sizes)])
     return _elementwise("arith.mulf", numbers.type, numbers, spread)
+
+
+def _numbers(value: ir.Value, name: str, k_dim: int) -> ir.Value:
+    """bf16 of an operand."""
+    return unpack(value, k_dim) if FORMATS[name].pack > 1 else _wide(value, name)
 
 
 def _wide(value: ir.Value, name: str) -> ir.Value:

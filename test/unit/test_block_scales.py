@@ -12,10 +12,12 @@ import tilec
 import tilec.language as tl
 from tilec.assembler import assemble
 from tilec.examples.block_scaled_matmul import arranged, block_scaled_matmul, packed
+from tilec.ops.scaled_kernel import scaled_product
 from tilec.target import TARGETS
 
 TARGET = "sm_100a"
 E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
+E2M3, E3M2 = ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn
 E2M1, E8M0 = ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu
 
 
@@ -40,10 +42,8 @@ def scaled_matmul(
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), tl.f32)
     for k in tl.range(tl.cdiv(a.shape[1], BYTES)):
-        left, right = (
-            tl.load(a, (m, k * BYTES), (BM, BYTES)),
-            tl.load(b, (k * BYTES, n), (BYTES, BN)),
-        )
+        left = tl.load(a, (m, k * BYTES), (BM, BYTES))
+        right = tl.load(b, (k * BYTES, n), (BYTES, BN))
         left_scale = tl.load(a_scale, (m, k * BLOCKS), (BM, BLOCKS))
         right_scale = tl.load(b_scale, (k * BLOCKS, n), (BLOCKS, BN))
         acc = tl.dot_scaled(left, left_scale, right, right_scale, acc)
@@ -114,3 +114,48 @@ def test_scales_that_lie_as_they_are_copied(kind: str) -> None:
     found = {entry["about"]: entry["chosen"] for entry in compiled.report["decisions"]}
     assert "1 multiplying" in found["warp specialisation"]
     assert assemble(compiled.ptx, TARGETS[TARGET]).spills == 0
+
+
+@pytest.mark.parametrize(
+    ("kinds", "device"),
+    [((E4M3, E2M1), "emulator:check"), ((E3M2, E2M3), "emulator:late")],
+    ids=["8 by 4", "6 by 6"],
+)
+def test_narrower_numbers_become_wider_ones(kinds: tuple[Any, Any], device: str) -> None:
+    """Beside 8 bits; in registers, and so without a multiplying warp."""
+    rng = np.random.default_rng(0)
+    a, a_scale, x = operand(rng, 140, 320, kinds[0], E8M0, 32)
+    b, b_scale, y = operand(rng, 136, 320, kinds[1], E8M0, 32)
+    c = np.full((140, 136), np.nan, np.float32)
+    arguments = (a, arranged(a_scale), b.T, arranged(b_scale), c, 0, 0, 0, 0, 1.0, 0)
+    kernel = scaled_product.on(device)
+    kernel(*arguments, ARRANGED=True)
+    expected = x @ y.T
+    np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+    compiled = kernel.compiled(*arguments, ARRANGED=True)
+    assert compiled.ptx.count("kind::mxf8f6f4.block_scale") == 4
+    assert assemble(compiled.ptx, TARGETS[TARGET]).spills == 0
+
+
+@tilec.kernel(grid=(1,))
+def plain_product(a: tl.array, b: tl.array, c: tl.array, K: tl.const, L: tl.const):
+    """c = a @ b without scales."""
+    left, right = tl.load(a, (0, 0), (64, K)), tl.load(b, (0, 0), (L, 32))
+    tl.store(c, (0, 0), tl.dot(left, right))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kinds", [(E2M1, E3M2), (E2M3, E4M3)], ids=["4 by 6", "6 by 8"])
+def test_without_scales(
+    kinds: tuple[Any, Any], target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(0)
+    a, b = (
+        (2 * rng.standard_normal((rows, 64))).astype(k)
+        for rows, k in zip((64, 32), kinds, strict=True)
+    )
+    c = np.full((64, 32), np.nan, np.float32)
+    left, right = packed(a), packed(b).T
+    plain_product.on("emulator:check")(left, right, c, K=left.shape[1], L=right.shape[0])
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64).T, rtol=1e-6)

@@ -9,11 +9,13 @@ import tilec.language as tl
 from tilec.dialects.tile import DotOp
 from tilec.dialects.tile.matmul import ACCUMULATORS, PRECISIONS
 from tilec.frontend.builder import Builder
+from tilec.frontend.code_floats import code_to_bf16
 from tilec.frontend.frame import Frame
 from tilec.frontend.statements import refuse_effects
 from tilec.frontend.tl_shape import as_dtype
 from tilec.frontend.values import Mistake, Tile, check_shape, describe, is_number, show_shape
-from tilec.language.dtypes import BY_MLIR, DType
+from tilec.language.dtypes import BY_MLIR, DType, f8e4m3, f8e8m0
+from tilec.passes.code_floats import unpack
 
 
 def dot(
@@ -31,7 +33,8 @@ def dot(
             "a kernel that uses tilec.language.gpu chooses its instructions itself",
             "help: multiply with gpu.mma or gpu.wgmma",
         )
-    lhs, rhs = _operand(a, "a"), _operand(b, "b")
+    lhs = _as_fp8(frame.builder, _operand(a, "a"), -1)
+    rhs = _as_fp8(frame.builder, _operand(b, "b"), -2)
     shape = _result_shape(lhs, rhs)
     kind = _input_kind(lhs, rhs)
     result = _accumulator_dtype(kind, acc, dtype)
@@ -48,6 +51,22 @@ def _operand(value: Any, argument: str) -> Tile:
             argument=argument,
         )
     return value
+
+
+def _as_fp8(builder: Builder, tile: Tile, k_dim: int) -> Tile:
+    """Numbers of 4 or 6 bits as f8e4m3, which holds them all; pairs stand along `k_dim`."""
+    if not tile.dtype.is_code or tile.dtype == f8e8m0:
+        return tile
+    value, shape = tile.value, list(tile.shape)
+    if tile.dtype.is_pair:
+        axis = len(shape) + k_dim
+        shape[axis] *= 2
+        wide = unpack(value, axis)
+    else:
+        wide = code_to_bf16(value, tile.dtype)
+    sizes = check_shape(tuple(shape), argument=None)
+    narrow = builder.value("arith.truncf", builder.type(f8e4m3, sizes), wide)
+    return Tile(narrow, f8e4m3, sizes)
 
 
 def _result_shape(lhs: Tile, rhs: Tile) -> tuple[int, ...]:

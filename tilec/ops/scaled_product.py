@@ -181,12 +181,17 @@ def _check_epilogue(
 
 
 def _is_native(dtypes: Mapping[str, DType], block: int) -> bool:
-    """Whether an instruction multiplies these with scales (`tilec.mma_shapes`)."""
-    kinds = set(dtypes.values())
-    return kinds == {tl.f4e2m1x2} or (block == BLOCKS[tl.f8e8m0] and all(d.is_fp8 for d in kinds))
+    """Whether an instruction multiplies these with scales (multiply-out)."""
+    narrow = all(dtype.is_narrow for dtype in dtypes.values())
+    return _are_pairs(dtypes) or (block == BLOCKS[tl.f8e8m0] and narrow)
+
+
+def _are_pairs(dtypes: Mapping[str, DType]) -> bool:
+    return all(dtype.is_pair for dtype in dtypes.values())
 
 
 def _tiles(n: int, dtypes: Mapping[str, DType]) -> dict[str, int]:
     """Tiles with rows of 128 bytes. `n`: columns, 0 where an epilogue needs registers as well."""
-    both_pairs = all(dtype.is_pair for dtype in dtypes.values())
-    return {"BM": 128, "BN": 256 if n > 128 else 128, "BK": 256 if both_pairs else 128}
+    direct = _are_pairs(dtypes) or all(dtype.is_fp8 for dtype in dtypes.values())
+    wide = n > 128 and direct  # numbers that are widened take registers
+    return {"BM": 128, "BN": 256 if wide else 128, "BK": 256 if _are_pairs(dtypes) else 128}

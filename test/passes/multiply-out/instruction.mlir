@@ -27,3 +27,12 @@ func.func @narrow(%a: tensor<128x128xf8E4M3FN>, %b: tensor<128x64xf8E5M2>, %c: t
   %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e4m3", options = {}, rhs_format = "e5m2"} : (tensor<128x128xf8E4M3FN>, tensor<128x64xf8E5M2>, tensor<128x64xf32>, tensor<128x4xi8>, tensor<4x64xi8>) -> tensor<128x64xf32>
   return
 }
+
+// Four bits beside eight lie padded where the instruction reads them: they become eight.
+// CHECK-LABEL: @beside
+// CHECK: %[[WIDE:.*]] = arith.truncf %{{.*}} : tensor<128x128xbf16> to tensor<128x128xf8E4M3FN>
+// CHECK: "tile.dot_scaled"(%{{.*}}, %[[WIDE]], {{.*}}) {lhs_format = "e5m2", options = {instruction = "tcgen05.mx.m128n128k32.f32.e5m2.e4m3"}, rhs_format = "e4m3"}
+func.func @beside(%a: tensor<128x128xf8E5M2>, %b: tensor<64x128xi8>, %c: tensor<128x128xf32>, %s: tensor<128x4xi8>, %t: tensor<4x128xi8>) attributes {tile.kernel} {
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e5m2", options = {}, rhs_format = "e2m1"} : (tensor<128x128xf8E5M2>, tensor<64x128xi8>, tensor<128x128xf32>, tensor<128x4xi8>, tensor<4x128xi8>) -> tensor<128x128xf32>
+  return
+}
