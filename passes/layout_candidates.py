@@ -36,7 +36,7 @@ def blocked_layout(
     third = num_threads & -num_threads
     if third != num_threads:
         one = blocked_layout(shape, contiguous, width, third, narrow=narrow)
-        return _dealt(one, num_threads // third)
+        return _dealt(one, num_threads // third, contiguous)
     rank = len(shape)
     if rank == 0:
         return Layout((copies(num_threads),), ())
@@ -60,11 +60,12 @@ def blocked_layout(
     return _block(shape, order, best[1], width, num_threads)
 
 
-def _dealt(layout: Layout, groups: int) -> Layout:
-    """The slowest registers that fall into `groups` equal parts, vectors not among them, spread
-    over that many times the threads; copies where there are none."""
-    for number in reversed(range(1, len(layout.values))):
-        mode = layout.values[number]
+def _dealt(layout: Layout, groups: int, contiguous: int) -> Layout:
+    """The slowest registers that fall into `groups` equal parts, vectors along `contiguous` not
+    among them, spread over that many times the threads; copies where there are none."""
+    for number, mode in reversed(list(enumerate(layout.values))):
+        if (mode.dim, mode.stride) == (contiguous, 1):
+            continue
         if mode.stride and mode.size % groups == 0:
             own = mode.size // groups
             kept = (*layout.values[:number], Mode(own, mode.stride, mode.dim))
