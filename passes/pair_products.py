@@ -17,14 +17,18 @@ The instruction reads the lhs rows and the rhs columns of both CTAs and adds up 
 of each its own rows (PTX ISA 9.0, "CTA Pair"): half the shared memory and half the traffic for the
 rhs, and so more stages. It takes place where a multiply role has products of 128 rows whose lhs
 differs between the two CTAs and whose rhs does not.
-Does not handle: clusters of more than two CTAs, an lhs in tensor memory, several accumulators side
-by side in one product.
+
+In a cluster of several pairs each CTA loads a part of what CTAs of other pairs need, too (the rhs
+half along the first axis, the lhs along others), multicasts it, and has its slot back when all
+pairs that it loads for have committed.
+Does not handle: an lhs in tensor memory, several accumulators side by side in one product.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from mlir import ir
 
@@ -34,6 +38,7 @@ from tilec.dialects.gpu_tile import (
     BarrierExpectOp,
     BarrierInitOp,
     BarrierWaitOp,
+    ClusterMaskOp,
     ClusterPositionOp,
     MakeTensorMapOp,
     RemoteArriveOp,
@@ -45,6 +50,7 @@ from tilec.dialects.gpu_tile import (
     Tcgen05MulticastCommitOp,
     TmaLoadOp,
     TmaPairLoadOp,
+    TmaPairMulticastOp,
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.types import BufferType, any_buffer_of, buffer_of
@@ -52,7 +58,10 @@ from tilec.mma_shapes import PAIR_MS, MmaInstruction, find_instruction, select_t
 from tilec.passes.allocate_shared import shared_bytes
 from tilec.passes.cluster_alike import axes_of, meet
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.loops import behind
+from tilec.passes.pair_sharing import PAIR, Sharing
 from tilec.passes.scalars import binary, equal, i32_constant
+from tilec.passes.share_copies import free_wait, load_part, part_of
 from tilec.passes.tensor_copies import box_of
 from tilec.passes.walk import find_ops, kernels, role_of
 from tilec.passes.warpgroup_dot import operand_layout, swizzle_bytes
@@ -60,7 +69,7 @@ from tilec.ring_stages import MOST_STAGES
 from tilec.target import Feature
 
 BOTH, EVEN = 3, 1
-"""Masks of CTAs."""
+"""Masks of the CTAs of a pair of ranks 0 and 1."""
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
@@ -73,7 +82,8 @@ def pair_products(module: ir.Module, context: PassContext) -> None:
 
 
 def _pair(function: ir.Operation, context: PassContext) -> None:
-    if cluster_shape(function) != (2, 1, 1) or find_ops(function, TmaPairLoadOp):
+    shape = cluster_shape(function)
+    if shape[0] % PAIR or find_ops(function, TmaPairLoadOp, TmaPairMulticastOp):
         return
     products = [_product(op.opview, context) for op in find_ops(function, Tcgen05MmaOp)]
     refused = next((p for p in products if isinstance(p, str)), None)
@@ -82,7 +92,7 @@ def _pair(function: ir.Operation, context: PassContext) -> None:
         context.report.add("CTA pair", function, "no", why)
         return
     name = products[0].row.name
-    stages = _Rewrite(function, products, context).run()
+    stages = _Rewrite(function, products, shape, context).run()
     why = "both read the same rhs: each loads half of it"
     context.report.add("CTA pair", function, f"{name}, {stages} stages", why, stages=stages)
 
@@ -115,10 +125,10 @@ def _product(multiply: Tcgen05MmaOp, context: PassContext) -> _Product | str:
     if any(isinstance(source, str) for source in sources):
         return next(source for source in sources if isinstance(source, str))
     (lhs, lhs_load), (rhs, rhs_load) = sources
-    if axes_of(lhs_load) != {0}:
+    if 0 not in axes_of(lhs_load):
         return "the lhs of a product does not follow the CTA's place in the cluster"
-    if axes_of(rhs_load):
-        return "the rhs of a product depends on the CTA's place in the cluster"
+    if 0 in axes_of(rhs_load):
+        return "the rhs of a product depends on the CTA's place in the pair"
     if isinstance(_half(rhs), str):
         return _half(rhs)
     return _Product(multiply, pair, lhs, rhs, (lhs_load, rhs_load))
@@ -156,9 +166,15 @@ class _Rewrite:
     """Rewrites one kernel."""
 
     def __init__(
-        self, function: ir.Operation, products: Sequence[_Product], context: PassContext
+        self,
+        function: ir.Operation,
+        products: Sequence[_Product],
+        shape: tuple[int, int, int],
+        context: PassContext,
     ) -> None:
         self._function = function
+        self._shape = shape
+        self._sharings: list[tuple[TmaPairLoadOp, Sharing]] = []
         self._products = products
         self._context = context
         self._body = function.regions[0].blocks[0]
@@ -171,8 +187,14 @@ class _Rewrite:
         """Rings, copies, products, barriers, in that order; returns the stages."""
         with ir.InsertionPoint.at_block_begin(self._body), self._function.location:
             self._place = ClusterPositionOp.build(axis=0)
+            if self._shape[0] > PAIR:
+                self._place = binary("arith.andi", self._place, i32_constant(PAIR - 1))
             self._is_even = equal(self._place, i32_constant(0))
             self._both, self._even = i32_constant(BOTH), i32_constant(EVEN)
+            if prod(self._shape) > PAIR:
+                own = ClusterMaskOp.build(axes=())
+                self._even = binary("arith.shrui", own, self._place)
+                self._both = binary("arith.muli", self._even, i32_constant(BOTH))
         stages = self._stages()
         for load in {id(load): load for p in self._products for load in p.loads}.values():
             self._load(load, load.dst.owner.src.owner.operation in self._halved)
@@ -184,7 +206,7 @@ class _Rewrite:
             name = ir.StringAttr.get(product.row.name)
             product.multiply.operation.attributes["instruction"] = name
         self._announce()
-        self._hand_over()
+        self._hand_over(self._share())
         self._multiply_in_even()
         self._set_slots(stages)
         meet(self._function)
@@ -208,6 +230,9 @@ class _Rewrite:
     def _load(self, load: TmaLoadOp, halved: bool) -> None:
         """A copy that tells the even CTA, of half the columns where they are shared."""
         tensor_map, at = load.map, list(load.coordinates)
+        differs = axes_of(load)
+        axes = tuple(n for n in (1, 2) if self._shape[n] > 1 and n not in differs)
+        sharing = Sharing(self._shape, axes, halved)
         with ir.InsertionPoint(load.operation), load.operation.location:
             if halved:
                 made = load.map.owner
@@ -221,6 +246,9 @@ class _Rewrite:
                 axis = made.dims[1]
                 at[axis] = binary("arith.addi", at[axis], step)
             TmaPairLoadOp.build(tensor_map, load.dst, load.barrier, load.slot, at, cache=load.cache)
+        views = list(load.operation.block.operations)
+        before = views[[view.operation for view in views].index(load.operation) - 1]
+        self._sharings.append((before, sharing))
         load.operation.erase()
         if halved and not list(made.result.uses):
             made.operation.erase()
@@ -257,12 +285,41 @@ class _Rewrite:
                 end = ir.Operation.create("scf.yield")
         return ir.InsertionPoint(end)
 
-    def _hand_over(self) -> None:
-        """Commits go to both CTAs; the even one hears when both have taken a sum."""
+    def _share(self) -> dict[ir.Value, ir.Value]:
+        """What several pairs need, each CTA loads a part of. Returns per barrier of free slots the
+        CTAs that fill them in this pair."""
+        masks: dict[ir.Value, ir.Value] = {}
+        pairs: dict[ir.Value, set[int]] = {}
+        last = self._both.owner.operation
+        for load, sharing in self._sharings:
+            part = part_of(load, sharing.parts) if sharing.parts > 1 else None
+            if part is None:
+                continue
+            empty = free_wait(load).barrier
+            with ir.InsertionPoint(behind(last)), load.operation.location:
+                mask, place = sharing.mask(self._place), sharing.place()
+                # Where this is even: the CTAs that load for it, and for its odd neighbour.
+                fill = binary("arith.muli", mask, i32_constant(BOTH))
+                fill = binary("arith.ori", fill, masks.get(empty, self._both))
+            masks[empty], last = fill, fill.owner.operation
+            pairs.setdefault(empty, {0}).update(rank // PAIR for rank in sharing.ranks(0))
+            load_part(load, part, place, mask, TmaPairMulticastOp)
+            why = "they need the same"
+            where = f"1/{sharing.parts} a CTA, multicast"
+            self._context.report.add("cluster copy", self._function, where, why)
+        for empty, found in pairs.items():
+            i32 = ir.IntegerType.get_signless(32)
+            empty.owner.operation.attributes["count"] = ir.IntegerAttr.get(i32, len(found))
+        return masks
+
+    def _hand_over(self, masks: dict[ir.Value, ir.Value]) -> None:
+        """Commits go to both CTAs, and to those that fill what they give back; the even one hears
+        when both have taken a sum."""
         for op in find_ops(self._function, Tcgen05CommitOp):
             commit = op.opview
             with ir.InsertionPoint(op), op.location:
-                Tcgen05MulticastCommitOp.build(commit.barrier, commit.slot, self._both)
+                mask = masks.get(commit.barrier, self._both)
+                Tcgen05MulticastCommitOp.build(commit.barrier, commit.slot, mask)
             op.erase()
         for role in self._roles():
             for wait in find_ops(role, BarrierWaitOp):

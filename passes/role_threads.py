@@ -34,6 +34,7 @@ _ONE_THREAD_OPS = (
     gpu_tile.TmaLoadOp,
     gpu_tile.TmaMulticastOp,
     gpu_tile.TmaPairLoadOp,
+    gpu_tile.TmaPairMulticastOp,
     gpu_tile.TmaStoreOp,
     gpu_tile.TmaWaitOp,
     gpu_tile.TransposeViewOp,

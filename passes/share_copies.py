@@ -46,6 +46,7 @@ from tilec.dialects.gpu_tile import (
     TmaLoadOp,
     TmaMulticastOp,
     TmaPairLoadOp,
+    TmaPairMulticastOp,
     ViewOp,
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape, ctas_alike
@@ -73,11 +74,11 @@ class _Copy:
     load: TmaLoadOp
     free: BarrierWaitOp
     axes: tuple[int, ...]
-    part: _Part
+    part: Part
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """One of the equal parts of a buffer along `dim`, `size` elements of it, made of `box`es."""
 
     dim: int
@@ -87,7 +88,7 @@ class _Part:
 
 def _share(function: ir.Operation, context: PassContext) -> None:
     shape = cluster_shape(function)
-    if shape == (1, 1, 1) or find_ops(function, TmaMulticastOp, TmaPairLoadOp):
+    if shape == (1, 1, 1) or find_ops(function, TmaMulticastOp, TmaPairLoadOp, TmaPairMulticastOp):
         return
     loads = [op for role in find_ops(function, RoleOp) for op in find_ops(role, TmaLoadOp)]
     planned = [_plan(load.opview, shape) for load in loads]
@@ -123,7 +124,7 @@ def _count(shape: Sequence[int], axes: Sequence[int]) -> int:
 
 def _plan(load: TmaLoadOp, shape: tuple[int, int, int]) -> _Copy | str:
     """How a copy is shared, or why it is not."""
-    free = _free_wait(load)
+    free = free_wait(load)
     if free is None:
         return "has no barrier that says when its slot is free"
     users = [use.owner.opview for use in free.barrier.uses]
@@ -133,13 +134,13 @@ def _plan(load: TmaLoadOp, shape: tuple[int, int, int]) -> _Copy | str:
     axes = tuple(axis for axis in range(3) if shape[axis] > 1 and axis not in differs)
     if not axes:
         return "depends on where in the cluster a CTA is"
-    part = _part(load, _count(shape, axes))
+    part = part_of(load, _count(shape, axes))
     if part is None:
         return f"is not made of {_count(shape, axes)} times as many whole boxes"
     return _Copy(load, free, axes, part)
 
 
-def _free_wait(load: TmaLoadOp) -> BarrierWaitOp | None:
+def free_wait(load: TmaLoadOp | TmaPairLoadOp) -> BarrierWaitOp | None:
     """The wait in front of a copy for another barrier's slot of the same number."""
     found = None
     for view in load.operation.block.operations:
@@ -152,7 +153,7 @@ def _free_wait(load: TmaLoadOp) -> BarrierWaitOp | None:
     return None
 
 
-def _part(load: TmaLoadOp, parts: int) -> _Part | None:
+def part_of(load: TmaLoadOp | TmaPairLoadOp, parts: int) -> Part | None:
     """A dimension that falls into `parts` of whole boxes: each begins as its buffer does."""
     made = load.map.owner
     if not isinstance(made, MakeTensorMapOp):
@@ -170,7 +171,7 @@ def _part(load: TmaLoadOp, parts: int) -> _Part | None:
         if size % old and old % size:
             continue
         box = tuple(min(old, size) if d == dim else b for d, b in enumerate(made.box))
-        return _Part(dim, size, box)
+        return Part(dim, size, box)
     return None
 
 
@@ -246,7 +247,14 @@ _GIVE_BACK = (BarrierArriveOp, Tcgen05CommitOp)
 
 
 def _multicast(copy: _Copy, masks: _Masks) -> None:
-    load, part = copy.load, copy.part
+    mask, place = masks.mask({copy.axes}), masks.place(copy.axes)
+    load_part(copy.load, copy.part, place, mask, TmaMulticastOp)
+
+
+def load_part(
+    load: TmaLoadOp | TmaPairLoadOp, part: Part, place: ir.Value, mask: ir.Value, kind: type
+) -> None:
+    """A multicast (`kind`) of part number `place` instead of a copy of the whole."""
     made = load.map.owner
     tensor_map = load.map
     if part.box != tuple(made.box):
@@ -257,7 +265,6 @@ def _multicast(copy: _Copy, masks: _Masks) -> None:
     whole = buffer_of(load.dst)
     sizes = tuple(part.size if d == part.dim else n for d, n in enumerate(whole.shape))
     half = BufferType(sizes, whole.element, whole.layout).type()
-    mask, place = masks.mask({copy.axes}), masks.place(copy.axes)
     with ir.InsertionPoint(load.operation), load.operation.location:
         step = binary("arith.muli", place, i32_constant(part.size))
         offsets = [step if d == part.dim else i32_constant(0) for d in range(len(sizes))]
@@ -265,7 +272,7 @@ def _multicast(copy: _Copy, masks: _Masks) -> None:
         axis = made.dims[part.dim]
         at[axis] = binary("arith.addi", at[axis], step)
         view = ViewOp.build(load.dst, offsets, results=[half])
-        TmaMulticastOp.build(tensor_map, view, load.barrier, load.slot, mask, at, cache=load.cache)
+        kind.build(tensor_map, view, load.barrier, load.slot, mask, at, cache=load.cache)
     load.operation.erase()
     if not list(made.result.uses):
         made.operation.erase()

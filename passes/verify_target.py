@@ -38,6 +38,7 @@ _NEEDS: Mapping[type[TileOp], Feature] = {
     gpu_tile.TmaLoadOp: Feature.TMA,
     gpu_tile.TmaMulticastOp: Feature.CLUSTERS,
     gpu_tile.TmaPairLoadOp: Feature.TCGEN05,
+    gpu_tile.TmaPairMulticastOp: Feature.TCGEN05,
     gpu_tile.Tcgen05MulticastCommitOp: Feature.TCGEN05,
     gpu_tile.TmaStoreOp: Feature.TMA,
     gpu_tile.WarpTmaStoreOp: Feature.TMA,

@@ -65,6 +65,11 @@ def lower_tma_pair_load(op: gpu_tile.TmaPairLoadOp, state: Lowering) -> None:
     _load(op, None, state)
 
 
+def lower_tma_pair_multicast(op: gpu_tile.TmaPairMulticastOp, state: Lowering) -> None:
+    """The multicast, counted by the mbarriers of the even CTAs of the pairs it goes to."""
+    lower_tma_multicast(op, state)
+
+
 def _even_barrier(barrier: ir.Value, state: Lowering) -> ir.Value:
     rank = create("nvvm.read.ptx.sreg.cluster.ctarank", [], state.i32)
     even = create("arith.andi", [rank, state.i32_constant(-2)], state.i32)
@@ -75,29 +80,32 @@ def _even_barrier(barrier: ir.Value, state: Lowering) -> ir.Value:
 
 
 def _load(
-    op: gpu_tile.TmaLoadOp | gpu_tile.TmaMulticastOp | gpu_tile.TmaPairLoadOp,
+    op: gpu_tile.TmaLoadOp
+    | gpu_tile.TmaMulticastOp
+    | gpu_tile.TmaPairLoadOp
+    | gpu_tile.TmaPairMulticastOp,
     mask: ir.Value | None,
     state: Lowering,
 ) -> None:
     barrier = barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
     group = ""
-    if isinstance(op, gpu_tile.TmaPairLoadOp):
+    if isinstance(op, (gpu_tile.TmaPairLoadOp, gpu_tile.TmaPairMulticastOp)):
         barrier, group = _even_barrier(barrier, state), ".cta_group::2"
     for shared, at in _boxes(op, op.dst, state):
         operands = [shared, state.values[op.map], barrier, *at]
         constraints = ["r", "l", "r", *("r" for _ in at)]
-        words = last = ""
+        everywhere = words = last = ""
         if mask is not None:
             operands.append(mask)
             constraints.append("h")
-            words, last = ".multicast::cluster", f", ${len(operands) - 1}"
+            everywhere, last = ".multicast::cluster", f", ${len(operands) - 1}"
         if op.cache != "normal":
             operands.append(state.constant(_i64(), CACHE_POLICIES[op.cache]))
             constraints.append("l")
-            words, last = words + ".L2::cache_hint", last + f", ${len(operands) - 1}"
+            words, last = ".L2::cache_hint", last + f", ${len(operands) - 1}"
         _issue(
             f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global"
-            f".mbarrier::complete_tx::bytes{group}{words} "
+            f".mbarrier::complete_tx::bytes{everywhere}{group}{words} "
             f"[$0], [$1, {_numbers(3, len(at))}], [$2]{last};",
             constraints,
             operands,
@@ -277,6 +285,7 @@ RULES = {
     gpu_tile.TmaLoadOp: lower_tma_load,
     gpu_tile.TmaMulticastOp: lower_tma_multicast,
     gpu_tile.TmaPairLoadOp: lower_tma_pair_load,
+    gpu_tile.TmaPairMulticastOp: lower_tma_pair_multicast,
     gpu_tile.TmaStoreOp: lower_tma_store,
     gpu_tile.WarpTmaStoreOp: lower_warp_tma_store,
     gpu_tile.TmaCommitOp: lower_tma_commit,

@@ -225,7 +225,11 @@ def _requests_of_clusters(device: str) -> None:
 
 
 def _multicasts(device: str) -> None:
-    for cluster in ((1, 2), (4, 1), (2, 2)):
+    _exact_product(matmul.demanding(cluster=(1, 2)), device)
+
+
+def _multicasts_of_pairs(device: str) -> None:
+    for cluster in ((4, 1), (2, 2)):
         _exact_product(matmul.demanding(cluster=cluster), device)
 
 
@@ -355,6 +359,13 @@ FACTS = (
         "the ISA's text",
         "passes/share_copies.py, passes/lower_to_nvvm/tcgen05.py lower_multicast_commit",
         _multicasts,
+    ),
+    Fact(
+        "multicasts of pairs",
+        "a multicast with .cta_group::2 counts its bytes in the even CTA of each pair it goes to",
+        "the ISA's text",
+        "passes/pair_products.py, passes/lower_to_nvvm/tma.py lower_tma_pair_multicast",
+        _multicasts_of_pairs,
     ),
     Fact(
         "what threads wrote",

@@ -44,7 +44,7 @@ def _i32(value: int) -> ir.Value:
     return ir.Operation.create("arith.constant", results=[i32], attributes=attributes).results[0]
 
 
-def _moved(operand: int, by: int) -> Callable[[ir.Operation, int], None]:
+def moved(operand: int, by: int) -> Callable[[ir.Operation, int], None]:
     """The slot in an operand becomes the one `by` further."""
 
     def mutate(op: ir.Operation, slots: int) -> None:
@@ -111,23 +111,23 @@ class Break:
 
 
 BREAKS = (
-    Break("gives back the slot after", BarrierArriveOp, _moved(1, 1)),
-    Break("gives back the slot before", BarrierArriveOp, _moved(1, -1)),
-    Break("gives back the slot two on", BarrierArriveOp, _moved(1, 2)),
+    Break("gives back the slot after", BarrierArriveOp, moved(1, 1)),
+    Break("gives back the slot before", BarrierArriveOp, moved(1, -1)),
+    Break("gives back the slot two on", BarrierArriveOp, moved(1, 2)),
     Break("never gives back", BarrierArriveOp, drop),
     Break("gives back twice", BarrierArriveOp, twice),
     Break("gives back before the products are done", BarrierArriveOp, _before_the_wait),
     Break("one group of products too many in flight", WgmmaWaitOp, changed("pending", 1)),
     Break("does not wait", BarrierWaitOp, drop),
     Break("waits for the other phase", BarrierWaitOp, flip),
-    Break("waits for another slot", BarrierWaitOp, _moved(1, 1)),
+    Break("waits for another slot", BarrierWaitOp, moved(1, 1)),
     Break("expects 16 bytes more", BarrierExpectOp, changed("bytes", 16)),
     Break("expects 16 bytes less", BarrierExpectOp, changed("bytes", -16)),
     Break("expects nothing", BarrierExpectOp, drop),
-    Break("expects at another slot", BarrierExpectOp, _moved(1, 1)),
-    Break("signals another slot", TmaLoadOp, _moved(3, 1)),
+    Break("expects at another slot", BarrierExpectOp, moved(1, 1)),
+    Break("signals another slot", TmaLoadOp, moved(3, 1)),
     Break("copies nothing", TmaLoadOp, drop),
-    Break("takes another slot's bytes", SlotOp, _moved(1, 1)),
+    Break("takes another slot's bytes", SlotOp, moved(1, 1)),
     Break("counts one arrival more", BarrierInitOp, changed("count", 1)),
 )
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from mlir import ir
 from pipelined_mutants import copy_of, finish
-from role_mutants import _drop, _flip, _moved
+from role_mutants import drop, flip, moved
 from rotated_kernels import BF16, draw, expected_of, fading
 from rotation import share
 
@@ -47,11 +47,11 @@ class Break:
 
 
 BREAKS = {
-    "does not wait": Break(BarrierWaitOp, _drop),
-    "waits for the other phase": Break(BarrierWaitOp, _flip),
-    "never tells": Break(Tcgen05CommitOp, _drop),
-    "does not meet": Break(SyncOp, _drop),
-    "takes the other sum": Break(SlotOp, _moved(1, 1), 2),
+    "does not wait": Break(BarrierWaitOp, drop),
+    "waits for the other phase": Break(BarrierWaitOp, flip),
+    "never tells": Break(Tcgen05CommitOp, drop),
+    "does not meet": Break(SyncOp, drop),
+    "takes the other sum": Break(SlotOp, moved(1, 1), 2),
 }
 
 

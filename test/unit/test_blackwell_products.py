@@ -155,13 +155,15 @@ def test_a_pair_has_room_for_more_stages() -> None:
     assert int(stages[1]) > int(ROLES.match(roles)[1])
 
 
-@pytest.mark.parametrize("cluster", [(1, 2), (2, 2), (4, 1)])
+@pytest.mark.parametrize("cluster", [(1, 2), (2, 2), (4, 1), (4, 2)])
 def test_larger_clusters_multicast(cluster: tuple[int, int]) -> None:
-    """What CTAs of a row or a column both read, each loads a part of."""
+    """What CTAs of a row or a column both read, each loads a part of; pairs multiply together."""
     a, b = draw(520, 200), draw(200, 264)
     kernel = run(matmul.demanding(cluster=cluster), [a, b], product(a, b), BM=128, BN=64, BK=32)
     assert kernel.cluster == (*cluster, 1)
     assert any("multicast" in what for what in decisions(kernel, "cluster copy"))
+    assert bool(decisions(kernel, "CTA pair")) == (cluster[0] > 1)
+    assert (".multicast::cluster.cta_group::2" in kernel.ptx) == (cluster[0] > 1)
     assert assemble(kernel.ptx, TARGET).spills == 0
 
 
@@ -169,7 +171,7 @@ def test_tiles_that_fall_into_no_parts() -> None:
     a, b, c = draw(256, 128), draw(128, 512), poisoned((256, 512), BF16)
     there = matmul.demanding(cluster=(8, 1)).on("emulator")
     with pytest.raises(CompileError, match=r"cluster=\(8, 1, 1\) was asked for, but no copy"):
-        there.compiled(a, b, c, BM=128, BN=64, BK=32)
+        there.compiled(a, b, c, BM=64, BN=64, BK=32)
 
 
 # Broken ------------------------------------------------------------------------------------------

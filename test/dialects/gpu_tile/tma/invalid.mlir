@@ -260,3 +260,13 @@ func.func @pair_multicast_into_a_whole_ring(%map: !map, %s: !ring, %bar: !bar, %
   "gpu_tile.tma_pair_load"(%map, %s, %bar, %slot, %i, %i) {cache = "normal"} : (!map, !ring, !bar, i32, i32, i32) -> ()
   return
 }
+
+// -----
+!map = !gpu_tile.tensor_map
+!ring = !gpu_tile.buffer<tensor<3x128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>
+!bar = !gpu_tile.barrier
+func.func @pairs_multicast_into_a_whole_ring(%map: !map, %s: !ring, %bar: !bar, %slot: i32, %i: i32) {
+  // expected-error @below {{'gpu_tile.tma_pair_multicast' op a copy moves one slot of a buffer, not the whole ring}}
+  "gpu_tile.tma_pair_multicast"(%map, %s, %bar, %slot, %slot, %i, %i) {cache = "normal"} : (!map, !ring, !bar, i32, i32, i32, i32) -> ()
+  return
+}

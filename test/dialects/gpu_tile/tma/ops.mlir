@@ -27,6 +27,8 @@ func.func @copies(%map: !map, %s: !s, %bar: !bar, %slot: i32, %i: i32, %j: i32) 
   "gpu_tile.tma_multicast"(%map, %s, %bar, %slot, %i, %i, %j) {cache = "normal"} : (!map, !s, !bar, i32, i32, i32, i32) -> ()
   // CHECK: "gpu_tile.tma_pair_load"(%{{.*}}) {cache = "normal"}
   "gpu_tile.tma_pair_load"(%map, %s, %bar, %slot, %i, %j) {cache = "normal"} : (!map, !s, !bar, i32, i32, i32) -> ()
+  // CHECK: "gpu_tile.tma_pair_multicast"(%{{.*}}) {cache = "normal"}
+  "gpu_tile.tma_pair_multicast"(%map, %s, %bar, %slot, %slot, %i, %j) {cache = "normal"} : (!map, !s, !bar, i32, i32, i32, i32) -> ()
   // CHECK: "gpu_tile.tma_store"(%{{.*}}) {combine = "none"}
   "gpu_tile.tma_store"(%s, %map, %i, %j) {combine = "none"} : (!s, !map, i32, i32) -> ()
   // CHECK: "gpu_tile.tma_store"(%{{.*}}) {combine = "add"}
