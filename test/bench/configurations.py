@@ -21,6 +21,7 @@ SHORT = {
     "WARP_SPECIALIZE": "ws",
     "persistent": "per",
     "cluster": "cl",
+    "consumers": "",
 }
 """How labels call a setting; tile sizes are joined by x and need no name."""
 
@@ -59,17 +60,22 @@ def sweep(words: Sequence[str]) -> list[Configuration]:
 
 
 _NAMED = {"True": True, "False": False, "None": None}
+_WORDS = ("cooperative", "pingpong")
 
 
 def _value(text: str) -> Any:
     if text in _NAMED:
         return _NAMED[text]
+    if text in _WORDS:
+        return text
     if "x" in text:
         return tuple(int(part) for part in text.split("x"))
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{text!r}: expected an integer, 2x1, True, False or None") from None
+        words = ", ".join(_WORDS)
+        expected = f"an integer, 2x1, True, False, None, {words}"
+        raise ValueError(f"{text!r}: expected {expected}") from None
 
 
 def product_configurations(dtype: str, shape: tuple[int, int, int]) -> list[Configuration]:
@@ -95,7 +101,9 @@ def _persistent(k: int) -> list[Configuration]:
     """Roles that copy and that multiply, and programs that walk over all tiles."""
     tiles = [(128, 256, 3), (128, 256, 4), (256, 128, 3), (256, 128, 4), (128, 128, 5)]
     demands = {"num_warps": 8, "WARP_SPECIALIZE": True, "persistent": True}
-    return [{"BM": bm, "BN": bn, "BK": k, "STAGES": s, **demands} for bm, bn, s in tiles]
+    cooperative = [{"BM": bm, "BN": bn, "BK": k, "STAGES": s, **demands} for bm, bn, s in tiles]
+    in_turn = {"num_warps": 4, "consumers": "pingpong"}
+    return cooperative + [{"BM": 128, "BN": n, "BK": k, **in_turn} for n in (128, 192)]
 
 
 def attention_configurations(head: int) -> list[Configuration]:

@@ -52,6 +52,8 @@ def test_a_sweep_is_every_combination() -> None:
     assert found[-1] == last
     assert len({label_of(configuration) for configuration in found}) == 4
     assert sweep([]) == []
+    (in_turn,) = sweep(["BM=128", "num_warps=4", "consumers=pingpong"])
+    assert label_of(in_turn) == "128 w4 pingpong"
 
 
 @pytest.mark.parametrize("word", ["BM", "=4", "BM=large", "BM="])
