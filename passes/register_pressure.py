@@ -3,7 +3,7 @@
 Backward over each block with the values still needed; what a loop reads from outside lives
 throughout it, a branch may be the last to read it. An op's results take the registers of the
 operands that it uses last: elements go one by one. Constants, copies of an element and element
-numbers take none.
+numbers take none, nor do numbers that are so much greater or smaller.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from tilec.passes.loops import is_inside
 
 _FREE = ("arith.constant", "tensor.splat", "tile.broadcast", "tile.iota")
 """Ops whose results are other values' registers, or follow from the thread's number."""
+
+_SUMS = ("arith.addi", "arith.subi", "arith.index_cast", "tile.broadcast", "tile.reshape")
 
 
 def most_live_registers(block: ir.Block, *, packed: bool = True) -> int:
@@ -81,8 +83,17 @@ def _is_free(value: ir.Value) -> bool:
     owner = value.owner
     if isinstance(owner, ir.Block):
         return False
-    # Element numbers as another integer are element numbers.
-    return owner.name in _FREE or (owner.name == "arith.index_cast" and _is_free(owner.operands[0]))
+    return owner.name in _FREE or (is_tile(value) and _is_numbering(value))
+
+
+def _is_numbering(value: ir.Value) -> bool:
+    """Whether a tile's elements are its scalars and element numbers, added up."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return False
+    if owner.name in _SUMS:
+        return all(map(_is_numbering, owner.operands))
+    return owner.name in ("arith.constant", "tensor.splat", "tile.iota")
 
 
 def _registers(value: ir.Value, packed: bool) -> int:

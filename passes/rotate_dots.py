@@ -36,6 +36,7 @@ from mlir import ir
 from tilec.dialects.gpu_tile import (
     BarrierArriveOp,
     BarrierWaitOp,
+    ConvertLayoutOp,
     RingPositionOp,
     WgmmaFenceOp,
     WgmmaMeanwhileOp,
@@ -259,13 +260,26 @@ class _Rewrite:
         _clone(rotation.late, before)
         self._finish_first(mapped, pending=1)
         accumulator = self._arguments[1 + rotation.number]
-        late = _ops_behind(accumulator, self._between)
+        late = {*_ops_behind(accumulator, self._between), *self._packing()}
         _clone([op for op in self._between if op not in late], mapped)
         with self._loop.location:
             WgmmaMeanwhileOp.build()
         mapped[accumulator] = self._finish_second(before)
-        _clone(late, mapped)
+        _clone([op for op in self._between if op in late], mapped)
         return self._carried(mapped)
+
+    def _packing(self) -> list[ir.Operation]:
+        """What only narrows the second product's operand: into the registers that the one before is
+        read from until it is finished."""
+        found: list[ir.Operation] = []
+        value = self._rotation.second.multiply.lhs
+        while len(list(value.uses)) == 1 and value.owner in self._between:
+            op = value.owner
+            if not (op.name == "arith.truncf" or isinstance(op.opview, ConvertLayoutOp)):
+                break
+            found.append(op)
+            (value,) = op.operands
+        return found
 
     def _carried(self, mapped: dict[ir.Value, ir.Value]) -> list[ir.Value]:
         """What goes on to the next iteration: all yields but the accumulator's, and the second

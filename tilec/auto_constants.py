@@ -8,7 +8,9 @@ Sizes (elements): K spans 128 bytes, one row of the widest shared-memory swizzle
 multiply on tensor cores, so that a second CTA fits beside a ring of four slots (4 to 11 % more than
 two slots of twice the size, bf16 on an H200). M and N are 128 on tensor cores; N is 256 for
 warpgroup instructions, whose operands then take the least shared-memory traffic, where one dot has
-the registers, and for sums in tensor memory, which holds two of them. Both are 64 where the dot
+the registers, and for sums in tensor memory, which holds two of them; M is 192 where the dots of a
+loop, as in attention with narrow heads, leave three warpgroups the registers for 64 rows each: what
+stands between the dots then has three warps a scheduler to hide in. Both are 64 where the dot
 runs on FMA units (exact f32) or the accumulator has 8 bytes (f64), which need the registers. An
 elementwise tile spans 4 KiB of its widest loaded element: two 16-byte accesses for each of 128
 threads; its last dimension takes up to 64 elements where several constants share it.
@@ -40,6 +42,9 @@ K_BYTES = 128
 WARP_K_BYTES = 64
 TENSOR_CORE_SIDE = 128
 WIDE_N = 256
+THREE_WARPGROUPS = 192
+"""Rows; also the most columns of the dots of a loop: 96 sums a thread, and 32 registers of them as
+the operand of the next, of 160."""
 FMA_SIDE = 64
 ELEMENTWISE_BYTES = 4096
 SHARED_ROW = 64
@@ -54,6 +59,8 @@ class _Roles:
     tiles: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
     """name -> for each tile, the constants of its dimensions in order"""
     dot_count: int = 0
+    columns: dict[ir.Block, list[int]] = field(default_factory=dict)
+    """n of the dots of each block, those to be chosen as TENSOR_CORE_SIDE."""
     bits: int = 0
     """Bits of the widest loaded element."""
 
@@ -121,6 +128,8 @@ def _look(op: ir.Operation, probes: Mapping[str, int], roles: _Roles) -> None:
         roles.dot_count += 1
         m, k = shape(view.lhs)[-2:]
         n = shape(view.rhs)[-1]
+        own = TENSOR_CORE_SIDE if constant_of(n) else n
+        roles.columns.setdefault(op.block, []).append(own)
         about = (str(element(view.lhs)), view.options.get("precision", ""))
         for role, size in (("m", m), ("n", n), ("k", k)):
             if name := constant_of(size):
@@ -136,6 +145,8 @@ def _look(op: ir.Operation, probes: Mapping[str, int], roles: _Roles) -> None:
 
 def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
     if name in roles.dots:
+        if roles.dots[name][0] == "m" and _leaves_three_warpgroups_room(roles, target):
+            return THREE_WARPGROUPS, f"m of dots of one loop by three warpgroups of {target.name}"
         return _dot_size(*roles.dots[name], target, alone=roles.dot_count == 1)
     if name not in roles.tiles:
         raise CompileError(
@@ -151,6 +162,13 @@ def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
     leading = others[:-1]
     sizes[leading[-1]] = max(elements // prod(sizes.values()), 1)
     return sizes[name], f"its part of an elementwise tile of {ELEMENTWISE_BYTES} bytes"
+
+
+def _leaves_three_warpgroups_room(roles: _Roles, target: Target) -> bool:
+    """Whether all dots are of warpgroups, in twos or more, and narrow together."""
+    narrow = all(len(ns) > 1 and sum(ns) <= THREE_WARPGROUPS for ns in roles.columns.values())
+    exact = any(dtype in ("f32", "f64") for _, dtype, _ in roles.dots.values())
+    return target.supports(Feature.WGMMA) and narrow and not exact
 
 
 def _dot_size(

@@ -12,6 +12,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.mma_shapes import WGMMA_M
 from tilec.passes.contract import Report
@@ -48,7 +49,7 @@ class _Program:
 
 
 def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> int:
-    """A power of two: 1 to 16 warps, with dots 4 to 8."""
+    """A power of two, 1 to 16 warps, with dots 4 to 8; or three warpgroups."""
     program = _look_at(function)
     lanes = target.warp_size
     if program.accumulators:
@@ -63,6 +64,9 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
         if by_warpgroups and program.rows >= 2 * WGMMA_M:
             least = 8
         warps, why = _power(wanted, least, 8), f"{program.accumulators} accumulators"
+        if by_warpgroups and program.products > 1 and program.rows == 3 * WGMMA_M:
+            # What lies between two products wants whole rows.
+            warps, why = 3 * WARPGROUP_WARPS, f"{program.rows} rows"
     else:
         wanted, why = _memory_bound(program, lanes)
         warps = _power(wanted, 1, 16)

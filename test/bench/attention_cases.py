@@ -78,7 +78,7 @@ class AttentionCase:
         """The default, then a variant a configuration."""
         fixed = {"D": self.head, "CAUSAL": self.causal}
         found = [variant_of(self.kernel, c, fixed) for c in configurations]
-        return (Variant("default", self.kernel, tuple(fixed.items())), *found)
+        return (Variant("default", self.kernel, None), *found)
 
     def shrunk(self) -> AttentionCase:
         """The case small enough for the emulator, with the same facts."""

@@ -108,12 +108,8 @@ def _persistent(k: int) -> list[Configuration]:
 
 def attention_configurations(head: int) -> list[Configuration]:
     """Tiles worth trying for attention with heads of `head` elements."""
-    tiles = [(64, 64, 4), (128, 64, 8), (128, 128, 8)]
-    if head <= 64:
-        tiles.append((128, 64, 4))
-    plain = [{"BM": bm, "BN": bn, "num_warps": warps} for bm, bn, warps in tiles]
-    roles = [(128, 64, 8, 3), (128, 128, 8, 2), (192, 128, 12, 2)]
-    return plain + [
-        {"BM": bm, "BN": bn, "num_warps": warps, "STAGES": stages, "WARP_SPECIALIZE": True}
-        for bm, bn, warps, stages in roles
-    ]
+    tiles = {
+        64: [(192, 128, 12), (192, 112, 12), (192, 96, 12), (128, 160, 8), (128, 128, 8)],
+        128: [(128, 128, 8), (128, 112, 8), (128, 96, 8), (192, 80, 12), (192, 64, 12)],
+    }
+    return [{"BM": bm, "BN": bn, "num_warps": warps} for bm, bn, warps in tiles[head]]

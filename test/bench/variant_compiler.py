@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from bench_cases import BenchCase, Variant
+from bench_cases import Variant
 from example_kernels import KERNELS as EXAMPLES
 from ops_compiler import chosen_tiles, compile_ops
 from product_cases import OPS
@@ -38,14 +38,15 @@ KERNELS: dict[str, Kernel] = EXAMPLES | {
 }
 
 
-def chosen_by_example(case: BenchCase) -> tuple[str, dict[str, Any]]:
-    """The kernel and constants that `softmax_rows` and its like pick for the case's arrays.
+def chosen_by_example(case: Any) -> tuple[str, dict[str, Any]]:
+    """The kernel and constants that `softmax_rows`, `attention_heads` and the like pick for a case.
 
     Found by calling the function with its kernels replaced; an example without one leaves its
     kernel's own defaults.
     """
     module = importlib.import_module(f"tilec.examples.{case.kernel}")
-    choose = getattr(module, f"{case.kernel}_rows", None)
+    options = {"causal": case.causal} if case.kernel == "attention" else {}
+    choose = getattr(module, f"{case.kernel}_{'heads' if options else 'rows'}", None)
     if choose is None:
         return case.kernel, {}
     stand_ins = {
@@ -54,7 +55,7 @@ def chosen_by_example(case: BenchCase) -> tuple[str, dict[str, Any]]:
         if isinstance(value, Kernel)
     }
     with mock.patch.multiple(module, **stand_ins):
-        choose(*(spec.view() for spec in case.arrays))
+        choose(*(spec.view() for spec in case.arrays), **options)
     ((name, stand_in),) = [item for item in stand_ins.items() if item[1].called]
     return name, dict(stand_in.call_args.kwargs)
 

@@ -4,6 +4,7 @@
 
 import tilec
 import tilec.language as tl
+from tilec.examples.attention import attention
 from tilec.examples.matmul import matmul
 
 
@@ -40,3 +41,17 @@ def copy2(x: tl.array, R: tl.const = tl.auto, S: tl.const = tl.auto):
 
 
 print(copy2.source_module(["x:f32[?,?]"]))
+
+
+# Queries: three warpgroups where narrow heads leave them the registers.
+def attend(heads, target):
+    specs = [f"{name}:bf16[?,?,?,{heads}]" for name in "qkvo"]
+    print(attention.source_module([*specs, "scale:f32"], {"D": heads}, target=target))
+
+
+# CHECK: tile.auto = {BM = "192: m of dots of one loop by three warpgroups of sm_90a"}
+attend(64, "sm_90a")
+# CHECK: tile.auto = {BM = "128: m of a dot of bf16 on tensor cores of sm_90a"}
+attend(128, "sm_90a")
+# CHECK: tile.auto = {BM = "128: m of a dot of bf16 on tensor cores of sm_80"}
+attend(64, "sm_80")
