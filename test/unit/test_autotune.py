@@ -259,9 +259,10 @@ def test_demands_of_the_decorator_are_tuned_too(gpu: SimulatedGpu) -> None:
 
 def test_demands_are_those_of_the_decorator() -> None:
     kernel = scale.demanding(num_warps=2)
-    assert kernel.demands() == {"num_warps": 2, "persistent": None, "cluster": None}
+    none = {"num_warps": None, "persistent": None, "cluster": None, "consumers": None}
+    assert kernel.demands() == {**none, "num_warps": 2}
     changed = kernel.demanding(persistent=True, cluster=2).demands()
-    assert changed == {"num_warps": 2, "persistent": True, "cluster": 2}
+    assert changed == {**none, "num_warps": 2, "persistent": True, "cluster": 2}
     assert kernel.on("emulator").demands() == kernel.demands()
     with pytest.raises(ValueError, match="unknown demand 'warps'; a kernel takes num_warps, pers"):
         kernel.demanding(warps=2)
