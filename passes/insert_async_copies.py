@@ -99,7 +99,7 @@ def _use_tensor_maps(
 ) -> list[tile.LoadOp]:
     """Makes tensor copies of the loops whose loads all fill operands that matrix instructions read
     from buffers, and of some of a loop's loads where a load role fills the rest; returns the loads
-    that are left."""
+    that are left to threads that multiply."""
     by_block: dict[ir.Block, list[tile.LoadOp]] = {}
     for load in loads:
         fills = uses_of(load.result, load.dims).fills
@@ -124,8 +124,8 @@ def _use_tensor_maps(
                 "asynchronous copy", load.operation, "TMA", "a tensor map describes the array"
             )
             load.operation.erase()
-    fill_by_roles(function, rest, context)
-    return _loads(function)
+    kept = fill_by_roles(function, rest, context)
+    return [load for load in _loads(function) if load.operation not in kept]
 
 
 def _plan_each(

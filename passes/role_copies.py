@@ -140,16 +140,16 @@ def _from_vectors(function: ir.Operation, store: BufferStoreOp, facts: Divisibil
 
 def fill_by_roles(
     function: ir.Operation, stores: Sequence[BufferStoreOp], context: PassContext
-) -> None:
+) -> list[ir.Operation]:
     """Puts barriers around what the stores fill, where it may run in a load role; what may not
-    stays, with the reason in the report."""
+    stays, with the reason in the report. Gives the loads that are left in front of such stores."""
     if not stores:
-        return
+        return []
     facts = Divisibility(function)
     plans: dict[ir.Block, list[_RoleFill]] = {}
+    kept: list[ir.Operation] = []
     for store in stores:
-        block = store.operation.block
-        loads = _loads_for(function, store)
+        block, loads = store.operation.block, _loads_for(function, store)
         if not any(load.operation.block == block for load in loads):
             continue  # computed here, or the same in every iteration
         found = _fill(function, block.owner, store, facts, context)
@@ -157,8 +157,10 @@ def fill_by_roles(
             context.report.add("producer", store.operation, "no", found)
         else:
             plans.setdefault(block, []).append(found)
+            kept += [load.operation for load in loads] if found.load is None else []
     for fills in plans.values():
         _emit(fills, context)
+    return kept
 
 
 def _loads_for(function: ir.Operation, store: BufferStoreOp) -> list[tile.LoadOp]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from attention_cases import attention_cases
 from bench_cases import matmul_cases, memory_cases
+from fused_cases import fused_cases
 from product_cases import hopper_cases
 
 SETS: Mapping[str, Callable[[], list[Any]]] = {
@@ -14,9 +15,10 @@ SETS: Mapping[str, Callable[[], list[Any]]] = {
     "matmul": matmul_cases,
     "hopper": hopper_cases,
     "attention": attention_cases,
+    "fused": fused_cases,
 }
 
-IN_REGIMES = ("hopper", "attention")
+IN_REGIMES = ("hopper", "attention", "fused")
 """Sets that `regimes` measures; the others `measure`."""
 
 USUAL = ["memory", "matmul"]

@@ -106,6 +106,19 @@ def _persistent(k: int) -> list[Configuration]:
     return cooperative + [{"BM": 128, "BN": n, "BK": k, **in_turn} for n in (128, 192)]
 
 
+def fused_configurations(products: int) -> list[Configuration]:
+    """Roles demanded, tiles worth trying where a tile of the result takes `products` products."""
+    tiles = [(128, 128, 4, 4), (128, 256, 8, 3), (256, 128, 8, 3)]
+    if products > 1:
+        tiles = [(128, 128, 8, 3), (128, 128, 8, 4), (128, 64, 4, 4)]
+    return [
+        {"BM": bm, "BN": bn, "BK": 64, "num_warps": warps, "STAGES": stages}
+        | {"WARP_SPECIALIZE": True, "persistent": persistent}
+        for bm, bn, warps, stages in tiles
+        for persistent in (None, True)
+    ]
+
+
 def attention_configurations(head: int) -> list[Configuration]:
     """Tiles worth trying for attention with heads of `head` elements."""
     tiles = {

@@ -12,12 +12,15 @@ from typing import Any
 import reference
 import torch
 from attention_cases import AttentionCase
+from fused_cases import FusedCase
 from product_cases import ProductCase
 from reference import Comparison
 from tensors import DTYPES, Storage
 
 RegimeCase = Any
 Tensors = Mapping[str, torch.Tensor]
+BOUND = "bound"
+"""Begins the names of peers that do a part of the work: timed, not compared with the reference."""
 INTEGER_SPREAD = 32
 """Standard deviation of 8-bit integers."""
 PRODUCT_NORM = {"f16": 1e-2, "bf16": 1e-2, "f8E4M3FN": 6e-2}
@@ -63,6 +66,9 @@ def filled(case: RegimeCase, device: str, generator: torch.Generator) -> dict[st
         if name != written(case):
             spec = storage.spec
             storage.fill(drawn(DTYPES[spec.dtype], spec.shape, case.spread, generator))
+    if "ends" in storages:
+        ends = torch.tensor(case.group_ends, dtype=torch.int32, device=device)
+        storages["ends"].fill(ends)
     return storages
 
 
@@ -190,7 +196,73 @@ def _triton_attention(case: AttentionCase) -> Iterator[Any]:
     return attention_launches(case)
 
 
+SIGMOID_SLOPE = 1.1
+"""The steepest silu."""
+
+
+def _operands(case: FusedCase, t: Tensors) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """What is multiplied: a pair a product, or a group."""
+    a, b = t["a"], t["b"]
+    if case.kernel == "grouped_product":
+        ends = case.group_ends
+        parts = zip([0, *ends], ends, strict=False)
+        return [(a[i:j], matrix) for (i, j), matrix in zip(parts, b, strict=True)]
+    if case.kernel == "gated_product":
+        return [(a, b), (a, t["g"])]
+    return [(a.relu() if case.kernel == "activated_product" else a.to(b.dtype), b)]
+
+
+def _expected_fused(case: FusedCase, t: Tensors) -> Expected:
+    error = reference.PRODUCT_ERROR[case.dtype, case.precision]
+    parts = [reference.matmul(x, y, error) for x, y in _operands(case, t)]
+    if case.kernel == "gated_product":
+        (plain, of_plain), (gate, of_gate) = parts
+        silu = torch.nn.functional.silu(gate)
+        bound = SIGMOID_SLOPE * of_gate * (plain.abs() + of_plain) + silu.abs() * of_plain
+        parts = [(silu * plain, bound + (silu * plain).abs() * F32_FUNCTION)]
+    result, bound = (torch.cat(found) for found in zip(*parts, strict=True))
+    return Expected(result, bound, PRODUCT_NORM["bf16"])
+
+
+F32_FUNCTION = 2.0**-18
+"""What approximate functions of f32 lose."""
+
+
+def _torch_fused(case: FusedCase) -> dict[str, Callable[[Tensors], Any]]:
+    """What a user writes ("eager"), and the products alone: cuBLAS on operands that are ready."""
+    ready: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+
+    def eager(t: Tensors) -> torch.Tensor | None:
+        if case.kernel == "grouped_product":
+            return torch._grouped_mm(t["a"], t["b"], offs=t["ends"])
+        products = [torch.mm(x, y) for x, y in _operands(case, t)]
+        if len(products) == 1:
+            return products[0]
+        return torch.nn.functional.silu(products[1]) * products[0]
+
+    def alone(t: Tensors) -> None:
+        key = t["a"].data_ptr()
+        if key not in ready:
+            ready[key] = _operands(case, t)
+        for x, y in ready[key]:
+            torch.mm(x, y, out=t["c"][: len(x)])
+
+    return {"torch eager": eager, f"{BOUND} cublas": alone}
+
+
+def _triton_fused(case: FusedCase) -> Iterator[Any]:
+    from triton_fused import fused_launches
+
+    return fused_launches(case)
+
+
+_FUSED = Kind(_expected_fused, _torch_fused, _triton_fused)
+
 _KINDS = {
     "product": Kind(_expected_product, _torch_product, _triton_products),
     "attention": Kind(_expected_attention, _torch_attention, _triton_attention),
+    "activated_product": _FUSED,
+    "dequantised_product": _FUSED,
+    "gated_product": _FUSED,
+    "grouped_product": _FUSED,
 }

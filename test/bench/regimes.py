@@ -9,7 +9,15 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
-from measured_cases import RegimeCase, candidates_of, expected_of, filled, torch_calls, written
+from measured_cases import (
+    BOUND,
+    RegimeCase,
+    candidates_of,
+    expected_of,
+    filled,
+    torch_calls,
+    written,
+)
 from regime_timing import Duration, burst, sustained
 from tensors import Storage
 from tilec_calls import tilec_call
@@ -168,6 +176,9 @@ def _right_ones(
                 clock.wait()
             except Exception:
                 raise RuntimeError(f"{name} broke the context: {failures[name]}") from error
+            continue
+        if name.startswith(BOUND):
+            right[name] = call
             continue
         found = result if isinstance(result, torch.Tensor) else output.tensor
         # cuBLAS may split K and add the parts up in the output's dtype, which costs it digits.

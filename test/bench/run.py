@@ -1,6 +1,6 @@
 """Times tilec and its peers side by side, from the artefacts of test/bench/build.py.
 
-python test/bench/run.py [--sets memory matmul hopper attention] [--only TEXT...] [--quick]
+python test/bench/run.py [--sets memory matmul hopper attention fused] [--only TEXT...] [--quick]
     [--minutes M] [--peers torch] [--profile LABEL]
 
 Needs torch, and Triton for the comparison; of tilec only its runtime. Each case first checks every

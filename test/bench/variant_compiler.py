@@ -11,6 +11,12 @@ from unittest import mock
 
 from bench_cases import Variant
 from example_kernels import KERNELS as EXAMPLES
+from fused_kernels import (
+    activated_product,
+    dequantised_product,
+    gated_product,
+    grouped_product,
+)
 from ops_compiler import chosen_tiles, compile_ops
 from product_cases import OPS
 from product_kernels import batched_matmul, swept_matmul
@@ -34,6 +40,7 @@ KERNELS: dict[str, Kernel] = EXAMPLES | {
     for kernel in (
         *(softmax_block, softmax_persistent, layer_norm_block, layer_norm_persistent),
         *(swept_matmul, batched_matmul, attention),
+        *(activated_product, dequantised_product, gated_product, grouped_product),
     )
 }
 

@@ -1,0 +1,86 @@
+"""Products with work of their own in or behind the loop: nothing here is known to the compiler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tilec
+import tilec.language as tl
+from tilec.examples.grouped_gemm import find_tile
+
+
+def _tiles(c: Any, BM: int, BN: int) -> tuple[int, int]:
+    return tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)
+
+
+@tilec.kernel(grid=_tiles)
+def activated_product(
+    a: tl.array, b: tl.array, c: tl.array,
+    BM: tl.const = tl.auto, BN: tl.const = tl.auto, BK: tl.const = tl.auto,
+    STAGES: tl.const = None, WARP_SPECIALIZE: tl.const = None,
+):  # fmt: skip
+    """c = relu(a) @ b."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, a.shape[1], BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
+        x = tl.maximum(tl.load(a, (m, k), (BM, BK)), 0.0)
+        acc = tl.dot(x, tl.load(b, (k, n), (BK, BN)), acc)
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+@tilec.kernel(grid=_tiles)
+def dequantised_product(
+    a: tl.array, b: tl.array, c: tl.array,
+    BM: tl.const = tl.auto, BN: tl.const = tl.auto, BK: tl.const = tl.auto,
+    STAGES: tl.const = None, WARP_SPECIALIZE: tl.const = None,
+):  # fmt: skip
+    """c = a @ b, where a has one byte an element and is multiplied as what b is."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, a.shape[1], BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
+        x = tl.load(a, (m, k), (BM, BK)).to(b.dtype)
+        acc = tl.dot(x, tl.load(b, (k, n), (BK, BN)), acc)
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+@tilec.kernel(grid=_tiles)
+def gated_product(
+    a: tl.array, b: tl.array, g: tl.array, c: tl.array,
+    BM: tl.const = 128, BN: tl.const = 128, BK: tl.const = 64,
+    STAGES: tl.const = None, WARP_SPECIALIZE: tl.const = None,
+):  # fmt: skip
+    """c = silu(a @ g) * (a @ b): both products read a once."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc, gate = tl.zeros((BM, BN), tl.f32), tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, a.shape[1], BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
+        x = tl.load(a, (m, k), (BM, BK))
+        acc = tl.dot(x, tl.load(b, (k, n), (BK, BN)), acc)
+        gate = tl.dot(x, tl.load(g, (k, n), (BK, BN)), gate)
+    tl.store(c, (m, n), (gate / (1 + tl.exp(-gate)) * acc).to(c.dtype))
+
+
+@tilec.kernel(
+    grid=lambda c, ends, BM, BN: (
+        tl.cdiv(c.shape[0], BM) + ends.shape[0],
+        tl.cdiv(c.shape[1], BN),
+    )
+)
+def grouped_product(
+    a: tl.array, b: tl.array, ends: tl.array, c: tl.array,
+    BM: tl.const = 128, BN: tl.const = 128, BK: tl.const = 64,
+    STAGES: tl.const = None, WARP_SPECIALIZE: tl.const = None,
+):  # fmt: skip
+    """`tilec.examples.grouped_gemm`; STAGES and WARP_SPECIALIZE demand of the loop."""
+    n = tl.program_id(1) * BN
+    group, m, stop = find_tile(ends, tl.program_id(0), BM)
+    acc = tl.zeros((BM, BN), tl.f32)
+    depth = tl.where(m < stop, a.shape[1], 0)
+    for k in tl.range(0, depth, BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
+        acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (group, k, n), (BK, BN)), acc)
+    result = acc.to(c.dtype)
+    if m + BM <= stop:
+        tl.store(c, (m, n), result)
+    else:
+        # The rows behind the end are the next group's.
+        rows, columns = m + tl.arange(BM), n + tl.arange(BN)
+        tl.scatter(c, (rows[:, None], columns[None, :]), result, mask=(rows < stop)[:, None])
