@@ -259,7 +259,7 @@ def _why_no_origin(value: ir.Value, made: MakeTensorMapOp, state: Lowering) -> s
     while isinstance(value.owner, gpu_tile.ViewOp):
         view = value.owner
         for box, offset in zip(made.box, view.offsets, strict=True):
-            if state.divisibility.of(offset) % box:
+            if constant_of(offset) != 0 and state.divisibility.of(offset) % box:
                 return f"the view does not start at a whole box of {show(made.box)}"
         value = view.src
     if isinstance(value.owner, gpu_tile.TransposeViewOp):

@@ -343,7 +343,7 @@ def test_the_transposed_product_is_the_same(
 def test_pairs_multiply_together(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pair of which one has few rows, and three programs, of which one has nobody beside it."""
     monkeypatch.setenv("TILEC_TARGET", "sm_100a")
-    choice = TileChoice(128, 64, 64, 1, 1.0, ctas=2)
+    choice = TileChoice(128, 64, 64, 1, 1.0, cluster=(2, 1))
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
     rng = np.random.default_rng(15)
     a, b, bias = (draw(rng, shape, np.float16) for shape in ((2, m, 136), (2, 136, 72), (72,)))

@@ -93,7 +93,7 @@ PRODUCT = Program(
         "allocate-shared": Dump("allocate-shared", r"gpu_tile\.(alloc|barrier_init)"),
         "overlap-launches": Dump(
             "overlap-launches",
-            r"sync|griddep|gpu_tile.role|cmpi|scf.(for|if)|tma_load|^\}\)",
+            r"sync|griddep|gpu_tile.role|cmpi|scf.(for|if)|tma_load|^\}",
             end=r"name = \"load\"",
         ),
         "ptx": Opcodes(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import tilec.language as tl
 from tilec.language.dtypes import DType
 from tilec.ops.multiply_plan import KEPT
-from tilec.ops.tile_choice import MOST_SPLITS, TileChoice, choose_tiles
+from tilec.ops.tile_choice import ALONE, MOST_SPLITS, TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.target import find_target
 from tilec.tuning.dot_work import Memory, line_bytes, way_of
@@ -66,14 +66,17 @@ def test_a_choice_fits_the_hardware(
     assert found.rows * found.columns <= 128 * 256
     assert 1 <= found.splits <= splits
     assert found.splits == 1 or -(-k // found.depth) >= 4 * found.splits
-    assert not found.is_turned or (m <= 64 and memories is not UNALIGNED)
+    assert not found.is_turned or (m <= 256 and memories is not UNALIGNED)
     if found.is_single:
         assert found.us < float("inf")
         assert programs_of(found, m, n, batch) <= 4 * machine.multiprocessors
-    if found.ctas > 1:
-        assert machine is BLACKWELL
-        assert (found.rows, found.splits) == (128, 1)
-        assert m > 128
+    if found.cluster != ALONE and machine is BLACKWELL:
+        assert (found.cluster, found.rows, found.splits) == ((2, 1), 128, 1)
+        assert (n if found.is_turned else m) > 128
+    elif found.cluster != ALONE:
+        assert found.splits == 1
+        assert found.is_single
+        assert memories is not UNALIGNED
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 16, 17, 63, 64, 65])
@@ -97,7 +100,7 @@ def test_pairs_multiply_what_is_large(size: int, dtype: DType) -> None:
     """256 x 256 a pair: 128 x 256 of one CTA take 3/2 of the bytes from L2 that it has the time
     for, 64 a clock beside 8192 operations."""
     found = tiles(size, size, size, dtype=dtype, machine=BLACKWELL)
-    assert (found.rows, found.columns, found.splits, found.ctas) == (128, 256, 1, 2)
+    assert (found.rows, found.columns, found.splits, found.cluster) == (128, 256, 1, (2, 1))
     assert found.depth * dtype.bits // 8 == 128
 
 

@@ -15,7 +15,14 @@ from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.multiply_plan import Plan, View
 from tilec.ops.new_arrays import new_array
 from tilec.ops.tail_launch import launch_with_tail
-from tilec.ops.tile_choice import MOST_SPLITS, PAIR, TileChoice, choose_tiles, tile_space
+from tilec.ops.tile_choice import (
+    ALONE,
+    MOST_CTAS,
+    MOST_SPLITS,
+    TileChoice,
+    choose_tiles,
+    tile_space,
+)
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launcher import common_stream
@@ -88,7 +95,7 @@ class Launch:
         choice = self.choice
         if choice is None:
             return kernel_on("product", self.device)
-        return kernel_on("product", self.device, choice.is_single, choice.ctas)
+        return kernel_on("product", self.device, choice.is_single, choice.cluster)
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -131,7 +138,7 @@ class Launch:
         sizes = plan.m, plan.n, plan.k, prod(plan.lead)
         memories = self._memory("a"), self._memory("b")
         precision = "f32" if plan.constants["KEPT"] else plan.constants["PRECISION"]
-        ctas = PAIR if self._has_tensor_maps else 1
+        ctas = MOST_CTAS if self._has_tensor_maps else 1
         return choose_tiles(*sizes, plan.dtype, precision, machine, splits, *memories, ctas)
 
     @property
@@ -254,12 +261,14 @@ def is_like(view: ArrayView | None, other: ArrayView) -> bool:
 
 
 @cache
-def kernel_on(name: str, device: Any, is_single: bool = False, ctas: int = 1) -> Kernel:
+def kernel_on(
+    name: str, device: Any, is_single: bool = False, cluster: tuple[int, int] = ALONE
+) -> Kernel:
     """A kernel of `matmul_kernel`, to run on a device. `is_single`: no CTA stays for a second
-    program. `ctas`: in clusters of so many."""
+    program. `cluster`: of programs along rows and columns."""
     kernel = getattr(matmul_kernel, name).on(device)
     demands: dict[str, Any] = {"persistent": False} if is_single else {}
-    return kernel.demanding(**demands, **({"cluster": ctas} if ctas > 1 else {}))
+    return kernel.demanding(**demands, **({} if cluster == ALONE else {"cluster": cluster}))
 
 
 @cache

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import tilec.language as tl
@@ -30,7 +31,7 @@ from tilec.tuning.dot_work import (
     way_of,
 )
 from tilec.tuning.machine import Machine
-from tilec.tuning.model import LAUNCH_US, LoopWork, Unit, Way, Work, predict
+from tilec.tuning.model import LoopWork, Unit, Way, Work, predict
 from tilec.tuning.tail_model import predict_with_tail
 
 USUAL_SIDE = 128
@@ -40,24 +41,42 @@ K_BYTES = 128
 SIDES = (16, 32, 64, 128)
 """Of tiles that single warps multiply."""
 WIDE_ROWS = (64, 128, 256)
-WIDE_COLUMNS = (8, 16, 32, 64, 96, 128, 160, 192, 224, 256)
+WIDE_COLUMNS = (8, 16, 32, 64, 96, 112, 128, 160, 192, 224, 256)
 """Of tiles that warpgroups multiply: between powers of two, so that some number of tiles comes
 close below the number of multiprocessors."""
 MOST_ELEMENTS = 128 * 256
 """Of a tile: 128 accumulators for each thread of two warpgroups."""
+SLIMNESS = 4
+"""Rows for each column, at most, of tiles for more than one warpgroup."""
 MOST_KEPT_ELEMENTS = 128 * 192
 """Of a tile with two accumulators, where sums are kept in f32."""
-MOST_TURNED_ROWS = 64
+MOST_TURNED_ROWS = 256
 """Rows of a product of which the transpose is tried: few rows become an instruction's columns."""
-ALIKE = 1.004
+ALONE = (1, 1)
+CLUSTERS = ((2, 1), (1, 2), (4, 1), (1, 4))
+"""Programs along rows and columns whose CTAs load together what they both need."""
+CLUSTER_US = 0.7
+"""What it costs that they meet at the beginning and the end, and wait for each other between."""
+LEAST_PART = 16
+"""Rows or columns of a shared tile that one CTA of a cluster loads, at least."""
+SWIZZLED_ROWS = 8
+"""After so many rows a swizzle repeats, so that a part of a tile may begin there."""
+MOST_WAITING = 2
+"""Rounds of programs that wait for DRAM in which CTAs do not stay: whoever gets more of it is given
+the next program."""
+ALIKE = 1.006
 """Of tiles with predictions so close, the smaller: its programs spread better."""
 LEAST_DEEP_SLOTS = 4
 """Slots that tiles of more than `K_BYTES` must leave room for: with 3, products were slower."""
+MOST_CTAS = 4
+"""Of a cluster."""
 PAIR = 2
 """CTAs that multiply together in tensor memory."""
 SWIZZLE_BYTES = 32
 """The shortest row of a swizzle."""
 MOST_SPLITS = 16
+SPLIT_US = 3.1
+"""What the second kernel of a product in parts takes beside reading them."""
 TAIL_PARTS = (2, 3, 4, 6, 8)
 MOST_TAIL_PARTS = TAIL_PARTS[-1]
 WORTH_A_TAIL = 0.96
@@ -72,7 +91,8 @@ class TileChoice:
     """Sizes of a tile, and in how many parts k is summed; `us`: what the model predicts.
 
     `is_turned`: they are for the transposed product, b^T a^T. `is_single`: every program runs at
-    once, so that no CTA needs to stay for a second one. `ctas`: 2 where pairs multiply together.
+    once, so that no CTA needs to stay for a second one. `cluster`: of `CLUSTERS`, or a pair that
+    multiplies together.
     `tail`: in how many parts k of the tiles of the last round is summed (`tail_kernel`).
     """
 
@@ -83,7 +103,7 @@ class TileChoice:
     us: float
     is_turned: bool = False
     is_single: bool = False
-    ctas: int = 1
+    cluster: tuple[int, int] = ALONE
     tail: int = 1
 
     @property
@@ -143,10 +163,10 @@ def choose_tiles(
     most_splits: int = MOST_SPLITS,
     a: Memory = ROW_MAJOR,
     b: Memory = ROW_MAJOR,
-    most_ctas: int = PAIR,
+    most_ctas: int = MOST_CTAS,
 ) -> TileChoice | None:
     """The best predicted tile, None where `tl.auto` serves. `precision`: as `matmul` takes it.
-    `most_ctas`: 1 where the copy engine may refuse the operands, which pairs want."""
+    `most_ctas`: 1 where the copy engine may refuse the operands, which clusters want."""
     if dtype == tl.f64 or (dtype == tl.f32 and precision == "ieee") or 0 in (m, n, batch):
         return None
     wide = _wide_unit(machine.target)
@@ -160,14 +180,21 @@ def choose_tiles(
     is_regular = product.way(wide) is Way.ENGINE
     if m <= MOST_TURNED_ROWS and is_regular:
         choices += _choices(product.turned(), True, most_splits, machine)
-    choices = [choice for choice in choices if choice.ctas <= most_ctas]
+    choices = [choice for choice in choices if prod(choice.cluster) <= most_ctas]
     least = min(choice.us for choice in choices)
     if most_splits > 1 and is_regular:
         tails = [choice for choice in _tails(product, machine) if choice.us < WORTH_A_TAIL * least]
         if tails:
             return min(tails, key=lambda choice: choice.us)
     alike = [choice for choice in choices if choice.us <= ALIKE * least]
-    return min(alike, key=lambda choice: (choice.rows * choice.columns, choice.us))
+    return min(alike, key=_preference)
+
+
+def _preference(choice: TileChoice) -> tuple[float, ...]:
+    """Of tiles alike, smaller, deeper, lone ones first; two warpgroups where clusters meet."""
+    size = choice.rows * choice.columns
+    is_alone = choice.cluster == ALONE
+    return size, -choice.depth, not is_alone, choice.rows if is_alone else -choice.rows, choice.us
 
 
 def tile_space(element_bytes: int) -> list[dict[str, list[Any]]]:
@@ -194,17 +221,21 @@ def _choices(
         for depth in (least, 2 * least, 4 * least):
             if depth > least and not _may_be_deep(product, rows, columns, depth, machine.target):
                 continue
+            tile = rows, columns, depth
             splits = 1
             while splits == 1 or _may_split(product, programs, depth, splits, machine):
                 if splits > most_splits:
                     break
-                tile = rows, columns, depth
-                us, is_single = _predicted(product, tile, splits, 1, machine)
+                us, is_single = _predicted(product, tile, splits, ALONE, machine)
                 yield TileChoice(*tile, splits, us, is_turned, is_single)
-                if _may_pair(product, tile, splits, machine.target):
-                    us, is_single = _predicted(product, tile, splits, PAIR, machine)
-                    yield TileChoice(*tile, splits, us, is_turned, is_single, PAIR)
                 splits *= 2
+            if _may_pair(product, tile, machine.target):
+                us, is_single = _predicted(product, tile, 1, (PAIR, 1), machine)
+                yield TileChoice(*tile, 1, us, is_turned, is_single, (PAIR, 1))
+            for cluster in CLUSTERS:
+                if _may_share(product, rows, columns, cluster, machine):
+                    us, _ = _predicted(product, tile, 1, cluster, machine)
+                    yield TileChoice(*tile, 1, us, is_turned, True, cluster)
 
 
 def _tails(product: Product, machine: Machine) -> Iterator[TileChoice]:
@@ -215,14 +246,14 @@ def _tails(product: Product, machine: Machine) -> Iterator[TileChoice]:
         unit = unit_of(rows, columns, product.kind, machine.target)
         if unit is not Unit.WARPGROUPS or columns % SIDES[0]:
             continue
-        work = _work(product, (rows, columns, depth), 1, 1, product.width, machine.target)
+        work = _work(product, (rows, columns, depth), 1, ALONE, machine.target)
         for parts in TAIL_PARTS:
             if steps >= 4 * parts:
                 us = predict_with_tail(work, parts, machine)
                 yield TileChoice(rows, columns, depth, 1, us, tail=parts)
 
 
-def _may_pair(product: Product, tile: tuple[int, int, int], splits: int, target: Target) -> bool:
+def _may_pair(product: Product, tile: tuple[int, int, int], target: Target) -> bool:
     """Whether two programs, one below the other, can multiply together (`pair-products`)."""
     rows, columns, _ = tile
     unit = unit_of(rows, columns, product.kind, target)
@@ -230,7 +261,7 @@ def _may_pair(product: Product, tile: tuple[int, int, int], splits: int, target:
     # Half of the columns are whole rows of a swizzle, whichever way they lie.
     whole = columns // PAIR * product.width % SWIZZLE_BYTES == 0 or product.b.contiguous == 0
     engine = unit is Unit.TENSOR_MEMORY and product.way(unit) is Way.ENGINE
-    return engine and fits and whole and splits == 1 and product.m > rows and not product.keeps_sums
+    return engine and fits and whole and product.m > rows and not product.keeps_sums
 
 
 def _may_be_deep(product: Product, rows: int, columns: int, depth: int, target: Target) -> bool:
@@ -240,6 +271,8 @@ def _may_be_deep(product: Product, rows: int, columns: int, depth: int, target: 
         return False
     unit = unit_of(rows, columns, product.kind, target)
     if product.way(unit) is Way.REGISTERS and rows > SIDES[0]:
+        return False
+    if unit is not Unit.WARPS and product.way(unit) is Way.THREADS:
         return False
     room = target.shared_bytes // (2 if unit is Unit.WARPS else 1)
     slot = (rows + columns) * depth * product.width
@@ -252,16 +285,38 @@ def _may_split(product: Product, programs: int, depth: int, splits: int, machine
     return is_long and programs * splits < 4 * machine.multiprocessors
 
 
+def _may_share(
+    product: Product, rows: int, columns: int, cluster: tuple[int, int], machine: Machine
+) -> bool:
+    """Whether programs in such clusters run all at once and load a matrix of theirs together: two
+    the larger one, which comes from DRAM; four the smaller one, where they spread evenly."""
+    down, across = cluster
+    size, tiles = down * across, (tl.cdiv(product.m, rows), tl.cdiv(product.n, columns))
+    ctas = tl.cdiv(tiles[0], down) * tl.cdiv(tiles[1], across) * size * product.batch
+    if min(tiles[0] - down, tiles[1] - across) < 0 or ctas > machine.clustered(size):
+        return False
+    unit = unit_of(rows, columns, product.kind, machine.target)
+    if unit is not Unit.WARPGROUPS or product.way(unit) is not Way.ENGINE or product.keeps_sums:
+        return False
+    is_large = (product.n >= product.m) if down > 1 else (product.m >= product.n)
+    part = (columns if down > 1 else rows) // size
+    is_whole = part >= LEAST_PART and part % SWIZZLED_ROWS == 0 and columns >= LEAST_PART
+    return is_whole and (
+        is_large if size == 2 else not is_large and 2 * ctas > machine.multiprocessors
+    )
+
+
 def _tiles(product: Product, is_turned: bool, target: Target) -> Iterator[tuple[int, int]]:
     """Rows and columns to try."""
     wide = _wide_unit(target)
     if wide is not Unit.WARPS:
         widths = _sides(product.n, WIDE_COLUMNS)
         for rows in _sides(product.m, WIDE_ROWS):
-            for columns in widths[-1:] if is_turned else widths:
+            for columns in widths[-1:] if is_turned and product.n <= WIDE_ROWS[0] else widths:
                 most = MOST_KEPT_ELEMENTS if product.keeps_sums else MOST_ELEMENTS
                 fits = unit_of(rows, columns, product.kind, target) is wide
-                if fits and rows * columns <= most:
+                is_slim = rows > max(WIDE_ROWS[0], SLIMNESS * columns) and wide is Unit.WARPGROUPS
+                if fits and rows * columns <= most and not is_slim:
                     yield rows, columns
         is_short = product.m < WIDE_ROWS[0] or product.way(wide) is Way.REGISTERS
         narrow = [s for s in _sides(product.m, SIDES) if s < WIDE_ROWS[0] and is_short]
@@ -280,45 +335,52 @@ def _sides(size: int, sides: tuple[int, ...]) -> list[int]:
 
 
 def _predicted(
-    product: Product, tile: tuple[int, int, int], splits: int, ctas: int, machine: Machine
+    product: Product,
+    tile: tuple[int, int, int],
+    splits: int,
+    cluster: tuple[int, int],
+    machine: Machine,
 ) -> tuple[float, bool]:
     """Microseconds, and whether all programs run at once."""
-    out_bytes = 4 if splits > 1 else product.width
-    work = _work(product, tile, splits, ctas, out_bytes, machine.target)
+    work = _work(product, tile, splits, cluster, machine.target)
     found = predict(work, machine)
-    us = found.us
+    unit = work.loops[0].unit
+    us = found.us + (CLUSTER_US if cluster != ALONE and unit is Unit.WARPGROUPS else 0)
     if splits > 1:
         # The second kernel reads the partial sums, which L2 holds.
         size = product.m * product.n * product.batch
-        us += LAUNCH_US + 4 * size * (splits + 1) / (machine.memory_gb_per_s * 1e3)
-    return us, work.loops[0].unit is not Unit.WARPS and found.waves <= 1
+        us += SPLIT_US + 4 * size * (splits + 1) / (machine.memory_gb_per_s * 1e3)
+    waits = unit is Unit.WARPGROUPS and found.bound == "DRAM"
+    return us, unit is not Unit.WARPS and found.waves <= (MOST_WAITING if waits else 1)
 
 
 def _work(
     product: Product,
     tile: tuple[int, int, int],
     splits: int,
-    ctas: int,
-    out_bytes: int,
+    cluster: tuple[int, int],
     target: Target,
 ) -> Work:
     m, n, k, width = product.m, product.n, product.k, product.width
     rows, columns, depth = tile
-    a, b = rows * depth * width, depth * columns * width // ctas
     unit = unit_of(rows, columns, product.kind, target)
+    # What a pair multiplies lies in one of its CTAs; what a cluster shares comes once for all.
+    pair, shared = (cluster[0], ALONE) if unit is Unit.TENSOR_MEMORY else (1, cluster)
+    a, b = rows * depth * width, depth * columns * width // pair
     way = product.way(unit)
     a_row = depth if product.a.contiguous == 1 else rows
     b_row = columns if product.b.contiguous == 1 else depth
-    lines = line_bytes(a, a_row * width, product.a, way)
-    lines += line_bytes(b, b_row * width, product.b, way)
+    lines = line_bytes(a, a_row * width, product.a, way) // shared[1]
+    lines += line_bytes(b, b_row * width, product.b, way) // shared[0]
     along = product.a.contiguous == 1, product.b.contiguous == 0
     narrow = narrow_loads(rows * depth, a_row, along[0], unit)
     narrow += narrow_loads(depth * columns, b_row, along[1], unit)
     is_narrow = way is Way.REGISTERS
+    zeroed = a - a * m // (tl.cdiv(m, rows) * rows) + b - b * n // (tl.cdiv(n, columns) * columns)
     loop = LoopWork(
         tl.cdiv(tl.cdiv(k, depth), splits),
         {product.kind: flops_of(*tile, unit)},
-        a + b,
+        a // shared[1] + b // shared[0],
         shared_traffic(rows, columns, a, b, unit),
         0 if is_narrow else a + b,
         line_bytes=lines,
@@ -326,11 +388,17 @@ def _work(
         way=way,
         unit=unit,
         columns=columns_of(rows, columns, unit),
+        zeroed_bytes=zeroed if way is Way.ENGINE else 0,
     )
+    out_bytes = 4 if splits > 1 else width
     store = LoopWork(stored_bytes=rows * columns * out_bytes)
-    programs = -(-tl.cdiv(m, rows) // ctas) * ctas * tl.cdiv(n, columns) * product.batch * splits
+    programs = -(-tl.cdiv(m, rows) // pair) * pair * tl.cdiv(n, columns) * product.batch * splits
     arrays = product.batch * ((m * k + k * n) * width + m * n * out_bytes * splits)
     warps = 8 if unit is Unit.WARPGROUPS and rows >= USUAL_SIDE else 4
     if not target.supports(Feature.WGMMA):
         warps = max(4, min(8, rows * columns // ACCUMULATORS_PER_WARP))
-    return Work(programs, warps, (loop, store), arrays, rows * columns)
+    return Work(
+        *(programs, warps, (loop, store), arrays, rows * columns),
+        cluster=prod(shared),
+        piece_bytes=depth * width,
+    )

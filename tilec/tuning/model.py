@@ -24,15 +24,21 @@ from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 from tilec.tuning.machine import Machine
 from tilec.tuning.rates import rates_of
 
+ZEROED_BYTES_PER_CLOCK = 22
+"""What the copy engine writes of boxes' parts that lie outside of an array."""
+CONTENTION = 0.04
+"""What the less busy units add to the time of the busiest."""
 STORED_BYTES_PER_CLOCK = 37
 """Of one multiprocessor's results, behind its last product."""
 MEMORY_LATENCY = 1300
-"""Clocks from a request to its line from L2 or DRAM, under load."""
+"""Clocks from a request to its line from L2 or DRAM."""
+LOADED_LATENCY = 1600
+"""The same where the copy engines of all multiprocessors keep asking."""
 START_CLOCKS = 100
 """What a multiprocessor takes to start a program, about."""
 LOCKSTEP_ROUNDS = 8
 """After so many rounds of programs, the last one counts half."""
-LAUNCH_US = 1.6
+LAUNCH_US = 1.4
 """From the start of a grid to its first instructions, and from the last ones to its end."""
 HIDDEN_LAUNCH_US = 0.4
 """How much of it hides under the launch before, where the copy engine fills rings."""
@@ -43,22 +49,29 @@ AUTO_CTAS = 2
 """CTAs a multiprocessor is to have shared memory for, if it has registers for so many."""
 REGISTERS_PER_ACCUMULATOR = 2
 """What a loop of matrix instructions takes for each register of its sum."""
-DRAM_EFFICIENCY = 0.85
+DRAM_EFFICIENCY = 0.97
 """The part of DRAM's rate that reading arrays once reaches."""
-THREADS_EFFICIENCY = 0.95
+THREADS_EFFICIENCY = 0.83
 """What is left of that where threads ask instead of the copy engine."""
+SHORT_PIECES = 0.03
+"""How much longer it takes where it is read in pieces of `LINE_BYTES`; half so in twice those."""
 DRAM_SHARE = 3
 """What one multiprocessor can draw from DRAM, in shares of all: a few do not fill its path."""
-UNHIDDEN = 0.1
+UNEVEN = 0.33
+"""How much longer reading takes for each multiprocessor in two that has no CTA, where more than
+half of them have: presumably because they share their way to memory in pairs, whose halves then get
+different parts of it. Clusters of 4 are dealt evenly."""
+EVEN_CLUSTER = 4
+UNHIDDEN = 0.15
 """Part of the shorter of computing and reading DRAM that the longer does not hide."""
 OTHER_REGISTERS = 40
 """Per thread, beside accumulators and loaded elements: addresses, fragments, loop state."""
 LINE_BYTES = 128
 """What the copy engine takes from L2 at once: a shorter or misplaced row costs as much."""
-LONE_WARPGROUP = 0.75
+LONE_WARPGROUP = 0.9
 """What is left of tensor cores where a multiprocessor has one warpgroup, which waits for itself."""
 STEP_CLOCKS = 40
-"""Of an iteration that waits for a slot of a ring and gives it back."""
+"""Of an iteration that waits for a slot of a ring and gives it back, beside what it computes."""
 WARP_MMA_SPEED = 0.5
 """Of products by single warps, where the target has warpgroup instructions."""
 NARROW_LOADS = 0.12
@@ -109,7 +122,7 @@ class LoopWork:
     `line_bytes`: in whole lines, where that is more. `staged_bytes`: what one slot of a pipeline
     holds; `stages`: the slots demanded, None for the compiler's choice. `narrow_loads`: elements
     that go through registers one by one. `unit`: who multiplies; `columns` of tensor memory that
-    the sum takes.
+    the sum takes. `zeroed_bytes`: filled in by the copy engine for what lies outside of arrays.
     """
 
     trips: int = 1
@@ -124,6 +137,7 @@ class LoopWork:
     way: Way = Way.THREADS
     unit: Unit = Unit.WARPS
     columns: int = 0
+    zeroed_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -133,6 +147,8 @@ class Work:
     `accumulators`: 32-bit registers of the largest accumulator, `elements` those of the largest
     other tile, both of the whole program. `guessed`: what could not be told before a run. `teams`:
     sets of so many warps that take the programs of a CTA in turn.
+    `cluster`: CTAs that load together what they share. `piece_bytes`: how much of the largest array
+    a program reads at one place, 0 if unknown.
     """
 
     programs: int
@@ -143,6 +159,8 @@ class Work:
     elements: int = 0
     guessed: tuple[str, ...] = ()
     teams: int = 1
+    cluster: int = 1
+    piece_bytes: int = 0
 
     @property
     def columns(self) -> int:
@@ -199,12 +217,25 @@ def predict(work: Work, machine: Machine) -> Prediction:
     active = min(1.0, DRAM_SHARE * work.programs / machine.multiprocessors)
     rate = machine.memory_gb_per_s * 1e3 * DRAM_EFFICIENCY * active
     memory = work.array_bytes / (rate * (1 if work.has_engine else THREADS_EFFICIENCY))
+    memory *= _unevenness(work, machine)
+    memory *= 1 + (SHORT_PIECES * LINE_BYTES / work.piece_bytes if work.piece_bytes else 0)
     us = max(busy, memory) + UNHIDDEN * min(busy, memory)
     if memory > busy:
         bound = "DRAM"
     waves = work.programs / (machine.multiprocessors * occupancy)
     launch = LAUNCH_US - (HIDDEN_LAUNCH_US if work.has_engine else 0)
     return Prediction(us + launch, occupancy, waves, shared, registers, bound)
+
+
+def _unevenness(work: Work, machine: Machine) -> float:
+    """How much longer DRAM needs because multiprocessors without a CTA are among others."""
+    all_of_them = machine.multiprocessors
+    idle = -work.programs % all_of_them
+    if work.programs > all_of_them:
+        return 1 + UNEVEN * idle / work.programs
+    if work.cluster >= EVEN_CLUSTER or 2 * idle >= all_of_them:
+        return 1.0
+    return 1 + UNEVEN * 2 * idle / all_of_them
 
 
 def stages_of(loop: LoopWork, target: Target, accumulators: int = 0, other_bytes: int = 0) -> int:
@@ -283,16 +314,19 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
     chain, end, fill = 0.0, 0.0, 0.0
     most = -(-work.programs // machine.multiprocessors)
     for loop, slots in zip(work.loops, stages, strict=True):
-        units = _units(loop, min(occupancy, most) * work.teams * work.warps, machine.target)
+        warps = min(occupancy, most) * work.teams * work.warps
+        units = _units(loop, warps, machine, work.programs)
         for unit, clocks in units.items():
             busy[unit] = busy.get(unit, 0.0) + loop.trips * clocks
-        longest = max(units.values()) + (STEP_CLOCKS if loop.way is Way.ENGINE else 0)
+        step = STEP_CLOCKS if loop.way is Way.ENGINE else 0
+        longest = _together(units | {"arithmetic": units["arithmetic"] + step})
         if slots > 1:
             # A ring of n slots has n - 1 loads on the way while it computes, one fewer where a slot
             # is held until the instructions behind it are issued.
             ahead = max(1, slots - (1 if loop.unit is Unit.WARPS else 2))
             fill = MEMORY_LATENCY
-            chain += loop.trips * max(longest, MEMORY_LATENCY / ahead)
+            latency = LOADED_LATENCY if loop.way is Way.ENGINE else MEMORY_LATENCY
+            chain += loop.trips * max(longest, latency / ahead if loop.trips > slots else 0)
         else:
             alone = 2 * units["arithmetic"] if loop.way is Way.REGISTERS else longest
             chain += loop.trips * (alone + _waits(loop, work.warps))
@@ -302,7 +336,7 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
     excess = registers_of(work, machine.target) / machine.target.registers_per_thread - 1
     slower = 1 + SPILLED * max(0.0, excess)
     unit = max(busy, key=lambda name: busy[name])
-    each = (busy[unit] + START_CLOCKS) * slower
+    each = (_together(busy) + START_CLOCKS) * slower
     chain *= slower
     rounds, rest = divmod(most, occupancy)
     # A warp that only loads has the next program's operands there when this one ends.
@@ -318,14 +352,21 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
     return whole + fills * fill, "latency" if is_waiting else unit
 
 
+def _together(units: Mapping[str, float]) -> float:
+    """Clocks of all units that work at the same time."""
+    most = max(units.values())
+    return most + CONTENTION * (sum(units.values()) - most)
+
+
 def _waits(loop: LoopWork, warps: int) -> float:
     """Clocks of one iteration without a pipeline that are spent waiting."""
     waits = float(MEMORY_LATENCY) if loop.global_bytes else 0.0
     return waits + loop.narrow_loads / warps * NARROW_LOAD_CLOCKS
 
 
-def _units(loop: LoopWork, warps: int, target: Target) -> dict[str, float]:
+def _units(loop: LoopWork, warps: int, machine: Machine, programs: int) -> dict[str, float]:
     """Clocks that one iteration keeps each unit of a multiprocessor busy."""
+    target = machine.target
     speed, rate = target.speed, rates_of(target)
     tensor = speed.tensor_flops * 1.0
     if loop.unit is Unit.WARPGROUPS:
@@ -336,9 +377,12 @@ def _units(loop: LoopWork, warps: int, target: Target) -> dict[str, float]:
         tensor *= WARP_MMA_SPEED
     rates = {kind: tensor * factor for kind, factor in TENSOR_SPEEDS.items()}
     rates |= {"fma": speed.fma_flops, "f64": speed.f64_flops}
+    share = machine.multiprocessors / min(programs, machine.multiprocessors)
+    l2_bytes = min(rate.l2_bytes, rate.l2_bytes_for_all * share)
+    copied = (max(loop.global_bytes, loop.line_bytes) + loop.stored_bytes) / l2_bytes
     return {
         "arithmetic": sum(flops / rates[kind] for kind, flops in loop.flops.items()),
         "loads": loop.narrow_loads * NARROW_LOADS,
         "shared memory": loop.shared_bytes / rate.shared_bytes,
-        "L2": (max(loop.global_bytes, loop.line_bytes) + loop.stored_bytes) / rate.l2_bytes,
+        "L2": copied + loop.zeroed_bytes / ZEROED_BYTES_PER_CLOCK,
     }
