@@ -98,6 +98,13 @@ def test_clusters_that_do_not_stay(cluster: Any) -> None:
     assert kernel.launched((3, 2, 1), 0) == (6 if cluster == (1, 2) else 8, 1, 1)
 
 
+def test_parts_are_of_any_number_of_rows() -> None:
+    """48 of 96 columns: a part begins where the swizzle repeats, at no power of two."""
+    a, b = draw(136, 200), np.asarray(draw(200, 192), order="F")
+    once = demanded.demanding(cluster=2, persistent=False)
+    assert shared(run(once, [a, b], product(a, b), BN=96, STAGES=3)) == [OWN, HALF]
+
+
 @pytest.mark.parametrize("cluster", [2, (1, 1, 2)])
 def test_batches(cluster: Any) -> None:
     """Along the batch nothing is shared: each program has operands of its own."""

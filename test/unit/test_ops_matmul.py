@@ -350,6 +350,20 @@ def test_pairs_multiply_together(m: int, monkeypatch: pytest.MonkeyPatch) -> Non
     check(tilec.ops.matmul(a, b, bias=bias), wide(a) @ wide(b) + wide(bias), np.float16)
 
 
+@pytest.mark.parametrize("cluster", [(2, 1), (1, 2), (4, 1)])
+def test_clusters_share_operands(cluster: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a residual that is the result, past the end of the grid, turned and not."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng(16)
+    a, b = draw(rng, (72, 136), np.float16), draw(rng, (136, 200), np.float16)
+    for is_turned in (False, True):
+        choice = TileChoice(64, 64, 64, 1, 1.0, is_turned, True, cluster)
+        monkeypatch.setattr(product_launch, "choose_tiles", lambda *_, found=choice: found)
+        c = draw(rng, (72, 200), np.float16)
+        expected = wide(a) @ wide(b) + wide(c)
+        check(tilec.ops.matmul(a, b, c, residual=c), expected, np.float16)
+
+
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_sums_of_fp8_may_be_kept_in_f32(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever k is: the last sum may have fewer elements, and a part of k may begin anywhere."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -138,6 +140,30 @@ def test_few_rows_read_the_other_operand_once(m: int, n: int, k: int) -> None:
     if m <= 64:
         assert across >= m
     assert 2 * programs_of(found, m, n) >= HOPPER.multiprocessors * 2 // 3
+
+
+def test_clusters_share_what_is_read_twice() -> None:
+    """Two CTAs the operand of whole lines that L2 or DRAM is busiest with; four where some pairs of
+    multiprocessors had one program and others two."""
+    shifted = Memory(1, 16), Memory(0, 16)
+    assert tiles(1000, 1000, 1000, memories=shifted).cluster in ((2, 1), (1, 2))
+    assert tiles(1024, 1024, 1024).cluster == ALONE
+    assert tiles(256, 4096, 4096).cluster in ((2, 1), (1, 2))
+    row_major = (Memory(1, 128),) * 2
+    uneven = tiles(64, 14336, 4096, memories=row_major)
+    assert prod(uneven.cluster) == 4
+    assert programs_of(uneven, 64, 14336) <= HOPPER.clustered(4)
+    kept = choose_tiles(1000, 1000, 1000, 1, tl.f8e4m3, "f32", HOPPER, 1, *shifted)
+    assert kept is not None
+    assert kept.cluster == ALONE
+    assert choose_tiles(256, 4096, 4096, 1, tl.f16, "ieee", HOPPER, 1, most_ctas=1).cluster == ALONE
+
+
+def test_a_box_that_lies_outside_costs_time() -> None:
+    """What the copy engine fills with zeros: few rows are columns of an instruction instead."""
+    for n, k in ((4096, 4096), (14336, 4096)):
+        assert tiles(1, n, k).is_turned
+        assert tiles(16, n, k).is_turned
 
 
 def test_a_long_k_over_few_tiles_is_split() -> None:

@@ -228,6 +228,26 @@ def test_what_is_in_memory_must_come_from_there() -> None:
     assert few.us == pytest.approx(2 * found.us, rel=0.05)  # half of all shares
 
 
+def test_idle_multiprocessors_among_others_slow_reading_down() -> None:
+    loop = replace(COMPUTE.loops[0], trips=1)
+    reads = replace(COMPUTE, loops=(loop,), array_bytes=10**9)
+    us = {n: predict(replace(reads, programs=n), MACHINE).us for n in (100, 75, 50, 150)}
+    assert us[100] < us[150] < us[75]
+    assert us[50] == pytest.approx(us[100], rel=0.01)  # one in each pair
+    dealt = predict(replace(reads, programs=75, cluster=4), MACHINE).us
+    assert dealt == pytest.approx(us[100], rel=0.01)
+
+
+def test_zeros_and_short_pieces_take_time() -> None:
+    engine = replace(COMPUTE.loops[0], way=Way.ENGINE, global_bytes=4096, staged_bytes=4096)
+    zeroed = replace(engine, zeroed_bytes=1 << 20)
+    few, more = (predict(replace(COMPUTE, loops=(x,)), MACHINE).us for x in (engine, zeroed))
+    assert more > few
+    reads = replace(COMPUTE, array_bytes=20 * 10**9)
+    short, longer = (predict(replace(reads, piece_bytes=n), MACHINE).us for n in (128, 512))
+    assert 1.01 * longer < short < 1.03 * longer
+
+
 def test_stages_hide_latency() -> None:
     loop = LoopWork(100, {"f16": 2048 * 300}, global_bytes=16, staged_bytes=16)
     us = [predict(Work(1, 4, (replace(loop, stages=n),), 0), MACHINE).us for n in (1, 2, 5)]

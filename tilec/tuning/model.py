@@ -6,10 +6,10 @@ needs for all of them, or as one program's chain of waits, whichever is longer; 
 long as the rounds of the multiprocessor with most programs (wave quantisation), or as DRAM needs
 for every array once (the roofline of Williams, Waterman and Patterson, CACM 52(4), 2009).
 
-The rates that are no facts of the target were fitted to timings of 60 tiles on an H200, 48 products
-of 512^3 to 4096^3 and 1 to 512 rows: what is best by prediction was 1 % behind the best by the
-clock in the mean (test/bench/results/tiles-*.json has a later run). Those of targets with tensor
-memory are stated, not fitted (`tilec.tuning.rates`).
+The rates that are no facts of the target were fitted to timings on an H200: of 40 products (512^3
+to 2048^3, 1 to 256 rows) in 5 to 25 tiles each, what is best by prediction was at most 3 % behind
+the best by the clock (test/bench/results/tiles-*.json has a later run). Those of targets with
+tensor memory are stated, not fitted (`tilec.tuning.rates`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 from tilec.tuning.machine import Machine
 from tilec.tuning.rates import rates_of
 
-ZEROED_BYTES_PER_CLOCK = 22
+ZEROED_BYTES_PER_CLOCK = 30
 """What the copy engine writes of boxes' parts that lie outside of an array."""
 CONTENTION = 0.04
 """What the less busy units add to the time of the busiest."""
