@@ -159,3 +159,19 @@ def test_without_scales(
     left, right = packed(a), packed(b).T
     plain_product.on("emulator:check")(left, right, c, K=left.shape[1], L=right.shape[0])
     np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64).T, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "tile", "demands"),
+    [
+        ("e4m3", (256, 128, 128), {}),
+        ("nv e2m1", (128, 256, 128), {"persistent": "dynamic"}),
+        ("e4m3", (128, 128, 128), {"cluster": 2}),
+    ],
+    ids=["rows", "columns", "cluster"],
+)
+def test_larger_tiles_and_demands(
+    kind: str, tile: tuple[int, int, int], demands: dict[str, Any]
+) -> None:
+    """Scales of several pieces; CTAs of a cluster share their copies, not their products."""
+    check("emulator:check", kind, (400, 300, 256), tile, block_scaled_matmul.demanding(**demands))
