@@ -14,6 +14,7 @@ rare sits in one `options` dictionary. IRDL wants one type for all values of a g
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, ClassVar
 
 from mlir import ir
@@ -137,7 +138,10 @@ class Region(_Field):
 
 
 class TileOp(ir.OpView):
-    """Base of every op of the `tile` and `gpu_tile` dialects; subclass with `name="dot"`."""
+    """Base of every op of the `tile` and `gpu_tile` dialects; subclass with `name="dot"`.
+
+    A subclass without a name is no op: ops that inherit from it have its fields before their own.
+    """
 
     DIALECT: ClassVar[str]
     MNEMONIC: ClassVar[str] = ""
@@ -157,7 +161,7 @@ class TileOp(ir.OpView):
         super().__init_subclass__(**kwargs)
         if not name:
             return
-        fields = [f for f in vars(cls).values() if isinstance(f, _Field)]
+        fields = _fields(cls)
         cls.MNEMONIC = name
         cls.OPERATION_NAME = f"{cls.DIALECT}.{name}"
         cls.PURE = pure
@@ -263,6 +267,16 @@ class TileOp(ir.OpView):
             tail.append(f"irdl.regions({named})")
         body = "\n".join(lines + tail)
         return f"irdl.operation @{cls.MNEMONIC} {{\n{body}\n}}"
+
+
+def _fields(cls: type[TileOp]) -> list[_Field]:
+    """Those of the bases first; of these a class has its own, since positions differ."""
+    found: dict[str, _Field] = {}
+    for base in reversed(cls.__mro__):
+        found |= {n: copy(f) for n, f in vars(base).items() if isinstance(f, _Field)}
+    for name, field in found.items():
+        setattr(cls, name, field)
+    return list(found.values())
 
 
 def _numbered(cls: type[TileOp], fields: list[Any]) -> tuple[Any, ...]:

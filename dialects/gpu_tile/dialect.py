@@ -25,5 +25,6 @@ class Op(TileOp):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        _cext.register_operation(GpuTileDialect)(cls)
-        Op.ALL.append(cls)
+        if cls.MNEMONIC:
+            _cext.register_operation(GpuTileDialect)(cls)
+            Op.ALL.append(cls)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from mlir import ir
 
@@ -87,7 +87,21 @@ def check_map(tensor_map: ir.Value, buffer: ir.Value, coordinates: int) -> str |
     return None
 
 
-class TmaLoadOp(Op, name="tma_load"):
+class _TensorMapLoad(Op):
+    """What fills a buffer through a tensor map; `coordinates` stand last."""
+
+    map = Operand(TENSOR_MAP)
+    dst = Operand(BUFFER)
+    barrier = Operand(BARRIER)
+    slot = Operand(I32)
+    coordinates: ClassVar[Operand]
+    cache = Attribute(one_of("normal", "evict_first", "evict_last"), default="normal")
+
+    def check(self) -> str | None:
+        return check_map(self.map, self.dst, len(self.coordinates))
+
+
+class TmaLoadOp(_TensorMapLoad, name="tma_load"):
     """Fills a buffer from an array at `coordinates` (one per array dimension), zeros outside it.
 
     As many boxes as the buffer has; their bytes arrive at `barrier[slot]`, outside ones as well.
@@ -96,36 +110,20 @@ class TmaLoadOp(Op, name="tma_load"):
         "gpu_tile.tma_load"(%map, %buffer, %full, %slot, %m, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.barrier, i32, i32, i32) -> ()
     """
 
-    map = Operand(TENSOR_MAP)
-    dst = Operand(BUFFER)
-    barrier = Operand(BARRIER)
-    slot = Operand(I32)
     coordinates = Operand(I32, variadic=True)
-    cache = Attribute(one_of("normal", "evict_first", "evict_last"), default="normal")
-
-    def check(self) -> str | None:
-        return check_map(self.map, self.dst, len(self.coordinates))
 
 
-class TmaPairLoadOp(Op, name="tma_pair_load"):
+class TmaPairLoadOp(_TensorMapLoad, name="tma_pair_load"):
     """`tma_load` whose bytes arrive at `barrier[slot]` of the even CTA of the pair.
 
     Example:
         "gpu_tile.tma_pair_load"(%map, %buffer, %full, %slot, %m, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.barrier, i32, i32, i32) -> ()
     """
 
-    map = Operand(TENSOR_MAP)
-    dst = Operand(BUFFER)
-    barrier = Operand(BARRIER)
-    slot = Operand(I32)
     coordinates = Operand(I32, variadic=True)
-    cache = Attribute(one_of("normal", "evict_first", "evict_last"), default="normal")
-
-    def check(self) -> str | None:
-        return check_map(self.map, self.dst, len(self.coordinates))
 
 
-class TmaMulticastOp(Op, name="tma_multicast"):
+class TmaMulticastOp(_TensorMapLoad, name="tma_multicast"):
     """`tma_load` into the same buffer of every CTA of the cluster that `mask` has: bit r for rank r.
 
     The bytes arrive at `barrier[slot]` of each of these CTAs, which announces them itself.
@@ -134,16 +132,8 @@ class TmaMulticastOp(Op, name="tma_multicast"):
         "gpu_tile.tma_multicast"(%map, %buffer, %full, %slot, %mask, %m, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.barrier, i32, i32, i32, i32) -> ()
     """
 
-    map = Operand(TENSOR_MAP)
-    dst = Operand(BUFFER)
-    barrier = Operand(BARRIER)
-    slot = Operand(I32)
     mask = Operand(I32)
     coordinates = Operand(I32, variadic=True)
-    cache = Attribute(one_of("normal", "evict_first", "evict_last"), default="normal")
-
-    def check(self) -> str | None:
-        return check_map(self.map, self.dst, len(self.coordinates))
 
 
 class TmaPairMulticastOp(Op, name="tma_pair_multicast"):

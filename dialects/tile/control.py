@@ -14,44 +14,34 @@ from tilec.dialects.tile.dialect import Op
 from tilec.dialects.types import element, is_integer, is_tile, shape
 
 
-def _check_axis(axis: int) -> str | None:
-    return None if 0 <= axis <= 2 else f"axis must be 0, 1 or 2, found {axis}"
+class _GridAxis(Op):
+    """An index of the launch grid along `axis`."""
+
+    result = Result(INDEX)
+    axis = Attribute(INT)
+
+    @classmethod
+    def infer_types(cls, **attributes: Any) -> list[ir.Type]:
+        return [ir.IndexType.get()]
+
+    def check(self) -> str | None:
+        return None if 0 <= self.axis <= 2 else f"axis must be 0, 1 or 2, found {self.axis}"
 
 
-class ProgramIdOp(Op, name="program_id", pure=True):
+class ProgramIdOp(_GridAxis, name="program_id", pure=True):
     """Position of this program in the launch grid along `axis`.
 
     Example:
         %m = "tile.program_id"() {axis = 0 : i32} : () -> index
     """
 
-    result = Result(INDEX)
-    axis = Attribute(INT)
 
-    @classmethod
-    def infer_types(cls, **attributes: Any) -> list[ir.Type]:
-        return [ir.IndexType.get()]
-
-    def check(self) -> str | None:
-        return _check_axis(self.axis)
-
-
-class NumProgramsOp(Op, name="num_programs", pure=True):
+class NumProgramsOp(_GridAxis, name="num_programs", pure=True):
     """Size of the launch grid along `axis`.
 
     Example:
         %n = "tile.num_programs"() {axis = 0 : i32} : () -> index
     """
-
-    result = Result(INDEX)
-    axis = Attribute(INT)
-
-    @classmethod
-    def infer_types(cls, **attributes: Any) -> list[ir.Type]:
-        return [ir.IndexType.get()]
-
-    def check(self) -> str | None:
-        return _check_axis(self.axis)
 
 
 class AssumeOp(Op, name="assume"):
