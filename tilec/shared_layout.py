@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
+from tilec.layout_notation import nested_groups
+
 Parts = tuple[tuple[int, int], ...]
 """One dimension as (size, stride) parts, fastest first."""
 
@@ -90,7 +92,6 @@ MOST_ADDRESS_BITS = 18
 """Bits of a shared-memory address: an SM has less than 256 KiB."""
 
 _SWIZZLE = re.compile(r"S<(\d+),(\d+),(\d+)> o ")
-_TOKEN = re.compile(r"\d+|[(),]")
 
 
 @lru_cache(maxsize=1024)
@@ -98,14 +99,15 @@ def parse_shared_layout(text: str) -> SharedLayout:
     """Reads the textual form. ValueError says what is wrong."""
     swizzle = _SWIZZLE.match(text)
     form = text[swizzle.end() :] if swizzle else text
-    sizes, colon, strides = form.partition(":")
-    if not colon:
+    sizes, _, strides = form.partition(":")
+    size_groups, stride_groups = (nested_groups(part, r"\d+") for part in (sizes, strides))
+    if size_groups is None or stride_groups is None:
         raise ValueError(f"malformed shared layout {text!r}; expected e.g. '(128,64):(64,1)'")
-    size_groups, stride_groups = _groups(sizes, text), _groups(strides, text)
     if [len(g) for g in size_groups] != [len(g) for g in stride_groups]:
         raise ValueError(f"shared layout {text!r}: sizes and strides differ in structure")
     dims = tuple(
-        tuple(zip(s, d, strict=True)) for s, d in zip(size_groups, stride_groups, strict=True)
+        tuple(zip(map(int, s), map(int, d), strict=True))
+        for s, d in zip(size_groups, stride_groups, strict=True)
     )
     if any(size < 1 for parts in dims for size, _ in parts):
         raise ValueError(f"shared layout {text!r}: sizes must be positive")
@@ -115,27 +117,3 @@ def parse_shared_layout(text: str) -> SharedLayout:
             f"shared layout {text!r}: a swizzle of bits above the {MOST_ADDRESS_BITS} of an address"
         )
     return SharedLayout(dims, mode)
-
-
-def _groups(text: str, whole: str) -> list[tuple[int, ...]]:
-    """`(64,(64,2))` as [(64,), (64, 2)]."""
-    tokens = _TOKEN.findall(text)
-    if "".join(tokens) != text or tokens[:1] != ["("] or tokens[-1:] != [")"]:
-        raise ValueError(f"malformed shared layout {whole!r}")
-    groups: list[tuple[int, ...]] = []
-    nested: list[int] | None = None
-    for token in tokens[1:-1]:
-        if token == "(" and nested is None:
-            nested = []
-        elif token == ")" and nested:
-            groups.append(tuple(nested))
-            nested = None
-        elif token.isdigit() and nested is not None:
-            nested.append(int(token))
-        elif token.isdigit():
-            groups.append((int(token),))
-        elif token != ",":
-            raise ValueError(f"malformed shared layout {whole!r}")
-    if nested is not None:
-        raise ValueError(f"malformed shared layout {whole!r}")
-    return groups

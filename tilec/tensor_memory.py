@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 
+from tilec.layout_notation import nested_groups
+
 LANES = 128
 COLUMNS = 512
 COLUMN_BITS = 32
@@ -92,17 +94,17 @@ class TensorMemoryLayout:
 
 _UNITS = {"lane": (1, 0), "col": (0, COLUMN_BITS), "bit": (0, 1)}
 _STEP = re.compile(r"(\d{1,5})@(lane|col|bit)")
-_TOKEN = re.compile(r"\d{1,5}@[a-z]+|\d{1,5}|[(),]")
+_WORD = r"\d{1,5}@[a-z]+|\d{1,5}"
 _EXPECTED = "expected e.g. '(128,256):(1@lane,1@col)'"
 
 
 @lru_cache(maxsize=1024)
 def parse_tensor_memory_layout(text: str) -> TensorMemoryLayout:
     """Reads the textual form. ValueError says what is wrong."""
-    sizes, colon, steps = text.partition(":")
-    if not colon:
+    sizes, _, steps = text.partition(":")
+    size_groups, step_groups = (nested_groups(part, _WORD) for part in (sizes, steps))
+    if not size_groups or not step_groups:
         raise ValueError(f"malformed tensor-memory layout {text!r}; {_EXPECTED}")
-    size_groups, step_groups = _groups(sizes, text), _groups(steps, text)
     if [len(g) for g in size_groups] != [len(g) for g in step_groups]:
         raise ValueError(f"tensor-memory layout {text!r}: sizes and steps differ in structure")
     dims = tuple(
@@ -124,30 +126,6 @@ def _part(size: str, step: str, text: str) -> Part:
         raise ValueError(f"tensor-memory layout {text!r}: malformed part {size}:{step}")
     lanes, bits = _UNITS[match[2]]
     return Part(int(size), int(match[1]) * lanes, int(match[1]) * bits)
-
-
-def _groups(text: str, whole: str) -> list[tuple[str, ...]]:
-    """`((16,4),64)` as [("16", "4"), ("64",)]."""
-    tokens = _TOKEN.findall(text)
-    if "".join(tokens) != text or tokens[:1] != ["("] or tokens[-1:] != [")"]:
-        raise ValueError(f"malformed tensor-memory layout {whole!r}; {_EXPECTED}")
-    groups: list[tuple[str, ...]] = []
-    nested: list[str] | None = None
-    for token in tokens[1:-1]:
-        if token == "(" and nested is None:
-            nested = []
-        elif token == ")" and nested:
-            groups.append(tuple(nested))
-            nested = None
-        elif token not in "()," and nested is not None:
-            nested.append(token)
-        elif token not in "(),":
-            groups.append((token,))
-        elif token != ",":
-            raise ValueError(f"malformed tensor-memory layout {whole!r}; {_EXPECTED}")
-    if nested is not None or not groups:
-        raise ValueError(f"malformed tensor-memory layout {whole!r}; {_EXPECTED}")
-    return groups
 
 
 @lru_cache(maxsize=256)

@@ -56,65 +56,53 @@ def at(shape: tuple[int, ...], rank: int) -> list[int]:
     return found
 
 
-class ClusterIdOp(Op, name="cluster_id", pure=True):
+class _AboutTheCluster(Op):
+    """What a CTA asks of its cluster, or of the launch's clusters."""
+
+    result = Result(I32)
+
+    @classmethod
+    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
+        return [ir.IntegerType.get_signless(32)]
+
+
+class ClusterIdOp(_AboutTheCluster, name="cluster_id", pure=True):
     """The number of this CTA's cluster in the launch of a persistent kernel.
 
     Example:
         %first = "gpu_tile.cluster_id"() : () -> i32
     """
 
-    result = Result(I32)
 
-    @classmethod
-    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
-        return [ir.IntegerType.get_signless(32)]
-
-
-class NumClustersOp(Op, name="num_clusters", pure=True):
+class NumClustersOp(_AboutTheCluster, name="num_clusters", pure=True):
     """How many clusters the launch of a persistent kernel has.
 
     Example:
         %step = "gpu_tile.num_clusters"() : () -> i32
     """
 
-    result = Result(I32)
 
-    @classmethod
-    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
-        return [ir.IntegerType.get_signless(32)]
-
-
-class ClusterPositionOp(Op, name="cluster_position", pure=True):
+class ClusterPositionOp(_AboutTheCluster, name="cluster_position", pure=True):
     """Where this CTA's program is in the box of its cluster, along one axis of the grid.
 
     Example:
         %x = "gpu_tile.cluster_position"() {axis = 0 : i32} : () -> i32
     """
 
-    result = Result(I32)
     axis = Attribute(INT)
-
-    @classmethod
-    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
-        return [ir.IntegerType.get_signless(32)]
 
     def check(self) -> str | None:
         return None if 0 <= self.axis <= 2 else f"axis must be 0, 1 or 2, found {self.axis}"
 
 
-class ClusterMaskOp(Op, name="cluster_mask", pure=True):
+class ClusterMaskOp(_AboutTheCluster, name="cluster_mask", pure=True):
     """The CTAs of the cluster that differ from this one along `axes` only, itself among them.
 
     Example:
         %row = "gpu_tile.cluster_mask"() {axes = array<i32: 1>} : () -> i32
     """
 
-    result = Result(I32)
     axes = Attribute(INTS)
-
-    @classmethod
-    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
-        return [ir.IntegerType.get_signless(32)]
 
     def check(self) -> str | None:
         if len(set(self.axes)) < len(self.axes) or any(not 0 <= a <= 2 for a in self.axes):

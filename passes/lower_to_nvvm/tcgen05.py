@@ -43,12 +43,9 @@ def lower_mma(op: Tcgen05MmaOp, state: Lowering) -> None:
     """tcgen05.mma of every block of the accumulator, along k."""
     row = find_instruction(op.instruction)
     (m, k), n = state.values[op.lhs].type.shape, state.values[op.rhs].type.shape[1]
-    rhs = _Matrix(op, op.rhs, row, 0, state)
-    lhs: _Matrix | _Rows = _Rows(op, row, state)
-    if not is_tensor_buffer(op.lhs):
-        lhs = _Matrix(op, op.lhs, row, 1, state)
+    lhs, rhs = _factors(op, row, state)
     word = instruction_descriptor(row, lhs_m_major=lhs.major, rhs_n_major=rhs.major)
-    description = state.i32_constant(word - (1 << 32) if word >> 31 else word)
+    description = _descriptor_word(word, state)
     always = state.constant(state.i1, 1)
     if row.ctas != state.tensor_ctas:
         raise error_at(
@@ -73,10 +70,7 @@ def lower_mma_scaled(op: Tcgen05MmaScaledOp, state: Lowering) -> None:
     """The same with scales, of which the descriptor names one of the four in a column."""
     row = find_instruction(op.instruction)
     (m, k), n = state.values[op.lhs].type.shape, state.values[op.rhs].type.shape[1]
-    rhs = _Matrix(op, op.rhs, row, 0, state)
-    lhs: _Matrix | _Rows = _Rows(op, row, state)
-    if not is_tensor_buffer(op.lhs):
-        lhs = _Matrix(op, op.lhs, row, 1, state)
+    lhs, rhs = _factors(op, row, state)
     always = state.constant(state.i1, 1)
     if state.tensor_ctas != 1:
         raise error_at(op.operation, "products with scales are those of one CTA")
@@ -94,13 +88,28 @@ def lower_mma_scaled(op: Tcgen05MmaScaledOp, state: Lowering) -> None:
                 _address(op, op.acc, (at, column), state),
                 lhs.operand(at, depth),
                 rhs.operand(column, depth),
-                state.i32_constant(word - (1 << 32) if word >> 31 else word),
+                _descriptor_word(word, state),
                 _address(op, op.lhs_scale, (at, first), state),
                 _address(op, op.rhs_scale, (column, first), state),
                 always if depth else state.values[op.use_acc],
             ],
             state,
         )
+
+
+def _factors(
+    op: Tcgen05MmaOp | Tcgen05MmaScaledOp, row: MmaInstruction, state: Lowering
+) -> tuple[_Matrix | _Rows, _Matrix]:
+    """A, in tensor or in shared memory, and B."""
+    rhs = _Matrix(op, op.rhs, row, 0, state)
+    if is_tensor_buffer(op.lhs):
+        return _Rows(op, row, state), rhs
+    return _Matrix(op, op.lhs, row, 1, state), rhs
+
+
+def _descriptor_word(word: int, state: Lowering) -> ir.Value:
+    """An instruction descriptor's 32 bits."""
+    return state.i32_constant(word - (1 << 32) if word >> 31 else word)
 
 
 def _address(op: Tcgen05MmaOp, value: ir.Value, at: Sequence[int], state: Lowering) -> ir.Value:

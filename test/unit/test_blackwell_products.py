@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from broken_products import LaunchedProduct, launched
 from hopper_kernels import decisions, demanded
 from rotation import modes
 
@@ -21,9 +21,6 @@ from tilec.examples.matmul import PRECISIONS, matmul, reference
 from tilec.examples.matmul import draw as draw_inputs
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
-from tilec.kernel import CompiledKernel
-from tilec.runtime.emulator import EmulatorError
-from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16
@@ -205,34 +202,17 @@ BREAKS: dict[Callable[[str], str], str] = {
 
 
 @pytest.fixture(scope="module")
-def pair() -> tuple[CompiledKernel, np.ndarray, np.ndarray]:
-    """A kernel of a pair whose ring comes round, and what it multiplies."""
-    a, b = draw(256, 512), draw(512, 128)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILEC_TARGET", TARGET.name)
-        kernel = demanded.demanding(cluster=2, num_warps=4).on("emulator")
-        sizes = {"BM": 128, "BN": 128, "BK": 64, "STAGES": 2}
-        return kernel.compiled(a, b, poisoned((256, 128), BF16), **sizes), a, b
+def pair() -> LaunchedProduct:
+    """A kernel of a pair whose ring comes round."""
+    kernel = demanded.demanding(cluster=2, num_warps=4)
+    sizes = {"BM": 128, "BN": 128, "BK": 64, "STAGES": 2}
+    return launched(kernel, TARGET.name, draw(256, 512), draw(512, 128), (2, 1, 1), **sizes)
 
 
-def launch(kernel: CompiledKernel, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product, in check mode."""
-    device, c = EmulatorDevice("check"), poisoned((a.shape[0], b.shape[1]), BF16)
-    device.launch(device.load(kernel), [a, b, c], (2, 1, 1))
-    return c.astype(np.float64)
-
-
-def test_the_pair_is_right(pair: tuple[CompiledKernel, np.ndarray, np.ndarray]) -> None:
-    expected = product(*pair[1:])
-    np.testing.assert_allclose(launch(*pair), expected, atol=1e-2 * np.abs(expected).max())
+def test_the_pair_is_right(pair: LaunchedProduct) -> None:
+    pair.check()
 
 
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda f: f.__name__.strip("_"))
-def test_what_is_broken_is_found(
-    pair: tuple[CompiledKernel, np.ndarray, np.ndarray], broken: Callable[[str], str]
-) -> None:
-    kernel, a, b = pair
-    text = broken(kernel.ptx)
-    assert text != kernel.ptx
-    with pytest.raises((FindingsError, EmulatorError), match=BREAKS[broken]):
-        launch(replace(kernel, ptx=text), a, b)
+def test_what_is_broken_is_found(pair: LaunchedProduct, broken: Callable[[str], str]) -> None:
+    pair.assert_found(broken, BREAKS[broken])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from broken_products import LaunchedProduct, launched
 from hopper_kernels import batched, decisions, demanded
 from rotation import modes
 
@@ -20,8 +20,6 @@ from tilec.examples.attention import attention
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
-from tilec.runtime.emulator import EmulatorError
-from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16
@@ -227,33 +225,16 @@ BREAKS: dict[Callable[[str], str], str] = {
 
 
 @pytest.fixture(scope="module")
-def pair() -> tuple[CompiledKernel, np.ndarray, np.ndarray]:
-    """A kernel of two CTAs that share an operand, and what it multiplies: the ring comes round."""
-    a, b = draw(128, 512), draw(512, 64)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILEC_TARGET", TARGET.name)
-        kernel = demanded.demanding(cluster=2).on("emulator")
-        return kernel.compiled(a, b, poisoned((128, 64), BF16), STAGES=2), a, b
+def pair() -> LaunchedProduct:
+    """Two CTAs that share an operand: the ring comes round."""
+    kernel = demanded.demanding(cluster=2)
+    return launched(kernel, TARGET.name, draw(128, 512), draw(512, 64), (2, 1, 1), STAGES=2)
 
 
-def launch(kernel: CompiledKernel, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product, in check mode."""
-    device, c = EmulatorDevice("check"), poisoned((a.shape[0], b.shape[1]), BF16)
-    device.launch(device.load(kernel), [a, b, c], (2, 1, 1))
-    return c.astype(np.float64)
-
-
-def test_the_pair_is_right(pair: tuple[CompiledKernel, np.ndarray, np.ndarray]) -> None:
-    expected = product(*pair[1:])
-    np.testing.assert_allclose(launch(*pair), expected, atol=1e-2 * np.abs(expected).max())
+def test_the_pair_is_right(pair: LaunchedProduct) -> None:
+    pair.check()
 
 
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda f: f.__name__.strip("_"))
-def test_what_is_broken_is_found(
-    pair: tuple[CompiledKernel, np.ndarray, np.ndarray], broken: Callable[[str], str]
-) -> None:
-    kernel, a, b = pair
-    text = broken(kernel.ptx)
-    assert text != kernel.ptx
-    with pytest.raises((FindingsError, EmulatorError), match=BREAKS[broken]):
-        launch(replace(kernel, ptx=text), a, b)
+def test_what_is_broken_is_found(pair: LaunchedProduct, broken: Callable[[str], str]) -> None:
+    pair.assert_found(broken, BREAKS[broken])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from broken_products import LaunchedProduct, launched
 from hopper_kernels import batched, decisions, demanded
 from rotation import MODES, modes
 
@@ -23,8 +23,6 @@ from tilec.examples.matmul import matmul
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
 from tilec.kernel import MOST_PROGRAMS, CompiledKernel
-from tilec.runtime.emulator import EmulatorError
-from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16
@@ -266,35 +264,24 @@ for _number, _name in enumerate(ROLES):
 
 
 @pytest.fixture(scope="module")
-def asking() -> CompiledKernel:
+def asking() -> LaunchedProduct:
     """A product whose CTAs ask often enough for the ring of answers to come round."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILEC_TARGET", TARGET.name)
-        a, b, c = draw(2048, 32), draw(32, 128), poisoned((2048, 128), BF16)
-        return dynamic(matmul).on("emulator").compiled(a, b, c, **TILES)
+    return asks(matmul)
 
 
-def launch(kernel: CompiledKernel) -> None:
-    """Runs it in check mode and looks at what it computed."""
-    a, b, c = draw(2048, 32), draw(32, 128), poisoned((2048, 128), BF16)
-    device = EmulatorDevice("check")
-    device.launch(device.load(kernel), [a, b, c], (16, 2, 1))
-    expected = a.astype(np.float64) @ b.astype(np.float64)
-    np.testing.assert_allclose(c.astype(np.float64), expected, atol=1e-2 * np.abs(expected).max())
+def asks(kernel: Kernel) -> LaunchedProduct:
+    a, b = draw(2048, 32), draw(32, 128)
+    return launched(dynamic(kernel), TARGET.name, a, b, (16, 2, 1), **TILES)
 
 
-def test_the_asking_kernel_is_right(asking: CompiledKernel) -> None:
-    assert len(_ANSWER.findall(asking.ptx)) == len(ROLES)
-    launch(asking)
+def test_the_asking_kernel_is_right(asking: LaunchedProduct) -> None:
+    assert len(_ANSWER.findall(asking.kernel.ptx)) == len(ROLES)
+    asking.check()
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_what_is_broken_is_found(asking: CompiledKernel, name: str) -> None:
-    broken, expected = BREAKS[name]
-    text = broken(asking.ptx)
-    assert text != asking.ptx
-    with pytest.raises((FindingsError, EmulatorError), match=expected):
-        launch(replace(asking, ptx=text))
+def test_what_is_broken_is_found(asking: LaunchedProduct, name: str) -> None:
+    asking.assert_found(*BREAKS[name])
 
 
 # Broken clusters ---------------------------------------------------------------------------------
@@ -328,22 +315,16 @@ CLUSTER_BREAKS: dict[Callable[[str], str], str] = {
 
 
 @pytest.fixture(scope="module")
-def pair_asking() -> CompiledKernel:
+def pair_asking() -> LaunchedProduct:
     """The same product by pairs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TILEC_TARGET", TARGET.name)
-        a, b, c = draw(2048, 32), draw(32, 128), poisoned((2048, 128), BF16)
-        return dynamic(matmul.demanding(cluster=2)).on("emulator").compiled(a, b, c, **TILES)
+    return asks(matmul.demanding(cluster=2))
 
 
-def test_the_asking_pair_is_right(pair_asking: CompiledKernel) -> None:
-    launch(pair_asking)
-    assert assemble(pair_asking.ptx, TARGET).spills == 0
+def test_the_asking_pair_is_right(pair_asking: LaunchedProduct) -> None:
+    pair_asking.check()
+    assert assemble(pair_asking.kernel.ptx, TARGET).spills == 0
 
 
 @pytest.mark.parametrize("broken", CLUSTER_BREAKS, ids=lambda f: f.__name__.strip("_"))
-def test_a_broken_pair_is_found(pair_asking: CompiledKernel, broken: Callable[[str], str]) -> None:
-    text = broken(pair_asking.ptx)
-    assert text != pair_asking.ptx
-    with pytest.raises((FindingsError, EmulatorError), match=CLUSTER_BREAKS[broken]):
-        launch(replace(pair_asking, ptx=text))
+def test_a_broken_pair_is_found(pair_asking: LaunchedProduct, broken: Callable[[str], str]) -> None:
+    pair_asking.assert_found(broken, CLUSTER_BREAKS[broken])

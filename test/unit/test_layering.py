@@ -17,6 +17,7 @@ LAYERS = (
     (
         "target",
         "layout",
+        "layout_notation",
         "shared_layout",
         "tensor_access",
         "tensor_memory",
