@@ -136,7 +136,7 @@ class TmaMulticastOp(_TensorMapLoad, name="tma_multicast"):
     coordinates = Operand(I32, variadic=True)
 
 
-class TmaPairMulticastOp(Op, name="tma_pair_multicast"):
+class TmaPairMulticastOp(_TensorMapLoad, name="tma_pair_multicast"):
     """`tma_multicast` to CTAs of several pairs: the bytes that each gets arrive at `barrier[slot]` of
     the even CTA of its pair.
 
@@ -144,16 +144,8 @@ class TmaPairMulticastOp(Op, name="tma_pair_multicast"):
         "gpu_tile.tma_pair_multicast"(%map, %buffer, %full, %slot, %mask, %m, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>, !gpu_tile.barrier, i32, i32, i32, i32) -> ()
     """
 
-    map = Operand(TENSOR_MAP)
-    dst = Operand(BUFFER)
-    barrier = Operand(BARRIER)
-    slot = Operand(I32)
     mask = Operand(I32)
     coordinates = Operand(I32, variadic=True)
-    cache = Attribute(one_of("normal", "evict_first", "evict_last"), default="normal")
-
-    def check(self) -> str | None:
-        return check_map(self.map, self.dst, len(self.coordinates))
 
 
 TMA_LOADS = (TmaLoadOp, TmaMulticastOp, TmaPairLoadOp, TmaPairMulticastOp)

@@ -25,6 +25,7 @@ FOR_PASSES = {
     "reserve_tensor_memory": "what a kernel that has tensor memory does at its start",
     "reshape_view": "the halves of a reshape that crosses threads",
     "scan_carry": "the halves of a scan across warps",
+    "tma_pair_multicast": "what pairs of a cluster load alike, where `cluster=` asks for several",
     "warp_reduce": "the halves of a reduction across warps",
     "warp_scan": "the halves of a scan across warps",
 }
