@@ -27,6 +27,7 @@ from tilec.passes.contract import Level, PassContext, Report, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.layout_candidates import blocked_layout
 from tilec.passes.locations import error_at
+from tilec.passes.program_order import ORDER
 from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
 from tilec.passes.split_reductions import split_reductions
@@ -53,6 +54,9 @@ def keep_explicit(module: ir.Module, context: PassContext) -> None:
         if teams_of(function.operation) > 1:
             why = "the kernel says itself which warps compute what"
             raise error_at(function.operation, f'consumers="pingpong" was asked for, but {why}')
+        if ORDER in function.operation.attributes:
+            why = "the kernel says itself which program works on what: see gpu.tile_order"
+            raise error_at(function.operation, f"an order of programs was asked for, but {why}")
         if EXPLICIT in function.operation.attributes:
             context.report.add(
                 "kernel", function.operation, "as written", "it uses tilec.language.gpu"

@@ -56,6 +56,7 @@ from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.hazards import orders_memory
 from tilec.passes.locations import error_at
+from tilec.passes.program_order import ORDER, ProgramOrder, program_order
 from tilec.passes.program_relations import (
     differ_in_length,
     from_both_ends,
@@ -128,20 +129,21 @@ class _Programs:
 def _schedule(function: ir.Operation, context: PassContext) -> None:
     found = _look_at(function)
     demanded = _demanded(function, found, context)
+    grouped = _is_grouped(function, found)
     if found.ordered or found.persistent:
         return
-    grouped = found.multiplies and bool(found.ids[0] and found.ids[1])
-    grouped = grouped and shares_rows_and_columns(found.loads) and not found.waits
     cluster = _cluster(function, found, context)
     persistent = (found.from_buffers or cluster != ALONE) if demanded is None else demanded
     uneven = persistent and differ_in_length(function) and not is_dynamic(function)
     uneven = uneven and not found.waits
+    usual = _group(cluster) if persistent or cluster != ALONE else GROUP
+    order = program_order(function, usual) if grouped else None
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(entry), function.location:
         if persistent or cluster != ALONE:
-            places = _in_line(entry, grouped, cluster, found.stores, persistent, uneven)
-        elif grouped:
-            places = _grouped()
+            places = _in_line(entry, order, cluster, found.stores, persistent, uneven)
+        elif order is not None:
+            places = _grouped(order)
         else:
             return
     for axis, place in enumerate(places):
@@ -158,10 +160,20 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     if uneven:
         why = "some take longer: each CTA gets of all lengths"
         context.report.add("program order", function, "from both ends in turn", why)
-    if grouped:
-        why = "a grid of dots shares operands in L2"
-        rows = _group(cluster) if in_line else GROUP
-        context.report.add("program order", function, f"groups of {rows} rows", why)
+    if order is not None:
+        why = "the author's demand" if order.demanded else "a grid of dots shares operands in L2"
+        context.report.add("program order", function, order.text, why)
+
+
+def _is_grouped(function: ir.Operation, found: _Programs) -> bool:
+    """Whether programs may have another order. CompileError where one is demanded in vain."""
+    grouped = found.multiplies and bool(found.ids[0] and found.ids[1])
+    grouped = grouped and shares_rows_and_columns(found.loads) and not found.waits
+    grouped = grouped and not (found.ordered or found.persistent)
+    if ORDER in function.attributes and not grouped:
+        why = "only grids of dots in two dimensions, whose programs wait for none, have an order"
+        raise error_at(function, f"an order of programs was asked for, but {why}")
+    return grouped
 
 
 def _demanded(function: ir.Operation, found: _Programs, context: PassContext) -> bool | None:
@@ -265,7 +277,7 @@ def _look_at(function: ir.Operation) -> _Programs:
 
 def _in_line(
     entry: ir.Block,
-    grouped: bool,
+    order: ProgramOrder | None,
     cluster: tuple[int, int, int],
     stores: list[ir.Operation],
     persistent: bool,
@@ -294,8 +306,8 @@ def _in_line(
             linear = from_both_ends(linear, *bounds[1:])
         z = scalar_op("arith.divui", [linear, plane], i32)
         rest = scalar_op("arith.remui", [linear, plane], i32)
-        if grouped:
-            places = list(_order(rest, sizes[0], sizes[1], _group(cluster) // cluster[0]))
+        if order is not None:
+            places = list(_order(rest, sizes[0], sizes[1], order, cluster[0]))
         else:
             y = scalar_op("arith.divui", [rest, sizes[0]], i32)
             places = [scalar_op("arith.remui", [rest, sizes[0]], i32), y]
@@ -350,16 +362,22 @@ def _ceil(size: ir.Value, part: int) -> ir.Value:
     return binary("arith.divui", more, i32_constant(part))
 
 
-def _grouped() -> list[ir.Value]:
+def _grouped(order: ProgramOrder) -> list[ir.Value]:
     i32, index = ir.IntegerType.get_signless(32), ir.IndexType.get()
     x, y = (_cast(ProgramIdOp.build(axis=axis), i32) for axis in (0, 1))
     rows, columns = (_cast(NumProgramsOp.build(axis=axis), i32) for axis in (0, 1))
     linear = scalar_op("arith.addi", [x, scalar_op("arith.muli", [y, rows], i32)], i32)
-    return [_cast(value, index) for value in _order(linear, rows, columns, GROUP)]
+    return [_cast(value, index) for value in _order(linear, rows, columns, order)]
 
 
-def _order(linear: ir.Value, rows: ir.Value, columns: ir.Value, group: int) -> list[ir.Value]:
-    return TileOrderOp.build(linear, rows, columns, order="grouped", group=group)
+def _order(
+    linear: ir.Value, rows: ir.Value, columns: ir.Value, order: ProgramOrder, height: int = 1
+) -> list[ir.Value]:
+    """Row and column of a cluster of `height` rows."""
+    group = max(1, order.group // height)
+    if order.name == "hilbert":
+        group = 1 << (group.bit_length() - 1)
+    return TileOrderOp.build(linear, rows, columns, order=order.name, group=group)
 
 
 def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:

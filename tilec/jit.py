@@ -42,8 +42,9 @@ class Kernel(Launcher):
     `fn`: the Python function. `grid`: the rule given to the decorator. `num_warps`: warps per
     program, `persistent`: whether CTAs stay and share the programs ("dynamic": ask for the next
     when they are done), `cluster`: how many neighbours along each axis of the grid share what they
-    load, `consumers`: "pingpong" has two sets of `num_warps` warps take programs in turn; all None
-    for the compiler's choice. `device`: where to run, None for where the arrays are.
+    load, `consumers`: "pingpong" has two sets of `num_warps` warps take programs in turn, `order`
+    of the programs of a grid of dots: "grouped", "rows", "hilbert"; all None for the compiler's
+    choice. `device`: where to run, None for where the arrays are.
     Calls take `grid=` and `stream=` besides the function's own arguments.
     """
 
@@ -58,6 +59,7 @@ class Kernel(Launcher):
         persistent: bool | str | None = None,
         cluster: int | tuple[int, ...] | None = None,
         consumers: str | None = None,
+        order: str | tuple[str, int] | None = None,
     ) -> None:
         self.fn = fn
         self.grid = grid
@@ -65,6 +67,7 @@ class Kernel(Launcher):
         self.persistent = persistent
         self.cluster = cluster
         self.consumers = consumers
+        self.order = order
         self.parameters = declared_parameters(fn)
         self._compiled: dict[Any, CompiledKernel] = {}
         self._open = [i for i, p in enumerate(self.parameters) if p.kind == "any"]
@@ -297,6 +300,7 @@ def kernel(
     persistent: bool | str | None = None,
     cluster: int | tuple[int, ...] | None = None,
     consumers: str | None = None,
+    order: str | tuple[str, int] | None = None,
     device: Any = None,
 ) -> Any:
     """Decorator: makes a Python function a `Kernel`.
@@ -306,11 +310,22 @@ def kernel(
     one CTA a program; "dynamic": CTAs that take the next program when they are done, on GPUs with
     cluster launch control), `cluster` (programs along each axis of the grid that share what they
     load, as 2 or (1, 2)), `consumers` ("pingpong": two sets of `num_warps` warps take the
-    programs of a CTA in turn, "cooperative": one does them all): demands. `device`: where to run.
+    programs of a CTA in turn, "cooperative": one does them all), `order` of the programs of a
+    two-dimensional grid of dots ("grouped", "rows" or "hilbert", or with the rows of a group or the
+    side of a square: ("hilbert", 16)): demands. `device`: where to run.
     """
     if fn is None:
-        return lambda found: Kernel(found, grid, num_warps, device, persistent, cluster, consumers)
-    return Kernel(fn, grid, num_warps, device, persistent, cluster, consumers)
+        return lambda found: kernel(
+            found,
+            grid=grid,
+            num_warps=num_warps,
+            persistent=persistent,
+            cluster=cluster,
+            consumers=consumers,
+            order=order,
+            device=device,
+        )
+    return Kernel(fn, grid, num_warps, device, persistent, cluster, consumers, order)
 
 
 __all__ = ["Kernel", "function", "kernel"]

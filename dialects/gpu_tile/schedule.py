@@ -11,12 +11,16 @@ from tilec.dialects.constraints import I32
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute, Operand, Result
 
+ORDERS = ("grouped", "rows", "hilbert")
+
 
 class TileOrderOp(Op, name="tile_order", pure=True):
     """The (row, column) of the `linear`-th tile of a rows x columns grid.
 
     "grouped": `group` rows are walked column by column before the next rows, so that programs that
-    run together share operands in the L2 cache; "rows": row by row.
+    run together share operands in the L2 cache; "rows": row by row; "hilbert": within such groups
+    squares of `group` tiles a side, a power of two, along Hilbert's curve, what fills none as
+    "grouped".
 
     Example:
         %m, %n = "gpu_tile.tile_order"(%linear, %rows, %columns) {order = "grouped", group = 8 : i32} : (i32, i32, i32) -> (i32, i32)
@@ -27,7 +31,7 @@ class TileOrderOp(Op, name="tile_order", pure=True):
     columns = Operand(I32)
     row = Result(I32)
     column = Result(I32)
-    order = Attribute(one_of("grouped", "rows"))
+    order = Attribute(one_of(*ORDERS))
     group = Attribute(INT)
 
     @classmethod
@@ -35,7 +39,11 @@ class TileOrderOp(Op, name="tile_order", pure=True):
         return [ir.IntegerType.get_signless(32)] * 2
 
     def check(self) -> str | None:
-        return None if self.group >= 1 else f"group must be positive, found {self.group}"
+        if self.group < 1:
+            return f"group must be positive, found {self.group}"
+        if self.order == "hilbert" and self.group & (self.group - 1):
+            return f"group must be a power of two for 'hilbert', found {self.group}"
+        return None
 
 
 class CtaIdOp(Op, name="cta_id", pure=True):

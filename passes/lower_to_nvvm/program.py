@@ -12,6 +12,7 @@ from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.atomics import check_scope
 from tilec.passes.lower_to_nvvm.state import Lowering, create
+from tilec.passes.lower_to_nvvm.tile_order import lower_tile_order
 
 _AXES = "xyz"
 
@@ -50,26 +51,6 @@ def lower_cta_id(op: gpu_tile.CtaIdOp, state: Lowering) -> None:
 def lower_num_ctas(op: gpu_tile.NumCtasOp, state: Lowering) -> None:
     """%nctaid.x."""
     state.values[op.result] = create("nvvm.read.ptx.sreg.nctaid.x", [], state.i32)
-
-
-def lower_tile_order(op: gpu_tile.TileOrderOp, state: Lowering) -> None:
-    """Divisions by run-time sizes, once per program. The last group may have fewer rows."""
-    linear, rows, columns = (state.values[v] for v in (op.linear, op.rows, op.columns))
-    i32 = state.i32
-    if op.order == "rows":
-        state.values[op.row] = create("arith.divui", [linear, columns], i32)
-        state.values[op.column] = create("arith.remui", [linear, columns], i32)
-        return
-    group = state.i32_constant(op.group)
-    tiles = create("arith.muli", [columns, group], i32)
-    number = create("arith.divui", [linear, tiles], i32)
-    first = create("arith.muli", [number, group], i32)
-    height = create("arith.subi", [rows, first], i32)
-    height = create("arith.minui", [height, group], i32)
-    inside = create("arith.remui", [linear, tiles], i32)
-    row = create("arith.remui", [inside, height], i32)
-    state.values[op.row] = create("arith.addi", [first, row], i32)
-    state.values[op.column] = create("arith.divui", [inside, height], i32)
 
 
 def lower_dim(op: ir.Operation, state: Lowering) -> None:

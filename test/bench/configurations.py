@@ -46,7 +46,8 @@ def variant_of(kernel: str, configuration: Configuration, fixed: Mapping[str, An
 
 
 def sweep(words: Sequence[str]) -> list[Configuration]:
-    """All combinations of "BM=64,128", "num_warps=4,8": values are integers, True, False or None.
+    """All combinations of "BM=64,128", "num_warps=4,8": values are integers, True, False, None, or
+    names of ways to do it ("order=hilbert"), maybe with a number ("order=hilbert:8").
 
     ValueError for a word that has no name or a value that is none of these.
     """
@@ -60,14 +61,16 @@ def sweep(words: Sequence[str]) -> list[Configuration]:
 
 
 _NAMED = {"True": True, "False": False, "None": None}
-_WORDS = ("cooperative", "pingpong")
+_WORDS = ("cooperative", "pingpong", "grouped", "rows", "hilbert")
+"""Of the demands `consumers` and `order`."""
 
 
 def _value(text: str) -> Any:
     if text in _NAMED:
         return _NAMED[text]
-    if text in _WORDS:
-        return text
+    word, colon, number = text.partition(":")
+    if word in _WORDS:
+        return (word, int(number)) if colon else word
     if "x" in text:
         return tuple(int(part) for part in text.split("x"))
     try:

@@ -54,6 +54,8 @@ def test_a_sweep_is_every_combination() -> None:
     assert sweep([]) == []
     (in_turn,) = sweep(["BM=128", "num_warps=4", "consumers=pingpong"])
     assert label_of(in_turn) == "128 w4 pingpong"
+    orders = sweep(["order=rows,hilbert:8"])
+    assert [found["order"] for found in orders] == ["rows", ("hilbert", 8)]
 
 
 @pytest.mark.parametrize("word", ["BM", "=4", "BM=large", "BM="])

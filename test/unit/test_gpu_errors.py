@@ -344,7 +344,7 @@ CASES: dict[str, tuple[str, str]] = {
         "'gpu.sync' is not possible in a combine function",
     ),
     "ring_slots": ("z = @@gpu.ring_position(n, 0)", "slots must be positive, found 0"),
-    "order": ("z = gpu.tile_order(n, n, n, @@'hilbert')", "order must be one of"),
+    "order": ("z = gpu.tile_order(n, n, n, @@'spiral')", "order must be one of"),
     "buffer_condition": ("if @@B:\n    pass", "a condition must be a scalar, found a buffer"),
     "buffer_sum": ("z = @@B + 1", "'+' does not apply to a buffer (64, 64) of f32"),
     "buffer_index": ("z = @@B[0]", "a buffer (64, 64) of f32 cannot be indexed"),

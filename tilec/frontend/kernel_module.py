@@ -10,6 +10,7 @@ from mlir import ir
 
 from tilec.diagnostics import CompileError, InternalError
 from tilec.dialects.context import make_context
+from tilec.dialects.gpu_tile.schedule import ORDERS
 from tilec.dialects.op import TileOp
 from tilec.frontend.builder import Builder
 from tilec.frontend.frame import Frame
@@ -39,6 +40,7 @@ def build_module(
     persistent: Any = None,
     cluster: Any = None,
     consumers: Any = None,
+    order: Any = None,
     auto: Mapping[str, str] | None = None,
     context: ir.Context | None = None,
 ) -> ir.Module:
@@ -46,9 +48,9 @@ def build_module(
 
     `parameters`: the arrays and scalars in the kernel's order. `constants`: a value for each
     `tl.const`, defaults included. `grid`: the author's rule, a function or a tuple. `index_bits`:
-    32 where all sizes and offsets fit. `num_warps`, `persistent`, `cluster`, `consumers`: the
-    author's demands. `auto`: why each constant the compiler chose has its value. CompileError where
-    the kernel is wrong; the module belongs to `context` (a fresh one by default).
+    32 where all sizes and offsets fit. `num_warps`, `persistent`, `cluster`, `consumers`, `order`:
+    the author's demands. `auto`: why each constant the compiler chose has its value. CompileError
+    where the kernel is wrong; the module belongs to `context` (a fresh one by default).
     """
     source = read_source(fn)
     _check_parameters(source, parameters, constants)
@@ -81,6 +83,8 @@ def build_module(
                 attributes["tile.cluster"] = ir.DenseI32ArrayAttr.get(shape)
             if consumers is not None:
                 attributes["tile.consumers"] = _consumers(consumers, location)
+            for name, attribute in _program_order(order, location).items():
+                attributes[name] = attribute
             if auto:
                 reasons = {name: ir.StringAttr.get(why) for name, why in auto.items()}
                 attributes["tile.auto"] = ir.DictAttr.get(reasons)
@@ -111,6 +115,24 @@ def _consumers(demanded: Any, location: Any) -> ir.Attribute:
     raise CompileError(
         f'consumers must be "cooperative" or "pingpong", found {describe(demanded)}', location
     )
+
+
+def _program_order(demanded: Any, location: Any) -> dict[str, ir.Attribute]:
+    """The name of an order, and the rows of its groups or the side of its squares."""
+    if demanded is None:
+        return {}
+    name, group = demanded if isinstance(demanded, tuple) and len(demanded) == 2 else (demanded, 1)
+    is_number = type(group) is int and group > 0
+    if name not in ORDERS or not is_number or (name == "hilbert" and group & (group - 1)):
+        raise CompileError(
+            'order must be "grouped", "rows" or "hilbert", or that and the rows of a group or the '
+            f"side of a square, a power of two, found {describe(demanded)}",
+            location,
+        )
+    found: dict[str, ir.Attribute] = {"tile.order": ir.StringAttr.get(name)}
+    if isinstance(demanded, tuple):
+        found["tile.group"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), group)
+    return found
 
 
 def _cluster_shape(cluster: Any, location: Any) -> list[int]:

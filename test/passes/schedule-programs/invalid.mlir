@@ -5,3 +5,9 @@
 func.func @k(%n: index) attributes {tile.kernel, tile.persistent = "yes"} {
   return
 }
+
+// -----
+// expected-error @below {{an order of programs was asked for, but only grids of dots in two dimensions, whose programs wait for none, have an order}}
+func.func @no_dots(%n: index) attributes {tile.kernel, tile.order = "rows"} {
+  return
+}

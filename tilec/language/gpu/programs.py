@@ -27,7 +27,8 @@ def tile_order(linear: Any, rows: Any, columns: Any, order: str = "grouped", gro
     """(row, column) of the `linear`-th tile of a grid.
 
     "grouped" walks `group` rows column by column before the next, so that programs that run
-    together share operands in L2; "rows" goes row by row.
+    together share operands in L2; "rows" goes row by row; "hilbert" along Hilbert's curve in
+    squares of `group`, a power of two, and as "grouped" where no whole square is left.
     """
 
 

@@ -9,8 +9,8 @@ func.func @empty_group(%l: i32) {
 
 // -----
 func.func @unknown_order(%l: i32) {
-  // expected-error @below {{'gpu_tile.tile_order' op attribute 'order' must be one of 'grouped', 'rows', found "hilbert"}}
-  %m, %n = "gpu_tile.tile_order"(%l, %l, %l) {order = "hilbert", group = 8 : i32} : (i32, i32, i32) -> (i32, i32)
+  // expected-error @below {{'gpu_tile.tile_order' op attribute 'order' must be one of 'grouped', 'rows', 'hilbert', found "spiral"}}
+  %m, %n = "gpu_tile.tile_order"(%l, %l, %l) {order = "spiral", group = 8 : i32} : (i32, i32, i32) -> (i32, i32)
   return
 }
 
@@ -39,5 +39,12 @@ func.func @ctas_are_an_i32() {
 func.func @unknown_kind() {
   // expected-error @below {{'gpu_tile.griddepcontrol' op attribute 'kind' must be one of 'wait', 'launch_dependents', found "start"}}
   "gpu_tile.griddepcontrol"() {kind = "start"} : () -> ()
+  return
+}
+
+// -----
+func.func @no_square(%l: i32) {
+  // expected-error @below {{'gpu_tile.tile_order' op group must be a power of two for 'hilbert', found 12}}
+  %m, %n = "gpu_tile.tile_order"(%l, %l, %l) {order = "hilbert", group = 12 : i32} : (i32, i32, i32) -> (i32, i32)
   return
 }
