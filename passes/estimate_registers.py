@@ -12,7 +12,7 @@ from mlir import ir
 from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.role import entry_registers, total_warps
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.register_pressure import most_live_registers
+from tilec.passes.register_pressure import most_live_registers, tiles_apart
 from tilec.passes.role_threads import runs_in_one_thread
 from tilec.passes.walk import kernels
 
@@ -35,7 +35,7 @@ def _estimate(function: ir.Operation, context: PassContext) -> None:
     roles = [role for role in roles if not runs_in_one_thread(role)]
     parts = [(f"role '{role.name}'", role.body, role.registers or share) for role in roles]
     for name, block, registers in parts or [("a thread", body, share)]:
-        live = most_live_registers(block)
+        live = most_live_registers(block, tiles_apart(function, block))
         if live > registers:
             context.report.add(
                 SUBJECT,

@@ -154,7 +154,7 @@ def _plan(loop: ir.Operation) -> _Plan | str:
             return "a copy fills a buffer from outside the loop"
         if alloc.operation not in allocs:
             allocs.append(alloc.operation)
-    addresses = _address_ops(loop, copies)
+    addresses = address_ops(loop, copies)
     if isinstance(addresses, str):
         return addresses
     return _Plan(copies, addresses, ends, allocs)
@@ -185,8 +185,9 @@ def _plain_loads(loop: ir.Operation, context: PassContext) -> list[str]:
     ]
 
 
-def _address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:
-    """The loop's scalar ops that the copies' offsets follow from, in order."""
+def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:
+    """The loop's scalar ops that the offsets of copies or loads follow from, in order; or why an
+    iteration's cannot be known ahead."""
     body = loop.regions[0].blocks[0]
     needed: list[ir.Operation] = []
     pending = [offset for copy in copies for offset in copy.opview.offsets]

@@ -3,18 +3,24 @@
 Backward over each block with the values still needed; what a loop reads from outside lives
 throughout it, a branch may be the last to read it. An op's results take the registers of the
 operands that it uses last: elements go one by one. Constants, copies of an element and element
-numbers take none, nor do numbers that are so much greater or smaller.
+numbers take none, nor do numbers that are so much greater or smaller. Narrow elements share
+registers, but not where they come one by one from memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import is_pending, layout_of, tile_of
+from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import bit_width, element, is_tile
+from tilec.passes.divisibility import Divisibility
 from tilec.passes.loops import is_inside
+from tilec.passes.vector_width import element_bytes, provable_width
+
+REGISTER_BYTES = 4
 
 _FREE = ("arith.constant", "tensor.splat", "tile.broadcast", "tile.iota")
 """Ops whose results are other values' registers, or follow from the thread's number."""
@@ -22,19 +28,44 @@ _FREE = ("arith.constant", "tensor.splat", "tile.broadcast", "tile.iota")
 _SUMS = ("arith.addi", "arith.subi", "arith.index_cast", "tile.broadcast", "tile.reshape")
 
 
-def most_live_registers(block: ir.Block, *, packed: bool = True) -> int:
+def most_live_registers(block: ir.Block, apart: Collection[ir.Value] = ()) -> int:
     """The most 32-bit registers that values of a block, and those inside its ops, take at once.
 
-    `packed`: narrow elements share registers, else each has one.
+    `apart`: tiles each of whose elements has a register (`tiles_apart`).
     """
-    return _Pressure(packed).most(block, ())
+    return _Pressure(apart).most(block, ())
+
+
+def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
+    """The tiles of a block of `function`, and inside its ops, whose elements are loaded one by one
+    in less than a register, and what is computed from them."""
+    facts, found = Divisibility(function), set()
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if isinstance(op.opview, LoadOp) and is_tile(op.results[0]):
+            load = op.opview
+            width, _ = provable_width(facts, load.src, load.offsets, load.dims)
+            if width * element_bytes(load.src) < REGISTER_BYTES:
+                found.add(op.results[0])
+        elif any(operand in found for operand in op.operands):
+            found.update(filter(is_tile, op.results))
+        return ir.WalkResult.ADVANCE
+
+    for view in block.operations:
+        view.operation.walk(visit)
+    return found
+
+
+def registers_of(tile: ir.Value, apart: Collection[ir.Value] = ()) -> int:
+    """What one tile takes."""
+    return _registers(tile, tile not in apart)
 
 
 class _Pressure:
     """The walk; `_sizes`: registers of each value met so far."""
 
-    def __init__(self, packed: bool) -> None:
-        self._packed = packed
+    def __init__(self, apart: Collection[ir.Value]) -> None:
+        self._apart = apart
         self._sizes: dict[ir.Value, int] = {}
 
     def most(self, block: ir.Block, behind: Iterable[ir.Value]) -> int:
@@ -63,7 +94,7 @@ class _Pressure:
 
     def _size(self, value: ir.Value) -> int:
         if value not in self._sizes:
-            self._sizes[value] = _registers(value, self._packed)
+            self._sizes[value] = registers_of(value, self._apart)
         return self._sizes[value]
 
 

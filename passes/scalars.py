@@ -1,4 +1,4 @@
-"""Scalar ops that passes write: constants, sums, comparisons, at the current insertion point."""
+"""Constants, sums, comparisons that passes write, at the current insertion point."""
 
 from __future__ import annotations
 
@@ -48,3 +48,12 @@ def _compare(number: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
         operands=[lhs, rhs],
         attributes={"predicate": predicate},
     ).results[0]
+
+
+def zeros(type_: ir.Type) -> ir.Value:
+    """A tile of zeros."""
+    kind = ir.RankedTensorType(type_).element_type
+    is_float = isinstance(kind, ir.FloatType)
+    zero = ir.FloatAttr.get(kind, 0.0) if is_float else ir.IntegerAttr.get(kind, 0)
+    attributes = {"value": ir.DenseElementsAttr.get_splat(type_, zero)}
+    return ir.Operation.create("arith.constant", results=[type_], attributes=attributes).results[0]

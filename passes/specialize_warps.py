@@ -73,7 +73,6 @@ from tilec.passes.multiply_role import (
 )
 from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.program_slice import Slice, erase_unused
-from tilec.passes.register_pressure import most_live_registers
 from tilec.passes.request_programs import answer_bytes
 from tilec.passes.rings import (
     FILL_NAMES,
@@ -85,17 +84,9 @@ from tilec.passes.rings import (
     last_reader,
     share_rings,
 )
+from tilec.passes.role_budgets import share_registers
 from tilec.passes.role_copies import arrivals, refused_fills
-from tilec.passes.role_registers import (
-    FILL_REGISTERS,
-    LOAD_REGISTERS,
-    MOST_REGISTERS,
-    RoleShape,
-    plan_roles,
-    why_too_large,
-)
-from tilec.passes.role_threads import runs_in_one_thread
-from tilec.passes.role_tiles import fold_threads, sink_tiles
+from tilec.passes.role_registers import LOAD_REGISTERS, RoleShape, plan_roles, why_too_large
 from tilec.passes.tensor_copies import refused_tensor_copies
 from tilec.passes.walk import kernels
 from tilec.ring_stages import MOST_STAGES, ring_stages
@@ -263,7 +254,7 @@ class _Rewrite:
                 erase_unused(operand)
         for products in self._products:
             drop_shell(products.loop)
-        self._share_registers(roles)
+        share_registers(self._function, roles, self._plan, self._context)
         self._report()
 
     def _multiply(
@@ -412,24 +403,6 @@ class _Rewrite:
             multiply=bool(self._products),
             teams=self._teams,
         )
-
-    def _share_registers(self, roles: dict[str, RoleOp]) -> None:
-        """Budgets by what the roles hold at once, where the load role holds tiles; if those are too
-        many, it turns to one buffer after the other."""
-        body = roles["load"].body
-        if runs_in_one_thread(roles["load"]):
-            return
-        fold_threads(body, self._context.num_warps // self._shapes["load"].warps)
-        live = most_live_registers(roles["compute"].body)
-        # Loads of less than a register take one each.
-        least = FILL_REGISTERS + most_live_registers(body, packed=False)
-        if least > (self._plan(least, live)["load"].registers or MOST_REGISTERS):
-            sink_tiles(body)
-            least = FILL_REGISTERS + most_live_registers(body, packed=False)
-        shapes = self._plan(least, live)
-        i32 = ir.IntegerType.get_signless(32)
-        for name, role in roles.items():
-            role.operation.attributes["registers"] = ir.IntegerAttr.get(i32, shapes[name].registers)
 
     def _report(self) -> None:
         kinds = {type(copy): copy for ring in self._rings for copy in ring.copies}
