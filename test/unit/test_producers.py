@@ -185,6 +185,25 @@ def test_elementwise_work_runs_in_the_load_role(
     assert_clean(kernel)
 
 
+@pytest.mark.parametrize("k", [0, 8, 64, 72, 200])
+def test_loads_run_an_iteration_ahead(k: int) -> None:
+    """Also where there is no iteration, or no other; a persistent CTA starts anew for each tile."""
+    a, b = normal(200, k), normal(k, 72, seed=1)
+    squared = (np.maximum(exact(a), 0) ** 2).astype(ml_dtypes.bfloat16)
+    expected = exact(squared) @ exact(b)
+    kernel = run(activated.demanding(persistent=True), [a, b], expected, WARP_SPECIALIZE=True)
+    assert "loads an iteration ahead (16 registers a thread hold what is under way)" in decisions(
+        kernel, "producer"
+    )
+
+
+def test_elements_loaded_one_by_one_are_not_carried_over() -> None:
+    a, b = normal(136, 201), normal(201, 72, seed=1)
+    squared = (np.maximum(exact(a), 0) ** 2).astype(ml_dtypes.bfloat16)
+    kernel = run(activated, [a, b], exact(squared) @ exact(b), WARP_SPECIALIZE=True)
+    assert not [line for line in decisions(kernel, "producer") if "ahead" in line]
+
+
 @tilec.kernel(grid=matmul_grid)
 def converted(
     a: tl.array, b: tl.array, scale: tl.f32, c: tl.array,
@@ -310,6 +329,18 @@ def test_spills_are_announced() -> None:
         PerformanceWarning, match=r"test_producers\.py:\d+:1: registers: \d+ for role"
     ):
         made = kernel.compiled(*arguments, c, **constants)
+    assert assemble(made.ptx, TARGET).spills
+
+
+def test_loads_that_fill_all_registers_are_announced() -> None:
+    """128 elements of a and 64 of b a thread, one register each, beside 128 sums of each other."""
+    arguments, _ = operands(264, 136, 136, 1)
+    c = normal(264, 136)
+    kernel = shifted.demanding(num_warps=8).on("emulator")
+    with pytest.warns(
+        PerformanceWarning, match=r"registers: about \d+ for a thread of role 'load'"
+    ):
+        made = kernel.compiled(*arguments, c, BM=256, BN=128, SHIFT=1)
     assert assemble(made.ptx, TARGET).spills
 
 

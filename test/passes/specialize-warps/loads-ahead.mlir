@@ -1,0 +1,73 @@
+// What goes through the load role's registers is loaded an iteration ahead, where vectors of it fit
+// there twice: @vectors; elements of two bytes do not wait packed for the next iteration: @elements.
+// RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,insert-async-copies,split-conversions,specialize-warps --target sm_90a --num-warps 8 | filecheck %s
+
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!a = tensor<128x64xbf16>
+!b = tensor<64x64xbf16>
+!c = tensor<128x64xf32>
+
+// CHECK-LABEL: @vectors
+// CHECK: "gpu_tile.role"
+// CHECK: %[[NONE:.*]] = arith.constant dense<0.000000e+00> : tensor<128x64xbf16
+// CHECK: %[[ANY:.*]] = arith.cmpi slt, %[[LOWER:.*]], %[[UPPER:.*]] : index
+// CHECK: %[[FIRST:.*]] = scf.if %[[ANY]]
+// CHECK: %[[X:.*]] = "tile.load"(%arg0, %{{.*}}, %[[LOWER]])
+// CHECK: scf.yield %[[X]]
+// CHECK: scf.yield %[[NONE]]
+// CHECK: scf.for %[[K:.*]] = %[[LOWER]] to %[[UPPER]] step %[[STEP:.*]] iter_args(%{{.*}} = %{{.*}}, %[[T:.*]] = %[[FIRST]])
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[K]], %[[STEP]] : index
+// CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[AHEAD]], %[[UPPER]] : index
+// CHECK: %[[NEXT:.*]] = scf.if %[[MORE]]
+// CHECK: %[[Y:.*]] = "tile.load"(%arg0, %{{.*}}, %[[AHEAD]])
+// CHECK: scf.yield %[[Y]]
+// CHECK: scf.yield %[[T]]
+// CHECK: %[[Z:.*]] = arith.negf %[[T]]
+// CHECK: "gpu_tile.barrier_wait"
+// CHECK: "gpu_tile.buffer_store"(%[[Z]]
+// CHECK: scf.yield %{{.*}}, %[[NEXT]]
+// CHECK: name = "load"
+func.func @vectors(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 8, 8>, strides = array<i32: 8, 1>}},
+                   %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 4>, strides = array<i32: 4, 1>}},
+                   %c: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %bk = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : !c
+  %size = memref.dim %a, %c1 : !m
+  %acc = scf.for %k = %c0 to %size step %bk iter_args(%sum = %zero) -> (!c) {
+    %ta = "tile.load"(%a, %c0, %k) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+    %minus = arith.negf %ta : !a
+    %tb = "tile.load"(%b, %k, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !b
+    %next = "tile.dot"(%minus, %tb, %sum) {options = {}} : (!a, !b, !c) -> !c
+    scf.yield %next : !c
+  } {tile.stages = 2 : i32, tile.warp_specialize = true}
+  "tile.store"(%acc, %c, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
+  return
+}
+
+// CHECK-LABEL: @elements
+// CHECK: "gpu_tile.role"
+// CHECK-NOT: scf.if
+// CHECK: scf.for
+// CHECK: %[[X:.*]] = "tile.load"(%arg0
+// CHECK: arith.negf %[[X]]
+// CHECK: name = "load"
+func.func @elements(%a: !m,
+                    %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 4>, strides = array<i32: 4, 1>}},
+                    %c: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %bk = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : !c
+  %size = memref.dim %a, %c1 : !m
+  %acc = scf.for %k = %c0 to %size step %bk iter_args(%sum = %zero) -> (!c) {
+    %ta = "tile.load"(%a, %c0, %k) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !a
+    %minus = arith.negf %ta : !a
+    %tb = "tile.load"(%b, %k, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (!m, index, index) -> !b
+    %next = "tile.dot"(%minus, %tb, %sum) {options = {}} : (!a, !b, !c) -> !c
+    scf.yield %next : !c
+  } {tile.stages = 2 : i32, tile.warp_specialize = true}
+  "tile.store"(%acc, %c, %c0, %c0) {dims = array<i32: 0, 1>, options = {}} : (!c, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
+  return
+}
