@@ -1,0 +1,56 @@
+"""Pages' links lead somewhere; the README's first kernel runs, and its report is what is said."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from frontend_cases import load_text
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+FOLDERS = ("tilec", "dialects", "passes", "runtime", "test")
+PAGES = [*ROOT.glob("*.md"), *(p for folder in FOLDERS for p in (ROOT / folder).rglob("*.md"))]
+
+
+def blocks(language: str = "") -> list[str]:
+    """The README's blocks of code of a language, in order."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    return [text for name, text in found if name == language]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    targets = [t for t in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in t]
+    assert [t for t in targets if not (page.parent / t.partition("#")[0]).exists()] == []
+
+
+def test_the_first_kernel_runs(tmp_path: Path) -> None:
+    text = blocks("python")[0]
+    kernel = load_text(text[: text.index("\nmatmul(a, b, c)")], tmp_path).matmul
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((40, 72), (72, 24)))
+    c = np.full((40, 24), np.nan, np.float16)
+    kernel.on("emulator")(a, b, c)
+    np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), atol=0.05)
+
+
+def test_the_report_is_what_is_shown(
+    tilec_command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shown,) = (text for text in blocks() if text.startswith("$ tilec compile"))
+    command, *lines = shown.splitlines()
+    _, _, *words = shlex.split(command)
+    at = words.index("...")
+    others = [word for name in "bc" for word in ("--arg", f"{name}:bf16[?,?:8;?:8,1]")]
+    monkeypatch.chdir(ROOT)
+    done = tilec_command(*words[:at], *others, *words[at + 1 :])
+    said = [re.sub(r"^\S*/", "", line) for line in done.output.splitlines()]
+    assert [line for line in lines if line not in said] == []
+    assert len(lines) > 5
