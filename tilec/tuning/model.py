@@ -8,7 +8,7 @@ for every array once (the roofline of Williams, Waterman and Patterson, CACM 52(
 
 The rates that are no facts of the target were fitted to timings on an H200: of 40 products (512^3
 to 2048^3, 1 to 256 rows) in 5 to 25 tiles each, what is best by prediction was at most 3 % behind
-the best by the clock (test/bench/results/tiles-*.json has a later run). Those of targets with
+the best by the clock (test/bench/results/tile-choices-*.json). Those of targets with
 tensor memory are stated, not fitted (`tilec.tuning.rates`).
 """
 
