@@ -259,7 +259,8 @@ def test_demands_of_the_decorator_are_tuned_too(gpu: SimulatedGpu) -> None:
 
 def test_demands_are_those_of_the_decorator() -> None:
     kernel = scale.demanding(num_warps=2)
-    none = {"num_warps": None, "persistent": None, "cluster": None, "consumers": None}
+    names = ("num_warps", "persistent", "cluster", "consumers", "order")
+    none = dict.fromkeys(names)
     assert kernel.demands() == {**none, "num_warps": 2}
     changed = kernel.demanding(persistent=True, cluster=2).demands()
     assert changed == {**none, "num_warps": 2, "persistent": True, "cluster": 2}
