@@ -27,7 +27,8 @@ After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"()
    (`passes.role_copies`) brings its tile along, folded to the load role's warpgroup.
 2. The stages: `tile.stages` where the author demands them, else as many as fit beside the other
    buffers, fewer where a second CTA then fits beside this one (`ring_stages`); the same for every
-   ring. Loops behind each other share alike rings.
+   ring, but where only one fits so, one for rings around others (`passes.ring_slots`). Loops behind
+   each other share alike rings.
 3. A slot is given back behind its last reader: once per warpgroup where only its matrix
    instructions read it, by a tcgen05_commit where only products in tensor memory do, else once per
    warp.
@@ -60,11 +61,10 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.role import TOTAL_WARPS, WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.types import is_tile
-from tilec.passes.allocate_shared import shared_bytes
 from tilec.passes.alternate_programs import PINGPONG, teams_of, why_not_in_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
-from tilec.passes.loops import behind, enclosing_ops
+from tilec.passes.loops import behind
 from tilec.passes.multiply_role import (
     Products,
     add_multiply_role,
@@ -73,7 +73,7 @@ from tilec.passes.multiply_role import (
 )
 from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.program_slice import Slice, erase_unused
-from tilec.passes.request_programs import answer_bytes
+from tilec.passes.ring_slots import is_outer, slots_that_fit, staged_loop, wanted_stages
 from tilec.passes.rings import (
     FILL_NAMES,
     Ring,
@@ -89,7 +89,6 @@ from tilec.passes.role_copies import arrivals, refused_fills
 from tilec.passes.role_registers import LOAD_REGISTERS, RoleShape, plan_roles, why_too_large
 from tilec.passes.tensor_copies import refused_tensor_copies
 from tilec.passes.walk import kernels
-from tilec.ring_stages import MOST_STAGES, ring_stages
 from tilec.target import Feature
 
 
@@ -107,8 +106,10 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
     if forbidden is not None and reason is None:
         reason = "warp_specialize=False"
     followers = share_rings(rings) if reason is None else []
-    wanted = _wanted_stages(rings)
-    stages = wanted or (_stages_that_fit(function, rings, context) if reason is None else 0)
+    wanted = wanted_stages(rings)
+    stages, outer = wanted, wanted
+    if not wanted and reason is None:
+        stages, outer = slots_that_fit(function, rings, context)
     if reason is None and stages < 2 and demanding is None:
         reason = "one stage was asked for" if wanted else "the shared memory holds one stage only"
     in_turn = teams_of(function) > 1
@@ -121,14 +122,14 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
             place = function if in_turn else demanding
             raise error_at(place, f"{what} was asked for, but {reason}", *notes)
         if stages > 1:
-            loop = next(filter(None, map(_staged_loop, rings)))
+            loop = next(filter(None, map(staged_loop, rings)))
             raise error_at(loop, f"stages={stages} was asked for, but {reason}")
         if rings:
             context.report.add("warp specialisation", function, "no", reason)
         return
     for loop, number, reached in followers:
         go_on(loop, number, reached)
-    _Rewrite(function, rings, stages, context).run()
+    _Rewrite(function, rings, (stages, outer), context).run()
 
 
 def _demands(function: ir.Operation) -> tuple[ir.Operation | None, ir.Operation | None]:
@@ -178,45 +179,20 @@ def _part(function: ir.Operation, rings: list[Ring], roots: list[ir.Operation]) 
     return Slice(function, roots, tiles=_stores(rings))
 
 
-def _wanted_stages(rings: list[Ring]) -> int:
-    """The stages that loops demand, 0 without. CompileError where they demand different numbers."""
-    loops = list(filter(None, map(_staged_loop, rings)))
-    wanted = {loop.attributes[STAGES].value: loop for loop in reversed(loops)}
-    if len(wanted) > 1:
-        raise error_at(
-            next(iter(wanted.values())),
-            f"loops of one kernel share their load role and so their stages: {sorted(wanted)}",
-        )
-    return next(iter(wanted), 0)
-
-
-def _staged_loop(ring: Ring) -> ir.Operation | None:
-    """The innermost loop around a ring that demands stages."""
-    around = [ring.loop, *enclosing_ops(ring.loop)]
-    return next((loop for loop in around if STAGES in loop.attributes), None)
-
-
-def _stages_that_fit(function: ir.Operation, rings: list[Ring], context: PassContext) -> int:
-    """Slots of every ring beside the other buffers, which each team has for itself."""
-    other = shared_bytes(function, without=[alloc for ring in rings for alloc in ring.allocs])
-    other *= teams_of(function)
-    own = [alloc for ring in rings if ring.leader is None for alloc in ring.allocs]
-    each = sum(buffer_of(alloc.results[0]).slot_bytes for alloc in own)
-    barriers = 2 * 8 * MOST_STAGES * len(rings) + answer_bytes(function)
-    alignment = max(buffer_of(alloc.results[0]).alignment_bytes for alloc in own)
-    return max(1, ring_stages(each, other + barriers + alignment, context.target))
-
-
 class _Rewrite:
     """Splits one kernel."""
 
     def __init__(
-        self, function: ir.Operation, rings: list[Ring], stages: int, context: PassContext
+        self,
+        function: ir.Operation,
+        rings: list[Ring],
+        slots: tuple[int, int],
+        context: PassContext,
     ) -> None:
         self._function = function
         self._rings = rings
-        self._stages = stages
-        self._demanded = any(_staged_loop(ring) is not None for ring in rings)
+        self._stages, self._outer = slots
+        self._demanded = any(staged_loop(ring) is not None for ring in rings)
         self._context = context
         self._teams = teams_of(function)
         self._body = function.regions[0].blocks[0]
@@ -310,19 +286,23 @@ class _Rewrite:
             alloc.results[0].replace_all_uses_with(one)
             alloc.erase()
         i32 = ir.IntegerType.get_signless(32)
-        ring.position.operation.attributes["slots"] = ir.IntegerAttr.get(i32, self._stages)
+        ring.position.operation.attributes["slots"] = ir.IntegerAttr.get(i32, self._slots(ring))
         return empty
 
     def _make_buffers(self, ring: Ring) -> tuple[ir.Value, ir.Value, list[ir.Value]]:
         """The barriers of full and of free slots, and the buffers."""
-        full = BarrierInitOp.build(slots=self._stages, count=self._filled(ring))
-        empty = BarrierInitOp.build(slots=self._stages, count=self._arrivals(ring))
+        slots = self._slots(ring)
+        full = BarrierInitOp.build(slots=slots, count=self._filled(ring))
+        empty = BarrierInitOp.build(slots=slots, count=self._arrivals(ring))
         wholes = []
         for alloc in ring.allocs:
             slot = buffer_of(alloc.results[0])
-            type_ = BufferType((self._stages, *slot.shape), slot.element, slot.layout).type()
+            type_ = BufferType((slots, *slot.shape), slot.element, slot.layout).type()
             wholes.append(AllocOp.build(results=[type_]))
         return full, empty, wholes
+
+    def _slots(self, ring: Ring) -> int:
+        return self._outer if is_outer(ring.leader or ring, self._rings) else self._stages
 
     def _filled(self, ring: Ring) -> int:
         """Arrivals that say that a slot is full."""

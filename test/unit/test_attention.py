@@ -8,12 +8,14 @@ from unittest import mock
 import ml_dtypes
 import numpy as np
 import pytest
+from hopper_kernels import decisions
 from rotation import MODES
 
+from tilec.assembler import assemble
 from tilec.examples import attention as example
 from tilec.examples.attention import TOLERANCE, attention, attention_heads, reference
 from tilec.examples.running import poisoned
-from tilec.target import TARGETS
+from tilec.target import TARGETS, find_target
 
 BF16 = ml_dtypes.bfloat16
 SMALL = {"D": 64, "BM": 64, "BN": 32}
@@ -107,6 +109,21 @@ def test_rings_that_both_products_read(
     o = poisoned(q.shape, BF16)
     attention.on(f"emulator:{mode}")(q, k, v, o, 0.125, D=64, BM=64, BN=64)
     assert error(o, reference(q, k, v, False, 0.125)) <= TOLERANCE[BF16]
+
+
+def test_queries_have_one_slot_where_keys_have_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More programs than CTAs run side by side: the one slot is filled again."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_100a")
+    q, k, v = (draw((1, 7, n, 128), np.float16) for n in (40, 290, 290))
+    o = poisoned(q.shape, np.float16)
+    for mode in ("late", "check"):
+        there = attention.on(f"emulator:{mode}")
+        there(q, k, v, o, 0.125, D=128, BM=128, BN=128)
+        assert error(o, reference(q, k, v, False, 0.125)) <= TOLERANCE[np.float16]
+    compiled = there.compiled(q, k, v, o, 0.125, D=128, BM=128, BN=128)
+    (roles,) = decisions(compiled, "warp specialisation")
+    assert "2 stages" in roles
+    assert assemble(compiled.ptx, find_target("sm_100a")).spills == 0
 
 
 @pytest.mark.parametrize("target", TARGETS)
