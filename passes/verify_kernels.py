@@ -93,7 +93,7 @@ def _wrong_parameters(function: ir.Operation) -> Iterator[CompileError]:
         if not wrong:
             name = _name(number, given)
             repeated = f"has the name '{name}' of another parameter" if name in names else None
-            wrong = repeated or _wrong_facts(argument, given)
+            wrong = repeated or _wrong_facts(argument, given) or _wrong_codes(argument, given)
             names.add(name)
         if wrong:
             yield _at_parameter(argument, number, given, wrong)

@@ -12,7 +12,7 @@ from tilec.frontend import code_floats
 from tilec.frontend.frame import Frame
 from tilec.frontend.statements import refuse_effects
 from tilec.frontend.tl_matmul import accumulator
-from tilec.frontend.values import Mistake, Tile, check_shape, describe, show_shape
+from tilec.frontend.values import Mistake, Tile, check_shape, describe
 from tilec.language.dtypes import DType, bf16, f8e4m3, f8e5m2, f8e8m0, f16, f32, i8
 from tilec.passes.code_floats import unpack as unpack_pairs
 
@@ -93,7 +93,7 @@ def _scale(frame: Frame, value: Any, shape: tuple[int, int], depth: int, argumen
     if not fits or depth % value.shape[axis]:
         raise Mistake(
             f"{argument} must have a scale per {'row of a' if axis else 'column of b'} and block "
-            f"along k, {show_shape(shape)}, found {describe(value)}",
+            f"of the {depth} numbers along k, found {describe(value)}",
             argument=argument,
         )
     return value.value

@@ -62,6 +62,10 @@ func.func @k(%x: memref<4xf32> {tile.facts = {odd = true}}) attributes {tile.ker
 func.func @k(%x: i32 {tile.facts = {align = 16 : i32}}) attributes {tile.kernel} { return }
 
 // -----
+// expected-error @below {{parameter 'arg0' has 'tile.codes', which says what an array of i8 holds, but is memref<4xf32>}}
+func.func @k(%x: memref<4xf32> {tile.codes = "f8E8M0FNU"}) attributes {tile.kernel} { return }
+
+// -----
 // expected-error @below {{parameter 'arg0' has a wrong fact: align must be a power of two, found 12}}
 func.func @k(%x: memref<4xf32> {tile.facts = {align = 12 : i32}}) attributes {tile.kernel} { return }
 
