@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilec.runtime.emulator.global_checker import order_of
 from tilec.runtime.emulator.global_memory import GlobalSite
 from tilec.runtime.emulator.instruction import Instruction
 from tilec.runtime.emulator.memory import lanes_of, own_base
@@ -111,6 +112,7 @@ class Atomic:
         self.combine = _combiner(form)
         self.machine = machine
         self.site = instruction.index
+        self.order = order_of(instruction)
 
     def __call__(
         self, address: np.ndarray, base: np.ndarray, lanes: np.ndarray, values: tuple
@@ -157,7 +159,8 @@ class Atomic:
         if shared and checker is not None:
             checker.atomic(offsets, self.form.size, lanes, self.site)
         elif everywhere is not None:
-            everywhere.synchronise(self.machine.first_cta + lanes // 32 % self.machine.cta_count)
+            cta = self.machine.first_cta + lanes // 32 % self.machine.cta_count
+            everywhere.synchronise(cta, self.order)
 
 
 def turns(index: np.ndarray) -> list[np.ndarray]:

@@ -12,6 +12,14 @@ from tilec.runtime.emulator.shadow import granule_of
 _NOBODY, _SEVERAL = -1, -2
 
 
+def order_of(instruction: Instruction) -> tuple[bool, bool]:
+    """Whether it releases, and whether it acquires; what is relaxed does neither."""
+    words = set(instruction.modifiers)
+    is_membar = instruction.opcode == "membar"
+    both = is_membar or not words.isdisjoint(("acq_rel", "sc"))
+    return both or "release" in words, both or "acquire" in words
+
+
 class GlobalChecker:
     """Last writer and readers (as CTA numbers) of every cell of the arena in one launch.
 
@@ -77,12 +85,15 @@ class GlobalChecker:
     def _ordered(self, first: np.ndarray, when: np.ndarray, second: np.ndarray) -> np.ndarray:
         return (self.released[first] > when) & (self.acquired[second] > when)
 
-    def synchronise(self, cta: np.ndarray) -> None:
-        """An atomic or strong access: releases what came before, acquires for what follows."""
+    def synchronise(self, cta: np.ndarray, order: tuple[bool, bool]) -> None:
+        """An atomic, a strong access or a fence. `order`: whether it releases what came before,
+        and acquires for what follows."""
         self.time += 1
         numbers = np.unique(cta)
-        self.released[numbers] = self.time
-        self.acquired[numbers] = self.time
+        if order[0]:
+            self.released[numbers] = self.time
+        if order[1]:
+            self.acquired[numbers] = self.time
 
     def _report(self, sites: np.ndarray, site: int, what: str) -> None:
         second = self.instructions[site].place

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilec.runtime.emulator.global_checker import order_of
 from tilec.runtime.emulator.instruction import Instruction
 from tilec.runtime.emulator.memory import lanes_of
 from tilec.runtime.emulator.scalar_types import TYPES
 from tilec.runtime.emulator.writer import Writer
+
+if TYPE_CHECKING:
+    from tilec.runtime.emulator.machine import Machine
 
 _B64 = TYPES["b64"]
 _FENCE_WORDS = {
@@ -24,6 +33,20 @@ _WIDER = {"cluster", "gpu", "sys", "gl"}
 """Scopes that hold a whole cluster; membar.gl is membar.gpu."""
 
 
+_DEVICE_WIDE = {"gpu", "sys", "gl"}
+
+
+def _global_fence(machine: Machine, instruction: Instruction) -> Callable[[np.ndarray], None]:
+    """A fence orders what relaxed accesses around it tell other CTAs."""
+    checker, order = machine.launch.global_checker, order_of(instruction)
+
+    def run(lanes: np.ndarray) -> None:
+        if checker is not None:
+            checker.synchronise(machine.first_cta + lanes // 32 % machine.cta_count, order)
+
+    return run
+
+
 def emit_fence(instruction: Instruction, writer: Writer) -> None:
     """fence and membar: one schedule is executed in order, so values never depend on them."""
     unknown = set(instruction.modifiers) - _FENCE_WORDS
@@ -37,6 +60,9 @@ def emit_fence(instruction: Instruction, writer: Writer) -> None:
         writer.line(f"{checker}.proxy_fence({lanes_of(writer)})")
     elif not _WIDER.isdisjoint(instruction.modifiers):
         writer.line(f"{checker}.cluster_fence({lanes_of(writer)})")
+        if not _DEVICE_WIDE.isdisjoint(instruction.modifiers):
+            fence = writer.bind("global_fence", lambda b: _global_fence(b.machine, instruction))
+            writer.line(f"{fence}({lanes_of(writer)})")
 
 
 def emit_prefetch(instruction: Instruction, writer: Writer) -> None:

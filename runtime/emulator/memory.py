@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError
+from tilec.runtime.emulator.global_checker import order_of
 from tilec.runtime.emulator.global_memory import GlobalSite
 from tilec.runtime.emulator.instruction import Address, Instruction, Operand, Symbol
 from tilec.runtime.emulator.scalar_types import INTEGER_CODE, TYPES, ScalarType
@@ -238,7 +239,7 @@ def _pick(value: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 def _locate_global(machine: Machine, instruction: Instruction, form: Form, store: bool) -> Access:
     site = GlobalSite(machine.launch.memory, form.size, instruction.place, store)
-    checker = machine.launch.global_checker
+    checker, order = machine.launch.global_checker, order_of(instruction)
     if checker is None:
         return lambda address, _, __: site.locate(address)
 
@@ -246,7 +247,7 @@ def _locate_global(machine: Machine, instruction: Instruction, form: Form, store
         offsets = site.locate(address)
         cta = machine.first_cta + lanes // 32 % machine.cta_count
         if form.strong:
-            checker.synchronise(cta)
+            checker.synchronise(cta, order)
         else:
             checker.access(offsets, form.size, cta, store, instruction.index)
         return offsets

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ import tilec.language as tl
 from tilec.ops import product_launch, tail_kernel, tail_launch
 from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.runtime.device import device
+from tilec.runtime.emulator_device import FindingsError
 from tilec.target import find_target
 from tilec.tuning.machine import Machine, machine_of
 from tilec.tuning.model import LoopWork, Work, predict
@@ -115,6 +117,30 @@ def test_flags_are_down_and_nothing_races(
     assert np.array_equal(*results)
     expected = wide(a) @ wide(b)
     assert np.abs(results[0] - expected).max() < 1e-5 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("order", ["release", "acquire"])
+def test_a_relaxed_flag_is_a_race(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check mode finds partial sums that are read without the order that the flag brings."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng(4)
+    a = rng.standard_normal((128, 512)).astype(BF16)
+    b = rng.standard_normal((512, 64)).astype(BF16)
+    c = np.zeros((128, 64), np.float32)
+    sums, flags = np.zeros((2, 128 * 64), np.float32), np.zeros(2, np.int32)
+    kernel = tail_kernel.product_with_tail.on("emulator")
+    constants = {"BM": 128, "BN": 64, "BK": 64, "WORKERS": 3, "SPLITS": 3}
+    arguments = (a, b, c, 0, 0, 0, 0, 1.0, 0, sums, flags)
+    compiled = kernel.compiled(*arguments, **constants)
+    right = f"atom.{order}.gpu.global"
+    assert right in compiled.ptx
+    broken = replace(compiled, ptx=compiled.ptx.replace(right, "atom.relaxed.gpu.global"))
+    checking = device("emulator:check")
+    for one, races in ((compiled, False), (broken, True)):
+        flags[:] = 0
+        loaded, values = checking.load(one), list(arguments)
+        with pytest.raises(FindingsError, match="race") if races else nullcontext():
+            checking.launch(loaded, values, (3, 1, 1))
 
 
 def test_a_program_that_waits_for_a_later_one_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
