@@ -229,7 +229,7 @@ def test_what_is_in_memory_must_come_from_there() -> None:
 
 
 def test_idle_multiprocessors_among_others_slow_reading_down() -> None:
-    loop = replace(COMPUTE.loops[0], trips=1)
+    loop = replace(COMPUTE.loops[0], trips=1, way=Way.ENGINE)
     reads = replace(COMPUTE, loops=(loop,), array_bytes=10**9)
     us = {n: predict(replace(reads, programs=n), MACHINE).us for n in (100, 75, 50, 150)}
     assert us[100] < us[150] < us[75]

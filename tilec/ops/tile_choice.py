@@ -49,7 +49,8 @@ MOST_ELEMENTS = 128 * 256
 SLIMNESS = 4
 """Rows for each column, at most, of tiles for more than one warpgroup."""
 MOST_KEPT_ELEMENTS = 128 * 192
-"""Of a tile with two accumulators, where sums are kept in f32."""
+"""Of a tile with two accumulators, where sums are kept in f32, or whose operands threads bring with
+registers of their own."""
 MOST_TURNED_ROWS = 256
 """Rows of a product of which the transpose is tried: few rows become an instruction's columns."""
 ALONE = (1, 1)
@@ -313,7 +314,8 @@ def _tiles(product: Product, is_turned: bool, target: Target) -> Iterator[tuple[
         widths = _sides(product.n, WIDE_COLUMNS)
         for rows in _sides(product.m, WIDE_ROWS):
             for columns in widths[-1:] if is_turned and product.n <= WIDE_ROWS[0] else widths:
-                most = MOST_KEPT_ELEMENTS if product.keeps_sums else MOST_ELEMENTS
+                is_small = product.keeps_sums or product.way(wide) is Way.THREADS
+                most = MOST_KEPT_ELEMENTS if is_small else MOST_ELEMENTS
                 fits = unit_of(rows, columns, product.kind, target) is wide
                 is_slim = rows > max(WIDE_ROWS[0], SLIMNESS * columns) and wide is Unit.WARPGROUPS
                 if fits and rows * columns <= most and not is_slim:

@@ -72,6 +72,8 @@ LONE_WARPGROUP = 0.9
 """What is left of tensor cores where a multiprocessor has one warpgroup, which waits for itself."""
 STEP_CLOCKS = 40
 """Of an iteration that waits for a slot of a ring and gives it back, beside what it computes."""
+THREADS_STEP_CLOCKS = 80
+"""Of an iteration whose operands threads bring to warpgroups, turned and 4 bytes at a time."""
 WARP_MMA_SPEED = 0.5
 """Of products by single warps, where the target has warpgroup instructions."""
 NARROW_LOADS = 0.12
@@ -231,6 +233,8 @@ def _unevenness(work: Work, machine: Machine) -> float:
     """How much longer DRAM needs because multiprocessors without a CTA are among others."""
     all_of_them = machine.multiprocessors
     idle = -work.programs % all_of_them
+    if not work.has_engine:
+        return 1.0
     if work.programs > all_of_them:
         return 1 + UNEVEN * idle / work.programs
     if work.cluster >= EVEN_CLUSTER or 2 * idle >= all_of_them:
@@ -377,11 +381,13 @@ def _units(loop: LoopWork, warps: int, machine: Machine, programs: int) -> dict[
         tensor *= WARP_MMA_SPEED
     rates = {kind: tensor * factor for kind, factor in TENSOR_SPEEDS.items()}
     rates |= {"fma": speed.fma_flops, "f64": speed.f64_flops}
+    by_threads = loop.way is Way.THREADS and loop.unit is Unit.WARPGROUPS
+    copying = THREADS_STEP_CLOCKS if by_threads else 0
     share = machine.multiprocessors / min(programs, machine.multiprocessors)
     l2_bytes = min(rate.l2_bytes, rate.l2_bytes_for_all * share)
     copied = (max(loop.global_bytes, loop.line_bytes) + loop.stored_bytes) / l2_bytes
     return {
-        "arithmetic": sum(flops / rates[kind] for kind, flops in loop.flops.items()),
+        "arithmetic": sum(flops / rates[kind] for kind, flops in loop.flops.items()) + copying,
         "loads": loop.narrow_loads * NARROW_LOADS,
         "shared memory": loop.shared_bytes / rate.shared_bytes,
         "L2": copied + loop.zeroed_bytes / ZEROED_BYTES_PER_CLOCK,

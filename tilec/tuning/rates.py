@@ -29,6 +29,8 @@ FITTED = Rates(72, 60, 160, 0.8, True)
 """64 and 128 bytes, where the clock is an eighth above the one that predictions count with (and a
 tenth more, because not all that is counted passes shared memory twice); tensor cores of two
 warpgroups lose what lies between instructions, and the clock falls under load."""
+SINGLE_WARPS = Rates(72, 72, 144, 0.9, True)
+"""The same as single warps reach them, which leave room for more beside."""
 STATED = Rates(64, 64, 128, 1.0, False)
 """A line of 128 bytes from L2 in two clocks, as since Volta (Jia et al., arXiv:1804.06826, table
 3.1, and the fit above); 32 banks of 4 bytes (CUDA C++ Programming Guide, "Shared Memory"). Products
@@ -37,4 +39,6 @@ are issued one behind the other by a thread that does nothing else: nothing lies
 
 def rates_of(target: Target) -> Rates:
     """The rates of the usual device of a target."""
-    return STATED if target.supports(Feature.TCGEN05) else FITTED
+    if target.supports(Feature.TCGEN05):
+        return STATED
+    return FITTED if target.supports(Feature.WGMMA) else SINGLE_WARPS
