@@ -19,6 +19,7 @@ from tilec.ops.tile_choice import (
     ALONE,
     MOST_CTAS,
     MOST_SPLITS,
+    TURN_WARPS,
     TileChoice,
     choose_tiles,
     tile_space,
@@ -95,7 +96,7 @@ class Launch:
         choice = self.choice
         if choice is None:
             return kernel_on("product", self.device)
-        return kernel_on("product", self.device, choice.is_single, choice.cluster)
+        return kernel_on("product", self.device, choice.is_single, choice.cluster, choice.in_turn)
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -139,7 +140,10 @@ class Launch:
         memories = self._memory("a"), self._memory("b")
         precision = "f32" if plan.constants["KEPT"] else plan.constants["PRECISION"]
         ctas = MOST_CTAS if self._has_tensor_maps else 1
-        return choose_tiles(*sizes, plan.dtype, precision, machine, splits, *memories, ctas)
+        is_plain = not plan.constants["PARTS"] and plan.constants["ACTIVATION"] is None
+        return choose_tiles(
+            *(*sizes, plan.dtype, precision, machine, splits, *memories, ctas, is_plain)
+        )
 
     @property
     def _has_tensor_maps(self) -> bool:
@@ -262,13 +266,22 @@ def is_like(view: ArrayView | None, other: ArrayView) -> bool:
 
 @cache
 def kernel_on(
-    name: str, device: Any, is_single: bool = False, cluster: tuple[int, int] = ALONE
+    name: str,
+    device: Any,
+    is_single: bool = False,
+    cluster: tuple[int, int] = ALONE,
+    in_turn: bool = False,
 ) -> Kernel:
     """A kernel of `matmul_kernel`, to run on a device. `is_single`: no CTA stays for a second
-    program. `cluster`: of programs along rows and columns."""
-    kernel = getattr(matmul_kernel, name).on(device)
-    demands: dict[str, Any] = {"persistent": False} if is_single else {}
-    return kernel.demanding(**demands, **({} if cluster == ALONE else {"cluster": cluster}))
+    program. `cluster`: of programs along rows and columns. `in_turn`: sets of warps take them."""
+    demands: dict[str, Any] = {}
+    if is_single:
+        demands["persistent"] = False
+    if cluster != ALONE:
+        demands["cluster"] = cluster
+    if in_turn:
+        demands |= {"consumers": "pingpong", "num_warps": TURN_WARPS, "persistent": True}
+    return getattr(matmul_kernel, name).on(device).demanding(**demands)
 
 
 @cache

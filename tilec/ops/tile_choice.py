@@ -80,6 +80,11 @@ SPLIT_US = 3.1
 """What the second kernel of a product in parts takes beside reading them."""
 TAIL_PARTS = (2, 3, 4, 6, 8)
 MOST_TAIL_PARTS = TAIL_PARTS[-1]
+TURN_COLUMNS = (128, 160, 192)
+"""Of tiles of `USUAL_SIDE` rows that one warpgroup multiplies while another stores."""
+TURN_WARPS = 4
+WORTH_TURNS = 0.97
+"""Of the time without: where they meet by prediction, a run on an H200 had either first."""
 WORTH_A_TAIL = 0.96
 """Of the time without: 4 % are what the model is off by, and what a card at its power limit gives
 back where fewer multiprocessors work."""
@@ -95,6 +100,7 @@ class TileChoice:
     once, so that no CTA needs to stay for a second one. `cluster`: of `CLUSTERS`, or a pair that
     multiplies together.
     `tail`: in how many parts k of the tiles of the last round is summed (`tail_kernel`).
+    `in_turn`: two sets of warps take the programs of a CTA in turn (`alternate-programs`).
     """
 
     rows: int
@@ -106,6 +112,7 @@ class TileChoice:
     is_single: bool = False
     cluster: tuple[int, int] = ALONE
     tail: int = 1
+    in_turn: bool = False
 
     @property
     def constants(self) -> dict[str, int]:
@@ -165,9 +172,11 @@ def choose_tiles(
     a: Memory = ROW_MAJOR,
     b: Memory = ROW_MAJOR,
     most_ctas: int = MOST_CTAS,
+    is_plain: bool = False,
 ) -> TileChoice | None:
     """The best predicted tile, None where `tl.auto` serves. `precision`: as `matmul` takes it.
-    `most_ctas`: 1 where the copy engine may refuse the operands, which clusters want."""
+    `most_ctas`: 1 where the copy engine may refuse the operands, which clusters want. `is_plain`:
+    the sum is stored as it is, so that sets of warps in turn have registers for it."""
     if dtype == tl.f64 or (dtype == tl.f32 and precision == "ieee") or 0 in (m, n, batch):
         return None
     wide = _wide_unit(machine.target)
@@ -183,10 +192,13 @@ def choose_tiles(
         choices += _choices(product.turned(), True, most_splits, machine)
     choices = [choice for choice in choices if prod(choice.cluster) <= most_ctas]
     least = min(choice.us for choice in choices)
+    rare: list[TileChoice] = []
     if most_splits > 1 and is_regular:
-        tails = [choice for choice in _tails(product, machine) if choice.us < WORTH_A_TAIL * least]
-        if tails:
-            return min(tails, key=lambda choice: choice.us)
+        rare += [choice for choice in _tails(product, machine) if choice.us < WORTH_A_TAIL * least]
+    if is_plain and is_regular and most_ctas > 1:
+        rare += [choice for choice in _turns(product, machine) if choice.us < WORTH_TURNS * least]
+    if rare:
+        return min(rare, key=lambda choice: choice.us)
     alike = [choice for choice in choices if choice.us <= ALIKE * least]
     return min(alike, key=_preference)
 
@@ -252,6 +264,19 @@ def _tails(product: Product, machine: Machine) -> Iterator[TileChoice]:
             if steps >= 4 * parts:
                 us = predict_with_tail(work, parts, machine)
                 yield TileChoice(rows, columns, depth, 1, us, tail=parts)
+
+
+def _turns(product: Product, machine: Machine) -> Iterator[TileChoice]:
+    """Tiles of one warpgroup for two sets of warps, where each has a program to take."""
+    depth = K_BYTES // product.width
+    for columns in TURN_COLUMNS:
+        unit = unit_of(USUAL_SIDE, columns, product.kind, machine.target)
+        if unit is not Unit.WARPGROUPS or product.keeps_sums:
+            continue
+        work = _work(product, (USUAL_SIDE, columns, depth), 1, ALONE, machine.target)
+        found = predict(replace(work, teams=2, warps=TURN_WARPS), machine)
+        if found.waves > 1:
+            yield TileChoice(USUAL_SIDE, columns, depth, 1, found.us, in_turn=True)
 
 
 def _may_pair(product: Product, tile: tuple[int, int, int], target: Target) -> bool:

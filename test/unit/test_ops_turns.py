@@ -1,0 +1,94 @@
+"""Products whose programs two sets of warps take in turn: results, and when that is chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+from tilec.ops import product_launch, tile_choice
+from tilec.ops.tile_choice import TileChoice, choose_tiles
+from tilec.runtime.device import device
+from tilec.target import find_target
+from tilec.tuning.dot_work import Memory
+from tilec.tuning.machine import machine_of
+
+BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
+ALONG_K = Memory(1, 128), Memory(0, 128)
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "out", "is_turned", "error"),
+    [
+        (BF16, BF16, False, 4e-3),
+        (np.float16, np.float32, True, 1e-6),
+        (np.float32, np.float32, True, 2e-3),
+        (E4M3, np.float16, True, 1e-3),
+        (np.float16, E4M3, False, 7e-2),
+        (np.int8, np.int32, True, 0.0),
+    ],
+)
+def test_products_in_turn(
+    dtype: Any, out: Any, is_turned: bool, error: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The widest tile, in which a warpgroup has most registers, past both ends; b along k or n."""
+    monkeypatch.setenv("TILEC_DEVICE", "emulator")
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    depth = tile_choice.K_BYTES // np.dtype(dtype).itemsize
+    columns = max(tile_choice.TURN_COLUMNS)
+    choice = TileChoice(tile_choice.USUAL_SIDE, columns, depth, 1, 1.0, in_turn=True)
+    monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
+    launched: list[dict[str, Any]] = []
+    found_kernel = product_launch.kernel_on
+
+    def kernel_on(*where: Any) -> Any:
+        launched.append(
+            dict(zip(("name", "device", "single", "cluster", "in_turn"), where, strict=False))
+        )
+        return found_kernel(*where)
+
+    monkeypatch.setattr(product_launch, "kernel_on", kernel_on)
+    rng = np.random.default_rng(1)
+    k = 2 * depth + 16
+    shapes = (150, k), ((k, 208) if not is_turned else (208, k))
+    if dtype is np.int8:
+        a, b = (rng.integers(-128, 128, shape, dtype=dtype) for shape in shapes)
+    else:
+        a, b = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
+    b = b.T if is_turned else b
+    precision = {"precision": "tf32"} if dtype is np.float32 else {}
+    found = tilec.ops.matmul(a, b, out_dtype=out, **precision)
+    expected = wide(a) @ wide(b)
+    assert np.abs(wide(found) - expected).max() <= error * np.abs(expected).max()
+    assert launched[-1]["in_turn"]
+
+
+def tiles(m: int, n: int, k: int, target: str = "sm_90a", **named: Any) -> TileChoice | None:
+    machine = machine_of(device("emulator"), find_target(target))
+    memories = named.pop("memories", ALONG_K)
+    return choose_tiles(m, n, k, 1, tl.bf16, "tf32", machine, 1, *memories, **named)
+
+
+def test_they_are_chosen_where_the_end_of_a_program_is_long() -> None:
+    """As measured (test/bench/results/turns-*.json): at k = 512 they win, at 4096 they lose."""
+    short = tiles(8192, 8192, 512, is_plain=True)
+    assert short is not None
+    assert short.in_turn
+    for choice in (
+        tiles(4096, 4096, 4096, is_plain=True),
+        tiles(8192, 8192, 512),
+        tiles(8192, 8192, 512, is_plain=True, most_ctas=1),
+        tiles(8192, 8192, 512, is_plain=True, memories=(Memory(1, 2),) * 2),
+        tiles(8192, 8192, 512, "sm_80", is_plain=True),
+        tiles(8192, 8192, 512, "sm_100a", is_plain=True),
+        tiles(512, 512, 512, is_plain=True),
+    ):
+        assert choice is None or not choice.in_turn
