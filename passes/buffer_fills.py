@@ -17,7 +17,7 @@ from tilec.dialects.gpu_tile import (
     TransposeViewOp,
     WgmmaOp,
 )
-from tilec.dialects.gpu_tile.types import BufferType
+from tilec.dialects.gpu_tile.types import BufferType, is_tensor_buffer
 from tilec.dialects.types import bit_width, element
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility
@@ -50,7 +50,7 @@ def uses_of(value: ir.Value, dims: tuple[int, ...]) -> Uses:
     found = Uses([], False, [])
     for use in value.uses:
         user = use.owner.opview
-        if isinstance(user, BufferStoreOp):
+        if isinstance(user, BufferStoreOp) and not is_tensor_buffer(user.dst):
             found.fills.append(Fill(user, tuple(dims)))
         elif isinstance(user, tile.TransposeOp):
             below = uses_of(user.result, tuple(dims[p] for p in user.permutation))

@@ -108,6 +108,13 @@ def test_rows_that_no_copy_engine_reads() -> None:
     run(matmul, [a, b], product(a, b), BM=128, BN=64, BK=64)
 
 
+@pytest.mark.parametrize("depth", [8, 27])
+def test_an_operand_in_tensor_memory_is_no_copys(depth: int) -> None:
+    """fp8 along M: the left operand goes from registers to tensor memory, which no copy fills."""
+    a, b = (x.astype(ml_dtypes.float8_e4m3fn) for x in (draw(depth, 104).T, draw(depth, 64)))
+    run(demanded.demanding(num_warps=4), [a, b], product(a, b), BM=128, BN=64, BK=32)
+
+
 @tilec.kernel(grid=(2, 1))
 def gated(a: tl.array, b: tl.array, c: tl.array, bias: tl.array, o: tl.array):
     """Two products of one lhs, and a start that is not zero."""
