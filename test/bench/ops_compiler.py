@@ -14,11 +14,12 @@ from array_spec import row_major
 
 from tilec.jit import Kernel
 from tilec.language.dtypes import BY_MLIR
-from tilec.ops.aligned_operands import copied_order, unaligned_operands
+from tilec.ops.aligned_operands import copied_order, copy_tile, operands_to_copy
 from tilec.ops.matmul_kernel import accumulator_of
 from tilec.ops.multiply_plan import Options, Plan, make_plan
 from tilec.ops.product_launch import ORDER, Launch, combine_tile, kernel_on
 from tilec.ops.tail_kernel import product_with_tail
+from tilec.ops.tile_choice import wide_unit
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.artefact import save
 from tilec.runtime.device import device
@@ -31,12 +32,12 @@ OPTIONAL = ("bias", "row_scale", "column_scale", "scale", "residual")
 
 def chosen_tiles(case: Any, target: str) -> Any:
     """The tiles, None where `tl.auto` serves."""
-    return _launch(case, _aligned(case), target).choice
+    return _launch(case, _aligned(case, target), target).choice
 
 
 def compile_ops(case: Any, target: str, path: Path) -> tuple[Any, dict[str, Any]]:
     """Saves the artefacts; gives the (first) kernel, and how to launch it."""
-    operands = _aligned(case)
+    operands = _aligned(case, target)
     launch = _launch(case, operands, target)
     choice = launch.choice
     a, b, c, *_ = launch.ordered(ORDER)
@@ -99,17 +100,22 @@ def _launch(case: Any, specs: Sequence[Any], target: str) -> Launch:
     return launch
 
 
-def _aligned(case: Any) -> list[Any]:
+def _aligned(case: Any, target: str) -> list[Any]:
     """a, b and c as the product reads them: operands that are copied as their copies."""
     plan, views = _plan(case, case.arrays)
-    copied = unaligned_operands(plan, views)
+    copied = _copied(plan, views, target)
     found = []
     for name, spec in zip(("a", "b", "out"), case.arrays, strict=True):
         if name in copied:
-            along, _, pitch = copied_order(views[name], plan.views[name])
+            along = copied[name]
+            _, pitch = copied_order(views[name], plan.views[name], along)
             spec = replace(spec, strides=(1, pitch) if along == 0 else (pitch, 1), offset=0)
         found.append(spec)
     return found
+
+
+def _copied(plan: Plan, views: Mapping[str, ArrayView], target: str) -> dict[str, int]:
+    return operands_to_copy(plan, views, wide_unit(find_target(target)))
 
 
 def _copies(
@@ -119,17 +125,21 @@ def _copies(
     plan, views = _plan(case, case.arrays)
     copies = {}
     kernel = kernel_on("copy_rows", device("emulator"))
+    copied = _copied(plan, views, target)
     for name, spec, aligned in zip("ab", case.arrays, operands, strict=False):
-        if aligned == spec:
+        if name not in copied:
             continue
-        along, shape, pitch = copied_order(views[name], plan.views[name])
+        along, view = copied[name], plan.views[name]
+        shape, pitch = copied_order(views[name], view, along)
         rows = [
             replace(s, shape=shape, strides=(s.strides[1 - along], s.strides[along])).view()
             for s in (spec, aligned)
         ]
         file = path.with_name(f"{path.stem}-copy-{name}.tilec")
         parameters = [observe_parameter(x, one) for x, one in zip("xy", rows, strict=True)]
-        save(file, [kernel.compile(parameters, {}, target=target, index_bits=index_bits(rows))])
+        tile = copy_tile(views[name], view, along)
+        bits = index_bits(rows)
+        save(file, [kernel.compile(parameters, tile, target=target, index_bits=bits)])
         copies[name] = {"file": file.name, "along": along, "shape": shape, "pitch": pitch}
     return copies
 

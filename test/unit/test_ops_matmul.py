@@ -14,6 +14,7 @@ import tilec
 from tilec.ops import aligned_operands, multiply, multiply_plan, product_launch
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import describe
+from tilec.tuning.model import Unit
 
 BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 EPSILON = {
@@ -298,7 +299,46 @@ def test_which_operands_are_copied(
     }
     options = multiply_plan.Options(None, False, None, None, "ieee")
     plan = multiply_plan.make_plan(views, options)
-    assert aligned_operands.unaligned_operands(plan, views) == expected
+    copied = aligned_operands.operands_to_copy(plan, views, Unit.WARPGROUPS)
+    assert copied == dict.fromkeys(expected, 1)
+
+
+@pytest.mark.parametrize("order", ["CC", "CF", "FC", "FF"])
+@pytest.mark.parametrize(
+    ("dtype", "target", "is_turned"),
+    [
+        (E4M3, "sm_90a", True),
+        (np.int8, "sm_80", True),
+        (np.float32, "sm_90a", True),
+        (np.float32, "sm_80", False),
+        (np.float16, "sm_90a", False),
+    ],
+)
+def test_operands_that_lie_across_k_are_turned_where_that_pays(
+    dtype: Any, target: str, is_turned: bool, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once in front, not for every tile; past both ends of the copying kernel's tiles."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    monkeypatch.setattr(aligned_operands, "LEAST_PRODUCT", 0)
+    monkeypatch.setattr(aligned_operands, "LEAST_USES", 48)
+    copies = {}
+
+    def copy(name: str, *others: Any) -> Any:
+        copies[name] = aligned_operands.aligned_copy(name, *others)
+        return copies[name]
+
+    monkeypatch.setattr(product_launch, "aligned_copy", copy)
+    rng = np.random.default_rng(18)
+    a = np.asarray(draw(rng, (48, 144), dtype), order=order[0])
+    b = np.asarray(draw(rng, (144, 80), dtype), order=order[1])
+    named = {"precision": "tf32"} if dtype is np.float32 else {}
+    result = {E4M3: np.float32, np.int8: np.int32}.get(dtype, dtype)
+    found = tilec.ops.matmul(a, b, out_dtype=result, **named)
+    check(found, wide(a) @ wide(b), result, 2e-3 if named else 0.0)
+    across = [name for name, letter, good in zip("ab", order, "CF", strict=True) if letter != good]
+    assert list(copies) == (across if is_turned else [])
+    for name, (_, view) in copies.items():
+        assert view.strides[0 if name == "b" else 1] == 1
 
 
 # -- tiles

@@ -1,9 +1,11 @@
-"""Operands whose rows begin anywhere, copied to rows that begin at multiples of 128 bytes.
+"""Operands that a product reads slowly, copied to rows that begin at multiples of 128 bytes.
 
 Asynchronous copies and tensor maps move 16 bytes from multiples of 16. From other rows, those of a
 contiguous matrix with an odd number of columns, a product loads element by element, and reads each
-again for every tile of the other operand. A copy costs as much as reading and writing the operand
-once (23 us for 4097x4097 of 2 bytes on an H200), which large products win back several times.
+again for every tile of the other operand. And tensor cores want operands of 1 byte, those of
+warpgroups of 4 bytes too, in rows along k: others are turned on their way, for every tile again. A
+copy costs as much as reading and writing the operand once (23 us for 4097x4097 of 2 bytes on an
+H200), which large products win back several times.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from tilec.ops.multiply_plan import Plan, View
 from tilec.ops.new_arrays import new_array
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.launcher import common_stream, located
+from tilec.tuning.dot_work import Memory, way_of
+from tilec.tuning.model import Unit
 
 if TYPE_CHECKING:
     from tilec.jit import Kernel
@@ -34,18 +38,26 @@ FRAMEWORKS = ("torch", "numpy", "tilec")
 """Whose arrays of every dtype can be made and written here."""
 
 
-def unaligned_operands(plan: Plan, views: Mapping[str, ArrayView]) -> tuple[str, ...]:
-    """Which of a and b are worth a copy: none of a batch, nor where FMA units multiply."""
+def operands_to_copy(plan: Plan, views: Mapping[str, ArrayView], unit: Unit) -> dict[str, int]:
+    """Which of a and b are worth a copy, and the axis that its rows run along: none of a batch, nor
+    where FMA units multiply. `unit`: who multiplies large tiles."""
     on_tensor_cores = plan.dtype.bits <= 16 or plan.constants["PRECISION"] == "tf32"
     if plan.lead or not on_tensor_cores or plan.m * plan.n * plan.k < LEAST_PRODUCT:
-        return ()
-    return tuple(
-        name
-        for name, uses in (("a", plan.n), ("b", plan.m))
-        if uses >= LEAST_USES
-        and views[name].framework in FRAMEWORKS
-        and not _is_aligned(views[name], plan.views[name])
-    )
+        return {}
+    copied = {}
+    for name, along_k, uses in (("a", 1, plan.n), ("b", 0, plan.m)):
+        found, view = views[name], plan.views[name]
+        if uses < LEAST_USES or found.framework not in FRAMEWORKS:
+            continue
+        contiguous = 0 if view.strides[0] == 1 else 1
+        best, other = (
+            way_of([(Memory(axis, ROW_BYTES), along_k)], found.element_bytes, unit)
+            for axis in (along_k, 1 - along_k)
+        )
+        along = contiguous if best is other else along_k
+        if along != contiguous or not _is_aligned(found, view):
+            copied[name] = along
+    return copied
 
 
 def _is_aligned(found: ArrayView, view: View) -> bool:
@@ -55,26 +67,34 @@ def _is_aligned(found: ArrayView, view: View) -> bool:
     return fitting and found.pointer % VECTOR_BYTES == 0
 
 
-def copied_order(found: ArrayView, view: View) -> tuple[int, tuple[int, int], int]:
-    """How a copy lies: the axis its rows run along, their number and length, and their pitch."""
-    along = 0 if view.strides[0] == 1 else 1
+def copied_order(found: ArrayView, view: View, along: int) -> tuple[tuple[int, int], int]:
+    """How a copy in rows along an axis lies: their number and length, and their pitch."""
     columns = view.shape[along]
     unit = ROW_BYTES // found.element_bytes
-    return along, (view.shape[1 - along], columns), -(-columns // unit) * unit
+    return (view.shape[1 - along], columns), -(-columns // unit) * unit
+
+
+def copy_tile(found: ArrayView, view: View, along: int) -> dict[str, int]:
+    """Constants of the kernel that copies: rows of a cache line both ways where it turns them."""
+    if view.strides[along] == 1:
+        return {}
+    side = ROW_BYTES // found.element_bytes
+    return {"BM": side, "BN": side}
 
 
 def aligned_copy(
-    name: str, values: Mapping[str, Any], found: ArrayView, view: View, kernel: Kernel
+    name: str, values: Mapping[str, Any], found: ArrayView, view: View, along: int, kernel: Kernel
 ) -> tuple[ArrayView, View]:
-    """A copy of operand `name` in the order its elements lie in, and how it is looked at.
+    """A copy of operand `name` in rows along an axis, and how it is looked at.
 
     `kernel`: `matmul_kernel.copy_rows` where it is to run, which is on the current stream.
     """
-    along, shape, pitch = copied_order(found, view)
+    shape, pitch = copied_order(found, view, along)
     memory = new_array(values[name], found, (shape[0], pitch), BY_MLIR[found.dtype])
     made = replace(located(describe(memory, name)), owner=memory)
     source = with_dimensions(found, shape, (view.strides[1 - along], view.strides[along]))
     stream = common_stream(list(values.values()))
-    kernel(source, with_dimensions(made, shape, (pitch, 1)), stream=stream)
+    target = with_dimensions(made, shape, (pitch, 1))
+    kernel(source, target, **copy_tile(found, view, along), stream=stream)
     aligned = View(view.shape, (1, pitch) if along == 0 else (pitch, 1))
     return with_dimensions(made, aligned.shape, aligned.strides), aligned

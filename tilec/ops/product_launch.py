@@ -10,7 +10,7 @@ from typing import Any
 
 from tilec.jit import Kernel, target_of
 from tilec.ops import matmul_kernel
-from tilec.ops.aligned_operands import aligned_copy, unaligned_operands
+from tilec.ops.aligned_operands import aligned_copy, operands_to_copy
 from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.multiply_plan import Plan, View
 from tilec.ops.new_arrays import new_array
@@ -23,6 +23,7 @@ from tilec.ops.tile_choice import (
     TileChoice,
     choose_tiles,
     tile_space,
+    wide_unit,
 )
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
@@ -56,7 +57,7 @@ class Launch:
     def run(self, tune: bool) -> None:
         """With `tl.auto`'s tiles, or the model's where those are too few; or with those that tuning
         found, which it does at the first call."""
-        if self._unaligned and not tune:
+        if self._copied and not tune:
             self._with_copies().run(tune)
         elif tune:
             kernel = tuned_product(self.plan.dtype.bits // 8, self.device)
@@ -73,7 +74,7 @@ class Launch:
     def is_single(self) -> bool:
         """Whether it is one launch, with no memory but the arguments."""
         has_tail = self.choice is not None and self.choice.tail > 1
-        return self._splits == 1 and not has_tail and not self._unaligned
+        return self._splits == 1 and not has_tail and not self._copied
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -112,16 +113,18 @@ class Launch:
         return constants
 
     @cached_property
-    def _unaligned(self) -> tuple[str, ...]:
+    def _copied(self) -> dict[str, int]:
         # Copies, like partial sums, would be freed on another stream than a caller's own.
-        return () if self.stream is not None else unaligned_operands(self.plan, self.views)
+        if self.stream is not None:
+            return {}
+        return operands_to_copy(self.plan, self.views, wide_unit(target_of(self.device)))
 
     def _with_copies(self) -> Launch:
         """The same product of aligned copies."""
         values, views, planned = dict(self.values), dict(self.views), dict(self.plan.views)
         kernel = kernel_on("copy_rows", self.device)
-        for name in self._unaligned:
-            made, view = aligned_copy(name, self.values, views[name], planned[name], kernel)
+        for name, along in self._copied.items():
+            made, view = aligned_copy(name, self.values, views[name], planned[name], along, kernel)
             values[name], views[name], planned[name] = made, made, view
         return replace(self, plan=replace(self.plan, views=planned), values=values, views=views)
 

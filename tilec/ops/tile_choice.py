@@ -150,7 +150,7 @@ def _other(axis: int | None) -> int | None:
     return None if axis is None else 1 - axis
 
 
-def _wide_unit(target: Target) -> Unit:
+def wide_unit(target: Target) -> Unit:
     """Who multiplies large tiles."""
     return unit_of(USUAL_SIDE, USUAL_SIDE, "f16", target)
 
@@ -179,7 +179,7 @@ def choose_tiles(
     the sum is stored as it is, so that sets of warps in turn have registers for it."""
     if dtype == tl.f64 or (dtype == tl.f32 and precision == "ieee") or 0 in (m, n, batch):
         return None
-    wide = _wide_unit(machine.target)
+    wide = wide_unit(machine.target)
     tiles = tl.cdiv(m, USUAL_SIDE) * tl.cdiv(n, USUAL_SIDE) * batch
     fills = tiles >= machine.multiprocessors and min(m, n) > USUAL_SIDE // 2
     if fills and wide is Unit.WARPS:
@@ -334,7 +334,7 @@ def _may_share(
 
 def _tiles(product: Product, is_turned: bool, target: Target) -> Iterator[tuple[int, int]]:
     """Rows and columns to try."""
-    wide = _wide_unit(target)
+    wide = wide_unit(target)
     if wide is not Unit.WARPS:
         widths = _sides(product.n, WIDE_COLUMNS)
         for rows in _sides(product.m, WIDE_ROWS):
