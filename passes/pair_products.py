@@ -21,7 +21,8 @@ differs between the two CTAs and whose rhs does not.
 In a cluster of several pairs each CTA loads a part of what CTAs of other pairs need, too (the rhs
 half along the first axis, the lhs along others), multicasts it, and has its slot back when all
 pairs that it loads for have committed.
-Does not handle: an lhs in tensor memory, several accumulators side by side in one product.
+Does not handle: an lhs in tensor memory, several products in a loop, several accumulators side by
+side in one product.
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ def _pair(function: ir.Operation, context: PassContext) -> None:
         return
     products = [_product(op.opview, context) for op in find_ops(function, Tcgen05MmaOp)]
     refused = next((p for p in products if isinstance(p, str)), None)
+    if len(products) > 1 and refused is None:
+        refused = "several products share a loop"
     if not products or refused is not None:
         why = refused or "nothing adds up in tensor memory"
         context.report.add("CTA pair", function, "no", why)

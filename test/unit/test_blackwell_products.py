@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from broken_products import LaunchedProduct, launched
 from hopper_kernels import decisions, demanded
+from hopper_kernels import gated as two_products
 from rotation import modes
 
 import tilec
@@ -223,3 +224,11 @@ def test_the_pair_is_right(pair: LaunchedProduct) -> None:
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda f: f.__name__.strip("_"))
 def test_what_is_broken_is_found(pair: LaunchedProduct, broken: Callable[[str], str]) -> None:
     pair.assert_found(broken, BREAKS[broken])
+
+
+def test_two_products_of_a_loop_are_those_of_one_cta() -> None:
+    a, b, g = draw(256, 128), draw(128, 128), draw(128, 128, seed=1)
+    expected = product(a, b) * product(a, g)
+    tiles = {"BM": 128, "BN": 64, "BK": 64}
+    compiled = run(two_products.demanding(cluster=2), [a, b, g], expected, **tiles)
+    assert decisions(compiled, "CTA pair") == ["no (several products share a loop)"]
