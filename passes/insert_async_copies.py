@@ -118,7 +118,7 @@ def _use_tensor_maps(
     rest = [store for store in rest if store.operation not in taken]
     for copies in filter(None, plans):
         emit_tensor_copies(copies, context)
-        for load in {id(copy.load): copy.load for copy in copies}.values():
+        for load in {copy.load.operation: copy.load for copy in copies}.values():
             _erase(load, uses_of(load.result, load.dims), None)
             context.report.add(
                 "asynchronous copy", load.operation, "TMA", "a tensor map describes the array"

@@ -21,8 +21,7 @@ differs between the two CTAs and whose rhs does not.
 In a cluster of several pairs each CTA loads a part of what CTAs of other pairs need, too (the rhs
 half along the first axis, the lhs along others), multicasts it, and has its slot back when all
 pairs that it loads for have committed.
-Does not handle: an lhs in tensor memory, several products in a loop, several accumulators side by
-side in one product.
+Does not handle: an lhs in tensor memory, several accumulators side by side in one product.
 """
 
 from __future__ import annotations
@@ -88,8 +87,6 @@ def _pair(function: ir.Operation, context: PassContext) -> None:
         return
     products = [_product(op.opview, context) for op in find_ops(function, Tcgen05MmaOp)]
     refused = next((p for p in products if isinstance(p, str)), None)
-    if len(products) > 1 and refused is None:
-        refused = "several products share a loop"
     if not products or refused is not None:
         why = refused or "nothing adds up in tensor memory"
         context.report.add("CTA pair", function, "no", why)
@@ -199,7 +196,7 @@ class _Rewrite:
                 self._even = binary("arith.shrui", own, self._place)
                 self._both = binary("arith.muli", self._even, i32_constant(BOTH))
         stages = self._stages()
-        for load in {id(load): load for p in self._products for load in p.loads}.values():
+        for load in {x.operation: x for p in self._products for x in p.loads}.values():
             self._load(load, load.dst.owner.src.owner.operation in self._halved)
         for ring in self._whole.values():
             self._resize(ring, buffer_of(ring.result).slot(), stages)
