@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilec.grid import compile_grid
-from tilec.kernel import ELEMENT_BYTES, CompiledKernel
+from tilec.kernel import CODES, ELEMENT_BYTES, CompiledKernel
 from tilec.runtime.tensor_maps import wrong_recipe
 from tilec.target import TARGETS
 
@@ -62,6 +62,8 @@ def _check_parameter(fields: Mapping[str, Any], where: str) -> None:
         raise ValueError(f"{where}: {rank} sizes but {len(fields['strides'])} strides")
     if fields["kind"] == "scalar" and rank:
         raise ValueError(f"{where}: a scalar has no sizes")
+    if fields["kind"] == "scalar" and fields["dtype"] in CODES:
+        raise ValueError(f"{where}: {fields['dtype']} comes in arrays only")
     _check(fields["facts"], _FACTS, f"{where}.facts")
     for name in ("sizes", "strides"):
         if len(fields["facts"][name]) not in (0, rank):

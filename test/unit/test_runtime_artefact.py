@@ -286,6 +286,7 @@ def edit(*keys: Any, to: Any) -> Callable[[dict[str, Any]], None]:
 
 KERNEL = ("kernels", 0, "kernel")
 FIRST = (*KERNEL, "parameters", 0)
+SCALAR = (*KERNEL, "parameters", 2)
 
 
 @pytest.mark.parametrize(
@@ -330,6 +331,7 @@ FIRST = (*KERNEL, "parameters", 0)
         (edit(*FIRST, "sizes", to=[-1]), "sizes: expected integers or nulls"),
         (edit(*FIRST, "sizes", to=[2**70]), "sizes: expected integers or nulls"),
         (edit(*FIRST, "kind", to="scalar"), r"parameters\[0\]: a scalar has no sizes"),
+        (edit(*SCALAR, "dtype", to="f8E8M0FNU"), "f8E8M0FNU comes in arrays only"),
         (edit(*FIRST, "facts", "align", to=0), "facts.align: expected a positive integer"),
         (edit(*FIRST, "facts", "sizes", to=[0]), "facts.sizes: expected positive integers"),
         (edit(*FIRST, "facts", "strides", to=[1, 1]), r"facts.strides: expected 1 divisors"),

@@ -15,7 +15,7 @@ from fake_driver import CUresult, FakeDriver, install, uninstall
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilec.kernel import ELEMENT_BYTES, CompiledKernel, Facts, Parameter
+from tilec.kernel import CompiledKernel, Facts, Parameter
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cuda.device import CudaDevice, cuda_device
 from tilec.runtime.cuda.driver import CudaError, no_device_reason
@@ -101,7 +101,7 @@ def test_small_floats_and_bits_are_encoded(fake: FakeDriver):
 
 parameters = st.lists(
     st.one_of(
-        st.sampled_from(sorted(set(ELEMENT_BYTES))),
+        st.sampled_from(sorted(FORMATS)),
         st.lists(st.tuples(st.booleans(), st.booleans()), max_size=3),
     ),
     max_size=8,
