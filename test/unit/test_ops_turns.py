@@ -10,6 +10,7 @@ import pytest
 
 import tilec
 import tilec.language as tl
+from tilec.jit import Kernel
 from tilec.ops import product_launch, tile_choice
 from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.runtime.device import device
@@ -46,14 +47,12 @@ def test_products_in_turn(
     columns = max(tile_choice.TURN_COLUMNS)
     choice = TileChoice(tile_choice.USUAL_SIDE, columns, depth, 1, 1.0, in_turn=True)
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
-    launched: list[dict[str, Any]] = []
+    launched: list[Kernel] = []
     found_kernel = product_launch.kernel_on
 
-    def kernel_on(*where: Any) -> Any:
-        launched.append(
-            dict(zip(("name", "device", "single", "cluster", "in_turn"), where, strict=False))
-        )
-        return found_kernel(*where)
+    def kernel_on(*where: Any) -> Kernel:
+        launched.append(found_kernel(*where))
+        return launched[-1]
 
     monkeypatch.setattr(product_launch, "kernel_on", kernel_on)
     rng = np.random.default_rng(1)
@@ -68,7 +67,7 @@ def test_products_in_turn(
     found = tilec.ops.matmul(a, b, out_dtype=out, **precision)
     expected = wide(a) @ wide(b)
     assert np.abs(wide(found) - expected).max() <= error * np.abs(expected).max()
-    assert launched[-1]["in_turn"]
+    assert launched[-1].consumers == "pingpong"
 
 
 def tiles(m: int, n: int, k: int, target: str = "sm_90a", **named: Any) -> TileChoice | None:
