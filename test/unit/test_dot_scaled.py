@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from scaled_kernels import scaled_matmul
 
 import tilec
 import tilec.language as tl
@@ -14,29 +15,7 @@ from tilec.diagnostics import CompileError
 from tilec.target import TARGETS
 
 E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
-
-
-@tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
-def scaled_matmul(
-    a: tl.array,
-    a_scale: tl.array,
-    b: tl.array,
-    b_scale: tl.array,
-    c: tl.array,
-    BM: tl.const = 64,
-    BN: tl.const = 64,
-    BK: tl.const = 64,
-    BLOCK: tl.const = 32,
-):
-    """c = (a * a_scale) @ (b * b_scale), a scale per BLOCK elements along K."""
-    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
-    acc = tl.zeros((BM, BN), tl.f32)
-    for k in tl.range(0, a.shape[1], BK):
-        left, right = tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN))
-        left_scale = tl.load(a_scale, (m, k // BLOCK), (BM, BK // BLOCK))
-        right_scale = tl.load(b_scale, (k // BLOCK, n), (BK // BLOCK, BN))
-        acc = tl.dot_scaled(left, left_scale, right, right_scale, acc)
-    tl.store(c, (m, n), acc)
+TILE = {"BM": 64, "BN": 64, "BYTES": 64}
 
 
 def check(
@@ -50,7 +29,9 @@ def check(
     right = rng.integers(*codes, (k // block, n)).astype(np.uint8)
     c = np.full((m, n), np.inf, np.float32)
     scaled_matmul.on(f"emulator:{mode}")(
-        a, left.view(np.int8), b, right.view(np.int8), c, BLOCK=block
+        *(a, left.view(np.int8), b, right.view(np.int8), c),
+        **TILE,
+        BLOCKS=64 // block,
     )
     factors = [
         np.repeat(2.0 ** (code.astype(np.float64) - 127), block, axis)
@@ -89,7 +70,8 @@ def test_the_ends_of_the_range(code: int, value: float, monkeypatch: pytest.Monk
     a, b = np.full((64, 64), 2, E4M3), np.ones((64, 64), E4M3)
     left, right = np.full((64, 2), code, np.uint8), np.full((2, 64), 254, np.uint8)
     c = np.zeros((64, 64), np.float32)
-    scaled_matmul.on("emulator")(a, left.view(np.int8), b, right.view(np.int8), c)
+    arguments = a, left.view(np.int8), b, right.view(np.int8), c
+    scaled_matmul.on("emulator")(*arguments, **TILE, BLOCKS=2)
     np.testing.assert_array_equal(c, np.full((64, 64), 64 * 2 * value * 2.0**127, np.float32))
 
 
