@@ -18,7 +18,7 @@ def scaled_matmul(
     BYTES: tl.const = 128,
     BLOCKS: tl.const = 4,
 ):
-    """c = (a * a_scale) @ (b * b_scale); BYTES elements of a row of a, with BLOCKS scales, a step."""
+    """c = (a * a_scale) @ (b * b_scale); a step has BYTES elements of k and BLOCKS scales."""
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), tl.f32)
     for k in tl.range(tl.cdiv(a.shape[1], BYTES)):
