@@ -14,6 +14,7 @@ from tilec.dialects.tile import (
     ScatterOp,
     StoreOp,
 )
+from tilec.passes.walk import kernel_of
 
 
 def orders_memory(view: ir.OpView) -> bool:
@@ -50,9 +51,6 @@ def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str
 
 def _writes(op: ir.Operation, arrays: Collection[ir.Value]) -> bool:
     """Whether the kernel around `op` writes one of `arrays` anywhere."""
-    kernel = op
-    while kernel.name != "func.func":
-        kernel = kernel.parent
     found: list[ir.Operation] = []
 
     def visit(inner: ir.Operation) -> ir.WalkResult:
@@ -61,5 +59,5 @@ def _writes(op: ir.Operation, arrays: Collection[ir.Value]) -> bool:
             found.append(inner)
         return ir.WalkResult.ADVANCE
 
-    kernel.walk(visit)
+    kernel_of(op).walk(visit)
     return bool(found)

@@ -32,7 +32,7 @@ from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
 from tilec.passes.split_reductions import split_reductions
 from tilec.passes.vector_width import contiguous_dim, provable_width, shared_width
-from tilec.passes.walk import find_ops
+from tilec.passes.walk import find_ops, kernel_of
 
 EXPLICIT = "tile.explicit"
 """Kernel attribute: nothing is added to it."""
@@ -78,7 +78,7 @@ def _unaligned(op: ir.Operation, context: PassContext) -> CompileError | None:
     copy = op.opview
     buffer = buffer_of(copy.dst)
     contiguous = contiguous_dim(copy.src, copy.dims)
-    width, why = provable_width(Divisibility(_function_of(op)), copy.src, copy.offsets, copy.dims)
+    width, why = provable_width(Divisibility(kernel_of(op)), copy.src, copy.offsets, copy.dims)
     if contiguous is not None and width * buffer.element_bytes >= copy.bytes:
         sizes = buffer.shape
         wanted = copy.bytes // buffer.element_bytes
@@ -93,9 +93,3 @@ def _unaligned(op: ir.Operation, context: PassContext) -> CompileError | None:
         f"aligned: {why}",
         "help: copy fewer bytes at a time, or call the kernel with arrays whose rows are aligned",
     )
-
-
-def _function_of(op: ir.Operation) -> ir.Operation:
-    while op.name != "func.func":
-        op = op.parent
-    return op

@@ -26,8 +26,8 @@ After:    for s in 0 .. stages-2:                                     (the prolo
    them.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
-Does not handle: addresses that depend on loaded values, scf.while; tensor copies, which
-specialize-warps overlaps.
+Does not handle: addresses that depend on loaded values, scf.while, loops over programs that CTAs
+ask for one by one; tensor copies, which specialize-warps overlaps.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ from tilec.passes.hazards import read_ahead_hazard
 from tilec.passes.locations import error_at
 from tilec.passes.loops import find_loops, is_program_loop
 from tilec.passes.scalars import binary, i32_constant
+from tilec.passes.schedule_programs import is_dynamic
+from tilec.passes.walk import kernel_of
 
 STAGES = "tile.stages"
 WARP_SPECIALIZE = "tile.warp_specialize"
@@ -188,6 +190,8 @@ def _plain_loads(loop: ir.Operation, context: PassContext) -> list[str]:
 def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:
     """The loop's scalar ops that the offsets of copies or loads follow from, in order; or why an
     iteration's cannot be known ahead."""
+    if is_program_loop(loop) and is_dynamic(kernel_of(loop)):
+        return "which program comes next is not known before this one is done"
     body = loop.regions[0].blocks[0]
     needed: list[ir.Operation] = []
     pending = [offset for copy in copies for offset in copy.opview.offsets]

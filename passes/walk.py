@@ -17,6 +17,13 @@ def kernels(module: ir.Module) -> Iterator[ir.Operation]:
             yield view.operation
 
 
+def kernel_of(op: ir.Operation) -> ir.Operation:
+    """The function around an op (or that op)."""
+    while op.name != "func.func":
+        op = op.parent
+    return op
+
+
 def is_pure(op: ir.Operation) -> bool:
     """Whether an op of our dialects does nothing but compute its results."""
     view = op.opview

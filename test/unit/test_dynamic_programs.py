@@ -142,6 +142,25 @@ def test_each_program_runs_once(grid: tuple[int, ...], mode: str) -> None:
     np.testing.assert_array_equal(counts, 1)
 
 
+@tilec.kernel(persistent="dynamic", num_warps=2)
+def held_rows(a: tl.array, b: tl.array, c: tl.array):
+    """c = a @ b by two warps (no tensor copies); a program keeps its rows of a."""
+    m = tl.program_id(0) * 64
+    rows = tl.load(a, (m, 0), (64, 64))
+    acc = tl.zeros((64, 32), tl.f32)
+    for n in tl.range(0, b.shape[1], 32):
+        acc = tl.dot(rows, tl.load(b, (0, n), (64, 32)), acc)
+    tl.store(c, (m, 0), acc)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_is_copied_for_a_program_nobody_knows_yet(mode: str) -> None:
+    a, b, c = draw(320, 64), draw(64, 32), poisoned((320, 32), np.float32)
+    held_rows.on(f"emulator:{mode}")[(5,)](a, b, c)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(c, expected, rtol=0, atol=1e-4)
+
+
 # Demands -----------------------------------------------------------------------------------------
 
 

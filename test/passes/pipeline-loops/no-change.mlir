@@ -8,6 +8,7 @@
 
 // Reading ahead would miss what the iterations before write.
 // CHECK-LABEL: @writes_what_it_copies
+// CHECK-NOT: gpu_tile.slot
 // CHECK: "gpu_tile.cp_async_wait"() {pending = 0 : i32}
 // CHECK-NOT: gpu_tile.slot
 func.func @writes_what_it_copies(%a: !m, %o: !m, %n: index) attributes {tile.kernel} {
@@ -27,6 +28,7 @@ func.func @writes_what_it_copies(%a: !m, %o: !m, %n: index) attributes {tile.ker
 
 // Somebody outside the launch may write what is read after the fence.
 // CHECK-LABEL: @fence
+// CHECK-NOT: gpu_tile.slot
 // CHECK: "gpu_tile.cp_async_wait"() {pending = 0 : i32}
 // CHECK-NOT: gpu_tile.slot
 func.func @fence(%a: !m, %o: !m, %n: index) attributes {tile.kernel} {
@@ -47,6 +49,7 @@ func.func @fence(%a: !m, %o: !m, %n: index) attributes {tile.kernel} {
 
 // Another program may have written what is read after the fence.
 // CHECK-LABEL: @fence_between_programs
+// CHECK-NOT: gpu_tile.slot
 // CHECK: "gpu_tile.cp_async_wait"() {pending = 0 : i32}
 // CHECK-NOT: gpu_tile.slot
 func.func @fence_between_programs(%a: !m, %o: !m, %n: index) attributes {tile.kernel} {
@@ -69,6 +72,7 @@ func.func @fence_between_programs(%a: !m, %o: !m, %n: index) attributes {tile.ke
 
 // Text that is not pure may write anything.
 // CHECK-LABEL: @opaque_instructions
+// CHECK-NOT: gpu_tile.slot
 // CHECK: "gpu_tile.cp_async_wait"() {pending = 0 : i32}
 // CHECK-NOT: gpu_tile.slot
 func.func @opaque_instructions(%a: !m, %o: !m, %n: index) attributes {tile.kernel} {
@@ -89,6 +93,7 @@ func.func @opaque_instructions(%a: !m, %o: !m, %n: index) attributes {tile.kerne
 
 // The address of a later iteration is not known yet.
 // CHECK-LABEL: @address_of_a_computed_value
+// CHECK-NOT: gpu_tile.slot
 // CHECK: "gpu_tile.cp_async_wait"() {pending = 0 : i32}
 // CHECK-NOT: gpu_tile.slot
 func.func @address_of_a_computed_value(%a: !m, %o: !m, %n: index) attributes {tile.kernel} {
@@ -110,8 +115,33 @@ func.func @address_of_a_computed_value(%a: !m, %o: !m, %n: index) attributes {ti
   return
 }
 
+// The program that a CTA will be handed next is not known yet.
+// CHECK-LABEL: @programs_asked_for
+// CHECK-NOT: gpu_tile.slot
+// CHECK: "gpu_tile.cp_async_wait"() {pending = 0 : i32}
+// CHECK-NOT: gpu_tile.slot
+func.func @programs_asked_for(%a: !m, %o: !m, %n: i32) attributes {tile.kernel, tile.persistent = "dynamic"} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : i32
+  %yes = arith.constant true
+  %first = "gpu_tile.cta_id"() : () -> i32
+  %step = "gpu_tile.num_ctas"() : () -> i32
+  scf.for %p = %first to %n step %step : i32 {
+    %m = arith.muli %p, %c64 : i32
+    %k = arith.index_cast %m : i32 to index
+    %s = "gpu_tile.alloc"() {options = {}} : () -> !b
+    "gpu_tile.cp_async"(%a, %s, %yes, %c0, %k) {dims = array<i32: 0, 1>, bytes = 16 : i32, cache = "cg"} : (!m, !b, i1, index, index) -> ()
+    "gpu_tile.cp_async_commit"() : () -> ()
+    "gpu_tile.cp_async_wait"() {pending = 0 : i32} : () -> ()
+    %r = "gpu_tile.buffer_load"(%s) : (!b) -> !t
+    "tile.store"(%r, %o, %c0, %k) {dims = array<i32: 0, 1>, options = {}} : (!t, !m, index, index) -> ()
+  }
+  return
+}
+
 // One stage is what the author wants.
 // CHECK-LABEL: @one_stage
+// CHECK-NOT: gpu_tile.slot
 // CHECK: "gpu_tile.cp_async_wait"() {pending = 0 : i32}
 // CHECK-NOT: gpu_tile.slot
 // CHECK: tile.stages = 1
