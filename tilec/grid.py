@@ -85,13 +85,14 @@ def check_grid(grid: Any) -> Grid:
     if not 1 <= len(sizes) <= 3:
         raise ValueError(f"a grid has one to three sizes, not {len(sizes)}: {grid!r}")
     try:
-        whole = tuple(operator.index(size) for size in sizes)
+        x, y, z = (*map(operator.index, sizes), 1, 1)[:3]
     except TypeError:
         raise TypeError(f"a grid is an integer or a tuple of one to three, not {grid!r}") from None
-    for axis, (size, limit) in enumerate(zip(whole, GRID_LIMITS, strict=False)):
-        if not 0 <= size <= limit:
-            raise ValueError(f"grid size {size} on axis {'xyz'[axis]} is not in 0..{limit}")
-    x, y, z = (*whole, 1, 1)[:3]
+    most_x, most_y, most_z = GRID_LIMITS
+    if not (0 <= x <= most_x and 0 <= y <= most_y and 0 <= z <= most_z):
+        for axis, size, limit in zip("xyz", (x, y, z), GRID_LIMITS, strict=True):
+            if not 0 <= size <= limit:
+                raise ValueError(f"grid size {size} on axis {axis} is not in 0..{limit}")
     return x, y, z
 
 

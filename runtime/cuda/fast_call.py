@@ -19,7 +19,7 @@ from typing import Any
 from tilec.grid import check_grid
 from tilec.runtime.cuda.context import current_device
 from tilec.runtime.cuda.driver import device_count
-from tilec.runtime.cuda.plan import Plan, start_plan
+from tilec.runtime.cuda.plan import Plan, run_in_context
 from tilec.runtime.cuda.reader import Reader
 from tilec.runtime.launch_argument import REQUIRED, LaunchArgument
 from tilec.runtime.streams import current_stream, stream_number
@@ -31,7 +31,7 @@ Launch = Callable[[tuple[Any, ...], Any, Any], None]
 
 _SLOW_CALL = """\
 def _tilec_call({signature}):
-    _tilec_launch({values}, grid, stream)
+    _tilec_whole_way({values}, grid, stream)
 """
 
 _CALL = """\
@@ -39,29 +39,25 @@ def _tilec_call({signature}):
     try:
         {read}
         _tilec_plan = _tilec_local.plans[{key}]
-        (_tilec_launch_kernel, _tilec_function, _tilec_x, _tilec_y, _tilec_z, _tilec_threads,
-         _tilec_shared_bytes, _tilec_block, _tilec_pack, _tilec_arguments, _tilec_index,
+        (_tilec_launch, _tilec_grid, _tilec_block, _tilec_pack, _tilec_index,
          _tilec_grid_of_scalars, _tilec_loaded) = _tilec_plan
         _tilec_pack(_tilec_block, 0, {changing})
     except Exception:
         _tilec_plan = None
     if _tilec_plan is None:
-        return _tilec_launch({values}, grid, stream)
-    if ((grid is not None or _tilec_grid_of_scalars is not None)
-            and _tilec_loaded.kernel.persistent):
-        return _tilec_launch({values}, grid, stream)
-    if grid is not None:
-        _tilec_x, _tilec_y, _tilec_z = _tilec_check_grid(grid)
-    elif _tilec_grid_of_scalars is not None:
-        _tilec_x, _tilec_y, _tilec_z = _tilec_grid_of_scalars({scalars})
-    if not (_tilec_x and _tilec_y and _tilec_z):
+        return _tilec_whole_way({values}, grid, stream)
+    if grid is not None or _tilec_grid_of_scalars is not None:
+        if _tilec_loaded.kernel.persistent:
+            return _tilec_whole_way({values}, grid, stream)
+        _tilec_grid = (_tilec_grid_of_scalars({scalars}) if grid is None
+                       else _tilec_check_grid(grid))
+    if 0 in _tilec_grid:
         return
     stream = {stream} if stream is None else _tilec_stream_number(stream)
-    if {elsewhere}_tilec_launch_kernel(
-        _tilec_function, _tilec_x, _tilec_y, _tilec_z, _tilec_threads, 1, 1, _tilec_shared_bytes,
-        stream, _tilec_arguments, 0,
-    )[0]:
-        _tilec_start_plan(_tilec_plan, (_tilec_x, _tilec_y, _tilec_z), stream)
+    if _tilec_launch.placed != (_tilec_grid, stream):
+        _tilec_launch.place(_tilec_grid, stream)
+    if {elsewhere}_tilec_launch.run()[0]:
+        _tilec_run_in_context(_tilec_plan, _tilec_grid, stream)
 
 def _tilec_key({signature}):
     {read}
@@ -90,7 +86,7 @@ def build_slow_call(
 ) -> Callable[..., None]:
     """A function with the kernel's signature that takes every call the whole way."""
     text = _SLOW_CALL.format(signature=_signature(arguments), values=_tuple(_names(arguments)))
-    return _compile(name, text, arguments, {"launch": launch})["_tilec_call"]
+    return _compile(name, text, arguments, {"whole_way": launch})["_tilec_call"]
 
 
 def build_fast_call(
@@ -116,7 +112,7 @@ def build_fast_call(
         elsewhere=elsewhere,
     )
     local = threading.local()
-    made = _compile(name, text, arguments, names | {"launch": launch, "local": local})
+    made = _compile(name, text, arguments, names | {"whole_way": launch, "local": local})
     return FastCall(made["_tilec_call"], made["_tilec_key"], local)
 
 
@@ -144,7 +140,7 @@ def _environment(readers: Sequence[Reader]) -> tuple[str, str, dict[str, Any]]:
     """Expressions for the current stream and for "not our GPU, or", and the names they use."""
     names: dict[str, Any] = {
         "check_grid": check_grid,
-        "start_plan": start_plan,
+        "run_in_context": run_in_context,
         "stream_number": stream_number,
         "current_stream": current_stream,
     }

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tilec.grid import Grid
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.driver import cuda_error
-from tilec.runtime.cuda.early_launch import launch_of
+from tilec.runtime.cuda.kernel_launch import KernelLaunch
 from tilec.runtime.cuda.module import LoadedKernel
 from tilec.runtime.cuda.tensor_map import packing_maps
 
@@ -21,24 +21,15 @@ GridOfScalars = Callable[[Sequence[Any]], Grid]
 class Plan(NamedTuple):
     """What a launch needs besides pointers and scalars, in the order the fast path unpacks it.
 
-    `launch`: the driver's cuLaunchKernel, or what takes the same arguments.
-
-    `pack(block, 0, *pointers, *scalars)` writes the changing arguments; `arguments` is the address
-    given to the driver. `function` is cuda-python's object: it converts faster than a number.
-    `x`, `y`, `z`: what is launched; a persistent kernel reads its grid from the block.
-    `grid_of_scalars`: gives the grid where it depends on scalars, else None.
+    `grid`: the CTAs to launch; a persistent kernel reads its grid of programs from the block.
+    `pack(block, 0, *pointers, *scalars)` writes the changing arguments. `grid_of_scalars`: gives
+    the grid where it depends on scalars, else None.
     """
 
-    launch: Callable[..., Any]
-    function: Any
-    x: int
-    y: int
-    z: int
-    threads: int
-    shared_bytes: int
+    launch: KernelLaunch
+    grid: Grid
     block: Any
     pack: Callable[..., None]
-    arguments: int
     device_index: int
     grid_of_scalars: GridOfScalars | None
     loaded: LoadedKernel
@@ -56,14 +47,10 @@ def make_plan(
     if loaded.kernel.tensor_maps:
         pack = packing_maps(pack, loaded.context, loaded.kernel, arguments, block.maps_start)
     return Plan(
-        launch_of(loaded),
-        loaded.function,
-        *place_grid(loaded, block.memory, grid),
-        loaded.kernel.threads,
-        loaded.kernel.shared_bytes,
+        KernelLaunch(loaded, block.address),
+        place_grid(loaded, block.memory, grid),
         block.memory,
         pack,
-        block.address,
         loaded.context.index,
         grid_of_scalars,
         loaded,
@@ -87,27 +74,21 @@ def changing_values(arguments: Sequence[Any]) -> tuple[list[int], list[Any]]:
 
 
 def start_plan(plan: Plan, grid: Grid, stream: int) -> None:
-    """Launches a packed plan in its own context. CudaError says what and how it was launched."""
-    if not all(grid):
-        return
+    """Launches a packed plan for a grid of programs, in its own context."""
+    if all(grid):
+        run_in_context(plan, place_grid(plan.loaded, plan.block, grid), stream)
+
+
+def run_in_context(plan: Plan, launched: Grid, stream: int) -> None:
+    """Launches so many CTAs of a packed plan in its own context. CudaError says what and how."""
     context = plan.loaded.context
-    launched = place_grid(plan.loaded, plan.block, grid)
+    plan.launch.place(launched, stream)
     with context.entered():
-        (result,) = plan.launch(
-            plan.function,
-            *launched,
-            plan.threads,
-            1,
-            1,
-            plan.shared_bytes,
-            stream,
-            plan.arguments,
-            0,
-        )
+        (result,) = plan.launch.run()
     if result:
         kernel = plan.loaded.kernel
         raise cuda_error(
             result,
-            f"launching {kernel.name} on cuda:{context.index}, grid {grid}, "
-            f"{plan.threads} threads, {plan.shared_bytes} bytes of shared memory",
+            f"launching {kernel.name} on cuda:{context.index}, grid {launched}, "
+            f"{kernel.threads} threads, {kernel.shared_bytes} bytes of shared memory",
         )

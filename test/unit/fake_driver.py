@@ -232,12 +232,23 @@ class FakeDriver:
         self.launches[-1].context = self.current
         return (CUresult.CUDA_SUCCESS,)
 
-    class CUlaunchConfig:
-        """What cuLaunchKernelEx is told beside arguments."""
+    class CUlaunchConfig(ctypes.Structure):
+        """What cuLaunchKernelEx is told beside arguments; `attrs` as cuda-python takes them."""
 
-        gridDimX = gridDimY = gridDimZ = blockDimX = blockDimY = blockDimZ = 0
-        sharedMemBytes = hStream = numAttrs = 0
-        attrs: Sequence[Any] = ()
+        _fields_ = (
+            *((f"{part}Dim{axis}", ctypes.c_uint) for part in ("grid", "block") for axis in "XYZ"),
+            ("sharedMemBytes", ctypes.c_uint),
+            ("hStream", ctypes.c_uint64),
+            ("hAttrs", ctypes.c_uint64),
+            ("numAttrs", ctypes.c_uint),
+        )
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.attrs: Sequence[Any] = ()
+
+        def getPtr(self) -> int:
+            return ctypes.addressof(self)
 
     class CUlaunchAttribute:
         """One attribute of a launch."""
@@ -248,18 +259,21 @@ class FakeDriver:
                 programmaticStreamSerializationAllowed=0, clusterDim=SimpleNamespace(x=1, y=1, z=1)
             )
 
-    def cuLaunchKernelEx(self, config: Any, function: int, arguments: int, extra: int) -> Any:
-        sizes = (config.gridDimX, config.gridDimY, config.gridDimZ)
-        sizes += (config.blockDimX, config.blockDimY, config.blockDimZ)
-        (attribute,) = config.attrs
-        assert config.numAttrs == 1
-        assert attribute.id == "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION"
+    def cuLaunchKernelEx(
+        self, config: CUlaunchConfig, function: int, arguments: int, extra: int
+    ) -> Any:
+        sizes = [
+            getattr(config, f"{part}Dim{axis}") for part in ("grid", "block") for axis in "XYZ"
+        ]
         returned = self.cuLaunchKernel(
             function, *sizes, config.sharedMemBytes, config.hStream, arguments, extra
         )
-        if not returned[0]:
-            allowed = attribute.value.programmaticStreamSerializationAllowed
-            self.launches[-1].is_early = bool(allowed)
+        assert config.numAttrs == len(config.attrs)
+        for attribute in config.attrs:
+            assert attribute.id == "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION"
+            if not returned[0]:
+                allowed = attribute.value.programmaticStreamSerializationAllowed
+                self.launches[-1].is_early = bool(allowed)
         return returned
 
     # tensor maps

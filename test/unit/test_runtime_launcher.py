@@ -67,6 +67,7 @@ class Compiler:
         self.grid = grid
         self.made: dict[Any, CompiledKernel] = {}
         self.asked = 0
+        self.persistent = False
 
     def __call__(self, device: Any, bound: Any) -> CompiledKernel:
         self.asked += 1
@@ -88,7 +89,8 @@ class Compiler:
             number = len(self.made)
             self.made[key] = self.fake.know(
                 CompiledKernel(
-                    f"k{number}", "sm_90a", "", key[0], self.grid, 64, 0, bits, constants
+                    *(f"k{number}", "sm_90a", "", key[0], self.grid, 64, 0, bits, constants),
+                    persistent=self.persistent,
                 )
             )
         return self.made[key]
@@ -390,6 +392,18 @@ def test_no_launch_relies_on_the_driver_to_refuse_a_wrong_context(two: FakeDrive
             two.current = current
             run(FakeTensor(device=device), FakeTensor(0x2000, device=device))
             assert two.launches[-1].context == 100 + device
+
+
+def test_a_persistent_kernel_keeps_its_programs_whatever_gpu_is_current(two: FakeDriver):
+    run, compiler = launcher(two)
+    compiler.persistent = True
+    tensors = FakeTensor(shape=(400, 8), device=1), FakeTensor(0x2000, device=1)
+    for current in (101, 101, 100, 101):
+        two.current = current
+        run(*tensors)
+    assert {launch.grid for launch in two.launches} == {(128, 1, 1)}
+    programs = [struct.unpack("<3i", b"".join(x.arguments[-3:])) for x in two.launches]
+    assert programs == [(100, 8, 1)] * 4
 
 
 def test_a_thread_without_a_context_enters_it(fake: FakeDriver):

@@ -1,0 +1,71 @@
+"""One kernel's launches by one thread: the driver's cuLaunchKernelEx with everything made ready.
+
+What changes (grid, stream) is packed into the driver's structure, and only when it does: setting
+its fields through cuda-python costs as much as a launch, and cuLaunchKernel converts eleven
+arguments each time where this converts four.
+
+Kernels that wait by themselves (PTX `griddepcontrol.wait`) are launched with the attribute that
+lets them start before the launch in front of them in the stream has ended: CUDA C++ Programming
+Guide, "Programmatic Dependent Launch and Synchronization".
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+from typing import Any
+
+from tilec.grid import Grid
+from tilec.runtime.cuda.driver import check
+from tilec.runtime.cuda.module import LoadedKernel
+
+FIRST_EARLY_DRIVER = 12030
+"""The first version whose graphs take up launches that start early (CUDA 12.3 release notes)."""
+
+_PLACE = struct.Struct("7IP")
+"""CUlaunchConfig as far as it changes (cuda.h): three sizes of the grid, three of the CTA, bytes of
+shared memory, stream."""
+
+
+class KernelLaunch:
+    """`run()` launches where `place` said; it gives the driver's result, in a tuple.
+
+    `arguments`: the address that the driver reads the arguments' addresses from. `placed`: what
+    `place` was told last.
+    """
+
+    __slots__ = ("_kernel", "_memory", "placed", "run")
+
+    def __init__(self, loaded: LoadedKernel, arguments: int) -> None:
+        config = _config(loaded)
+        self._kernel = loaded.kernel
+        self._memory = (ctypes.c_char * _PLACE.size).from_address(int(config.getPtr()))
+        self.placed: tuple[Grid, int] | None = None
+        launch = loaded.context.driver.cuLaunchKernelEx
+        self.run = functools.partial(launch, config, loaded.function, arguments, 0)
+
+    def place(self, grid: Grid, stream: int) -> None:
+        """Makes the next launches have this grid, on this stream."""
+        threads, shared_bytes = self._kernel.threads, self._kernel.shared_bytes
+        _PLACE.pack_into(self._memory, 0, *grid, threads, 1, 1, shared_bytes, stream)
+        self.placed = grid, stream
+
+
+def _config(loaded: LoadedKernel) -> Any:
+    """The driver's configuration of a kernel's launches, but for what `place` says."""
+    driver = loaded.context.driver
+    config = driver.CUlaunchConfig()
+    if loaded.kernel.starts_early and _takes_early_launches(driver):
+        attribute = driver.CUlaunchAttribute()
+        ids = driver.CUlaunchAttributeID
+        attribute.id = ids.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        attribute.value.programmaticStreamSerializationAllowed = 1
+        config.attrs = [attribute]
+        config.numAttrs = 1
+    return config
+
+
+def _takes_early_launches(driver: Any) -> bool:
+    version = check(driver.cuDriverGetVersion(), "asking for the driver's version")
+    return version >= FIRST_EARLY_DRIVER
