@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _without_command(words: list[str]) -> int:
-    """`--help`, `--version`, or a usage error."""
+    """`--help`, which no word at all means, too, `--version`, or a usage error."""
     parser = argparse.ArgumentParser(
         prog="tilec",
         description="Compiles tile programs to PTX.",
@@ -83,6 +83,9 @@ def _without_command(words: list[str]) -> int:
         "command", choices=COMMANDS, metavar="COMMAND", help="what to do, see below"
     )
     parser.add_argument("arguments", nargs="*", help="the command's arguments")
+    if not words:
+        parser.print_help(sys.stderr)
+        return USAGE
     try:
         parser.parse_args(words)
     except SystemExit as end:

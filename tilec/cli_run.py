@@ -1,7 +1,8 @@
 """Runs a Python file whose kernels launch on a GPU or on the CPU emulator.
 
 FILE.py runs as a script, with the rest of the line as its arguments; FILE.py:NAME calls the
-function NAME of it instead. The device is that of every launch that names no other.
+function NAME of it instead. The device is that of every launch that names no other. The options
+below may also follow the file; what stands behind `--` is the script's in any case.
 """
 
 from __future__ import annotations
@@ -21,11 +22,20 @@ from tilec.runtime.device import device
 from tilec.runtime.emulator_device import MODES
 from tilec.runtime.errors import ArgumentError, ArtefactError, DeviceError
 
-DEVICES = ("cuda", "emulator")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `tilec run`."""
+    _add_options(parser)
+    parser.add_argument(
+        "words",
+        metavar="FILE.py[:NAME]",
+        nargs=argparse.PARSER,
+        help="what to run, and the script's own arguments",
+    )
+    parser.set_defaults(fail=parser.error)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", metavar="NAME", help="cuda, cuda:N or emulator")
     parser.add_argument(
         "--check",
@@ -35,15 +45,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mode", choices=MODES, help="on the emulator: when asynchronous work is done"
     )
-    parser.add_argument("file", metavar="FILE.py[:NAME]", help="what to run")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
-    parser.set_defaults(fail=parser.error)
+
+
+def _script_arguments(arguments: argparse.Namespace) -> list[str]:
+    """The words behind the file that are the script's; tilec's options among them take effect."""
+    words = arguments.words[1:]
+    at = words.index("--") if "--" in words else len(words)
+    behind = argparse.ArgumentParser(prog="tilec run", add_help=False, allow_abbrev=False)
+    _add_options(behind)
+    _, others = behind.parse_known_args(words[:at], arguments)
+    return [*others, *words[at + 1 :]]
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs `tilec run`; the exit code, which is the script's own where it ends by SystemExit."""
+    own = _script_arguments(arguments)
     name = _device_name(arguments)
-    path, function = split_name(arguments.file)
+    path, function = split_name(arguments.words[0])
     if not Path(path).is_file():
         raise CompileError(f"cannot read {path}: no such file")
     if name is not None:
@@ -52,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         device()
     except (ValueError, DeviceError) as error:
         raise CompileError(str(error)) from None
-    sys.argv = [path, *arguments.arguments]
+    sys.argv = [path, *own]
     sys.path.insert(0, str(Path(path).resolve().parent))
     try:
         _execute(path, function)

@@ -61,6 +61,21 @@ def test_modes_of_the_emulator(tilec_command, script: str, words: tuple, name: s
     assert done.output == f"sum 100.0 {name}\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "name", "own"),
+    [
+        (("--device", "emulator", "--check", "3"), "emulator:check", ["3"]),
+        (("--flag", "--mode=late"), "emulator:late", ["--flag"]),
+        (("--check", "--", "--check", "--", "x"), "emulator:check", ["--check", "--", "x"]),
+    ],
+)
+def test_options_may_follow_the_file(
+    tilec_command, script: str, words: tuple, name: str, own: list
+) -> None:
+    done = tilec_command("run", script, *words)
+    assert done.output == f"arguments {own}\nsum 100.0 {name}\n", done.errors
+
+
 def test_a_wrong_call_is_diagnosed_at_the_script_s_line(tilec_command, script: str) -> None:
     done = tilec_command("run", "--device", "emulator", f"{script}:wrong_argument")
     assert done.code == 1
@@ -93,9 +108,10 @@ def test_a_script_that_exits_gives_its_code(tilec_command, tmp_path: Path) -> No
     ],
 )
 def test_wrong_devices(tilec_command, script: str, words: tuple, code: int, message: str) -> None:
-    done = tilec_command("run", *words, script)
-    assert done.code == code
-    assert message in done.errors
+    for line in ((*words, script), (script, *words)):
+        done = tilec_command("run", *line)
+        assert done.code == code
+        assert message in done.errors
 
 
 def test_missing_files_and_functions(tilec_command, script: str) -> None:
