@@ -170,7 +170,7 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "math_on_runtime": ("y = @@math.sqrt(f)", "help: use tl.sqrt"),
     "string_arithmetic": ("y = @@NAME + 1", "can only concatenate str"),
-    "array_arithmetic": ("y = @@x + 1", "help: read its elements with tl.load"),
+    "array_arithmetic": ("y = @@x + 1", "help: an array is no pointer"),
     "dtype_arithmetic": ("y = @@tl.f32 + 1", "'+' does not apply to the dtype f32"),
     "cdiv_float": ("y = @@tl.cdiv(f, 2)", "cdiv is for integers"),
     "arange_runtime": ("y = tl.arange(@@n)", "arange needs constant integers"),
@@ -235,7 +235,7 @@ CASES: dict[str, tuple[str, str]] = {
     "assert_message": ("@@assert n > 3, n", "must be a string constant"),
     "unpack_count": ("@@a, b = (1, 2, 3)", "cannot unpack 3 values into 2 names"),
     "unpack_scalar": ("@@a, b = n", "cannot unpack a scalar"),
-    "element_assignment": ("@@x[0, 0] = 1", "a tile's elements cannot be assigned"),
+    "element_assignment": ("@@x[0, 0] = 1", "help: write with tl.store"),
     "attribute_assignment": ("@@x.y = 1", "cannot assign to this"),
     # indexing
     "index_tile": ("y = tl.arange(4)[@@0]", "a tile is indexed with ':', '...' and None only"),

@@ -276,7 +276,7 @@ CASES: dict[str, tuple[str, str]] = {
         "@@with gpu.role('a', 0, 2):\n    return",
         "'return' does not lead out of a role",
     ),
-    "role_as": ("@@with gpu.role('a', 0, 2) as r:\n    pass", "expected one role"),
+    "role_as": ("@@with gpu.role('a', 0, 2) as r:\n    pass", "is for one role"),
     "role_without_with": ("z = gpu.role('a', 0, 2)\nw = @@z + 1", "does not apply to the role 'a'"),
     # tensor cores
     "mma_layout": ("z = @@gpu.mma(T.to(tl.bf16), U.to(tl.bf16), T, MMA)", "lhs: "),

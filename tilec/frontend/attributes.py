@@ -8,6 +8,7 @@ from typing import Any
 
 import tilec.language as tl
 from tilec.frontend.frame import Frame
+from tilec.frontend.habits import NO_LISTS, READ_AN_ARRAY, member_help
 from tilec.frontend.names import constant_from_python
 from tilec.frontend.tl_gpu import METHODS_OF, properties_of
 from tilec.frontend.values import (
@@ -61,13 +62,15 @@ def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
         return _resource_attribute(owner, name)
     if isinstance(owner, DType) and name in ("name", "bits", "is_float", "is_integer", "is_bool"):
         return getattr(owner, name)
-    raise Mistake(f"{describe(owner)} has no '{name}'")
+    notes = (NO_LISTS,) if isinstance(owner, tuple) else ()
+    raise Mistake(f"{describe(owner)} has no '{name}'", *notes)
 
 
 def _array_attribute(array: Array, name: str) -> Any:
     known = {"shape": ArrayShape(array), "dtype": array.dtype, "ndim": array.rank}
     if name not in known:
-        raise Mistake(f"an array has no '{name}'; it has shape, dtype and ndim")
+        notes = (READ_AN_ARRAY,) if name in METHODS else ()
+        raise Mistake(f"an array has no '{name}'; it has shape, dtype and ndim", *notes)
     return known[name]
 
 
@@ -97,5 +100,5 @@ def _tile_attribute(frame: Frame, value: Scalar | Tile, name: str) -> Any:
         return frame.rules.builtins[tl.permute](frame, value, (1, 0))
     if name in METHODS:
         return Method(value, name)
-    notes = did_you_mean(name, [*METHODS, "shape", "dtype", "ndim", "T"])
+    notes = member_help(name) or did_you_mean(name, [*METHODS, "shape", "dtype", "ndim", "T"])
     raise Mistake(f"{describe(value)} has no '{name}'", *notes)

@@ -13,6 +13,7 @@ import tilec.language as tl
 from tilec.diagnostics import CompileError
 from tilec.frontend.branches import as_condition
 from tilec.frontend.frame import DEEPEST_CALL, Frame
+from tilec.frontend.habits import function_help, keyword_help
 from tilec.frontend.names import constant_from_python
 from tilec.frontend.source import read_source
 from tilec.frontend.tl_gpu import METHODS_OF
@@ -53,7 +54,7 @@ def evaluate_call(frame: Frame, node: ast.Call) -> Any:
             f"a kernel cannot call the kernel {describe(function)}",
             "help: share code through a plain function",
         )
-    raise Mistake(f"{describe(function)} cannot be called in a kernel")
+    raise Mistake(f"{describe(function)} cannot be called in a kernel", *function_help(function))
 
 
 def _is_builtin(frame: Frame, function: Any) -> bool:
@@ -93,7 +94,8 @@ def _bind(
             str(p.replace(annotation=inspect.Parameter.empty))
             for p in signature.parameters.values()
         )
-        raise Mistake(f"{name}(): {error}", f"expected {name}({shown})") from None
+        notes = (f"expected {name}({shown})", *keyword_help(str(error)))
+        raise Mistake(f"{name}(): {error}", *notes) from None
 
 
 def _call_builtin(

@@ -10,8 +10,10 @@ from mlir import ir
 from tilec.dialects.tile import BroadcastOp
 from tilec.frontend.builder import Builder, constant_dtype
 from tilec.frontend.code_floats import code_to_bf16, refuse_narrowing
+from tilec.frontend.habits import READ_AN_ARRAY
 from tilec.frontend.tile_layouts import expanded_layout
 from tilec.frontend.values import (
+    Array,
     Mistake,
     Scalar,
     Tile,
@@ -40,9 +42,7 @@ def check_numeric(value: Any, argument: str | None = None) -> None:
     if isinstance(value, Undefined):
         raise Mistake(value.message, *value.notes, argument=argument)
     if not is_number(value) and not is_runtime(value):
-        notes = ()
-        if type(value).__name__ == "Array":
-            notes = ("help: read its elements with tl.load",)
+        notes = (READ_AN_ARRAY,) if isinstance(value, Array) else ()
         raise Mistake(
             f"expected a number or a tile, found {describe(value)}", *notes, argument=argument
         )

@@ -8,8 +8,9 @@ from typing import Any
 
 import tilec.language as tl
 from tilec.frontend.branches import as_condition
-from tilec.frontend.conversion import common_shape
+from tilec.frontend.conversion import check_numeric, common_shape
 from tilec.frontend.frame import Frame
+from tilec.frontend.habits import READ_AN_ARRAY
 from tilec.frontend.names import lookup
 from tilec.frontend.operators import binary, compare, fold, invert, negate
 from tilec.frontend.values import (
@@ -82,7 +83,7 @@ def apply_binary(frame: Frame, op: ast.operator, lhs: Any, rhs: Any) -> Any:
         return binary(frame.builder, symbol, lhs, rhs)
     for value in (lhs, rhs):
         if not is_number(value) and not isinstance(value, (str, tuple)):
-            notes = ("help: read its elements with tl.load",) if isinstance(value, Array) else ()
+            notes = (READ_AN_ARRAY,) if isinstance(value, Array) else ()
             raise Mistake(f"'{symbol}' does not apply to {describe(value)}", *notes)
     return fold(symbol, lhs, rhs)
 
@@ -92,8 +93,7 @@ def evaluate_unary(frame: Frame, node: ast.UnaryOp) -> Any:
     value = frame.evaluate(node.operand)
     if isinstance(node.op, ast.Not):
         return _negated(frame, as_condition(frame, value))
-    if not is_runtime(value) and not is_number(value):
-        raise Mistake(f"expected a number or a tile, found {describe(value)}")
+    check_numeric(value)
     if isinstance(node.op, ast.USub):
         return negate(frame.builder, value) if is_runtime(value) else -value
     if isinstance(node.op, ast.Invert):
@@ -187,7 +187,11 @@ def evaluate_text(frame: Frame, node: ast.JoinedStr) -> Any:
     for part in node.values:
         if isinstance(part, ast.FormattedValue):
             if part.conversion != -1 or part.format_spec is not None:
-                raise frame.error(part.value, "format specifications are not supported")
+                raise frame.error(
+                    part.value,
+                    "format specifications are not supported",
+                    "help: write the value alone, as in f'{x}'",
+                )
             parts.append(frame.evaluate(part.value))
         else:
             parts.append(frame.evaluate(part))

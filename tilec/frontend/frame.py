@@ -14,7 +14,7 @@ from tilec.diagnostics import CompileError, Location, Note
 from tilec.frontend.arrays import as_tuple
 from tilec.frontend.builder import Builder
 from tilec.frontend.source import FunctionSource
-from tilec.frontend.values import Mistake, Undefined, describe
+from tilec.frontend.values import Array, Mistake, Undefined, describe
 
 DEEPEST_CALL = 64
 """Most nested calls of helper functions."""
@@ -173,14 +173,24 @@ class Frame:
             for part, inner in zip(parts, target.elts, strict=True):
                 self.bind(inner, part)
         elif isinstance(target, ast.Subscript):
-            raise self.error(
-                target,
-                "a tile's elements cannot be assigned",
-                "help: build the new tile with tl.where(condition, new, old), or write an array "
-                "with tl.store",
-            )
+            raise self._element_error(target)
         else:
             raise self.error(target, f"cannot assign to this ({node_words(target)})")
+
+    def _element_error(self, target: ast.Subscript) -> CompileError:
+        """The error for an assignment to an element."""
+        if isinstance(self.evaluate(target.value), Array):
+            return self.error(
+                target,
+                "an array's elements cannot be assigned",
+                "help: write with tl.store(array, offsets, tile) or tl.scatter(array, indices, "
+                "tile)",
+            )
+        return self.error(
+            target,
+            "a tile's elements cannot be assigned",
+            "help: build the new tile with tl.where(condition, new, old)",
+        )
 
     def assign(self, name: str, value: Any, node: ast.AST) -> None:
         """Binds a local name."""

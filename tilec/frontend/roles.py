@@ -16,7 +16,7 @@ from tilec.frontend.values import Mistake, Role, Undefined, describe
 def execute_with(frame: Frame, node: ast.With, rest: list[ast.stmt], live: Names) -> Completion:
     """The statement rule of `with`: its one item is a role, whose body becomes the op's region."""
     if len(node.items) != 1 or node.items[0].optional_vars is not None:
-        raise Mistake("expected one role: with gpu.role(...):")
+        raise Mistake("'with' is for one role (gpu.role), without 'as', in a kernel")
     item = node.items[0].context_expr
     role = frame.evaluate(item)
     if not isinstance(role, Role):

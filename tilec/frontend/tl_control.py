@@ -19,6 +19,7 @@ from tilec.frontend.statements import refuse_effects
 from tilec.frontend.tl_arithmetic import maximum, minimum
 from tilec.frontend.tl_shape import as_dtype
 from tilec.frontend.values import (
+    Array,
     ArrayShape,
     Mistake,
     Range,
@@ -231,7 +232,8 @@ def length(frame: Frame, *values: Any) -> int:
         return len(value)
     if isinstance(value, Tile) and value.shape:
         return value.shape[0]
-    raise Mistake(f"{describe(value)} has no length")
+    notes = ("help: use x.shape[0]",) if isinstance(value, Array) else ()
+    raise Mistake(f"{describe(value)} has no length", *notes)
 
 
 def _several(function: Callable[[Frame, Any, Any], Any], name: str) -> Callable[..., Any]:

@@ -232,7 +232,8 @@ def check_shape(shape: Any, what: str = "shape", argument: str | None = "shape")
         if isinstance(size, (Scalar, Tile, Array, ArrayShape)):
             raise Mistake(
                 f"{what} must be made of compile-time constants, found {describe(size)}",
-                "help: tile sizes are tl.const parameters or numbers; array edges need no care",
+                "help: sizes of tiles are known at compile time: numbers, or parameters "
+                "declared as in 'B: tl.const'; a tile may stick out of its array",
                 argument=argument,
             )
         if isinstance(size, bool) or not isinstance(size, int):
