@@ -257,7 +257,8 @@ def _announced(kernel: CompiledKernel) -> CompiledKernel:
     for entry in kernel.report["decisions"]:
         if entry["about"] == "registers":
             text = f"{entry['at']}: registers: {entry['chosen']} ({entry['why']})"
-            warnings.warn(text, PerformanceWarning, stacklevel=2)
+            path, line, _ = entry["at"].rsplit(":", 2)
+            warnings.warn_explicit(text, PerformanceWarning, path, int(line))
     return kernel
 
 

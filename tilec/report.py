@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ def show_report(report: Mapping[str, Any]) -> str:
     """A report (`CompiledKernel.report`) as lines, one decision each, in the compiler's order."""
     lines = []
     for entry in report.get("decisions", ()):
-        where = f"{entry['at']}: " if entry["at"] else ""
+        where = f"{_from_here(entry['at'])}: " if entry["at"] else ""
         lines.append(f"{where}{entry['about']}: {entry['chosen']} ({entry['why']})")
         if "layout" in entry:
             lines.append(f"    layout {entry['layout']}")
@@ -19,3 +20,8 @@ def show_report(report: Mapping[str, Any]) -> str:
         spent = ", ".join(f"{stage} {value:.0f}" for stage, value in times.items())
         lines.append(f"compile time in ms: {spent}; {sum(times.values()):.0f} in all")
     return "\n".join(lines)
+
+
+def _from_here(place: str) -> str:
+    """A place below the working directory as seen from there: lines stay short, links work."""
+    return place.removeprefix(f"{os.getcwd()}{os.sep}")
