@@ -164,10 +164,15 @@ def inline_asm(
     *,
     pure: bool = False,
 ) -> Registers:
-    """`llvm.inline_asm`, with side effects unless `pure`; the results as separate values."""
+    """`llvm.inline_asm`, with side effects unless `pure`; the results as separate values.
+
+    Side effects alone keep loads in order with it in LLVM IR, but not behind: MachineSink moves a
+    load into the block of its uses, past everything that is not known to write memory.
+    """
+    clobbers = [] if pure else ["~{memory}"]
     attributes: dict[str, ir.Attribute] = {
         "asm_string": ir.StringAttr.get(text),
-        "constraints": ir.StringAttr.get(",".join(constraints)),
+        "constraints": ir.StringAttr.get(",".join([*constraints, *clobbers])),
     }
     if not pure:
         attributes["has_side_effects"] = ir.UnitAttr.get()

@@ -15,10 +15,12 @@ from frontend_cases import load_text
 from rotation import MODES
 
 import tilec
+import tilec.language as tl
 from tilec.assembler import assemble
 from tilec.diagnostics import CompileError
 from tilec.examples import ampere_gemm, explicit_ampere_gemm
 from tilec.jit import Kernel
+from tilec.language import gpu
 from tilec.runtime.emulator_device import FindingsError
 from tilec.target import TARGETS
 
@@ -99,6 +101,36 @@ def test_by_hand_and_by_the_passes_the_loop_does_the_same() -> None:
     assert main_loop(by_hand.ptx) == main_loop(by_passes.ptx)
     assert by_hand.shared_bytes == by_passes.shared_bytes
     assert main_loop(by_hand.ptx)["bar.sync"] == 1
+
+
+@tilec.kernel(grid=(1,), num_warps=4)
+def through_one_buffer(x: tl.array, y: tl.array, out: tl.array, N: tl.const = 64):
+    """out = x * len(out) + y; the loop reads what was loaded before the buffer was filled again."""
+    writers = gpu.layout("T(64,2):(1@0,0) V():()")
+    readers = gpu.layout("T(2,64):(0,1@0) V():()")
+    buffer = gpu.alloc((N,), tl.i32, gpu.shared("(64):(1)"))
+    buffer.store(gpu.load(x, 0, N, writers))
+    gpu.sync(barrier=1, warps=4)
+    first = buffer.load(readers)
+    gpu.sync(barrier=1, warps=4)
+    buffer.store(gpu.load(y, 0, N, writers))
+    gpu.sync(barrier=1, warps=4)
+    total = buffer.load(readers)
+    for _ in tl.range(out.shape[0]):
+        total += first
+    tl.store(out, 0, total)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_loads_stay_in_front_of_what_overwrites_them(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LLVM's back end must not move them to their first use, into the loop."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    x, y = np.random.default_rng(0).integers(-99, 99, (2, 64)).astype(np.int32)
+    out = np.full_like(x, 1 << 30)
+    through_one_buffer.on("emulator")(x, y, out)
+    np.testing.assert_array_equal(out, 64 * x + y)
 
 
 def test_nothing_is_added() -> None:

@@ -16,7 +16,7 @@ func.func @add(%x: !m) attributes {tile.kernel} {
   // An acquire needs a value to acquire with.
   // CHECK: "@$4 atom.acquire.cluster.global.add.f32 $0, [$1], $2;"
   %b = "tile.atomic_rmw"(%v, %x, %ok, %i) {kind = "addf", order = "acquire", scope = "cluster"} : (!t, !m, !b, !i) -> !t
-  // CHECK: "@$4 atom.relaxed.sys.global.add.f32 $0, [$1], $2;", "=r,l,r,0,b"
+  // CHECK: "@$4 atom.relaxed.sys.global.add.f32 $0, [$1], $2;", "=r,l,r,0,b,~{memory}"
   %c = "tile.atomic_rmw"(%v, %x, %ok, %i) {kind = "addf", order = "relaxed", scope = "sys"} : (!t, !m, !b, !i) -> !t
   "tile.scatter"(%c, %x, %ok, %i) {options = {}} : (!t, !m, !b, !i) -> ()
   return

@@ -26,9 +26,9 @@ func.func @copy(%a: !m, %k: i32, %n: i32, %parity: i1) attributes {tile.kernel, 
   // CHECK: %[[MASK:.*]] = arith.shli %c3{{.*}}, %[[STEP]]
   %mask = "gpu_tile.cluster_mask"() {axes = array<i32: 0>} : () -> i32
   // CHECK: %[[BITS:.*]] = arith.trunci %[[MASK]] : i32 to i16
-  // CHECK: "@$6 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [$0], [$1, {$3, $4}], [$2], $5;", "r,l,r,r,r,h,b" {{.*}}, %[[BITS]], %
+  // CHECK: "@$6 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [$0], [$1, {$3, $4}], [$2], $5;", "r,l,r,r,r,h,b,~{memory}" {{.*}}, %[[BITS]], %
   "gpu_tile.tma_multicast"(%map, %ring, %full, %zero, %mask, %k, %n) {cache = "normal"} : (!map, !b, !bar, i32, i32, i32, i32) -> ()
-  // CHECK: .multicast::cluster.L2::cache_hint [$0], [$1, {$3, $4}], [$2], $5, $6;", "r,l,r,r,r,h,l,b"
+  // CHECK: .multicast::cluster.L2::cache_hint [$0], [$1, {$3, $4}], [$2], $5, $6;", "r,l,r,r,r,h,l,b,~{memory}"
   "gpu_tile.tma_multicast"(%map, %ring, %full, %zero, %mask, %k, %n) {cache = "evict_last"} : (!map, !b, !bar, i32, i32, i32, i32) -> ()
   // Thread r of a warpgroup arrives in the CTA of rank r. Products that were waited for need no fence.
   // CHECK: %[[T:.*]] = arith.andi %{{.*}}, %c127
@@ -36,7 +36,7 @@ func.func @copy(%a: !m, %k: i32, %n: i32, %parity: i1) attributes {tile.kernel, 
   // CHECK: %[[BIT:.*]] = arith.shrui %[[MASK]],
   // CHECK: %[[HAS:.*]] = arith.trunci %[[BIT]]
   // CHECK: %[[DOES:.*]] = arith.andi %[[ONE]], %[[HAS]]
-  // CHECK: mapa.shared::cluster.u32 remote, $0, $1;{{.*}}@$2 mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [remote];{{.*}}"r,r,b" %{{[^,]*}}, %[[T]], %[[DOES]]
+  // CHECK: mapa.shared::cluster.u32 remote, $0, $1;{{.*}}@$2 mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [remote];{{.*}}"r,r,b,~{memory}" %{{[^,]*}}, %[[T]], %[[DOES]]
   "gpu_tile.remote_arrive"(%empty, %zero, %mask) {per = "warpgroup"} : (!bar, i32, i32) -> ()
   // CHECK: mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64
   "gpu_tile.barrier_wait"(%empty, %zero, %parity) : (!bar, i32, i1) -> ()

@@ -12,7 +12,7 @@ func.func @whole_vectors(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i
   %s = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !b
   // CHECK-NOT: scf.if
   // CHECK: %[[OUTSIDE:[^ ]*]] = arith.xori %{{.*}}, %true
-  // CHECK: "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,b" %{{[^,]*}}, %{{[^,]*}}, %[[OUTSIDE]]
+  // CHECK: "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,b,~{memory}" %{{[^,]*}}, %{{[^,]*}}, %[[OUTSIDE]]
   // CHECK-NOT: cp.async
   "gpu_tile.cp_async"(%a, %s, %true, %c0, %k) {bytes = 16 : i32, cache = "cg", dims = array<i32: 0, 1>} : (!m, !b, i1, index, index) -> ()
   // CHECK: llvm.return
@@ -37,7 +37,7 @@ func.func @part_of_a_vector(%a: !m {tile.facts = {align = 16 : i32, sizes = arra
   // CHECK: arith.cmpi ule, %c32_i64, %[[LEFT]]
   // CHECK: %[[INSIDE:[^ ]*]] = arith.andi %[[MASK]], %
   // CHECK: scf.if %[[INSIDE]] {
-  // CHECK-NEXT: "cp.async.cg.shared.global [$0], [$1], 16;", "r,l" %[[TO:[^,]*]], %[[FROM:[^ ]*]]
+  // CHECK-NEXT: "cp.async.cg.shared.global [$0], [$1], 16;", "r,l,~{memory}" %[[TO:[^,]*]], %[[FROM:[^ ]*]]
   // CHECK-NEXT: } else {
   // A loop that runs once, around which ptxas must branch.
   // CHECK: %[[CTAS:[^ ]*]] = nvvm.read.ptx.sreg.nctaid.x
@@ -45,7 +45,7 @@ func.func @part_of_a_vector(%a: !m {tile.facts = {align = 16 : i32, sizes = arra
   // CHECK: scf.for %{{.*}} = %c0_i32 to %[[ONCE]] step %c1_i32
   // CHECK: %[[BYTES:[^ ]*]] = arith.muli %{{.*}}, %c2_i32
   // CHECK: %[[READ:[^ ]*]] = arith.select %{{.*}}, %[[BYTES]], %c0_i32
-  // CHECK: "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r" %[[TO]], %[[FROM]], %[[READ]]
+  // CHECK: "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r,~{memory}" %[[TO]], %[[FROM]], %[[READ]]
   "gpu_tile.cp_async"(%a, %s, %mask, %c0, %k) {bytes = 16 : i32, cache = "cg", dims = array<i32: 0, 1>} : (!m, !b, i1, index, index) -> ()
   return
 }

@@ -17,7 +17,7 @@ func.func @k() attributes {tile.kernel} {
   %z = "tile.inline_ptx"(%h) {text = "neg.f16 $0, $1;", constraints = "=h,h", pure = true, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0>} : (!h) -> !h
   // Effects leave phantoms out.
   // CHECK: arith.trunci %{{.*}} : i64 to i32
-  // CHECK: llvm.inline_asm has_side_effects "prefetchu.L1 [$0];", "r" %{{.*}} : (i32) -> ()
+  // CHECK: llvm.inline_asm has_side_effects "prefetchu.L1 [$0];", "r,~{memory}" %{{.*}} : (i32) -> ()
   // CHECK: scf.if
   // CHECK: llvm.inline_asm has_side_effects "prefetchu.L1 [$0];"
   "tile.inline_ptx"(%i) {text = "prefetchu.L1 [$0];", constraints = "r", pure = false, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 0, 0, 0, 0>} : (!x) -> ()

@@ -9,7 +9,7 @@ func.func @take(%slot: i32) attributes {tile.kernel, tile.persistent = "dynamic"
   %answers = "gpu_tile.alloc"() {options = {offset = 256 : i32}} : () -> !ring
   %asked = "gpu_tile.barrier_init"() {slots = 2 : i32, count = 1 : i32, options = {offset = 0 : i32}} : () -> !gpu_tile.barrier
   %answer = "gpu_tile.slot"(%answers, %slot) : (!ring, i32) -> !answer
-  // CHECK: "@$2 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [$0], [$1];", "r,r,b"
+  // CHECK: "@$2 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [$0], [$1];", "r,r,b,~{memory}"
   "gpu_tile.next_program"(%answer, %asked, %slot) : (!answer, !gpu_tile.barrier, i32) -> ()
   // CHECK: ld.shared.b128 answer, [$4];
   // CHECK-SAME: clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 there, answer;

@@ -23,11 +23,11 @@ func.func @k_steps(%use: i1) attributes {tile.kernel} {
   // CHECK: %[[ALOW:.*]] = arith.addi %{{.*}}, %c65536_i32
   // CHECK: %[[A:.*]] = arith.ori %{{.*}}, %[[HIGH]] : i64
   // CHECK: %[[B:.*]] = arith.ori %{{.*}}, %[[HIGH]] : i64
-  // CHECK: "@$5 tcgen05.mma.cta_group::1.kind::f16 [$0], $1, $2, $3, $4;", "r,l,l,r,b,b" %{{[^,]*}}, %[[A]], %[[B]], %[[WORD]], %{{[0-9]+}}, %
+  // CHECK: "@$5 tcgen05.mma.cta_group::1.kind::f16 [$0], $1, $2, $3, $4;", "r,l,l,r,b,b,~{memory}" %{{[^,]*}}, %[[A]], %[[B]], %[[WORD]], %{{[0-9]+}}, %
   // 32 bytes along a row of A, 16 rows of B further.
   // CHECK: arith.addi %[[ALOW]], %c2
   // CHECK: arith.addi %[[BLOW]], %c128
-  // CHECK-COUNT-3: "@$5 tcgen05.mma.cta_group::1.kind::f16 [$0], $1, $2, $3, $4;", "r,l,l,r,b,b" %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[WORD]], %[[TRUE]], %
+  // CHECK-COUNT-3: "@$5 tcgen05.mma.cta_group::1.kind::f16 [$0], $1, $2, $3, $4;", "r,l,l,r,b,b,~{memory}" %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[WORD]], %[[TRUE]], %
   // CHECK-NOT: tcgen05.mma
   "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n128k16.f32.bf16.bf16"} : (!a, !b, !acc, i1) -> ()
   return
@@ -54,7 +54,7 @@ func.func @blocks(%use: i1, %slot: i32) attributes {tile.kernel} {
   %done = "gpu_tile.barrier_init"() {slots = 2 : i32, count = 1 : i32, options = {offset = 32776 : i32}} : () -> !bar
   // CHECK: scf.if
   "gpu_tile.role"() ({
-    // CHECK: "tcgen05.mma.cta_group::1.kind::f16 [$0], [$1], $2, $3, $4;", "r,r,l,r,b" %[[ACC]], %[[LHS]],
+    // CHECK: "tcgen05.mma.cta_group::1.kind::f16 [$0], [$1], $2, $3, $4;", "r,r,l,r,b,~{memory}" %[[ACC]], %[[LHS]],
     // CHECK: %[[RIGHT:.*]] = arith.addi %[[ACC]], %c32
     // CHECK: "tcgen05.mma{{.*}}" %[[RIGHT]], %[[LHS]],
     // CHECK: %[[BELOW:.*]] = arith.addi %[[ACC]], %c64
@@ -63,7 +63,7 @@ func.func @blocks(%use: i1, %slot: i32) attributes {tile.kernel} {
     // CHECK: %[[LAST:.*]] = arith.addi %[[ACC]], %c96
     // CHECK: "tcgen05.mma{{.*}}" %[[LAST]],
     "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n32k16.f32.f16.f16"} : (!a, !b, !acc, i1) -> ()
-    // CHECK: "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [$0];", "r"
+    // CHECK: "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [$0];", "r,~{memory}"
     "gpu_tile.tcgen05_commit"(%done, %slot) : (!bar, i32) -> ()
     "gpu.yield"() : () -> ()
   }) {name = "multiply", first_warp = 0 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()

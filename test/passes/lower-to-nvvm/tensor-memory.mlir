@@ -8,8 +8,8 @@
 func.func @whole_lanes() attributes {tile.kernel} {
   // CHECK: %[[WARP:.*]] = nvvm.shfl.sync
   // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[WARP]], %c0
-  // CHECK: "@$1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [$0], 32;", "r,b" %{{.*}}, %[[FIRST]]
-  // CHECK: "@$0 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;", "b" %
+  // CHECK: "@$1 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [$0], 32;", "r,b,~{memory}" %{{.*}}, %[[FIRST]]
+  // CHECK: "@$0 tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;", "b,~{memory}" %
   "gpu_tile.reserve_tensor_memory"() {columns = 32 : i32, options = {offset = 64 : i32}} : () -> ()
   // CHECK: nvvm.barrier
   "gpu_tile.sync"() {barrier = 0 : i32, warps = 4 : i32, mode = "sync"} : () -> ()
@@ -28,13 +28,13 @@ func.func @whole_lanes() attributes {tile.kernel} {
   %v = "gpu_tile.buffer_load"(%t) : (!t) -> !l
   // CHECK: "tcgen05.st.sync.aligned.32x32b.x16.b32 [$0], {$1, {{.*}}, $16};"
   // CHECK: "tcgen05.st.sync.aligned.32x32b.x8.b32
-  // CHECK: "tcgen05.wait::st.sync.aligned;", ""
+  // CHECK: "tcgen05.wait::st.sync.aligned;", "~{memory}"
   "gpu_tile.buffer_store"(%v, %t) : (!l, !t) -> ()
   // CHECK: "tcgen05.fence::before_thread_sync;"
   "gpu_tile.fence"() {kind = "tcgen05_before"} : () -> ()
   // CHECK: "tcgen05.fence::after_thread_sync;"
   "gpu_tile.fence"() {kind = "tcgen05_after"} : () -> ()
-  // CHECK: "@$1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 $0, 32;", "r,b" %[[BASE]], %
+  // CHECK: "@$1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 $0, 32;", "r,b,~{memory}" %[[BASE]], %
   "gpu_tile.release_tensor_memory"() {columns = 32 : i32} : () -> ()
   return
 }

@@ -19,13 +19,13 @@ func.func @load(%a: !m, %k: i32, %n: i32) attributes {tile.kernel} {
   %same = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 64, 64>, dims = array<i32: 0, 1>, swizzle = "128B"} : (!m) -> !map
   // The first thread, which fetches the map early; the innermost coordinate first.
   // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %{{.*}} : i32
-  // CHECK: "@$1 prefetch.tensormap [$0];", "l,b" %[[MAP]], %[[FIRST]]
-  // CHECK: llvm.inline_asm has_side_effects "@$5 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4}], [$2];", "r,l,r,r,r,b" %{{[^,]*}}, %[[MAP]], %{{[^,]*}}, %[[N]], %{{[^,]*}}, %[[FIRST]]
+  // CHECK: "@$1 prefetch.tensormap [$0];", "l,b,~{memory}" %[[MAP]], %[[FIRST]]
+  // CHECK: llvm.inline_asm has_side_effects "@$5 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4}], [$2];", "r,l,r,r,r,b,~{memory}" %{{[^,]*}}, %[[MAP]], %{{[^,]*}}, %[[N]], %{{[^,]*}}, %[[FIRST]]
   // The second panel, 64 columns on.
   // CHECK: %[[N2:.*]] = arith.addi %[[N]], %c64
-  // CHECK: "@$5 cp.async.bulk.tensor.2d{{.*}}", "r,l,r,r,r,b" %{{[^,]*}}, %[[MAP]], %{{[^,]*}}, %[[N2]], %{{[^,]*}}, %[[FIRST]]
+  // CHECK: "@$5 cp.async.bulk.tensor.2d{{.*}}", "r,l,r,r,r,b,~{memory}" %{{[^,]*}}, %[[MAP]], %{{[^,]*}}, %[[N2]], %{{[^,]*}}, %[[FIRST]]
   "gpu_tile.tma_load"(%map, %b, %full, %one, %k, %n) {cache = "normal"} : (!map, !b, !bar, i32, i32, i32) -> ()
-  // CHECK-COUNT-2: .L2::cache_hint [$0], [$1, {$3, $4}], [$2], $5;", "r,l,r,r,r,l,b"
+  // CHECK-COUNT-2: .L2::cache_hint [$0], [$1, {$3, $4}], [$2], $5;", "r,l,r,r,r,l,b,~{memory}"
   "gpu_tile.tma_load"(%same, %b, %full, %one, %k, %n) {cache = "evict_last"} : (!map, !b, !bar, i32, i32, i32) -> ()
   // CHECK-NOT: cp.async.bulk
   // CHECK: llvm.return
@@ -43,15 +43,15 @@ func.func @load(%a: !m, %k: i32, %n: i32) attributes {tile.kernel} {
 func.func @store(%a: !m, %x: i32, %y: i32, %z: i32) attributes {tile.kernel} {
   %b = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !b
   %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 32, 16>, dims = array<i32: 0, 2>, swizzle = "none"} : (!m) -> !map
-  // CHECK: "@$5 cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [$1, {$2, $3, $4}], [$0];", "r,l,r,r,r,b" %{{[^,]*}}, %[[MAP]], %[[Z]], %[[X]], %[[Y]], %
+  // CHECK: "@$5 cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [$1, {$2, $3, $4}], [$0];", "r,l,r,r,r,b,~{memory}" %{{[^,]*}}, %[[MAP]], %[[Z]], %[[X]], %[[Y]], %
   "gpu_tile.tma_store"(%b, %map, %x, %y, %z) {combine = "none"} : (!b, !map, i32, i32, i32) -> ()
   // CHECK: "@$5 cp.reduce.async.bulk.tensor.3d.global.shared::cta.max.bulk_group [$1, {$2, $3, $4}], [$0];"
   "gpu_tile.tma_store"(%b, %map, %x, %y, %z) {combine = "max"} : (!b, !map, i32, i32, i32) -> ()
-  // CHECK: "@$0 cp.async.bulk.commit_group;", "b"
+  // CHECK: "@$0 cp.async.bulk.commit_group;", "b,~{memory}"
   "gpu_tile.tma_commit"() : () -> ()
-  // CHECK: "@$0 cp.async.bulk.wait_group.read 1;", "b"
+  // CHECK: "@$0 cp.async.bulk.wait_group.read 1;", "b,~{memory}"
   "gpu_tile.tma_wait"() {pending = 1 : i32, read = true} : () -> ()
-  // CHECK: "@$0 cp.async.bulk.wait_group 0;", "b"
+  // CHECK: "@$0 cp.async.bulk.wait_group 0;", "b,~{memory}"
   "gpu_tile.tma_wait"() {pending = 0 : i32, read = false} : () -> ()
   return
 }
@@ -73,7 +73,7 @@ func.func @columns(%a: !m, %x: i32, %y: i32) attributes {tile.kernel} {
   %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 32, 8>, dims = array<i32: 0, 1>, swizzle = "64B"} : (!m) -> !map
   "gpu_tile.role"() ({
     // CHECK: scf.if
-    // CHECK: "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4}], [$2];", "r,l,r,r,r" %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[X]], %[[Y]] :
+    // CHECK: "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4}], [$2];", "r,l,r,r,r,~{memory}" %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[X]], %[[Y]] :
     "gpu_tile.tma_load"(%map, %b, %full, %zero, %x, %y) {cache = "normal"} : (!map, !b, !bar, i32, i32, i32) -> ()
     "gpu.yield"() : () -> ()
   }) {name = "load", first_warp = 0 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()
