@@ -201,7 +201,9 @@ def _planned(store: BufferStoreOp, facts: Divisibility, context: PassContext) ->
         value = value.owner.src
     load = value.owner
     if not isinstance(load, tile.LoadOp):
-        why = f"'{load.operation.name}' stands between load and buffer"
+        carried = isinstance(load, ir.Block)
+        what = "an iteration before" if carried else f"'{load.operation.name}'"
+        why = f"{what} stands between load and buffer"
         context.report.add("producer", store.operation, "loads and stores", why)
         return _RoleFill(store)
     dims = tuple(load.dims[d] for d in order)

@@ -28,9 +28,14 @@ _PTX_TYPES = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8", "i32": "s32"}
 
 def lower_fence(op: WgmmaFenceOp, state: Lowering) -> None:
     """The registers as words, whatever computes them kept in front; the instruction itself stands
-    before each multiplication."""
+    before each multiplication.
+
+    A constant that a loop carries on gets registers of its own, too: LLVM would share its register
+    with the loop's other values that start there, and copy sums behind the loop that are in flight.
+    """
     words = _words(state.registers(op.acc), element(op.acc), state)
-    if not _is_constant(op.acc):
+    carried = any(not isinstance(use.owner.opview, WgmmaOp) for use in op.result.uses)
+    if carried or not _is_constant(op.acc):
         words = _tied("", words)
     state.values[op.result] = words
 

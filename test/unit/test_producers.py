@@ -344,6 +344,50 @@ def test_loads_that_fill_all_registers_are_announced() -> None:
     assert assemble(made.ptx, TARGET).spills
 
 
+# -- Values that a loop carries -------------------------------------------------------------------
+
+
+@tilec.kernel(grid=1, num_warps=4)
+def prefetched(a: tl.array, b: tl.array, c: tl.array):
+    """c = a @ b of 64 rows and 32 columns; each iteration loads a's part of the next."""
+    left = tl.load(a, (0, 0), (64, 64))
+    acc = tl.zeros((64, 32), tl.f32)
+    for k in tl.range(0, b.shape[0], 64):
+        acc = tl.dot(left, tl.load(b, (k, 0), (64, 32)), acc)
+        left = tl.load(a, (0, k + 64), (64, 64))
+    tl.store(c, (0, 0), acc.to(c.dtype))
+
+
+def test_a_load_role_carries_a_tile_to_the_next_iteration() -> None:
+    (a, b), expected = operands(64, 32, 200, 0)
+    made = run(prefetched, [a, b], expected)
+    assert "loads and stores" in filled_by(made)
+
+
+@tilec.kernel(grid=1, num_warps=4)
+def with_highest(a: tl.array, b: tl.array, c: tl.array, highest: tl.array):
+    """c = a @ b of 64 rows and columns; the sum of what is highest in each row of a's blocks."""
+    acc = tl.zeros((64, 64), tl.f32)
+    total = tl.zeros((64,), tl.f32)
+    for k in tl.range(0, a.shape[1], 16, warp_specialize=True):
+        left = tl.load(a, (0, k), (64, 16))
+        acc = tl.dot(left, tl.load(b, (k, 0), (16, 64)), acc, precision="tf32")
+        total = total + tl.max(left, 1)
+    tl.store(c, (0, 0), acc)
+    tl.store(highest, 0, total)
+
+
+def test_sums_in_flight_share_no_register_with_what_else_starts_from_zero() -> None:
+    """LLVM copied one behind the loop, in front of the wait for it."""
+    a, b = normal(64, 48, dtype=np.float32), normal(48, 64, dtype=np.float32)
+    c, highest = np.zeros((64, 64), np.float32), np.zeros(64, np.float32)
+    with_highest.check(a, b, c, highest)
+    np.testing.assert_allclose(highest, a.reshape(64, 3, 16).max(2).sum(1), rtol=0, atol=1e-5)
+    made = with_highest.on("emulator").compiled(a, b, c, highest)
+    assert decisions(made, "matrix instructions")[0].startswith("one group in flight")
+    assert_clean(made)
+
+
 # -- Mutants --------------------------------------------------------------------------------------
 
 
