@@ -66,6 +66,7 @@ class Launcher:
         self._resolve = resolve
         self._lock = threading.RLock()
         self._fast: dict[tuple[Reader, ...], FastCall] = {}
+        self._last: FastCall | None = None
         self._rules: dict[int, tuple[CompiledKernel, GridRule | None]] = {}
 
     def __call__(self, *arguments: Any, **named: Any) -> None:
@@ -74,6 +75,14 @@ class Launcher:
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         """`launcher[grid](...)`: a call with that grid, a number or a tuple of up to three."""
         return functools.partial(self, grid=grid)
+
+    def known_plan(self, *arguments: Any, **named: Any) -> Plan | None:
+        """The plan that this thread's last launch used, which had these arguments; None where none
+        is kept: for host arrays, and for those that are described anew at every call."""
+        try:
+            return None if self._last is None else self._last.plan(*arguments, **named)
+        except AttributeError:  # meanwhile another thread has launched on other kinds of arrays
+            return None
 
     def _use(self, call: Callable[..., None]) -> None:
         """Makes `call` what calling us runs, without the cost of a method that passes on."""
@@ -140,6 +149,7 @@ class Launcher:
             fast = build_fast_call(self.name, self.arguments, readers, self._launch)
             self._fast[readers] = fast
         fast.remember(values, plan)
+        self._last = fast
         self._use(fast.call)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from tilec.runtime.errors import ArgumentError
@@ -25,6 +27,14 @@ def current_stream(framework: str, device_index: int) -> int:
         with module.cuda.Device(device_index):
             return module.cuda.get_current_stream().ptr
     return DEFAULT_STREAM
+
+
+def current_stream_in(framework: str) -> Callable[[int], int]:
+    """`current_stream(framework, ...)` of a device index, at the least cost of a call."""
+    raw = getattr(
+        getattr(sys.modules.get(framework), "_C", None), "_cuda_getCurrentRawStream", None
+    )
+    return functools.partial(current_stream, framework) if raw is None else raw
 
 
 def current_stream_of(array: Any) -> int | None:

@@ -13,7 +13,10 @@ _ZERO_BYTES = 256
 
 
 class CudaContext:
-    """The retained primary context of GPU `index`; lives as long as the interpreter."""
+    """The retained primary context of GPU `index`; lives as long as the interpreter.
+
+    `has_others`: whether the driver sees other GPUs, in whose contexts threads may be.
+    """
 
     def __init__(self, index: int) -> None:
         self.driver = load_driver()
@@ -21,6 +24,7 @@ class CudaContext:
         if not 0 <= index < count:
             raise DeviceError(f"there is no cuda:{index}; the driver sees {count} GPUs")
         self.index = index
+        self.has_others = count > 1
         device = check(self.driver.cuDeviceGet(index), f"opening cuda:{index}")
         self.primary = check(
             self.driver.cuDevicePrimaryCtxRetain(device), f"opening the context of cuda:{index}"

@@ -22,7 +22,7 @@ from tilec.runtime.cuda.driver import device_count
 from tilec.runtime.cuda.plan import Plan, run_in_context
 from tilec.runtime.cuda.reader import Reader
 from tilec.runtime.launch_argument import REQUIRED, LaunchArgument
-from tilec.runtime.streams import current_stream, stream_number
+from tilec.runtime.streams import current_stream_in, stream_number
 
 MAX_PLANS = 4096
 """Plans kept per thread; a program with ever new shapes starts over rather than growing."""
@@ -79,6 +79,10 @@ class FastCall:
         if len(plans) >= MAX_PLANS:
             plans.clear()
         plans[self.key(*values)] = plan
+
+    def plan(self, *arguments: Any, **named: Any) -> Plan | None:
+        """What a call of this thread with these arguments would use; None if it knows none."""
+        return self.local.__dict__.get("plans", {}).get(self.key(*arguments, **named))
 
 
 def build_slow_call(
@@ -142,18 +146,16 @@ def _environment(readers: Sequence[Reader]) -> tuple[str, str, dict[str, Any]]:
         "check_grid": check_grid,
         "run_in_context": run_in_context,
         "stream_number": stream_number,
-        "current_stream": current_stream,
     }
     frameworks = sorted({reader.framework for reader in readers} - {""})
-    stream = f"_tilec_current_stream({frameworks[0]!r}, _tilec_index)" if frameworks else "0"
-    c: Any = sys.modules["torch"]._C if frameworks == ["torch"] else None
-    # The public functions build objects; these two are what torch's own compiler calls.
-    if hasattr(c, "_cuda_getCurrentRawStream"):
-        names["raw_stream"] = c._cuda_getCurrentRawStream
-        stream = "_tilec_raw_stream(_tilec_index)"
+    stream = "0"
+    if frameworks:
+        names["current_stream"] = current_stream_in(frameworks[0])
+        stream = "_tilec_current_stream(_tilec_index)"
     if device_count() == 1:
         # The only context that may be missing shows as a failed launch, and is entered then.
         return stream, "", names
+    c: Any = sys.modules["torch"]._C if frameworks == ["torch"] else None
     names["current_device"] = getattr(c, "_cuda_getDevice", current_device)
     return stream, "_tilec_current_device() != _tilec_index or ", names
 

@@ -79,6 +79,19 @@ def start_plan(plan: Plan, grid: Grid, stream: int) -> None:
         run_in_context(plan, place_grid(plan.loaded, plan.block, grid), stream)
 
 
+def launch_plan(plan: Plan, values: Sequence[Any], stream: int) -> None:
+    """Launches a plan whose grid is fixed, on other pointers and scalars: what the fast path does
+    where it is not told a grid."""
+    plan.pack(plan.block, 0, *values)
+    if 0 in plan.grid:
+        return
+    if plan.launch.placed != (plan.grid, stream):
+        plan.launch.place(plan.grid, stream)
+    context = plan.loaded.context
+    if (context.has_others and not context.is_current()) or plan.launch.run()[0]:
+        run_in_context(plan, plan.grid, stream)
+
+
 def run_in_context(plan: Plan, launched: Grid, stream: int) -> None:
     """Launches so many CTAs of a packed plan in its own context. CudaError says what and how."""
     context = plan.loaded.context

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +21,23 @@ class Reader:
     pointer: str
     key: str
 
+    def address(self) -> Callable[[Any], int]:
+        """What gives an array's address."""
+        return eval(f"lambda array: {self.pointer}".format("array"), {})
 
-_TORCH = Reader("torch", "{0}.data_ptr()", "{0}.dtype, {0}.shape, {0}.stride(), {0}.get_device()")
+    def function(self, more: str = "", **names: Any) -> Callable[[Any], tuple[int, Any]]:
+        """What gives an array's address and its key, to which `more` adds, in terms of `names`."""
+        key = f"({self.key}, {more})" if more else f"({self.key})"
+        return eval(f"lambda array: ({self.pointer}, {key})".format("array"), names)
+
+
+_TORCH = Reader(
+    "torch",
+    "{0}.data_ptr()",
+    "{0}.dtype, {0}.shape, {0}.stride(), {0}.get_device(), {0}.is_neg()",
+)
 _CUPY = Reader("cupy", "{0}.data.ptr", "{0}.dtype, {0}.shape, {0}.strides, {0}.device.id")
-_VIEW = Reader("", "{0}.pointer", "{0}.dtype, {0}.shape, {0}.strides, {0}.device")
+_VIEW = Reader("", "{0}.pointer", "{0}.dtype, {0}.shape, {0}.strides, {0}.device, {0}.framework")
 
 
 def reader_of(value: Any) -> Reader | None:

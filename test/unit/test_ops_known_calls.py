@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,7 +24,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: None)
     yield install_gpu(monkeypatch, lambda _: 1.0)
     uninstall()
-    multiply._known.clear()
+    multiply._known.calls.clear()
     product_launch.kernel_on.cache_clear()
 
 
@@ -47,7 +48,7 @@ def test_the_second_call_is_like_the_first(shape: tuple[int, ...]) -> None:
         a, on_a = draw(*shape[:-1], 24)
         tilec.ops.matmul(on_a, on_b, found, bias=on_bias, scale=0.5)
         check(found, 0.5 * (a.astype(float) @ b.astype(float)) + bias)
-    assert len(multiply._known) == 2  # with out and without
+    assert len(multiply._known.calls) == 2  # with out and without
 
 
 def test_what_is_known_keeps_no_array_alive(gpu: SimulatedGpu) -> None:
@@ -76,3 +77,32 @@ def test_out_may_be_the_residual_each_time() -> None:
     for times in (1, 2):
         tilec.ops.matmul(on_a, on_b, on_c, residual=on_c)
         check(on_c, c + times * product)
+
+
+def test_an_array_that_starts_elsewhere_is_no_known_call() -> None:
+    """What the first call assumed of an address holds for those that are as aligned."""
+    (_, on_b), (whole, on_whole) = draw(24, 16), draw(21, 24)
+    b = on_b.numpy().astype(float)
+    for first in (0, 1, 0, 1):
+        start = on_whole.pointer + 2 * first
+        on_a = ArrayView(start, (20, 24), (24, 1), "f16", on_whole.device, "tilec", owner=on_whole)
+        found = tilec.ops.matmul(on_a, on_b)
+        check(found, whole.reshape(-1)[first:][: 20 * 24].reshape(20, 24).astype(float) @ b)
+    assert len(multiply._known.calls) == 2
+
+
+def test_each_thread_knows_its_own_calls() -> None:
+    """The driver reads the arguments of a plan while other threads run."""
+    (a, on_a), (b, on_b) = draw(16, 24), draw(24, 8)
+    tilec.ops.matmul(on_a, on_b)
+    found = []
+
+    def work() -> None:
+        found.append(dict(multiply._known.calls))
+        found.append(tilec.ops.matmul(on_a, on_b))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found[0] == {}
+    check(found[1], a.astype(float) @ b.astype(float))

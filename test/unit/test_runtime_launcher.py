@@ -6,6 +6,7 @@ import struct
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from fake_driver import CUresult, FakeDriver, install, uninstall
 
 from tilec.kernel import CompiledKernel, Parameter
-from tilec.runtime.arrays import ArrayView
+from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cuda import fast_call
 from tilec.runtime.cuda.device import cuda_device
 from tilec.runtime.errors import ArgumentError
@@ -42,6 +43,7 @@ class FakeTensor:
         self.layout = "strided"
         self.device = SimpleNamespace(type="cuda" if device >= 0 else "cpu")
         self.is_cuda = device >= 0
+        self.is_negated = False
 
     def data_ptr(self) -> int:
         return self.pointer
@@ -53,7 +55,7 @@ class FakeTensor:
         return self.index
 
     def is_neg(self) -> bool:
-        return False
+        return self.is_negated
 
     def is_conj(self) -> bool:
         return False
@@ -276,6 +278,24 @@ def test_an_error_does_not_show_the_misses_of_the_generated_path(fake: FakeDrive
     with pytest.raises(ArgumentError, match="argument 'b': expected an array, found int") as caught:
         run(FakeTensor(), 3)
     assert caught.value.__context__ is None
+
+
+def test_a_pending_negation_is_found_at_every_call(fake: FakeDriver):
+    run, _ = launcher(fake)
+    a, b = FakeTensor(), FakeTensor(0x2000)
+    run(a, b)
+    b.is_negated = True
+    with pytest.raises(ArgumentError, match="argument 'b': a view with a pending negation"):
+        run(a, b)
+
+
+def test_views_of_other_frameworks_are_described_anew(fake: FakeDriver):
+    """They may name the stream whose work makes their contents."""
+    run, _ = launcher(fake)
+    mine = ArrayView(0x1000, (8, 8), (8, 1), "f16", (CUDA, 0), "tilec")
+    run(mine, mine)
+    run(mine, replace(mine, framework="numba", producer_stream=0x77))
+    assert "record on 119" in fake.calls
 
 
 def test_a_grid_of_scalars_follows_them(fake: FakeDriver):

@@ -3,130 +3,158 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
-from tilec.ops.multiply_plan import Plan, View
-from tilec.ops.new_arrays import new_array
+from tilec.ops.new_arrays import array_maker
 from tilec.ops.product_launch import ORDER, Launch, is_like
-from tilec.runtime.arrays import ArrayView
+from tilec.runtime.cuda.plan import Plan, launch_plan
+from tilec.runtime.cuda.reader import reader_of
 from tilec.runtime.errors import ArgumentError
-from tilec.runtime.launcher import Launcher, common_stream
+from tilec.runtime.streams import current_stream_in
 
 MOST_KNOWN_CALLS = 1024
 
+ARRAYS = ("a", "b", "out", "bias", "row_scale", "column_scale", "scale", "residual")
+"""The arrays of a call, in the order in which they are looked at here."""
+_OUT = ARRAYS.index("out")
 
-def call_key(values: Mapping[str, Any], asked: Any) -> Any:
-    """What tells calls with different plans apart; None where an array must be described anew.
+Read = Callable[[Any], tuple[int, Any]]
+"""Gives an array's address, and all else of it that a plan depends on."""
 
-    `asked`: everything else that the plan depends on, hashable.
+
+def look(values: Sequence[Any], asked: Any) -> tuple[Any, list[int]] | None:
+    """What tells calls with different plans apart, and the address of each array.
+
+    `values`: the arrays of a call as in `ARRAYS`, None for those that are not there: their address
+    is 0. `asked`: everything else that the plan depends on. None where an array must be described
+    anew, or is one to complain of.
     """
-    parts = []
-    for name, value in values.items():
-        seen = _seen(value)
-        if seen is None:
+    seen, pointers, bits = [asked], [], 0
+    for value in values:
+        if value is None:
+            pointers.append(0)
+            seen.append(None)
+            continue
+        try:
+            pointer, kind = (_reads.get(value.__class__) or _read_of(value))(value)
+        except Exception:  # the whole way says what is wrong
             return None
-        parts.append((name, seen))
-    key = (asked, tuple(parts))
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key
+        pointers.append(pointer)
+        seen.append(kind)
+        bits |= pointer
+    seen.append(bits & 15 and tuple(pointer & 15 for pointer in pointers))
+    return tuple(seen), pointers
 
 
-def _seen(value: Any) -> Any:
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        # With a gradient or a pending negation, the whole way says what is wrong.
-        if value.requires_grad or value.is_neg():
+_reads: dict[type, Read] = {}
+
+
+def _read_of(value: Any) -> Read:
+    """How to read arrays of the class of `value`; kept for those that may be read so."""
+    reader = reader_of(value)
+    if reader is None:
+        raise TypeError(f"{type(value).__name__}: to be described at every call")
+    if reader.framework == "torch":
+        # The whole way refuses tensors that a gradient is wanted of, so none such is known.
+        enabled = sys.modules["torch"].is_grad_enabled
+        read = reader.function("{0}.requires_grad and enabled()", enabled=enabled)
+    else:
+        read = reader.function()
+    _reads[type(value)] = read
+    return read
+
+
+class KnownCalls(threading.local):
+    """The calls a thread has made: a plan is for one, as the driver reads it with no lock held."""
+
+    def __init__(self) -> None:
+        self.calls: dict[Any, KnownCall] = {}
+
+    def find(self, key: Any) -> KnownCall | None:
+        """The call that was kept under a key like that; None for keys that cannot be looked up."""
+        try:
+            return self.calls.get(key)
+        except TypeError:  # an option that has no hash, which the whole way refuses
             return None
-        return (value.dtype, value.shape, value.stride(), value.device)
-    if isinstance(value, ArrayView) and value.framework == "tilec":
-        return (value.dtype, value.shape, value.strides, value.device)
-    cupy = sys.modules.get("cupy")
-    if cupy is not None and isinstance(value, cupy.ndarray):
-        return (value.dtype, value.shape, value.strides, value.device.id)
-    return None
+
+    def keep(self, key: Any, call: KnownCall | None) -> None:
+        """Keeps a call if there is one; forgets all others where there are ever new ones."""
+        if len(self.calls) >= MOST_KNOWN_CALLS:
+            self.calls.clear()
+        if call is not None:
+            self.calls[key] = call
 
 
 @dataclass(frozen=True)
 class KnownCall:
-    """One launch. `like`: what `a` is. `views`: the arrays that are looked at in another shape.
-    `spans`: bytes of each array, from its pointer on. `order`: of the kernel's arguments.
-    `may_update`: whether the residual may be `out` itself. Nothing here keeps an array alive.
+    """One launch. `stream`: gives a device's current one. `make`: a new `out`, whose address
+    `address` gives. `arrays`: picks the kernel's, in its order, from the addresses of a call.
+    `before`, `after`: scalars around the factor. `inputs`: name and place of each array but `out`,
+    and the bytes that it has from its address on, `span` those of `out`. `may_update`: whether the
+    residual may be `out` itself. Nothing here keeps an array of the caller's alive.
     """
 
     plan: Plan
-    like: ArrayView
-    launcher: Launcher
-    constants: Mapping[str, Any]
-    views: tuple[tuple[str, ArrayView], ...]
-    spans: tuple[tuple[str, int, int], ...]
-    order: tuple[str, ...]
+    stream: Callable[[int], int]
+    make: Callable[[], Any]
+    address: Callable[[Any], int]
+    arrays: Callable[[Sequence[int]], tuple[int, ...]]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    inputs: tuple[tuple[str, int, int, int], ...]
+    span: tuple[int, int]
     may_update: bool
 
     @classmethod
-    def of(cls, launch: Launch) -> KnownCall:
-        """The launches that are like this one."""
-        values = launch.ordered(ORDER)
-        spans = tuple((name, *view.extent()) for name, view in launch.views.items())
-        views = tuple(
-            (name, _without_memory(launch.views[name], view))
-            for name in launch.views
-            if (view := launch.view_of(name)) is not None
+    def of(cls, launch: Launch) -> KnownCall | None:
+        """The launches that are like this one, which was just made; None where each needs more
+        than a plan: on the emulator, and where two frameworks must agree on the stream."""
+        arguments = launch.ordered(ORDER)
+        launcher = launch.kernel.launcher_of(arguments)
+        plan = launcher.known_plan(*arguments, **launch.constants)
+        frameworks = {view.framework for view in launch.views.values()} - {"tilec"}
+        reader = reader_of(launch.values["out"])
+        is_planned = plan is not None and plan.grid_of_scalars is None
+        if not is_planned or reader is None or len(frameworks) > 1:
+            return None
+        views, found = launch.views, launch.plan
+        scalars = [name for name in launch.order if name not in views]
+        split = scalars.index("factor")
+        spans = {name: view.extent() for name, view in views.items()}
+        return cls(
+            plan,
+            current_stream_in(next(iter(frameworks), "")),
+            array_maker(launch.values["a"], views["a"], found.out_shape, found.out_dtype),
+            reader.address(),
+            itemgetter(*(ARRAYS.index(name) for name in launch.order if name in views)),
+            (0,) * split,
+            (0,) * (len(scalars) - split - 1),
+            tuple((n, ARRAYS.index(n), *span) for n, span in spans.items() if n != "out"),
+            spans["out"],
+            is_like(views.get("residual"), views["out"]),
         )
-        launcher = launch.kernel.launcher_of(values)
-        a = launch.views["a"]
-        like = replace(_without_memory(a, View(a.shape, a.strides)), framework=a.framework)
-        may_update = is_like(launch.views.get("residual"), launch.views["out"])
-        constants, order = launch.constants, launch.order
-        return cls(launch.plan, like, launcher, constants, views, spans, order, may_update)
 
-    def launch(self, values: dict[str, Any], factor: float) -> Any:
-        """Launches on other arrays of the same kind; gives the result."""
-        out = values.get("out")
+    def launch(self, out: Any, pointers: list[int], factor: float) -> Any:
+        """Launches on other arrays of the same kinds; gives the result."""
         if out is None:
-            shape, dtype = self.plan.out_shape, self.plan.out_dtype
-            out = values["out"] = new_array(values["a"], self.like, shape, dtype)
+            out = self.make()
+            pointers[_OUT] = self.address(out)
         else:
-            self._check_overlap(values)
-        stream = common_stream(list(values.values())) if self.views else None
-        for name, view in self.views:
-            found = values[name]
-            values[name] = ArrayView(
-                _pointer(found),
-                view.shape,
-                view.strides,
-                view.dtype,
-                view.device,
-                "tilec",
-                owner=found,
-            )
-        values["factor"] = factor
-        arguments = [values.get(name, 0) for name in self.order]
-        self.launcher.call(*arguments, **self.constants, stream=stream)
+            self._check_overlap(pointers)
+        values = (*self.arrays(pointers), *self.before, factor, *self.after)
+        launch_plan(self.plan, values, self.stream(self.plan.device_index))
         return out
 
-    def _check_overlap(self, values: Mapping[str, Any]) -> None:
-        places = {
-            name: (_pointer(values[name]) + low, _pointer(values[name]) + high)
-            for name, low, high in self.spans
-        }
-        start, end = places.pop("out")
-        if self.may_update and places.get("residual", (0, 0))[0] == start:
-            del places["residual"]
-        for name, (low, high) in places.items():
-            if low < end and start < high:
+    def _check_overlap(self, pointers: Sequence[int]) -> None:
+        out = pointers[_OUT]
+        start, end = (out + byte for byte in self.span)
+        for name, place, low, high in self.inputs:
+            found = pointers[place]
+            if found + low < end and start < found + high:
+                if name == "residual" and self.may_update and found == out:
+                    continue
                 raise ArgumentError(f"argument 'out': it overlaps {name!r} in memory")
-
-
-def _without_memory(found: ArrayView, view: View) -> ArrayView:
-    return ArrayView(0, view.shape, view.strides, found.dtype, found.device, "tilec")
-
-
-def _pointer(value: Any) -> int:
-    if isinstance(value, ArrayView):
-        return value.pointer
-    return value.data_ptr() if hasattr(value, "data_ptr") else value.data.ptr

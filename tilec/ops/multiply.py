@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tilec.ops.known_calls import MOST_KNOWN_CALLS, KnownCall, call_key
+from tilec.ops.known_calls import ARRAYS, MOST_KNOWN_CALLS, KnownCall, KnownCalls, look
 from tilec.ops.multiply_plan import Options, Plan, make_plan
 from tilec.ops.new_arrays import new_array
 from tilec.ops.product_launch import Launch, check_overlap
 from tilec.ops.scaled_product import multiply_scaled
-from tilec.runtime.arrays import CUDA, ArrayView, describe
+from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.device import device as find_device
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
@@ -65,9 +65,9 @@ def matmul(
     `tilec.ops.torch.matmul` has one. Inside `torch.compile` this is that operator.
     """
     factor, scale_array = _factor(scale)
-    given = {"bias": bias, "row_scale": row_scale, "column_scale": column_scale}
-    given |= {"scale": scale_array, "residual": residual, "out": out}
     if not a_scale is b_scale is None:
+        given = {"bias": bias, "row_scale": row_scale, "column_scale": column_scale}
+        given |= {"scale": scale_array, "residual": residual, "out": out}
         given |= {"a": a, "b": b, "a_scale": a_scale, "b_scale": b_scale}
         options = Options(activation, scale is not None, out_dtype, acc_dtype, precision)
         return _multiply_blocks(given, options, factor, device, stream, tune)
@@ -78,37 +78,46 @@ def matmul(
         scales = {"scale": scale, "row_scale": row_scale, "column_scale": column_scale}
         dtypes = {"out_dtype": out_dtype, "acc_dtype": acc_dtype, "precision": precision}
         return _as_operator(a, b, placed, {**epilogue, **scales, **dtypes, "tune": tune})
-    values = {"a": a, "b": b, **{name: v for name, v in given.items() if v is not None}}
-    options = Options(activation, scale is not None, out_dtype, acc_dtype, precision)
-    key = call_key(values, (options, device, tune)) if stream is None else None
-    known = _known.get(key)
-    if known is not None:
-        return known.launch(values, factor)
+    arrays = (a, b, out, bias, row_scale, column_scale, scale_array, residual)
+    asked = (activation, scale is not None, out_dtype, acc_dtype, precision)
+    seen = look(arrays, (*asked, device, tune)) if stream is None else None
+    if seen is not None and (known := _known.find(seen[0])) is not None:
+        return known.launch(out, seen[1], factor)
+    values = {n: v for n, v in zip(ARRAYS, arrays, strict=True) if n in "ab" or v is not None}
+    result, launch = _multiply(values, Options(*asked), factor, device, stream, tune)
+    if seen is not None and launch is not None and launch.is_single and not tune:
+        _known.keep(seen[0], KnownCall.of(launch))
+    return result
+
+
+def _multiply(
+    values: dict[str, Any], options: Options, factor: float, device: Any, stream: Any, tune: bool
+) -> tuple[Any, Launch | None]:
+    """The whole way: describes and checks the arrays, plans, launches where there is something
+    to compute. Gives the result and the launch."""
     for name, value in values.items():
         _refuse_gradients(name, value)
     number = None if stream is None else stream_number(stream)
     views = {name: located(describe(value, name, number)) for name, value in values.items()}
     plan = _plan_of(views, options)
-    if out is None:
-        out = values["out"] = new_array(a, views["a"], plan.out_shape, plan.out_dtype)
-        views["out"] = located(describe(out, "out", number))
+    if "out" not in values:
+        values["out"] = new_array(values["a"], views["a"], plan.out_shape, plan.out_dtype)
+        views["out"] = located(describe(values["out"], "out", number))
     if 0 in plan.out_shape:
-        return out
+        return values["out"], None
     check_overlap(views)
     where = find_device(device) if isinstance(device, str) else device
     found = device_of(list(views.items()), where)
     launch = Launch(plan, values, views, factor, found, number)
     launch.run(tune)
-    if key is not None and found.kind == CUDA and launch.is_single and not tune:
-        if len(_known) >= MOST_KNOWN_CALLS:
-            _known.clear()
-        _known[key] = KnownCall.of(launch)
-    return out
+    return values["out"], launch
 
 
 def _factor(scale: Any) -> tuple[float, Any]:
     """A scale that is a number, and one that is an array."""
-    return (float(scale), None) if isinstance(scale, numbers.Real) else (1.0, scale)
+    if scale is None or not isinstance(scale, numbers.Real):
+        return 1.0, scale
+    return float(scale), None
 
 
 def _multiply_blocks(
@@ -132,7 +141,7 @@ def _multiply_blocks(
     return multiply_scaled(values, options, factor, device, number)
 
 
-_known: dict[Any, KnownCall] = {}
+_known = KnownCalls()
 _plans: dict[Any, Plan] = {}
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tilec.language.dtypes import DType
@@ -20,23 +21,42 @@ def new_array(like: Any, view: ArrayView, shape: Sequence[int], dtype: DType) ->
 
     ArgumentError for frameworks whose arrays only their owner can make: give `out=` there.
     """
+    return array_maker(like, view, shape, dtype)()
+
+
+def array_maker(
+    like: Any, view: ArrayView, shape: Sequence[int], dtype: DType
+) -> Callable[[], Any]:
+    """What makes such an array at every call; it does not keep `like` alive."""
     sizes = tuple(shape)
     name = _NAMES[dtype.mlir]
     if view.framework == "torch":
         torch = sys.modules["torch"]
-        return torch.empty(sizes, dtype=getattr(torch, name), device=like.device)
+        element = torch.empty((), dtype=getattr(torch, name), device=like.device)
+        # Of all that torch has to make an array, this costs the least.
+        return partial(
+            torch.empty_like, element.expand(sizes), memory_format=torch.contiguous_format
+        )
     if view.framework == "cupy" and dtype.mlir not in ("bf16", "f8E4M3FN", "f8E5M2"):
-        cupy = sys.modules["cupy"]
-        with cupy.cuda.Device(view.device[1]):
-            return cupy.empty(sizes, dtype=name)
+        return partial(_cupy_array, view.device[1], sizes, name)
     if view.framework == "jax":
-        jax = sys.modules["jax"]
-        return jax.device_put(jax.numpy.empty(sizes, dtype=name), next(iter(like.devices())))
+        empty = partial(sys.modules["jax"].numpy.empty, sizes, dtype=name)
+        return partial(_jax_array, empty, next(iter(like.devices())))
     if view.framework == "numpy":
-        return sys.modules["numpy"].empty(sizes, numpy_dtype(dtype.mlir))
+        return partial(sys.modules["numpy"].empty, sizes, numpy_dtype(dtype.mlir))
     if view.framework == "tilec" and view.device[0] != HOST:
-        return device(f"cuda:{view.device[1]}").empty(sizes, dtype.mlir)
+        return partial(device(f"cuda:{view.device[1]}").empty, sizes, dtype.mlir)
     raise ArgumentError(
         f"argument 'out': it must be given here: tilec cannot make {dtype} arrays of "
         f"{view.framework or type(like).__name__}"
     )
+
+
+def _cupy_array(index: int, sizes: tuple[int, ...], name: str) -> Any:
+    cupy = sys.modules["cupy"]
+    with cupy.cuda.Device(index):
+        return cupy.empty(sizes, dtype=name)
+
+
+def _jax_array(empty: Callable[[], Any], where: Any) -> Any:
+    return sys.modules["jax"].device_put(empty(), where)
