@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 
 class _Annotation:
     def __init__(self, name: str) -> None:
@@ -11,13 +13,18 @@ class _Annotation:
         return f"tl.{self._name}"
 
 
-array = _Annotation("array")
-"""`x: tl.array`: an array in global memory. Without annotation the argument itself decides."""
+if TYPE_CHECKING:  # type checkers take annotations that are types only, and know no tiles
+    array = Any
+    const = Any
+else:
+    array = _Annotation("array")
+    const = _Annotation("const")
+"""`x: tl.array`: an array in global memory. Without annotation the argument itself decides.
 
-const = _Annotation("const")
-"""`BM: tl.const = 64`: a compile-time constant; each value compiles its own kernel."""
+`BM: tl.const = 64`: a compile-time constant; each value compiles its own kernel.
+"""
 
-auto = _Annotation("auto")
+auto: Any = _Annotation("auto")
 """`BM: tl.const = tl.auto`: the compiler chooses the value per target, dtype and role."""
 
 inf = float("inf")
