@@ -1,4 +1,4 @@
-"""Pages' links lead somewhere; the README's first kernel runs, and its report is what is said."""
+"""Pages' links lead somewhere; the README's kernels, commands and report are as it says."""
 
 from __future__ import annotations
 
@@ -39,6 +39,32 @@ def test_the_first_kernel_runs(tmp_path: Path) -> None:
     c = np.full((40, 24), np.nan, np.float16)
     kernel.on("emulator")(a, b, c)
     np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), atol=0.05)
+
+
+def test_a_first_kernel_is_found_right(tilec_command: Callable[..., Any], tmp_path: Path) -> None:
+    (text,) = (text for text in blocks("python") if "import numpy" in text)
+    (tmp_path / "first.py").write_text(text)
+    done = tilec_command("run", str(tmp_path / "first.py"), "--check")
+    assert float(done.output) < 1e-5, done.errors
+
+
+def test_commands_do_what_is_said(
+    tilec_command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The README's compile one after the other; the dumps that pages name are written.
+
+    `run` and `doctor` have tests of their own.
+    """
+    (text,) = (text for text in blocks() if text.startswith("tilec compile"))
+    (tmp_path / "tilec").symlink_to(ROOT / "tilec")
+    monkeypatch.chdir(tmp_path)
+    lines = [line for line in text.splitlines() if line.split()[1] in ("compile", "opt")]
+    for line in lines:
+        done = tilec_command(*shlex.split(line)[1:])
+        assert done.code == 0, done.errors
+    named = {name for page in PAGES for name in re.findall(r"out/(\d\d-[\w.-]+)", page.read_text())}
+    assert named <= {path.name for path in (tmp_path / "out").iterdir()}
+    assert len(named) > 1 < len(lines)
 
 
 def test_the_report_is_what_is_shown(
