@@ -6,11 +6,12 @@ After:    %x = "tile.load"(%a, %i) ...
               -> tensor<1024xf32, #gpu_tile.layout<"T(128):(4@0) V(4,2):(1@0,512@0)">>
           %m = "tile.reduce"(%x) ... -> tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>
 
-1. Constants, splats, iotas and broadcasts are cloned per use, so that they tie nothing together.
-2. Values that want one layout form components; instruction fragments are hard layouts.
-3. Components are decided heaviest first: each takes the cheapest of the layouts its memory accesses
+1. Gathers and scatters of neighbouring elements are noted (`index_runs`): accesses like others.
+2. Constants, splats, iotas and broadcasts are cloned per use, so that they tie nothing together.
+3. Values that want one layout form components; instruction fragments are hard layouts.
+4. Components are decided heaviest first: each takes the cheapest of the layouts its memory accesses
    and its decided neighbours (through reductions, broadcasts, transposes, reshapes) propose.
-4. Types are written; an operand in another layout than its op needs gets a conversion, and a memory
+5. Types are written; an operand in another layout than its op needs gets a conversion, and a memory
    access in a costly layout is done in its own, followed or preceded by a conversion.
 
 Does not handle: tiles as kernel arguments (there are none), dots whose operands should stay in
@@ -28,6 +29,7 @@ from tilec.layout import Layout
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.divisibility import Divisibility
+from tilec.passes.index_runs import Indexed, note_runs
 from tilec.passes.layout_assignment import assign_layouts
 from tilec.passes.layout_candidates import (
     access_cost,
@@ -60,9 +62,10 @@ def infer_layouts(module: ir.Module, context: PassContext) -> None:
 def _infer(function: ir.Operation, context: PassContext) -> None:
     for op in reversed(walk(function)):
         _clone_per_use(op)
-    ops = walk(function)
+    ops, facts = walk(function), Divisibility(function)
+    note_runs(ops, facts)
     components = build_components(ops, _hard_layouts(ops, context))
-    anchors = _anchors(ops, Divisibility(function))
+    anchors = _anchors(ops, facts)
     for anchor in anchors:
         components.of(anchor.value).weight += anchor.weight
     _decide(components, ops, anchors, context)
@@ -82,17 +85,23 @@ def _clone_per_use(op: ir.Operation) -> None:
 
 
 class Anchor:
-    """A load or store of a rectangular tile: the tile, and what a layout costs it."""
+    """A load or store of a rectangular tile, or a gather or scatter of runs: the tile, and what a
+    layout costs it."""
 
     def __init__(self, op: ir.Operation, facts: Divisibility) -> None:
         view = op.opview
         self.op = op
-        self.is_load = isinstance(view, tile.LoadOp)
+        self.is_load = isinstance(view, (tile.LoadOp, tile.GatherOp))
+        self.is_indexed = isinstance(view, Indexed)
         self.value = view.result if self.is_load else view.value
         array = view.src if self.is_load else view.dst
         self.shape = shape(self.value)
-        self.contiguous = contiguous_dim(array, view.dims)
-        self.width, _ = provable_width(facts, array, view.offsets, view.dims)
+        self.contiguous: int | None
+        if self.is_indexed:
+            self.contiguous, self.width = view.options["run"]
+        else:
+            self.contiguous = contiguous_dim(array, view.dims)
+            self.width, _ = provable_width(facts, array, view.offsets, view.dims)
         self.element_bytes = element_bytes(array)
         self.depth = depth_factor(op)
         self.weight = tile_bytes(self.value) * self.depth
@@ -112,7 +121,13 @@ class Anchor:
 
 
 def _anchors(ops: list[ir.Operation], facts: Divisibility) -> list[Anchor]:
-    return [Anchor(op, facts) for op in ops if isinstance(op.opview, (tile.LoadOp, tile.StoreOp))]
+    return [Anchor(op, facts) for op in ops if _is_anchor(op.opview)]
+
+
+def _is_anchor(view: ir.OpView) -> bool:
+    if isinstance(view, Indexed):
+        return "run" in view.options
+    return isinstance(view, (tile.LoadOp, tile.StoreOp))
 
 
 def _hard_layouts(ops: list[ir.Operation], context: PassContext) -> dict[ir.Value, Layout]:
@@ -246,8 +261,8 @@ def _cuts(
     for anchor in anchors:
         layout = components.of(anchor.value).layout
         own = anchor.preferred(context.num_threads)
-        if layout is None or own == layout or not anchor.shape:
-            continue
+        if layout is None or own == layout or not anchor.shape or anchor.is_indexed:
+            continue  # with a gather its indices would have to be converted, too
         convert = anchor.depth * conversion_cost(anchor.shape, anchor.element_bytes)
         if anchor.cost(own) + convert < anchor.cost(layout):
             cuts[anchor.op] = own

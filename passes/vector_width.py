@@ -82,7 +82,7 @@ def vector_width(
     contiguous = contiguous_dim(array, dims)
     if contiguous is None:
         return VectorWidth(1, size, None, True, why)
-    run = _run(layout, contiguous)
+    run = register_run(layout, contiguous)
     if run < width:
         width, why = run, "the layout holds no longer run"
     # A vector that straddles the tile's edge would write past it.
@@ -92,7 +92,7 @@ def vector_width(
     return VectorWidth(width, width * size, contiguous, divisor % width == 0, why)
 
 
-def _run(layout: Layout, dim: int) -> int:
+def register_run(layout: Layout, dim: int) -> int:
     """Neighbouring elements along `dim` in neighbouring registers, aligned for every thread."""
     first = layout.values[0] if layout.values else None
     if first is None or first.dim != dim or first.stride != 1:

@@ -114,6 +114,9 @@ def _check_elements(array: ir.Value, *tiles: ir.Value) -> str | None:
 class GatherOp(Op, name="gather", one_layout=True):
     """One array element per index tuple; `other` where the mask is false or the index is outside.
 
+    `run`: (tile dimension, width), from infer-layouts. Along the dimension each aligned group of
+    `width` elements is neighbours in memory, aligned there, masked as one, inside or outside.
+
     Example:
         %t = "tile.gather"(%x, %ok, %zero, %i) {options = {}} : (memref<?xf32, strided<[1]>>, tensor<256xi1>, tensor<256xf32>, tensor<256xi32>) -> tensor<256xf32>
     """
@@ -123,7 +126,7 @@ class GatherOp(Op, name="gather", one_layout=True):
     other = Operand(TILE)
     indices = Operand(TILE, variadic=True)
     result = Result(TILE)
-    options = Attribute(options(cache=one_of(*CACHE_HINTS)), default={})
+    options = Attribute(options(cache=one_of(*CACHE_HINTS), run=INTS), default={})
 
     @classmethod
     def infer_types(cls, src: Any, mask: Any, other: Any, indices: Any, **_: Any) -> list[ir.Type]:
@@ -140,7 +143,7 @@ class GatherOp(Op, name="gather", one_layout=True):
 class ScatterOp(Op, name="scatter", one_layout=True):
     """Writes one array element per index tuple where the mask is true and the index is inside.
 
-    Two lanes with one index race: either value may stay.
+    Two lanes with one index race: either value may stay. `run` as in `gather`.
 
     Example:
         "tile.scatter"(%v, %x, %ok, %i) {options = {}} : (tensor<256xf32>, memref<?xf32, strided<[1]>>, tensor<256xi1>, tensor<256xi32>) -> ()
@@ -150,7 +153,7 @@ class ScatterOp(Op, name="scatter", one_layout=True):
     dst = Operand(ARRAY)
     mask = Operand(TILE)
     indices = Operand(TILE, variadic=True)
-    options = Attribute(options(cache=one_of(*CACHE_HINTS)), default={})
+    options = Attribute(options(cache=one_of(*CACHE_HINTS), run=INTS), default={})
 
     def check(self) -> str | None:
         return (

@@ -102,10 +102,10 @@ def load_words(
     word: int,
     count: int,
     predicate: ir.Value | None,
-    padding: ir.Value | None,
+    padding: Registers,
     hint: str | None,
 ) -> Registers:
-    """`count` words of `word` bits from global memory; `padding` in each where `predicate` is
+    """`count` words of `word` bits from global memory; those of `padding` where `predicate` is
     false."""
     if predicate is None and hint is None:
         return plain_load(pointer, word, count)
@@ -122,7 +122,7 @@ def load_words(
     # Ties each result to the padding, so that a lane that does not load keeps it.
     ties = [str(i) for i in range(count)]
     constraints = ["=" + letter] * count + ties + ["l"] + (["b"] if predicate is not None else [])
-    operands = [_widen(padding, register)] * count + [pointer]
+    operands = [*(_widen(pad, register) for pad in padding), pointer]
     operands += [predicate] if predicate is not None else []
     results = inline_asm(text, constraints, operands, [register] * count)
     return [_narrow(r, integer) for r in results]

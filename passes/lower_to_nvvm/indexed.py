@@ -2,12 +2,15 @@
 
 An element is touched where its mask is true and every index lies inside the array; the comparison
 is unsigned, so a negative index is a huge one. What writes leaves out phantoms and second copies.
+Elements of a run (`index_runs`) that neighbour each other in registers, too, share one access, and
+the first's mask and indices speak for all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from mlir import ir
 
@@ -20,8 +23,17 @@ from tilec.passes.lower_to_nvvm.access import (
     storage_bits,
     store_words,
     unpack,
+    word_bits,
 )
-from tilec.passes.lower_to_nvvm.state import Array, Lowering, both, compare, create
+from tilec.passes.lower_to_nvvm.state import (
+    Array,
+    Lowering,
+    Registers,
+    both,
+    compare,
+    create,
+)
+from tilec.passes.vector_width import register_run
 
 
 @dataclass(frozen=True)
@@ -38,14 +50,16 @@ class Elements:
         """Bits an element takes in memory."""
         return storage_bits(self.array.element, self.state)
 
-    def places(self, *, writes: bool) -> Iterator[tuple[ir.Value, ir.Value | None]]:
-        """Per register its pointer, and whether it may be touched (i1; None: certainly)."""
+    def places(self, *, writes: bool, width: int = 1) -> Iterator[tuple[ir.Value, ir.Value | None]]:
+        """Per `width` registers the first's pointer, and whether they may be touched (i1; None:
+        certainly)."""
         state, layout = self.state, layout_of(self.mask)
         valid = state.valid(layout, shape(self.mask))
         mine = state.first_copy(layout) if writes else None
         columns = [state.registers(index) for index in self.indices]
-        for number, mask in enumerate(state.registers(self.mask)):
-            guard = both(both(mine, valid[number]), mask)
+        masks = state.registers(self.mask)
+        for number in range(0, len(masks), width):
+            guard = both(both(mine, valid[number]), masks[number])
             yield self._place([column[number] for column in columns], guard)
 
     def _place(
@@ -88,26 +102,42 @@ def _to_width(value: ir.Value, integer: ir.Type) -> ir.Value:
     return create("arith.extui" if width == 1 else "arith.extsi", [value], integer)
 
 
+def _width(op: tile.GatherOp | tile.ScatterOp) -> int:
+    """Elements an access moves: of a run, as many as lie in neighbouring registers."""
+    dim, width = op.options.get("run", (0, 1))
+    return gcd(width, register_run(layout_of(op.mask), dim))
+
+
+def _report(op: tile.GatherOp | tile.ScatterOp, bytes_: int, state: Lowering) -> None:
+    kind = "loads" if isinstance(op, tile.GatherOp) else "stores"
+    why = "neighbours in memory and in registers" if _width(op) > 1 else "an element each"
+    state.context.report.add("memory access", op.operation, f"{bytes_}-byte {kind}", why)
+
+
 def lower_gather(op: tile.GatherOp, state: Lowering) -> None:
-    """tile.gather: a guarded load an element; a copy loads for itself."""
-    elements = Elements(state, state.values[op.src], op.mask, op.indices)
+    """tile.gather: a guarded load a run; a copy loads for itself."""
+    elements, width = Elements(state, state.values[op.src], op.mask, op.indices), _width(op)
     kind, hint = element(op.result), op.options.get("cache")
-    registers = []
-    places = elements.places(writes=False)
-    for (pointer, guard), other in zip(places, state.registers(op.other), strict=True):
-        (padding,) = pack([other], kind, state)
-        words = load_words(pointer, elements.bits, 1, guard, padding, hint)
-        registers += unpack(words, kind, 1, state)
+    word, count = word_bits(elements.bits, width)
+    registers: Registers = []
+    others = state.registers(op.other)
+    for pointer, guard in elements.places(writes=False, width=width):
+        padding = pack(others[len(registers) : len(registers) + width], kind, state)
+        words = load_words(pointer, word, count, guard, padding, hint)
+        registers += unpack(words, kind, width, state)
     state.values[op.result] = registers
+    _report(op, width * elements.bits // 8, state)
 
 
 def lower_scatter(op: tile.ScatterOp, state: Lowering) -> None:
-    """tile.scatter: a guarded store an element."""
-    elements = Elements(state, state.values[op.dst], op.mask, op.indices)
+    """tile.scatter: a guarded store a run."""
+    elements, width = Elements(state, state.values[op.dst], op.mask, op.indices), _width(op)
     kind, hint = element(op.value), op.options.get("cache")
-    places = elements.places(writes=True)
-    for (pointer, guard), value in zip(places, state.registers(op.value), strict=True):
-        store_words(pointer, pack([value], kind, state), guard, hint)
+    values = state.registers(op.value)
+    for number, (pointer, guard) in enumerate(elements.places(writes=True, width=width)):
+        words = pack(values[number * width : (number + 1) * width], kind, state)
+        store_words(pointer, words, guard, hint)
+    _report(op, width * elements.bits // 8, state)
 
 
 RULES = {tile.GatherOp: lower_gather, tile.ScatterOp: lower_scatter}

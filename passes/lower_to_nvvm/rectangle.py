@@ -238,7 +238,7 @@ def lower_load(op: tile.LoadOp, state: Lowering) -> None:
         registers: Registers = []
         for first in range(0, place.layout.num_values, width):
             pointer = place.pointer(first)
-            words = load_words(pointer, word, count, guard(first), pads, hint)
+            words = load_words(pointer, word, count, guard(first), [pads] * count, hint)
             registers += unpack(words, place.array.element, width, state)
         return registers
 

@@ -51,7 +51,8 @@ def gather(array: Any, indices: Any, mask: Any = True, other: Any = 0, cache: An
     """One array element per index tuple, `other` where `mask` is false or an index is outside.
 
     `indices`: one integer tile (or scalar) per array dimension; all broadcast to one shape, with
-    `mask` and `other`.
+    `mask` and `other`. Rows by number, `(rows[:, None], k + tl.arange(64)[None, :])`, move up to 16
+    bytes at once where `k`, the rows' length and what masks columns are multiples of that.
     """
 
 
