@@ -72,15 +72,24 @@ def test_products_in_turn(
 
 def tiles(m: int, n: int, k: int, target: str = "sm_90a", **named: Any) -> TileChoice | None:
     machine = machine_of(device("emulator"), find_target(target))
-    memories = named.pop("memories", ALONG_K)
-    return choose_tiles(m, n, k, 1, tl.bf16, "tf32", machine, 1, *memories, **named)
+    memories, batch = named.pop("memories", ALONG_K), named.pop("batch", 1)
+    dtype = named.pop("dtype", tl.bf16)
+    return choose_tiles(m, n, k, batch, dtype, "tf32", machine, 1, *memories, **named)
 
 
-def test_they_are_chosen_where_the_end_of_a_program_is_long() -> None:
-    """As measured (test/bench/results/turns-*.json): at k = 512 they win, at 4096 they lose."""
-    short = tiles(8192, 8192, 512, is_plain=True)
-    assert short is not None
-    assert short.in_turn
+@pytest.mark.parametrize("dtype", [tl.bf16, tl.f8e4m3])
+def test_they_are_chosen_where_they_win(dtype: Any) -> None:
+    """As measured (test/bench/results/turns-*.json): at 8192^3 and for 8 of 2048^3 a little, at
+    k = 512 a tenth."""
+    for m, n, k, batch in ((8192, 8192, 8192, 1), (2048, 2048, 2048, 8), (8192, 8192, 512, 1)):
+        found = tiles(m, n, k, is_plain=True, dtype=dtype, batch=batch)
+        assert found is not None
+        assert found.in_turn
+        assert (found.rows, found.columns) == (128, 192)
+
+
+def test_where_they_are_not_chosen() -> None:
+    """At 4096^3 they lose: six rounds of three quarters of a tile where 128 x 256 take four."""
     for choice in (
         tiles(4096, 4096, 4096, is_plain=True),
         tiles(8192, 8192, 512),

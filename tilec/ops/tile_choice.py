@@ -80,10 +80,11 @@ SPLIT_US = 3.1
 """What the second kernel of a product in parts takes beside reading them."""
 TAIL_PARTS = (2, 3, 4, 6, 8)
 MOST_TAIL_PARTS = TAIL_PARTS[-1]
-TURN_COLUMNS = (128, 160, 192)
-"""Of tiles of `USUAL_SIDE` rows that one warpgroup multiplies while another stores."""
+TURN_COLUMNS = (192,)
+"""Of tiles of `USUAL_SIDE` rows that one warpgroup multiplies while another stores; narrower ones
+were slower wherever turns paid."""
 TURN_WARPS = 4
-WORTH_TURNS = 0.97
+WORTH_TURNS = 0.995
 """Of the time without: where they meet by prediction, a run on an H200 had either first."""
 WORTH_A_TAIL = 0.96
 """Of the time without: 4 % are what the model is off by, and what a card at its power limit gives

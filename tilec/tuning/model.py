@@ -71,7 +71,8 @@ LINE_BYTES = 128
 LONE_WARPGROUP = 0.9
 """What is left of tensor cores where a multiprocessor has one warpgroup, which waits for itself."""
 STEP_CLOCKS = 40
-"""Of an iteration that waits for a slot of a ring and gives it back, beside what it computes."""
+"""Of an iteration that waits for a slot of a ring and gives it back, beside what it computes: of
+sets of warps in turn a share each, under the other's products."""
 THREADS_STEP_CLOCKS = 80
 """Of an iteration whose operands threads bring to warpgroups, turned and 4 bytes at a time."""
 WARP_MMA_SPEED = 0.5
@@ -322,7 +323,7 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
         units = _units(loop, warps, machine, work.programs)
         for unit, clocks in units.items():
             busy[unit] = busy.get(unit, 0.0) + loop.trips * clocks
-        step = STEP_CLOCKS if loop.way is Way.ENGINE else 0
+        step = STEP_CLOCKS / work.teams if loop.way is Way.ENGINE else 0
         longest = _together(units | {"arithmetic": units["arithmetic"] + step})
         if slots > 1:
             # A ring of n slots has n - 1 loads on the way while it computes, one fewer where a slot
