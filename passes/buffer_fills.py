@@ -13,12 +13,12 @@ from tilec.dialects.gpu_tile import (
     CpAsyncOp,
     ReshapeViewOp,
     Tcgen05CopyOp,
-    Tcgen05MmaOp,
     TransposeViewOp,
     WgmmaOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, is_tensor_buffer
 from tilec.dialects.types import bit_width, element
+from tilec.passes.async_readers import PRODUCTS
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.layout_candidates import blocked_layout
@@ -142,5 +142,5 @@ def feeds_tensor_cores(fill: Fill) -> bool:
 def _is_read_by_tensor_cores(buffer: ir.Value) -> bool:
     users = [use.owner.opview for use in buffer.uses]
     views = [user.result for user in users if isinstance(user, (ReshapeViewOp, TransposeViewOp))]
-    read = any(isinstance(user, (WgmmaOp, Tcgen05MmaOp, Tcgen05CopyOp)) for user in users)
+    read = any(isinstance(user, (*PRODUCTS, Tcgen05CopyOp)) for user in users)
     return read or any(map(_is_read_by_tensor_cores, views))

@@ -33,16 +33,12 @@ from tilec.dialects.gpu_tile import (
     RoleOp,
     SyncOp,
     Tcgen05CommitOp,
-    Tcgen05CopyOp,
-    Tcgen05MmaOp,
     Tcgen05MulticastCommitOp,
 )
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
+from tilec.passes.async_readers import COMMITTED
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.walk import kernels
-
-_ISSUED = (Tcgen05MmaOp, Tcgen05CopyOp)
-"""By the thread that multiplies; their commit is their fence."""
 
 
 @tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
@@ -70,7 +66,7 @@ def _is_access(view: ir.OpView) -> bool:
         return is_tensor_buffer(view.src)
     if isinstance(view, BufferStoreOp):
         return is_tensor_buffer(view.dst)
-    return isinstance(view, _ISSUED)
+    return isinstance(view, COMMITTED)
 
 
 def _touches(op: ir.Operation) -> bool:
@@ -117,7 +113,8 @@ class _Walk:
         if _is_access(view):
             if since.heard:
                 _fence(view.operation, "tcgen05_after")
-            return _Since(False, not isinstance(view, _ISSUED) or since.touched)
+            # The thread that issues an op and commits it needs no fence between the two.
+            return _Since(False, not isinstance(view, COMMITTED) or since.touched)
         if isinstance(view, FenceOp) and view.kind == "tcgen05_after":
             return _Since(False, since.touched)
         if isinstance(view, FenceOp) and view.kind == "tcgen05_before":

@@ -42,8 +42,6 @@ from tilec.dialects.gpu_tile import (
     RoleOp,
     SyncOp,
     Tcgen05CommitOp,
-    Tcgen05CopyOp,
-    Tcgen05MmaOp,
     Tcgen05MulticastCommitOp,
     TmaCommitOp,
     TmaStoreOp,
@@ -53,6 +51,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.passes.async_readers import COMMITTED
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.role_threads import runs_in_one_thread
 from tilec.passes.shared_accesses import Access, accesses_inside, accesses_of, ring_counters
@@ -260,7 +259,7 @@ class _Walk:
             )
         if isinstance(view, CpAsyncOp):
             return replace(pending, in_flight=pending.in_flight.union(accesses))
-        if isinstance(view, (Tcgen05MmaOp, Tcgen05CopyOp)):
+        if isinstance(view, COMMITTED):
             # Products into one accumulator keep their order; what they read is read until awaited.
             reads = [access for access in accesses if not access.writes]
             return replace(pending, multiplying=_first(reads, pending.multiplying))

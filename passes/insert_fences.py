@@ -35,18 +35,14 @@ from tilec.dialects.gpu_tile import (
     FenceOp,
     RemoteArriveOp,
     SyncOp,
-    Tcgen05CopyOp,
-    Tcgen05MmaOp,
-    TmaStoreOp,
-    WgmmaOp,
 )
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
+from tilec.passes.async_readers import ASYNC_READERS, operands_read
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.walk import kernels
 
 KIND = "async_shared"
-_READERS = (WgmmaOp, Tcgen05MmaOp, Tcgen05CopyOp, TmaStoreOp)
 _TELLS_OTHERS = (
     BarrierArriveOp,
     BarrierWaitOp,
@@ -56,11 +52,8 @@ _TELLS_OTHERS = (
     CpAsyncWaitOp,
     RemoteArriveOp,
     SyncOp,
-    Tcgen05CopyOp,
-    Tcgen05MmaOp,
     *TMA_LOADS,
-    TmaStoreOp,
-    WgmmaOp,
+    *ASYNC_READERS,
 )
 """In front of these, of loops and of branches, writes are fenced; a sync may be put there later."""
 
@@ -80,7 +73,7 @@ def _fence(function: ir.Operation) -> None:
         return ir.WalkResult.ADVANCE
 
     function.walk(visit, ir.WalkOrder.PRE_ORDER)
-    readers = [op for op in ops if isinstance(op, _READERS)]
+    readers = [op for op in ops if isinstance(op, ASYNC_READERS)]
     touched = {_root(buffer) for reader in readers for buffer in _read_by(reader)}
     loaded = {_root(op.dst) for op in ops if isinstance(op, TMA_LOADS)}
     touched |= {op for op in _allocs(ops) if any(_overlap(op, other) for other in loaded)}
@@ -98,9 +91,7 @@ def _fence(function: ir.Operation) -> None:
 
 
 def _read_by(reader: ir.OpView) -> list[ir.Value]:
-    copies = isinstance(reader, (TmaStoreOp, Tcgen05CopyOp))
-    values = [reader.src] if copies else [reader.lhs, reader.rhs]
-    return [value for value in values if is_buffer(value)]
+    return [value for value in operands_read(reader) if is_buffer(value)]
 
 
 def _root(buffer: ir.Value) -> ir.Operation:

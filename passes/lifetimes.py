@@ -20,16 +20,10 @@ from tilec.dialects.gpu_tile import (
     BarrierInitOp,
     NextProgramOp,
     ReserveTensorMemoryOp,
-    ReshapeViewOp,
     RoleOp,
-    SlotOp,
     SyncOp,
-    Tcgen05CopyOp,
-    Tcgen05MmaOp,
     TmaStoreOp,
     TmaWaitOp,
-    TransposeViewOp,
-    ViewOp,
     WarpTmaStoreOp,
     WgmmaOp,
     WgmmaWaitOp,
@@ -47,14 +41,13 @@ from tilec.dialects.gpu_tile.types import (
     tensor_buffer_of,
 )
 from tilec.dialects.types import show
+from tilec.passes.async_readers import COMMITTED
 from tilec.passes.contract import show_location
 from tilec.passes.keep_explicit import EXPLICIT
 from tilec.passes.loops import enclosing_ops
 from tilec.passes.tensor_memory_dot import awaited
-from tilec.passes.walk import role_of
+from tilec.passes.walk import VIEWS, role_of
 from tilec.tensor_memory import LEAST_COLUMNS, power_of_two
-
-_VIEWS = (ViewOp, ReshapeViewOp, SlotOp, TransposeViewOp)
 
 
 @dataclass
@@ -207,7 +200,7 @@ class _Lifetimes:
 
     def _finished(self, user: ir.Operation) -> ir.Operation:
         """The wait behind which an asynchronous reader is done, else the reader itself."""
-        if isinstance(user.opview, (Tcgen05MmaOp, Tcgen05CopyOp)):
+        if isinstance(user.opview, COMMITTED):
             # Beside other roles nothing here waits for it: its readers' barriers do.
             return awaited(user.opview) or self._function
         if isinstance(user.opview, WgmmaOp):
@@ -231,5 +224,5 @@ def _users(value: ir.Value) -> Iterator[ir.Operation]:
     for use in value.uses:
         user = use.owner.operation
         yield user
-        if isinstance(user.opview, _VIEWS):
+        if isinstance(user.opview, VIEWS):
             yield from _users(user.results[0])

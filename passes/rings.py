@@ -16,19 +16,18 @@ from tilec.dialects.gpu_tile import (
     BufferStoreOp,
     CpAsyncArriveOp,
     CpAsyncOp,
-    ReshapeViewOp,
     RingPositionOp,
     SlotOp,
-    Tcgen05CopyOp,
     Tcgen05MmaOp,
     TmaLoadOp,
-    TransposeViewOp,
     ViewOp,
     WgmmaOp,
     WgmmaWaitOp,
 )
+from tilec.passes.async_readers import COMMITTED
 from tilec.passes.loops import enclosing_ops
 from tilec.passes.tensor_memory_dot import awaited
+from tilec.passes.walk import VIEWS
 
 FILL_NAMES = {
     TmaLoadOp: "tensor copies",
@@ -145,11 +144,11 @@ def _readers(buffer: ir.Value) -> list[ir.Operation]:
     found: list[ir.Operation] = []
     for use in buffer.uses:
         user = use.owner.opview
-        if isinstance(user, (ViewOp, SlotOp, TransposeViewOp, ReshapeViewOp)):
+        if isinstance(user, VIEWS):
             found += _readers(user.result)
         elif isinstance(user, WgmmaOp):
             found.append(_finished(user.result))
-        elif isinstance(user, (Tcgen05MmaOp, Tcgen05CopyOp)):
+        elif isinstance(user, COMMITTED):
             found.append(awaited(user))
         elif not isinstance(user, _FILLS):
             found.append(user.operation)

@@ -26,12 +26,9 @@ from tilec.dialects.gpu_tile import (
     ReshapeViewOp,
     RingPositionOp,
     SlotOp,
-    Tcgen05CopyOp,
     Tcgen05MmaOp,
-    TmaStoreOp,
     TransposeViewOp,
     ViewOp,
-    WgmmaOp,
 )
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import (
@@ -43,6 +40,7 @@ from tilec.dialects.gpu_tile.types import (
     layout_of,
 )
 from tilec.layout import Layout
+from tilec.passes.async_readers import ASYNC_READERS, operands_read
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import constant_of
 from tilec.passes.hazards import orders_memory
@@ -187,14 +185,14 @@ def accesses_of(view: object, context: PassContext) -> list[Access]:
     if isinstance(view, BufferLoadOp):
         access = _describe(view.src, _read_by(view), writes=False)
         return [replace(access, own_lanes=_has_own_lanes(view.src, context))]
-    if isinstance(view, (BufferGatherOp, TmaStoreOp, Tcgen05CopyOp)):
+    if isinstance(view, BufferGatherOp):
         return [_describe(view.src, None, writes=False)]
     if isinstance(view, TMA_LOADS):
         return [_describe(view.dst, None, writes=True)]
-    if isinstance(view, (WgmmaOp, Tcgen05MmaOp)):
-        operands = [v for v in (view.lhs, view.rhs) if is_buffer(v) or is_tensor_buffer(v)]
+    if isinstance(view, ASYNC_READERS):
+        operands = [v for v in operands_read(view) if is_buffer(v) or is_tensor_buffer(v)]
         reads = [_describe(v, None, writes=False) for v in operands]
-        sums = [] if isinstance(view, WgmmaOp) else [view.acc]
+        sums = [view.acc] if isinstance(view, Tcgen05MmaOp) else []
         return reads + [_describe(v, None, writes=True) for v in sums]
     return []
 

@@ -30,13 +30,12 @@ from tilec.dialects.gpu_tile import (
     RingPositionOp,
     SyncOp,
     Tcgen05CopyOp,
-    Tcgen05MmaOp,
     TmaLoadOp,
     TransposeViewOp,
-    WgmmaOp,
 )
 from tilec.dialects.gpu_tile.tma import MOST_BOX, SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
+from tilec.passes.async_readers import PRODUCTS
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.hazards import read_ahead_hazard
@@ -177,7 +176,7 @@ def _first_product(copy: TensorCopy) -> ir.Operation | None:
         (
             view.operation
             for view in copy.load.operation.block.operations
-            if isinstance(view, (WgmmaOp, Tcgen05MmaOp)) and view.operation in readers
+            if isinstance(view, PRODUCTS) and view.operation in readers
         ),
         None,
     )

@@ -6,8 +6,18 @@ from collections.abc import Iterator
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import AllocOp, RoleOp
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    ReshapeViewOp,
+    RoleOp,
+    SlotOp,
+    TransposeViewOp,
+    ViewOp,
+)
 from tilec.dialects.op import TileOp
+
+VIEWS = (ViewOp, SlotOp, ReshapeViewOp, TransposeViewOp)
+"""Ops whose result is (a part of) the buffer that is their first operand."""
 
 
 def kernels(module: ir.Module) -> Iterator[ir.Operation]:
