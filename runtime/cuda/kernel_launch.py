@@ -6,7 +6,7 @@ arguments each time where this converts four.
 
 Kernels that wait by themselves (PTX `griddepcontrol.wait`) are launched with the attribute that
 lets them start before the launch in front of them in the stream has ended: CUDA C++ Programming
-Guide, "Programmatic Dependent Launch and Synchronization".
+Guide, "Programmatic Dependent Launch and Synchronization". Long launches do without: see `overlap`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ class KernelLaunch:
     `place` was told last.
     """
 
-    __slots__ = ("_kernel", "_memory", "placed", "run")
+    __slots__ = ("_early", "_is_early", "_kernel", "_memory", "placed", "run")
 
     def __init__(self, loaded: LoadedKernel, arguments: int) -> None:
         config = _config(loaded)
+        self._is_early = bool(config.numAttrs)
+        self._early = config if self._is_early else None
         self._kernel = loaded.kernel
         self._memory = (ctypes.c_char * _PLACE.size).from_address(int(config.getPtr()))
         self.placed: tuple[Grid, int] | None = None
@@ -50,6 +52,18 @@ class KernelLaunch:
         threads, shared_bytes = self._kernel.threads, self._kernel.shared_bytes
         _PLACE.pack_into(self._memory, 0, *grid, threads, 1, 1, shared_bytes, stream)
         self.placed = grid, stream
+
+    def overlap(self, wanted: bool) -> None:
+        """Whether the next launches start early, of a kernel that can: `wanted` where they are
+        short.
+
+        CTAs that come early wait on multiprocessors which have run out of programs, and are dealt
+        to them in another order than to an idle GPU. On an H200 bf16 and fp8 products of 8192 cubed
+        took 0.5 to 1 % longer so, back to back for a second, and no less in bursts.
+        """
+        if self._early is not None and wanted != self._is_early:
+            self._early.numAttrs = int(wanted)
+            self._is_early = wanted
 
 
 def _config(loaded: LoadedKernel) -> Any:

@@ -6,6 +6,7 @@ A plan belongs to one thread: the driver reads its argument block while no lock 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 from tilec.grid import Grid
@@ -16,6 +17,9 @@ from tilec.runtime.cuda.module import LoadedKernel
 from tilec.runtime.cuda.tensor_map import packing_maps
 
 GridOfScalars = Callable[[Sequence[Any]], Grid]
+
+SHORT_ROUNDS = 4
+"""Programs each CTA of a persistent kernel takes, at most, for its launch to start early."""
 
 
 class Plan(NamedTuple):
@@ -46,9 +50,10 @@ def make_plan(
     pack = loaded.layout.pack
     if loaded.kernel.tensor_maps:
         pack = packing_maps(pack, loaded.context, loaded.kernel, arguments, block.maps_start)
+    launch = KernelLaunch(loaded, block.address)
     return Plan(
-        KernelLaunch(loaded, block.address),
-        place_grid(loaded, block.memory, grid),
+        launch,
+        place_grid(loaded, launch, block.memory, grid),
         block.memory,
         pack,
         loaded.context.index,
@@ -57,13 +62,15 @@ def make_plan(
     )
 
 
-def place_grid(loaded: LoadedKernel, memory: Any, grid: Grid) -> Grid:
+def place_grid(loaded: LoadedKernel, launch: KernelLaunch, memory: Any, grid: Grid) -> Grid:
     """What to launch for `grid`: of a persistent kernel as many CTAs as run side by side, with the
     grid as an argument."""
     if not loaded.kernel.persistent:
         return grid
     loaded.layout.write_grid(memory, grid)
-    return loaded.kernel.launched(grid, loaded.resident_ctas)
+    launched = loaded.kernel.launched(grid, loaded.resident_ctas)
+    launch.overlap(prod(grid) <= SHORT_ROUNDS * prod(launched))
+    return launched
 
 
 def changing_values(arguments: Sequence[Any]) -> tuple[list[int], list[Any]]:
@@ -76,7 +83,8 @@ def changing_values(arguments: Sequence[Any]) -> tuple[list[int], list[Any]]:
 def start_plan(plan: Plan, grid: Grid, stream: int) -> None:
     """Launches a packed plan for a grid of programs, in its own context."""
     if all(grid):
-        run_in_context(plan, place_grid(plan.loaded, plan.block, grid), stream)
+        launched = place_grid(plan.loaded, plan.launch, plan.block, grid)
+        run_in_context(plan, launched, stream)
 
 
 def launch_plan(plan: Plan, values: Sequence[Any], stream: int) -> None:

@@ -268,8 +268,8 @@ class FakeDriver:
         returned = self.cuLaunchKernel(
             function, *sizes, config.sharedMemBytes, config.hStream, arguments, extra
         )
-        assert config.numAttrs == len(config.attrs)
-        for attribute in config.attrs:
+        assert config.numAttrs <= len(config.attrs)
+        for attribute in config.attrs[: config.numAttrs]:
             assert attribute.id == "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION"
             if not returned[0]:
                 allowed = attribute.value.programmaticStreamSerializationAllowed

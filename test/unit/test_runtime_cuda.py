@@ -463,6 +463,19 @@ def test_a_kernel_that_waits_by_itself_may_start_early(fake: FakeDriver):
     assert pointers == [0x2000, 0x3000, 0x3000, 0x2000]
 
 
+def test_a_launch_of_many_rounds_does_not_start_early(fake: FakeDriver):
+    # 64 CTAs run side by side: 256 programs are 4 rounds.
+    made = fake.know(kernel(MATRIX, persistent=True, starts_early=True))
+    plain = fake.know(kernel(MATRIX, name="plain", persistent=True))
+    device = cuda_device(0)
+    plan = make_plan(device.load(made), [matrix()], (2, 3, 1))
+    for grid in ((2, 3, 1), (256, 1, 1), (257, 1, 1), (1, 1, 1), (1, 2, 200)):
+        start_plan(plan, grid, 0)
+    device.launch(device.load(plain), [matrix()], (1, 1, 1))
+    early = [launch.is_early for launch in fake.launches]
+    assert early == [True, True, False, True, False, False]
+
+
 def test_a_driver_whose_graphs_cannot_hold_early_launches_gets_none(fake: FakeDriver):
     fake.version = 12020
     made = fake.know(kernel(VECTOR, starts_early=True))
