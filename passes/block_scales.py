@@ -48,7 +48,7 @@ def stage_scales(
     rows, blocks = shape(value)[1 - k_dim], shape(value)[k_dim]
     whole = BufferType((rows, blocks), element(value), scales_image(rows, blocks))
     load = _loaded_image(value, whole, k_dim)
-    shared = _stored(value, whole, k_dim) if load is None else _viewed(load, value, whole)
+    shared = _stored(value, whole, k_dim) if load is None else _viewed(load, whole)
     there = TensorBuffer((rows, blocks), element(value), scales_layout(rows, blocks))
     buffer = AllocOp.build(results=[there.type()])
     Tcgen05CopyOp.build(shared, buffer, shape=SCALES_COPY)
@@ -72,7 +72,7 @@ def _stored(value: ir.Value, whole: BufferType, k_dim: int) -> ir.Value:
     return TransposeViewOp.build(shared, permutation=(1, 0))
 
 
-def _viewed(load: tile.LoadOp, value: ir.Value, whole: BufferType) -> ir.Value:
+def _viewed(load: tile.LoadOp, whole: BufferType) -> ir.Value:
     sizes = shape(load.result)
     steps = [prod(sizes[d + 1 :]) for d in range(len(sizes))]
     type_ = BufferType(sizes, whole.element, strided(sizes, steps))

@@ -69,7 +69,7 @@ def _infer(function: ir.Operation, context: PassContext) -> None:
     for anchor in anchors:
         components.of(anchor.value).weight += anchor.weight
     _decide(components, ops, anchors, context)
-    assign_layouts(function, ops, components, _cuts(components, anchors, context), context)
+    assign_layouts(ops, components, _cuts(components, anchors, context), context)
 
 
 def _clone_per_use(op: ir.Operation) -> None:

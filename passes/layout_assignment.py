@@ -16,13 +16,15 @@ from tilec.passes.scan_layout import scan_layout, supports_scan
 
 
 def assign_layouts(
-    function: ir.Operation,
     ops: list[ir.Operation],
     components: Components,
     cuts: dict[ir.Operation, Layout],
     context: PassContext,
 ) -> None:
-    """Types every tile of `function`; `cuts`: memory accesses that use a layout of their own."""
+    """Types every tile of a function, whose ops are `ops`.
+
+    `cuts`: memory accesses that use a layout of their own.
+    """
     attributes: dict[Layout, ir.Attribute] = {}
 
     def typed(value: ir.Value, layout: Layout) -> ir.Type:

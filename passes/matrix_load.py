@@ -61,9 +61,9 @@ def plan_matrix_load(
             values.pop(0)
     if (along.stride, across.stride) != (per_word, 1):
         return None
-    if _is_row(shared, along.dim, across.dim, element_bytes):
+    if _is_row(shared, along.dim, element_bytes):
         transposed, row = False, across
-    elif element_bytes == 2 and _is_row(shared, across.dim, along.dim, element_bytes):
+    elif element_bytes == 2 and _is_row(shared, across.dim, element_bytes):
         transposed, row = True, along
     else:
         return None
@@ -103,7 +103,7 @@ def _lane_modes(layout: Layout) -> tuple[Mode, Mode, tuple[Mode, ...]] | None:
     return along, across, tuple(warps)
 
 
-def _is_row(shared: SharedLayout, contiguous: int, other: int, element_bytes: int) -> bool:
+def _is_row(shared: SharedLayout, contiguous: int, element_bytes: int) -> bool:
     """Whether 16 bytes along `contiguous` lie together, 16-byte aligned wherever a row may
     start."""
     if shared.dims[contiguous][0][1] != 1:

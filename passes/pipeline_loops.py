@@ -89,7 +89,7 @@ class _Plan:
 def _pipeline(loop: ir.Operation, context: PassContext) -> None:
     if any(isinstance(view, BarrierWaitOp) for view in loop.regions[0].blocks[0].operations):
         return  # specialize-warps overlaps what arrives at barriers
-    demanded = _demanded_stages(loop, context)
+    demanded = _demanded_stages(loop)
     plan = _plan(loop)
     if isinstance(plan, str):
         if demanded is not None and demanded > 1:
@@ -107,7 +107,7 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
         _Expansion(loop, plan, stages).run()
 
 
-def _demanded_stages(loop: ir.Operation, context: PassContext) -> int | None:
+def _demanded_stages(loop: ir.Operation) -> int | None:
     """The stages a loop demands, None if it leaves them open. CompileError for a wrong demand."""
     for name in loop.attributes:
         if name.startswith("tile.") and name not in (STAGES, WARP_SPECIALIZE):

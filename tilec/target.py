@@ -92,7 +92,6 @@ class Target:
     ctas_per_sm: int = 32
     shared_bytes_per_cta: int = 1024
     """Shared memory the system keeps of each CTA, beside the CTA's own."""
-    shared_banks: int = 32
 
     def fits_twice(self, shared_bytes: int) -> bool:
         """Whether a multiprocessor has shared memory for two CTAs that use so much of it."""

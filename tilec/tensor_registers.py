@@ -8,7 +8,6 @@ from math import prod
 from tilec.layout import Layout, Mode, normalize
 from tilec.tensor_memory import Part, TensorMemoryLayout
 
-_LANE_BITS = 5
 _WARPS = (4, 8)
 
 

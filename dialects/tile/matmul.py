@@ -31,8 +31,8 @@ PRECISIONS = ("tf32", "ieee")
 class DotOp(Op, name="dot", pure=True):
     """Matrix multiply-accumulate: result = lhs @ rhs + acc; leading dimensions are a batch.
 
-    `options.precision` says how f32 inputs multiply: "tf32" rounds them to 10 mantissa bits for the
-    tensor cores, "ieee" (the default) keeps all 23. `options.instruction` is filled in by
+    `options.precision` says how f32 inputs multiply: "tf32" keeps 10 of their mantissa bits, what the
+    tensor cores read, "ieee" (the default) keeps all 23. `options.instruction` is filled in by
     select-mma.
 
     Example:

@@ -269,7 +269,7 @@ class Lowering:
         below = 1
         for mode in layout.threads:
             if mode.stride:
-                term = self._digit(below, mode.size, layout.num_threads)
+                term = self._digit(below, mode.size)
                 term = create("arith.muli", [term, self.i32_constant(mode.stride)], self.i32)
                 known = sums[mode.dim]
                 sums[mode.dim] = (
@@ -278,7 +278,7 @@ class Lowering:
             below *= mode.size
         return tuple(self.i32_constant(0) if s is None else s for s in sums)
 
-    def _digit(self, below: int, size: int, num_threads: int) -> ir.Value:
+    def _digit(self, below: int, size: int) -> ir.Value:
         """(thread / below) % size; both are powers of two, but for the size of the slowest."""
         digit = self.thread()
         if below > 1:

@@ -15,9 +15,6 @@ from scalar_execution import CpuFunction, assemble, find_ptxas, llvm_text, ptx_o
 from tilec.diagnostics import CompileError
 from tilec.passes.contract import PassContext
 from tilec.passes.convert_floats import convert_floats
-from tilec.passes.math.kinds import Vocabulary
-from tilec.passes.math.scalar_builder import ScalarBuilder
-from tilec.passes.math.tensor_float import round_to_tf32
 from tilec.target import TARGETS, find_target
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the shims use x87 numbers")
@@ -389,18 +386,3 @@ def test_every_conversion_becomes_ptx_that_assembles(target: str) -> None:
     assert ("cvt.rn.satfinite.e4m3x2.f32" in ptx) == has_instruction
     assert ("cvt.rn.f16x2.e5m2x2" in ptx) == has_instruction
     assemble(ptx, target)
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_tf32_is_one_instruction(target: str) -> None:
-    with ir.Context() as context:
-        module = ir.Module.parse(
-            "func.func @f(%x: f32) -> i32 { %r = arith.constant 0 : i32\n return %r : i32 }"
-        )
-        block = module.body.operations[0].regions[0].blocks[0]
-        place = ir.InsertionPoint(block.operations[0])
-        b = ScalarBuilder(Vocabulary(context), ir.Location.unknown(context), place)
-        bits = round_to_tf32(b, b.wrap(block.arguments[0]))
-        block.operations[len(block.operations) - 1].operands[0] = bits.value
-        (ptx,) = ptx_of([llvm_text(module)], target)
-    assert "cvt.rna.tf32.f32" in ptx

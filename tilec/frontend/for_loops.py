@@ -119,7 +119,7 @@ def _for_range(loop: Loop, node: ast.For, bounds: Range, target: ast.Name) -> No
         loop.leave(list(op.results)[2:])
     else:
         op = loop.repeat(lambda: _scf_for(loop, lower, upper, stride, bind))
-        _demand(builder, op, bounds)
+        _demand(op, bounds)
         loop.leave(list(op.results))
 
 
@@ -129,7 +129,7 @@ def _trip_count(builder: Builder, start: ir.Value, stop: ir.Value, step: int) ->
     return builder.value("arith.ceildivsi", kind, distance, builder.constant(step, index))
 
 
-def _demand(builder: Builder, op: ir.Operation, bounds: Range) -> None:
+def _demand(op: ir.Operation, bounds: Range) -> None:
     for name, value in bounds.demands.items():
         if isinstance(value, bool):
             op.attributes[f"tile.{name}"] = ir.BoolAttr.get(value)
