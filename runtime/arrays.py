@@ -152,7 +152,7 @@ def _from_cupy(array: Any, name: str, stream: int | None) -> ArrayView:
 def _from_numpy(array: Any, name: str, stream: int | None) -> ArrayView:
     dtype = _numpy_dtype(array.dtype, name)
     return ArrayView(
-        array.ctypes.data,
+        array.__array_interface__["data"][0],
         array.shape,
         _element_strides(array.strides, ELEMENT_BYTES[dtype], name),
         dtype,

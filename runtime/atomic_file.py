@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Writes `content` beside `path`, then renames it over `path`. OSError as usual."""
+    tempfile = importlib.import_module("tempfile")  # 2 ms that a process which only reads saves
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, aside = tempfile.mkstemp(prefix=path.name[:8], suffix=".part", dir=path.parent)
     try:

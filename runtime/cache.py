@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import json
 import os
 import struct
@@ -19,8 +20,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-import platformdirs
 
 from tilec.kernel import CompiledKernel
 from tilec.runtime.atomic_file import write_atomically
@@ -46,7 +45,9 @@ def default_cache() -> DiskCache | None:
         raise ValueError(f"TILEC_CACHE: expected 0 or 1, found {wanted!r}")
     if wanted == "0":
         return None
-    directory = os.environ.get("TILEC_CACHE_DIR") or platformdirs.user_cache_dir("tilec")
+    directory = os.environ.get("TILEC_CACHE_DIR")
+    if not directory:
+        directory = importlib.import_module("platformdirs").user_cache_dir("tilec")
     return _cache_in(Path(directory))
 
 

@@ -11,6 +11,7 @@ Integers are Python's: exact, `//` rounds down. The text may come from a file: i
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 import re
 from collections.abc import Callable, Sequence
@@ -65,7 +66,12 @@ class GridRule:
 
 def compile_grid(expressions: Sequence[str], parameters: Sequence[Parameter]) -> GridRule:
     """Checks one to three expressions over `parameters`. ValueError names text and column."""
-    texts = tuple(expressions)
+    return _compiled(tuple(expressions), tuple(parameters))
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(texts: tuple[str, ...], parameters: tuple[Parameter, ...]) -> GridRule:
+    """What a file's check and the first launch both need."""
     if not 1 <= len(texts) <= 3:
         raise ValueError(f"a grid rule has one to three expressions, not {len(texts)}")
     texts += ("1",) * (3 - len(texts))
@@ -114,8 +120,14 @@ class _Printer:
         # `ast` refuses leading blanks and, outside parentheses, line ends.
         self.text = " ".join(self.text.split())
         # Python only warns of "3if"; here a number is its digits.
-        if found := re.search(r"\b\d+(?=[^\W\d])", self.text):
-            raise self.error(found.end() + 1, "a letter inside a number")
+        words = "".join(c if c.isalnum() or c == "_" else " " for c in self.text).split()
+        for word in words:
+            digits = len(word) - len(word.lstrip("0123456789"))
+            if 0 < digits < len(word):
+                column = len(re.split(rf"\b{word}\b", self.text)[0]) + digits + 1
+                raise self.error(column, "a letter inside a number")
+        if self.text == "1":  # most rules have fewer than three dimensions
+            return "1"
         try:
             tree = parse_python(self.text, mode="eval")
         except SyntaxError as error:

@@ -13,7 +13,6 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from tilec.declaration import declared_parameters
@@ -34,6 +33,9 @@ from tilec.specialization import Specialization, specialize, specialize_for
 from tilec.target import TARGETS, Target, find_target, target_for_device
 
 ArgumentSpec = str | Parameter
+
+DEMANDS = ("num_warps", "persistent", "cluster", "consumers", "order")
+"""What the decorator may be asked for beside the grid and the device."""
 
 
 class Kernel(Launcher):
@@ -111,8 +113,7 @@ class Kernel(Launcher):
 
     def demands(self) -> dict[str, Any]:
         """What the decorator was asked for beside the grid and the device, by name."""
-        names = list(inspect.signature(Kernel.__init__).parameters)[3:]  # after self, fn, grid
-        return {name: getattr(self, name) for name in names if name != "device"}
+        return {name: getattr(self, name) for name in DEMANDS}
 
     def demanding(self, **demands: Any) -> Kernel:
         """The same kernel with other demands, as `num_warps=8`; what is not named stays."""
@@ -216,7 +217,7 @@ class Kernel(Launcher):
         return {
             "compiler": compiler_digest(),
             "source": source_digest(self.fn, self.grid, *values),
-            "parameters": [asdict(parameter) for parameter in wanted.parameters],
+            "parameters": list(map(repr, wanted.parameters)),
             "constants": [(name, _constant_text(value)) for name, value in wanted.constants],
             "index_bits": wanted.index_bits,
             "demands": self.demands(),

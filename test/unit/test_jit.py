@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -161,11 +162,29 @@ def test_the_digest_sees_the_files_of_kernels_and_compiler(tmp_path: Path) -> No
         digests.add(source_digest(namespace["kernel"]))
     assert len(digests) == 2
 
-    before = sorted(_file_states(str(tmp_path)))
+    states = [list(_file_states(str(tmp_path)))]
     (tmp_path / "deeper").mkdir()
     (tmp_path / "deeper" / "more.py").write_text("")
-    (added,) = set(_file_states(str(tmp_path))) - set(before)
-    assert added.startswith(f"{tmp_path}/deeper/more.py 0 ")
+    states.append(list(_file_states(str(tmp_path))))
+    assert states[1][:2] == ["deeper/ 1", states[1][1]]
+    assert states[1][1].startswith("more.py 0 ")
+    assert states[1][2:] == states[0]
+    (tmp_path / "deeper" / "more.py").rename(tmp_path / "more.py")
+    (tmp_path / "LICENSE").write_text("")
+    (tmp_path / ".#more.py").symlink_to("nowhere")
+    states.append(list(_file_states(str(tmp_path))))
+    os.utime(tmp_path / "more.py", ns=(1, 1))
+    states.append(list(_file_states(str(tmp_path))))
+    assert len(set(map(str, states))) == 4
+
+
+def test_the_digest_of_a_function_in_no_file_is_of_its_code() -> None:
+    digests = set()
+    for text in ("def kernel(x):\n    return x", "def kernel(x):\n    return -x"):
+        namespace: dict[str, Any] = {}
+        exec(text, namespace)
+        digests.add(source_digest(namespace["kernel"]))
+    assert len(digests) == 2
 
 
 def test_grid_override_and_missing_grid() -> None:
