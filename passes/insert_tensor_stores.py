@@ -169,6 +169,8 @@ def _plan(store: tile.StoreOp) -> _Plan | str:
         return "no tile dimension has stride 1"
     if "cache" in store.options:
         return "the store has a cache hint"
+    if bit_width(element(store.value)) < 8:
+        return f"{element(store.value)} is not stored as whole bytes"
     span = swizzle_bytes(sizes[row], element(store.value))
     if not span:
         return f"{sizes[row]} elements along the row fill no swizzle"

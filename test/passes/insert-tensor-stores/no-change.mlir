@@ -65,3 +65,14 @@ func.func @scattered(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 
   "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
   return
 }
+
+// Bits are stored as bytes: fewer than eight of them a row are no empty row.
+!bits = tensor<64x4xi1, #gpu_tile.layout<"T(4,32):(1@1,2@0) V(2):(1@0)">>
+!bytes = tensor<64x4xi1, #gpu_tile.layout<"T(64,2):(1@0,2@1) V(2):(1@1)">>
+func.func @bits(%c: memref<?x?xi1, strided<[?, 1]>> {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 16, 1>}}) attributes {tile.kernel} {
+  %c64 = arith.constant 64 : index
+  %x = arith.constant dense<true> : !bits
+  %y = "gpu_tile.convert_layout"(%x) : (!bits) -> !bytes
+  "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!bytes, memref<?x?xi1, strided<[?, 1]>>, index, index) -> ()
+  return
+}
