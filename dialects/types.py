@@ -65,5 +65,10 @@ def bit_width(element: ir.Type) -> int:
     return 64 if isinstance(element, ir.IndexType) else element.width
 
 
+def byte_width(element: ir.Type) -> int:
+    """Bytes of a number in memory; i1 takes a whole one."""
+    return max(1, bit_width(element) // 8)
+
+
 def _type(value: Any) -> Any:
     return value if isinstance(value, ir.Type) else value.type

@@ -31,7 +31,7 @@ from tilec.dialects.gpu_tile import (
     WarpTmaStoreOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
-from tilec.dialects.types import bit_width, element, shape
+from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.layout import Layout, warp_boxes
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -45,7 +45,7 @@ from tilec.passes.tensor_copies import box_of
 from tilec.passes.tensor_map_rules import why_no_tensor_map
 from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width
 from tilec.passes.walk import kernels
-from tilec.passes.warpgroup_dot import operand_layout, swizzle_bytes
+from tilec.passes.warpgroup_dot import operand_layout, panel_elements
 from tilec.target import Feature
 
 MOST_AHEAD = 1 << 14
@@ -169,13 +169,10 @@ def _plan(store: tile.StoreOp) -> _Plan | str:
         return "no tile dimension has stride 1"
     if "cache" in store.options:
         return "the store has a cache hint"
-    if bit_width(element(store.value)) < 8:
-        return f"{element(store.value)} is not stored as whole bytes"
-    span = swizzle_bytes(sizes[row], element(store.value))
-    if not span:
+    width = panel_elements(sizes[row], element(store.value))
+    if not width:
         return f"{sizes[row]} elements along the row fill no swizzle"
     whole = layout_of(_held(store))
-    width = span * 8 // bit_width(element(store.value))
     most = sizes[row] // width
     # Where warps hold different panels, some of them go at once.
     for panels in (n for n in range(most, 0, -1) if most % n == 0):

@@ -16,7 +16,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.op import TileOp
-from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.dialects.types import byte_width, element, is_tile, shape
 from tilec.layout import Layout
 
 MATERIALIZED = ("arith.constant", "tensor.splat", "tile.iota", "tile.broadcast")
@@ -79,7 +79,7 @@ class Components:
 
 def tile_bytes(value: ir.Value) -> int:
     """Bytes of a tile in memory."""
-    return prod(shape(value)) * max(1, bit_width(element(value)) // 8)
+    return prod(shape(value)) * byte_width(element(value))
 
 
 def depth_factor(op: ir.Operation) -> int:

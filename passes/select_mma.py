@@ -20,7 +20,7 @@ from mlir import ir
 from tilec.diagnostics import CompileError
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS, entry_registers
-from tilec.dialects.types import bit_width, element, shape, show, with_element
+from tilec.dialects.types import element, shape, show, with_element
 from tilec.fragments import tensor_memory_layout, warpgroup_widths
 from tilec.mma_shapes import (
     TENSOR_MS,
@@ -37,7 +37,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
 from tilec.passes.loops import enclosing_ops
 from tilec.passes.walk import find_ops, kernels
-from tilec.passes.warpgroup_dot import swizzle_bytes
+from tilec.passes.warpgroup_dot import panel_elements
 from tilec.target import Feature
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 
@@ -85,7 +85,7 @@ def _find_wide(dot: tile.DotOp, room: int, context: PassContext) -> MmaInstructi
     sizes, depth = shape(dot.acc), shape(dot.lhs)[-1]
     if not (widths := warpgroup_widths(sizes, context.num_warps)):
         return f"{show(sizes)} is not made of m64 parts for {context.num_warps} warps"
-    panel = swizzle_bytes(sizes[1], element(dot.rhs)) * 8 // bit_width(element(dot.rhs))
+    panel = panel_elements(sizes[1], element(dot.rhs))
     fits = [n for n in widths if n * WGMMA_M // WARPGROUP_THREADS <= room]
     # A narrower one than there could be must not begin inside a panel of the rhs.
     whole = [n for n in fits if fits == widths or not panel or n % panel == 0]

@@ -8,7 +8,7 @@ from math import gcd
 
 from mlir import ir
 
-from tilec.dialects.types import bit_width, element
+from tilec.dialects.types import byte_width, element
 from tilec.layout import Layout
 from tilec.passes.divisibility import Divisibility, static_strides
 from tilec.shared_layout import SharedLayout
@@ -31,7 +31,7 @@ class VectorWidth:
 
 def element_bytes(array: ir.Value) -> int:
     """Bytes of an array's element; i1 takes one, index never lies in memory."""
-    return max(1, bit_width(element(array)) // 8)
+    return byte_width(element(array))
 
 
 def contiguous_dim(array: ir.Value, dims: Sequence[int]) -> int | None:

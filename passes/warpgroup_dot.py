@@ -25,7 +25,7 @@ from tilec.dialects.gpu_tile import (
     WgmmaWaitOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
-from tilec.dialects.types import bit_width, element, shape
+from tilec.dialects.types import bit_width, byte_width, element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.fragments import lhs_fragments
 from tilec.mma_shapes import MmaInstruction
@@ -117,14 +117,19 @@ def _contiguous(value: ir.Value, k_dim: int) -> int:
 
 def swizzle_bytes(size: int, element_type: ir.Type) -> int:
     """The widest swizzle that `size` elements fill with whole panels, 0 if none does."""
-    bytes_ = size * bit_width(element_type) // 8
+    bytes_ = size * byte_width(element_type)
     return next((span for span in SWIZZLE_BITS if bytes_ % span == 0), 0)
+
+
+def panel_elements(size: int, element_type: ir.Type) -> int:
+    """How many elements of a row such a panel holds, 0 if there is none."""
+    return swizzle_bytes(size, element_type) // byte_width(element_type)
 
 
 def operand_layout(sizes: tuple[int, ...], element_type: ir.Type, contiguous: int) -> SharedLayout:
     """Panels of one swizzle's width along `contiguous`, rows of a panel one behind the other."""
     span = swizzle_bytes(sizes[contiguous], element_type)
-    width = span * 8 // bit_width(element_type)
+    width = panel_elements(sizes[contiguous], element_type)
     other = 1 - contiguous
     panels = sizes[contiguous] // width
     along = ((width, 1),) if panels == 1 else ((width, 1), (panels, sizes[other] * width))

@@ -13,7 +13,7 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dialects.types import bit_width, encoding
+from tilec.dialects.types import bit_width, byte_width, encoding
 from tilec.layout import Layout, parse_layout
 from tilec.shared_layout import SharedLayout, parse_shared_layout
 from tilec.tensor_memory import COLUMN_BITS, TensorMemoryLayout, parse_tensor_memory_layout
@@ -120,7 +120,7 @@ class BufferType:
     @property
     def element_bytes(self) -> int:
         """Bytes one element takes; i1 takes a whole byte."""
-        return max(1, bit_width(self.element) // 8)
+        return byte_width(self.element)
 
     @property
     def slots(self) -> int:

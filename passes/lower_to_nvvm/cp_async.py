@@ -53,7 +53,7 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
     place = Rectangle(
         state, state.values[op.src], offsets, op.dims, layout, sizes, width, contiguous, whole
     )
-    access = Access(buffer, layout, state)
+    access = Access(buffer, layout, state, width)
     mask = None if constant_of(op.mask) else state.values[op.mask]
     firsts = range(0, layout.num_values, width)
     copies = _Copies(

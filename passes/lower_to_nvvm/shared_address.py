@@ -70,15 +70,21 @@ class Access:
     Plain rows and columns are linear: one base per thread, a constant per register. So is a swizzle
     where thread and register set different address bits: XOR distributes over disjoint bits, and
     whole periods of the pattern pass it by. Everything else computes each address.
+
+    `width`: elements that are accessed at a register's address, along the dimension of the layout's
+    first values; without it as many as the layouts allow.
     """
 
-    def __init__(self, buffer: Buffer, layout: Layout, state: Lowering) -> None:
+    def __init__(
+        self, buffer: Buffer, layout: Layout, state: Lowering, width: int | None = None
+    ) -> None:
         self.state = state
         self.buffer = buffer
         rank = len(buffer.type.shape)
         self.element_bytes = storage_bits(buffer.type.element, state) // 8
         self.coordinates = layout.value_coordinates(rank)
-        self.width = shared_width(buffer.type.layout, layout, rank, self.element_bytes)
+        widest = shared_width(buffer.type.layout, layout, rank, self.element_bytes)
+        self.width = widest if width is None else width
         self._thread = state.thread_coordinates(layout, rank)
         self._vector_dim = layout.values[0].dim if layout.values else -1
         self._phantoms = layout.has_phantoms(buffer.type.shape)

@@ -178,6 +178,16 @@ def batched(a: tl.array, b: tl.array, c: tl.array, STAGES: tl.const):
 
 
 @tilec.kernel
+def outer_products(a: tl.array, b: tl.array, c: tl.array, STAGES: tl.const):
+    """Batched, one k at a time: the rows of b are no power of two, and there is one of each."""
+    acc = tl.zeros((2, 16, 96), tl.f32)
+    for k in tl.range(0, a.shape[2], stages=STAGES):
+        left, right = tl.load(a, (0, 0, k), (2, 16, 1)), tl.load(b, (0, k, 0), (2, 1, 96))
+        acc = tl.dot(left, right, acc, "tf32")
+    tl.store(c, (0, 0, 0), acc)
+
+
+@tilec.kernel
 def row_sums(x: tl.array, y: tl.array, o: tl.array, LOADS: tl.const, STAGES: tl.const):
     """o[i] = sum over j of x[i, j] * y[i, j]^2 ...: loads that no dot reads."""
     total = tl.zeros((8,), tl.f32)

@@ -13,6 +13,7 @@ from pipelined_kernels import (
     gemm,
     near,
     one_copy,
+    outer_products,
     part_of_k,
     persistent,
     product,
@@ -157,6 +158,13 @@ def test_batched_dots(stages: int) -> None:
     a, b = draw(2, 32, 72), draw(2, 72, 32, seed=1)
     expected = np.matmul(a.astype(np.float64), b.astype(np.float64))
     run_everywhere(batched, (a, b), ((2, 32, 32), np.float32), near(expected, EXACT), STAGES=stages)
+
+
+def test_copies_of_single_elements_side_by_side_in_the_buffer() -> None:
+    """The batch lies along the buffer's rows: two copies of a thread write neighbours."""
+    a, b = draw(2, 16, 3, dtype=np.float32), draw(2, 3, 96, dtype=np.float32, seed=1)
+    expected = near(np.matmul(a.astype(np.float64), b.astype(np.float64)), 2e-3)
+    run_everywhere(outer_products, (a, b), ((2, 16, 96), np.float32), expected, STAGES=2)
 
 
 DTYPES = {
