@@ -31,19 +31,19 @@ run: install ## compile the matmul for three targets, run it, show where the PTX
 
 test: test-unit test-lit ## everything that needs no GPU
 
-test-unit: install
+test-unit: install ## the part of them that is pytest's
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-mutants: install ## all that `make test` takes a share of: broken programs, modes, random sources
+test-mutants: install ## the whole of what `make test` takes a share of: broken programs, modes, random sources
 	$(BIN)/python -m pytest -n 2 --dist worksteal --every-mutant
 
-test-lit: install
+test-lit: install ## the part of them that is lit's
 	$(BIN)/lit -sv test
 
 golden: install ## write the golden PTX files anew; read the diff before committing it
 	$(BIN)/python -m pytest test/golden --update-golden
 
-test-gpu: install ## the tests of a machine with an NVIDIA GPU
+test-gpu: install ## the tests that need an NVIDIA GPU
 	$(BIN)/python test/gpu/build.py
 	$(BIN)/python test/gpu/run_all.py
 	$(BIN)/python test/gpu/test_runtime.py
@@ -55,7 +55,7 @@ bench: install ## compile the benches here, then time tilec, Triton and torch on
 	$(BIN)/python test/bench/build.py
 	$(BIN)/python test/bench/run.py
 
-check: install ## style
+check: install ## ruff: lint and format
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -19,7 +19,7 @@ from tilec.examples.attention import attention
 from tilec.examples.block_scaled_matmul import block_scaled_matmul
 from tilec.examples.matmul import matmul
 from tilec.passes.keep_explicit import keep_explicit
-from tilec.pipeline import EXPLICIT_PIPELINE, LLVM_PIPELINE, TILE_PIPELINE
+from tilec.pipeline import ALL_PASSES, EXPLICIT_PIPELINE, LLVM_PIPELINE, TILE_PIPELINE
 
 PASSES = Path(tilec.passes.__file__).parent
 AMPERE = Program(
@@ -318,6 +318,14 @@ def test_the_list_of_passes_is_the_pipeline() -> None:
     listed = re.findall(r"^\| `([a-z-]+)` \|", (PASSES / "README.md").read_text(), re.MULTILINE)
     in_order = [*TILE_PIPELINE, keep_explicit, *LLVM_PIPELINE]
     assert listed == [one.name for one in in_order]
+
+
+def test_every_other_file_is_on_the_map() -> None:
+    named = re.findall(r"`([\w*]+\.py)`", (PASSES / "README.md").read_text())
+    passes = {one.name.replace("-", "_") for one in ALL_PASSES}
+    files = [path for path in PASSES.glob("[!_]*.py") if path.stem not in passes]
+    assert [path.name for path in files if not any(map(path.match, named))] == []
+    assert [name for name in named if not list(PASSES.glob(name))] == []
 
 
 def test_explicit_kernels_get_the_passes_the_list_names() -> None:
