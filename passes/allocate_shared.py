@@ -8,6 +8,8 @@ After:    %a = "gpu_tile.alloc"() {options = {offset = 1024 : i32}} ...
 `passes.lifetimes` says which are alive together, `passes.placement` where each lies.
 insert-barriers, which runs after, orders accesses to buffers that share memory. A kernel with
 `tile.explicit` has its author's barriers only, so there every buffer has its bytes for itself.
+Does not handle: the least memory possible (the largest buffer is placed first, each at the lowest
+offset that is free); buffers that do not fit (an error).
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ a power of two (PTX ISA 9.0, "tcgen05.alloc"). The allocs move to the
 kernel's top, behind a sync that is there anyway before the first use, else behind one that is put
 there; the kernel has one way out, and there all threads meet before the first warp returns the
 memory.
+Does not handle: columns for a part of the kernel only (they are held from its start to its end);
+buffers that need more columns than there are (an error).
 """
 
 from __future__ import annotations

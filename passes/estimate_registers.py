@@ -1,8 +1,9 @@
 """estimate-registers: says so where a kernel's values surely take more registers than a thread has.
 
-The program stays as it is. What is counted (`register_pressure`) is less than what ptxas needs, so
-that nothing is said of kernels that fit; a kernel it speaks of keeps values in memory ("spills"),
-which the author should hear before it is slow.
+Before and After are the same program. What is counted (`register_pressure`) is less than what ptxas
+needs, so that nothing is said of kernels that fit; a kernel it speaks of keeps values in memory
+("spills"), which the author should hear before it is slow.
+Does not handle: registers for addresses and for ptxas's own schedule, which it does not count.
 """
 
 from __future__ import annotations

@@ -15,6 +15,8 @@ lets them:
 2. `tcgen05_before` in front of a sync or arrival that an access may precede. A commit has its own.
 
 A wait for tensor copies alone tells nothing about tensor memory. Roles are looked at one by one.
+Does not handle: which access a barrier is for (a fence may stand where none of the two is needed);
+explicit kernels, whose fences are their author's.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ for each program, in one dimension, so that the place of a CTA is the number of 
 
 In clusters a whole one is taken over. The CTA of rank 0 asks for all of them, when the readers of
 all have given the slot back; the answer arrives in each of them, which expects it by itself.
+Does not handle: kernels whose programs stand in no loop over all of them (schedule-programs makes
+it, and reports where it cannot).
 """
 
 from __future__ import annotations

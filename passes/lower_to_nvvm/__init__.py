@@ -3,6 +3,12 @@
 One file per instruction family; each ends with its table `RULES`, from an op class (or the name of
 an upstream op) to its rule `(op, state) -> None`. The tables are joined here and doubles are
 rejected. Ops of the elementwise dialects need no rule of their own.
+
+Before:   %z = arith.addf %x, %y : tensor<4xf32, #gpu_tile.layout<"T(2):(1@0) V(2):(2@0)">>
+After:    %z0 = arith.addf %x0, %y0 : f32        (the elements that this thread holds)
+          %z1 = arith.addf %x1, %y1 : f32
+Does not handle: values that move between warps (passes before have put them through buffers), math
+functions (expand-math), 8-bit floats (convert-floats).
 """
 
 from __future__ import annotations

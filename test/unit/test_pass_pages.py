@@ -6,6 +6,7 @@ print, README.md lists the passes in order.
 
 from __future__ import annotations
 
+import inspect
 import re
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from tilec.examples.ampere_gemm import ampere_gemm
 from tilec.examples.attention import attention
 from tilec.examples.block_scaled_matmul import block_scaled_matmul
 from tilec.examples.matmul import matmul
+from tilec.passes.contract import TilePass
 from tilec.passes.keep_explicit import keep_explicit
 from tilec.pipeline import ALL_PASSES, EXPLICIT_PIPELINE, LLVM_PIPELINE, TILE_PIPELINE
 
@@ -318,6 +320,13 @@ def test_the_list_of_passes_is_the_pipeline() -> None:
     listed = re.findall(r"^\| `([a-z-]+)` \|", (PASSES / "README.md").read_text(), re.MULTILINE)
     in_order = [*TILE_PIPELINE, keep_explicit, *LLVM_PIPELINE]
     assert listed == [one.name for one in in_order]
+
+
+@pytest.mark.parametrize("one", ALL_PASSES, ids=lambda one: one.name)
+def test_a_pass_says_what_it_does_and_does_not(one: TilePass) -> None:
+    text = inspect.getmodule(one.run).__doc__ or ""
+    assert text.startswith(f"{one.name}: ")
+    assert [word for word in ("Before", "After", "Does not handle: ") if word not in text] == []
 
 
 def test_every_other_file_is_on_the_map() -> None:
