@@ -34,6 +34,12 @@ EXAMPLES = (
     "autotuned_matmul",
     "attention",
     "block_scaled_matmul",
+    "rms_norm",
+    "cross_entropy",
+    "attention_backward",
+    "paged_attention",
+    "quantized_weights",
+    "mixture_of_experts",
     *PIPELINED,
     *HOPPER,
     *BLACKWELL,
@@ -126,6 +132,11 @@ def test_every_example_is_tested() -> None:
     files = {path.stem for path in DIRECTORY.glob("*.py")} - {"__init__", "running"}
     assert files == set(EXAMPLES)
     assert [path.name for path in DIRECTORY.glob("*.tile")] == ["matmul.tile"]
+
+
+def test_every_example_is_in_the_readme() -> None:
+    listed = re.findall(r"`(\w+)\.py`", (DIRECTORY / "README.md").read_text())
+    assert sorted(listed) == sorted(EXAMPLES)
 
 
 def ops_of(module: ir.Module) -> list[str]:

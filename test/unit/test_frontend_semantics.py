@@ -302,6 +302,21 @@ def test_static_loops() -> None:
 
 
 @tilec.kernel
+def opened(x: tl.array, y: tl.array, out: tl.array):
+    at = (1, out.shape[1] - 3)
+    first, second = (tl.load(array, (*at, 2), 4) for array in (x, y))
+    pair = (first * 10, second)
+    tl.store(out, (*at[1:], 0), tl.maximum(*pair))
+
+
+def test_tuples_are_opened() -> None:
+    x, y = f32(2, 3, 8), f32(2, 3, 8) * 5
+    out = np.zeros((2, 4), np.float32)
+    run(opened, x, y, out)
+    np.testing.assert_array_equal(out[1], np.maximum(x[1, 1, 2:6] * 10, y[1, 1, 2:6]))
+
+
+@tilec.kernel
 def downward(out: tl.array, n: tl.i32):
     position = 0
     for i in range(n, -1, -2):

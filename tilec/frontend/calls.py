@@ -65,14 +65,12 @@ def _is_builtin(frame: Frame, function: Any) -> bool:
 
 
 def _arguments(frame: Frame, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
-    for argument in node.args:
-        if isinstance(argument, ast.Starred):
-            raise frame.error(argument, "unsupported syntax: '*' in a call")
     for keyword in node.keywords:
         if keyword.arg is None:
             raise frame.error(keyword.value, "unsupported syntax: '**' in a call")
-    positional = [frame.evaluate(argument) for argument in node.args]
-    return positional, {str(k.arg): frame.evaluate(k.value) for k in node.keywords}
+    return frame.evaluate_all(node.args), {
+        str(k.arg): frame.evaluate(k.value) for k in node.keywords
+    }
 
 
 def signature_of(function: Any) -> inspect.Signature:

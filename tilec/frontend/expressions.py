@@ -65,7 +65,7 @@ def evaluate_name(frame: Frame, node: ast.Name) -> Any:
 
 def evaluate_tuple(frame: Frame, node: ast.Tuple | ast.List) -> tuple[Any, ...]:
     """A tuple; a list is one, too."""
-    return tuple(frame.evaluate(element) for element in node.elts)
+    return tuple(frame.evaluate_all(node.elts))
 
 
 def evaluate_binary(frame: Frame, node: ast.BinOp) -> Any:

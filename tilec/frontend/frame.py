@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -115,6 +115,19 @@ class Frame:
         """The error for syntax that kernels do not have."""
         words = _SYNTAX.get(type(node)) or node_words(node)
         return self.error(node, f"unsupported syntax: {words}")
+
+    def evaluate_all(self, nodes: Iterable[ast.expr]) -> list[Any]:
+        """The values of expressions in a row; `*x` stands for the elements of a tuple."""
+        values: list[Any] = []
+        for node in nodes:
+            if not isinstance(node, ast.Starred):
+                values.append(self.evaluate(node))
+                continue
+            elements = self.evaluate(node.value)
+            if not isinstance(elements, tuple):
+                raise self.error(node, f"'*' wants a tuple, found {describe(elements)}")
+            values += elements
+        return values
 
     def evaluate(self, node: ast.expr) -> Any:
         """The value of an expression. CompileError at the node that is wrong."""

@@ -1,0 +1,95 @@
+"""Cross-entropy of logits over a large vocabulary, and their gradient, one program a row.
+
+The first pass over a row keeps the highest logit so far and the sum of the exponentials below it;
+no row need fit a tile. The second writes the gradient, softmax - one-hot, where the logits were:
+nothing of their size is ever allocated.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+import tilec
+import tilec.language as tl
+from tilec.examples.running import compare, launch, poisoned
+
+
+@tilec.function
+def log_sum_exp(logits, row, B):
+    """log(sum(exp(row))), and the sum of the row."""
+    highest, total, plain = -tl.inf, 0.0, 0.0
+    for start in tl.range(0, logits.shape[1], B):
+        z = tl.load(logits, (row, start), B, padding=-tl.inf).to(tl.f32)
+        higher = tl.maximum(highest, tl.max(z))
+        total = total * tl.exp(highest - higher) + tl.sum(tl.exp(z - higher))
+        plain += tl.sum(tl.where(z > -tl.inf, z, 0.0))
+        highest = higher
+    return highest + tl.log(total), plain
+
+
+@tilec.kernel(grid=lambda logits: logits.shape[0])
+def cross_entropy(
+    logits: tl.array,
+    labels: tl.array,
+    losses: tl.array,
+    smoothing: tl.f32,
+    IGNORED: tl.const = -100,
+    B: tl.const = 4096,
+):
+    """losses = -sum(wanted * log(softmax(logits))); rows whose label is IGNORED have none.
+
+    wanted: 1 - smoothing at the label, and smoothing spread evenly over all. `logits` become their
+    gradient.
+    """
+    row, classes = tl.program_id(0), logits.shape[1]
+    label = tl.load(labels, row, ())
+    if label == IGNORED:
+        tl.store(losses, row, 0.0)
+        for start in tl.range(0, classes, B):
+            tl.store(logits, (row, start), tl.zeros((B,), logits.dtype))
+    else:
+        log_total, plain = log_sum_exp(logits, row, B)
+        at_label = tl.load(logits, (row, label), ()).to(tl.f32)
+        wanted = (1 - smoothing) * at_label + smoothing * plain / classes
+        tl.store(losses, row, log_total - wanted)
+        for start in tl.range(0, classes, B):
+            z = tl.load(logits, (row, start), B).to(tl.f32)
+            one_hot = tl.where(start + tl.arange(B) == label, 1 - smoothing, 0.0)
+            slope = tl.exp(z - log_total) - one_hot - smoothing / classes
+            tl.store(logits, (row, start), slope.to(logits.dtype))
+
+
+def reference(
+    logits: np.ndarray, labels: np.ndarray, smoothing: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Losses and gradient in float64."""
+    z = logits.astype(np.float64)
+    log_softmax = z - np.log(np.exp(z).sum(1, keepdims=True))
+    wanted = np.full_like(z, smoothing / z.shape[1])
+    counts = labels >= 0
+    wanted[counts, labels[counts]] += 1 - smoothing
+    losses, gradient = -(wanted * log_softmax).sum(1), np.exp(log_softmax) - wanted
+    return np.where(counts, losses, 0), np.where(counts[:, None], gradient, 0)
+
+
+def main() -> None:
+    """Rows of several tiles, a label that is ignored, with and without smoothing."""
+    rng = np.random.default_rng(0)
+    logits = 4 * rng.standard_normal((4, 777), dtype=np.float32)
+    labels = np.array([776, -100, 0, 300])
+    for dtype, smoothing, tolerance in (
+        (np.float32, 0.0, 2e-6),
+        (ml_dtypes.bfloat16, 0.1, 8e-3),
+    ):
+        z = logits.astype(dtype)
+        losses, gradient = reference(z, labels, smoothing)
+        found = poisoned((4,), np.float32)
+        launch(cross_entropy, z, labels, found, smoothing, B=256)
+        name = np.dtype(dtype).name
+        compare(f"losses {name}", found, losses, 1e-5)
+        compare(f"gradient {name}", z, gradient, tolerance)
+
+
+if __name__ == "__main__":
+    main()
