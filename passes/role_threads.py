@@ -52,15 +52,22 @@ def runs_in_one_thread(role: gpu_tile.RoleOp) -> bool:
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal fits
-        known = isinstance(op.opview, _ONE_THREAD_OPS)
-        known |= isinstance(op.opview, _ARRIVALS) and op.opview.per == "once"
-        known |= op.name.startswith(_SCALAR_PREFIXES) or op.name in _SCALAR_OPS
-        tiles = any(is_tile(v) or is_pending(v) for v in [*op.operands, *op.results])
-        # A constant tile that was moved in here has no instruction of its own.
-        scalar = known and (not tiles or op.name == "arith.constant")
-        fits = fits and (scalar or is_one_element(op))
-        return ir.WalkResult.ADVANCE
+        fits = _is_for_one_thread(op) or is_one_element(op)
+        return ir.WalkResult.ADVANCE if fits else ir.WalkResult.INTERRUPT
 
     for view in role.body.operations:
-        view.operation.walk(visit)
+        if fits:
+            view.operation.walk(visit)
     return fits
+
+
+def _is_for_one_thread(op: ir.Operation) -> bool:
+    name, view = op.name, op.opview
+    known = name.startswith(_SCALAR_PREFIXES) or name in _SCALAR_OPS
+    known = known or isinstance(view, _ONE_THREAD_OPS)
+    if not known and not (isinstance(view, _ARRIVALS) and view.per == "once"):
+        return False
+    # A constant tile that was moved in here has no instruction of its own.
+    return name == "arith.constant" or not any(
+        is_tile(v) or is_pending(v) for v in (*op.operands, *op.results)
+    )

@@ -231,6 +231,7 @@ class Kernel(Launcher):
         ptx_version: int = 90,
         dump_dir: str | None = None,
     ) -> CompiledKernel:
+        importlib.import_module("tilec.compiler_start").start_inside()
         module = self._module(wanted, target)
         compiler = importlib.import_module("tilec.compiler")
         return compiler.compile_module(module, target, ptx_version=ptx_version, dump_dir=dump_dir)

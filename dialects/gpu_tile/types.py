@@ -81,9 +81,16 @@ def tile_of(value: Any) -> ir.Type:
     return _parse_pending(type_.context, str(type_))
 
 
+def _own(value: Any) -> str:
+    """The text of a type that may be of this dialect, which MLIR has no class for; "" for others,
+    because most are, and printing one takes long."""
+    type_ = value if isinstance(value, ir.Type) else value.type
+    return str(type_) if type(type_) is ir.Type else ""
+
+
 def is_pending(value: Any) -> bool:
     """Whether a value (or type) is `!gpu_tile.pending`."""
-    return _PENDING.fullmatch(str(value if isinstance(value, ir.Type) else value.type)) is not None
+    return _PENDING.fullmatch(_own(value)) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -96,14 +103,13 @@ def _parse_pending(context: ir.Context, text: str) -> ir.Type:
 
 def is_buffer(value: Any) -> bool:
     """Whether a value (or type) is a shared-memory buffer."""
-    text = str(value if isinstance(value, ir.Type) else value.type)
+    text = _own(value)
     return text.startswith("!gpu_tile.buffer<") and not _TENSOR_BUFFER.fullmatch(text)
 
 
 def is_tensor_buffer(value: Any) -> bool:
     """Whether a value (or type) is a buffer in tensor memory."""
-    text = str(value if isinstance(value, ir.Type) else value.type)
-    return _TENSOR_BUFFER.fullmatch(text) is not None
+    return _TENSOR_BUFFER.fullmatch(_own(value)) is not None
 
 
 @dataclass(frozen=True)
