@@ -42,7 +42,7 @@ def _estimate(function: ir.Operation, context: PassContext) -> None:
                 SUBJECT,
                 function,
                 f"{live} for {name}, which has {registers}",
-                "its tiles live at the same time: the rest is spilled to memory",
+                "its tiles are alive at the same time: the rest is spilled to memory",
                 live=live,
                 registers=registers,
             )

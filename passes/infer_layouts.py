@@ -23,7 +23,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.types import element, is_tile, shape
+from tilec.dialects.types import is_tile, shape
 from tilec.fragments import accumulator_layout, tensor_memory_layout, warpgroup_grid
 from tilec.layout import Layout
 from tilec.mma_shapes import find_instruction
@@ -270,6 +270,6 @@ def _cuts(
                 "memory layout",
                 anchor.op,
                 "coalesced, unlike its neighbours'",
-                f"cheaper than {element(anchor.value)} as they hold it, conversion included",
+                "cheaper than their layout, conversion included",
             )
     return cuts

@@ -304,7 +304,7 @@ class _Rewrite:
             masks[empty], last = fill, fill.owner.operation
             pairs.setdefault(empty, {0}).update(rank // PAIR for rank in sharing.ranks(0))
             load_part(load, part, place, mask, TmaPairMulticastOp)
-            why = "they need the same"
+            why = "they need the same tile"
             where = f"1/{sharing.parts} a CTA, multicast"
             self._context.report.add("cluster copy", self._function, where, why)
         for empty, found in pairs.items():

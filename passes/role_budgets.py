@@ -48,7 +48,7 @@ def share_registers(
             SUBJECT,
             function,
             f"about {least} for a thread of role 'load', which has {most}",
-            "what it loads passes through them: it loads in turns, or spills",
+            "its loads pass through them: it loads piece by piece, or spills",
         )
     ahead = find_ahead_loads(load.operation, most - least, apart)
     for found in ahead:

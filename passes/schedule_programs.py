@@ -158,7 +158,7 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     if in_line and context.target.supports(Feature.CLUSTERS):
         _report_cluster(cluster, function, context)
     if uneven:
-        why = "some take longer: each CTA gets of all lengths"
+        why = "some take longer: each CTA gets long and short ones"
         context.report.add("program order", function, "from both ends in turn", why)
     if order is not None:
         why = "the author's demand" if order.demanded else "a grid of dots shares operands in L2"
@@ -242,7 +242,7 @@ def _report_cluster(
     cluster: tuple[int, int, int], function: ir.Operation, context: PassContext
 ) -> None:
     if cluster == ALONE:
-        why = "what neighbours both read is joined on its way to L2: no faster where it was tried"
+        why = "neighbours' common reads merge on their way to L2: no faster where measured"
         context.report.add("clusters", function, "no", why)
     else:
         shape = " x ".join(map(str, cluster))

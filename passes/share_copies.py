@@ -106,7 +106,9 @@ def _share(function: ir.Operation, context: PassContext) -> None:
             context.report.add(about, load, "each CTA its own", plan)
         else:
             parts = _count(shape, plan.axes)
-            context.report.add(about, load, f"1/{parts} a CTA, multicast", "they need the same")
+            context.report.add(
+                about, load, f"1/{parts} a CTA, multicast", "they need the same tile"
+            )
     masks = _Masks(function, shape)
     _arrive_everywhere(copies, masks)
     for copy in copies:

@@ -116,7 +116,7 @@ def _staged(
         "dot operand",
         dot.operation,
         f"{type_.size_bytes} bytes of shared memory",
-        "fragments are read by other threads than loaded the tile",
+        "fragments are read by threads that did not load them",
         layout=str(shared),
     )
     return buffer

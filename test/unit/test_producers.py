@@ -277,7 +277,7 @@ def test_neighbours_share_the_tensor_copies_and_store_the_rest(
     a, b = normal(200, k), normal(k, n, seed=1)
     kernel = run(shifted.demanding(cluster=cluster), [a, b], exact(a) @ exact(b), STAGES=3)
     assert filled_by(kernel) == "tensor copies and loads and stores"
-    assert decisions(kernel, "cluster copy") == ["1/2 a CTA, multicast (they need the same)"]
+    assert decisions(kernel, "cluster copy") == ["1/2 a CTA, multicast (they need the same tile)"]
 
 
 # -- Refusals -------------------------------------------------------------------------------------
