@@ -35,13 +35,14 @@ class KernelLaunch:
     `place` was told last.
     """
 
-    __slots__ = ("_early", "_is_early", "_kernel", "_memory", "placed", "run")
+    __slots__ = ("_early", "_is_early", "_kernel", "_memory", "arguments", "placed", "run")
 
     def __init__(self, loaded: LoadedKernel, arguments: int) -> None:
         config = _config(loaded)
         self._is_early = bool(config.numAttrs)
         self._early = config if self._is_early else None
         self._kernel = loaded.kernel
+        self.arguments = arguments
         self._memory = (ctypes.c_char * _PLACE.size).from_address(int(config.getPtr()))
         self.placed: tuple[Grid, int] | None = None
         launch = loaded.context.driver.cuLaunchKernelEx
