@@ -49,7 +49,7 @@ _DEMANDS = {
         "tile.shared_bytes",
         "tile.total_warps",
     ),
-    "scf.for": ("tile.stages", "tile.warp_specialize"),
+    "scf.for": ("tile.any_order", "tile.stages", "tile.warp_specialize"),
 }
 SPLIT_OPS = (tile.DotOp, tile.DotScaledOp, tile.TakeOp)
 """Ops gone from level BUFFERS on: others do their work through buffers. They have no lowering

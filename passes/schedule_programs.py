@@ -15,7 +15,8 @@ With clusters of 2 x 1 programs (`tile.cluster`), each CTA its own of the two:
             ... the kernel for %i, or %i - 1 past the end, its stores if %i < rows ... }
 
 Persistent, programs of different lengths (`program_relations.py`): from both ends, a round of CTAs
-each in turn.
+each in turn. Persistent, a loop with `tile.any_order`: every second program runs it from the end
+(`mirror_rounds.py`).
 
 1. Programs are independent, so any permutation of them computes the same, unless they order memory
    for each other: those begin in ascending order, so that one may wait for what lower ones do. The
@@ -56,6 +57,7 @@ from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.hazards import orders_memory
 from tilec.passes.locations import error_at
+from tilec.passes.mirror_rounds import loops_in_any_order, mirror
 from tilec.passes.program_order import ORDER, ProgramOrder, program_order
 from tilec.passes.program_relations import (
     differ_in_length,
@@ -128,6 +130,7 @@ class _Programs:
 
 def _schedule(function: ir.Operation, context: PassContext) -> None:
     found = _look_at(function)
+    loops = loops_in_any_order(function)
     demanded = _demanded(function, found, context)
     grouped = _is_grouped(function, found)
     if found.ordered or found.persistent:
@@ -141,7 +144,8 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(entry), function.location:
         if persistent or cluster != ALONE:
-            places = _in_line(entry, order, cluster, found.stores, persistent, uneven)
+            turning = _turning(function, loops, persistent, context)
+            places = _in_line(entry, order, cluster, found.stores, persistent, uneven, turning)
         elif order is not None:
             places = _grouped(order)
         else:
@@ -163,6 +167,17 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     if order is not None:
         why = "the author's demand" if order.demanded else "a grid of dots shares operands in L2"
         context.report.add("program order", function, order.text, why)
+
+
+def _turning(
+    function: ir.Operation, loops: list[ir.Operation], persistent: bool, context: PassContext
+) -> list[ir.Operation]:
+    """Those of `loops`, which may run in any order, that programs run from both ends in turn."""
+    if not loops or not persistent or is_dynamic(function):
+        return []
+    why = "L2 holds what the program before read last"
+    context.report.add("loops in any order", loops[0], "from both ends in turn", why)
+    return loops
 
 
 def _is_grouped(function: ir.Operation, found: _Programs) -> bool:
@@ -282,9 +297,11 @@ def _in_line(
     stores: list[ir.Operation],
     persistent: bool,
     uneven: bool,
+    turning: list[ir.Operation],
 ) -> list[ir.Value]:
     """The programs' ids in a launch of one dimension. A persistent kernel moves into a loop over
-    programs, where they stand in front."""
+    programs, where they stand in front; every second program runs the loops of `turning` from the
+    end."""
     i32 = ir.IntegerType.get_signless(32)
     kept = [view.operation for view in entry.operations]
     *body, _ = kept
@@ -319,6 +336,8 @@ def _in_line(
             end = ir.Operation.create("scf.yield")
         for op in body:
             op.move_before(end)
+        with ir.InsertionPoint.at_block_begin(block):
+            mirror(turning, lambda: binary("arith.divui", block.arguments[0], bounds[2]))
     if inside:
         for store in stores:
             _guard(store, inside)

@@ -214,6 +214,14 @@ CASES: dict[str, tuple[str, str]] = {
     "static_range_runtime": ("for i in @@tl.static_range(n):\n    pass", "needs constant integers"),
     "static_range_long": ("for i in @@tl.static_range(100000):\n    pass", "at most 4096"),
     "stages": ("for i in tl.range(n, stages=@@0):\n    pass", "stages must be a constant from 1"),
+    "any_order": (
+        "for i in tl.range(n, any_order=@@1):\n    pass",
+        "any_order must be True or False",
+    ),
+    "any_order_with_break": (
+        "@@for i in tl.range(n, any_order=True):\n    if i > 3:\n        break",
+        "'any_order' is impossible: a loop with 'break' is neither pipelined nor turned around",
+    ),
     "stages_with_break": (
         "@@for i in tl.range(n, stages=2):\n    if i > 3:\n        break",
         "'stages' is impossible: a loop with 'break'",

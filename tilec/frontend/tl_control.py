@@ -54,7 +54,13 @@ def _grid_axis(axis: Any) -> int:
 
 
 def range_of(
-    frame: Frame, start: Any, stop: Any, step: Any, stages: Any, warp_specialize: Any
+    frame: Frame,
+    start: Any,
+    stop: Any,
+    step: Any,
+    stages: Any,
+    warp_specialize: Any,
+    any_order: Any,
 ) -> Range:
     """`tl.range` and Python's `range`."""
     demands: dict[str, int | bool] = {}
@@ -69,6 +75,10 @@ def range_of(
         if not isinstance(warp_specialize, bool):
             raise Mistake("warp_specialize must be True or False", argument="warp_specialize")
         demands["warp_specialize"] = warp_specialize
+    if not isinstance(any_order, bool):
+        raise Mistake("any_order must be True or False", argument="any_order")
+    if any_order:
+        demands["any_order"] = True
     return Range(*_bounds(start, stop), step, demands=demands)
 
 

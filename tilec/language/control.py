@@ -35,11 +35,13 @@ def range(
     step: Any = 1,
     stages: int | None = None,
     warp_specialize: bool | None = None,
+    any_order: bool = False,
 ) -> Any:
     """The range of a `for` loop that runs on the GPU; Python's `range` is the same without demands.
 
     The loop variable is an `index`. A step that is no constant must be positive. `stages` and
-    `warp_specialize` are demands: they happen or the kernel does not compile.
+    `warp_specialize` are demands: they happen or the kernel does not compile. `any_order` is a
+    permission: iterations may run in any order, so that sums may differ by rounding.
     """
 
 

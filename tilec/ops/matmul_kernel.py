@@ -150,7 +150,9 @@ def product(
                 part = tl.dot(x, tl.load(b, lead + (k, n), (BK, BN)), part)
             acc = acc + part
     else:
-        for k in tl.range(low, high, BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
+        for k in tl.range(
+            low, high, BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE, any_order=True
+        ):
             x = tl.load(a, lead + (m, k), (BM, BK))
             acc = tl.dot(x, tl.load(b, lead + (k, n), (BK, BN)), acc, PRECISION)
     if SPLITS > 1:

@@ -11,3 +11,12 @@ func.func @k(%n: index) attributes {tile.kernel, tile.persistent = "yes"} {
 func.func @no_dots(%n: index) attributes {tile.kernel, tile.order = "rows"} {
   return
 }
+
+// -----
+func.func @whatever(%n: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{tile.any_order must be true or false, found 1 : i32}}
+  scf.for %k = %c0 to %n step %n {
+  } {tile.any_order = 1 : i32}
+  return
+}
