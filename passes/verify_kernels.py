@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from mlir import ir
 
 from tilec.diagnostics import CompileError
-from tilec.dialects.attributes import INT, INTS, STRING, AttributeKind, one_of, options
+from tilec.dialects.attributes import BOOL, INT, INTS, STRING, AttributeKind, one_of, options
 from tilec.grid import compile_grid
 from tilec.kernel import CODES, ELEMENT_BYTES, Parameter
 from tilec.passes.divisibility import static_sizes, static_strides
@@ -23,6 +23,7 @@ _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
     "tile.name": STRING,
     "tile.facts": _FACTS,
     "tile.codes": one_of(*sorted(CODES)),
+    "tile.settled": BOOL,
 }
 _NUMBERS = ("tile.index_bits", "tile.num_warps", "tile.shared_bytes", "tile.total_warps")
 _DICTIONARIES = ("tile.auto", "tile.constants")
@@ -94,6 +95,7 @@ def _wrong_parameters(function: ir.Operation) -> Iterator[CompileError]:
             name = _name(number, given)
             repeated = f"has the name '{name}' of another parameter" if name in names else None
             wrong = repeated or _wrong_facts(argument, given) or _wrong_codes(argument, given)
+            wrong = wrong or _wrong_settled(argument, given)
             names.add(name)
         if wrong:
             yield _at_parameter(argument, number, given, wrong)
@@ -143,6 +145,12 @@ def _wrong_codes(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | No
     if isinstance(kind, ir.MemRefType) and str(kind.element_type) == "i8":
         return None
     return f"has 'tile.codes', which says what an array of i8 holds, but is {kind}"
+
+
+def _wrong_settled(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
+    if "tile.settled" not in given or isinstance(argument.type, ir.MemRefType):
+        return None
+    return f"has 'tile.settled', which is about arrays, but is {argument.type}"
 
 
 def _wrong_facts(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:

@@ -34,7 +34,7 @@ from tilec.target import TARGETS, Target, find_target, target_for_device
 
 ArgumentSpec = str | Parameter
 
-DEMANDS = ("num_warps", "persistent", "cluster", "consumers", "order")
+DEMANDS = ("num_warps", "persistent", "cluster", "consumers", "order", "settled")
 """What the decorator may be asked for beside the grid and the device."""
 
 
@@ -46,7 +46,8 @@ class Kernel(Launcher):
     when they are done), `cluster`: how many neighbours along each axis of the grid share what they
     load, `consumers`: "pingpong" has two sets of `num_warps` warps take programs in turn, `order`
     of the programs of a grid of dots: "grouped", "rows", "hilbert"; all None for the compiler's
-    choice. `device`: where to run, None for where the arrays are.
+    choice. `settled`: arrays that no launch still under way writes, by name. `device`: where to
+    run, None for where the arrays are.
     Calls take `grid=` and `stream=` besides the function's own arguments.
     """
 
@@ -62,6 +63,7 @@ class Kernel(Launcher):
         cluster: int | tuple[int, ...] | None = None,
         consumers: str | None = None,
         order: str | tuple[str, int] | None = None,
+        settled: str | tuple[str, ...] | None = None,
     ) -> None:
         self.fn = fn
         self.grid = grid
@@ -70,6 +72,7 @@ class Kernel(Launcher):
         self.cluster = cluster
         self.consumers = consumers
         self.order = order
+        self.settled = settled
         self.parameters = declared_parameters(fn)
         self._compiled: dict[Any, CompiledKernel] = {}
         self._open = [i for i, p in enumerate(self.parameters) if p.kind == "any"]
@@ -304,6 +307,7 @@ def kernel(
     cluster: int | tuple[int, ...] | None = None,
     consumers: str | None = None,
     order: str | tuple[str, int] | None = None,
+    settled: str | tuple[str, ...] | None = None,
     device: Any = None,
 ) -> Any:
     """Decorator: makes a Python function a `Kernel`.
@@ -315,7 +319,9 @@ def kernel(
     load, as 2 or (1, 2)), `consumers` ("pingpong": two sets of `num_warps` warps take the
     programs of a CTA in turn, "cooperative": one does them all), `order` of the programs of a
     two-dimensional grid of dots ("grouped", "rows" or "hilbert", or with the rows of a group or the
-    side of a square: ("hilbert", 16)): demands. `device`: where to run.
+    side of a square: ("hilbert", 16)): demands. `settled`: arrays, by name, that no launch still
+    under way writes when this one is made, as weights: a kernel that starts under the end of the
+    launch before loads them at once. `device`: where to run.
     """
     if fn is None:
         return lambda found: kernel(
@@ -326,9 +332,11 @@ def kernel(
             cluster=cluster,
             consumers=consumers,
             order=order,
+            settled=settled,
             device=device,
         )
-    return Kernel(fn, grid, num_warps, device, persistent, cluster, consumers, order)
+    demands = (persistent, cluster, consumers, order, settled)
+    return Kernel(fn, grid, num_warps, device, *demands)
 
 
 __all__ = ["Kernel", "function", "kernel"]

@@ -18,6 +18,7 @@ from tilec.passes.insert_fences import insert_fences
 from tilec.passes.insert_tensor_stores import insert_tensor_stores
 from tilec.passes.keep_accumulators import keep_accumulators
 from tilec.passes.keep_explicit import keep_explicit
+from tilec.passes.load_early import load_early
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.multiply_out import multiply_out
 from tilec.passes.overlap_launches import overlap_launches
@@ -75,6 +76,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     # Nothing that orders memory inside a CTA depends on who loaded it.
     share_copies,
     overlap_launches,
+    load_early,
 )
 """From `tile` to `gpu_tile`: everything explicit."""
 

@@ -148,7 +148,7 @@ def _register_attributes(
     total = 0
     for warp in range(threads // warp_size):
         mine = [r for r in roles if r.first_warp <= warp < r.first_warp + r.warps]
-        total += warp_size * max((role.registers or entry for role in mine), default=entry)
+        total += warp_size * max((r.registers for r in mine if r.registers), default=entry)
     if total > context.target.registers_per_sm:
         raise error_at(
             function,

@@ -35,10 +35,13 @@ def chosen_tiles(case: Any, target: str) -> Any:
     return _launch(case, _aligned(case, target), target).choice
 
 
-def compile_ops(case: Any, target: str, path: Path) -> tuple[Any, dict[str, Any]]:
-    """Saves the artefacts; gives the (first) kernel, and how to launch it."""
+def compile_ops(
+    case: Any, target: str, path: Path, settled: tuple[str, ...] = ()
+) -> tuple[Any, dict[str, Any]]:
+    """Saves the artefacts; gives the (first) kernel, and how to launch it. `settled`: as there."""
     operands = _aligned(case, target)
     launch = _launch(case, operands, target)
+    launch.plan = replace(launch.plan, settled=settled)
     choice = launch.choice
     a, b, c, *_ = launch.ordered(ORDER)
     taken = {"turned": launch.is_turned, "copies": _copies(case, operands, target, path)}

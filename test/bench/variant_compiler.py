@@ -88,7 +88,7 @@ def artefact_key(case: Any, variant: Variant, target: str) -> str:
     facts = [observe_parameter(s.name, view) for s, view in zip(arrays, views, strict=True)]
     settings: Any = variant.constants
     if variant.kernel == OPS:
-        settings = (case.shape, case.batch, chosen_tiles(case, target))
+        settings = (case.shape, case.batch, chosen_tiles(case, target), variant.constants)
     elif settings is None:
         settings = chosen_by_example(case)
     about = (variant.kernel, settings, variant.warps, variant.target or target, facts)
@@ -106,7 +106,7 @@ def compile_variant(
     target = variant.target or target
     taken: dict[str, Any] = {}
     if variant.kernel == OPS:
-        compiled, taken = compile_ops(case, target, path)
+        compiled, taken = compile_ops(case, target, path, **dict(variant.constants or ()))
     else:
         compiled = _compiled(case, variant, target)
         save(path, [compiled])

@@ -259,7 +259,7 @@ def test_demands_of_the_decorator_are_tuned_too(gpu: SimulatedGpu) -> None:
 
 def test_demands_are_those_of_the_decorator() -> None:
     kernel = scale.demanding(num_warps=2)
-    names = ("num_warps", "persistent", "cluster", "consumers", "order")
+    names = ("num_warps", "persistent", "cluster", "consumers", "order", "settled")
     none = dict.fromkeys(names)
     assert kernel.demands() == {**none, "num_warps": 2}
     changed = kernel.demanding(persistent=True, cluster=2).demands()

@@ -15,19 +15,29 @@ from tilec.examples.running import compare, launch, poisoned
 
 @tilec.function
 def find_tile(ends, tile, BM):
-    """Group, first row and end of the group of the `tile`-th tile of rows; all rows done gives an
-    empty one. Groups take whole tiles: the last of each may have fewer rows."""
-    group, first, stop = 0, 0, 0
-    start, before = 0, 0
-    for g in tl.range(ends.shape[0]):
-        end = tl.load(ends, (g,), ())
-        count = tl.cdiv(end - start, BM)
-        is_here = (tile >= before) & (tile < before + count)
-        group = tl.where(is_here, g, group)
-        first = tl.where(is_here, start + (tile - before) * BM, first)
-        stop = tl.where(is_here, end, stop)
-        start, before = end, before + count
-    return group, first, stop
+    """Group, first row and end of the group of the `tile`-th tile of rows; maybe an empty tile.
+
+    Group g has the tiles from `start // BM + g` on, `start` its first row: at least as many as it
+    takes, in any case one, and in ascending order, so that the search halves what is left.
+    """
+    groups = ends.shape[0]
+    group = 0
+    for step in tl.range(count_bits(groups)):
+        half = group + (1 << (count_bits(groups) - 1 - step))
+        start = tl.load(ends, (tl.minimum(half, groups) - 1,), ())
+        group = tl.where((half < groups) & (start // BM + half <= tile), half, group)
+    start = tl.where(group > 0, tl.load(ends, (tl.maximum(group, 1) - 1,), ()), 0)
+    first = start + (tile - start // BM - group) * BM
+    return group, first, tl.load(ends, (group,), ())
+
+
+@tilec.function
+def count_bits(number):
+    """Binary digits of a positive number below 2^16."""
+    bits = 0
+    for digit in tl.static_range(16):
+        bits = bits + tl.where(number >> digit > 0, 1, 0)
+    return bits
 
 
 @tilec.kernel(

@@ -41,6 +41,7 @@ def build_module(
     cluster: Any = None,
     consumers: Any = None,
     order: Any = None,
+    settled: Any = None,
     auto: Mapping[str, str] | None = None,
     context: ir.Context | None = None,
 ) -> ir.Module:
@@ -48,9 +49,10 @@ def build_module(
 
     `parameters`: the arrays and scalars in the kernel's order. `constants`: a value for each
     `tl.const`, defaults included. `grid`: the author's rule, a function or a tuple. `index_bits`:
-    32 where all sizes and offsets fit. `num_warps`, `persistent`, `cluster`, `consumers`, `order`:
-    the author's demands. `auto`: why each constant the compiler chose has its value. CompileError
-    where the kernel is wrong; the module belongs to `context` (a fresh one by default).
+    32 where all sizes and offsets fit. `num_warps`, `persistent`, `cluster`, `consumers`, `order`,
+    `settled`: the author's demands. `auto`: why each constant the compiler chose has its value.
+    CompileError where the kernel is wrong; the module belongs to `context` (a fresh one by
+    default).
     """
     source = read_source(fn)
     _check_parameters(source, parameters, constants)
@@ -64,7 +66,8 @@ def build_module(
         place = ir.Location.file(location.file, location.line, location.column)
         with place:
             module = ir.Module.create()
-            entry = _function(module, source, parameters)
+            names = _settled_names(settled, parameters, location)
+            entry = _function(module, source, parameters, names)
             function = entry.owner
             attributes = function.attributes
             attributes["tile.kernel"] = ir.UnitAttr.get()
@@ -74,27 +77,39 @@ def build_module(
             attributes["tile.constants"] = _constants_attribute(source, constants)
             i32_type = ir.IntegerType.get_signless(32)
             attributes["tile.index_bits"] = ir.IntegerAttr.get(i32_type, index_bits)
-            if num_warps is not None:
-                attributes["tile.num_warps"] = ir.IntegerAttr.get(i32_type, num_warps)
-            if persistent is not None:
-                attributes["tile.persistent"] = _persistent(persistent, location)
-            if cluster is not None:
-                shape = _cluster_shape(cluster, location)
-                attributes["tile.cluster"] = ir.DenseI32ArrayAttr.get(shape)
-            if consumers is not None:
-                attributes["tile.consumers"] = _consumers(consumers, location)
-            for name, attribute in _program_order(order, location).items():
+            demands = _demanded(num_warps, persistent, cluster, consumers, location)
+            for name, attribute in (demands | _program_order(order, location)).items():
                 attributes[name] = attribute
             if auto:
                 reasons = {name: ir.StringAttr.get(why) for name, why in auto.items()}
                 attributes["tile.auto"] = ir.DictAttr.get(reasons)
             builder = _body(source, entry, parameters, constants, num_warps)
         _drop_unused(function.operation)
+        if builder.explicit and names:
+            reason = "it waits for earlier launches where its author says so"
+            raise CompileError(f"settled: the kernel calls tilec.language.gpu, {reason}", location)
         if builder.explicit:
             attributes["tile.explicit"] = ir.UnitAttr.get()
             complete_layouts(function.operation, num_warps)
         _verify(module)
         return module
+
+
+def _demanded(
+    num_warps: Any, persistent: Any, cluster: Any, consumers: Any, location: Any
+) -> dict[str, ir.Attribute]:
+    """The attributes that demands become; CompileError for one that says nothing."""
+    found: dict[str, ir.Attribute] = {}
+    if num_warps is not None:
+        i32 = ir.IntegerType.get_signless(32)
+        found["tile.num_warps"] = ir.IntegerAttr.get(i32, num_warps)
+    if persistent is not None:
+        found["tile.persistent"] = _persistent(persistent, location)
+    if cluster is not None:
+        found["tile.cluster"] = ir.DenseI32ArrayAttr.get(_cluster_shape(cluster, location))
+    if consumers is not None:
+        found["tile.consumers"] = _consumers(consumers, location)
+    return found
 
 
 def _persistent(demanded: Any, location: Any) -> ir.Attribute:
@@ -172,8 +187,26 @@ def _check_parameters(
             )
 
 
+def _settled_names(
+    demanded: Any, parameters: Sequence[Parameter], location: Any
+) -> tuple[str, ...]:
+    """The arrays that no launch still under way writes."""
+    names = (demanded,) if isinstance(demanded, str) else demanded or ()
+    arrays = [parameter.name for parameter in parameters if parameter.kind == "array"]
+    if not isinstance(names, (tuple, list)) or any(name not in arrays for name in names):
+        raise CompileError(
+            f"settled must name arrays of the kernel ({', '.join(arrays)}), found "
+            f"{describe(demanded)}",
+            location,
+        )
+    return tuple(names)
+
+
 def _function(
-    module: ir.Module, source: FunctionSource, parameters: Sequence[Parameter]
+    module: ir.Module,
+    source: FunctionSource,
+    parameters: Sequence[Parameter],
+    settled: Sequence[str],
 ) -> ir.Block:
     """An empty `func.func` with the kernel's arguments; gives its entry block."""
     types = [_parameter_type(parameter) for parameter in parameters]
@@ -184,7 +217,9 @@ def _function(
             attributes={
                 "sym_name": ir.StringAttr.get(source.fn.__name__),
                 "function_type": ir.TypeAttr.get(kind),
-                "arg_attrs": ir.ArrayAttr.get([_argument_attributes(p) for p in parameters]),
+                "arg_attrs": ir.ArrayAttr.get(
+                    [_argument_attributes(p, p.name in settled) for p in parameters]
+                ),
             },
             regions=1,
         )
@@ -212,10 +247,12 @@ def _parameter_type(parameter: Parameter) -> ir.Type:
     return ir.MemRefType.get(sizes, element, layout=ir.StridedLayoutAttr.get(0, strides))
 
 
-def _argument_attributes(parameter: Parameter) -> ir.Attribute:
+def _argument_attributes(parameter: Parameter, is_settled: bool) -> ir.Attribute:
     attributes: dict[str, ir.Attribute] = {"tile.name": ir.StringAttr.get(parameter.name)}
     if parameter.dtype in CODES:
         attributes["tile.codes"] = ir.StringAttr.get(parameter.dtype)
+    if is_settled:
+        attributes["tile.settled"] = ir.BoolAttr.get(True)
     if parameter.kind == "array":
         facts = parameter.facts
         ones = (1,) * parameter.rank

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilec.ops.known_calls import ARRAYS, MOST_KNOWN_CALLS, KnownCall, KnownCalls, look
-from tilec.ops.multiply_plan import Options, Plan, make_plan
+from tilec.ops.multiply_plan import Options, Plan, make_plan, settled_names
 from tilec.ops.new_arrays import new_array
 from tilec.ops.product_launch import Launch, check_overlap
 from tilec.ops.scaled_product import multiply_scaled
@@ -36,6 +36,7 @@ def matmul(
     out_dtype: Any = None,
     acc_dtype: Any = None,
     precision: str = "ieee",
+    settled: str | tuple[str, ...] = (),
     tune: bool = False,
     device: Any = None,
     stream: Any = None,
@@ -58,6 +59,8 @@ def matmul(
     and (K / 32, N) of f8e8m0 (or its bytes, i8), with 16 a block of f8e4m3, or both as
     `arrange_scales` makes them. a and b are then matrices of fp8, fp6, f16, bf16 or f4e2m1x2, two
     numbers a byte along k; the result is bf16 unless `out` or `out_dtype` says otherwise.
+    `settled`: "a", "b" or both, where no launch that may still run writes them (weights): products
+    of few rows load them under the launch before.
     `tune`: measure tile sizes at the first call of each size class (see `tilec.autotune`).
     `device`, `stream`: as in a launch. Runs where the arrays are, NumPy arrays on the emulator.
 
@@ -69,7 +72,8 @@ def matmul(
         given = {"bias": bias, "row_scale": row_scale, "column_scale": column_scale}
         given |= {"scale": scale_array, "residual": residual, "out": out}
         given |= {"a": a, "b": b, "a_scale": a_scale, "b_scale": b_scale}
-        options = Options(activation, scale is not None, out_dtype, acc_dtype, precision)
+        words = out_dtype, acc_dtype, precision, settled_names(settled)
+        options = Options(activation, scale is not None, *words)
         return _multiply_blocks(given, options, factor, device, stream, tune)
     torch = sys.modules.get("torch")
     if torch is not None and torch.compiler.is_compiling():
@@ -77,14 +81,16 @@ def matmul(
         epilogue = {"bias": bias, "activation": activation, "residual": residual}
         scales = {"scale": scale, "row_scale": row_scale, "column_scale": column_scale}
         dtypes = {"out_dtype": out_dtype, "acc_dtype": acc_dtype, "precision": precision}
-        return _as_operator(a, b, placed, {**epilogue, **scales, **dtypes, "tune": tune})
+        dtypes |= {"settled": settled, "tune": tune}
+        return _as_operator(a, b, placed, {**epilogue, **scales, **dtypes})
     arrays = (a, b, out, bias, row_scale, column_scale, scale_array, residual)
     asked = (activation, scale is not None, out_dtype, acc_dtype, precision)
-    seen = look(arrays, (*asked, device, tune)) if stream is None else None
+    seen = look(arrays, (*asked, settled, device, tune)) if stream is None else None
     if seen is not None and (known := _known.find(seen[0])) is not None:
         return known.launch(out, seen[1], factor)
     values = {n: v for n, v in zip(ARRAYS, arrays, strict=True) if n in "ab" or v is not None}
-    result, launch = _multiply(values, Options(*asked), factor, device, stream, tune)
+    options = Options(*asked, settled_names(settled))
+    result, launch = _multiply(values, options, factor, device, stream, tune)
     if seen is not None and launch is not None and launch.is_single and not tune:
         _known.keep(seen[0], KnownCall.of(launch))
     return result
@@ -129,10 +135,11 @@ def _multiply_blocks(
     tune: bool,
 ) -> Any:
     """The product where blocks of the operands have scales."""
-    if tune or options.acc_dtype is not None or options.precision != "ieee":
+    is_plain = options.acc_dtype is None and options.precision == "ieee" and not options.settled
+    if tune or not is_plain:
         raise ArgumentError(
-            "argument 'a_scale': products with scales of blocks take no 'tune', 'acc_dtype' or "
-            "'precision'"
+            "argument 'a_scale': products with scales of blocks take no 'tune', 'acc_dtype', "
+            "'precision' or 'settled'"
         )
     values = {name: value for name, value in given.items() if value is not None}
     for name, value in values.items():

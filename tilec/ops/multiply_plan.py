@@ -42,6 +42,7 @@ class Options:
     out_dtype: Any
     acc_dtype: Any
     precision: str
+    settled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Plan:
     """`m`, `n`, `k` and `batch` sizes of the product as launched (rows may have been merged).
 
     `views`: by argument. `out_shape`, `out_dtype`: of the result. `constants` of the kernel, but
-    for tile sizes.
+    for tile sizes. `settled`: operands that no launch still under way writes.
     """
 
     m: int
@@ -69,11 +70,25 @@ class Plan:
     out_dtype: DType
     dtype: DType
     constants: Mapping[str, Any]
+    settled: tuple[str, ...] = ()
 
     @property
     def batch(self) -> int:
         """Number of matrices."""
         return prod(self.lead)
+
+
+def settled_names(given: Any) -> tuple[str, ...]:
+    """What a caller says of its operands, in the order of the alphabet.
+
+    ArgumentError for what is no operand.
+    """
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, (tuple, list)) or any(name not in ("a", "b") for name in names):
+        raise ArgumentError(
+            f"argument 'settled': expected 'a', 'b' or a tuple of them, found {given!r}"
+        )
+    return tuple(sorted(set(names)))
 
 
 def make_plan(views: Mapping[str, ArrayView], options: Options) -> Plan:
@@ -112,7 +127,8 @@ def make_plan(views: Mapping[str, ArrayView], options: Options) -> Plan:
         "PRECISION": "tf32" if _precision(options.precision, dtype) == "tf32" else "ieee",
         "KEPT": KEPT if options.precision == "f32" else 0,
     }
-    return Plan(rows, n, k, lead, found, out_shape, out_dtype, dtype, constants)
+    made = (rows, n, k, lead, found, out_shape, out_dtype, dtype, constants)
+    return Plan(*made, options.settled)
 
 
 def _input_dtype(views: Mapping[str, ArrayView]) -> DType:

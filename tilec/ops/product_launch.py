@@ -60,7 +60,7 @@ class Launch:
         if self._copied and not tune:
             self._with_copies().run(tune)
         elif tune:
-            kernel = tuned_product(self.plan.dtype.bits // 8, self.device)
+            kernel = tuned_product(self.plan.dtype.bits // 8, self.device, self.plan.settled)
             arguments = self.ordered(ORDER, turned=False)
             kernel(*arguments, **self.plan.constants, stream=self._stream())
         elif self._splits > 1:
@@ -94,10 +94,13 @@ class Launch:
     @property
     def kernel(self) -> Kernel:
         """The kernel where this launches."""
-        choice = self.choice
+        choice, settled = self.choice, self.plan.settled
         if choice is None:
-            return kernel_on("product", self.device)
-        return kernel_on("product", self.device, choice.is_single, choice.cluster, choice.in_turn)
+            return kernel_on("product", self.device, settled=settled)
+        ways = choice.is_single, choice.cluster, choice.in_turn
+        if choice.is_turned:
+            settled = tuple(TURNED[name] for name in settled)
+        return kernel_on("product", self.device, *ways, settled)
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -126,7 +129,10 @@ class Launch:
         for name, along in self._copied.items():
             made, view = aligned_copy(name, self.values, views[name], planned[name], along, kernel)
             values[name], views[name], planned[name] = made, made, view
-        return replace(self, plan=replace(self.plan, views=planned), values=values, views=views)
+        # A copy is made by the very launch before.
+        settled = tuple(name for name in self.plan.settled if name not in self._copied)
+        plan = replace(self.plan, views=planned, settled=settled)
+        return replace(self, plan=plan, values=values, views=views)
 
     @property
     def _splits(self) -> int:
@@ -274,10 +280,12 @@ def kernel_on(
     is_single: bool = False,
     cluster: tuple[int, int] = ALONE,
     in_turn: bool = False,
+    settled: tuple[str, ...] = (),
 ) -> Kernel:
     """A kernel of `matmul_kernel`, to run on a device. `is_single`: no CTA stays for a second
-    program. `cluster`: of programs along rows and columns. `in_turn`: sets of warps take them."""
-    demands: dict[str, Any] = {}
+    program. `cluster`: of programs along rows and columns. `in_turn`: sets of warps take them.
+    `settled`: its arrays that no launch still under way writes."""
+    demands: dict[str, Any] = {"settled": settled} if settled else {}
     if is_single:
         demands["persistent"] = False
     if cluster != ALONE:
@@ -288,6 +296,7 @@ def kernel_on(
 
 
 @cache
-def tuned_product(element_bytes: int, device: Any) -> TunedKernel:
+def tuned_product(element_bytes: int, device: Any, settled: tuple[str, ...] = ()) -> TunedKernel:
     """The product that tunes itself for inputs of so many bytes an element."""
-    return autotune(search=tile_space(element_bytes))(kernel_on("product", device))
+    kernel = kernel_on("product", device, settled=settled)
+    return autotune(search=tile_space(element_bytes))(kernel)

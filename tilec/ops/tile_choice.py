@@ -76,8 +76,9 @@ PAIR = 2
 SWIZZLE_BYTES = 32
 """The shortest row of a swizzle."""
 MOST_SPLITS = 16
-SPLIT_US = 3.1
-"""What the second kernel of a product in parts takes beside reading them."""
+SPLIT_US = 4.6
+"""What the second kernel of a product in parts takes beside reading them, and what the first loses
+because this one starts when all is done."""
 TAIL_PARTS = (2, 3, 4, 6, 8)
 MOST_TAIL_PARTS = TAIL_PARTS[-1]
 TURN_COLUMNS = (192,)

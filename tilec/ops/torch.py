@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from tilec.ops.multiply import matmul as launch_matmul
-from tilec.ops.multiply_plan import ACTIVATIONS
+from tilec.ops.multiply_plan import ACTIVATIONS, settled_names
 from tilec.runtime.errors import ArgumentError
 
 NAME = "tilec::matmul"
@@ -21,7 +21,7 @@ NAME = "tilec::matmul"
 SCHEMA = """(
     Tensor a, Tensor b, Tensor? bias, str? activation, Tensor? scale, float? factor,
     Tensor? row_scale, Tensor? column_scale, Tensor? residual, ScalarType? out_dtype,
-    ScalarType? acc_dtype, str precision, bool tune) -> Tensor"""
+    ScalarType? acc_dtype, str precision, bool tune, str[] settled) -> Tensor"""
 
 _SLOPES = {
     "relu": lambda y, z: torch.ops.aten.threshold_backward(y, z, 0),
@@ -45,6 +45,7 @@ def matmul(
     out_dtype: torch.dtype | None = None,
     acc_dtype: torch.dtype | None = None,
     precision: str = "ieee",
+    settled: str | tuple[str, ...] = (),
     tune: bool = False,
 ) -> torch.Tensor:
     """See `tilec.ops.matmul`; here `activation` is one of its names, and the result a new tensor.
@@ -76,6 +77,7 @@ def matmul(
         acc_dtype,
         precision,
         tune,
+        list(settled_names(settled)),
     )
 
 
@@ -98,6 +100,7 @@ def _launch(
     acc_dtype: Any,
     precision: Any,
     tune: Any,
+    settled: Any,
 ) -> Any:
     return launch_matmul(
         a,
@@ -111,6 +114,7 @@ def _launch(
         out_dtype=out_dtype,
         acc_dtype=acc_dtype,
         precision=precision,
+        settled=tuple(settled),
         tune=tune,
     )
 
@@ -181,7 +185,7 @@ def _backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
     of_b = _product_gradient(of_product, a, b, ctx.precision, 1) if needs[1] else None
     of_bias = _summed(of_z, bias.shape, bias.dtype) if needs[2] else None
     of_residual = _summed(gradient, *ctx.residual) if needs[8] else None
-    return (of_a, of_b, of_bias, *[None] * 5, of_residual, *[None] * 4)
+    return (of_a, of_b, of_bias, *[None] * 5, of_residual, *[None] * 5)
 
 
 def _product_gradient(gradient: Any, other: Any, like: Any, precision: str, side: int) -> Any:

@@ -1,0 +1,223 @@
+"""load-early: copies of arrays that no earlier launch still writes do not wait for those launches.
+
+Before:   %full = "gpu_tile.barrier_init"() {slots = 5, count = 1}       (%b is `tile.settled`)
+          "gpu_tile.role"() ({
+            scf.for %k = %low to %high step %step {
+              "gpu_tile.barrier_wait"(%empty, %slot, %free)
+              "gpu_tile.barrier_expect"(%full, %slot) {bytes = 40960}
+              scf.if (%k < %low + %step) { "gpu_tile.griddepcontrol"() {kind = "wait"} }
+              "gpu_tile.tma_load"(%map_a, ...)   "gpu_tile.tma_load"(%map_b, ...) }
+          }) {name = "load", first_warp = 4, warps = 4}
+After:    %full = "gpu_tile.barrier_init"() {slots = 5, count = 2}
+          "gpu_tile.role"() ({
+            scf.for %k = %low to %high step %step {
+              "gpu_tile.barrier_wait"(%empty, %slot, %free)
+              "gpu_tile.barrier_expect"(%full, %slot) {bytes = 8192}
+              scf.if (%k < %low + %step) { "gpu_tile.griddepcontrol"() {kind = "wait"} }
+              "gpu_tile.tma_load"(%map_a, ...) }
+          }) {name = "load", first_warp = 4, warps = 4}
+          "gpu_tile.role"() ({
+            scf.for %k = %low to %high step %step {
+              "gpu_tile.barrier_wait"(%empty, %slot, %free)
+              "gpu_tile.barrier_expect"(%full, %slot) {bytes = 32768}
+              "gpu_tile.tma_load"(%map_b, ...) }
+          }) {name = "load settled", first_warp = 5, warps = 1}
+
+The author says of which arrays that is so (`settled="b"`): weights, say, which are as they are
+since long before. So a product of few rows, which takes as long as memory needs for its weights,
+reads them while the launch before it ends.
+
+1. The copies get a thread of their own, in the load role's second warp, which has nothing to do:
+   one thread would reach the other copies behind a whole ring of these, and the ring would run dry.
+2. A slot is full when both threads' bytes are there.
+3. Where all copies are of settled arrays, the load role does not wait at all.
+
+A kernel that writes an array said to be settled is an error. Where the promise brings nothing, the
+report says why.
+Does not handle: kernels without roles, which do not start early; load roles that fill several
+rings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    BarrierExpectOp,
+    BarrierInitOp,
+    BarrierWaitOp,
+    GriddepcontrolOp,
+    MakeTensorMapOp,
+    RoleOp,
+    TmaStoreOp,
+    WarpTmaStoreOp,
+)
+from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.tile import AtomicCasOp, AtomicRmwOp, ScatterOp, StoreOp
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.locations import error_at
+from tilec.passes.walk import alloc_of, find_ops, is_pure, kernels
+
+SETTLED = "tile.settled"
+"""Parameter attribute: no launch that may still run when the kernel starts writes the array."""
+_SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role")
+
+
+@tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
+def load_early(module: ir.Module, context: PassContext) -> None:
+    """Lets copies of settled arrays go in front of the wait for earlier launches."""
+    for function in kernels(module):
+        settled = _settled_arrays(function)
+        if not settled:
+            continue
+        for array in _written_arrays(function):
+            if array in settled:
+                raise error_at(function, f"settled: the kernel writes '{settled[array]}'")
+        roles = find_ops(function, RoleOp)
+        reasons = [_load_early(role, settled, context) for role in roles]
+        starts = bool(find_ops(function, GriddepcontrolOp))
+        late = None if starts else "the kernel does not start under the launch before"
+        for name in settled.values() if None not in reasons else ():
+            why = late or next(filter(None, reasons), "no role copies it")
+            context.report.add("settled array", function, f"'{name}' is loaded like any other", why)
+
+
+def _settled_arrays(function: ir.Operation) -> dict[ir.Value, str]:
+    """The arrays, by name."""
+    entry = function.regions[0].blocks[0]
+    written = function.attributes.get("arg_attrs", ())
+    found = {}
+    for number, attributes in enumerate(written):
+        given = {entry.name: entry.attr for entry in attributes}
+        if SETTLED in given and given[SETTLED].value:
+            name = given.get("tile.name")
+            found[entry.arguments[number]] = f"arg{number}" if name is None else name.value
+    return found
+
+
+def _written_arrays(function: ir.Operation) -> list[ir.Value | None]:
+    plain = find_ops(function, StoreOp, ScatterOp, AtomicRmwOp, AtomicCasOp)
+    copied = find_ops(function, TmaStoreOp, WarpTmaStoreOp)
+    return [op.opview.dst for op in plain] + [_array_of(op.opview.map) for op in copied]
+
+
+def _array_of(tensor_map: ir.Value) -> ir.Value | None:
+    made = tensor_map.owner
+    return made.array if isinstance(made, MakeTensorMapOp) else None
+
+
+@dataclass(frozen=True)
+class _Loads:
+    """What a role does for its ring. `expect` announces the bytes of all copies; `wait` is the
+    branch that waits for earlier launches."""
+
+    early: list[ir.Operation]
+    others: list[ir.Operation]
+    expect: BarrierExpectOp
+    wait: ir.Operation
+
+
+def _load_early(
+    role: ir.Operation, settled: dict[ir.Value, str], context: PassContext
+) -> str | None:
+    """Why nothing of a role's copies runs early; empty where it has none of settled arrays."""
+    copies = find_ops(role, *TMA_LOADS)
+    early = [op for op in copies if _array_of(op.opview.map) in settled]
+    if not early:
+        return ""
+    others = [op for op in copies if op not in early]
+    if not others and not find_ops(role, GriddepcontrolOp):
+        return None  # it runs early as it is
+    found = _find_loads(role, early, others)
+    if isinstance(found, str):
+        return found
+    for op in early:
+        how = "in a warp of its own" if others else "without a wait for earlier launches"
+        context.report.add("settled array", op, how, "no launch still under way writes it")
+    if others:
+        _split(role.opview, found)
+    else:
+        found.wait.erase()
+    return None
+
+
+def _find_loads(
+    role: ir.Operation, early: list[ir.Operation], others: list[ir.Operation]
+) -> _Loads | str:
+    """The parts of a role whose copies can run ahead, or why they cannot."""
+    block = early[0].block
+    expects = find_ops(role, BarrierExpectOp)
+    if any(op.block != block for op in (*early, *others, *expects)) or len(expects) != 1:
+        return "its warps fill several rings"
+    waits = [op for op in find_ops(role, GriddepcontrolOp) if op.parent.name == "scf.if"]
+    if len(waits) != 1 or waits[0].parent.block != block:
+        return "an earlier access of its warps waits for earlier launches"
+    known = (*early, *others, *expects, *waits, waits[0].parent)
+    stranger = _stranger(role, known)
+    if stranger is not None:
+        return f"'{stranger}' stands among the copies"
+    if role.opview.warps < 2:
+        return "the role that loads has one warp"
+    return _Loads(early, others, expects[0].opview, waits[0].parent)
+
+
+def _stranger(role: ir.Operation, known: tuple[ir.Operation, ...]) -> str | None:
+    """An op of a role that is no scalar and not known, by name."""
+    found: list[str] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        scalar = op.name.startswith("arith.") or op.name in _SCALAR_OPS or is_pure(op)
+        if not (scalar or op in known or isinstance(op.opview, BarrierWaitOp)):
+            found.append(op.name)
+        return ir.WalkResult.ADVANCE
+
+    role.walk(visit)
+    return found[0] if found else None
+
+
+def _split(role: RoleOp, found: _Loads) -> None:
+    """A second role with the early copies, one warp behind the first role's first."""
+    old = _ops_inside(role.operation)
+    i32 = ir.IntegerType.get_signless(32)
+    left_out = [old.index(op) for op in (found.wait, *found.others)]
+    expected = old.index(found.expect.operation)
+    early = sum(_slot_bytes(op) for op in found.early)
+    all_bytes = found.expect.bytes
+    with ir.InsertionPoint.after(role.operation), role.operation.location:
+        copy = role.operation.clone().operation
+    new = _ops_inside(copy)
+    copy.attributes["name"] = ir.StringAttr.get(f"{role.name} settled")
+    copy.attributes["first_warp"] = ir.IntegerAttr.get(i32, role.first_warp + 1)
+    copy.attributes["warps"] = ir.IntegerAttr.get(i32, 1)
+    copy.attributes["registers"] = ir.IntegerAttr.get(i32, 0)
+    new[expected].attributes["bytes"] = ir.IntegerAttr.get(i32, early)
+    for number in left_out:
+        new[number].erase()
+    found.expect.operation.attributes["bytes"] = ir.IntegerAttr.get(i32, all_bytes - early)
+    full = found.expect.barrier.owner
+    assert isinstance(full, BarrierInitOp)
+    full.operation.attributes["count"] = ir.IntegerAttr.get(i32, full.count + 1)
+    for op in found.early:
+        op.erase()
+
+
+def _ops_inside(role: ir.Operation) -> list[ir.Operation]:
+    """All ops in a role, in program order."""
+    found: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    role.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def _slot_bytes(copy: ir.Operation) -> int:
+    """What arrives in a slot of the CTA's ring, whichever CTAs of a cluster load it."""
+    ring = buffer_of(alloc_of(copy.opview.dst).result)
+    return prod(ring.slot().shape) * ring.element_bytes
