@@ -36,6 +36,37 @@ def verify_ops(module: ir.Module) -> None:
         raise CompileError.group(errors)
 
 
+def verify_attributes(module: ir.Module) -> None:
+    """CompileError where an op has an attribute that MLIR's parser takes and its Python bindings
+    cannot read, such as `array<i128: 0>`: passes would fail on it."""
+    errors = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        for name in op.attributes:
+            try:
+                _read(op.attributes, name)
+            except TypeError:
+                why = "an array or a tensor of elements that tilec cannot read"
+                errors.append(error_at(op, f"attribute '{name}' holds {why}"))
+        return ir.WalkResult.ADVANCE
+
+    with module.context, ir.Location.unknown():
+        module.operation.walk(visit)
+    if errors:
+        raise CompileError.group(errors)
+
+
+def _read(container: ir.ArrayAttr | ir.DictAttr | ir.OpAttributeMap, key: int | str) -> None:
+    """Makes a Python object of what a container holds, and of what that holds."""
+    value = container[key]
+    if isinstance(value, ir.ArrayAttr):
+        for number in range(len(value)):
+            _read(value, number)
+    elif isinstance(value, ir.DictAttr):
+        for named in value:
+            _read(value, named.name)
+
+
 def _check_tiles(op: ir.Operation) -> str | None:
     for value in [*op.operands, *op.results]:
         if is_tile(value) and not value.type.has_static_shape:

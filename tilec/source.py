@@ -15,7 +15,7 @@ from tilec.dialects import gpu_tile, tile
 from tilec.isolation import Death, death_of
 from tilec.mlir_errors import compile_error
 from tilec.passes.verify_kernels import verify_kernels
-from tilec.passes.verify_ops import verify_ops
+from tilec.passes.verify_ops import verify_attributes, verify_ops
 
 MAX_DEPTH = 200
 """Deepest nesting of brackets: MLIR's parser, verifier and printer recurse with much stack."""
@@ -76,6 +76,7 @@ def parse_source(text: str, name: str, context: ir.Context, *, survives: bool = 
             raise _unexplained(text, name, context) from None
         raise compile_error(error, {_UNNAMED: name}) from None
     _rename(module, name)
+    verify_attributes(module)
     verify_ops(module)
     verify_kernels(module)
     return module
