@@ -19,6 +19,7 @@ from tilec.diagnostics import CompileError, InternalError
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.emit_ptx import emit_ptx, start_worker
 from tilec.kernel import CompiledKernel, Facts, Parameter, TensorMap
+from tilec.mlir_errors import interruptible
 from tilec.passes.allocate_shared import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.divisibility import static_sizes, static_strides
@@ -130,6 +131,7 @@ def compiled_kernel(job: Compilation) -> CompiledKernel:
     )
 
 
+@interruptible()
 def lower_to(
     module: ir.Module,
     target: Target,

@@ -78,7 +78,7 @@ class Kernel(Launcher):
         self._open = [i for i, p in enumerate(self.parameters) if p.kind == "any"]
         self._variants: dict[tuple[str, ...], Launcher] = {}
         arguments = [parameter.launch_argument("array") for parameter in self.parameters]
-        where = find_device(device) if isinstance(device, str) else device
+        where = _found(device)
         super().__init__(fn.__name__, arguments, self.resolve, where)
         functools.update_wrapper(self, fn, updated=())
 
@@ -255,6 +255,15 @@ class Kernel(Launcher):
             **self.demands(),
             auto=reasons,
         )
+
+
+def _found(device: Any) -> Any:
+    """The device of a name; a device as it is, and None. TypeError for anything else."""
+    if device is None or hasattr(device, "launch"):
+        return device
+    if isinstance(device, str):
+        return find_device(device)
+    raise TypeError(f"device: expected a name such as 'cuda:1' or a device, found {device!r}")
 
 
 def _announced(kernel: CompiledKernel) -> CompiledKernel:

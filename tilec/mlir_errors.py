@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 
 from mlir import ir
@@ -11,6 +13,18 @@ from tilec.diagnostics import CompileError, Location, Note
 from tilec.passes.locations import source_location
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C while MLIR calls Python code (a walk) is a KeyboardInterrupt again: MLIR's bindings
+    make a RuntimeError with a traceback as its text of whatever is raised there."""
+    try:
+        yield
+    except RuntimeError as error:
+        if re.search(r"^\s*KeyboardInterrupt\b", str(error), re.MULTILINE):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def compile_error(error: ir.MLIRError, names: Mapping[str, str] = _NOTHING) -> CompileError:

@@ -13,7 +13,7 @@ from mlir import ir
 from tilec.diagnostics import CompileError, Location, register_source
 from tilec.dialects import gpu_tile, tile
 from tilec.isolation import Death, death_of
-from tilec.mlir_errors import compile_error
+from tilec.mlir_errors import compile_error, interruptible
 from tilec.passes.verify_kernels import verify_kernels
 from tilec.passes.verify_ops import verify_attributes, verify_ops
 
@@ -58,6 +58,7 @@ def decode_source(content: bytes, name: str) -> str:
     return text
 
 
+@interruptible()
 def parse_source(text: str, name: str, context: ir.Context, *, survives: bool = False) -> ir.Module:
     """The verified module of a text that diagnostics call `name`.
 

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mlir import ir
 
 import tilec
 import tilec.language as tl
+from tilec import compiler
 from tilec.dependencies import _file_states, source_digest
 from tilec.examples.matmul import matmul
 from tilec.jit import Kernel
@@ -334,3 +336,29 @@ def test_check_runs_on_the_emulator() -> None:
     x, y = vectors(100)
     scale.check(x, y, 4)
     np.testing.assert_array_equal(y, x * 8)
+
+
+@pytest.mark.parametrize("wrong", [3, object(), np.zeros(1)])
+def test_what_is_no_device(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="device: expected a name such as 'cuda:1' or a device"):
+        scale.on(wrong)
+
+
+def test_an_interrupt_while_mlir_calls_python_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bindings make a RuntimeError of it."""
+
+    raised: list[BaseException] = [KeyboardInterrupt(), OSError("a KeyboardInterrupt is not this")]
+
+    def walk(module: ir.Module, *_: Any) -> None:
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            raise raised[0]
+
+        module.operation.walk(visit)
+
+    monkeypatch.setattr(compiler, "find_kernel", walk)
+    specs = ["x:f32[?]", "y:f32[?]", "factor:i32"]
+    with pytest.raises(KeyboardInterrupt):
+        scale.compile(specs, target="sm_80")
+    raised.pop(0)
+    with pytest.raises(RuntimeError, match="OSError"):
+        scale.compile(specs, target="sm_80")

@@ -23,12 +23,14 @@ from tilec.frontend.values import Array, Mistake, Scalar, Undefined, describe
 from tilec.kernel import CODES, Parameter
 from tilec.language.dtypes import BY_MLIR, DType
 from tilec.layout import Layout
+from tilec.mlir_errors import interruptible
 from tilec.passes.verify_ops import verify_ops
 from tilec.shared_layout import SharedLayout
 
 _PURE_DIALECTS = ("arith", "math", "tensor")
 
 
+@interruptible()
 def build_module(
     fn: Callable[..., Any],
     parameters: Sequence[Parameter],
