@@ -20,7 +20,7 @@ from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cuda.device import CudaDevice, cuda_device
 from tilec.runtime.cuda.driver import CudaError, no_device_reason
 from tilec.runtime.cuda.module import load_kernel
-from tilec.runtime.cuda.plan import changing_values, make_plan, start_plan
+from tilec.runtime.cuda.plan import changing_values, launch_plan, make_plan, start_plan
 from tilec.runtime.errors import ArgumentError, DeviceError
 from tilec.runtime.scalars import FORMATS
 
@@ -155,6 +155,22 @@ def test_a_plan_is_used_again_with_other_pointers_and_scalars(fake: FakeDriver):
         found = numbers(fake.launches[-1].arguments, "Qiiiq")
         assert found == [pointer, 5, 7, 7, number]
     assert changing_values([matrix(1), 2, matrix(3), 4.0]) == ([1, 3], [2, 4.0])
+
+
+def test_a_plan_is_launched_on_its_own_gpu_whatever_is_current(two: FakeDriver):
+    made = two.know(kernel(VECTOR))
+    device = cuda_device(1)
+    plan = make_plan(device.load(made), [vector(device=1)], (3, 1, 1))
+    two.minds_contexts = False
+    for current, stream in ((100, 5), (101, 5), (101, 6), (0, 6)):
+        two.current = current
+        launch_plan(plan, [0x4000 + stream], stream)
+        assert two.launches[-1].context == 101
+        assert two.launches[-1].stream == stream
+        assert numbers(two.launches[-1].arguments, "Qi") == [0x4000 + stream, 9]
+    empty = make_plan(device.load(made), [vector(device=1)], (3, 0, 1))
+    launch_plan(empty, [0x4000], 5)
+    assert len(two.launches) == 4
 
 
 def test_wrong_arguments_are_refused_before_the_driver_sees_them(fake: FakeDriver):
