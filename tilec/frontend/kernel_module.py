@@ -10,9 +10,9 @@ from mlir import ir
 
 from tilec.diagnostics import CompileError, InternalError
 from tilec.dialects.context import make_context
-from tilec.dialects.gpu_tile.schedule import ORDERS
 from tilec.dialects.op import TileOp
 from tilec.frontend.builder import Builder
+from tilec.frontend.demands import demand_attributes
 from tilec.frontend.frame import Frame
 from tilec.frontend.grid_rule import trace_grid
 from tilec.frontend.names import constant_from_python
@@ -58,11 +58,13 @@ def build_module(
     """
     source = read_source(fn)
     _check_parameters(source, parameters, constants)
-    if num_warps is not None and (type(num_warps) is not int or num_warps not in range(1, 33)):
-        raise CompileError(
-            f"num_warps must be a number from 1 to 32, found {describe(num_warps)}",
-            source.location(source.node),
-        )
+    demands = {
+        "num_warps": num_warps,
+        "persistent": persistent,
+        "cluster": cluster,
+        "consumers": consumers,
+        "order": order,
+    }
     with context or make_context():
         location = source.location(source.node)
         place = ir.Location.file(location.file, location.line, location.column)
@@ -79,8 +81,7 @@ def build_module(
             attributes["tile.constants"] = _constants_attribute(source, constants)
             i32_type = ir.IntegerType.get_signless(32)
             attributes["tile.index_bits"] = ir.IntegerAttr.get(i32_type, index_bits)
-            demands = _demanded(num_warps, persistent, cluster, consumers, location)
-            for name, attribute in (demands | _program_order(order, location)).items():
+            for name, attribute in demand_attributes(demands, location).items():
                 attributes[name] = attribute
             if auto:
                 reasons = {name: ir.StringAttr.get(why) for name, why in auto.items()}
@@ -95,73 +96,6 @@ def build_module(
             complete_layouts(function.operation, num_warps)
         _verify(module)
         return module
-
-
-def _demanded(
-    num_warps: Any, persistent: Any, cluster: Any, consumers: Any, location: Any
-) -> dict[str, ir.Attribute]:
-    """The attributes that demands become; CompileError for one that says nothing."""
-    found: dict[str, ir.Attribute] = {}
-    if num_warps is not None:
-        i32 = ir.IntegerType.get_signless(32)
-        found["tile.num_warps"] = ir.IntegerAttr.get(i32, num_warps)
-    if persistent is not None:
-        found["tile.persistent"] = _persistent(persistent, location)
-    if cluster is not None:
-        found["tile.cluster"] = ir.DenseI32ArrayAttr.get(_cluster_shape(cluster, location))
-    if consumers is not None:
-        found["tile.consumers"] = _consumers(consumers, location)
-    return found
-
-
-def _persistent(demanded: Any, location: Any) -> ir.Attribute:
-    """True, False, or the name of the scheduler that hands on programs while CTAs run."""
-    if type(demanded) is bool:
-        return ir.BoolAttr.get(demanded)
-    if demanded == "dynamic":
-        return ir.StringAttr.get(demanded)
-    raise CompileError(
-        f'persistent must be True, False or "dynamic", found {describe(demanded)}', location
-    )
-
-
-def _consumers(demanded: Any, location: Any) -> ir.Attribute:
-    """How the warps that compute share a CTA's programs, by name."""
-    if demanded in ("cooperative", "pingpong"):
-        return ir.StringAttr.get(demanded)
-    raise CompileError(
-        f'consumers must be "cooperative" or "pingpong", found {describe(demanded)}', location
-    )
-
-
-def _program_order(demanded: Any, location: Any) -> dict[str, ir.Attribute]:
-    """The name of an order, and the rows of its groups or the side of its squares."""
-    if demanded is None:
-        return {}
-    name, group = demanded if isinstance(demanded, tuple) and len(demanded) == 2 else (demanded, 1)
-    is_number = type(group) is int and group > 0
-    if name not in ORDERS or not is_number or (name == "hilbert" and group & (group - 1)):
-        raise CompileError(
-            'order must be "grouped", "rows" or "hilbert", or that and the rows of a group or the '
-            f"side of a square, a power of two, found {describe(demanded)}",
-            location,
-        )
-    found: dict[str, ir.Attribute] = {"tile.order": ir.StringAttr.get(name)}
-    if isinstance(demanded, tuple):
-        found["tile.group"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), group)
-    return found
-
-
-def _cluster_shape(cluster: Any, location: Any) -> list[int]:
-    """Programs of a cluster along the axes of the grid; a number is those along the first."""
-    sizes = cluster if isinstance(cluster, (tuple, list)) else (cluster,)
-    if not 1 <= len(sizes) <= 3 or any(type(n) is not int or n not in range(1, 17) for n in sizes):
-        raise CompileError(
-            "cluster must be a number of programs, or one for each axis of the grid, found "
-            f"{describe(cluster)}",
-            location,
-        )
-    return list(sizes)
 
 
 def _check_parameters(
