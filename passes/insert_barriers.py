@@ -1,4 +1,5 @@
-"""insert-barriers: a sync between accesses of different threads to the same shared memory.
+"""insert-barriers: a sync between accesses of different threads to the same shared memory, or to
+an array that the kernel writes.
 
 Before:   "gpu_tile.buffer_store"(%x, %s)   %y = "gpu_tile.buffer_load"(%s)
 After:    "gpu_tile.buffer_store"(%x, %s)  "gpu_tile.sync"() {barrier = 0, warps = 4, mode = "sync"}
@@ -20,6 +21,7 @@ After:    "gpu_tile.buffer_store"(%x, %s)  "gpu_tile.sync"() {barrier = 0, warps
 6. Atomics that acquire or release, and fences, stand between syncs where other threads access
    global memory before or after: one thread's order serves all that met it (PTX ISA 9.0, "Causality
    order"), as the program is one thread to its author.
+7. So do accesses to one array, where a thread may touch what another wrote (`array_accesses`).
 
 Does not handle: conditions that differ between threads (tile programs branch on uniform scalars),
 buffers written before the wait for their asynchronous readers (a bug of the pass before).
@@ -51,13 +53,14 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.passes.array_accesses import ArrayAccess
 from tilec.passes.async_readers import COMMITTED
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.role_threads import runs_in_one_thread
 from tilec.passes.shared_accesses import Access, accesses_inside, accesses_of, ring_counters
 from tilec.passes.walk import kernels
 
-Group = frozenset[Access]
+Group = frozenset[Access | ArrayAccess]
 MOST_GROUPS = 8
 """Groups told apart; older ones count as the last."""
 
@@ -85,7 +88,7 @@ class Pending:
             join(self.storing, other.storing),
         )
 
-    def map(self, move: Callable[[Access], Access]) -> Pending:
+    def map(self, move: Callable[[Access | ArrayAccess], Access | ArrayAccess]) -> Pending:
         """Every access moved."""
 
         def moved(group: Group) -> Group:
@@ -102,7 +105,7 @@ class Pending:
         """After a sync of all threads."""
         return replace(self, seen=frozenset())
 
-    def saw(self, accesses: Iterable[Access]) -> Pending:
+    def saw(self, accesses: Iterable[Access | ArrayAccess]) -> Pending:
         """With accesses made."""
         return replace(self, seen=self.seen.union(accesses))
 
@@ -141,7 +144,7 @@ class _Kernel:
 
     warps: int
     roles: dict[ir.Operation, int]
-    accesses: dict[ir.Operation, list[Access]] = field(default_factory=dict)
+    accesses: dict[ir.Operation, list[Access | ArrayAccess]] = field(default_factory=dict)
 
 
 class _Walk:
@@ -237,7 +240,7 @@ class _Walk:
             for region in loop.regions:
                 for block in region.blocks:
                     after = self.block(block, after)
-            entry = pending | after.map(lambda access: access.next_iteration(counters))
+            entry = pending | after.map(lambda access: access.next_iteration(loop, counters))
             if entry == pending:
                 return pending | after
             pending = entry
@@ -298,14 +301,16 @@ def _waited(view: ir.OpView, pending: Pending) -> Pending:
     return replace(pending.saw(frozenset().union(*done)), storing=left)
 
 
-def _first(accesses: Iterable[Access], groups: tuple[Group, ...]) -> tuple[Group, ...]:
+def _first(
+    accesses: Iterable[Access | ArrayAccess], groups: tuple[Group, ...]
+) -> tuple[Group, ...]:
     """A new group in front of the others."""
     last = frozenset().union(*groups[MOST_GROUPS - 1 :])
     kept = groups[: MOST_GROUPS - 1]
     return (frozenset(accesses), *kept, *([last] if last else []))
 
 
-def _conflict(accesses: Iterable[Access], earlier: Group) -> bool:
+def _conflict(accesses: Iterable[Access | ArrayAccess], earlier: Group) -> bool:
     return any(access.conflicts(other) for access in accesses for other in earlier)
 
 

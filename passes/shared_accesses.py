@@ -40,6 +40,7 @@ from tilec.dialects.gpu_tile.types import (
     layout_of,
 )
 from tilec.layout import Layout
+from tilec.passes.array_accesses import ArrayAccess, array_accesses
 from tilec.passes.async_readers import ASYNC_READERS, operands_read
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import constant_of
@@ -69,9 +70,14 @@ class Access:
     threads: Layout | None = None
     own_lanes: bool = False
 
-    def conflicts(self, other: Access) -> bool:
+    def conflicts(self, other: Access | ArrayAccess) -> bool:
         """Whether the two need an order."""
-        if not (self.writes or other.writes) or self.end <= other.start or other.end <= self.start:
+        if (
+            isinstance(other, ArrayAccess)
+            or not (self.writes or other.writes)
+            or self.end <= other.start
+            or other.end <= self.start
+        ):
             return False
         if is_tensor_buffer(self.kind) != is_tensor_buffer(other.kind):
             return False
@@ -91,7 +97,7 @@ class Access:
             for a, size_a, b, size_b in zip(*self.box, *other.box, strict=True)
         )
 
-    def next_iteration(self, counters: Counters) -> Access:
+    def next_iteration(self, loop: ir.Operation, counters: Counters) -> Access:
         """The same access seen from the next iteration of a loop."""
         if self.slot is None or self.slot[0] not in counters.steps:
             return self
@@ -161,9 +167,9 @@ def _split_sum(value: ir.Value) -> tuple[ir.Value, int]:
     return value, total
 
 
-def accesses_inside(op: ir.Operation, context: PassContext) -> list[Access]:
+def accesses_inside(op: ir.Operation, context: PassContext) -> list[Access | ArrayAccess]:
     """Every access of an op and what it holds."""
-    found: list[Access] = []
+    found: list[Access | ArrayAccess] = []
 
     def visit(inner: ir.Operation) -> ir.WalkResult:
         found.extend(accesses_of(inner.opview, context))
@@ -173,8 +179,12 @@ def accesses_inside(op: ir.Operation, context: PassContext) -> list[Access]:
     return found
 
 
-def accesses_of(view: object, context: PassContext) -> list[Access]:
+def accesses_of(view: object, context: PassContext) -> list[Access | ArrayAccess]:
     """The accesses of one op; an asynchronous one's as if it happened at its issue."""
+    return [*_buffer_accesses(view, context), *array_accesses(view)]
+
+
+def _buffer_accesses(view: object, context: PassContext) -> list[Access]:
     if isinstance(view, _GLOBAL_OPS):
         return [_global_access(view)]
     if isinstance(view, CpAsyncOp):

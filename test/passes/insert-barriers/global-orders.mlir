@@ -62,7 +62,7 @@ func.func @relaxed(%a: !m, %f: !flags, %x: !t, %one: !one, %yes: !yes) attribute
 // CHECK-LABEL: @seldom
 func.func @seldom(%a: !m, %f: !flags, %x: !t, %one: !one, %yes: !yes, %n: index, %p: i1) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
   // CHECK: scf.for
   // CHECK-NEXT: tile.load
   // CHECK-NEXT: scf.if
@@ -72,7 +72,7 @@ func.func @seldom(%a: !m, %f: !flags, %x: !t, %one: !one, %yes: !yes, %n: index,
   // CHECK-NEXT: tile.store
   // CHECK-NEXT: }
   // CHECK-NEXT: }
-  scf.for %i = %c0 to %n step %c1 {
+  scf.for %i = %c0 to %n step %c128 {
     %y = "tile.load"(%a, %i) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (!m, index) -> !t
     scf.if %p {
       %old = "tile.atomic_rmw"(%one, %f, %yes, %one) {kind = "exchange", order = "acq_rel", scope = "gpu"} : (!one, !flags, !yes, !one) -> !one
