@@ -33,8 +33,10 @@ def _kind(
 
 
 def _check_i32(attribute: ir.Attribute) -> str | None:
-    if isinstance(attribute, ir.IntegerAttr) and str(attribute.type) == "i32":
-        return None
+    if isinstance(attribute, ir.IntegerAttr):
+        type_ = attribute.type
+        if isinstance(type_, ir.IntegerType) and type_.width == 32 and type_.is_signless:
+            return None
     return f"must be an i32 integer, found {attribute}"
 
 

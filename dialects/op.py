@@ -25,6 +25,9 @@ from tilec.dialects.constraints import Constraint
 
 _cext.globals.append_dialect_search_prefix("tilec.dialects")
 
+NAMESPACES = ("tile.", "gpu_tile.")
+"""How the names of these ops begin: cheaper to look at than an op's class."""
+
 
 class _Field:
     name: str

@@ -5,16 +5,19 @@ Checked once on every program that comes in, and between passes when `PassContex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from mlir import ir
 
+from tilec.diagnostics import CompileError
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.op import NAMESPACES
 from tilec.dialects.types import encoding, is_tile, shape
 from tilec.passes.contract import Level
 from tilec.passes.layout_maps import register_permutation
+from tilec.passes.locations import error_at
 
 Rule = Callable[[ir.Operation], "str | None"]
 
@@ -57,21 +60,22 @@ rule."""
 _LOWERED_DIALECTS = ("llvm.", "nvvm.", "arith.", "math.", "scf.", "builtin.")
 
 
-def illegal_ops(module: ir.Module, level: Level) -> Iterator[tuple[ir.Operation, str]]:
-    """Every op that does not belong at `level`, with the reason."""
-    found: list[tuple[ir.Operation, str]] = []
-    rules = _RULES[level]
+def check_level(module: ir.Module, level: Level) -> None:
+    """CompileError naming every op that does not belong at `level`."""
+    errors: list[CompileError] = []
+    general, special = _GENERAL[level], _SPECIAL[level]
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        for rule in rules:
+        for rule in (*general, *special.get(op.name, ())):
             wrong = rule(op)
             if wrong:
-                found.append((op, wrong))
+                errors.append(error_at(op, wrong))
                 break
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return iter(found)
+    if errors:
+        raise CompileError.group(errors)
 
 
 def entry_level(module: ir.Module) -> Level:
@@ -93,10 +97,10 @@ def entry_level(module: ir.Module) -> Level:
 
 
 def _known_op(op: ir.Operation) -> str | None:
-    known = op.name in _SCALAR_OPS or op.name.startswith(("tile.", "gpu_tile."))
-    if known or is_elementwise(op):
+    name = op.name
+    if name.startswith(NAMESPACES) or name in _SCALAR_OPS or is_elementwise(op):
         return None
-    return f"'{op.name}' has no meaning in a tile program"
+    return f"'{name}' has no meaning in a tile program"
 
 
 def _known_demand(op: ir.Operation) -> str | None:
@@ -109,14 +113,12 @@ def _known_demand(op: ir.Operation) -> str | None:
 
 
 def _single_block(op: ir.Operation) -> str | None:
-    if op.name == "func.func" and len(op.regions[0].blocks) != 1:
+    if len(op.regions[0].blocks) != 1:
         return "a kernel's body is one block; loops and branches are scf ops"
     return None
 
 
 def _dynamic_dim(op: ir.Operation) -> str | None:
-    if op.name != "memref.dim":
-        return None
     owner = op.operands[1].owner
     constant = not isinstance(owner, ir.Block) and owner.name == "arith.constant"
     if not constant or not isinstance(op.operands[0].owner, ir.Block):
@@ -125,7 +127,7 @@ def _dynamic_dim(op: ir.Operation) -> str | None:
 
 
 def _tensor_constant(op: ir.Operation) -> str | None:
-    if op.name != "arith.constant" or not is_tile(op.results[0]):
+    if not is_tile(op.results[0]):
         return None
     value = op.attributes["value"]
     if isinstance(value, ir.DenseElementsAttr) and value.is_splat:
@@ -152,53 +154,59 @@ def _has_layout(op: ir.Operation) -> str | None:
 
 
 def _dot_selected(op: ir.Operation) -> str | None:
-    view = op.opview
-    if isinstance(view, tile.DotOp) and "instruction" not in view.options:
-        return "the dot names no instruction"
-    return None
+    return None if "instruction" in op.opview.options else "the dot names no instruction"
 
 
 def _no_split_op(op: ir.Operation) -> str | None:
-    view = op.opview
-    return f"a {view.MNEMONIC} is left" if isinstance(view, SPLIT_OPS) else None
+    return f"a {op.opview.MNEMONIC} is left"
 
 
 def _no_cross_thread_conversion(op: ir.Operation) -> str | None:
     view = op.opview
-    if not isinstance(view, gpu_tile.ConvertLayoutOp):
-        return None
     stays = register_permutation(layout_of(view.src), layout_of(view.result), shape(view.src))
     return None if stays is not None else "the conversion crosses threads"
 
 
 def _has_offset(op: ir.Operation) -> str | None:
     view = op.opview
-    if isinstance(view, gpu_tile.AllocOp) and "offset" not in view.options:
-        return "the buffer has no offset"
-    if isinstance(view, gpu_tile.BarrierInitOp) and "offset" not in view.options:
-        return "the barrier has no offset"
-    if isinstance(view, gpu_tile.ReserveTensorMemoryOp) and "offset" not in view.options:
-        return "the address of tensor memory has no offset"
-    return None
+    return None if "offset" in view.options else f"{_PLACED[type(view)]} has no offset"
 
 
 def _lowered(op: ir.Operation) -> str | None:
     return None if op.name.startswith(_LOWERED_DIALECTS) else f"'{op.name}' was not lowered"
 
 
-_PROGRAM: tuple[Rule, ...] = (
-    _known_op,
-    _known_demand,
-    _single_block,
-    _dynamic_dim,
-    _tensor_constant,
-)
-_BUFFERS = (*_PROGRAM, _has_layout, _no_split_op, _no_cross_thread_conversion)
-_RULES: dict[Level, tuple[Rule, ...]] = {
-    Level.TILE: (*_PROGRAM, _no_layout),
-    Level.SELECTED: (*_PROGRAM, _no_layout, _dot_selected),
-    Level.LAYOUTS: (*_PROGRAM, _has_layout, _dot_selected),
-    Level.BUFFERS: _BUFFERS,
-    Level.ALLOCATED: (*_BUFFERS, _has_offset),
+_PLACED = {
+    gpu_tile.AllocOp: "the buffer",
+    gpu_tile.BarrierInitOp: "the barrier",
+    gpu_tile.ReserveTensorMemoryOp: "the address of tensor memory",
+}
+_GENERAL: dict[Level, tuple[Rule, ...]] = {
+    Level.TILE: (_known_op, _known_demand, _no_layout),
+    Level.SELECTED: (_known_op, _known_demand, _no_layout),
+    Level.LAYOUTS: (_known_op, _known_demand, _has_layout),
+    Level.BUFFERS: (_known_op, _known_demand, _has_layout),
+    Level.ALLOCATED: (_known_op, _known_demand, _has_layout),
     Level.NVVM: (_lowered,),
 }
+"""Rules for every op."""
+_PROGRAM: dict[str, tuple[Rule, ...]] = {
+    "func.func": (_single_block,),
+    "memref.dim": (_dynamic_dim,),
+    "arith.constant": (_tensor_constant,),
+}
+_CHOSEN = {**_PROGRAM, tile.DotOp.OPERATION_NAME: (_dot_selected,)}
+_BUFFERS: dict[str, tuple[Rule, ...]] = {
+    **_PROGRAM,
+    **{op.OPERATION_NAME: (_no_split_op,) for op in SPLIT_OPS},
+    gpu_tile.ConvertLayoutOp.OPERATION_NAME: (_no_cross_thread_conversion,),
+}
+_SPECIAL: dict[Level, dict[str, tuple[Rule, ...]]] = {
+    Level.TILE: _PROGRAM,
+    Level.SELECTED: _CHOSEN,
+    Level.LAYOUTS: _CHOSEN,
+    Level.BUFFERS: _BUFFERS,
+    Level.ALLOCATED: {**_BUFFERS, **{op.OPERATION_NAME: (_has_offset,) for op in _PLACED}},
+    Level.NVVM: {},
+}
+"""Rules for the ops of one name, behind the general ones."""

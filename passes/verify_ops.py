@@ -10,7 +10,7 @@ from math import prod
 from mlir import ir
 
 from tilec.diagnostics import CompileError
-from tilec.dialects.op import TileOp
+from tilec.dialects.op import NAMESPACES
 from tilec.dialects.types import is_tile
 from tilec.passes.locations import error_at
 
@@ -21,13 +21,15 @@ MAX_ELEMENTS = 1 << 20
 def verify_ops(module: ir.Module) -> None:
     """CompileError carrying one error per op that breaks its rules."""
     errors = []
+    sound: set[ir.Type] = set()  # few types, many values
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        view = op.opview
-        if isinstance(view, TileOp):
-            wrong = view.check_attributes() or _check_tiles(op) or view.check()
+        name = op.name
+        if name.startswith(NAMESPACES):
+            view = op.opview
+            wrong = view.check_attributes() or _check_tiles(op, sound) or view.check()
             if wrong:
-                errors.append(error_at(op, f"'{op.name}' op {wrong}"))
+                errors.append(error_at(op, f"'{name}' op {wrong}"))
         return ir.WalkResult.ADVANCE
 
     with module.context, ir.Location.unknown():
@@ -67,12 +69,24 @@ def _read(container: ir.ArrayAttr | ir.DictAttr | ir.OpAttributeMap, key: int | 
             _read(value, named.name)
 
 
-def _check_tiles(op: ir.Operation) -> str | None:
-    for value in [*op.operands, *op.results]:
-        if is_tile(value) and not value.type.has_static_shape:
-            return f"tiles must have a static shape, found {value.type}"
-        if is_tile(value) and 0 in value.type.shape:
-            return f"tiles must not be empty, found {value.type}"
-        if is_tile(value) and prod(value.type.shape) > MAX_ELEMENTS:
-            return f"tiles have at most {MAX_ELEMENTS} elements, found {value.type}"
+def _check_tiles(op: ir.Operation, sound: set[ir.Type]) -> str | None:
+    """`sound`: types known to be right; takes up the op's."""
+    for value in (*op.operands, *op.results):
+        type_ = value.type
+        if type_ in sound:
+            continue
+        wrong = _check_tile(type_) if is_tile(type_) else None
+        if wrong:
+            return wrong
+        sound.add(type_)
+    return None
+
+
+def _check_tile(type_: ir.RankedTensorType) -> str | None:
+    if not type_.has_static_shape:
+        return f"tiles must have a static shape, found {type_}"
+    if 0 in type_.shape:
+        return f"tiles must not be empty, found {type_}"
+    if prod(type_.shape) > MAX_ELEMENTS:
+        return f"tiles have at most {MAX_ELEMENTS} elements, found {type_}"
     return None

@@ -24,10 +24,11 @@ from tilec.passes.allocate_shared import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.divisibility import static_sizes, static_strides
 from tilec.passes.keep_explicit import EXPLICIT
-from tilec.passes.levels import entry_level, illegal_ops
+from tilec.passes.levels import check_level, entry_level
 from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.kernel import checked_cluster
 from tilec.passes.overlap_launches import starts_early
+from tilec.passes.program_check import ProgramCheck
 from tilec.passes.schedule_programs import is_in_line, is_whole
 from tilec.passes.tensor_map_recipes import tensor_maps
 from tilec.passes.verify_ops import verify_ops
@@ -65,6 +66,7 @@ class Compilation:
     cluster: tuple[int, int, int] = (1, 1, 1)
     text: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
+    check: ProgramCheck = field(default_factory=ProgramCheck)
     _dumped: int = 0
 
     def dump(self, name: str, suffix: str, text: str | None = None) -> None:
@@ -263,9 +265,7 @@ def run_pass(tile_pass: TilePass, job: Compilation) -> None:
     if not job.context.verify:
         return
     try:
-        job.module.operation.verify()
-        verify_ops(job.module)
-        check_level(job.module, job.level)
+        job.check(job.module, job.level)
     except (ir.MLIRError, CompileError) as error:
         raise InternalError(f"{tile_pass.name} left an invalid program:\n{error}") from error
 
@@ -286,13 +286,6 @@ def _to_llvm(job: Compilation) -> None:
 def _to_llvmir(job: Compilation) -> None:
     job.text = llvm.translate_module_to_llvmir(job.module.operation)
     job.dump(job.name, "ll", job.text)
-
-
-def check_level(module: ir.Module, level: Level) -> None:
-    """CompileError naming every op that does not belong at `level`."""
-    errors = [error_at(op, reason) for op, reason in illegal_ops(module, level)]
-    if errors:
-        raise CompileError.group(errors)
 
 
 def _signature(function: ir.Operation) -> tuple[Parameter, ...]:

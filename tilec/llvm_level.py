@@ -6,11 +6,10 @@ from mlir import ir
 from mlir.dialects import llvm
 from mlir.passmanager import PassManager
 
-from tilec.compiler import check_level
 from tilec.emit_ptx import emit_ptx
 from tilec.mlir_errors import compile_error
 from tilec.passes.contract import Level, PassContext
-from tilec.passes.levels import entry_level
+from tilec.passes.levels import check_level, entry_level
 from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING
 from tilec.target import Target
 

@@ -18,8 +18,8 @@ from tilec.emit_ptx import emit_ptx
 from tilec.layout import Layout, Mode, normalize
 from tilec.passes.allocate_shared import SHARED_BYTES
 from tilec.passes.contract import PassContext
+from tilec.passes.program_check import ProgramCheck
 from tilec.passes.split_reductions import split_reductions
-from tilec.passes.verify_ops import verify_ops
 from tilec.pipeline import LLVM_PIPELINE, TILE_PIPELINE, UPSTREAM_LOWERING
 from tilec.runtime.emulator import Result, load
 from tilec.target import find_target
@@ -40,13 +40,13 @@ def _lower(text: str, num_warps: int, target: str, index_bits: int) -> tuple[str
     chip = find_target(target)
     with context, ir.Location.unknown():
         module = ir.Module.parse(text)
-        verify_ops(module)
+        check = ProgramCheck()
+        check(module, None)
         state = PassContext(chip, num_warps, index_bits)
         shared = 0
         for tile_pass in (*AFTER_LAYOUTS, *LLVM_PIPELINE):
             tile_pass(module, state)
-            module.operation.verify()
-            verify_ops(module)
+            check(module, None)
             if tile_pass is AFTER_LAYOUTS[-1]:
                 shared = find_kernel(module, None).attributes[SHARED_BYTES].value
         PassManager.parse(UPSTREAM_LOWERING).run(module.operation)
