@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import (
     AllocOp,
+    BufferLoadOp,
     BufferStoreOp,
     CpAsyncOp,
-    ReshapeViewOp,
     Tcgen05CopyOp,
-    TransposeViewOp,
     WgmmaOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, is_tensor_buffer
-from tilec.dialects.types import bit_width, element
+from tilec.dialects.types import bit_width, element, is_tile
 from tilec.passes.async_readers import PRODUCTS
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.layout_candidates import blocked_layout
 from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width, shared_width
+from tilec.passes.walk import VIEWS
 
 SMALLEST_COPY = 4
 """Bytes; PTX ISA 9.0, "cp.async": cp-size is 4, 8 or 16."""
@@ -130,17 +131,45 @@ def emit_cp_async(load: tile.LoadOp, buffer: ir.Value, dims: tuple[int, ...], by
 
 
 def feeds_warpgroup(fill: Fill) -> bool:
-    """Whether a warpgroup instruction reads what the store fills."""
-    return any(isinstance(use.owner.opview, WgmmaOp) for use in fill.store.dst.uses)
+    """Whether a warpgroup instruction reads what the store fills, from there."""
+    return any(isinstance(reader, WgmmaOp) for reader in readers(fill.store.dst))
 
 
 def feeds_tensor_cores(fill: Fill) -> bool:
-    """Whether an instruction that takes its operand from a buffer reads what the store fills."""
-    return _is_read_by_tensor_cores(fill.store.dst)
+    """Whether an instruction that takes its operand from a buffer reads what the store fills, or a
+    warpgroup's reads what is computed from it."""
+    return any(
+        isinstance(reader, (*PRODUCTS, Tcgen05CopyOp)) or products_of(reader)
+        for reader in readers(fill.store.dst)
+    )
 
 
-def _is_read_by_tensor_cores(buffer: ir.Value) -> bool:
-    users = [use.owner.opview for use in buffer.uses]
-    views = [user.result for user in users if isinstance(user, (ReshapeViewOp, TransposeViewOp))]
-    read = any(isinstance(user, (*PRODUCTS, Tcgen05CopyOp)) for user in users)
-    return read or any(map(_is_read_by_tensor_cores, views))
+def readers(buffer: ir.Value) -> list[ir.OpView]:
+    """The users of a buffer, of its views, and of what is copied of it to tensor memory."""
+    found: list[ir.OpView] = []
+    for use in buffer.uses:
+        user = use.owner.opview
+        if isinstance(user, VIEWS):
+            found += readers(user.result)
+        elif isinstance(user, Tcgen05CopyOp) and user.src == buffer:
+            found += [user, *readers(user.dst)]
+        else:
+            found.append(user)
+    return found
+
+
+def products_of(op: ir.OpView) -> list[ir.Operation]:
+    """The warpgroup instructions whose registers follow, element by element, from those that an op
+    loads from a buffer; none of another op."""
+    found: list[ir.Operation] = []
+    pending, seen = [op.result] if isinstance(op, BufferLoadOp) else [], set()
+    while pending:
+        for use in pending.pop().uses:
+            user = use.owner
+            if isinstance(user.opview, WgmmaOp):
+                found.append(user.operation)
+            passed = is_elementwise(user.operation) or isinstance(user.opview, tile.TransposeOp)
+            if passed and user.operation not in seen:
+                seen.add(user.operation)
+                pending += filter(is_tile, user.results)
+    return found

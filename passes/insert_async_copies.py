@@ -48,10 +48,11 @@ from tilec.passes.buffer_layouts import choose_shared_layout
 from tilec.passes.contract import Level, PassContext, Report, tile_pass
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.loops import enclosing_ops
-from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
+from tilec.passes.pipeline_loops import STAGES
 from tilec.passes.role_copies import (
     demands_roles,
     fill_by_roles,
+    forbids_roles,
     operand_fills,
     worthwhile_fills,
 )
@@ -158,8 +159,9 @@ def _plan_tensor_copies(
 ) -> list[TensorCopy]:
     """A copy for every fill of the loads, or nothing and the reason in the report."""
     copies: list[TensorCopy] = []
+    kernel = enclosing_ops(loads[0].operation)[-1].parent
     # One slot that nobody refills ahead is slower than cp.async into several.
-    forbidden = "warp_specialize=False" if _forbids_roles(loads[0].operation) else None
+    forbidden = "warp_specialize=False" if forbids_roles(kernel) else None
     for load in loads:
         uses = uses_of(load.result, load.dims)
         reason = forbidden or why_no_copy(load, uses, False, SMALLEST_COPY, "")
@@ -186,19 +188,6 @@ def _demands_stages(loop: ir.Operation) -> bool:
     # A demand that is no integer is pipeline-loops' to refuse.
     stages = loop.attributes.get(STAGES)
     return isinstance(stages, ir.IntegerAttr) and stages.value > 1
-
-
-def _forbids_roles(op: ir.Operation) -> bool:
-    """Whether a loop of the op's kernel has `tile.warp_specialize = false`."""
-    found: list[bool] = []
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        demand = inner.attributes.get(WARP_SPECIALIZE) if inner.name == "scf.for" else None
-        found.append(isinstance(demand, ir.BoolAttr) and not demand.value)
-        return ir.WalkResult.ADVANCE
-
-    enclosing_ops(op)[-1].parent.walk(visit)
-    return any(found)
 
 
 def _copy(

@@ -40,12 +40,12 @@ from tilec.passes.hazards import read_ahead_hazard
 from tilec.passes.layout_candidates import access_cost, blocked_layout
 from tilec.passes.layout_maps import part_layout
 from tilec.passes.loops import enclosing_ops, is_program_loop
+from tilec.passes.operand_buffers import operand_layout, panel_elements
 from tilec.passes.scalars import i32_constant, scalar_op
 from tilec.passes.tensor_copies import box_of
 from tilec.passes.tensor_map_rules import why_no_tensor_map
 from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width
 from tilec.passes.walk import kernels
-from tilec.passes.warpgroup_dot import operand_layout, panel_elements
 from tilec.target import Feature
 
 MOST_AHEAD = 1 << 14

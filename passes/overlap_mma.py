@@ -16,31 +16,41 @@ After:    %p = "gpu_tile.wgmma_fence"(%zero)
           scf.if %lower < %upper { "gpu_tile.barrier_arrive"(%empty, the last slot) }
           %acc = "gpu_tile.wgmma_wait"(%last) {pending = 0 : i32}
 
+With an lhs in registers, in two parts (`computed_lhs`), each group's registers are written again
+while the other part multiplies:
+Before:   %x0 = ...   %q0 = "gpu_tile.wgmma"(%x0, ...)
+          %x1 = ...   %q1 = "gpu_tile.wgmma"(%x1, ...)
+After:    %x0 = ...   %q0 = "gpu_tile.wgmma"(%x0, ...)   wait {pending = 1}, slot given back
+          %x1 = ...   %q1 = "gpu_tile.wgmma"(%x1, ...)   wait {pending = 1}
+
 An accumulator qualifies if it goes through matrix instructions only, from the loop's entry to its
 yield, and every buffer they read is given back by a barrier: a slot is then returned one iteration
 later, when its readers are known to be done.
 Does not handle: accumulators that anything else touches in the loop, buffers ordered by a sync,
-loops with several such accumulators.
+loops with several such accumulators, one group that reads registers which its iteration computes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     BarrierArriveOp,
+    ConvertLayoutOp,
     RingPositionOp,
-    SlotOp,
     WgmmaFenceOp,
     WgmmaOp,
     WgmmaWaitOp,
 )
 from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.dialects.tile import TransposeOp
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.loops import find_loops, terminator
+from tilec.passes.issue_order import ring_position
+from tilec.passes.loops import behind, find_loops, is_inside, terminator
 from tilec.passes.scalars import less
 
 
@@ -120,13 +130,14 @@ def _releases(
     for multiply in multiplies:
         for operand in (multiply.lhs, multiply.rhs):
             if not is_buffer(operand):
-                return "an operand comes from registers that the next iteration overwrites"
-            owner = operand.owner
-            position = owner.index.owner if isinstance(owner, SlotOp) else None
-            if not isinstance(position, RingPositionOp):
+                continue
+            position = ring_position(operand)
+            if position is None:
                 return "an operand lies in no ring that a barrier guards"
             if position not in positions:
                 positions.append(position)
+    if _overwrites(multiplies, body):
+        return "an operand comes from registers that the next iteration overwrites"
     found = []
     for position in positions:
         arrivals = [
@@ -141,6 +152,19 @@ def _releases(
             return "the ring it reads has one slot"
         found.append((arrivals[0], position))
     return found
+
+
+def _overwrites(multiplies: list[WgmmaOp], body: ir.Block) -> bool:
+    """Whether registers of the group in flight across the back edge, the last, are written before
+    the next iteration's first group has been issued, behind which that one is waited for."""
+    lhs = multiplies[-1].lhs
+    while isinstance(lhs.owner, (ConvertLayoutOp, TransposeOp)):  # the same registers
+        lhs = lhs.owner.src
+    if not is_tile(lhs) or not is_inside(lhs, body.owner):
+        return False
+    ops = [view.operation for view in body.operations]
+    first = ops.index(multiplies[0].operation)
+    return isinstance(lhs.owner, ir.Block) or lhs.owner.operation in ops[:first]
 
 
 def _overlap(loop: ir.Operation, chain: _Chain) -> None:
@@ -161,13 +185,29 @@ def _overlap(loop: ir.Operation, chain: _Chain) -> None:
     uses = [u for u in new.results[chain.number].uses if u.owner.operation != done.owner.operation]
     for use in uses:
         use.owner.operation.operands[use.operand_number] = done
+    waited = _wait_between(chain.multiplies)
     for arrival, position in chain.releases:
         count = ir.BlockArgument(position.count).arg_number - 1
-        with ir.InsertionPoint(arrival.operation), arrival.operation.location:
+        place = arrival.operation if waited is None else behind(waited)
+        with ir.InsertionPoint(place), arrival.operation.location:
             _release_before(arrival, position, position.count, less(lower, body.arguments[0]))
         with ir.InsertionPoint(following), arrival.operation.location:
             _release_before(arrival, position, new.results[count], less(lower, upper))
         arrival.operation.erase()
+
+
+def _wait_between(multiplies: list[WgmmaOp]) -> ir.Operation | None:
+    """Where operands lie in registers, waits behind each group but the last for the one before it,
+    whose registers may be written then. Returns the first wait."""
+    if all(is_buffer(multiply.lhs) for multiply in multiplies):
+        return None
+    waits = []
+    for multiply, following in pairwise(multiplies):
+        with ir.InsertionPoint(behind(multiply.operation)), multiply.operation.location:
+            flying = WgmmaWaitOp.build(multiply.result, results=[multiply.result.type], pending=1)
+        following.operation.operands[2] = flying
+        waits.append(flying.owner.operation)
+    return waits[0] if waits else None
 
 
 def _rebuilt(loop: ir.Operation, chain: _Chain, started: ir.Value) -> ir.Operation:

@@ -33,6 +33,7 @@ from tilec.dialects.tile import (
 )
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.hazards import read_ahead_hazard
+from tilec.passes.walk import is_pure
 
 _SCALAR_OPS = (
     RingPositionOp,
@@ -256,6 +257,7 @@ def _unused(values: Iterable[ir.Value]) -> list[ir.Operation]:
             continue
         op = value.owner.operation
         used = any(list(result.uses) for result in op.results)
-        if not used and (_is_scalar(op) or is_one_element(op) or _is_elementwise(op)):
+        free = _is_scalar(op) or is_one_element(op) or _is_elementwise(op) or is_pure(op)
+        if not used and free:
             found.append(op)
     return found

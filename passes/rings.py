@@ -25,6 +25,7 @@ from tilec.dialects.gpu_tile import (
     WgmmaWaitOp,
 )
 from tilec.passes.async_readers import COMMITTED
+from tilec.passes.buffer_fills import products_of
 from tilec.passes.loops import enclosing_ops
 from tilec.passes.tensor_memory_dot import awaited
 from tilec.passes.walk import VIEWS
@@ -140,7 +141,13 @@ def arrivals_per(ring: Ring) -> str:
 
 
 def _readers(buffer: ir.Value) -> list[ir.Operation]:
-    """The ops after which a buffer's readers are done with it."""
+    """The ops after which a buffer's readers are done with it.
+
+    A load from shared memory is done when something has used what it loads, not when it was issued:
+    on an H200 an arrival at an mbarrier right behind ldmatrix lets the copy engine overwrite rows
+    before they are read (in 8192^3, tiles of 256 x 128, 400 times). So one that an operand of
+    products is computed from counts as read when those are issued.
+    """
     found: list[ir.Operation] = []
     for use in buffer.uses:
         user = use.owner.opview
@@ -151,7 +158,7 @@ def _readers(buffer: ir.Value) -> list[ir.Operation]:
         elif isinstance(user, COMMITTED):
             found.append(awaited(user))
         elif not isinstance(user, _FILLS):
-            found.append(user.operation)
+            found += products_of(user) or [user.operation]
     return found
 
 

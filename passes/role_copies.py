@@ -50,6 +50,7 @@ from tilec.passes.buffer_fills import (
     copy_bytes,
     emit_cp_async,
     feeds_warpgroup,
+    readers,
     why_no_copy,
 )
 from tilec.passes.contract import PassContext
@@ -78,6 +79,16 @@ class _RoleFill:
 
 def demands_roles(function: ir.Operation) -> bool:
     """Whether a loop of the kernel has `tile.warp_specialize = true`, and none forbids it."""
+    demands = _role_demands(function)
+    return bool(demands) and all(demands)
+
+
+def forbids_roles(function: ir.Operation) -> bool:
+    """Whether a loop of the kernel has `tile.warp_specialize = false`."""
+    return not all(_role_demands(function))
+
+
+def _role_demands(function: ir.Operation) -> list[bool]:
     found: list[bool] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -87,7 +98,7 @@ def demands_roles(function: ir.Operation) -> bool:
         return ir.WalkResult.ADVANCE
 
     function.walk(visit)
-    return bool(found) and all(found)
+    return found
 
 
 def operand_fills(function: ir.Operation) -> list[BufferStoreOp]:
@@ -235,12 +246,12 @@ def _emit(fills: Sequence[_RoleFill], context: PassContext) -> None:
 
 def _first_reader(fill: _RoleFill) -> ir.Operation:
     """The first op of the fill's block that is, or holds, a warpgroup instruction reading it."""
-    readers = [
-        _in_block(use.owner.operation, fill.block)
-        for use in fill.store.dst.uses
-        if isinstance(use.owner.opview, WgmmaOp)
+    reading = [
+        _in_block(reader.operation, fill.block)
+        for reader in readers(fill.store.dst)
+        if isinstance(reader, WgmmaOp)
     ]
-    return next(view.operation for view in fill.block.operations if view.operation in readers)
+    return next(view.operation for view in fill.block.operations if view.operation in reading)
 
 
 def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:

@@ -36,8 +36,8 @@ from tilec.passes.alternate_programs import teams_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
 from tilec.passes.loops import enclosing_ops
+from tilec.passes.operand_buffers import panel_elements
 from tilec.passes.walk import find_ops, kernels
-from tilec.passes.warpgroup_dot import panel_elements
 from tilec.target import Feature
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 

@@ -31,7 +31,7 @@ After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"()
    each other share alike rings.
 3. A slot is given back behind its last reader: once per warpgroup where only its matrix
    instructions read it, by a tcgen05_commit where only products in tensor memory do, else once per
-   warp.
+   warp; where warps compute an operand from it (`computed_lhs`), behind the product's issue.
 4. Registers move from the load role to the others where the kernel could use more than its share.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.

@@ -23,11 +23,12 @@ from tilec.fragments import operand_layouts
 from tilec.layout import Layout
 from tilec.mma_shapes import find_instruction
 from tilec.passes.buffer_layouts import choose_shared_layout
+from tilec.passes.computed_lhs import ComputedOperands
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.loops import outside_loops
 from tilec.passes.scalars import i32_constant
 from tilec.passes.tensor_memory_dot import stage_tensor_memory_dot
-from tilec.passes.walk import find_ops
+from tilec.passes.walk import find_ops, kernels
 from tilec.passes.warpgroup_dot import stage_warpgroup_dot
 from tilec.shared_layout import strided
 
@@ -39,16 +40,18 @@ that one 16-byte read serves four rows or columns, and two steps' fragments fit 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def stage_operands(module: ir.Module, context: PassContext) -> None:
     """Turns every dot into buffer traffic and `gpu_tile.mma` per k-step."""
-    dots = [op.opview for op in find_ops(module.operation, tile.DotOp)]
-    for dot in dots:
-        with ir.InsertionPoint(dot.operation), dot.operation.location:
-            _stage(dot, context)
+    for function in kernels(module):
+        computed = ComputedOperands(function, context)
+        for dot in [op.opview for op in find_ops(function, tile.DotOp)]:
+            with ir.InsertionPoint(dot.operation), dot.operation.location:
+                _stage(dot, computed, context)
+        computed.erase_unused()
 
 
-def _stage(dot: tile.DotOp, context: PassContext) -> None:
+def _stage(dot: tile.DotOp, computed: ComputedOperands, context: PassContext) -> None:
     row = find_instruction(dot.options["instruction"])
     if row.is_warpgroup:
-        stage_warpgroup_dot(dot, row, context)
+        stage_warpgroup_dot(dot, row, computed, context)
         return
     if row.is_tensor:
         stage_tensor_memory_dot(dot, row, context)

@@ -26,16 +26,14 @@ from tilec.dialects.gpu_tile import (
     BufferStoreOp,
     FenceOp,
     MakeTensorMapOp,
-    ReshapeViewOp,
     RingPositionOp,
     SyncOp,
-    Tcgen05CopyOp,
     TmaLoadOp,
-    TransposeViewOp,
 )
 from tilec.dialects.gpu_tile.tma import MOST_BOX, SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.passes.async_readers import PRODUCTS
+from tilec.passes.buffer_fills import readers
 from tilec.passes.contract import PassContext
 from tilec.passes.divisibility import Divisibility
 from tilec.passes.hazards import read_ahead_hazard
@@ -73,6 +71,29 @@ def plan_tensor_copy(
     context: PassContext,
 ) -> TensorCopy | str:
     """The copy that does what load and store do, or why there is none."""
+    planned = _planned_box(load, buffer_of(store.dst), dims, facts, context)
+    return planned if isinstance(planned, str) else TensorCopy(load, store, dims, *planned)
+
+
+def why_no_tensor_copy(
+    load: tile.LoadOp,
+    buffer: BufferType,
+    dims: Sequence[int],
+    facts: Divisibility,
+    context: PassContext,
+) -> str | None:
+    """Why a load cannot become a tensor copy into such a buffer, or None."""
+    planned = _planned_box(load, buffer, dims, facts, context)
+    return planned if isinstance(planned, str) else None
+
+
+def _planned_box(
+    load: tile.LoadOp,
+    buffer: BufferType,
+    dims: Sequence[int],
+    facts: Divisibility,
+    context: PassContext,
+) -> tuple[tuple[int, ...], str] | str:
     around = enclosing_ops(load.operation)
     wrong = next((op.name for op in around if op.name != "scf.for"), None)
     if wrong is not None:
@@ -80,18 +101,16 @@ def plan_tensor_copy(
     hazard = read_ahead_hazard(around[-1].parent, [load.src], "the kernel")
     if hazard is not None:
         return hazard
-    buffer = buffer_of(store.dst)
     boxed = box_of(buffer)
     if isinstance(boxed, str):
         return boxed
-    box, swizzle = boxed
     row = next(d for d, parts in enumerate(buffer.layout.dims) if parts[0][1] == 1)
     if contiguous_dim(load.src, dims) != row:
         return "its buffer is contiguous along another dimension than the array"
-    reason = why_no_tensor_map(load.src, dims, box, facts, context.target, offsets=load.offsets)
-    if reason is not None:
-        return reason
-    return TensorCopy(load, store, dims, box, swizzle)
+    reason = why_no_tensor_map(
+        load.src, dims, boxed[0], facts, context.target, offsets=load.offsets
+    )
+    return boxed if reason is None else reason
 
 
 def box_of(buffer: BufferType) -> tuple[tuple[int, ...], str] | str:
@@ -171,29 +190,15 @@ def _runs(copies: Sequence[TensorCopy]) -> list[list[TensorCopy]]:
 
 def _first_product(copy: TensorCopy) -> ir.Operation | None:
     """The first matrix instruction of the load's block that reads what a copy brings."""
-    readers = _readers(copy.store.dst)
+    reading = [reader.operation for reader in readers(copy.store.dst)]
     return next(
         (
             view.operation
             for view in copy.load.operation.block.operations
-            if isinstance(view, PRODUCTS) and view.operation in readers
+            if isinstance(view, PRODUCTS) and view.operation in reading
         ),
         None,
     )
-
-
-def _readers(buffer: ir.Value) -> list[ir.Operation]:
-    """The ops that read a buffer, through views of it and what is copied of it to tensor memory."""
-    found: list[ir.Operation] = []
-    for use in buffer.uses:
-        user = use.owner.opview
-        if isinstance(user, (ReshapeViewOp, TransposeViewOp)):
-            found += _readers(user.result)
-        elif isinstance(user, Tcgen05CopyOp) and user.src == buffer:
-            found += _readers(user.dst)
-        else:
-            found.append(user.operation)
-    return found
 
 
 def _is_between(op: ir.Operation) -> bool:

@@ -41,9 +41,9 @@ from tilec.passes.block_scales import erase_moves, stage_scales
 from tilec.passes.contract import PassContext
 from tilec.passes.keep_accumulators import is_zero
 from tilec.passes.loops import add_counter, enclosing_ops, top_level
+from tilec.passes.operand_buffers import staged
 from tilec.passes.scalars import constant, i32_constant
 from tilec.passes.walk import find_ops, role_of
-from tilec.passes.warpgroup_dot import staged
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 
 

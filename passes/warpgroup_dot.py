@@ -6,9 +6,8 @@ After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (
           %q = "gpu_tile.wgmma"(%sa, %sb, %p) {instruction = ...}
           %d = "gpu_tile.wgmma_wait"(%q) {pending = 0 : i32}
 
-The buffers lie as the instruction reads them (PTX ISA 9.0, "wgmma: Shared Memory Matrix Layout"):
-panels as wide as the widest swizzle that the contiguous dimension is a multiple of. Types of 16
-bits may be contiguous along either dimension, others along k only.
+The buffers lie as the instruction reads them (`operand_buffers`). An lhs stays in registers where
+its elements lie in the threads that need them, or can be computed there (`computed_lhs`).
 """
 
 from __future__ import annotations
@@ -16,36 +15,31 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.gpu_tile import (
-    AllocOp,
-    BufferStoreOp,
-    ConvertLayoutOp,
-    WgmmaFenceOp,
-    WgmmaOp,
-    WgmmaWaitOp,
-)
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
-from tilec.dialects.types import bit_width, byte_width, element, shape
+from tilec.dialects.gpu_tile import ConvertLayoutOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
+from tilec.dialects.gpu_tile.types import layout_attr, layout_of
+from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.fragments import lhs_fragments
 from tilec.mma_shapes import MmaInstruction
+from tilec.passes.computed_lhs import ComputedOperands
 from tilec.passes.contract import PassContext
 from tilec.passes.layout_maps import register_permutation
-from tilec.passes.loops import outside_loops
-from tilec.shared_layout import SharedLayout
-
-SWIZZLE_BITS = {128: 3, 64: 2, 32: 1}
-"""Bits a swizzle of that many bytes XORs (facts of `tilec.shared_layout`)."""
+from tilec.passes.operand_buffers import staged
 
 
-def stage_warpgroup_dot(dot: tile.DotOp, row: MmaInstruction, context: PassContext) -> None:
-    """Rewrites `dot`, whose instruction is `row`, at the current insertion point."""
+def stage_warpgroup_dot(
+    dot: tile.DotOp, row: MmaInstruction, computed: ComputedOperands, context: PassContext
+) -> None:
+    """Rewrites `dot`, whose instruction is `row`, at the current insertion point. `computed`: the
+    operands of its function that are computed in registers."""
     lhs = _in_registers(dot, row, context)
-    if lhs is None:
-        lhs = staged(dot, dot.lhs, 1, context)
-    rhs = staged(dot, dot.rhs, 0, context)
-    started = WgmmaFenceOp.build(dot.acc)
-    issued = WgmmaOp.build(lhs, rhs, started, instruction=row.name)
+    if lhs is None and computed.qualifies(dot, row):
+        issued = computed.multiply(dot, row, staged(dot, dot.rhs, 0, context))
+    else:
+        if lhs is None:
+            lhs = staged(dot, dot.lhs, 1, context)
+        rhs = staged(dot, dot.rhs, 0, context)
+        issued = WgmmaOp.build(lhs, rhs, WgmmaFenceOp.build(dot.acc), instruction=row.name)
     result = WgmmaWaitOp.build(issued, results=[dot.result.type], pending=0)
     dot.result.replace_all_uses_with(result)
     dot.operation.erase()
@@ -65,74 +59,3 @@ def _in_registers(dot: tile.DotOp, row: MmaInstruction, context: PassContext) ->
     )
     type_ = tile_type(sizes, element(dot.lhs), layout_attr(fragments))
     return ConvertLayoutOp.build(dot.lhs, results=[type_])
-
-
-def staged(dot: tile.DotOp, value: ir.Value, k_dim: int, context: PassContext) -> ir.Value:
-    """A buffer that holds `value`, made in front of the loops that do not change it.
-
-    It lies as the tensor cores read it; `k_dim`: the dimension of `value` that is summed over.
-    """
-    shared = operand_layout(shape(value), element(value), _contiguous(value, k_dim))
-    type_ = BufferType(shape(value), element(value), shared)
-    place = outside_loops(value, dot.operation)
-    known = _already_staged(value, type_, place)
-    if known is not None:
-        return known
-    with ir.InsertionPoint(place):
-        buffer = AllocOp.build(results=[type_.type()])
-        BufferStoreOp.build(value, buffer)
-    context.report.add(
-        "dot operand",
-        dot.operation,
-        f"{'lhs' if k_dim else 'rhs'} in {type_.size_bytes} bytes of shared memory",
-        "the instruction reads it from there",
-        layout=str(shared),
-    )
-    return buffer
-
-
-def _already_staged(value: ir.Value, wanted: BufferType, place: ir.Operation) -> ir.Value | None:
-    """A buffer that another dot had `value` stored in, in front of `place`."""
-    before = [view.operation for view in place.block.operations]
-    before = before[: before.index(place)]
-    for use in value.uses:
-        store = use.owner.opview
-        if not isinstance(store, BufferStoreOp) or store.operation not in before:
-            continue
-        if buffer_of(store.dst) == wanted and store.dst.owner.operation.block == place.block:
-            return store.dst
-    return None
-
-
-def _contiguous(value: ir.Value, k_dim: int) -> int:
-    """The dimension along which the buffer is contiguous: the tile's own where that is legal."""
-    if bit_width(element(value)) != 16:
-        return k_dim
-    layout = layout_of(value)
-    # Neighbours lie in one thread's registers, or in those of the next where vectors are short.
-    firsts = [modes[0] for modes in (layout.values, layout.threads) if modes]
-    runs_along = next((mode.dim for mode in firsts if mode.stride == 1 and mode.size > 1), k_dim)
-    return runs_along if swizzle_bytes(shape(value)[runs_along], element(value)) else k_dim
-
-
-def swizzle_bytes(size: int, element_type: ir.Type) -> int:
-    """The widest swizzle that `size` elements fill with whole panels, 0 if none does."""
-    bytes_ = size * byte_width(element_type)
-    return next((span for span in SWIZZLE_BITS if bytes_ % span == 0), 0)
-
-
-def panel_elements(size: int, element_type: ir.Type) -> int:
-    """How many elements of a row such a panel holds, 0 if there is none."""
-    return swizzle_bytes(size, element_type) // byte_width(element_type)
-
-
-def operand_layout(sizes: tuple[int, ...], element_type: ir.Type, contiguous: int) -> SharedLayout:
-    """Panels of one swizzle's width along `contiguous`, rows of a panel one behind the other."""
-    span = swizzle_bytes(sizes[contiguous], element_type)
-    width = panel_elements(sizes[contiguous], element_type)
-    other = 1 - contiguous
-    panels = sizes[contiguous] // width
-    along = ((width, 1),) if panels == 1 else ((width, 1), (panels, sizes[other] * width))
-    across = ((sizes[other], width),)
-    dims = (along, across) if contiguous == 0 else (across, along)
-    return SharedLayout(dims, (SWIZZLE_BITS[span], 4, 3))

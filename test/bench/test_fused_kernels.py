@@ -59,9 +59,9 @@ def check(kernel: Kernel, arguments: list[np.ndarray], expected: np.ndarray, rol
 def test_elementwise_work_in_front_of_a_product() -> None:
     a, b = drawn(136, 208), drawn(208, 72)
     expected = np.maximum(wide(a), 0) @ wide(b)
-    check(activated_product, [a, b], expected, "4 loading warps")
+    check(activated_product, [a, b], expected, "1 loading warp,")
     narrow = np.random.default_rng(0).integers(-128, 128, a.shape, dtype=np.int8)
-    check(dequantised_product, [narrow, b], wide(narrow) @ wide(b), "4 loading warps")
+    check(dequantised_product, [narrow, b], wide(narrow) @ wide(b), "1 loading warp,")
 
 
 def test_two_products_that_share_an_operand() -> None:

@@ -33,12 +33,26 @@ def activated(
     a: tl.array, b: tl.array, c: tl.array,
     BM: tl.const = 64, BN: tl.const = 64, BK: tl.const = 64, WARP_SPECIALIZE: tl.const = None,
 ):  # fmt: skip
-    """c = max(a, 0)^2 @ b: elementwise work between the load and the product."""
+    """c = max(a, 0)^2 @ b: elementwise work between a left operand's load and the product."""
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), tl.f32)
     for k in tl.range(0, a.shape[1], BK, warp_specialize=WARP_SPECIALIZE):
         x = tl.maximum(tl.load(a, (m, k), (BM, BK)).to(tl.f32), 0.0)
         acc = tl.dot((x * x).to(a.dtype), tl.load(b, (k, n), (BK, BN)), acc)
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+@tilec.kernel(grid=matmul_grid)
+def activated_right(
+    a: tl.array, b: tl.array, c: tl.array,
+    BM: tl.const = 64, BN: tl.const = 64, BK: tl.const = 64, WARP_SPECIALIZE: tl.const = None,
+):  # fmt: skip
+    """c = a @ max(b, 0)^2: the same for a right operand."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, a.shape[1], BK, warp_specialize=WARP_SPECIALIZE):
+        x = tl.maximum(tl.load(b, (k, n), (BK, BN)).to(tl.f32), 0.0)
+        acc = tl.dot(tl.load(a, (m, k), (BM, BK)), (x * x).to(b.dtype), acc)
     tl.store(c, (m, n), acc.to(c.dtype))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hopper_kernels import activated, decisions, gated
+from hopper_kernels import activated_right, decisions, gated
 from mlir import ir
 
 import tilec
@@ -74,7 +74,7 @@ CASES = [
         products, {"COUNT": 2, "CARRIED": False}, "matrix instructions",
         "(the second product is no loop-carried accumulator's)",
     ),
-    (activated, WIDE, "producer", "loads and stores ('arith.truncf' stands between load"),
+    (activated_right, WIDE, "producer", "loads and stores ('arith.truncf' stands between load"),
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hopper_kernels import activated, decisions, matmul_grid
+from hopper_kernels import activated_right, decisions, matmul_grid
 from test_warp_specialized import BYTES, assert_clean, exact, normal, run
 
 import tilec
@@ -163,18 +163,22 @@ def test_one_operand_by_cp_async_needs_no_demand(count: int | None) -> None:
 # -- Work between load and product ----------------------------------------------------------------
 
 
+def squares(b: np.ndarray) -> np.ndarray:
+    """What `activated_right` multiplies by."""
+    return exact((np.maximum(exact(b), 0) ** 2).astype(ml_dtypes.bfloat16))
+
+
 @pytest.mark.parametrize("warps", [4, 8])
-@pytest.mark.parametrize(("columns", "demand"), [(200, None), (200, True), (201, True)])
+@pytest.mark.parametrize(("columns", "demand"), [(72, None), (72, True), (73, True)])
 def test_elementwise_work_runs_in_the_load_role(
     columns: int, demand: bool | None, warps: int
 ) -> None:
     """Undemanded where it loads vectors."""
-    a, b = normal(136, columns), normal(columns, 72, seed=1)
-    squared = (np.maximum(exact(a), 0) ** 2).astype(ml_dtypes.bfloat16)
+    a, b = normal(136, 200), normal(200, columns, seed=1)
     kernel = run(
-        activated.demanding(num_warps=warps),
+        activated_right.demanding(num_warps=warps),
         [a, b],
-        exact(squared) @ exact(b),
+        exact(a) @ squares(b),
         WARP_SPECIALIZE=demand,
     )
     assert decisions(kernel, "producer")[0] == (
@@ -189,18 +193,16 @@ def test_elementwise_work_runs_in_the_load_role(
 def test_loads_run_an_iteration_ahead(k: int) -> None:
     """Also where there is no iteration, or no other; a persistent CTA starts anew for each tile."""
     a, b = normal(200, k), normal(k, 72, seed=1)
-    squared = (np.maximum(exact(a), 0) ** 2).astype(ml_dtypes.bfloat16)
-    expected = exact(squared) @ exact(b)
-    kernel = run(activated.demanding(persistent=True), [a, b], expected, WARP_SPECIALIZE=True)
+    demanding = activated_right.demanding(persistent=True)
+    kernel = run(demanding, [a, b], exact(a) @ squares(b), WARP_SPECIALIZE=True)
     assert "loads an iteration ahead (16 registers a thread hold what is under way)" in decisions(
         kernel, "producer"
     )
 
 
 def test_elements_loaded_one_by_one_are_not_carried_over() -> None:
-    a, b = normal(136, 201), normal(201, 72, seed=1)
-    squared = (np.maximum(exact(a), 0) ** 2).astype(ml_dtypes.bfloat16)
-    kernel = run(activated, [a, b], exact(squared) @ exact(b), WARP_SPECIALIZE=True)
+    a, b = normal(136, 200), normal(200, 73, seed=1)
+    kernel = run(activated_right, [a, b], exact(a) @ squares(b), WARP_SPECIALIZE=True)
     assert not [line for line in decisions(kernel, "producer") if "ahead" in line]
 
 
@@ -209,24 +211,24 @@ def converted(
     a: tl.array, b: tl.array, scale: tl.f32, c: tl.array,
     BM: tl.const = 64, BN: tl.const = 64, BK: tl.const = 64,
 ):  # fmt: skip
-    """c = bf16(a * scale) @ b.T for 8-bit a, negative elements below the diagonal only."""
+    """c = a @ bf16(b * scale) for 8-bit b, negative elements below the diagonal only."""
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), tl.f32)
     for k in tl.range(0, a.shape[1], BK, warp_specialize=True):
-        x = tl.load(a, (m, k), (BM, BK)).to(tl.f32) * scale
-        below = (m + tl.arange(BM))[:, None] > (k + tl.arange(BK))[None, :]
-        x = tl.where(below, x, tl.maximum(x, 0.0)).to(b.dtype)
-        acc = tl.dot(x, tl.load(b, (n, k), (BN, BK)).T, acc)
+        x = tl.load(b, (k, n), (BK, BN)).to(tl.f32) * scale
+        below = (k + tl.arange(BK))[:, None] > (n + tl.arange(BN))[None, :]
+        x = tl.where(below, x, tl.maximum(x, 0.0)).to(a.dtype)
+        acc = tl.dot(tl.load(a, (m, k), (BM, BK)), x, acc)
     tl.store(c, (m, n), acc.to(c.dtype))
 
 
 def test_conversions_and_masks_run_in_the_load_role() -> None:
     rng = np.random.default_rng(0)
-    a, b = rng.integers(-8, 8, (72, 144), dtype=np.int8), normal(56, 144)
-    x = a.astype(np.float32) * np.float32(0.3)
-    x = np.where(np.arange(72)[:, None] > np.arange(144), x, np.maximum(x, 0))
+    a, b = normal(56, 144), rng.integers(-8, 8, (144, 72), dtype=np.int8)
+    x = b.astype(np.float32) * np.float32(0.3)
+    x = np.where(np.arange(144)[:, None] > np.arange(72), x, np.maximum(x, 0))
     x = x.astype(ml_dtypes.bfloat16)
-    kernel = run(converted, [a, b, 0.3], exact(x) @ exact(b).T)
+    kernel = run(converted, [a, b, 0.3], exact(a) @ exact(x))
     assert filled_by(kernel) == "tensor copies and loads and stores"
     assert_clean(kernel)
 

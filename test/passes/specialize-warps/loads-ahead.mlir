@@ -27,7 +27,7 @@
 // CHECK: "gpu_tile.buffer_store"(%[[Z]]
 // CHECK: scf.yield %{{.*}}, %[[NEXT]]
 // CHECK: name = "load"
-func.func @vectors(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 8, 8>, strides = array<i32: 8, 1>}},
+func.func @vectors(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 4, 4>, strides = array<i32: 4, 1>}},
                    %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 4>, strides = array<i32: 4, 1>}},
                    %c: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
