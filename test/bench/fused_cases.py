@@ -20,6 +20,10 @@ from product_cases import BURST, SUSTAINED
 GROUP_SHARES = (0.21, 0.02, 0.16, 0.0, 0.11, 0.3, 0.07, 0.13)
 """Parts of all rows that each group has."""
 
+UNTUNED = {"grouped_product": (("BM", 128), ("BN", 256), ("persistent", False))}
+"""What is launched where nobody says otherwise, if not the kernel's own constants: as
+`tilec.examples.grouped_gemm.grouped_products` does for so many rows a group."""
+
 
 @dataclass(frozen=True)
 class FusedCase:
@@ -85,7 +89,7 @@ class FusedCase:
     def swept(self, configurations: list[Configuration]) -> tuple[Variant, ...]:
         """The default, then a variant a configuration."""
         found = [variant_of(self.kernel, configuration, {}) for configuration in configurations]
-        return (Variant("default", self.kernel, ()), *found)
+        return (Variant("default", self.kernel, UNTUNED.get(self.kernel, ())), *found)
 
     def shrunk(self) -> FusedCase:
         """The case small enough for the emulator, with the same facts."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tilec
 import tilec.language as tl
-from tilec.examples.grouped_gemm import grouped_gemm
-from tilec.jit import Kernel
+from tilec.examples import grouped_gemm as example
+from tilec.examples.grouped_gemm import find_tile, grouped_gemm, grouped_products
 
 SPECS = ["a:f16[?:8,?:8;?:8,1]", "b:f16[?,?:8,?:8;?:8,?:8,1]", "c:f16[?:8,?:8;?:8,1]"]
 
 
-def multiply(kernel: Kernel, sizes: list[int], n: int, k: int, **constants: int) -> None:
+def multiply(kernel: Any, sizes: list[int], n: int, k: int, **constants: int) -> None:
     rng = np.random.default_rng(sum(sizes))
     ends = np.cumsum(sizes, dtype=np.int32)
     a = rng.standard_normal((sum(sizes), k)).astype(np.float16)
@@ -33,6 +35,50 @@ def test_groups_of_any_size(target: str, monkeypatch: pytest.MonkeyPatch) -> Non
     on_emulator = grouped_gemm.on("emulator")
     for sizes in ([1], [0, 0, 3], [64, 64], [65, 0, 1, 130], [0, 7, 0]):
         multiply(on_emulator, sizes, 40, 72, BM=64, BN=32, BK=64)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n", "rows", "columns"),
+    [([65, 0, 1, 130], 40, 64, 64), ([194, 0], 72, 128, 128), ([3], 136, 64, 256), ([], 8, 64, 64)],
+)
+def test_tiles_follow_the_mean_group(
+    sizes: list[int], n: int, rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    asked: list[dict[str, int]] = []
+
+    def launched(*arrays: np.ndarray, **tile: int) -> None:
+        asked.append(tile)
+        if sizes:
+            grouped_gemm.on("emulator")(*arrays, **tile)
+
+    monkeypatch.setattr(example, "one_program_each", launched)
+    multiply(grouped_products, sizes, n, 72)
+    assert asked == [{"BM": rows, "BN": columns}]
+
+
+def test_every_tile_of_every_group_is_found_once() -> None:
+    """Random sizes, some empty: the tiles of a group cover its rows, no others have any."""
+
+    @tilec.kernel(grid=lambda found: (found.shape[0],))
+    def find(ends: tl.array, found: tl.array, BM: tl.const = 16):
+        group, first, stop = find_tile(ends, tl.program_id(0), BM)
+        for place, value in enumerate((group, first, stop)):
+            tl.store(found, (tl.program_id(0), place), value.to(tl.i32))
+
+    rng = np.random.default_rng(3)
+    for groups in (1, 2, 7, 64, 65):
+        sizes = rng.integers(0, 40, groups) * (rng.random(groups) < 0.7)
+        ends = np.cumsum(sizes, dtype=np.int32)
+        found = np.zeros((-(-ends[-1] // 16) + groups + 3, 3), np.int32)
+        find.on("emulator")(ends, found)
+        tiles = [tuple(row) for row in found.tolist() if row[1] < row[2]]
+        expected = [
+            (group, first, end)
+            for group, (size, end) in enumerate(zip(sizes.tolist(), ends.tolist(), strict=True))
+            for first in range(end - size, end, 16)
+        ]
+        assert tiles == expected
 
 
 def test_the_loading_role_finds_the_groups_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
