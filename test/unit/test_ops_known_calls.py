@@ -51,6 +51,17 @@ def test_the_second_call_is_like_the_first(shape: tuple[int, ...]) -> None:
     assert len(multiply._known.calls) == 2  # with out and without
 
 
+def test_options_without_a_hash_go_the_whole_way() -> None:
+    (a, on_a), (b, on_b) = draw(16, 24), draw(24, 8)
+    for _ in range(2):
+        found = tilec.ops.matmul(on_a, on_b, settled=["b"])
+        check(found, a.astype(float) @ b.astype(float))
+    for name in ("activation", "out_dtype", "acc_dtype", "precision"):
+        with pytest.raises(ArgumentError, match=f"argument '{name}'"):
+            tilec.ops.matmul(on_a, on_b, **{name: {}})
+    assert not multiply._known.calls
+
+
 def test_what_is_known_keeps_no_array_alive(gpu: SimulatedGpu) -> None:
     _, on_b = draw(24, 16)
     tilec.ops.matmul(draw(2, 10, 24)[1], on_b)

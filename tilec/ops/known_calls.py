@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -75,18 +76,21 @@ class KnownCalls(threading.local):
         self.calls: dict[Any, KnownCall] = {}
 
     def find(self, key: Any) -> KnownCall | None:
-        """The call that was kept under a key like that; None for keys that cannot be looked up."""
+        """The call that was kept under a key like that; None for keys that cannot be looked up,
+        because an option in them has no hash: a list, or what the whole way refuses."""
         try:
             return self.calls.get(key)
-        except TypeError:  # an option that has no hash, which the whole way refuses
+        except TypeError:
             return None
 
     def keep(self, key: Any, call: KnownCall | None) -> None:
-        """Keeps a call if there is one; forgets all others where there are ever new ones."""
+        """Keeps a call, if there is one and `find` would find it; forgets all others where there
+        are ever new ones."""
         if len(self.calls) >= MOST_KNOWN_CALLS:
             self.calls.clear()
         if call is not None:
-            self.calls[key] = call
+            with suppress(TypeError):
+                self.calls[key] = call
 
 
 @dataclass(frozen=True)

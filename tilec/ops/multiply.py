@@ -158,7 +158,10 @@ def _plan_of(views: Mapping[str, ArrayView], options: Options) -> Plan:
         tuple((name, v.dtype, v.shape, v.strides, v.writable) for name, v in views.items()),
         options,
     )
-    plan = _plans.get(key)
+    try:
+        plan = _plans.get(key)
+    except TypeError:  # an option without a hash is a wrong one
+        return make_plan(views, options)
     if plan is None:
         if len(_plans) >= MOST_KNOWN_CALLS:
             _plans.clear()

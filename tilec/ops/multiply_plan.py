@@ -306,7 +306,7 @@ def _runs_along_rows(name: str) -> bool:
 def _activation(value: Any) -> Any:
     if value is None or (callable(value) and not isinstance(value, type)):
         return value
-    if value in ACTIVATIONS:
+    if isinstance(value, str) and value in ACTIVATIONS:
         return ACTIVATIONS[value]
     raise ArgumentError(
         f"argument 'activation': expected None, {', '.join(map(repr, ACTIVATIONS))} or a function "
