@@ -15,6 +15,9 @@ import tilec
 import tilec.language as tl
 import tilec.language.gpu as gpu
 from tilec.diagnostics import CompileError
+from tilec.examples.attention import attention
+from tilec.examples.grouped_gemm import grouped_gemm
+from tilec.examples.row_sum import row_sum
 from tilec.jit import Kernel
 from tilec.ops import aligned_operands, product_launch
 from tilec.ops.tile_choice import TileChoice
@@ -91,6 +94,40 @@ def test_reports() -> None:
     late = demanded.demanding(settled="b").compile(SPECS, constants, target="sm_80")
     assert decisions(late, "settled array") == [
         "'b' is loaded like any other (the kernel does not start under the launch before)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "settled", "specs", "constants", "reason"),
+    [
+        (
+            *(
+                grouped_gemm,
+                "b",
+                [SPECS[0], "b:bf16[?,?:8,?:8;?:8,?:8,1]", SPECS[2], "ends:i32[?;1]"],
+            ),
+            *({"BM": 64, "BN": 32}, "an earlier access of its warps waits for earlier launches"),
+        ),
+        (
+            *(
+                attention,
+                "k",
+                [*(f"{x}:f16[?,?,?,?:8;?:8,?:8,?:8,1]" for x in "qkvo"), "scale:f32"],
+            ),
+            *({"D": 64, "BM": 128}, "its warps fill several rings"),
+        ),
+        (
+            *(row_sum, "x", ["x:f32[?,?]", "y:f32[?]"]),
+            *({}, "the kernel does not start under the launch before"),
+        ),
+    ],
+)
+def test_where_it_brings_nothing(
+    kernel: Kernel, settled: str, specs: list[str], constants: dict[str, int], reason: str
+) -> None:
+    compiled = kernel.demanding(settled=settled).compile(specs, constants, target="sm_90a")
+    assert decisions(compiled, "settled array") == [
+        f"'{settled}' is loaded like any other ({reason})"
     ]
 
 

@@ -21,7 +21,7 @@ NAME = "tilec::matmul"
 SCHEMA = """(
     Tensor a, Tensor b, Tensor? bias, str? activation, Tensor? scale, float? factor,
     Tensor? row_scale, Tensor? column_scale, Tensor? residual, ScalarType? out_dtype,
-    ScalarType? acc_dtype, str precision, bool tune, str[] settled) -> Tensor"""
+    ScalarType? acc_dtype, str precision, bool tune, str settled) -> Tensor"""
 
 _SLOPES = {
     "relu": lambda y, z: torch.ops.aten.threshold_backward(y, z, 0),
@@ -77,7 +77,7 @@ def matmul(
         acc_dtype,
         precision,
         tune,
-        list(settled_names(settled)),
+        "".join(settled_names(settled)),
     )
 
 

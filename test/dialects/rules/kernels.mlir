@@ -58,6 +58,12 @@ func.func @k(%x: i32 {tile.name = "n"},
 func.func @k(%x: memref<4xf32> {tile.facts = {odd = true}}) attributes {tile.kernel} { return }
 
 // -----
+// expected-error @below {{parameter 'arg0' has 'tile.settled', which is about arrays, but is i32}}
+func.func @settled(%n: i32 {tile.settled = true}) attributes {tile.kernel} {
+  return
+}
+
+// -----
 // expected-error @below {{parameter 'arg0' has facts, which are about arrays, but is i32}}
 func.func @k(%x: i32 {tile.facts = {align = 16 : i32}}) attributes {tile.kernel} { return }
 
