@@ -15,9 +15,9 @@ After:    for s in 0 .. stages-2:                                     (the prolo
           }
           wait 0
 
-1. A loop qualifies if it holds copies whose addresses follow from its induction variable and values
-   from outside, and nothing in it writes what they read. All of an iteration's copies become one
-   group.
+1. A loop qualifies if it holds copies whose addresses follow from its induction variable, values
+   from outside and single elements of arrays (a table of pages), and nothing in it writes what they
+   read. All of an iteration's copies become one group.
 2. The stages: `tile.stages` where the author demands them, else what fits into a CTA's share of
    the shared memory, at most MOST_STAGES.
 3. Buffers become rings in front of the loop. A group is committed in every iteration, empty or not,
@@ -26,7 +26,7 @@ After:    for s in 0 .. stages-2:                                     (the prolo
    them.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
-Does not handle: addresses that depend on loaded values, scf.while, loops over programs that CTAs
+Does not handle: addresses that depend on loaded tiles, scf.while, loops over programs that CTAs
 ask for one by one; tensor copies, which specialize-warps overlaps.
 """
 
@@ -55,6 +55,7 @@ from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.hazards import read_ahead_hazard
 from tilec.passes.locations import error_at
 from tilec.passes.loops import find_loops, is_program_loop
+from tilec.passes.program_slice import is_one_element
 from tilec.passes.scalars import binary, i32_constant
 from tilec.passes.schedule_programs import is_dynamic
 from tilec.passes.walk import kernel_of
@@ -188,8 +189,11 @@ def _plain_loads(loop: ir.Operation, context: PassContext) -> list[str]:
 
 
 def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:
-    """The loop's scalar ops that the offsets of copies or loads follow from, in order; or why an
-    iteration's cannot be known ahead."""
+    """The loop's scalar ops, loads of one element among them, that the offsets of copies or loads
+    follow from, in order; or why an iteration's cannot be known ahead.
+
+    Past the last iteration such a load reads some other element, or padding: no access is wild.
+    """
     if is_program_loop(loop) and is_dynamic(kernel_of(loop)):
         return "which program comes next is not known before this one is done"
     body = loop.regions[0].blocks[0]
@@ -206,8 +210,12 @@ def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Opera
         op = owner.operation
         if op.block != body or op in needed:
             continue
-        if not op.name.startswith("arith."):
+        if not op.name.startswith("arith.") and not is_one_element(op):
             return f"an address depends on '{op.name}' in the loop"
+        if isinstance(op.opview, LoadOp):
+            hazard = read_ahead_hazard(loop, {op.opview.src}, "the loop")
+            if hazard is not None:
+                return f"an address depends on 'tile.load', and {hazard}"
         needed.append(op)
         pending += list(op.operands)
     order = [view.operation for view in body.operations]
@@ -295,6 +303,9 @@ class _Expansion:
             self._copy_group(self._ahead(arguments[0], self.stages - 1), slot, places)
         for op in [*self.plan.copies, *self.plan.allocs]:
             op.erase()
+        for op in reversed(self.plan.addresses):
+            if not list(op.results[0].uses):
+                op.erase()
         return new
 
     def _move_body(

@@ -91,17 +91,17 @@ func.func @opaque_instructions(%a: !m, %o: !m, %n: index) attributes {tile.kerne
   return
 }
 
-// The address of a later iteration is not known yet.
-// CHECK-LABEL: @address_of_a_computed_value
+// The address of a later iteration stands in an array that the loop writes.
+// CHECK-LABEL: @address_in_a_written_array
 // CHECK-NOT: gpu_tile.slot
 // CHECK: "gpu_tile.cp_async_wait"() {pending = 0 : i32}
 // CHECK-NOT: gpu_tile.slot
-func.func @address_of_a_computed_value(%a: !m, %o: !m, %n: index) attributes {tile.kernel} {
+func.func @address_in_a_written_array(%a: !m, %o: !m, %n: index) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %yes = arith.constant true
   scf.for %k = %c0 to %n step %c64 {
-    %e = "tile.load"(%a, %c0, %k) {dims = array<i32>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<f16, #gpu_tile.layout<"T(128):(0) V():()">>
+    %e = "tile.load"(%o, %c0, %k) {dims = array<i32>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<f16, #gpu_tile.layout<"T(128):(0) V():()">>
     %x = tensor.extract %e[] : tensor<f16, #gpu_tile.layout<"T(128):(0) V():()">>
     %i = arith.fptosi %x : f16 to i32
     %at = arith.index_cast %i : i32 to index
