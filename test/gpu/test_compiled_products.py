@@ -213,12 +213,12 @@ def test_torchs_own_checks_of_an_operator() -> None:
         dtype = getattr(torch, name)
         x = random(3, 64, 128, dtype=dtype)
         weight, bias = random(96, 128, dtype=dtype).t(), random(96, dtype=dtype)
-        plain = (x, weight, *[None] * 9, "ieee", False)
+        plain = (x, weight, *[None] * 9, "ieee", False, "")
         whole = (x, weight, bias, "silu", scalar, None, rows, None, x[..., :96], torch.float32)
-        for arguments in (plain, (*whole, None, "ieee", False)):
+        for arguments in (plain, (*whole, None, "ieee", False, "b")):
             torch.library.opcheck(operator._operator, arguments)
     leaves = [torch.randn(shape, device="cuda", requires_grad=True) for shape in ((5, 16), (16, 7))]
-    torch.library.opcheck(operator._operator, (*leaves, *[None] * 9, "ieee", False))
+    torch.library.opcheck(operator._operator, (*leaves, *[None] * 9, "ieee", False, ""))
 
 
 if __name__ == "__main__":
