@@ -13,6 +13,7 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile import AllocOp, BufferStoreOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
 from tilec.dialects.types import bit_width, byte_width, element, shape
+from tilec.mma_shapes import MmaInstruction
 from tilec.passes.contract import PassContext
 from tilec.passes.loops import outside_loops
 from tilec.shared_layout import SharedLayout
@@ -21,12 +22,15 @@ SWIZZLE_BITS = {128: 3, 64: 2, 32: 1}
 """Bits a swizzle of that many bytes XORs (facts of `tilec.shared_layout`)."""
 
 
-def staged(dot: tile.DotOp, value: ir.Value, k_dim: int, context: PassContext) -> ir.Value:
+def staged(
+    dot: tile.DotOp, value: ir.Value, k_dim: int, row: MmaInstruction, context: PassContext
+) -> ir.Value:
     """A buffer that holds `value`, made in front of the loops that do not change it.
 
-    It lies as the tensor cores read it; `k_dim`: the dimension of `value` that is summed over.
+    It lies as the instruction `row` reads it; `k_dim`: the dimension of `value` that is summed
+    over.
     """
-    shared = operand_layout(shape(value), element(value), _contiguous(value, k_dim))
+    shared = operand_layout(shape(value), element(value), _contiguous(value, k_dim, row))
     type_ = BufferType(shape(value), element(value), shared)
     place = outside_loops(value, dot.operation)
     known = _already_staged(value, type_, place)
@@ -68,15 +72,19 @@ def _already_staged(value: ir.Value, wanted: BufferType, place: ir.Operation) ->
     return None
 
 
-def _contiguous(value: ir.Value, k_dim: int) -> int:
-    """The dimension along which the buffer is contiguous: the tile's own where that is legal."""
+def _contiguous(value: ir.Value, k_dim: int, row: MmaInstruction) -> int:
+    """The dimension along which the buffer is contiguous: the tile's own where that is legal, and
+    no instruction begins inside a panel."""
     if bit_width(element(value)) != 16:
         return k_dim
     layout = layout_of(value)
     # Neighbours lie in one thread's registers, or in those of the next where vectors are short.
     firsts = [modes[0] for modes in (layout.values, layout.threads) if modes]
     runs_along = next((mode.dim for mode in firsts if mode.stride == 1 and mode.size > 1), k_dim)
-    return runs_along if swizzle_bytes(shape(value)[runs_along], element(value)) else k_dim
+    size, part = shape(value)[runs_along], row.m if k_dim else row.n
+    panel = panel_elements(size, element(value))
+    starts_inside = runs_along != k_dim and size > part and bool(panel and part % panel)
+    return runs_along if panel and not starts_inside else k_dim
 
 
 def swizzle_bytes(size: int, element_type: ir.Type) -> int:

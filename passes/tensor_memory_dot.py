@@ -54,8 +54,8 @@ def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassC
     with ir.InsertionPoint(dot.operation):
         lhs = _in_tensor_memory(dot, row, context)
         if lhs is None:
-            lhs = staged(dot, dot.lhs, 1, context)
-        rhs = staged(dot, dot.rhs, 0, context)
+            lhs = staged(dot, dot.lhs, 1, row, context)
+        rhs = staged(dot, dot.rhs, 0, row, context)
         acc = AllocOp.build(results=[_accumulator_type(dot, row).type()])
         adds = not is_zero(dot.acc)
         if adds:

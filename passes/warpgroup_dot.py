@@ -34,11 +34,11 @@ def stage_warpgroup_dot(
     operands of its function that are computed in registers."""
     lhs = _in_registers(dot, row, context)
     if lhs is None and computed.qualifies(dot, row):
-        issued = computed.multiply(dot, row, staged(dot, dot.rhs, 0, context))
+        issued = computed.multiply(dot, row, staged(dot, dot.rhs, 0, row, context))
     else:
         if lhs is None:
-            lhs = staged(dot, dot.lhs, 1, context)
-        rhs = staged(dot, dot.rhs, 0, context)
+            lhs = staged(dot, dot.lhs, 1, row, context)
+        rhs = staged(dot, dot.rhs, 0, row, context)
         issued = WgmmaOp.build(lhs, rhs, WgmmaFenceOp.build(dot.acc), instruction=row.name)
     result = WgmmaWaitOp.build(issued, results=[dot.result.type], pending=0)
     dot.result.replace_all_uses_with(result)

@@ -83,6 +83,7 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "reshape_count": ("y = tl.reshape(tl.zeros(12, tl.f32), @@(5, 2))", "has 12 elements"),
     "reshape_inferred": ("y = tl.reshape(tl.zeros(12, tl.f32), @@(5, -1))", "does not reshape"),
+    "reshape_sizes": ("y = tl.zeros(12, tl.f32).reshape(@@5, 'a')", "must be made of integers"),
     "permutation": ("y = tl.permute(tl.zeros((2, 3), tl.f32), @@(0, 0))", "no permutation"),
     "axis": ("y = tl.sum(tl.zeros((2, 3), tl.f32), @@2)", "axis 2 is out of range"),
     "axis_runtime": ("y = tl.sum(tl.zeros((2, 3), tl.f32), @@n)", "must be a constant integer"),

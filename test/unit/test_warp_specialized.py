@@ -125,6 +125,15 @@ def test_every_precision_and_order(precision: str, order: str) -> None:
     assert_clean(kernel)
 
 
+@pytest.mark.parametrize("columns", [96, 192])
+def test_warpgroups_whose_columns_begin_inside_a_panel(columns: int) -> None:
+    """48 of 96 columns in panels of 32, 96 of 192 in panels of 64: the rhs lies along k instead."""
+    a, b = normal(64, 64), normal(64, columns, seed=1)
+    tiles = {"BM": 64, "BN": columns, "BK": 64}
+    made = run(matmul.demanding(num_warps=8), [a, b], exact(a) @ exact(b), **tiles)
+    assert decisions(made, "dot instruction")[0].startswith(f"wgmma.m64n{columns // 2}k16")
+
+
 @pytest.mark.parametrize("precision", ["f64", "f32"])
 def test_precisions_without_warpgroup_instructions(precision: str) -> None:
     row = PRECISIONS[precision]

@@ -140,11 +140,13 @@ def _call_method(
         function = METHODS_OF[method.receiver.kind][method.name]
     else:
         function = getattr(tl, "cast" if method.name == "to" else method.name)
+    given = node.args
     if method.name in ("reshape", "permute") and len(arguments) > 1:
         arguments = [tuple(arguments)]
+        given = [ast.copy_location(ast.Tuple(elts=node.args), node.args[0])]
     signature = signature_of(function)
     _bind(method.name, signature, [method.receiver, *arguments], keywords)
-    wrapped = ast.Call(func=node.func, args=[node.func, *node.args], keywords=node.keywords)
+    wrapped = ast.Call(func=node.func, args=[node.func, *given], keywords=node.keywords)
     ast.copy_location(wrapped, node)
     if isinstance(function, FunctionType) and function in frame.rules.builtins:
         return _call_builtin(frame, wrapped, function, [method.receiver, *arguments], keywords)
