@@ -60,7 +60,7 @@ from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import AtomicCasOp, AtomicRmwOp, ScatterOp, StoreOp
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.locations import error_at
-from tilec.passes.walk import alloc_of, find_ops, is_pure, kernels
+from tilec.passes.walk import alloc_of, find_ops, is_pure, kernels, role_of
 
 SETTLED = "tile.settled"
 """Parameter attribute: no launch that may still run when the kernel starts writes the array."""
@@ -130,7 +130,10 @@ def _load_early(
     if not early:
         return ""
     others = [op for op in copies if op not in early]
-    if not others and not find_ops(role, GriddepcontrolOp):
+    waits = [op for op in find_ops(role.parent, GriddepcontrolOp) if op.opview.kind == "wait"]
+    if any(role_of(op) is None for op in waits):
+        return "all threads wait for earlier launches in front of the roles"
+    if not others and all(role_of(op) != role for op in waits):
         return None  # it runs early as it is
     found = _find_loads(role, early, others)
     if isinstance(found, str):

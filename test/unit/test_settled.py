@@ -47,10 +47,8 @@ def close(found: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
 @pytest.mark.parametrize(
     ("settled", "demands"),
     [
-        ("b", {}),
         (("a", "b"), {}),
-        ("a", {"persistent": True}),
-        ("b", {"cluster": 2}),
+        ("b", {"persistent": True}),
         ("a", {"cluster": 2}),
         ("b", {"num_warps": 8}),
     ],
@@ -78,11 +76,10 @@ def test_the_copies_of_one_array_do_not_wait() -> None:
         )
 
     wait, copy, expect = "griddepcontrol.wait", "cp.async.bulk.tensor.2d", "expect_tx"
-    assert loading(None).count(expect) == 1
-    assert loading("b").count(expect) == 2
-    assert loading("b").count(copy) == loading(None).count(copy)
-    assert loading("b").count(wait) == loading(None).count(wait)
-    assert loading(("a", "b")).count(wait) == loading(None).count(wait) - 1
+    none, one, both = (loading(settled) for settled in (None, "b", ("a", "b")))
+    assert (none.count(expect), one.count(expect)) == (1, 2)
+    assert one.count(copy) == none.count(copy)
+    assert (one.count(wait), both.count(wait)) == (none.count(wait), none.count(wait) - 1)
 
 
 def test_reports() -> None:
@@ -90,6 +87,12 @@ def test_reports() -> None:
     early = demanded.demanding(settled="b").compile(SPECS, constants, target="sm_90a")
     assert decisions(early, "settled array") == [
         "in a warp of its own (no launch still under way writes it)"
+    ]
+    waiting = demanded.demanding(settled=("a", "b")).compile(SPECS, constants, target="sm_100a")
+    assert decisions(waiting, "settled array") == [
+        f"'{name}' is loaded like any other "
+        "(all threads wait for earlier launches in front of the roles)"
+        for name in "ab"
     ]
     late = demanded.demanding(settled="b").compile(SPECS, constants, target="sm_80")
     assert decisions(late, "settled array") == [
