@@ -100,7 +100,8 @@ def _default_name() -> str:
     reason = no_device_reason()
     if reason is None:
         return "cuda:0"
-    print(f"tilec: no GPU ({reason}); running on the CPU emulator", file=sys.stderr)
+    short = reason.partition(" (")[0]  # `tilec doctor` shows the rest
+    print(f"tilec: no GPU ({short}); running on the CPU emulator", file=sys.stderr)
     return EMULATOR
 
 

@@ -266,13 +266,17 @@ def _found(device: Any) -> Any:
     raise TypeError(f"device: expected a name such as 'cuda:1' or a device, found {device!r}")
 
 
+_ANNOUNCED: dict[Any, Any] = {}
+"""What `warnings` has shown, so that it shows it once."""
+
+
 def _announced(kernel: CompiledKernel) -> CompiledKernel:
     """The same, with a PerformanceWarning for each thing that surely makes it slow."""
     for entry in kernel.report["decisions"]:
         if entry["about"] == "registers":
             text = f"{entry['at']}: registers: {entry['chosen']} ({entry['why']})"
             path, line, _ = entry["at"].rsplit(":", 2)
-            warnings.warn_explicit(text, PerformanceWarning, path, int(line))
+            warnings.warn_explicit(text, PerformanceWarning, path, int(line), registry=_ANNOUNCED)
     return kernel
 
 
