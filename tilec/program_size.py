@@ -30,6 +30,11 @@ BYTES_PER_THREAD = 32
 """Of the largest tile otherwise; twice as many where it has more than the first of MANY_ELEMENTS,
 and again for the second."""
 MANY_ELEMENTS = (4096, 8192)
+COMPUTED_PER_THREAD = 64
+"""Of the largest tile, at most, where the ones in memory are smaller (an outer product)."""
+
+
+_LOADS = (tile.LoadOp, tile.GatherOp)
 
 
 @dataclass
@@ -76,12 +81,14 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
 
 def _memory_bound(program: _Program, lanes: int) -> tuple[int, str]:
     size = f"the largest tile has {program.elements} elements"
+    least = program.elements // (COMPUTED_PER_THREAD * lanes)
     if program.streams:
         return program.elements // (STREAMED_PER_THREAD * lanes), f"{size}, loaded in a loop"
     if not program.reduces:
-        return program.bytes // (ELEMENTWISE_BYTES_PER_THREAD * lanes), f"{size}, elementwise"
+        wanted = program.bytes // (ELEMENTWISE_BYTES_PER_THREAD * lanes)
+        return max(least, wanted), f"{size}, elementwise"
     each = BYTES_PER_THREAD << sum(program.elements > many for many in MANY_ELEMENTS)
-    return program.bytes // (each * lanes), f"{size}, {program.bytes} bytes"
+    return max(least, program.bytes // (each * lanes)), f"{size}, {program.bytes} bytes"
 
 
 def _look_at(function: ir.Operation) -> _Program:
@@ -102,11 +109,12 @@ def _look_at(function: ir.Operation) -> _Program:
             program.uses_fma |= str(element(view.lhs)) == "f32" and exact
         elif isinstance(view, (tile.ReduceOp, tile.ScanOp)):
             program.reduces = True
-        elif isinstance(view, (tile.LoadOp, tile.GatherOp)):
-            width = max(8, bit_width(element(view.result)))
-            program.bytes = max(program.bytes, prod(shape(view.result)) * width // 8)
-            parent = op.parent
-            program.streams |= parent is not None and parent.name in ("scf.for", "scf.while")
+        elif isinstance(view, (*_LOADS, tile.StoreOp, tile.ScatterOp)):
+            moved = view.result if isinstance(view, _LOADS) else view.value
+            width = max(8, bit_width(element(moved)))
+            program.bytes = max(program.bytes, prod(shape(moved)) * width // 8)
+            in_loop = op.parent is not None and op.parent.name in ("scf.for", "scf.while")
+            program.streams |= isinstance(view, _LOADS) and in_loop
         return ir.WalkResult.ADVANCE
 
     function.walk(visit)

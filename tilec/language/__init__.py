@@ -3,7 +3,16 @@
 Each file of functions lists what it exports.
 """
 
-from tilec.language import arithmetic, composites, control, matmul, memory, reduction, shape
+from tilec.language import (
+    arithmetic,
+    composites,
+    control,
+    matmul,
+    memory,
+    random_numbers,
+    reduction,
+    shape,
+)
 from tilec.language.arithmetic import *  # noqa: F403
 from tilec.language.composites import *  # noqa: F403
 from tilec.language.control import *  # noqa: F403
@@ -29,6 +38,7 @@ from tilec.language.dtypes import (
 from tilec.language.matmul import *  # noqa: F403
 from tilec.language.memory import *  # noqa: F403
 from tilec.language.parameters import array, auto, const, inf, nan
+from tilec.language.random_numbers import *  # noqa: F403
 from tilec.language.reduction import *  # noqa: F403
 from tilec.language.shape import *  # noqa: F403
 
@@ -61,5 +71,6 @@ __all__ += composites.__all__
 __all__ += control.__all__
 __all__ += matmul.__all__
 __all__ += memory.__all__
+__all__ += random_numbers.__all__
 __all__ += reduction.__all__
 __all__ += shape.__all__

@@ -1,0 +1,42 @@
+"""How many warps a program gets by itself: what it computes and stores counts as what it loads."""
+
+from __future__ import annotations
+
+import pytest
+
+import tilec
+import tilec.language as tl
+from tilec.jit import Kernel
+
+
+@tilec.kernel(grid=(1,))
+def copied(x: tl.array, y: tl.array):
+    tl.store(y, 0, tl.load(x, 0, 1024))
+
+
+@tilec.kernel(grid=(1,))
+def filled(x: tl.array, y: tl.array):
+    tl.store(y, 0, tl.full((4096,), 1.0, y.dtype))
+
+
+@tilec.kernel(grid=(1,))
+def widened(x: tl.array, y: tl.array):
+    """Every element in 64 places."""
+    row = tl.load(x, 0, 64)
+    tl.store(y, 0, tl.reshape(tl.broadcast_to(row, (64, 64)), (4096,)))
+
+
+@tilec.kernel(grid=(1,))
+def counted(x: tl.array, y: tl.array):
+    """How many of 256 elements equal each of 64 numbers."""
+    same = tl.load(x, 0, 256)[None, :] == tl.arange(64)[:, None]
+    tl.store(y, 0, tl.sum(same, 1).to(y.dtype))
+
+
+@pytest.mark.filterwarnings("ignore:.*registers")  # of `counted`: each thread reads whole rows
+@pytest.mark.parametrize(
+    ("kernel", "warps"), [(copied, 8), (filled, 16), (widened, 16), (counted, 8)]
+)
+def test_warps(kernel: Kernel, warps: int) -> None:
+    compiled = kernel.compile(["x:f32[?:4]", "y:f32[?:4]"], target="sm_80")
+    assert compiled.threads == 32 * warps
