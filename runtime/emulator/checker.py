@@ -80,6 +80,11 @@ class SharedChecker:
         number = np.repeat(np.asarray(lanes).reshape(-1) >> 5, width)
         return self.place_warps(number // self.machine.cta_count, number % self.machine.cta_count)
 
+    def agent_of(self, lane: int) -> tuple[int, int]:
+        """Agent and domain of one lane."""
+        warp, cta = divmod(lane >> 5, self.machine.cta_count)
+        return cta % self.size * self.machine.warp_count + warp, cta // self.size
+
     def warps_of(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Agent and domain of the warps of the lanes, each once."""
         numbers = np.unique(np.asarray(lanes).reshape(-1) >> 5)
@@ -115,8 +120,7 @@ class SharedChecker:
         if bad.any():
             self.report_writes(cells[bad], site, agent[bad], "read after write")
         self.require_initialised(cells, site)
-        shadow.read_epoch[agent, cells] = self.clocks.known[agent, domain, agent]
-        shadow.read_site[agent, cells] = site
+        shadow.note_reads(cells, agent, self.clocks.known[agent, domain, agent], site)
 
     def require_initialised(self, cells: np.ndarray, site: int) -> None:
         fresh = ~self.shadow.initialised[cells]
@@ -144,7 +148,7 @@ class SharedChecker:
             bad &= ~shadow.write_atomic[cells]
         if bad.any():
             self.report_writes(cells[bad], site, agent[bad], "write after write")
-        late = shadow.read_epoch[:, cells] > known[agent, domain].T[: self.clocks.readers]
+        late = shadow.late_reads(cells, known[agent, domain])
         if late.any():
             self.report_reads(late, cells, site)
         writer = agent if writer is None else writer
@@ -190,11 +194,13 @@ class SharedChecker:
                 self.race(self.instructions[int(first)].place, second, missing, mend)
 
     def report_reads(self, late: np.ndarray, cells: np.ndarray, site: int) -> None:
-        """Unordered earlier reads: `late` is [reader, position in cells]."""
-        reader, position = np.nonzero(late)
+        """Unordered earlier reads: `late` is as `SharedShadow.late_reads` gives it."""
+        row, position = np.nonzero(late)
+        reader = self.shadow.readers[row]
         second, clocks = self.instructions[site].place, self.clocks
-        for first in np.unique(self.shadow.read_site[reader, cells[position]]):
-            chosen = self.shadow.read_site[reader, cells[position]] == first
+        sites = self.shadow.read_site[row, cells[position]]
+        for first in np.unique(sites):
+            chosen = sites == first
             kind = int(reader[chosen][0]) // clocks.warps
             missing, mend = (
                 ("nothing orders the write after another warp's read", BARRIER),

@@ -32,6 +32,10 @@ class Clocks:
         self.tensor_stores = self.copies + warps
         self.loads = self.tensor_stores + (warps if tensor else 0)
         self.agents = self.loads + LOAD_SLOTS
+        number = np.arange(self.agents)
+        self.generic = (number < warps) | (
+            (number >= self.copies) & (number < self.tensor_stores)
+        )  # those that write through the generic proxy
         self.known = np.zeros((warps, domains, self.agents), np.int32)
         own = np.arange(warps)
         self.known[own, :, own] = 1

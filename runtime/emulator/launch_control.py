@@ -94,11 +94,11 @@ def _require_fenced_reads(checker: Checker, chunks: np.ndarray, lane: int, site:
     for the next (CUDA C++ Programming Guide, "Cluster Launch Control")."""
     shadow, clocks = checker.shadow, checker.clocks
     cells = checker.shadow.cells(chunks.reshape(-1) * 16, 16).reshape(-1)
-    (agent,), (domain,) = checker.agents_of(np.array([lane]))
-    read = shadow.read_epoch[: clocks.warps, cells]
-    known = clocks.known[agent, domain, : clocks.warps, None]
-    unfenced = (read <= known) & (read > clocks.fenced[agent, domain, : clocks.warps, None])
-    for first in np.unique(shadow.read_site[: clocks.warps, cells][unfenced]):
+    agent, domain = checker.agent_of(lane)
+    known, fenced = clocks.known[agent, domain], clocks.fenced[agent, domain]
+    unfenced = shadow.late_reads(cells, fenced) & ~shadow.late_reads(cells, known)
+    row, position = np.nonzero(unfenced & (shadow.readers < clocks.warps)[:, None])
+    for first in np.unique(shadow.read_site[row, cells[position]]):
         place, second = checker.instructions[int(first)].place, checker.instructions[site].place
         missing = "the async proxy may overwrite what the generic proxy still reads"
         checker.race(place, second, missing, _FENCE, "error", "missing proxy fence")

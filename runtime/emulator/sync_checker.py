@@ -140,8 +140,7 @@ class Checker(SharedChecker):
         lanes = np.broadcast_to(np.asarray(lanes).reshape(-1), cells.shape)
         self._touch(cells, lanes, instruction)
         self._note_remote(cells, lanes, instruction.place)
-        pairs = np.unique(np.stack([cells, lanes >> 5], 1), axis=0)
-        for cell, number in pairs.tolist():
+        for cell, number in _pairs(cells, lanes >> 5):
             agent, domain = self.agents_of(np.array([number * 32]))
             self._require_wait(cell, int(agent[0]), int(domain[0]), instruction.place)
             self.clocks.release(agent, domain, self._accumulator(cell), np.array([0]))
@@ -185,8 +184,7 @@ class Checker(SharedChecker):
         self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction
     ) -> None:
         self._touch(cells, lanes, instruction)
-        pairs = np.unique(np.stack([cells, lanes >> 5], 1), axis=0)
-        for cell, number in pairs.tolist():
+        for cell, number in _pairs(cells, lanes >> 5):
             if cell in self.completed:
                 agent, domain = self.agents_of(np.array([number * 32]))
                 self.clocks.acquire(agent, domain, self.completed[cell], np.array([0]))
@@ -200,23 +198,24 @@ class Checker(SharedChecker):
         return self.shadow.cells(np.asarray(chunks).reshape(-1) * 16, 16).reshape(-1)
 
     def _async_order(
-        self, cells: np.ndarray, agent: np.ndarray, domain: int, site: int, what: str
+        self, cells: np.ndarray, agent: int, domain: int, site: int, what: str, warps: int = 1
     ) -> None:
         """Generic writes before an async access need the proxy fence; unordered ones race.
 
-        agent: the warps that issue it together; all of them must be ordered after the write.
+        agent: the first of the `warps` that issue it together; all must be ordered after the write.
         """
         shadow, clocks = self.shadow, self.clocks
         writer, epoch = shadow.write_agent[cells], shadow.write_epoch[cells]
-        known = clocks.known[agent, domain].min(0)
+        known, fenced = (
+            clock[agent : agent + warps, domain].min(0) for clock in (clocks.known, clocks.fenced)
+        )
+        allowed = np.where(clocks.generic, np.minimum(known, fenced), known)
+        if (epoch <= allowed[writer]).all():
+            return
         bad = epoch > known[writer]
         if bad.any():
-            who = np.full(int(bad.sum()), agent[0])
-            self.report_writes(cells[bad], site, who, what)
-        fenced = clocks.fenced[agent, domain].min(0)
-        copied = (writer >= clocks.copies) & (writer < clocks.tensor_stores)
-        generic = (writer < clocks.warps) | copied
-        unfenced = ~bad & generic & (epoch > fenced[writer])
+            self.report_writes(cells[bad], site, np.full(int(bad.sum()), agent), what)
+        unfenced = ~bad & clocks.generic[writer] & (epoch > fenced[writer])
         copies = writer >= clocks.copies
         for chosen, severity in ((unfenced & ~copies, "error"), (unfenced & copies, "warning")):
             for first in np.unique(shadow.write_site[cells[chosen]]):
@@ -227,15 +226,14 @@ class Checker(SharedChecker):
     def bulk_load(self, chunks: np.ndarray, lane: int, site: int) -> tuple[int, int, np.ndarray]:
         """A bulk copy starts to write 16-byte chunks; returns its agent, epoch and clock."""
         cells = self._chunk_cells(chunks)
-        agent, domain = self.agents_of(np.array([lane]))
-        self._async_order(cells, agent, int(domain[0]), site, "write after write")
+        agent, domain = self.agent_of(lane)
+        self._async_order(cells, agent, domain, site, "write after write")
         clocks, shadow = self.clocks, self.shadow
-        limit = clocks.known[agent[0], domain[0]][: clocks.readers, None]
-        late = shadow.read_epoch[:, cells] > limit
+        late = shadow.late_reads(cells, clocks.known[agent, domain])
         if late.any():
             self.report_reads(late, cells, site)
-        load, epoch = clocks.new_load(int(domain[0]))
-        clock = clocks.fork(int(agent[0]), int(domain[0]))
+        load, epoch = clocks.new_load(domain)
+        clock = clocks.fork(agent, domain)
         shadow.write_agent[cells] = load
         shadow.write_epoch[cells] = epoch
         shadow.write_site[cells] = site
@@ -256,14 +254,12 @@ class Checker(SharedChecker):
     def bulk_store(self, chunks: np.ndarray, lane: int, site: int) -> None:
         """A bulk store reads chunks until its group is waited for."""
         cells = self._chunk_cells(chunks)
-        agent, domain = self.agents_of(np.array([lane]))
-        self._async_order(cells, agent, int(domain[0]), site, "read after write")
+        agent, domain = self.agent_of(lane)
+        self._async_order(cells, agent, domain, site, "read after write")
         self.require_initialised(cells, site)
-        group = int(self.clocks.committed_stores[agent[0], domain[0]]) + 1
-        stream = int(agent[0]) + self.clocks.stores
-        self.unwaited[int(agent[0]), int(domain[0])] = (group, site)
-        self.shadow.read_epoch[stream, cells] = group
-        self.shadow.read_site[stream, cells] = site
+        group = int(self.clocks.committed_stores[agent, domain]) + 1
+        self.unwaited[agent, domain] = (group, site)
+        self.shadow.note_reads(cells, agent + self.clocks.stores, group, site)
 
     def bulk_committed(self, lanes: np.ndarray) -> None:
         agent, domain = self.warps_of(lanes)
@@ -292,16 +288,18 @@ class Checker(SharedChecker):
         """wgmma reads chunks (one block per warpgroup) until its group is waited for."""
         for block, leader, group in zip(chunks, leaders.tolist(), groups.tolist(), strict=True):
             cells = self._chunk_cells(block)
-            agent, domain = self.agents_of(np.array([leader * 32]))
-            four = int(agent[0]) + np.arange(4)
-            self._async_order(cells, four, int(domain[0]), site, "read after write")
+            agent, domain = self.agent_of(leader * 32)
+            self._async_order(cells, agent, domain, site, "read after write", warps=4)
             self.require_initialised(cells, site)
-            stream = int(agent[0]) + self.clocks.products
-            self.shadow.read_epoch[stream, cells] = group
-            self.shadow.read_site[stream, cells] = site
+            self.shadow.note_reads(cells, agent + self.clocks.products, group, site)
 
     def products_waited(self, warps: np.ndarray, done: np.ndarray) -> None:
         """Warps (lane numbers / 32) have waited for their warpgroup's products."""
         agent, domain = self.agents_of(np.asarray(warps) * 32)
         stream = agent // 4 * 4 + self.clocks.products
         self._learn(agent, domain, stream, done)
+
+
+def _pairs(cells: np.ndarray, warps: np.ndarray) -> list[tuple[int, int]]:
+    """Every cell with every warp that comes to it, once, in order."""
+    return sorted(set(zip(cells.tolist(), warps.tolist(), strict=True)))

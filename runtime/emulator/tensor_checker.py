@@ -70,6 +70,12 @@ class TensorChecker(Checker):
     ) -> np.ndarray:
         return (np.asarray(cta) * _SLABS + rows // 16) * _COLUMNS + columns
 
+    def _cells_of(self, cta: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The cells of one CTA at these places, each once."""
+        touched = np.zeros(self.tensor.initialised.size, np.bool_)
+        touched[self._tensor_cells(cta, rows, columns)] = True
+        return np.flatnonzero(touched)
+
     def tensor_access(
         self, cta: np.ndarray, rows: np.ndarray, columns: np.ndarray, warps: np.ndarray,
         store: bool, site: int,
@@ -93,8 +99,7 @@ class TensorChecker(Checker):
                     self.read(touched, agent, domain, site)
                     reader = int(who[0]) + self.clocks.tensor_loads
                     epoch = self.clocks.awaited_loads[who, where] + 1
-                    self.shadow.read_epoch[reader, touched] = epoch
-                    self.shadow.read_site[reader, touched] = site
+                    self.shadow.note_reads(touched, reader, epoch, site)
 
     def tensor_freed(self, cta: int, columns: np.ndarray, warp: int, site: int) -> None:
         """tcgen05.dealloc by a warp (lane number / 32): whoever uses the columns must be done."""
@@ -116,35 +121,31 @@ class TensorChecker(Checker):
 
     def tensor_product(self, parts: list[np.ndarray], lane: int, site: int) -> None:
         """tcgen05.mma or .cp reads chunks of shared memory until it is committed and waited for."""
-        agent, domain = self.agents_of(np.array([lane]))
-        group = int(self.clocks.committed_products[agent[0], domain[0]]) + 1
-        stream = int(agent[0]) + self.clocks.products
+        agent, domain = self.agent_of(lane)
+        group = int(self.clocks.committed_products[agent, domain]) + 1
+        stream = agent + self.clocks.products
         for part in parts:
             cells = self._chunk_cells(part)
-            self._async_order(cells, agent, int(domain[0]), site, "read after write")
+            self._async_order(cells, agent, domain, site, "read after write")
             self.require_initialised(cells, site)
-            self.shadow.read_epoch[stream, cells] = group
-            self.shadow.read_site[stream, cells] = site
-        clock = self.clocks.fork(int(agent[0]), int(domain[0]))
-        self.forked[int(agent[0]), int(domain[0])] = clock
+            self.shadow.note_reads(cells, stream, group, site)
+        self.forked[agent, domain] = self.clocks.fork(agent, domain)
 
     def tensor_operand(
         self, cta: int, rows: np.ndarray, columns: np.ndarray, lane: int, site: int
     ) -> None:
         """tcgen05.mma reads tensor memory (operand A, or D to add to)."""
-        cells = np.unique(self._tensor_cells(cta, rows, columns))
+        cells = self._cells_of(cta, rows, columns)
         with self._in_tensor_memory():
-            stream = self._pipelined(cells, lane, site, False)
+            stream, group, _, _ = self._pipelined(cells, lane, site, False)
             self.require_initialised(cells, site)
-            self.shadow.read_epoch[stream[0], cells] = stream[1]
-            self.shadow.read_site[stream[0], cells] = site
+            self.shadow.note_reads(cells, stream, group, site)
 
     def _pipelined(
         self, cells: np.ndarray, lane: int, site: int, store: bool
-    ) -> tuple[int, int, np.ndarray, int]:
+    ) -> tuple[int, int, int, int]:
         """Writes before an access of the lane's tcgen05 queue: those of the queue are in order."""
-        agent, domain = self.agents_of(np.array([lane]))
-        who, where = int(agent[0]), int(domain[0])
+        who, where = self.agent_of(lane)
         stream = who + self.clocks.products
         writer = self.shadow.write_agent[cells]
         bad = self.shadow.write_epoch[cells] > self.clocks.known[who, where][writer]
@@ -154,18 +155,17 @@ class TensorChecker(Checker):
             self.report_writes(cells[bad], site, np.full(int(bad.sum()), who), what)
         self._require_fences(cells, who, where, site, store, stream)
         group = int(self.clocks.committed_products[who, where]) + 1
-        return stream, group, agent, where
+        return stream, group, who, where
 
     def tensor_written(
         self, cta: int, rows: np.ndarray, columns: np.ndarray, lane: int, site: int
     ) -> None:
         """tcgen05.mma or .cp writes tensor memory."""
-        cells = np.unique(self._tensor_cells(cta, rows, columns))
+        cells = self._cells_of(cta, rows, columns)
         with self._in_tensor_memory():
-            stream, group, agent, domain = self._pipelined(cells, lane, site, True)
-            limit = self.clocks.known[agent[0], domain][: self.clocks.readers, None]
-            late = self.shadow.read_epoch[:, cells] > limit
-            late[stream] = False
+            stream, group, who, where = self._pipelined(cells, lane, site, True)
+            late = self.shadow.late_reads(cells, self.clocks.known[who, where])
+            late[self.shadow.readers == stream] = False
             if late.any():
                 self.report_reads(late, cells, site)
             self.shadow.write_agent[cells] = stream
@@ -213,21 +213,20 @@ class TensorChecker(Checker):
         )
         if not store:
             return
-        streams = slice(clocks.warps, clocks.readers)
-        epochs = shadow.read_epoch[streams, cells]
-        late = (epochs > order[streams, None]) & (epochs <= known[streams, None])
-        if queue >= 0:
-            late[queue - clocks.warps] = False
-        reader, position = np.nonzero(late)
-        agents = reader + clocks.warps
-        sites = shadow.read_site[agents, cells[position]]
-        self._missing_fences(agents, epochs[late], sites, who, where, site)
+        late = shadow.late_reads(cells, order) & ~shadow.late_reads(cells, known)
+        late[(shadow.readers < clocks.warps) | (shadow.readers == queue)] = False
+        row, position = np.nonzero(late)
+        epochs = shadow.read_epoch[row, cells[position]]
+        sites = shadow.read_site[row, cells[position]]
+        self._missing_fences(shadow.readers[row], epochs, sites, who, where, site)
 
     def _missing_fences(
         self, agents: np.ndarray, epochs: np.ndarray, sites: np.ndarray, who: int, where: int,
         site: int,
     ) -> None:  # fmt: skip
         """Which of the two fences is missing between accesses of agents and one of a warp."""
+        if not agents.size:
+            return
         told = epochs <= self.clocks.thread_order[who, where, agents]
         for chosen, (missing, mend) in ((~told, _BEFORE), (told, _AFTER)):
             for first in np.unique(sites[chosen]):
