@@ -191,15 +191,17 @@ class _Check:
     def __init__(self, dot: DotOp, function: ir.Operation, context: PassContext) -> None:
         self._dot, self._context = dot, context
         self._facts = Divisibility(function)
-        self._seen: set[ir.Value] = set()
+        self._seen: set[tuple[ir.Value, tuple[bool, ...]]] = set()
         self.raw: list[BufferType] = []
         self.computes = False
 
     def why_not(self, value: ir.Value, in_parts: Sequence[bool]) -> str | None:
         """`in_parts`: which dimensions run along k, of which a part needs a part."""
-        if value in self._seen or not is_tile(value) or _is_remade(value):
+        # A square tile may be needed both as it is and turned.
+        key = value, tuple(in_parts)
+        if key in self._seen or not is_tile(value) or _is_remade(value):
             return None
-        self._seen.add(value)
+        self._seen.add(key)
         block, op, sizes = self._dot.operation.block, value.owner, shape(value)
         outside = not is_inside(value, block.owner)
         along_k = any(s > 1 for s, along in zip(sizes, in_parts, strict=True) if along)

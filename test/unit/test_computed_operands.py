@@ -38,7 +38,7 @@ def assert_computed(kernel: CompiledKernel, products: str = "one group in flight
         (4, {"BM": 64, "BN": 128, "BK": 64}),
         (4, {"BM": 128, "BN": 64, "BK": 32}),
         (8, {"BM": 128, "BN": 64, "BK": 128}),
-        (8, {"BM": 64, "BN": 64, "BK": 48}),  # warpgroups share the rows; three steps along k
+        (8, {"BM": 64, "BN": 128, "BK": 48}),  # warpgroups share the rows; three steps along k
         (12, {"BM": 192, "BN": 64, "BK": 64}),
     ],
 )
@@ -145,7 +145,7 @@ def test_rows_columns_and_numbers_beside_the_tile(warps: int) -> None:
     wide[:, -3:] = 0
     kernel = run(
         dequantised.demanding(num_warps=warps), [a, scale, zero, group, b],
-        wide.astype(BF16).astype(np.float64) @ exact(b), **SMALL,
+        wide.astype(BF16).astype(np.float64) @ exact(b), BM=64, BN=16 * warps, BK=64,
     )  # fmt: skip
     assert_computed(kernel)
 
@@ -204,7 +204,7 @@ def refused(
     """Operands that do not qualify."""
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), tl.f32)
-    before = tl.load(a, (m, 0), (BM, BK))
+    before, row = tl.load(a, (m, 0), (BM, BK)), tl.load(table, (0,), (BK,))
     for k in tl.range(0, a.shape[1], BK):
         if KIND == "padding":
             x = tl.load(a, (m, k), (BM, BK), padding=1.0) - 1.0
@@ -212,6 +212,8 @@ def refused(
             x = tl.load(a, (m, k), (BM, BK))
         if KIND == "outside":
             x = x + before
+        if KIND == "both ways":
+            x = x * row[:, None] * row[None, :]
         if KIND == "gather":
             x = x * tl.gather(table, (tl.abs(x).to(tl.i32),))
         if KIND == "sum":
@@ -225,6 +227,7 @@ def refused(
     [
         ("padding", "padding is 1"),
         ("outside", "a tile along k comes from outside the loop"),
+        ("both ways", "a tile along k comes from outside the loop"),
         ("gather", "'tile.gather' stands between load and product"),
         ("sum", "'tile.reduce' stands between load and product"),
     ],
@@ -236,6 +239,9 @@ def test_what_does_not_qualify_is_reported_and_right(kind: str, why: str) -> Non
         x = exact((a - BF16(1)).astype(BF16))
     if kind == "outside":
         x = exact(np.concatenate([a[:, :64] + a[:, :64], a[:, 64:] + a[:, :64]], 1).astype(BF16))
+    if kind == "both ways":
+        row = np.concatenate([table, np.zeros(56, BF16)])
+        x = exact((a * row[:, None]).astype(BF16) * np.tile(row, 2))
     if kind == "gather":
         x = exact((a * table[np.abs(a).astype(np.int32)]).astype(BF16))
     if kind == "sum":
