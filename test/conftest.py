@@ -43,6 +43,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_KERNELS] = os.environ["TILEC_CACHE_DIR"] = tempfile.mkdtemp(prefix="tilec-")
 
 
+def pytest_collection_finish() -> None:
+    """What is there now stays: no collection of garbage looks at it again, no child copies it."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Removes the folder."""
     if _KERNELS in config.stash:
