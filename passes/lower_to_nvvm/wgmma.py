@@ -1,8 +1,9 @@
 """Lowers warpgroup multiplications: wgmma.mma_async, its fence, groups and waits.
 
 PTX ISA 9.0, "Asynchronous warpgroup level matrix instructions". All instructions of one op are one
-piece of inline assembly with the accumulators tied in and out, so nothing comes between them; the
-final wait is another, so nothing reads a register before it. A pending tile's registers are 32-bit
+piece of inline assembly with the accumulators tied in and out, so nothing comes between them. The
+wait right behind is part of it: LLVM might move registers in between. Elsewhere it is another, so
+nothing reads a register before it. A pending tile's registers are 32-bit
 words in the order of its layout, f16 in pairs.
 """
 
@@ -50,7 +51,19 @@ def lower_wait(op: WgmmaWaitOp, state: Lowering) -> None:
         return
     tile = tile_of(op.acc)
     count = layout_of(tile).num_values
-    state.values[op.result] = unpack(_tied(text, words), element(tile), count, state)
+    words = words if _is_finished(op.acc) else _tied(text, words)
+    state.values[op.result] = unpack(words, element(tile), count, state)
+
+
+def _is_finished(pending: ir.Value) -> bool:
+    """Whether what waits for a multiplication, and for all before it, stands right behind it."""
+    if isinstance(pending.owner, ir.Block) or not isinstance(pending.owner, WgmmaOp):
+        return False
+    views = list(pending.owner.operation.block.operations)
+    at = next(i for i, view in enumerate(views) if view.operation == pending.owner.operation)
+    wait = views[at + 1]
+    whole = isinstance(wait, WgmmaWaitOp) and wait.acc == pending and not wait.pending
+    return whole and not is_pending(wait.result)
 
 
 def lower_meanwhile(op: WgmmaMeanwhileOp, state: Lowering) -> None:
@@ -104,7 +117,7 @@ def lower_wgmma(op: WgmmaOp, state: Lowering) -> None:
             left = lhs.operand(at[0], k, text)
             right = rhs.operand(at[1], k, text)
             text.multiply(row, numbers, (left, right), first=k == 0, major=(lhs.major, rhs.major))
-    state.values[op.result] = text.emit()
+    state.values[op.result] = text.emit(waits=_is_finished(op.result))
 
 
 class _Text:
@@ -152,9 +165,10 @@ class _Text:
             f"{', '.join([*operands, *flags])};"
         )
 
-    def emit(self) -> Registers:
-        """The accumulator's words afterwards."""
+    def emit(self, *, waits: bool) -> Registers:
+        """The accumulator's words afterwards; finished where it `waits`, else pending."""
         lines = [*self._lines, "wgmma.commit_group.sync.aligned;"]
+        lines += ["wgmma.wait_group.sync.aligned 0;"] if waits else []
         constraints = ["=&" + _letter(w) for w in self._words] + self._letters
         results = [w.type for w in self._words]
         return inline_asm("\n\t".join(lines), constraints, self._inputs, results)

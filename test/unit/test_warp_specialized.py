@@ -22,6 +22,8 @@ from hopper_kernels import (
 )
 from rotation import modes
 
+import tilec
+import tilec.language as tl
 from tilec.assembler import assemble
 from tilec.diagnostics import CompileError
 from tilec.examples import attention as attention_example
@@ -368,3 +370,27 @@ def test_attention(width: int, dtype: Any, causal: bool) -> None:
     )
     assert_specialised(kernel, "rotated")
     assert_clean(kernel)
+
+
+@tilec.kernel(grid=1, num_warps=4)
+def turned(a: tl.array, b: tl.array, c: tl.array, highest: tl.array):
+    """c.T += a @ b, whose negative sums below -100 are cut off in each step."""
+    acc = tl.zeros((64, 128), tl.f32)
+    total = tl.zeros((64,), tl.f32)
+    for k in tl.range(0, a.shape[1], 32):
+        left = tl.load(a, (0, k), (64, 32))
+        acc = tl.dot(left, tl.load(b, (k, 0), (32, 128)), acc)
+        total = total + tl.max(left.to(tl.f32), 1)
+        acc = tl.maximum(acc, -100)
+    at = (tl.arange(128)[:, None], tl.arange(64)[None, :])
+    tl.atomic_add(c, at, tl.clamp(acc, -3, 3).T)
+    tl.store(highest, 0, total)
+
+
+def test_no_register_moves_between_a_product_and_the_wait_behind_it() -> None:
+    """LLVM moved all 64 sums to other registers there."""
+    a, b = normal(127, 168, dtype=FP8)[:, :160], normal(160, 256, dtype=FP8)
+    c, highest = np.zeros((64, 128), np.float32).T, np.zeros(128, np.float32)
+    turned.check(a, b, c, highest)
+    made = turned.on("emulator").compiled(a, b, c, highest)
+    assert not [line for line in assemble(made.ptx, TARGET).messages if "C75" in line]
