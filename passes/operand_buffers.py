@@ -74,7 +74,7 @@ def _already_staged(value: ir.Value, wanted: BufferType, place: ir.Operation) ->
 
 def _contiguous(value: ir.Value, k_dim: int, row: MmaInstruction) -> int:
     """The dimension along which the buffer is contiguous: the tile's own where that is legal, and
-    no instruction begins inside a panel."""
+    no instruction begins inside a panel and ends in another."""
     if bit_width(element(value)) != 16:
         return k_dim
     layout = layout_of(value)
@@ -83,8 +83,10 @@ def _contiguous(value: ir.Value, k_dim: int, row: MmaInstruction) -> int:
     runs_along = next((mode.dim for mode in firsts if mode.stride == 1 and mode.size > 1), k_dim)
     size, part = shape(value)[runs_along], row.m if k_dim else row.n
     panel = panel_elements(size, element(value))
-    starts_inside = runs_along != k_dim and size > part and bool(panel and part % panel)
-    return runs_along if panel and not starts_inside else k_dim
+    if not panel:
+        return k_dim
+    straddles = runs_along != k_dim and size > part and bool(part % panel and panel % part)
+    return k_dim if straddles else runs_along
 
 
 def swizzle_bytes(size: int, element_type: ir.Type) -> int:

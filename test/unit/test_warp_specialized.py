@@ -128,7 +128,7 @@ def test_every_precision_and_order(precision: str, order: str) -> None:
 
 
 @pytest.mark.parametrize("columns", [96, 192])
-def test_warpgroups_whose_columns_begin_inside_a_panel(columns: int) -> None:
+def test_warpgroups_whose_columns_straddle_panels(columns: int) -> None:
     """48 of 96 columns in panels of 32, 96 of 192 in panels of 64: the rhs lies along k instead."""
     a, b = normal(64, 64), normal(64, columns, seed=1)
     tiles = {"BM": 64, "BN": columns, "BK": 64}
