@@ -7,6 +7,8 @@ After:    %0 = "tile.iota"() ...                              each use of %1 now
 MLIR 22 treats dynamic ops as opaque: it never merges, drops or moves them. Ops marked `pure` are
 merged here when name, operands, attributes and types agree and one dominates the other (same or
 enclosing block), dropped when unused, and moved out of loops that do not define their operands.
+A product added to what a loop carries, `acc += a @ b`, starts from it: `dot(a, b, acc)`. The sum
+may be contracted to that as to an fma, and is made where the product is, not in registers.
 Does not handle: ops with combining regions (merged by nobody), memory accesses (never moved).
 """
 
@@ -15,8 +17,10 @@ from __future__ import annotations
 from mlir import ir
 from mlir.passmanager import PassManager
 
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.tile import DotOp
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.walk import is_pure
+from tilec.passes.walk import find_ops, is_pure
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
 _LOOPS = ("scf.for", "scf.while")
@@ -26,6 +30,8 @@ _LOOPS = ("scf.for", "scf.while")
 def simplify(module: ir.Module, context: PassContext) -> None:
     """Folds, merges, hoists and drops what has no effect."""
     _drop_unused(module)
+    for dot in find_ops(module.operation, DotOp):
+        _add_into(dot.opview)
     PassManager.parse(_UPSTREAM).run(module.operation)
     for function in module.body.operations:
         for region in function.operation.regions:
@@ -86,6 +92,48 @@ def _is_outside(value: ir.Value, loop: ir.Operation) -> bool:
             return isinstance(owner, ir.Block) is False and owner.operation == loop
         op = op.parent
     return True
+
+
+def _add_into(dot: DotOp) -> None:
+    """Makes the sum of a product and what its loop carries the product's own."""
+    uses = list(dot.result.uses)
+    if len(uses) != 1 or not _is_zero(dot.acc):
+        return
+    add, number = uses[0].owner.operation, uses[0].operand_number
+    if add.block != dot.operation.block or add.name not in ("arith.addf", "arith.addi"):
+        return
+    if add.name == "arith.addf" and not _may_contract(add):
+        return
+    other = add.operands[1 - number]
+    if _is_carried(other, add.block):
+        dot.operation.move_before(add)
+        dot.operation.operands[2] = other
+        add.results[0].replace_all_uses_with(dot.result)
+        add.erase()
+
+
+def _is_zero(value: ir.Value) -> bool:
+    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.constant":
+        return False
+    return value.owner.attributes["value"].get_splat_value().value == 0
+
+
+def _may_contract(op: ir.Operation) -> bool:
+    flags = str(op.attributes["fastmath"]) if "fastmath" in op.attributes else ""
+    return "contract" in flags or "fast>" in flags
+
+
+def _is_carried(value: ir.Value, block: ir.Block) -> bool:
+    """Whether a tile is what a loop's body `block` carries, a sum on from it, or a multiple."""
+    if isinstance(value.owner, ir.Block):
+        return value.owner == block and block.owner.name in _LOOPS
+    op = value.owner.operation
+    if op.block != block:
+        return False
+    if isinstance(op.opview, DotOp):
+        return _is_carried(op.opview.acc, block)
+    same = [operand for operand in op.operands if operand.type == value.type]
+    return is_elementwise(op) and any(_is_carried(operand, block) for operand in same)
 
 
 def _drop_unused(module: ir.Module) -> None:

@@ -18,7 +18,7 @@ def dot(a: Any, b: Any, acc: Any = None, precision: str = "ieee", dtype: Any = N
     fixes the result's dtype, else `dtype`, else f32 for f16, bf16, fp8 and f32, f64 for f64, i32
     for i8; f16 and fp8 may also accumulate in f16. `precision` is about f32 inputs: "ieee"
     multiplies all 24 significant bits, "tf32" the upper 11, what tensor cores read. `a @ b` is
-    `dot(a, b)`.
+    `dot(a, b)`; in a loop `acc += a @ b` is `acc = dot(a, b, acc)`.
     """
 
 
