@@ -118,6 +118,6 @@ def test_tilecs_own_synchronisation_is_needed(target: str, every_mutant: bool) -
     for subject in tilec_subjects(target):
         unbroken = pristine(subject)
         assert unbroken.check.findings == ()
-        for mutant, text in share(list(mutants(subject.text)), 8, everything=every_mutant):
+        for mutant, text in share(list(mutants(subject.text)), 12, everything=every_mutant):
             found = verdict(subject, mutant, unbroken, text)
             assert found.outcome != SURVIVED or reason_of(found)

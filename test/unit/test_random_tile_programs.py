@@ -1,7 +1,7 @@
 """Random `tile` programs on the emulator, bit by bit as NumPy executes them.
 
-A state of the compiler has its programs, one of four lists in turn; `TILEC_EXAMPLES=500` draws that
-many new ones instead.
+A state of the compiler has its programs, one of eight lists in turn; `TILEC_EXAMPLES=500` draws
+that many new ones instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rotation import turn
 from tile_programs import check, compare, dump, execute, reference, resume, twin
 
 MORE = int(os.environ.get("TILEC_EXAMPLES", "0"))
-LISTS = 4
+LISTS = 8
 Test = TypeVar("Test")
 MOVES = (shapes.join, shapes.split, shapes.reshape, shapes.transpose)
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
@@ -41,31 +41,31 @@ def check_program(program: RandomProgram) -> None:
     check(program.text, program.arguments, program.grid, program.options)
 
 
-@examples(30)
+@examples(16)
 @given(programs(steps=6, ops=STRAIGHT))
 def test_straight_line_code(program: RandomProgram) -> None:
     check_program(program)
 
 
-@examples(20)
+@examples(10)
 @given(programs(steps=8, targets=TARGETS))
 def test_loops_and_branches(program: RandomProgram) -> None:
     check_program(program)
 
 
-@examples(13)
+@examples(7)
 @given(programs(steps=5, most=4096, ops=(shapes.broadcast, *NESTED, combinations.dot, memory.load)))
 def test_dots_in_loops(program: RandomProgram) -> None:
     check_program(program)
 
 
-@examples(13)
+@examples(7)
 @given(programs(steps=4, most=4096, ops=MOVES))
 def test_moving_elements(program: RandomProgram) -> None:
     check_program(program)
 
 
-@examples(6)
+@examples(4)
 @given(programs(steps=5), st.integers(0, 100))
 def test_a_dumped_program_goes_on(program: RandomProgram, choice: int) -> None:
     """Stopped after some pass, parsed again, compiled on: the same bytes."""
