@@ -8,6 +8,7 @@ from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import is_pending
 from tilec.dialects.types import is_tile
 from tilec.passes.program_slice import is_one_element
+from tilec.passes.walk import find_ops
 
 _ONE_THREAD_OPS = (
     gpu_tile.BarrierExpectOp,
@@ -41,6 +42,21 @@ _ONE_THREAD_OPS = (
     gpu_tile.ViewOp,
 )
 """Ops of `gpu_tile` that one thread may run for all."""
+_ALONE_OPS = (
+    gpu_tile.BarrierArriveOp,
+    gpu_tile.NextProgramOp,
+    gpu_tile.NextProgramReadOp,
+    gpu_tile.RemoteArriveOp,
+    gpu_tile.Tcgen05CommitOp,
+    gpu_tile.Tcgen05CopyOp,
+    gpu_tile.Tcgen05MmaOp,
+    gpu_tile.Tcgen05MulticastCommitOp,
+    gpu_tile.TmaMulticastOp,
+    gpu_tile.TmaPairLoadOp,
+    gpu_tile.TmaPairMulticastOp,
+    gpu_tile.TmaStoreOp,
+)
+"""Ops that no whole warp runs in a role that one thread could run."""
 _ARRIVALS = (gpu_tile.BarrierArriveOp, gpu_tile.RemoteArriveOp)
 _SCALAR_PREFIXES = ("arith.", "math.", "scf.", "memref.dim", "gpu.yield")
 _SCALAR_OPS = ("tile.program_id", "tile.num_programs", "tile.assume")
@@ -59,6 +75,20 @@ def runs_in_one_thread(role: gpu_tile.RoleOp) -> bool:
         if fits:
             view.operation.walk(visit)
     return fits
+
+
+def runs_in_one_warp(role: gpu_tile.RoleOp) -> bool:
+    """Whether a role that one thread could run does nothing but wait and issue tensor copies: a
+    whole warp runs it, and elects a thread for each instruction.
+
+    What one thread alone computes is in vector registers, and six moves to uniform registers stand
+    between a wait and its copies. A whole warp computes in uniform registers, in front of the wait.
+    """
+    return (
+        runs_in_one_thread(role)
+        and bool(find_ops(role.operation, gpu_tile.TmaLoadOp))
+        and not find_ops(role.operation, *_ALONE_OPS)
+    )
 
 
 def _is_for_one_thread(op: ir.Operation) -> bool:

@@ -11,6 +11,7 @@ from tilec.passes.convert_floats import convert_floats
 from tilec.passes.estimate_registers import estimate_registers
 from tilec.passes.expand_math import expand_math
 from tilec.passes.fence_tensor_memory import fence_tensor_memory
+from tilec.passes.hoist_addresses import hoist_addresses
 from tilec.passes.infer_layouts import infer_layouts
 from tilec.passes.insert_async_copies import insert_async_copies
 from tilec.passes.insert_barriers import insert_barriers
@@ -93,6 +94,7 @@ LLVM_PIPELINE: tuple[TilePass, ...] = (
     # Scalar math after lowering: one expansion serves tiles and scalars alike.
     expand_math,
     convert_floats,
+    hoist_addresses,
 )
 """From `gpu_tile` to scalar ops that LLVM's back end knows."""
 

@@ -2,7 +2,9 @@
 
 The number comes from lane 0, so that ptxas knows the branch to be uniform. A role that only issues
 copies and waits for barriers runs under one thread of its first warp, elected once at its top: the
-instructions then need no predicate of their own. PTX ISA 9.0, "setmaxnreg", "elect.sync".
+instructions then need no predicate of their own. Where they are tensor copies, the warp runs as a
+whole and the elected thread issues them (`runs_in_one_warp`). PTX ISA 9.0, "setmaxnreg",
+"elect.sync".
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.shared_address import shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering, compare, create
-from tilec.passes.role_threads import runs_in_one_thread
+from tilec.passes.role_threads import runs_in_one_thread, runs_in_one_warp
 
 
 def lower_role(op: gpu_tile.RoleOp, state: Lowering) -> None:
@@ -29,13 +31,13 @@ def lower_role(op: gpu_tile.RoleOp, state: Lowering) -> None:
     warp_size = state.context.target.warp_size
     _check(op, state)
     shared_base(state)  # made once, in front of every role
-    alone = runs_in_one_thread(op)
+    alone, warp = runs_in_one_thread(op), runs_in_one_warp(op)
     with _where(_in_role(op, state)):
         _move_registers(op, state)
-        with _where(_elected(op, state) if alone else None):
+        with _where(_first_warp(op, state) if warp else _elected(op, state) if alone else None):
             marker = ir.Operation.create("llvm.mlir.zero", results=[ir.Type.parse("!llvm.ptr")])
-            first, count = op.first_warp * warp_size, op.warps * warp_size
-            with state.part(marker, first, count, alone=alone):
+            first, warps = op.first_warp * warp_size, 1 if warp else op.warps
+            with state.part(marker, first, warps * warp_size, alone=alone and not warp):
                 state.lower_block(op.body, state)
             marker.erase()
 
@@ -59,9 +61,14 @@ def _in_role(op: gpu_tile.RoleOp, state: Lowering) -> ir.Value | None:
     return compare("ult", number, state.i32_constant(op.warps))
 
 
+def _first_warp(op: gpu_tile.RoleOp, state: Lowering) -> ir.Value:
+    """Whether this is the role's first warp (i1)."""
+    return compare("eq", state.warp(), state.i32_constant(op.first_warp))
+
+
 def _elected(op: gpu_tile.RoleOp, state: Lowering) -> ir.Value:
     """Whether this is the thread of the role's first warp that was elected (i1)."""
-    first = compare("eq", state.warp(), state.i32_constant(op.first_warp))
+    first = _first_warp(op, state)
     elected = create("nvvm.elect.sync", [], state.i1)
     return create("arith.andi", [first, elected], state.i1)
 

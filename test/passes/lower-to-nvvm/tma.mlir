@@ -63,7 +63,7 @@ func.func @store(%a: !m, %x: i32, %y: i32, %z: i32) attributes {tile.kernel} {
 !bar = !gpu_tile.barrier
 
 // Rows along the first dimension; narrower than the swizzle, they lie as far apart as it is wide.
-// In a role that only copies, nothing but the branch says who issues.
+// A role that only copies is run by its first warp, which elects a thread for each instruction.
 // CHECK-LABEL: llvm.func @columns(
 // CHECK-SAME: %[[X:[^:]*]]: i32, %[[Y:[^:]*]]: i32, %{{[^:]*}}: !llvm.ptr {
 func.func @columns(%a: !m, %x: i32, %y: i32) attributes {tile.kernel} {
@@ -73,7 +73,9 @@ func.func @columns(%a: !m, %x: i32, %y: i32) attributes {tile.kernel} {
   %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 32, 8>, dims = array<i32: 0, 1>, swizzle = "64B"} : (!m) -> !map
   "gpu_tile.role"() ({
     // CHECK: scf.if
-    // CHECK: "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4}], [$2];", "r,l,r,r,r,~{memory}" %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[X]], %[[Y]] :
+    // CHECK: %[[ELECTED:.*]] = nvvm.elect.sync
+    // CHECK-NOT: scf.if
+    // CHECK: "@$5 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$3, $4}], [$2];", "r,l,r,r,r,b,~{memory}" %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[X]], %[[Y]], %[[ELECTED]] :
     "gpu_tile.tma_load"(%map, %b, %full, %zero, %x, %y) {cache = "normal"} : (!map, !b, !bar, i32, i32, i32) -> ()
     "gpu.yield"() : () -> ()
   }) {name = "load", first_warp = 0 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()

@@ -1,0 +1,148 @@
+"""hoist-addresses: what asynchronous instructions are given is computed in front of the waits.
+
+Before:   llvm.inline_asm "... mbarrier.try_wait ..." %full, %parity
+          %a = arith.muli %slot, %c16384 : i32
+          llvm.inline_asm "wgmma.mma_async ..." %a
+          scf.if %later {
+            %b = arith.addi %slot, %c8 : i32
+            llvm.inline_asm "@$1 mbarrier.arrive ..." %b, %first
+          }
+After:    %a = arith.muli %slot, %c16384 : i32
+          %b = arith.addi %slot, %c8 : i32
+          llvm.inline_asm "... mbarrier.try_wait ..." %full, %parity
+          llvm.inline_asm "wgmma.mma_async ..." %a
+          %both = arith.andi %later, %first : i1
+          llvm.inline_asm "@$1 mbarrier.arrive ..." %b, %both
+
+A wait is a loop, and neither LLVM nor ptxas moves anything up across it or out of a branch. Behind
+it every instruction delays what others wait for: the arrival that gives a slot back, the copy that
+fills it again. An arrival with a guard needs no branch: in the block of the products its address is
+there before they are finished.
+
+Only pure integer arithmetic moves, out of scf.if too: a few registers that live across a wait. A
+division moves if its divisor is a constant, which is not zero.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.divisibility import constant_of
+
+_WAIT = "mbarrier.try_wait"
+_ISSUED = (
+    "mbarrier.arrive",
+    "cp.async.bulk.tensor",
+    "wgmma.mma_async",
+)
+"""Instructions whose operands are wanted early, by a part of their text."""
+
+_PURE = frozenset(
+    f"arith.{name}"
+    for name in (
+        *("addi", "subi", "muli", "shli", "shrui", "shrsi", "andi", "ori", "xori", "cmpi"),
+        *("extui", "extsi", "trunci", "select", "index_cast", "constant"),
+    )
+) | {"llvm.getelementptr", "llvm.mlir.constant", "llvm.addrspacecast"}
+_DIVISIONS = frozenset({"arith.divui", "arith.remui", "arith.divsi", "arith.remsi"})
+
+
+@tile_pass(requires=Level.NVVM, ensures=Level.NVVM)
+def hoist_addresses(module: ir.Module, context: PassContext) -> None:
+    """Moves the address arithmetic of every block in front of its first wait that it can pass."""
+    blocks: dict[ir.Block, list[ir.Operation]] = {}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if _WAIT in _text(op):
+            blocks.setdefault(op.block, []).append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for block, waits in blocks.items():
+        _Block(block, waits).run()
+        for view in list(block.operations):
+            _predicate(view.operation)
+
+
+class _Block:
+    """One block with waits."""
+
+    def __init__(self, block: ir.Block, waits: list[ir.Operation]) -> None:
+        self._ops = [view.operation for view in block.operations]
+        self._order = {op: number for number, op in enumerate(self._ops)}
+        self._waits = waits
+
+    def run(self) -> None:
+        """Moves what the instructions behind the first wait need."""
+        for op in self._ops[self._order[self._waits[0]] :]:
+            for issued in _issued(op):
+                for operand in issued.operands:
+                    self._hoist(operand)
+
+    def _hoist(self, value: ir.Value) -> int:
+        """The place, by number, behind which a value is there: as early as can be."""
+        if isinstance(value.owner, ir.Block):
+            return -1 if self._place(value.owner.owner) is None else len(self._ops)
+        op = value.owner.operation
+        place = self._place(op)
+        if place is None:
+            return -1
+        if not _is_movable(op):
+            return place
+        earliest = max((self._hoist(operand) for operand in op.operands), default=-1)
+        wait = next((w for w in self._waits if self._order[w] > earliest), None)
+        if wait is None or self._order[wait] >= place:
+            return place
+        op.move_before(wait)
+        self._order[op] = self._order[wait] - 1
+        return self._order[op]
+
+    def _place(self, op: ir.Operation | None) -> int | None:
+        """The number of the block's op that is or holds an op, None for one outside."""
+        while op is not None and op not in self._order:
+            op = op.parent
+        return None if op is None else self._order[op]
+
+
+def _issued(op: ir.Operation) -> list[ir.Operation]:
+    """The asynchronous instructions that an op is, or holds in an scf.if."""
+    if op.name == "scf.if":
+        inside = (view.operation for region in op.regions for block in region for view in block)
+        return [found for one in inside for found in _issued(one)]
+    return [op] if any(name in _text(op) for name in _ISSUED) else []
+
+
+def _predicate(branch: ir.Operation) -> None:
+    """Replaces an scf.if around one guarded arrival by a narrower guard."""
+    if branch.name != "scf.if" or branch.results or len(branch.regions[1].blocks):
+        return
+    if len(branch.regions[0].blocks[0].operations) == 1:  # nothing but its end
+        return
+    *pure, arrival, _ = (view.operation for view in branch.regions[0].blocks[0].operations)
+    if not _text(arrival).startswith("@$1 mbarrier.arrive") or not all(map(_is_movable, pure)):
+        return
+    for op in (*pure, arrival):
+        op.move_before(branch)
+    *_, guard = arrival.operands
+    with ir.InsertionPoint(arrival), arrival.location:
+        both = ir.Operation.create(
+            "arith.andi", results=[guard.type], operands=[branch.operands[0], guard]
+        )
+    arrival.operands[1] = both.results[0]
+    branch.erase()
+
+
+def _is_movable(op: ir.Operation) -> bool:
+    """Whether an op is integer arithmetic that may run where it did not before."""
+    if any(isinstance(v.type, (ir.FloatType, ir.VectorType)) for v in (*op.operands, *op.results)):
+        return False
+    if op.name in _DIVISIONS:
+        return bool(constant_of(op.operands[1]))
+    if op.name == "llvm.inline_asm":
+        return "has_side_effects" not in op.attributes
+    return op.name in _PURE
+
+
+def _text(op: ir.Operation) -> str:
+    return op.attributes["asm_string"].value if op.name == "llvm.inline_asm" else ""
