@@ -21,6 +21,7 @@ there before they are finished.
 
 Only pure integer arithmetic moves, out of scf.if too: a few registers that live across a wait. A
 division moves if its divisor is a constant, which is not zero.
+Does not handle: what an earlier iteration could compute for a later one.
 """
 
 from __future__ import annotations
