@@ -48,22 +48,23 @@ _PURE = frozenset(
 ) | {"llvm.getelementptr", "llvm.mlir.constant", "llvm.addrspacecast"}
 _DIVISIONS = frozenset({"arith.divui", "arith.remui", "arith.divsi", "arith.remsi"})
 
+_ADVANCE = ir.WalkResult.ADVANCE  # looked up once: it costs as much as a step of a walk
+
 
 @tile_pass(requires=Level.NVVM, ensures=Level.NVVM)
 def hoist_addresses(module: ir.Module, context: PassContext) -> None:
-    """Moves the address arithmetic of every block in front of its first wait that it can pass."""
+    """Moves the address arithmetic of every block in front of its first wait that it can pass, and
+    replaces branches around arrivals."""
     blocks: dict[ir.Block, list[ir.Operation]] = {}
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if _WAIT in _text(op):
+        if op.name == "llvm.inline_asm" and _WAIT in _text(op):
             blocks.setdefault(op.block, []).append(op)
-        return ir.WalkResult.ADVANCE
+        return _ADVANCE
 
     module.operation.walk(visit)
     for block, waits in blocks.items():
         _Block(block, waits).run()
-        for view in list(block.operations):
-            _predicate(view.operation)
 
 
 class _Block:
@@ -73,19 +74,29 @@ class _Block:
         self._ops = [view.operation for view in block.operations]
         self._order = {op: number for number, op in enumerate(self._ops)}
         self._waits = waits
+        self._places: dict[ir.Operation, int] = {}
 
     def run(self) -> None:
-        """Moves what the instructions behind the first wait need."""
+        """Moves what the instructions behind the first wait need, out of branches too."""
         for op in self._ops[self._order[self._waits[0]] :]:
+            if op.name not in ("llvm.inline_asm", "scf.if"):
+                continue
             for issued in _issued(op):
                 for operand in issued.operands:
                     self._hoist(operand)
+            if op.name == "scf.if":
+                _predicate(op)
 
     def _hoist(self, value: ir.Value) -> int:
         """The place, by number, behind which a value is there: as early as can be."""
         if isinstance(value.owner, ir.Block):
             return -1 if self._place(value.owner.owner) is None else len(self._ops)
         op = value.owner.operation
+        if op not in self._places:
+            self._places[op] = self._hoist_op(op)
+        return self._places[op]
+
+    def _hoist_op(self, op: ir.Operation) -> int:
         place = self._place(op)
         if place is None:
             return -1
@@ -111,12 +122,13 @@ def _issued(op: ir.Operation) -> list[ir.Operation]:
     if op.name == "scf.if":
         inside = (view.operation for region in op.regions for block in region for view in block)
         return [found for one in inside for found in _issued(one)]
-    return [op] if any(name in _text(op) for name in _ISSUED) else []
+    text = _text(op)
+    return [op] if any(name in text for name in _ISSUED) else []
 
 
 def _predicate(branch: ir.Operation) -> None:
     """Replaces an scf.if around one guarded arrival by a narrower guard."""
-    if branch.name != "scf.if" or branch.results or len(branch.regions[1].blocks):
+    if branch.results or len(branch.regions[1].blocks):
         return
     if len(branch.regions[0].blocks[0].operations) == 1:  # nothing but its end
         return
