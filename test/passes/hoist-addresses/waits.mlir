@@ -36,16 +36,16 @@ llvm.func @between(%full: i32, %slot: i32) {
 // CHECK-LABEL: llvm.func @stays
 // CHECK-NEXT: mbarrier.try_wait
 // CHECK-NEXT: arith.divui
-// CHECK-NEXT: arith.addf
+// CHECK-NEXT: cvt.rna.tf32
 // CHECK-NEXT: arith.addi
 // CHECK-NEXT: wgmma.mma_async
 // CHECK-NEXT: "st
 llvm.func @stays(%full: i32, %slot: i32, %x: f32) {
   llvm.inline_asm has_side_effects "mbarrier.try_wait [$0];", "r,~{memory}" %full : (i32) -> ()
   %ratio = arith.divui %slot, %full : i32
-  %sum = arith.addf %x, %x : f32
+  %rounded = llvm.inline_asm "cvt.rna.tf32.f32 $0, $1;", "=r,f" %x : (f32) -> i32
   %other = arith.addi %slot, %full : i32
-  llvm.inline_asm has_side_effects "wgmma.mma_async $0, $1;", "r,f,~{memory}" %ratio, %sum : (i32, f32) -> ()
+  llvm.inline_asm has_side_effects "wgmma.mma_async $0, $1;", "r,r,~{memory}" %ratio, %rounded : (i32, i32) -> ()
   llvm.inline_asm has_side_effects "st $0;", "r,~{memory}" %other : (i32) -> ()
   llvm.return
 }
