@@ -111,7 +111,7 @@ def _persistent(k: int) -> list[Configuration]:
 
 def fused_configurations(products: int) -> list[Configuration]:
     """Roles demanded, tiles worth trying where a tile of the result takes `products` products."""
-    tiles = [(128, 128, 4, 4), (128, 256, 8, 4), (256, 128, 8, 4)]
+    tiles = [(128, 128, 4, 4), (128, 256, 8, 3), (128, 256, 8, 4), (256, 128, 8, 4)]
     if products > 1:
         tiles = [(128, 128, 8, 3), (128, 128, 8, 4), (128, 64, 4, 4)]
     return [
