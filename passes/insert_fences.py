@@ -10,11 +10,13 @@ Ordinary writes and asynchronous reads go through different proxies; the fence o
 
 1. behind a buffer_store, or behind the cp_async_wait that ends such a copy, in front of what may
    tell others that the data is there: one fence for all writes in a row;
-2. in front of the reader, where a copy's arrival at an mbarrier (cp_async_arrive) is all there is.
+2. in front of the reader, where a copy's arrival at an mbarrier (cp_async_arrive) is all there is;
+3. behind what threads read of bytes that a tensor load may overwrite, in front of what may tell
+   that they have: an arrival or a barrier alone lets the copy in before a load that was issued
+   earlier has read (seen on an H200, `rings._readers`).
 
 What a tensor load overwrites, in this buffer or in another in the same bytes, is fenced alike.
-Does not handle: tensor loads into a buffer that threads only read before (the barrier in between
-orders those).
+Does not handle: fragments that a wgmma takes: their slot is given back behind that product (`rings`).
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
 from tilec.passes.async_readers import ASYNC_READERS, operands_read
+from tilec.passes.buffer_fills import products_of
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.loops import enclosing_ops
 from tilec.passes.walk import kernels
 
 KIND = "async_shared"
@@ -56,6 +60,9 @@ _TELLS_OTHERS = (
     *ASYNC_READERS,
 )
 """In front of these, of loops and of branches, writes are fenced; a sync may be put there later."""
+_THREADS_READ = (BufferLoadOp, BufferGatherOp)
+_GIVES_BACK = (BarrierArriveOp, ClusterSyncOp, RemoteArriveOp, SyncOp, *TMA_LOADS)
+"""The same for what was read."""
 
 
 @tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
@@ -75,19 +82,36 @@ def _fence(function: ir.Operation) -> None:
     function.walk(visit, ir.WalkOrder.PRE_ORDER)
     readers = [op for op in ops if isinstance(op, ASYNC_READERS)]
     touched = {_root(buffer) for reader in readers for buffer in _read_by(reader)}
-    loaded = {_root(op.dst) for op in ops if isinstance(op, TMA_LOADS)}
-    touched |= {op for op in _allocs(ops) if any(_overlap(op, other) for other in loaded)}
+    loads = _last_loads(ops)
+    touched |= {op for op in _allocs(ops) if any(_overlap(op, other) for other in loads)}
     if not touched:
         return
     copied = {_root(op.dst) for op in ops if isinstance(op, CpAsyncOp)} & touched
-    for op in ops:
+    for number, op in enumerate(ops):
         stored = isinstance(op, BufferStoreOp) and is_buffer(op.dst) and _root(op.dst) in touched
         if stored or (isinstance(op, CpAsyncWaitOp) and copied):
-            _fence_behind(op.operation)
+            _fence_behind(op.operation, _TELLS_OTHERS)
+        if isinstance(op, _THREADS_READ) and is_buffer(op.src) and not products_of(op):
+            source = _root(op.src)
+            if any(number < last and _overlap(source, other) for other, last in loads.items()):
+                _fence_behind(op.operation, _GIVES_BACK)
     if any(isinstance(op, CpAsyncArriveOp) for op in ops):
         for reader in readers:
             if any(_root(buffer) in copied for buffer in _read_by(reader)):
                 _fence_before(reader.operation)
+
+
+def _last_loads(ops: list[ir.OpView]) -> dict[ir.Operation, int]:
+    """Per alloc that tensor loads fill the number of the last one; all ops come before one in a
+    loop."""
+    found: dict[ir.Operation, int] = {}
+    for number, op in enumerate(ops):
+        if isinstance(op, TMA_LOADS):
+            around = (outer.name for outer in enclosing_ops(op.operation))
+            again = any(name in ("scf.for", "scf.while") for name in around)
+            last = len(ops) if again else number
+            found[_root(op.dst)] = max(last, found.get(_root(op.dst), 0))
+    return found
 
 
 def _read_by(reader: ir.OpView) -> list[ir.Value]:
@@ -118,17 +142,18 @@ def _bytes(alloc: AllocOp) -> tuple[int, int]:
     return start, start + buffer_of(alloc.result).size_bytes
 
 
-def _fence_behind(write: ir.Operation) -> None:
-    """As late as it may stand behind `write`, unless a fence stands there already."""
+def _fence_behind(access: ir.Operation, ends: tuple[type, ...]) -> None:
+    """As late as it may stand behind `access`, in front of one of `ends`, of loops and of branches,
+    unless a fence stands there already."""
     behind = False
-    for view in write.block.operations:
+    for view in access.block.operations:
         op = view.operation
         if behind and (isinstance(view, FenceOp) and view.kind == KIND):
             return
-        if behind and (isinstance(view, _TELLS_OTHERS) or _leaves(op)):
+        if behind and (isinstance(view, ends) or _leaves(op)):
             _fence_before(op)
             return
-        behind = behind or op == write
+        behind = behind or op == access
 
 
 def _leaves(op: ir.Operation) -> bool:

@@ -1,0 +1,63 @@
+// What threads read is fenced in front of what lets a tensor load overwrite it; not what no load
+// overwrites, nor what was loaded for good.
+// RUN: tilec opt %s --passes insert-fences --target sm_90a --num-warps 4 --split-input-file | filecheck %s
+
+!t = tensor<64x64xbf16, #gpu_tile.layout<"T(8,16):(8@1,1@0) V(8,4):(1@1,16@0)">>
+!s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!map = !gpu_tile.tensor_map
+!bar = !gpu_tile.barrier
+
+// CHECK-LABEL: @read_by_a_role
+// CHECK: "gpu_tile.tma_load"
+// CHECK: "gpu_tile.barrier_wait"
+// CHECK-NEXT: "gpu_tile.buffer_load"
+// CHECK-NEXT: "gpu_tile.buffer_load"
+// CHECK-NEXT: "gpu_tile.fence"() {kind = "async_shared"}
+// CHECK-NEXT: "gpu_tile.barrier_arrive"
+// CHECK-NOT: "gpu_tile.fence"
+func.func @read_by_a_role(%map: !map, %full: !bar, %empty: !bar, %slot: i32, %parity: i1, %n: index) {
+  %s = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !s
+  %far = "gpu_tile.alloc"() {options = {offset = 16384 : i32}} : () -> !s
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  "gpu_tile.role"() ({
+    scf.for %k = %zero to %n step %one {
+      "gpu_tile.barrier_wait"(%empty, %slot, %parity) : (!bar, i32, i1) -> ()
+      "gpu_tile.tma_load"(%map, %s, %full, %slot, %slot, %slot) {cache = "normal"} : (!map, !s, !bar, i32, i32, i32) -> ()
+    }
+    gpu.yield
+  }) {name = "load", first_warp = 4 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()
+  scf.for %k = %zero to %n step %one {
+    "gpu_tile.barrier_wait"(%full, %slot, %parity) : (!bar, i32, i1) -> ()
+    %x = "gpu_tile.buffer_load"(%s) : (!s) -> !t
+    %y = "gpu_tile.buffer_load"(%s) : (!s) -> !t
+    "gpu_tile.barrier_arrive"(%empty, %slot) {per = "warp"} : (!bar, i32) -> ()
+    %z = "gpu_tile.buffer_load"(%far) : (!s) -> !t
+    "gpu_tile.barrier_arrive"(%empty, %slot) {per = "warp"} : (!bar, i32) -> ()
+  }
+  return
+}
+
+// -----
+!t = tensor<64x64xbf16, #gpu_tile.layout<"T(8,16):(8@1,1@0) V(8,4):(1@1,16@0)">>
+!s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!map = !gpu_tile.tensor_map
+!bar = !gpu_tile.barrier
+
+// The first load brings what is read, the second overwrites it; what it brings stays.
+// CHECK-LABEL: @loaded_twice
+// CHECK: "gpu_tile.tma_load"
+// CHECK-NEXT: "gpu_tile.buffer_load"
+// CHECK-NEXT: "gpu_tile.fence"() {kind = "async_shared"}
+// CHECK-NEXT: "gpu_tile.tma_load"
+// CHECK-NEXT: "gpu_tile.buffer_load"
+// CHECK-NOT: "gpu_tile.fence"
+func.func @loaded_twice(%map: !map, %full: !bar, %slot: i32) {
+  %s = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !s
+  "gpu_tile.tma_load"(%map, %s, %full, %slot, %slot, %slot) {cache = "normal"} : (!map, !s, !bar, i32, i32, i32) -> ()
+  %x = "gpu_tile.buffer_load"(%s) : (!s) -> !t
+  "gpu_tile.tma_load"(%map, %s, %full, %slot, %slot, %slot) {cache = "normal"} : (!map, !s, !bar, i32, i32, i32) -> ()
+  %y = "gpu_tile.buffer_load"(%s) : (!s) -> !t
+  "gpu_tile.barrier_arrive"(%full, %slot) {per = "warp"} : (!bar, i32) -> ()
+  return
+}
