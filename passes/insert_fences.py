@@ -16,7 +16,7 @@ Ordinary writes and asynchronous reads go through different proxies; the fence o
    earlier has read (seen on an H200, `rings._readers`).
 
 What a tensor load overwrites, in this buffer or in another in the same bytes, is fenced alike.
-Does not handle: fragments that a wgmma takes: their slot is given back behind that product (`rings`).
+Does not handle: fragments that a wgmma takes (`rings` gives their slot back behind that product).
 """
 
 from __future__ import annotations
