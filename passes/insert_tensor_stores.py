@@ -123,8 +123,10 @@ def _refusal(
     store: tile.StoreOp, function: ir.Operation, facts: Divisibility, context: PassContext
 ) -> str | None:
     uses = [use.owner for use in store.dst.uses]
-    if any(not _only_writes(owner) for owner in uses):
-        return "the kernel also reads the array"
+    others = [owner for owner in uses if not _only_writes(owner)]
+    if others:
+        scatters = all(isinstance(owner.opview, tile.ScatterOp) for owner in others)
+        return f"the kernel also {'scatters into' if scatters else 'reads'} the array"
     if sum(isinstance(owner.opview, tile.StoreOp) for owner in uses) > 1:
         return "the kernel stores to the array in several places"
     # The copies of two iterations could arrive in any order; programs write tiles of their own.

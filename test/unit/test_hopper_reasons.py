@@ -39,6 +39,20 @@ def store_twice(a: tl.array, b: tl.array, c: tl.array):
 
 
 @tilec.kernel
+def store_and(a: tl.array, b: tl.array, c: tl.array, SCATTERS: tl.const):
+    """Something else is done with the array the product goes to."""
+    acc = tl.zeros((64, 64), tl.f32)
+    for k in tl.range(0, a.shape[1], 64):
+        acc = tl.dot(tl.load(a, (0, k), (64, 64)), tl.load(b, (k, 0), (64, 64)), acc)
+    if SCATTERS:
+        tl.store(c, (0, 0), acc.to(c.dtype))
+        tl.scatter(c, (64 + tl.arange(64)[:, None], tl.arange(64)[None, :]), acc.to(c.dtype))
+    else:
+        acc += tl.load(c, (0, 0), (64, 64))
+        tl.store(c, (0, 0), acc.to(c.dtype))
+
+
+@tilec.kernel
 def store_in_a_loop(a: tl.array, b: tl.array, c: tl.array):
     """Every partial sum is stored."""
     acc = tl.zeros((64, 64), tl.f32)
@@ -68,6 +82,8 @@ WIDE = {"BM": 64, "BN": 64, "BK": 64}
 CASES = [
     (store_once, {"CACHE": "streaming"}, "tensor store", "no (the store has a cache hint)"),
     (store_twice, {}, "tensor store", "no (the kernel stores to the array in several places)"),
+    (store_and, {"SCATTERS": False}, "tensor store", "no (the kernel also reads the array)"),
+    (store_and, {"SCATTERS": True}, "tensor store", "no (the kernel also scatters into the array)"),
     (store_in_a_loop, {}, "tensor store", "no (it stands in a loop)"),
     (products, {"COUNT": 3, "CARRIED": True}, "matrix instructions", "(the loop has 3 products)"),
     (
