@@ -61,3 +61,29 @@ func.func @loaded_twice(%map: !map, %full: !bar, %slot: i32) {
   "gpu_tile.barrier_arrive"(%full, %slot) {per = "warp"} : (!bar, i32) -> ()
   return
 }
+
+// -----
+!t = tensor<64x64xbf16, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!acc = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!p = !gpu_tile.pending<!acc>
+!map = !gpu_tile.tensor_map
+!bar = !gpu_tile.barrier
+
+// A product that is issued has its fragments.
+// CHECK-LABEL: @fragments_of_a_product
+// CHECK-NOT: "gpu_tile.fence"
+func.func @fragments_of_a_product(%map: !map, %full: !bar, %empty: !bar, %slot: i32, %p: !p, %n: index) {
+  %s = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !s
+  %b = "gpu_tile.alloc"() {options = {offset = 16384 : i32}} : () -> !s
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  scf.for %k = %zero to %n step %one {
+    "gpu_tile.tma_load"(%map, %s, %full, %slot, %slot, %slot) {cache = "normal"} : (!map, !s, !bar, i32, i32, i32) -> ()
+    %x = "gpu_tile.buffer_load"(%s) : (!s) -> !t
+    %y = arith.negf %x : !t
+    %q = "gpu_tile.wgmma"(%y, %b, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!t, !s, !p) -> !p
+    "gpu_tile.barrier_arrive"(%empty, %slot) {per = "warp"} : (!bar, i32) -> ()
+  }
+  return
+}
