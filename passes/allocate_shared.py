@@ -19,11 +19,11 @@ from collections.abc import Collection
 from mlir import ir
 
 from tilec.dialects.gpu_tile import AllocOp
+from tilec.passes.analysis.lifetimes import find_allocations
+from tilec.passes.analysis.placement import place
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.lifetimes import find_allocations
-from tilec.passes.locations import error_at
-from tilec.passes.placement import place
-from tilec.passes.walk import kernels
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.walk import kernels
 
 SHARED_BYTES = "tile.shared_bytes"
 

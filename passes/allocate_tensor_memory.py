@@ -33,11 +33,11 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
+from tilec.passes.analysis.lifetimes import find_tensor_allocations
+from tilec.passes.analysis.placement import place, spread
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.lifetimes import find_tensor_allocations
-from tilec.passes.locations import error_at
-from tilec.passes.placement import place, spread
-from tilec.passes.walk import kernels
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.walk import kernels
 from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 
 

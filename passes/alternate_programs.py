@@ -50,9 +50,9 @@ from tilec.dialects.gpu_tile import (
     RoleOp,
 )
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.counting_loops import fold_counting_loops
-from tilec.passes.locations import error_at
-from tilec.passes.loops import (
+from tilec.passes.rewriting.counting_loops import fold_counting_loops
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.loops import (
     behind,
     enclosing_ops,
     is_program_loop,
@@ -60,11 +60,11 @@ from tilec.passes.loops import (
     terminator,
     with_iteration_arguments,
 )
-from tilec.passes.program_slice import Slice
-from tilec.passes.rings import Ring
-from tilec.passes.scalars import binary, constant, equal, i32_constant
+from tilec.passes.rewriting.program_slice import Slice
+from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
+from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.roles.rings import Ring
 from tilec.passes.schedule_programs import is_dynamic
-from tilec.passes.walk import find_ops, kernels
 
 CONSUMERS = "tile.consumers"
 """Kernel attribute, the author's demand: "cooperative" or "pingpong"."""

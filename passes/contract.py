@@ -14,7 +14,7 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.passes.locations import source_location
+from tilec.passes.rewriting.locations import source_location
 from tilec.target import Target
 
 

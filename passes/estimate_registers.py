@@ -12,10 +12,10 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.role import entry_registers, total_warps
+from tilec.passes.analysis.register_pressure import most_live_registers, tiles_apart
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.register_pressure import most_live_registers, tiles_apart
-from tilec.passes.role_threads import runs_in_one_thread
-from tilec.passes.walk import kernels
+from tilec.passes.rewriting.walk import kernels
+from tilec.passes.roles.threads import runs_in_one_thread
 
 SUBJECT = "registers"
 """What the report's entries are about; `jit` warns of each."""

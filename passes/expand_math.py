@@ -38,12 +38,12 @@ from collections.abc import Callable, Iterator, Sequence
 from mlir import ir
 
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.locations import error_at
 from tilec.passes.math import classification
 from tilec.passes.math.expansions import DIRECT, EXPANSIONS
 from tilec.passes.math.formula_functions import FormulaFunctions
 from tilec.passes.math.kinds import Vocabulary
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
+from tilec.passes.rewriting.locations import error_at
 
 Rule = Callable[..., Scalar]
 """(ScalarBuilder, Scalar, ...) -> Scalar."""

@@ -38,9 +38,9 @@ from tilec.dialects.gpu_tile import (
     Tcgen05MulticastCommitOp,
 )
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
-from tilec.passes.async_readers import COMMITTED
+from tilec.passes.analysis.async_readers import COMMITTED
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.walk import kernels
+from tilec.passes.rewriting.walk import kernels
 
 
 @tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)

@@ -28,8 +28,8 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.divisibility import constant_of
 
 _WAIT = "mbarrier.try_wait"
 _ISSUED = (

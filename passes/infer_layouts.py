@@ -27,18 +27,19 @@ from tilec.dialects.types import is_tile, shape
 from tilec.fragments import accumulator_layout, tensor_memory_layout, warpgroup_grid
 from tilec.layout import Layout
 from tilec.mma_shapes import find_instruction
+from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.index_runs import Indexed, note_runs
+from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes, provable_width
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.divisibility import Divisibility
-from tilec.passes.index_runs import Indexed, note_runs
-from tilec.passes.layout_assignment import assign_layouts
-from tilec.passes.layout_candidates import (
+from tilec.passes.layouts.assignment import assign_layouts
+from tilec.passes.layouts.candidates import (
     access_cost,
     blocked_layout,
     conversion_cost,
     thread_tile_layout,
     warp_grid,
 )
-from tilec.passes.layout_components import (
+from tilec.passes.layouts.components import (
     MATERIALIZED,
     Component,
     Components,
@@ -47,9 +48,8 @@ from tilec.passes.layout_components import (
     tile_bytes,
     walk,
 )
-from tilec.passes.layout_neighbours import Link, links
-from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width
-from tilec.passes.walk import kernels
+from tilec.passes.layouts.neighbours import Link, links
+from tilec.passes.rewriting.walk import kernels
 
 
 @tile_pass(requires=Level.SELECTED, ensures=Level.LAYOUTS)

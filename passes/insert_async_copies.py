@@ -35,7 +35,10 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
 from tilec.dialects.types import element, shape
-from tilec.passes.buffer_fills import (
+from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.vector_width import element_bytes
+from tilec.passes.contract import Level, PassContext, Report, tile_pass
+from tilec.passes.copies.buffer_fills import (
     SMALLEST_COPY,
     Uses,
     copy_bytes,
@@ -44,21 +47,18 @@ from tilec.passes.buffer_fills import (
     uses_of,
     why_no_copy,
 )
-from tilec.passes.buffer_layouts import choose_shared_layout
-from tilec.passes.contract import Level, PassContext, Report, tile_pass
-from tilec.passes.divisibility import Divisibility
-from tilec.passes.loops import enclosing_ops
+from tilec.passes.copies.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
+from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.pipeline_loops import STAGES
-from tilec.passes.role_copies import (
+from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.roles.copies import (
     demands_roles,
     fill_by_roles,
     forbids_roles,
     operand_fills,
     worthwhile_fills,
 )
-from tilec.passes.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
-from tilec.passes.vector_width import element_bytes
-from tilec.passes.walk import find_ops, kernels
 from tilec.target import Feature
 
 

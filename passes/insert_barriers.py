@@ -53,12 +53,17 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
-from tilec.passes.array_accesses import ArrayAccess
-from tilec.passes.async_readers import COMMITTED
+from tilec.passes.analysis.array_accesses import ArrayAccess
+from tilec.passes.analysis.async_readers import COMMITTED
+from tilec.passes.analysis.shared_accesses import (
+    Access,
+    accesses_inside,
+    accesses_of,
+    ring_counters,
+)
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
-from tilec.passes.role_threads import runs_in_one_thread
-from tilec.passes.shared_accesses import Access, accesses_inside, accesses_of, ring_counters
-from tilec.passes.walk import kernels
+from tilec.passes.rewriting.walk import kernels
+from tilec.passes.roles.threads import runs_in_one_thread
 
 Group = frozenset[Access | ArrayAccess]
 MOST_GROUPS = 8

@@ -40,11 +40,11 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
-from tilec.passes.async_readers import ASYNC_READERS, operands_read
-from tilec.passes.buffer_fills import products_of
+from tilec.passes.analysis.async_readers import ASYNC_READERS, operands_read
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.loops import enclosing_ops
-from tilec.passes.walk import kernels
+from tilec.passes.copies.buffer_fills import products_of
+from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.walk import kernels
 
 KIND = "async_shared"
 _TELLS_OTHERS = (

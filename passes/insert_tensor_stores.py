@@ -34,18 +34,18 @@ from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
 from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.layout import Layout, warp_boxes
+from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.hazards import read_ahead_hazard
+from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes, provable_width
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.divisibility import Divisibility
-from tilec.passes.hazards import read_ahead_hazard
-from tilec.passes.layout_candidates import access_cost, blocked_layout
-from tilec.passes.layout_maps import part_layout
-from tilec.passes.loops import enclosing_ops, is_program_loop
-from tilec.passes.operand_buffers import operand_layout, panel_elements
-from tilec.passes.scalars import i32_constant, scalar_op
-from tilec.passes.tensor_copies import box_of
-from tilec.passes.tensor_map_rules import why_no_tensor_map
-from tilec.passes.vector_width import contiguous_dim, element_bytes, provable_width
-from tilec.passes.walk import kernels
+from tilec.passes.copies.tensor_copies import box_of
+from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
+from tilec.passes.dots.operand_buffers import operand_layout, panel_elements
+from tilec.passes.layouts.candidates import access_cost, blocked_layout
+from tilec.passes.layouts.maps import part_layout
+from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
+from tilec.passes.rewriting.scalars import i32_constant, scalar_op
+from tilec.passes.rewriting.walk import kernels
 from tilec.target import Feature
 
 MOST_AHEAD = 1 << 14

@@ -29,8 +29,8 @@ from mlir import ir
 from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, Tcgen05MmaOp
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.loops import behind, find_loops, replace_yield, terminator
-from tilec.passes.scalars import less
+from tilec.passes.rewriting.loops import behind, find_loops, replace_yield, terminator
+from tilec.passes.rewriting.scalars import less
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)

@@ -23,16 +23,16 @@ from tilec.diagnostics import CompileError
 from tilec.dialects.gpu_tile import AllocOp, CpAsyncOp
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.passes.alternate_programs import teams_of
+from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.vector_width import contiguous_dim, provable_width, shared_width
 from tilec.passes.contract import Level, PassContext, Report, tile_pass
-from tilec.passes.divisibility import Divisibility
-from tilec.passes.layout_candidates import blocked_layout
-from tilec.passes.locations import error_at
-from tilec.passes.program_order import ORDER
+from tilec.passes.layouts.candidates import blocked_layout
+from tilec.passes.programs.program_order import ORDER
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.walk import find_ops, kernel_of
 from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
 from tilec.passes.split_reductions import split_reductions
-from tilec.passes.vector_width import contiguous_dim, provable_width, shared_width
-from tilec.passes.walk import find_ops, kernel_of
 
 EXPLICIT = "tile.explicit"
 """Kernel attribute: nothing is added to it."""

@@ -59,8 +59,8 @@ from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import AtomicCasOp, AtomicRmwOp, ScatterOp, StoreOp
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.locations import error_at
-from tilec.passes.walk import alloc_of, find_ops, is_pure, kernels, role_of
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.walk import alloc_of, find_ops, is_pure, kernels, role_of
 
 SETTLED = "tile.settled"
 """Parameter attribute: no launch that may still run when the kernel starts writes the array."""

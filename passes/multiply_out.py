@@ -27,10 +27,10 @@ from tilec.dialects.tile.matmul import FORMATS
 from tilec.dialects.types import element, shape, show, with_element, with_shape
 from tilec.fragments import tensor_memory_layout
 from tilec.mma_shapes import MmaInstruction, scaled_widths, select_scaled_instruction
-from tilec.passes.code_floats import E8M0, decode, unpack
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.loops import enclosing_ops
-from tilec.passes.walk import find_ops
+from tilec.passes.dots.code_floats import E8M0, decode, unpack
+from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.walk import find_ops
 from tilec.target import Feature
 from tilec.tensor_tiles import SCALE_ROWS, SCALES_A_COLUMN
 

@@ -37,8 +37,8 @@ from tilec.dialects.gpu_tile import GriddepcontrolOp, RoleOp, TmaWaitOp
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.passes.allocate_shared import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.scalars import binary, less
-from tilec.passes.walk import find_ops, kernels
+from tilec.passes.rewriting.scalars import binary, less
+from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.target import Feature
 
 _WITHIN_CTA = (

@@ -48,10 +48,10 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.tile import TransposeOp
 from tilec.dialects.types import is_tile
+from tilec.passes.analysis.issue_order import ring_position
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.issue_order import ring_position
-from tilec.passes.loops import behind, find_loops, is_inside, terminator
-from tilec.passes.scalars import less
+from tilec.passes.rewriting.loops import behind, find_loops, is_inside, terminator
+from tilec.passes.rewriting.scalars import less
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)

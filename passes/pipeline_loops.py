@@ -51,14 +51,14 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import bit_width, element, shape
+from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
-from tilec.passes.hazards import read_ahead_hazard
-from tilec.passes.locations import error_at
-from tilec.passes.loops import find_loops, is_program_loop
-from tilec.passes.program_slice import is_one_element
-from tilec.passes.scalars import binary, i32_constant
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.loops import find_loops, is_program_loop
+from tilec.passes.rewriting.program_slice import is_one_element
+from tilec.passes.rewriting.scalars import binary, i32_constant
+from tilec.passes.rewriting.walk import kernel_of
 from tilec.passes.schedule_programs import is_dynamic
-from tilec.passes.walk import kernel_of
 
 STAGES = "tile.stages"
 WARP_SPECIALIZE = "tile.warp_specialize"

@@ -15,7 +15,7 @@ from mlir import ir
 from tilec.dialects.gpu_tile import ConvertLayoutOp
 from tilec.dialects.types import encoding
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops
 
 _FREE = ("arith.constant", "tensor.splat", "tile.iota")
 

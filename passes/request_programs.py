@@ -66,11 +66,17 @@ from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.launch_control import ANSWER_BYTES, answer_buffer
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.dialects.gpu_tile.role import total_warps
-from tilec.passes.cluster_alike import runs_in
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.loops import enclosing_ops, find_loops, is_program_loop, replace_yield, terminator
-from tilec.passes.role_threads import runs_in_one_thread
-from tilec.passes.scalars import binary, constant, equal, i32_constant
+from tilec.passes.programs.cluster_alike import runs_in
+from tilec.passes.rewriting.loops import (
+    enclosing_ops,
+    find_loops,
+    is_program_loop,
+    replace_yield,
+    terminator,
+)
+from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
+from tilec.passes.roles.threads import runs_in_one_thread
 from tilec.passes.schedule_programs import is_dynamic
 
 SLOTS = 3

@@ -45,18 +45,18 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.types import is_tile
-from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.issue_order import (
+from tilec.passes.analysis.issue_order import (
     constant_steps,
     is_free,
     needed_to_issue,
     ring_position,
     slot_waits,
 )
-from tilec.passes.loops import clone_mapped, find_loops, is_inside, terminator
-from tilec.passes.rotate_tensor_dots import rotate_tensor_dots
-from tilec.passes.scalars import binary, constant, less
-from tilec.passes.walk import is_pure
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.dots.rotate_tensor_dots import rotate_tensor_dots
+from tilec.passes.rewriting.loops import clone_mapped, find_loops, is_inside, terminator
+from tilec.passes.rewriting.scalars import binary, constant, less
+from tilec.passes.rewriting.walk import is_pure
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)

@@ -54,18 +54,18 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
 from tilec.mma_shapes import find_instruction
+from tilec.passes.analysis.hazards import orders_memory
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.hazards import orders_memory
-from tilec.passes.locations import error_at
-from tilec.passes.mirror_rounds import loops_in_any_order, mirror
-from tilec.passes.program_order import ORDER, ProgramOrder, program_order
-from tilec.passes.program_relations import (
+from tilec.passes.programs.mirror_rounds import loops_in_any_order, mirror
+from tilec.passes.programs.program_order import ORDER, ProgramOrder, program_order
+from tilec.passes.programs.program_relations import (
     differ_in_length,
     from_both_ends,
     shares_rows_and_columns,
 )
-from tilec.passes.scalars import binary, i32_constant, less, scalar_op
-from tilec.passes.walk import kernels
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import binary, i32_constant, less, scalar_op
+from tilec.passes.rewriting.walk import kernels
 from tilec.target import Feature
 
 GROUP = 8

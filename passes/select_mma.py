@@ -34,10 +34,10 @@ from tilec.mma_shapes import (
 )
 from tilec.passes.alternate_programs import teams_of
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.locations import error_at
-from tilec.passes.loops import enclosing_ops
-from tilec.passes.operand_buffers import panel_elements
-from tilec.passes.walk import find_ops, kernels
+from tilec.passes.dots.operand_buffers import panel_elements
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.target import Feature
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 

@@ -51,12 +51,12 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape, ctas_alike
 from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType, buffer_of
-from tilec.passes.cluster_alike import axes_of, meet
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
-from tilec.passes.locations import error_at
-from tilec.passes.scalars import binary, i32_constant
-from tilec.passes.tensor_copies import refused_tensor_copies
-from tilec.passes.walk import find_ops, kernels
+from tilec.passes.copies.tensor_copies import refused_tensor_copies
+from tilec.passes.programs.cluster_alike import axes_of, meet
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.scalars import binary, i32_constant
+from tilec.passes.rewriting.walk import find_ops, kernels
 
 
 @tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)

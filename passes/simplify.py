@@ -20,7 +20,7 @@ from mlir.passmanager import PassManager
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import DotOp
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.walk import find_ops, is_pure
+from tilec.passes.rewriting.walk import find_ops, is_pure
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
 _LOOPS = ("scf.for", "scf.while")

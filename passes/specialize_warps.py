@@ -24,10 +24,10 @@ After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"()
 
 1. A copy qualifies if its coordinates and the loops around it depend on scalars that need no tile;
    they are computed again in the load role. All copies of a kernel go there, or none. What stores
-   (`passes.role_copies`) brings its tile along, folded to the load role's warpgroup.
+   (`roles.copies`) brings its tile along, folded to the load role's warpgroup.
 2. The stages: `tile.stages` where the author demands them, else as many as fit beside the other
    buffers, fewer where a second CTA then fits beside this one (`ring_stages`); the same for every
-   ring, but where only one fits so, one for rings around others (`passes.ring_slots`). Loops behind
+   ring, but where only one fits so, one for rings around others (`roles.ring_slots`). Loops behind
    each other share alike rings.
 3. A slot is given back behind its last reader: once per warpgroup where only its matrix
    instructions read it, by a tcgen05_commit where only products in tensor memory do, else once per
@@ -63,18 +63,23 @@ from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.types import is_tile
 from tilec.passes.alternate_programs import PINGPONG, teams_of, why_not_in_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.locations import error_at
-from tilec.passes.loops import behind
-from tilec.passes.multiply_role import (
+from tilec.passes.copies.tensor_copies import refused_tensor_copies
+from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.loops import behind
+from tilec.passes.rewriting.program_slice import Slice, erase_unused
+from tilec.passes.rewriting.walk import kernels
+from tilec.passes.roles.budgets import share_registers
+from tilec.passes.roles.copies import arrivals, refused_fills
+from tilec.passes.roles.multiply_role import (
     Products,
     add_multiply_role,
     drop_shell,
     find_products,
 )
-from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
-from tilec.passes.program_slice import Slice, erase_unused
-from tilec.passes.ring_slots import is_outer, slots_that_fit, staged_loop, wanted_stages
-from tilec.passes.rings import (
+from tilec.passes.roles.registers import LOAD_REGISTERS, RoleShape, plan_roles, why_too_large
+from tilec.passes.roles.ring_slots import is_outer, slots_that_fit, staged_loop, wanted_stages
+from tilec.passes.roles.rings import (
     FILL_NAMES,
     Ring,
     arrivals_per,
@@ -84,11 +89,6 @@ from tilec.passes.rings import (
     last_reader,
     share_rings,
 )
-from tilec.passes.role_budgets import share_registers
-from tilec.passes.role_copies import arrivals, refused_fills
-from tilec.passes.role_registers import LOAD_REGISTERS, RoleShape, plan_roles, why_too_large
-from tilec.passes.tensor_copies import refused_tensor_copies
-from tilec.passes.walk import kernels
 from tilec.target import Feature
 
 

@@ -28,9 +28,9 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
 from tilec.dialects.types import element, shape
-from tilec.passes.buffer_layouts import choose_shared_layout
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.layout_maps import join_registers, register_permutation, reshape_registers
+from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.maps import join_registers, register_permutation, reshape_registers
 from tilec.shared_layout import SharedLayout, strided
 
 

@@ -26,10 +26,11 @@ from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
 from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.layout import Layout
-from tilec.passes.axis_levels import (
+from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.layouts.axis_levels import (
     Level as AxisLevel,
 )
-from tilec.passes.axis_levels import (
+from tilec.passes.layouts.axis_levels import (
     Place,
     axis_levels,
     gathered_layout,
@@ -38,9 +39,8 @@ from tilec.passes.axis_levels import (
     num_partials,
     partial_layout,
 )
-from tilec.passes.buffer_layouts import choose_shared_layout
-from tilec.passes.contract import Level, PassContext, show_location, tile_pass
-from tilec.passes.scan_layout import split_levels
+from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.scan_layout import split_levels
 from tilec.shared_layout import strided
 
 

@@ -22,14 +22,14 @@ from tilec.dialects.types import element, shape
 from tilec.fragments import operand_layouts
 from tilec.layout import Layout
 from tilec.mma_shapes import find_instruction
-from tilec.passes.buffer_layouts import choose_shared_layout
-from tilec.passes.computed_lhs import ComputedOperands
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.loops import outside_loops
-from tilec.passes.scalars import i32_constant
-from tilec.passes.tensor_memory_dot import stage_tensor_memory_dot
-from tilec.passes.walk import find_ops, kernels
-from tilec.passes.warpgroup_dot import stage_warpgroup_dot
+from tilec.passes.dots.computed_lhs import ComputedOperands
+from tilec.passes.dots.tensor_memory_dot import stage_tensor_memory_dot
+from tilec.passes.dots.warpgroup_dot import stage_warpgroup_dot
+from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.rewriting.loops import outside_loops
+from tilec.passes.rewriting.scalars import i32_constant
+from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.shared_layout import strided
 
 FMA_STEP = 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.context import make_context
-from tilec.passes.verify_kernels import verify_signatures
+from tilec.passes.checks.verify_kernels import verify_signatures
 from tilec.source import parse_source, read_source, source_name
 from tilec.target import Target
 

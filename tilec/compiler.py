@@ -21,18 +21,18 @@ from tilec.emit_ptx import emit_ptx, start_worker
 from tilec.kernel import CompiledKernel, Facts, Parameter, TensorMap
 from tilec.mlir_errors import interruptible
 from tilec.passes.allocate_shared import SHARED_BYTES
+from tilec.passes.analysis.divisibility import static_sizes, static_strides
+from tilec.passes.checks.levels import check_level, entry_level
+from tilec.passes.checks.program_check import ProgramCheck
+from tilec.passes.checks.verify_ops import verify_ops
+from tilec.passes.checks.verify_target import verify_target
 from tilec.passes.contract import Level, PassContext, Report, TilePass
-from tilec.passes.divisibility import static_sizes, static_strides
+from tilec.passes.copies.tensor_map_recipes import tensor_maps
 from tilec.passes.keep_explicit import EXPLICIT
-from tilec.passes.levels import check_level, entry_level
-from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.kernel import checked_cluster
 from tilec.passes.overlap_launches import starts_early
-from tilec.passes.program_check import ProgramCheck
+from tilec.passes.rewriting.locations import error_at
 from tilec.passes.schedule_programs import is_in_line, is_whole
-from tilec.passes.tensor_map_recipes import tensor_maps
-from tilec.passes.verify_ops import verify_ops
-from tilec.passes.verify_target import verify_target
 from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
 from tilec.program_size import choose_num_warps
 from tilec.target import Target, check_ptx_version

@@ -8,8 +8,8 @@ from mlir.passmanager import PassManager
 
 from tilec.emit_ptx import emit_ptx
 from tilec.mlir_errors import compile_error
+from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.contract import Level, PassContext
-from tilec.passes.levels import check_level, entry_level
 from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING
 from tilec.target import Target
 

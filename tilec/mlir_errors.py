@@ -10,7 +10,7 @@ from types import MappingProxyType
 from mlir import ir
 
 from tilec.diagnostics import CompileError, Location, Note
-from tilec.passes.locations import source_location
+from tilec.passes.rewriting.locations import source_location
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 

@@ -15,8 +15,8 @@ from mlir.passmanager import PassManager
 from tilec.diagnostics import CompileError
 from tilec.expectations import find_expectations, unmet
 from tilec.mlir_errors import compile_error
+from tilec.passes.checks.verify_ops import verify_ops
 from tilec.passes.contract import PassContext, TilePass
-from tilec.passes.verify_ops import verify_ops
 from tilec.pipeline import ALL_PASSES
 from tilec.source import parse_source
 

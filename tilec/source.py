@@ -14,8 +14,8 @@ from tilec.diagnostics import CompileError, Location, register_source
 from tilec.dialects import gpu_tile, tile
 from tilec.isolation import Death, death_of
 from tilec.mlir_errors import compile_error, interruptible
-from tilec.passes.verify_kernels import verify_kernels
-from tilec.passes.verify_ops import verify_attributes, verify_ops
+from tilec.passes.checks.verify_kernels import verify_kernels
+from tilec.passes.checks.verify_ops import verify_attributes, verify_ops
 
 MAX_DEPTH = 200
 """Deepest nesting of brackets: MLIR's parser, verifier and printer recurse with much stack."""

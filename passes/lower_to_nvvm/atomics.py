@@ -21,10 +21,10 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import bit_width, element
-from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.indexed import Elements
 from tilec.passes.lower_to_nvvm.state import Lowering, both, compare, constant, create
+from tilec.passes.rewriting.locations import error_at
 from tilec.target import Feature
 
 _LETTER = {16: "h", 32: "r", 64: "l"}

@@ -16,7 +16,7 @@ from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_tile, shape
 from tilec.layout import Layout
-from tilec.passes.divisibility import Divisibility
+from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.lower_to_nvvm.elementwise import lower_elementwise
 from tilec.passes.lower_to_nvvm.state import Lowering, create
 

@@ -14,7 +14,13 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, is_tensor_buffer, layout_of
 from tilec.dialects.types import element, shape
-from tilec.passes.divisibility import constant_of
+from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.layouts.matrix_load import (
+    ROW_BYTES,
+    MatrixLoad,
+    plan_matrix_load,
+    plan_matrix_store,
+)
 from tilec.passes.lower_to_nvvm import tensor_memory
 from tilec.passes.lower_to_nvvm.access import (
     call_intrinsic,
@@ -39,7 +45,6 @@ from tilec.passes.lower_to_nvvm.state import (
     both,
     create,
 )
-from tilec.passes.matrix_load import ROW_BYTES, MatrixLoad, plan_matrix_load, plan_matrix_store
 from tilec.target import Feature
 
 

@@ -9,7 +9,7 @@ from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import shape
-from tilec.passes.layout_maps import register_permutation
+from tilec.passes.layouts.maps import register_permutation
 from tilec.passes.lower_to_nvvm.state import Lowering
 
 

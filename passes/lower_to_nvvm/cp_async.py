@@ -16,14 +16,14 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.layout import Layout
+from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import PassContext
-from tilec.passes.divisibility import constant_of
-from tilec.passes.layout_candidates import blocked_layout
+from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
 from tilec.passes.lower_to_nvvm.shared_address import Access
 from tilec.passes.lower_to_nvvm.state import Lowering, both, create, select
-from tilec.passes.vector_width import contiguous_dim
 
 
 def copy_layout(op: gpu_tile.CpAsyncOp, context: PassContext) -> Layout:

@@ -15,12 +15,12 @@ from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.role import RoleOp, entry_registers, total_warps
 from tilec.dialects.types import element
 from tilec.kernel import TENSOR_MAP_BYTES
+from tilec.passes.analysis.divisibility import Divisibility, static_sizes, static_strides
 from tilec.passes.contract import PassContext
-from tilec.passes.divisibility import Divisibility, static_sizes, static_strides
-from tilec.passes.locations import error_at
+from tilec.passes.copies.tensor_map_recipes import tensor_maps
 from tilec.passes.lower_to_nvvm.state import Array, Lowering, create
+from tilec.passes.rewriting.locations import error_at
 from tilec.passes.schedule_programs import is_dynamic, is_in_line
-from tilec.passes.tensor_map_recipes import tensor_maps
 from tilec.target import Feature
 
 

@@ -12,7 +12,6 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.shared_address import (
     barrier_pointer,
@@ -21,6 +20,7 @@ from tilec.passes.lower_to_nvvm.shared_address import (
     shared_base,
 )
 from tilec.passes.lower_to_nvvm.state import Lowering, compare
+from tilec.passes.rewriting.locations import error_at
 
 _TRY_CANCEL = "clusterlaunchcontrol.try_cancel.async.shared::cta"
 _COUNTED = "mbarrier::complete_tx::bytes"

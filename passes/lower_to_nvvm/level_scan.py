@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.passes.axis_levels import Level, Place
+from tilec.passes.layouts.axis_levels import Level, Place
 from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
 from tilec.passes.lower_to_nvvm.shuffle import shuffle_items
 from tilec.passes.lower_to_nvvm.state import Lowering, both, compare, create

@@ -9,9 +9,9 @@ from mlir import ir
 from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile
 from tilec.matrix_descriptor import UNIT_BYTES
-from tilec.passes.divisibility import constant_of
-from tilec.passes.locations import error_at
+from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.state import Buffer, Lowering
+from tilec.passes.rewriting.locations import error_at
 
 
 def check_origin(op: ir.Operation, value: ir.Value, buffer: Buffer, state: Lowering) -> None:

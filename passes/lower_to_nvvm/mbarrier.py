@@ -15,11 +15,11 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.mbarrier import RemoteArriveOp
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
-from tilec.passes.divisibility import constant_of
-from tilec.passes.locations import error_at
+from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer
 from tilec.passes.lower_to_nvvm.state import Barriers, Lowering, compare, create
+from tilec.passes.rewriting.locations import error_at
 
 
 def lower_init(op: gpu_tile.BarrierInitOp, state: Lowering) -> None:

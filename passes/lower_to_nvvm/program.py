@@ -7,12 +7,12 @@ from mlir import ir
 
 from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile, tile
-from tilec.passes.divisibility import constant_of
-from tilec.passes.locations import error_at
+from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.atomics import check_scope
 from tilec.passes.lower_to_nvvm.state import Lowering, create
 from tilec.passes.lower_to_nvvm.tile_order import lower_tile_order
+from tilec.passes.rewriting.locations import error_at
 
 _AXES = "xyz"
 

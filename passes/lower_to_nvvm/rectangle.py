@@ -25,6 +25,7 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.layout import Layout
+from tilec.passes.analysis.vector_width import vector_width
 from tilec.passes.lower_to_nvvm.access import (
     load_words,
     pack,
@@ -42,7 +43,6 @@ from tilec.passes.lower_to_nvvm.state import (
     constant,
     create,
 )
-from tilec.passes.vector_width import vector_width
 
 
 @dataclass

@@ -18,14 +18,14 @@ from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import shape
 from tilec.layout import Layout
-from tilec.passes.axis_levels import (
+from tilec.passes.contract import show_location
+from tilec.passes.layouts.axis_levels import (
     WARP_SIZE,
     Place,
     axis_levels,
     is_injective,
     is_spread_over_warps,
 )
-from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
 from tilec.passes.lower_to_nvvm.shuffle import shuffle_items
 from tilec.passes.lower_to_nvvm.state import Lowering, compare, create

@@ -16,11 +16,11 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.role import entry_registers
-from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.shared_address import shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering, compare, create
-from tilec.passes.role_threads import runs_in_one_thread, runs_in_one_warp
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.roles.threads import runs_in_one_thread, runs_in_one_warp
 
 
 def lower_role(op: gpu_tile.RoleOp, state: Lowering) -> None:

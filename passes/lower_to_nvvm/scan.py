@@ -16,19 +16,19 @@ from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import shape
-from tilec.passes.axis_levels import (
+from tilec.passes.contract import show_location
+from tilec.passes.layouts.axis_levels import (
     Level,
     Place,
     axis_levels,
     is_mixed_radix,
     is_spread_over_warps,
 )
-from tilec.passes.contract import show_location
+from tilec.passes.layouts.scan_layout import block_length, split_levels, totals_layout
 from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
 from tilec.passes.lower_to_nvvm.level_scan import Blocks, Scan
 from tilec.passes.lower_to_nvvm.reduction import axis_items, common_layout, off_axis
 from tilec.passes.lower_to_nvvm.state import Lowering, compare
-from tilec.passes.scan_layout import block_length, split_levels, totals_layout
 
 ScanLike = tile.ScanOp | gpu_tile.WarpScanOp | gpu_tile.ScanCarryOp
 

@@ -1,7 +1,7 @@
 """Lowers ops that make or rename elements: registers are chosen, nothing moves between threads.
 
 What moves between threads went through buffers (`passes.split_conversions`), so each result
-register is a source register of the same thread (`passes.layout_maps`).
+register is a source register of the same thread (`passes.layouts.maps`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.layout import Layout
-from tilec.passes.layout_maps import join_registers, reshape_registers
+from tilec.passes.layouts.maps import join_registers, reshape_registers
 from tilec.passes.lower_to_nvvm.state import Lowering, create
 
 

@@ -26,8 +26,8 @@ from tilec.dialects.types import bit_width, element, is_tile
 from tilec.kernel import TensorMap
 from tilec.layout import Layout
 from tilec.mma_shapes import WARPGROUP_THREADS
+from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.contract import PassContext
-from tilec.passes.divisibility import Divisibility
 
 Registers = list[ir.Value]
 

@@ -22,9 +22,8 @@ from tilec.dialects.gpu_tile.tcgen05 import (
 from tilec.dialects.gpu_tile.types import is_tensor_buffer, layout_of, tensor_buffer_of
 from tilec.dialects.types import element
 from tilec.mma_shapes import find_instruction
+from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import show_location
-from tilec.passes.divisibility import constant_of
-from tilec.passes.locations import error_at
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, plain_load, unpack
 from tilec.passes.lower_to_nvvm.shared_address import byte_pointer, shared_base
 from tilec.passes.lower_to_nvvm.state import (
@@ -34,7 +33,8 @@ from tilec.passes.lower_to_nvvm.state import (
     compare,
     create,
 )
-from tilec.passes.walk import alloc_of
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.walk import alloc_of
 from tilec.tensor_access import AccessPlan, Transfer, plan_access
 from tilec.tensor_memory import COLUMN_BITS
 

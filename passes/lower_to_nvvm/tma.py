@@ -18,9 +18,10 @@ from tilec.dialects.gpu_tile.tma import MakeTensorMapOp
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import shape, show
 from tilec.layout import warp_boxes
+from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import show_location
-from tilec.passes.divisibility import constant_of
-from tilec.passes.locations import error_at
+from tilec.passes.copies.tensor_map_recipes import recipe_of, why_no_boxes
+from tilec.passes.copies.tensor_map_rules import why_no_reduction
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.buffer import write_buffer
 from tilec.passes.lower_to_nvvm.shared_address import (
@@ -30,8 +31,7 @@ from tilec.passes.lower_to_nvvm.shared_address import (
     shared_base,
 )
 from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, compare, create
-from tilec.passes.tensor_map_recipes import recipe_of, why_no_boxes
-from tilec.passes.tensor_map_rules import why_no_reduction
+from tilec.passes.rewriting.locations import error_at
 
 CACHE_POLICIES = {"evict_first": 0x12F0000000000000, "evict_last": 0x14F0000000000000}
 """`createpolicy.fractional.L2` of everything, as constants (CUTLASS, cute/arch/copy_sm90_desc.hpp,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.passes.locations import error_at
 from tilec.passes.math.float8 import FLOAT8, Float8, code_of
+from tilec.passes.rewriting.locations import error_at
 
 _NARROWING = frozenset({"arith.truncf", "arith.sitofp", "arith.uitofp"})
 _WIDENING = frozenset({"arith.extf", "arith.fptosi", "arith.fptoui"})

@@ -336,7 +336,7 @@ FACTS = (
         "scales in order",
         "a tcgen05.cp keeps its place between products that one thread issues",
         "Triton's PTX relies on it; the ISA's text has cp before mma only",
-        "passes/block_scales.py, passes/multiply_role.py",
+        "passes/dots/block_scales.py, passes/roles/multiply_role.py",
         _scales_of_blocks,
     ),
     Fact(

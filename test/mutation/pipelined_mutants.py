@@ -41,7 +41,7 @@ from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.emit_ptx import emit_ptx
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
-from tilec.passes.divisibility import constant_of
+from tilec.passes.analysis.divisibility import constant_of
 from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING
 from tilec.runtime import emulator
 from tilec.runtime.emulator import EmulatorError

@@ -19,8 +19,8 @@ from tilec.dialects.gpu_tile import (
     TmaPairMulticastOp,
 )
 from tilec.examples.running import poisoned
-from tilec.passes.scalars import binary, i32_constant
-from tilec.passes.walk import find_ops
+from tilec.passes.rewriting.scalars import binary, i32_constant
+from tilec.passes.rewriting.walk import find_ops
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 from tilec.target import find_target

@@ -28,7 +28,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.examples.running import poisoned
-from tilec.passes.walk import find_ops
+from tilec.passes.rewriting.walk import find_ops
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 from tilec.target import find_target

@@ -15,8 +15,8 @@ from role_mutants import RoleMutant, RoleProduct, changed, drop, flip, twice
 from rotation import share
 
 from tilec.dialects.gpu_tile import BarrierArriveOp, BarrierInitOp, BarrierWaitOp, RoleOp
-from tilec.passes.loops import is_program_loop
-from tilec.passes.walk import find_ops
+from tilec.passes.rewriting.loops import is_program_loop
+from tilec.passes.rewriting.walk import find_ops
 
 Mutate = Callable[[ir.Operation, int], None]
 OFTEN = 3

@@ -17,8 +17,8 @@ from tilec.dialects.context import make_context
 from tilec.emit_ptx import emit_ptx
 from tilec.layout import Layout, Mode, normalize
 from tilec.passes.allocate_shared import SHARED_BYTES
+from tilec.passes.checks.program_check import ProgramCheck
 from tilec.passes.contract import PassContext
-from tilec.passes.program_check import ProgramCheck
 from tilec.passes.split_reductions import split_reductions
 from tilec.pipeline import LLVM_PIPELINE, TILE_PIPELINE, UPSTREAM_LOWERING
 from tilec.runtime.emulator import Result, load

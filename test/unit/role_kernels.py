@@ -11,7 +11,7 @@ from tilec.dialects.context import make_context
 from tilec.fragments import accumulator_layout, warpgroup_grid
 from tilec.kernel import CompiledKernel
 from tilec.mma_shapes import find_instruction
-from tilec.passes.layout_candidates import blocked_layout
+from tilec.passes.layouts.candidates import blocked_layout
 from tilec.shared_layout import strided
 from tilec.target import find_target
 

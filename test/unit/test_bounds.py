@@ -12,7 +12,7 @@ import pytest
 from emulated import array_type, random_layout, run, tile_type
 
 from tilec.layout import Layout, parse_layout
-from tilec.passes.layout_maps import broadcast_source
+from tilec.passes.layouts.maps import broadcast_source
 
 PREDICATES = {
     **{"slt": operator.lt, "sle": operator.le, "sgt": operator.gt, "sge": operator.ge},

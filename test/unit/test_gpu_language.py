@@ -17,7 +17,7 @@ from tilec.frontend.tl_gpu import METHODS_OF, OPS
 from tilec.language import gpu
 from tilec.language.gpu import layouts
 from tilec.layout import Layout, normalize, parse_layout
-from tilec.passes.operand_buffers import operand_layout
+from tilec.passes.dots.operand_buffers import operand_layout
 from tilec.shared_layout import parse_shared_layout
 
 FOR_PASSES = {

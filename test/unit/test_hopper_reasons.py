@@ -13,7 +13,7 @@ import tilec.language as tl
 from tilec.dialects.context import make_context
 from tilec.dialects.gpu_tile.types import BufferType
 from tilec.jit import Kernel
-from tilec.passes.tensor_copies import box_of
+from tilec.passes.copies.tensor_copies import box_of
 from tilec.shared_layout import SharedLayout
 
 BF16 = ml_dtypes.bfloat16

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilec.dialects import gpu_tile, tile
-from tilec.passes.levels import SPLIT_OPS
+from tilec.passes.checks.levels import SPLIT_OPS
 from tilec.passes.lower_to_nvvm import RULES
 
 

@@ -14,7 +14,7 @@ from warpgroup_kernels import DTYPES, buffer_type, load, panels, store
 from tilec.assembler import assemble
 from tilec.fragments import accumulator_layout
 from tilec.mma_shapes import find_instruction
-from tilec.passes.layout_candidates import blocked_layout
+from tilec.passes.layouts.candidates import blocked_layout
 from tilec.shared_layout import SharedLayout, strided
 from tilec.target import find_target
 

@@ -329,12 +329,16 @@ def test_a_pass_says_what_it_does_and_does_not(one: TilePass) -> None:
     assert [word for word in ("Before", "After", "Does not handle: ") if word not in text] == []
 
 
-def test_every_other_file_is_on_the_map() -> None:
-    named = re.findall(r"`([\w*]+\.py)`", (PASSES / "README.md").read_text())
+def test_the_folder_holds_the_passes_and_their_contract() -> None:
+    """What is no pass has a folder on the map, which names nothing that is not there."""
+    text = (PASSES / "README.md").read_text()
+    modules = {path.stem for path in PASSES.glob("[!_]*.py")}
+    folders = {path.parent.name for path in PASSES.glob("*/__init__.py")}
     passes = {one.name.replace("-", "_") for one in ALL_PASSES}
-    files = [path for path in PASSES.glob("[!_]*.py") if path.stem not in passes]
-    assert [path.name for path in files if not any(map(path.match, named))] == []
-    assert [name for name in named if not list(PASSES.glob(name))] == []
+    assert modules == passes - folders | {"contract"}
+    assert set(re.findall(r"`(\w+)/`", text)) == folders
+    named = re.findall(r"`([\w*/]+\.py)`", text)
+    assert [name for name in named if not list(PASSES.rglob(name))] == []
 
 
 def test_explicit_kernels_get_the_passes_the_list_names() -> None:

@@ -23,7 +23,7 @@ from tilec.examples.running import poisoned
 from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
 from tilec.layout import covers, parse_layout
-from tilec.passes.layout_candidates import blocked_layout
+from tilec.passes.layouts.candidates import blocked_layout
 from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16

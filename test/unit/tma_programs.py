@@ -11,7 +11,7 @@ from tma_copies import TileCopy
 from tilec.compiler import compile_module
 from tilec.dialects.context import make_context
 from tilec.kernel import CompiledKernel
-from tilec.passes.layout_candidates import blocked_layout
+from tilec.passes.layouts.candidates import blocked_layout
 from tilec.target import find_target
 
 NUM_WARPS = 4

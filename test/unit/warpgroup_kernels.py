@@ -12,7 +12,7 @@ from emulated import array_type, tile_type
 from tilec.fragments import accumulator_layout, lhs_fragments, warpgroup_grid
 from tilec.layout import Layout
 from tilec.mma_shapes import MmaInstruction, find_instruction
-from tilec.passes.layout_candidates import blocked_layout
+from tilec.passes.layouts.candidates import blocked_layout
 from tilec.shared_layout import SharedLayout
 
 DTYPES = {

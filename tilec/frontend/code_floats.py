@@ -10,7 +10,7 @@ from mlir import ir
 
 from tilec.frontend.values import Mistake
 from tilec.language.dtypes import DType, f4e2m1x2, f6e2m3, f6e3m2, f8e8m0
-from tilec.passes.code_floats import E8M0, decode
+from tilec.passes.dots.code_floats import E8M0, decode
 
 FORMATS: Mapping[DType, str] = {
     f8e8m0: E8M0,

@@ -24,7 +24,7 @@ from tilec.kernel import CODES, Parameter
 from tilec.language.dtypes import BY_MLIR, DType
 from tilec.layout import Layout
 from tilec.mlir_errors import interruptible
-from tilec.passes.verify_ops import verify_ops
+from tilec.passes.checks.verify_ops import verify_ops
 from tilec.shared_layout import SharedLayout
 
 _PURE_DIALECTS = ("arith", "math", "tensor")

@@ -19,8 +19,8 @@ from tilec.dialects.tile import BroadcastOp, IotaOp
 from tilec.dialects.types import encoding, is_tile, shape
 from tilec.frontend.values import Mistake, Tile, show_shape
 from tilec.layout import Layout, Mode, copies, covers, normalize
-from tilec.passes.layout_maps import broadcast_source
-from tilec.passes.locations import error_at
+from tilec.passes.layouts.maps import broadcast_source
+from tilec.passes.rewriting.locations import error_at
 
 if TYPE_CHECKING:
     from tilec.frontend.builder import Builder

@@ -15,7 +15,7 @@ from tilec.frontend.statements import refuse_effects
 from tilec.frontend.tl_shape import as_dtype
 from tilec.frontend.values import Mistake, Tile, check_shape, describe, is_number, show_shape
 from tilec.language.dtypes import BY_MLIR, DType, f8e4m3, f8e8m0
-from tilec.passes.code_floats import unpack
+from tilec.passes.dots.code_floats import unpack
 
 
 def dot(

@@ -1,0 +1,142 @@
+"""Accesses to arrays that a kernel both writes and touches elsewhere: what each thread touches.
+
+A program is one thread to its author: what it stored it may load again, and a load in front of a
+store gives what was there before. So two accesses to one array need an order between threads unless
+
+* neither writes, both are atomic, or they are one store (programs, too, may leave either value);
+* they lie apart along a dimension, by constant offsets, or because a loop has moved on by as much;
+* each thread touches the elements that it touches in the other: same offsets, same layout.
+
+Arrays that are different arguments do not overlap (`hazards`). Tensor copies and stores are not for
+arrays that a kernel both reads and writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile import CpAsyncOp
+from tilec.dialects.gpu_tile.types import buffer_of, layout_of
+from tilec.dialects.types import shape
+from tilec.layout import Layout
+from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.rewriting.loops import is_inside
+
+_READS = (tile.LoadOp, tile.GatherOp, CpAsyncOp)
+_WRITES = (tile.StoreOp, tile.ScatterOp)
+_ATOMICS = (tile.AtomicRmwOp, tile.AtomicCasOp)
+
+
+@dataclass(frozen=True)
+class ArrayAccess:
+    """An access of `op` to `array`.
+
+    `offsets`: per dimension of the array, or index tiles; None: anywhere. `extents`: elements along
+    each dimension, from a rectangle. `threads`: which elements each thread touches, if no two touch
+    the same. `moved_on`: per dimension by how much a loop has gone on since, 0 for not at all.
+    """
+
+    array: ir.Value
+    op: ir.Operation
+    writes: bool
+    offsets: tuple[ir.Value, ...] | None
+    extents: tuple[int, ...]
+    threads: Layout | None
+    moved_on: tuple[int, ...]
+
+    def conflicts(self, other: object) -> bool:
+        """Whether the two need an order."""
+        if not isinstance(other, ArrayAccess) or self.array != other.array:
+            return False
+        if not (self.writes or other.writes) or self.op == other.op:
+            return False
+        if all(isinstance(access.op.opview, _ATOMICS) for access in (self, other)):
+            return False
+        if self.offsets is None or other.offsets is None:
+            return True
+        if any(map(_apart, *self._spans(), *other._spans())):
+            return False
+        here = (self.offsets, self.threads, self.moved_on)
+        return self.threads is None or here != (other.offsets, other.threads, other.moved_on)
+
+    def _spans(self) -> tuple[Sequence[ir.Value], Sequence[int], Sequence[int]]:
+        return self.offsets or (), self.extents, self.moved_on
+
+    def first_iteration(self, counters: object) -> ArrayAccess:
+        """An access before a loop seen from its first iteration."""
+        return self
+
+    def next_iteration(self, loop: ir.Operation, counters: object) -> ArrayAccess:
+        """The same access seen from the next iteration of a loop."""
+        inside = [is_inside(value, loop) for value in self.offsets or ()]
+        if not any(inside):
+            return self
+        steps = tuple(_step(value, loop) for value in self.offsets or ())
+        if any(made and not step for made, step in zip(inside, steps, strict=True)):
+            return replace(self, offsets=None)
+        return replace(self, moved_on=steps)
+
+
+def _apart(
+    one: ir.Value, size: int, moved: int, other: ir.Value, other_size: int, other_moved: int
+) -> bool:
+    """Whether two ranges along a dimension have no element in common."""
+    if not (size and other_size):
+        return False
+    if one == other and moved != other_moved:
+        return size <= moved if moved else other_size <= other_moved
+    first, second = constant_of(one), constant_of(other)
+    if first is None or second is None or moved or other_moved:
+        return False
+    return first + size <= second or second + other_size <= first
+
+
+def _step(value: ir.Value, loop: ir.Operation) -> int:
+    """By how much a value grows with each iteration, at least; 0 where that is not known."""
+    counts = loop.name == "scf.for" and value == loop.regions[0].blocks[0].arguments[0]
+    return max(0, constant_of(loop.operands[2]) or 0) if counts else 0
+
+
+def array_accesses(view: object) -> list[ArrayAccess]:
+    """What an op does to an array that the kernel writes and touches in more than one place."""
+    array = _array_of(view)
+    if array is None or not _is_contended(array):
+        return []
+    rank, writes = len(shape(array)), not isinstance(view, _READS)
+    if isinstance(view, CpAsyncOp):
+        sizes, layout = buffer_of(view.dst).shape, None
+    else:
+        value = view.result if isinstance(view, _READS) else view.value
+        sizes, layout = shape(value), layout_of(value)
+    offsets, extents = view.offsets if _is_rectangle(view) else view.indices, (0,) * rank
+    if _is_rectangle(view):
+        along = dict(zip(view.dims, sizes, strict=True))
+        extents = tuple(along.get(axis, 1) for axis in range(rank))
+    if layout is not None and any(not mode.stride for mode in layout.threads if mode.size > 1):
+        layout = None  # a thread touches what others touch
+    where = (tuple(offsets), extents, layout, (0,) * rank)
+    return [ArrayAccess(array, view.operation, writes, *where)]
+
+
+def _is_rectangle(view: object) -> bool:
+    return isinstance(view, (tile.LoadOp, tile.StoreOp, CpAsyncOp))
+
+
+def _array_of(view: object) -> ir.Value | None:
+    if isinstance(view, _READS):
+        return view.src
+    return view.dst if isinstance(view, (*_WRITES, *_ATOMICS)) else None
+
+
+def _is_contended(array: ir.Value) -> bool:
+    """Whether an op writes the array that is not the only one to touch it; atomics alone are
+    not."""
+    views = [use.owner.opview for use in array.uses]
+    touching = [view for view in views if _array_of(view) is not None]
+    atomics = sum(isinstance(view, _ATOMICS) for view in touching)
+    writes = any(isinstance(view, _WRITES) for view in touching)
+    return len(touching) > 1 and (writes or 0 < atomics < len(touching))

@@ -1,0 +1,50 @@
+"""What values are made of, through loops and branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mlir import ir
+
+from tilec.passes.rewriting.loops import terminator
+
+
+def ops_behind(values: Iterable[ir.Value]) -> Iterator[ir.Operation]:
+    """Every op that has a part in computing `values`, each once; what loops carry included."""
+    values_seen: set[ir.Value] = set()
+    ops_seen: set[ir.Operation] = set()
+    todo = list(values)
+    while todo:
+        value = todo.pop()
+        if value in values_seen:
+            continue
+        values_seen.add(value)
+        if isinstance(value.owner, ir.Block):
+            todo += _behind_argument(ir.BlockArgument(value))
+            continue
+        op = value.owner.operation
+        if op in ops_seen:
+            continue
+        ops_seen.add(op)
+        yield op
+        todo += op.operands
+        for region in op.regions:
+            for block in region.blocks:
+                todo += terminator(block).operands
+
+
+def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:
+    """What a loop's value is made of: bounds, its first value, and what an iteration gives."""
+    loop = argument.owner.owner
+    number = argument.arg_number
+    if loop.name == "scf.while":
+        before, after = (terminator(region.blocks[0]) for region in loop.regions)
+        if argument.owner == loop.regions[1].blocks[0]:
+            return [before.operands[0], before.operands[1 + number]]
+        return [loop.operands[number], after.operands[number]]
+    if loop.name != "scf.for":
+        return []
+    bounds = list(loop.operands)[:3]
+    if not number:
+        return bounds
+    return [*bounds, loop.operands[2 + number], terminator(argument.owner).operands[number - 1]]

@@ -1,0 +1,82 @@
+"""What of a loop's body a product needs before it can be issued, and so whether it can be issued in
+another iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import BarrierWaitOp, RingPositionOp, SlotOp, ViewOp
+from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.dialects.types import is_tile
+from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.rewriting.loops import terminator
+
+
+def ring_position(operand: ir.Value) -> RingPositionOp | None:
+    """The position whose slot of a ring an operand is."""
+    while is_buffer(operand) and isinstance(operand.owner, ViewOp):
+        operand = operand.owner.src
+    owner = operand.owner
+    position = owner.index.owner if isinstance(owner, SlotOp) else None
+    return position if isinstance(position, RingPositionOp) else None
+
+
+def constant_steps(loop: ir.Operation) -> dict[int, int]:
+    """The loop-carried values that grow by a constant, by number, and that constant."""
+    body = loop.regions[0].blocks[0]
+    found = {}
+    for number, yielded in enumerate(terminator(body).operands):
+        owner = yielded.owner
+        if isinstance(owner, ir.Block) or owner.name != "arith.addi":
+            continue
+        base, step = owner.operands
+        if base == body.arguments[1 + number] and (known := constant_of(step)) is not None:
+            found[number] = known
+    return found
+
+
+def slot_waits(positions: Sequence[RingPositionOp], body: ir.Block) -> list[BarrierWaitOp]:
+    """The waits of a body for slots at some positions."""
+    slots = [position.slot for position in positions]
+    return [v for v in body.operations if isinstance(v, BarrierWaitOp) and v.slot in slots]
+
+
+def needed_to_issue(
+    roots: Sequence[ir.Operation],
+    body: ir.Block,
+    counters: dict[int, int],
+    given: Sequence[ir.Value],
+    issuing: tuple[type, ...],
+) -> list[ir.Operation] | str:
+    """The ops of the body that `roots` need beside the values `given`, in order; or why they cannot
+    be issued in another iteration: of what is no scalar, only ops of the kinds `issuing` may move.
+    """
+    needed: set[ir.Operation] = set()
+    pending = list(roots)
+    while pending:
+        op = pending.pop()
+        if op in needed:
+            continue
+        if not is_free(op) and not isinstance(op.opview, issuing):
+            return f"a product depends on '{op.name}' in its iteration"
+        needed.add(op)
+        for value in op.operands:
+            owner = value.owner
+            if any(value == one for one in given):
+                continue
+            if isinstance(owner, ir.Block):
+                number = ir.BlockArgument(value).arg_number
+                if owner == body and number and number - 1 not in counters:
+                    return "a product depends on the iteration before"
+            elif owner.operation.block == body:
+                pending.append(owner.operation)
+    return [view.operation for view in body.operations if view.operation in needed]
+
+
+def is_free(op: ir.Operation) -> bool:
+    """Whether doing an op twice costs next to nothing."""
+    if isinstance(op.opview, (RingPositionOp, SlotOp, ViewOp)) or op.name == "arith.constant":
+        return True
+    return op.name.startswith("arith.") and not any(is_tile(v) for v in op.results)

@@ -1,0 +1,228 @@
+"""How long what lies in shared and tensor memory is alive: buffers and mbarriers.
+
+A buffer lives from its alloc to its last use in program order; a use in a loop that does not hold
+the alloc keeps it alive to the loop's end, and asynchronous readers (tensor cores, the copy engine)
+use it until they are waited for. Roles side by side run at any speed: what one of them uses lives
+as long as all of them, except beside what the same role alone uses. mbarriers always live, and so
+does what warps store through by themselves: each waits for its own copies alone. So do answers
+to requests for programs (`next_program`): mbarriers order their readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BarrierInitOp,
+    NextProgramOp,
+    ReserveTensorMemoryOp,
+    RoleOp,
+    SyncOp,
+    TmaStoreOp,
+    TmaWaitOp,
+    WarpTmaStoreOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+)
+from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
+from tilec.dialects.gpu_tile.tcgen05 import ADDRESS_BYTES
+from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.gpu_tile.types import (
+    BOX_ALIGNMENT,
+    TensorBuffer,
+    any_buffer_of,
+    buffer_of,
+    is_buffer,
+    is_tensor_buffer,
+    tensor_buffer_of,
+)
+from tilec.dialects.types import show
+from tilec.passes.analysis.async_readers import COMMITTED
+from tilec.passes.contract import show_location
+from tilec.passes.dots.tensor_memory_dot import awaited
+from tilec.passes.keep_explicit import EXPLICIT
+from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.walk import VIEWS, role_of
+from tilec.tensor_memory import LEAST_COLUMNS, power_of_two
+
+
+@dataclass
+class Allocation:
+    """What one op needs, in bytes of shared memory or columns of tensor memory.
+
+    `first`, `last`: its uses; `span`: those and the neighbouring roles'.
+    """
+
+    op: AllocOp | BarrierInitOp | ReserveTensorMemoryOp
+    size: int
+    alignment: int
+    first: int
+    last: int
+    span: tuple[int, int]
+    roles: frozenset[ir.Operation] = frozenset()
+    offset: int = 0
+
+    def meets(self, other: Allocation) -> bool:
+        """Whether both are alive at some time."""
+        if len(self.roles) == 1 and self.roles == other.roles:
+            return self.first <= other.last and other.first <= self.last
+        return self.span[0] <= other.span[1] and other.span[0] <= self.span[1]
+
+    def __str__(self) -> str:
+        where = show_location(self.op.operation)
+        if isinstance(self.op, BarrierInitOp):
+            return f"{self.size} bytes for {self.op.slots} barriers ({where})"
+        if isinstance(self.op, ReserveTensorMemoryOp):
+            return f"{self.size} bytes for the address of tensor memory"
+        buffer = any_buffer_of(self.op.result)
+        unit = "columns" if isinstance(buffer, TensorBuffer) else "bytes"
+        return f"{self.size} {unit} for {show(buffer.shape)}x{buffer.element} ({where})"
+
+
+def find_allocations(function: ir.Operation) -> list[Allocation]:
+    """What a kernel has in shared memory, with its lifetime, in program order."""
+    return _Lifetimes(function).shared()
+
+
+def find_tensor_allocations(function: ir.Operation) -> list[Allocation]:
+    """What a kernel has in tensor memory, likewise."""
+    return _Lifetimes(function).tensor()
+
+
+class _Lifetimes:
+    """Program order as numbers: `_position` of an op, `_end` of all it holds."""
+
+    def __init__(self, function: ir.Operation) -> None:
+        self._function = function
+        self._position: dict[ir.Operation, int] = {}
+        self._end: dict[ir.Operation, int] = {}
+        self._groups: dict[ir.Operation, tuple[int, int]] = {}
+        self._visit(function)
+        for op in self._position:
+            for region in op.regions:
+                for block in region.blocks:
+                    self._group_roles(block)
+
+    def _visit(self, op: ir.Operation) -> None:
+        self._position[op] = len(self._position)
+        for region in op.regions:
+            for block in region.blocks:
+                for inner in block.operations:
+                    self._visit(inner.operation)
+        self._end[op] = len(self._position)
+
+    def _group_roles(self, block: ir.Block) -> None:
+        """Roles without a barrier of the whole CTA between them run side by side."""
+        group: list[ir.Operation] = []
+        for view in [*block.operations, None]:
+            if isinstance(view, RoleOp):
+                group.append(view.operation)
+            elif view is None or (isinstance(view, SyncOp) and view.barrier == 0):
+                for role in group:
+                    self._groups[role] = (self._position[group[0]], self._end[group[-1]])
+                group = []
+
+    def shared(self) -> list[Allocation]:
+        """See `find_allocations`."""
+        found: list[Allocation] = []
+        always = (0, self._end[self._function])
+        for op in self._position:
+            view = op.opview
+            if isinstance(view, BarrierInitOp):
+                size = view.slots * BARRIER_BYTES
+                found.append(Allocation(view, size, BARRIER_BYTES, *always, always))
+            elif isinstance(view, ReserveTensorMemoryOp):
+                found.append(Allocation(view, ADDRESS_BYTES, ADDRESS_BYTES, *always, always))
+            elif isinstance(view, AllocOp) and is_buffer(view.result):
+                found.append(self._shared_buffer(view))
+        return self._as_written(found)
+
+    def tensor(self) -> list[Allocation]:
+        """See `find_tensor_allocations`."""
+        views = [op.opview for op in self._position]
+        found = []
+        for view in views:
+            if isinstance(view, AllocOp) and is_tensor_buffer(view.result):
+                columns = tensor_buffer_of(view.result).columns
+                step = min(LEAST_COLUMNS, power_of_two(columns))
+                found.append(self._buffer(view, columns, step))
+        return self._as_written(found)
+
+    def _as_written(self, found: list[Allocation]) -> list[Allocation]:
+        """An author's buffers have their memory for themselves."""
+        always = (0, self._end[self._function])
+        if EXPLICIT in self._function.attributes:
+            for each in found:
+                each.span, each.roles = always, frozenset()
+        return found
+
+    def _shared_buffer(self, alloc: AllocOp) -> Allocation:
+        type_ = buffer_of(alloc.result)
+        engine = (*TMA_LOADS, TmaStoreOp, WarpTmaStoreOp)
+        copied = any(isinstance(user.opview, engine) for user in _users(alloc.result))
+        alignment = max(type_.alignment_bytes, BOX_ALIGNMENT if copied else 1)
+        return self._buffer(alloc, type_.size_bytes, alignment)
+
+    def _buffer(self, alloc: AllocOp, size: int, alignment: int) -> Allocation:
+        op = alloc.operation
+        users = list(_users(alloc.result))
+        moments = [self._between(op, moment) for u in users for moment in (u, self._finished(u))]
+        first = min([self._position[op], *(start for start, _ in moments)])
+        last = max([self._position[op], *(end for _, end in moments)])
+        roles = frozenset(r for r in map(role_of, [op, *users]) if r is not None)
+        span = (first, last)
+        for role in roles:
+            start, end = self._groups[role]
+            span = (min(span[0], start), max(span[1], end))
+        if any(role_of(user) is None for user in users):
+            roles = frozenset()
+        if any(isinstance(user.opview, (NextProgramOp, WarpTmaStoreOp)) for user in users):
+            first, last = span = (0, self._end[self._function])
+            roles = frozenset()
+        return Allocation(alloc, size, alignment, first, last, span, roles)
+
+    def _between(self, alloc: ir.Operation, moment: ir.Operation) -> tuple[int, int]:
+        """From the alloc to a moment of its use. A loop around the moment alone counts to its end;
+        one around the alloc alone, whose next iteration may begin first, from its start."""
+        around = [] if moment == self._function else [moment, *enclosing_ops(moment)]
+        start = alloc
+        while start != self._function:
+            for op in around:
+                if op.block == start.block:
+                    end = self._position[op] if op == moment else self._end[op]
+                    return self._position[start], end
+            start = start.parent
+        return self._position[self._function], self._end[self._function]
+
+    def _finished(self, user: ir.Operation) -> ir.Operation:
+        """The wait behind which an asynchronous reader is done, else the reader itself."""
+        if isinstance(user.opview, COMMITTED):
+            # Beside other roles nothing here waits for it: its readers' barriers do.
+            return awaited(user.opview) or self._function
+        if isinstance(user.opview, WgmmaOp):
+            wait: type[WgmmaWaitOp] | type[TmaWaitOp] = WgmmaWaitOp
+        elif isinstance(user.opview, TmaStoreOp):
+            wait = TmaWaitOp
+        else:
+            return user
+        at = user
+        while at != self._function:
+            behind = False
+            for view in at.block.operations:
+                if behind and isinstance(view, wait) and view.pending == 0:
+                    return view.operation
+                behind = behind or view.operation == at
+            at = at.parent
+        return self._function
+
+
+def _users(value: ir.Value) -> Iterator[ir.Operation]:
+    for use in value.uses:
+        user = use.owner.operation
+        yield user
+        if isinstance(user.opview, VIEWS):
+            yield from _users(user.results[0])

@@ -1,0 +1,295 @@
+"""Accesses to shared and tensor memory: which bytes or columns, which slot of a ring, which
+elements each thread touches.
+
+Two boxes of one buffer that do not overlap, buffers that lie in other bytes, slots of a ring whose
+distance is no multiple of its length, and accesses in which each thread touches the elements it
+touches in the other do not conflict. A slot is known by its distance from a loop's counter; the end
+of an iteration is one nearer than the start of the next.
+
+What orders memory for other CTAs does so for the thread that says it. So that it speaks for all,
+accesses to global memory count as reads, and orders as writes, of one more thing that is shared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BufferGatherOp,
+    BufferLoadOp,
+    BufferStoreOp,
+    CpAsyncOp,
+    ReshapeViewOp,
+    RingPositionOp,
+    SlotOp,
+    Tcgen05MmaOp,
+    TransposeViewOp,
+    ViewOp,
+)
+from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.gpu_tile.types import (
+    TensorBuffer,
+    any_buffer_of,
+    buffer_of,
+    is_buffer,
+    is_tensor_buffer,
+    layout_of,
+)
+from tilec.layout import Layout
+from tilec.passes.analysis.array_accesses import ArrayAccess, array_accesses
+from tilec.passes.analysis.async_readers import ASYNC_READERS, operands_read
+from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.analysis.hazards import orders_memory
+from tilec.passes.contract import PassContext
+from tilec.passes.layouts.matrix_load import plan_matrix_load, plan_matrix_store
+from tilec.passes.lower_to_nvvm.cp_async import copy_layout
+from tilec.tensor_memory import LANES
+
+
+@dataclass(frozen=True)
+class Access:
+    """An access to bytes [start, end) of shared memory, or to such columns of tensor memory.
+
+    `box`: its (offsets, sizes), where known.
+    `slot`: (loop counter or None for 0, distance from it, slots), where it is one slot of a ring.
+    `kind`: the type of the whole buffer or ring. Boxes and slots of two kinds do not compare, even
+    where they lie in the same bytes. `threads`: which elements each thread touches, if no two touch
+    the same. `own_lanes`: each warp touches lanes of tensor memory that no other warp reaches.
+    """
+
+    writes: bool
+    start: int
+    end: int
+    kind: ir.Type
+    box: tuple[tuple[int, ...], tuple[int, ...]] | None
+    slot: tuple[ir.Value | None, int, int] | None = None
+    threads: Layout | None = None
+    own_lanes: bool = False
+
+    def conflicts(self, other: Access | ArrayAccess) -> bool:
+        """Whether the two need an order."""
+        if (
+            isinstance(other, ArrayAccess)
+            or not (self.writes or other.writes)
+            or self.end <= other.start
+            or other.end <= self.start
+        ):
+            return False
+        if is_tensor_buffer(self.kind) != is_tensor_buffer(other.kind):
+            return False
+        if self.own_lanes and other.own_lanes:
+            return False
+        if (self.start, self.kind) != (other.start, other.kind):
+            return True
+        comparable = self.slot and other.slot and _is_same(self.slot[0], other.slot[0])
+        if comparable and (self.slot[1] - other.slot[1]) % self.slot[2]:
+            return False
+        if self.threads is not None and (self.threads, self.box) == (other.threads, other.box):
+            return False
+        if self.box is None or other.box is None or len(self.box[0]) != len(other.box[0]):
+            return True
+        return all(
+            a < b + size_b and b < a + size_a
+            for a, size_a, b, size_b in zip(*self.box, *other.box, strict=True)
+        )
+
+    def next_iteration(self, loop: ir.Operation, counters: Counters) -> Access:
+        """The same access seen from the next iteration of a loop."""
+        if self.slot is None or self.slot[0] not in counters.steps:
+            return self
+        counter, distance, slots = self.slot
+        return replace(self, slot=(counter, (distance - counters.steps[counter]) % slots, slots))
+
+    def first_iteration(self, counters: Counters) -> Access:
+        """An access before a loop seen from its first iteration, where a counter has a known
+        value."""
+        if self.slot is None or self.slot[0] is not None or not counters.starts:
+            return self
+        _, distance, slots = self.slot
+        counter, start = next(iter(counters.starts.items()))
+        return replace(self, slot=(counter, (distance - start) % slots, slots))
+
+
+def _is_same(one: ir.Value | None, other: ir.Value | None) -> bool:
+    # MLIR's values compare with values only.
+    return one is other if one is None or other is None else one == other
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Loop-carried ring counts that grow by a constant: the constant, and their first value if
+    known."""
+
+    steps: dict[ir.Value, int]
+    starts: dict[ir.Value, int]
+
+
+def ring_counters(loop: ir.Operation) -> Counters:
+    """The counts of rings that a loop (scf.for) carries; none of another loop."""
+    if loop.name != "scf.for":
+        return Counters({}, {})
+    body = loop.regions[0].blocks[0]
+    *_, last = body.operations
+    steps, starts = {}, {}
+    slots = zip(list(body.arguments)[1:], list(loop.operands)[3:], last.operands, strict=True)
+    for argument, init, yielded in slots:
+        base, step = _split_sum(yielded)
+        if base == argument and step and _counts_a_ring(argument):
+            steps[argument] = step
+            start = constant_of(init)
+            if start is not None:
+                starts[argument] = start
+    return Counters(steps, starts)
+
+
+def _counts_a_ring(value: ir.Value) -> bool:
+    users = [use.owner.opview for use in value.uses]
+    return any(
+        isinstance(user, RingPositionOp)
+        or (user.operation.name == "arith.addi" and _counts_a_ring(user.operation.results[0]))
+        for user in users
+    )
+
+
+def _split_sum(value: ir.Value) -> tuple[ir.Value, int]:
+    """A value as (base, constant added to it)."""
+    total = 0
+    while not isinstance(value.owner, ir.Block) and value.owner.name == "arith.addi":
+        lhs, rhs = value.owner.operands
+        step = constant_of(rhs)
+        if step is None:
+            break
+        value, total = lhs, total + step
+    return value, total
+
+
+def accesses_inside(op: ir.Operation, context: PassContext) -> list[Access | ArrayAccess]:
+    """Every access of an op and what it holds."""
+    found: list[Access | ArrayAccess] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        found.extend(accesses_of(inner.opview, context))
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return found
+
+
+def accesses_of(view: object, context: PassContext) -> list[Access | ArrayAccess]:
+    """The accesses of one op; an asynchronous one's as if it happened at its issue."""
+    return [*_buffer_accesses(view, context), *array_accesses(view)]
+
+
+def _buffer_accesses(view: object, context: PassContext) -> list[Access]:
+    if isinstance(view, _GLOBAL_OPS):
+        return [_global_access(view)]
+    if isinstance(view, CpAsyncOp):
+        return [_describe(view.dst, copy_layout(view, context), writes=True)]
+    if isinstance(view, BufferStoreOp):
+        access = _describe(view.dst, _written_by(view, context), writes=True)
+        return [replace(access, own_lanes=_has_own_lanes(view.dst, context))]
+    if isinstance(view, BufferLoadOp):
+        access = _describe(view.src, _read_by(view), writes=False)
+        return [replace(access, own_lanes=_has_own_lanes(view.src, context))]
+    if isinstance(view, BufferGatherOp):
+        return [_describe(view.src, None, writes=False)]
+    if isinstance(view, TMA_LOADS):
+        return [_describe(view.dst, None, writes=True)]
+    if isinstance(view, ASYNC_READERS):
+        operands = [v for v in operands_read(view) if is_buffer(v) or is_tensor_buffer(v)]
+        reads = [_describe(v, None, writes=False) for v in operands]
+        sums = [view.acc] if isinstance(view, Tcgen05MmaOp) else []
+        return reads + [_describe(v, None, writes=True) for v in sums]
+    return []
+
+
+_GLOBAL_OPS = (
+    tile.LoadOp,
+    tile.StoreOp,
+    tile.GatherOp,
+    tile.ScatterOp,
+    tile.AtomicRmwOp,
+    tile.AtomicCasOp,
+    tile.FenceOp,
+)
+_GLOBAL = (-1, 0)
+"""Bytes that no buffer has."""
+
+
+def _global_access(view: ir.OpView) -> Access:
+    return Access(orders_memory(view), *_GLOBAL, ir.IndexType.get(), None)
+
+
+def _has_own_lanes(buffer: ir.Value, context: PassContext) -> bool:
+    """Warp w reaches 32 lanes from 32 (w mod 4) on (PTX ISA 9.0, "tcgen05.ld"): what up to four
+    warps load and store follows each warp's own order."""
+    return is_tensor_buffer(buffer) and context.num_warps <= LANES // context.target.warp_size
+
+
+def _written_by(store: BufferStoreOp, context: PassContext) -> Layout | None:
+    """Which elements each thread writes; None where it writes some for others."""
+    layout = layout_of(store.value)
+    if is_tensor_buffer(store.dst):
+        return layout
+    buffer = buffer_of(store.dst)
+    kind = (buffer.shape, buffer.layout, buffer.element_bytes)
+    # By stmatrix a thread writes rows for others.
+    return None if plan_matrix_store(layout, *kind, context) is not None else layout
+
+
+def _read_by(load: BufferLoadOp) -> Layout | None:
+    """Which elements each thread reads; None where it reads some for others."""
+    layout = layout_of(load.result)
+    if is_tensor_buffer(load.src):
+        return layout
+    buffer = buffer_of(load.src)
+    # By ldmatrix a thread reads rows for others.
+    plan = plan_matrix_load(layout, buffer.shape, buffer.layout, buffer.element_bytes)
+    return None if plan is not None else layout
+
+
+def _describe(buffer: ir.Value, layout: Layout | None, *, writes: bool) -> Access:
+    sizes = any_buffer_of(buffer).shape
+    if layout is not None and not _is_private(layout, sizes):
+        layout = None
+    offsets: tuple[int, ...] | None = (0,) * len(sizes)
+    value, slot = buffer, None
+    while not isinstance(value.owner, AllocOp):
+        view = value.owner
+        if isinstance(view, (ReshapeViewOp, TransposeViewOp)):
+            offsets = None
+        elif isinstance(view, SlotOp):
+            slot = _slot(view)
+        elif isinstance(view, ViewOp):
+            steps = [constant_of(v) for v in view.offsets]
+            known = offsets is not None and None not in steps
+            offsets = tuple(a + b for a, b in zip(offsets, steps, strict=True)) if known else None
+        value = view.src
+    start = value.owner.options["offset"]
+    whole = any_buffer_of(value)
+    end = start + (whole.columns if isinstance(whole, TensorBuffer) else whole.size_bytes)
+    if offsets is None:
+        return Access(writes, start, end, value.type, None, slot)
+    return Access(writes, start, end, value.type, (offsets, sizes), slot, layout)
+
+
+def _is_private(layout: Layout, sizes: tuple[int, ...]) -> bool:
+    """Whether each thread touches elements of its own: no copies, nothing clamped into the tile."""
+    shared = any(not mode.stride and mode.size > 1 for mode in layout.threads)
+    return not shared and not layout.has_phantoms(sizes)
+
+
+def _slot(op: SlotOp) -> tuple[ir.Value | None, int, int] | None:
+    slots = any_buffer_of(op.src).slots
+    fixed = constant_of(op.index)
+    if fixed is not None:
+        return None, fixed, slots
+    position = op.index.owner
+    if not isinstance(position, RingPositionOp):
+        return None
+    counter, distance = _split_sum(position.count)
+    return counter, distance % position.slots, position.slots

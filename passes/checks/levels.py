@@ -1,0 +1,212 @@
+"""Legality sets: what a module may contain at each level, and which op breaks the rule.
+
+Checked once on every program that comes in, and between passes when `PassContext.verify` is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mlir import ir
+
+from tilec.diagnostics import CompileError
+from tilec.dialects import gpu_tile, tile
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.op import NAMESPACES
+from tilec.dialects.types import encoding, is_tile, shape
+from tilec.passes.contract import Level
+from tilec.passes.layouts.maps import register_permutation
+from tilec.passes.rewriting.locations import error_at
+
+Rule = Callable[[ir.Operation], "str | None"]
+
+_SCALAR_OPS = {
+    "builtin.module",
+    "func.func",
+    "func.return",
+    "gpu.yield",
+    "memref.dim",
+    "scf.condition",
+    "scf.for",
+    "scf.if",
+    "scf.while",
+    "scf.yield",
+    "tensor.extract",
+    "tensor.splat",
+}
+_DEMANDS = {
+    "func.func": (
+        "tile.auto",
+        "tile.cluster",
+        "tile.constants",
+        "tile.consumers",
+        "tile.explicit",
+        "tile.grid",
+        "tile.group",
+        "tile.index_bits",
+        "tile.kernel",
+        "tile.num_warps",
+        "tile.order",
+        "tile.persistent",
+        "tile.shared_bytes",
+        "tile.total_warps",
+    ),
+    "scf.for": ("tile.any_order", "tile.stages", "tile.warp_specialize"),
+}
+SPLIT_OPS = (tile.DotOp, tile.DotScaledOp, tile.TakeOp)
+"""Ops gone from level BUFFERS on: others do their work through buffers. They have no lowering
+rule."""
+_LOWERED_DIALECTS = ("llvm.", "nvvm.", "arith.", "math.", "scf.", "builtin.")
+
+
+def check_level(module: ir.Module, level: Level) -> None:
+    """CompileError naming every op that does not belong at `level`."""
+    errors: list[CompileError] = []
+    general, special = _GENERAL[level], _SPECIAL[level]
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        for rule in (*general, *special.get(op.name, ())):
+            wrong = rule(op)
+            if wrong:
+                errors.append(error_at(op, wrong))
+                break
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    if errors:
+        raise CompileError.group(errors)
+
+
+def entry_level(module: ir.Module) -> Level:
+    """The level a program is written at: by its ops and layouts."""
+    level = Level.TILE
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal level
+        if op.name == "llvm.func":
+            level = Level.NVVM
+            return ir.WalkResult.INTERRUPT
+        tiles = [v for v in [*op.results, *op.operands] if is_tile(v)]
+        if op.name.startswith("gpu_tile.") or any(encoding(v) is not None for v in tiles):
+            level = Level.LAYOUTS
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return level
+
+
+def _known_op(op: ir.Operation) -> str | None:
+    name = op.name
+    if name.startswith(NAMESPACES) or name in _SCALAR_OPS or is_elementwise(op):
+        return None
+    return f"'{name}' has no meaning in a tile program"
+
+
+def _known_demand(op: ir.Operation) -> str | None:
+    """A demand nobody reads would be dropped in silence."""
+    for name in op.attributes:
+        if name.startswith("tile.") and name not in _DEMANDS.get(op.name, ()):
+            known = ", ".join(_DEMANDS.get(op.name, ())) or "none"
+            return f"'{op.name}' has the unknown demand '{name}'; known: {known}"
+    return None
+
+
+def _single_block(op: ir.Operation) -> str | None:
+    if len(op.regions[0].blocks) != 1:
+        return "a kernel's body is one block; loops and branches are scf ops"
+    return None
+
+
+def _dynamic_dim(op: ir.Operation) -> str | None:
+    owner = op.operands[1].owner
+    constant = not isinstance(owner, ir.Block) and owner.name == "arith.constant"
+    if not constant or not isinstance(op.operands[0].owner, ir.Block):
+        return "memref.dim needs a kernel argument and a constant dimension"
+    return None
+
+
+def _tensor_constant(op: ir.Operation) -> str | None:
+    if not is_tile(op.results[0]):
+        return None
+    value = op.attributes["value"]
+    if isinstance(value, ir.DenseElementsAttr) and value.is_splat:
+        return None
+    return "a constant tile must have one value for all elements (dense<x>)"
+
+
+def _no_layout(op: ir.Operation) -> str | None:
+    if op.name.startswith("gpu_tile."):
+        return f"'{op.name}' needs layouts; this program has none"
+    if any(encoding(v) is not None for v in op.results if is_tile(v)):
+        return f"'{op.name}' op result has a layout, others have none"
+    return None
+
+
+def _has_layout(op: ir.Operation) -> str | None:
+    for value in [*op.operands, *op.results]:
+        if is_tile(value):
+            try:
+                layout_of(value)
+            except ValueError as error:
+                return f"'{op.name}' op: {error}"
+    return None
+
+
+def _dot_selected(op: ir.Operation) -> str | None:
+    return None if "instruction" in op.opview.options else "the dot names no instruction"
+
+
+def _no_split_op(op: ir.Operation) -> str | None:
+    return f"a {op.opview.MNEMONIC} is left"
+
+
+def _no_cross_thread_conversion(op: ir.Operation) -> str | None:
+    view = op.opview
+    stays = register_permutation(layout_of(view.src), layout_of(view.result), shape(view.src))
+    return None if stays is not None else "the conversion crosses threads"
+
+
+def _has_offset(op: ir.Operation) -> str | None:
+    view = op.opview
+    return None if "offset" in view.options else f"{_PLACED[type(view)]} has no offset"
+
+
+def _lowered(op: ir.Operation) -> str | None:
+    return None if op.name.startswith(_LOWERED_DIALECTS) else f"'{op.name}' was not lowered"
+
+
+_PLACED = {
+    gpu_tile.AllocOp: "the buffer",
+    gpu_tile.BarrierInitOp: "the barrier",
+    gpu_tile.ReserveTensorMemoryOp: "the address of tensor memory",
+}
+_GENERAL: dict[Level, tuple[Rule, ...]] = {
+    Level.TILE: (_known_op, _known_demand, _no_layout),
+    Level.SELECTED: (_known_op, _known_demand, _no_layout),
+    Level.LAYOUTS: (_known_op, _known_demand, _has_layout),
+    Level.BUFFERS: (_known_op, _known_demand, _has_layout),
+    Level.ALLOCATED: (_known_op, _known_demand, _has_layout),
+    Level.NVVM: (_lowered,),
+}
+"""Rules for every op."""
+_PROGRAM: dict[str, tuple[Rule, ...]] = {
+    "func.func": (_single_block,),
+    "memref.dim": (_dynamic_dim,),
+    "arith.constant": (_tensor_constant,),
+}
+_CHOSEN = {**_PROGRAM, tile.DotOp.OPERATION_NAME: (_dot_selected,)}
+_BUFFERS: dict[str, tuple[Rule, ...]] = {
+    **_PROGRAM,
+    **{op.OPERATION_NAME: (_no_split_op,) for op in SPLIT_OPS},
+    gpu_tile.ConvertLayoutOp.OPERATION_NAME: (_no_cross_thread_conversion,),
+}
+_SPECIAL: dict[Level, dict[str, tuple[Rule, ...]]] = {
+    Level.TILE: _PROGRAM,
+    Level.SELECTED: _CHOSEN,
+    Level.LAYOUTS: _CHOSEN,
+    Level.BUFFERS: _BUFFERS,
+    Level.ALLOCATED: {**_BUFFERS, **{op.OPERATION_NAME: (_has_offset,) for op in _PLACED}},
+    Level.NVVM: {},
+}
+"""Rules for the ops of one name, behind the general ones."""

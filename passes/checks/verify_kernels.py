@@ -1,0 +1,230 @@
+"""verify-kernels: what a kernel says of itself and its parameters, in `tile.` attributes.
+
+MLIR takes any attribute on any function, so a wrong one would be dropped or break a pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mlir import ir
+
+from tilec.diagnostics import CompileError
+from tilec.dialects.attributes import BOOL, INT, INTS, STRING, AttributeKind, one_of, options
+from tilec.grid import compile_grid
+from tilec.kernel import CODES, ELEMENT_BYTES, Parameter
+from tilec.passes.analysis.divisibility import static_sizes, static_strides
+from tilec.passes.rewriting.locations import error_at, source_location
+
+_ELEMENTS = tuple(name for name in ELEMENT_BYTES if name not in CODES)
+_FACTS = options(align=INT, sizes=INTS, strides=INTS)
+_PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
+    "tile.name": STRING,
+    "tile.facts": _FACTS,
+    "tile.codes": one_of(*sorted(CODES)),
+    "tile.settled": BOOL,
+}
+_NUMBERS = ("tile.index_bits", "tile.num_warps", "tile.shared_bytes", "tile.total_warps")
+_DICTIONARIES = ("tile.auto", "tile.constants")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,255}", re.ASCII)
+
+
+def verify_kernels(module: ir.Module) -> None:
+    """CompileError carrying one error per kernel whose attributes are wrong."""
+    errors = []
+    with module.context, ir.Location.unknown():
+        for kernel in _kernels(module):
+            wrong = _wrong_attribute(kernel) or _wrong_grid(kernel)
+            if wrong:
+                errors.append(error_at(kernel, f"kernel {kernel.attributes['sym_name']} {wrong}"))
+            else:
+                errors += _wrong_parameters(kernel)
+    if errors:
+        raise CompileError.group(errors)
+
+
+def verify_signatures(module: ir.Module) -> None:
+    """CompileError for kernels that no launch can call: body, results and parameter types."""
+    errors = []
+    with module.context, ir.Location.unknown():
+        for kernel in _kernels(module):
+            wrong = _wrong_signature(kernel)
+            if wrong:
+                errors.append(error_at(kernel, f"kernel {kernel.attributes['sym_name']} {wrong}"))
+            for number, (argument, given) in enumerate(_parameters(kernel)):
+                wrong = _wrong_type(argument)
+                if wrong:
+                    errors.append(_at_parameter(argument, number, given, wrong))
+    if errors:
+        raise CompileError.group(errors)
+
+
+def _kernels(module: ir.Module) -> Iterator[ir.Operation]:
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and "tile.kernel" in op.operation.attributes:
+            yield op.operation
+
+
+def _wrong_attribute(function: ir.Operation) -> str | None:
+    attributes = function.attributes
+    if not _IDENTIFIER.fullmatch(attributes["sym_name"].value):
+        return "needs a name of letters, digits and underscores"
+    for name in _NUMBERS:
+        wrong = INT.check(attributes[name]) if name in attributes else None
+        if wrong:
+            return f"attribute '{name}' {wrong}"
+    if "tile.total_warps" in attributes and not 1 <= attributes["tile.total_warps"].value <= 32:
+        return f"a CTA has 1 to 32 warps, found {attributes['tile.total_warps']}"
+    for name in _DICTIONARIES:
+        if name in attributes and not isinstance(attributes[name], ir.DictAttr):
+            return f"attribute '{name}' must be a dictionary, found {attributes[name]}"
+    if not isinstance(attributes.get("tile.explicit", ir.UnitAttr.get()), ir.UnitAttr):
+        return f"attribute 'tile.explicit' has no value, found {attributes['tile.explicit']}"
+    for entry in attributes.get("tile.auto", ()):
+        if not isinstance(entry.attr, ir.StringAttr):
+            return f"attribute 'tile.auto' must hold strings, found {entry.attr}"
+    return None
+
+
+def _wrong_parameters(function: ir.Operation) -> Iterator[CompileError]:
+    names: set[str] = set()
+    for number, (argument, given) in enumerate(_parameters(function)):
+        wrong = _wrong_parameter_attribute(given)
+        if not wrong:
+            name = _name(number, given)
+            repeated = f"has the name '{name}' of another parameter" if name in names else None
+            wrong = repeated or _wrong_facts(argument, given) or _wrong_codes(argument, given)
+            wrong = wrong or _wrong_settled(argument, given)
+            names.add(name)
+        if wrong:
+            yield _at_parameter(argument, number, given, wrong)
+
+
+def _at_parameter(
+    argument: ir.Value, number: int, given: dict[str, ir.Attribute], wrong: str
+) -> CompileError:
+    return CompileError(
+        f"parameter '{_name(number, given)}' {wrong}", source_location(argument.location)
+    )
+
+
+def _wrong_parameter_attribute(given: dict[str, ir.Attribute]) -> str | None:
+    for name in given:
+        if not name.startswith("tile."):
+            continue
+        kind = _PARAMETER_ATTRIBUTES.get(name)
+        if kind is None:
+            return f"has the unknown attribute '{name}'; known: {', '.join(_PARAMETER_ATTRIBUTES)}"
+        wrong = kind.check(given[name])
+        if wrong:
+            return f"attribute '{name}' {wrong}"
+    if "tile.name" in given and not _IDENTIFIER.fullmatch(given["tile.name"].value):
+        return "needs a name of letters, digits and underscores"
+    return None
+
+
+def _parameters(function: ir.Operation) -> Iterator[tuple[ir.Value, dict[str, ir.Attribute]]]:
+    blocks = function.regions[0].blocks
+    arguments = list(blocks[0].arguments) if len(blocks) else []
+    written = list(function.attributes["arg_attrs"]) if "arg_attrs" in function.attributes else []
+    for number, argument in enumerate(arguments):
+        given = written[number] if number < len(written) else ()
+        yield argument, {entry.name: entry.attr for entry in given}
+
+
+def _name(number: int, given: dict[str, ir.Attribute]) -> str:
+    name = given.get("tile.name")
+    return name.value if isinstance(name, ir.StringAttr) else f"arg{number}"
+
+
+def _wrong_codes(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
+    kind = argument.type
+    if "tile.codes" not in given:
+        return None
+    if isinstance(kind, ir.MemRefType) and str(kind.element_type) == "i8":
+        return None
+    return f"has 'tile.codes', which says what an array of i8 holds, but is {kind}"
+
+
+def _wrong_settled(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
+    if "tile.settled" not in given or isinstance(argument.type, ir.MemRefType):
+        return None
+    return f"has 'tile.settled', which is about arrays, but is {argument.type}"
+
+
+def _wrong_facts(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
+    if "tile.facts" not in given:
+        return None
+    if not isinstance(argument.type, ir.MemRefType):
+        return f"has facts, which are about arrays, but is {argument.type}"
+    facts = _FACTS.read(given["tile.facts"])
+    align = facts.get("align", 1)
+    if align < 1 or align & (align - 1):
+        return f"has a wrong fact: align must be a power of two, found {align}"
+    for key in ("sizes", "strides"):
+        divisors = facts.get(key)
+        if divisors is None:
+            continue
+        rank = argument.type.rank
+        if len(divisors) != rank:
+            return f"has a wrong fact: {key} must name one divisor per dimension ({rank})"
+        if any(divisor < 1 for divisor in divisors):
+            return f"has a wrong fact: {key} must be positive, found {list(divisors)}"
+    return None
+
+
+def _wrong_grid(function: ir.Operation) -> str | None:
+    if "tile.grid" not in function.attributes:
+        return None
+    rules = function.attributes["tile.grid"]
+    texts = list(rules) if isinstance(rules, ir.ArrayAttr) else []
+    if not 1 <= len(texts) <= 3 or not all(isinstance(text, ir.StringAttr) for text in texts):
+        return f"attribute 'tile.grid' must be one to three strings, found {rules}"
+    parameters = [
+        _grid_parameter(_name(number, given), argument.type)
+        for number, (argument, given) in enumerate(_parameters(function))
+    ]
+    try:
+        compile_grid([*(text.value for text in texts), "1", "1"][:3], parameters)
+    except ValueError as error:
+        return f"has a wrong {error}"
+    return None
+
+
+def _grid_parameter(name: str, kind: ir.Type) -> Parameter:
+    """A parameter as far as a grid rule sees it: an array's rank, or a scalar."""
+    if isinstance(kind, ir.MemRefType):
+        unknown = (None,) * kind.rank
+        return Parameter(name, "array", str(kind.element_type), unknown, unknown)
+    return Parameter(name, "scalar", str(kind))
+
+
+def _wrong_signature(function: ir.Operation) -> str | None:
+    kind = function.attributes["function_type"].value
+    if len(function.regions[0].blocks) == 0:
+        return "has no body"
+    if kind.results:
+        return f"must return nothing, found {', '.join(map(str, kind.results))}"
+    return None
+
+
+def _wrong_type(argument: ir.Value) -> str | None:
+    kind = argument.type
+    if not isinstance(kind, ir.MemRefType):
+        known = isinstance(kind, ir.IndexType) or str(kind) in _ELEMENTS
+        return None if known else f"must be an array or a number, found {kind}"
+    if str(kind.element_type) not in _ELEMENTS:
+        return f"must have elements of {', '.join(_ELEMENTS)}, found {kind.element_type}"
+    if kind.memory_space is not None:
+        return f"must lie in global memory, found memory space {kind.memory_space}"
+    try:
+        static_strides(argument)
+        _, offset = kind.get_strides_and_offset()
+    except RuntimeError:
+        return f"must have a stride per dimension, found {kind}"
+    if offset != 0:
+        return f"must begin at its pointer, found an offset in {kind}"
+    if any(size is not None and size < 0 for size in static_sizes(argument)):
+        return f"has a negative size: {kind}"
+    return None

@@ -1,0 +1,92 @@
+"""verify-ops: runs every op's own rules, after MLIR's structural verifier.
+
+Dynamic ops have no verifier hook in MLIR 22, so their `check()` runs here, after each pass.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from mlir import ir
+
+from tilec.diagnostics import CompileError
+from tilec.dialects.op import NAMESPACES
+from tilec.dialects.types import is_tile
+from tilec.passes.rewriting.locations import error_at
+
+MAX_ELEMENTS = 1 << 20
+"""Largest tile: sixteen times what the registers of an SM hold."""
+
+
+def verify_ops(module: ir.Module) -> None:
+    """CompileError carrying one error per op that breaks its rules."""
+    errors = []
+    sound: set[ir.Type] = set()  # few types, many values
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        name = op.name
+        if name.startswith(NAMESPACES):
+            view = op.opview
+            wrong = view.check_attributes() or _check_tiles(op, sound) or view.check()
+            if wrong:
+                errors.append(error_at(op, f"'{name}' op {wrong}"))
+        return ir.WalkResult.ADVANCE
+
+    with module.context, ir.Location.unknown():
+        module.operation.walk(visit)
+    if errors:
+        raise CompileError.group(errors)
+
+
+def verify_attributes(module: ir.Module) -> None:
+    """CompileError where an op has an attribute that MLIR's parser takes and its Python bindings
+    cannot read, such as `array<i128: 0>`: passes would fail on it."""
+    errors = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        for name in op.attributes:
+            try:
+                _read(op.attributes, name)
+            except TypeError:
+                why = "an array or a tensor of elements that tilec cannot read"
+                errors.append(error_at(op, f"attribute '{name}' holds {why}"))
+        return ir.WalkResult.ADVANCE
+
+    with module.context, ir.Location.unknown():
+        module.operation.walk(visit)
+    if errors:
+        raise CompileError.group(errors)
+
+
+def _read(container: ir.ArrayAttr | ir.DictAttr | ir.OpAttributeMap, key: int | str) -> None:
+    """Makes a Python object of what a container holds, and of what that holds."""
+    value = container[key]
+    if isinstance(value, ir.ArrayAttr):
+        for number in range(len(value)):
+            _read(value, number)
+    elif isinstance(value, ir.DictAttr):
+        for named in value:
+            _read(value, named.name)
+
+
+def _check_tiles(op: ir.Operation, sound: set[ir.Type]) -> str | None:
+    """`sound`: types known to be right; takes up the op's."""
+    for value in (*op.operands, *op.results):
+        type_ = value.type
+        if type_ in sound:
+            continue
+        wrong = _check_tile(type_) if is_tile(type_) else None
+        if wrong:
+            return wrong
+        sound.add(type_)
+    return None
+
+
+def _check_tile(type_: ir.RankedTensorType) -> str | None:
+    if not type_.has_static_shape:
+        return f"tiles must have a static shape, found {type_}"
+    if 0 in type_.shape:
+        return f"tiles must not be empty, found {type_}"
+    if prod(type_.shape) > MAX_ELEMENTS:
+        return f"tiles have at most {MAX_ELEMENTS} elements, found {type_}"
+    return None

@@ -1,0 +1,100 @@
+"""verify-target: a program for other hardware than it is compiled for is an error, op by op.
+
+Passes ask the target before they choose; a program that comes in with its choices made (a `.tile`
+file with layouts, a kernel in `tilec.language.gpu`) is asked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mlir import ir
+
+from tilec.diagnostics import CompileError
+from tilec.dialects import gpu_tile
+from tilec.dialects.gpu_tile.barrier import TENSOR_FENCES
+from tilec.dialects.gpu_tile.types import is_tensor_buffer
+from tilec.dialects.op import TileOp
+from tilec.mma_shapes import find_instruction
+from tilec.passes.rewriting.locations import error_at
+from tilec.target import TARGETS, Feature, Target
+
+_NEEDS: Mapping[type[TileOp], Feature] = {
+    gpu_tile.CpAsyncOp: Feature.CP_ASYNC,
+    gpu_tile.CpAsyncCommitOp: Feature.CP_ASYNC,
+    gpu_tile.CpAsyncWaitOp: Feature.CP_ASYNC,
+    gpu_tile.CpAsyncArriveOp: Feature.MBARRIER,
+    gpu_tile.BarrierInitOp: Feature.MBARRIER,
+    gpu_tile.RemoteArriveOp: Feature.CLUSTERS,
+    gpu_tile.ClusterIdOp: Feature.CLUSTERS,
+    gpu_tile.NumClustersOp: Feature.CLUSTERS,
+    gpu_tile.ClusterPositionOp: Feature.CLUSTERS,
+    gpu_tile.ClusterMaskOp: Feature.CLUSTERS,
+    gpu_tile.ClusterSyncOp: Feature.CLUSTERS,
+    gpu_tile.NextProgramOp: Feature.CLUSTER_LAUNCH_CONTROL,
+    gpu_tile.NextProgramReadOp: Feature.CLUSTER_LAUNCH_CONTROL,
+    gpu_tile.FenceOp: Feature.TMA,
+    gpu_tile.MakeTensorMapOp: Feature.TMA,
+    gpu_tile.TmaLoadOp: Feature.TMA,
+    gpu_tile.TmaMulticastOp: Feature.CLUSTERS,
+    gpu_tile.TmaPairLoadOp: Feature.TCGEN05,
+    gpu_tile.TmaPairMulticastOp: Feature.TCGEN05,
+    gpu_tile.Tcgen05MulticastCommitOp: Feature.TCGEN05,
+    gpu_tile.TmaStoreOp: Feature.TMA,
+    gpu_tile.WarpTmaStoreOp: Feature.TMA,
+    gpu_tile.TmaCommitOp: Feature.TMA,
+    gpu_tile.TmaWaitOp: Feature.TMA,
+    gpu_tile.GriddepcontrolOp: Feature.GRIDDEPCONTROL,
+    gpu_tile.ReserveTensorMemoryOp: Feature.TCGEN05,
+    gpu_tile.ReleaseTensorMemoryOp: Feature.TCGEN05,
+    gpu_tile.Tcgen05CommitOp: Feature.TCGEN05,
+    gpu_tile.Tcgen05CopyOp: Feature.TCGEN05,
+    gpu_tile.Tcgen05MulticastCommitOp: Feature.TCGEN05,
+    gpu_tile.WgmmaFenceOp: Feature.WGMMA,
+    gpu_tile.WgmmaMeanwhileOp: Feature.WGMMA,
+    gpu_tile.WgmmaWaitOp: Feature.WGMMA,
+}
+"""What an op takes of the hardware, whatever its attributes."""
+
+
+_NAMED = (
+    gpu_tile.MmaOp,
+    gpu_tile.WgmmaOp,
+    gpu_tile.Tcgen05MmaOp,
+)
+"""Ops that name an instruction, which says what it takes."""
+
+
+def verify_target(module: ir.Module, target: Target) -> None:
+    """CompileError carrying one error per op that `target` cannot execute."""
+    errors: list[CompileError] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        feature = _needed(op)
+        if feature is not None and not target.supports(feature):
+            able = [name for name, other in TARGETS.items() if other.supports(feature)]
+            errors.append(
+                error_at(
+                    op,
+                    f"'{op.name}' needs {feature.name}, which {target.name} does not have",
+                    f"help: {', '.join(able)} {'has' if len(able) == 1 else 'have'} it",
+                )
+            )
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    if errors:
+        raise CompileError.group(errors)
+
+
+def _needed(op: ir.Operation) -> Feature | None:
+    view = op.opview
+    if isinstance(view, gpu_tile.AllocOp):
+        return Feature.TCGEN05 if is_tensor_buffer(view.result) else None
+    if isinstance(view, gpu_tile.FenceOp) and view.kind in TENSOR_FENCES:
+        return Feature.TCGEN05
+    if isinstance(view, _NAMED):
+        return find_instruction(view.instruction).feature
+    if isinstance(view, gpu_tile.RoleOp):
+        return Feature.SETMAXNREG if view.registers else None
+    return _NEEDS.get(type(view))

@@ -1,0 +1,1 @@
+"""Loads that only fill a buffer, tensor copies (TMA) and their tensor maps."""

@@ -1,0 +1,180 @@
+"""Loads that only fill buffers: what becomes of the tile, and which cp.async would do it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BufferLoadOp,
+    BufferStoreOp,
+    CpAsyncOp,
+    Tcgen05CopyOp,
+    WgmmaOp,
+)
+from tilec.dialects.gpu_tile.types import BufferType, is_tensor_buffer
+from tilec.dialects.types import bit_width, element, is_tile
+from tilec.passes.analysis.async_readers import PRODUCTS
+from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.vector_width import (
+    contiguous_dim,
+    element_bytes,
+    provable_width,
+    shared_width,
+)
+from tilec.passes.contract import PassContext
+from tilec.passes.layouts.candidates import blocked_layout
+from tilec.passes.rewriting.walk import VIEWS
+
+SMALLEST_COPY = 4
+"""Bytes; PTX ISA 9.0, "cp.async": cp-size is 4, 8 or 16."""
+
+
+@dataclass
+class Fill:
+    """A store of the loaded tile; `dims`: the array dimension along each of the buffer's."""
+
+    store: BufferStoreOp
+    dims: tuple[int, ...]
+
+
+@dataclass
+class Uses:
+    """What becomes of a loaded tile. `views`: its transposes that nothing but fills use."""
+
+    fills: list[Fill]
+    in_registers: bool
+    views: list[ir.Operation]
+
+
+def uses_of(value: ir.Value, dims: tuple[int, ...]) -> Uses:
+    """The uses of a loaded tile whose dimensions run along the array's `dims`."""
+    found = Uses([], False, [])
+    for use in value.uses:
+        user = use.owner.opview
+        if isinstance(user, BufferStoreOp) and not is_tensor_buffer(user.dst):
+            found.fills.append(Fill(user, tuple(dims)))
+        elif isinstance(user, tile.TransposeOp):
+            below = uses_of(user.result, tuple(dims[p] for p in user.permutation))
+            found.fills += below.fills
+            found.in_registers = found.in_registers or below.in_registers
+            found.views += below.views
+            if not below.in_registers:
+                found.views.append(user.operation)
+        else:
+            found.in_registers = True
+    return found
+
+
+def copy_bytes(
+    load: tile.LoadOp,
+    targets: list[tuple[BufferType, tuple[int, ...]]],
+    facts: Divisibility,
+    context: PassContext,
+) -> tuple[int, str]:
+    """Bytes one copy may move to every target, and what limits them."""
+    width, why = provable_width(facts, load.src, load.offsets, load.dims)
+    for buffer, dims in targets:
+        inside = _width_inside(load, buffer, dims, width, context)
+        if inside < width:
+            width, why = inside, "the buffer holds no longer run"
+    return width * element_bytes(load.src), why
+
+
+def _width_inside(
+    load: tile.LoadOp, buffer: BufferType, dims: tuple[int, ...], width: int, context: PassContext
+) -> int:
+    """Elements of a vector of `width` that neighbour each other in the buffer, too."""
+    contiguous = contiguous_dim(load.src, dims)
+    if contiguous is None:
+        return 1
+    sizes = buffer.shape
+    layout = blocked_layout(sizes, contiguous, width, context.num_threads, narrow=False)
+    return min(width, shared_width(buffer.layout, layout, len(sizes), buffer.element_bytes))
+
+
+def why_no_copy(load: tile.LoadOp, uses: Uses, demanded: bool, bytes_: int, why: str) -> str | None:
+    """The reason why a load cannot become copies of `bytes_` bytes each, which `why` limits; None
+    if it can. `demanded`: use in registers is no reason."""
+    block = load.operation.block
+    if uses.in_registers and not demanded:
+        return "the tile is also used in registers"
+    for fill in uses.fills:
+        alloc = fill.store.dst.owner
+        if not isinstance(alloc.opview, AllocOp):
+            return "it fills a part of a buffer"
+        if fill.store.operation.block != block or alloc.operation.block != block:
+            return "load and use stand in different blocks"
+    if bytes_ < SMALLEST_COPY:
+        return f"only {bytes_} bytes are provably aligned: {why}"
+    if not _is_zero(load.padding):
+        return f"padding is {load.padding}; a copy fills with zeros"
+    if "cache" in load.options:
+        return "the load has a cache hint"
+    if bit_width(element(load.result)) < 8:
+        return f"{element(load.result)} is not stored as whole bytes"
+    return None
+
+
+def _is_zero(padding: ir.Attribute) -> bool:
+    # -0.0 has a bit that a zero fill would lose.
+    return padding.value == 0 and not str(padding).startswith("-")
+
+
+def emit_cp_async(load: tile.LoadOp, buffer: ir.Value, dims: tuple[int, ...], bytes_: int) -> None:
+    """Copies what `load` loads into `buffer`, whose dimensions run along the array's `dims`."""
+    i1 = ir.IntegerType.get_signless(1)
+    always = ir.Operation.create(
+        "arith.constant", results=[i1], attributes={"value": ir.IntegerAttr.get(i1, 1)}
+    ).results[0]
+    cache = "cg" if bytes_ == 16 else "ca"
+    CpAsyncOp.build(load.src, buffer, always, load.offsets, dims=dims, bytes=bytes_, cache=cache)
+
+
+def feeds_warpgroup(fill: Fill) -> bool:
+    """Whether a warpgroup instruction reads what the store fills, from there."""
+    return any(isinstance(reader, WgmmaOp) for reader in readers(fill.store.dst))
+
+
+def feeds_tensor_cores(fill: Fill) -> bool:
+    """Whether an instruction that takes its operand from a buffer reads what the store fills, or a
+    warpgroup's reads what is computed from it."""
+    return any(
+        isinstance(reader, (*PRODUCTS, Tcgen05CopyOp)) or products_of(reader)
+        for reader in readers(fill.store.dst)
+    )
+
+
+def readers(buffer: ir.Value) -> list[ir.OpView]:
+    """The users of a buffer, of its views, and of what is copied of it to tensor memory."""
+    found: list[ir.OpView] = []
+    for use in buffer.uses:
+        user = use.owner.opview
+        if isinstance(user, VIEWS):
+            found += readers(user.result)
+        elif isinstance(user, Tcgen05CopyOp) and user.src == buffer:
+            found += [user, *readers(user.dst)]
+        else:
+            found.append(user)
+    return found
+
+
+def products_of(op: ir.OpView) -> list[ir.Operation]:
+    """The warpgroup instructions whose registers follow, element by element, from those that an op
+    loads from a buffer; none of another op."""
+    found: list[ir.Operation] = []
+    pending, seen = [op.result] if isinstance(op, BufferLoadOp) else [], set()
+    while pending:
+        for use in pending.pop().uses:
+            user = use.owner
+            if isinstance(user.opview, WgmmaOp):
+                found.append(user.operation)
+            passed = is_elementwise(user.operation) or isinstance(user.opview, tile.TransposeOp)
+            if passed and user.operation not in seen:
+                seen.add(user.operation)
+                pending += filter(is_tile, user.results)
+    return found

@@ -1,0 +1,237 @@
+"""How insert-async-copies uses the tensor memory accelerator.
+
+Before:   %t = "tile.load"(%a, %m, %k) ...   "gpu_tile.buffer_store"(%t, %s)
+After:    %map = "gpu_tile.make_tensor_map"(%a)   %full = "gpu_tile.barrier_init"() ... (in front)
+          %slot, %parity = "gpu_tile.ring_position"(%count) {slots = 1 : i32}
+          "gpu_tile.barrier_expect"(%full, %slot) {bytes = ...}
+          "gpu_tile.tma_load"(%map, %s, %full, %slot, %m, %k)
+          "gpu_tile.barrier_wait"(%full, %slot, %parity)
+
+Neighbouring copies share a barrier: a ring with one slot, whose uses a counter carried through the
+loops counts. specialize-warps makes the ring longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile import (
+    BarrierExpectOp,
+    BarrierInitOp,
+    BarrierWaitOp,
+    BufferStoreOp,
+    FenceOp,
+    MakeTensorMapOp,
+    RingPositionOp,
+    SyncOp,
+    TmaLoadOp,
+)
+from tilec.dialects.gpu_tile.tma import MOST_BOX, SWIZZLE_BYTES
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of
+from tilec.passes.analysis.async_readers import PRODUCTS
+from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.hazards import read_ahead_hazard
+from tilec.passes.analysis.vector_width import contiguous_dim
+from tilec.passes.contract import PassContext
+from tilec.passes.copies.buffer_fills import readers
+from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
+from tilec.passes.rewriting.loops import add_counter, enclosing_ops, top_level
+from tilec.shared_layout import SharedLayout
+
+
+@dataclass
+class TensorCopy:
+    """One buffer to fill from `load`; `dims`: the array dimension along each of the buffer's."""
+
+    load: tile.LoadOp
+    store: BufferStoreOp
+    dims: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: str
+
+    @property
+    def bytes(self) -> int:
+        """What arrives at the barrier."""
+        buffer = buffer_of(self.store.dst)
+        total = buffer.element_bytes
+        for size in buffer.shape:
+            total *= size
+        return total
+
+
+def plan_tensor_copy(
+    load: tile.LoadOp,
+    store: BufferStoreOp,
+    dims: tuple[int, ...],
+    facts: Divisibility,
+    context: PassContext,
+) -> TensorCopy | str:
+    """The copy that does what load and store do, or why there is none."""
+    planned = _planned_box(load, buffer_of(store.dst), dims, facts, context)
+    return planned if isinstance(planned, str) else TensorCopy(load, store, dims, *planned)
+
+
+def why_no_tensor_copy(
+    load: tile.LoadOp,
+    buffer: BufferType,
+    dims: Sequence[int],
+    facts: Divisibility,
+    context: PassContext,
+) -> str | None:
+    """Why a load cannot become a tensor copy into such a buffer, or None."""
+    planned = _planned_box(load, buffer, dims, facts, context)
+    return planned if isinstance(planned, str) else None
+
+
+def _planned_box(
+    load: tile.LoadOp,
+    buffer: BufferType,
+    dims: Sequence[int],
+    facts: Divisibility,
+    context: PassContext,
+) -> tuple[tuple[int, ...], str] | str:
+    around = enclosing_ops(load.operation)
+    wrong = next((op.name for op in around if op.name != "scf.for"), None)
+    if wrong is not None:
+        return f"it stands in '{wrong}'"
+    hazard = read_ahead_hazard(around[-1].parent, [load.src], "the kernel")
+    if hazard is not None:
+        return hazard
+    boxed = box_of(buffer)
+    if isinstance(boxed, str):
+        return boxed
+    row = next(d for d, parts in enumerate(buffer.layout.dims) if parts[0][1] == 1)
+    if contiguous_dim(load.src, dims) != row:
+        return "its buffer is contiguous along another dimension than the array"
+    reason = why_no_tensor_map(
+        load.src, dims, boxed[0], facts, context.target, offsets=load.offsets
+    )
+    return boxed if reason is None else reason
+
+
+def box_of(buffer: BufferType) -> tuple[tuple[int, ...], str] | str:
+    """The box and swizzle whose copies fill a buffer densely, or why there are none."""
+    swizzle = _swizzle_name(buffer.layout)
+    if swizzle is None:
+        return "its buffer has a swizzle that the copy engine does not"
+    rows = [d for d, parts in enumerate(buffer.layout.dims) if parts[0][1] == 1]
+    if len(rows) != 1:
+        return "its buffer has no contiguous dimension"
+    (row,) = rows
+    pitch = buffer.layout.dims[row][0][0]
+    span = SWIZZLE_BYTES[swizzle]
+    if (span and pitch * buffer.element_bytes != span) or pitch > MOST_BOX:
+        return "the rows of its buffer are no rows of a box"
+    box, step = [pitch if d == row else 0 for d in range(len(buffer.shape))], pitch
+    # Of two dimensions with one stride the first has one element.
+    for d in sorted(range(len(buffer.shape)), key=lambda d: buffer.layout.dims[d][0][::-1]):
+        if d == row:
+            continue
+        parts = buffer.layout.dims[d]
+        if len(parts) != 1 or parts[0][1] != step:
+            return "its buffer is padded"
+        step *= parts[0][0]
+        box[d] = next(n for n in range(min(parts[0][0], MOST_BOX), 0, -1) if parts[0][0] % n == 0)
+    return tuple(box), swizzle
+
+
+def _swizzle_name(layout: SharedLayout) -> str | None:
+    if layout.swizzle is None:
+        return "none"
+    bits, base, shift = layout.swizzle
+    if (base, shift) != (4, 3):
+        return None
+    return next((n for n, span in SWIZZLE_BYTES.items() if span == 16 << bits and bits), None)
+
+
+def refused_tensor_copies(context: PassContext) -> list[str]:
+    """Why loads are no tensor copies, as insert-async-copies reported it: notes for an error."""
+    return [
+        f"the load at {entry['at']} is no tensor copy: {entry['why']}"
+        for entry in context.report.decisions
+        if entry["about"] == "tensor map"
+    ]
+
+
+def emit_tensor_copies(copies: Sequence[TensorCopy], context: PassContext) -> None:
+    """Replaces the stores of one loop body; the loads are left to the caller."""
+    loop = copies[0].load.operation.block.owner
+    loop, count = add_counter(loop)
+    with ir.InsertionPoint(top_level(loop)), loop.location:
+        groups = [(run, BarrierInitOp.build(slots=1, count=1)) for run in _runs(copies)]
+        FenceOp.build(kind="barrier_init")
+        SyncOp.build(warps=context.num_warps)
+    for run, barrier in groups:
+        _emit_group(run, barrier, count, loop)
+
+
+def _runs(copies: Sequence[TensorCopy]) -> list[list[TensorCopy]]:
+    """Copies for the same instruction with nothing but pure scalar code and each other's loads and
+    stores between."""
+    own = {op for copy in copies for op in (copy.load.operation, copy.store.operation)}
+    by_load: dict[ir.Operation, list[TensorCopy]] = {}
+    for copy in copies:
+        by_load.setdefault(copy.load.operation, []).append(copy)
+    number = 0
+    found: dict[tuple[int, ir.Operation | None], list[TensorCopy]] = {}
+    for view in copies[0].load.operation.block.operations:
+        op = view.operation
+        if op in by_load:
+            for copy in by_load[op]:
+                found.setdefault((number, _first_product(copy)), []).append(copy)
+        elif op not in own and not _is_between(op):
+            number += 1
+    return list(found.values())
+
+
+def _first_product(copy: TensorCopy) -> ir.Operation | None:
+    """The first matrix instruction of the load's block that reads what a copy brings."""
+    reading = [reader.operation for reader in readers(copy.store.dst)]
+    return next(
+        (
+            view.operation
+            for view in copy.load.operation.block.operations
+            if isinstance(view, PRODUCTS) and view.operation in reading
+        ),
+        None,
+    )
+
+
+def _is_between(op: ir.Operation) -> bool:
+    scalar = op.name.startswith("arith.") and not isinstance(
+        op.results[0].type, ir.RankedTensorType
+    )
+    return scalar or op.name in ("gpu_tile.alloc", "memref.dim", "tile.transpose")
+
+
+def _emit_group(
+    run: Sequence[TensorCopy], barrier: ir.Value, count: ir.Value, loop: ir.Operation
+) -> None:
+    last = run[-1].load
+    with ir.InsertionPoint(last.operation), last.operation.location:
+        slot, parity = RingPositionOp.build(count, slots=1)
+        BarrierExpectOp.build(barrier, slot, bytes=sum(copy.bytes for copy in run))
+        for copy in run:
+            copy.store.dst.owner.operation.move_before(slot.owner)
+            with copy.load.operation.location:
+                TmaLoadOp.build(_map(copy, loop), copy.store.dst, barrier, slot, _at(copy))
+        BarrierWaitOp.build(barrier, slot, parity)
+
+
+def _map(copy: TensorCopy, loop: ir.Operation) -> ir.Value:
+    with ir.InsertionPoint(top_level(loop)):
+        return MakeTensorMapOp.build(
+            copy.load.src, box=copy.box, dims=copy.dims, swizzle=copy.swizzle
+        )
+
+
+def _at(copy: TensorCopy) -> list[ir.Value]:
+    i32 = ir.IntegerType.get_signless(32)
+    return [
+        ir.Operation.create("arith.index_cast", results=[i32], operands=[offset]).results[0]
+        for offset in copy.load.offsets
+    ]

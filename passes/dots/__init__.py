@@ -1,0 +1,1 @@
+"""How the operands of a dot reach the instruction that multiplies them."""

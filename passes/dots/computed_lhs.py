@@ -1,0 +1,355 @@
+"""How stage-operands keeps what is computed from loaded tiles in registers: an lhs of warpgroup
+instructions.
+
+Before:   %x = "tile.load"(%a, %m, %k)   %y = f(%x), element by element
+          %d = "tile.dot"(%y, %b, %c) {options = {instruction = "wgmma.m64n256k16.f32.bf16.bf16"}}
+After:    %x = "tile.load"(%a, %m, %k)   "gpu_tile.buffer_store"(%x, %s)      (%b in %sb alike)
+          %p = "gpu_tile.wgmma_fence"(%c)
+          %x0 = "gpu_tile.buffer_load"(the first half of %s along k)   %y0 = f(%x0)
+          %q0 = "gpu_tile.wgmma"(%y0, the first half of %sb, %p)
+          %x1 = "gpu_tile.buffer_load"(the second half of %s)          %y1 = f(%x1)
+          %q1 = "gpu_tile.wgmma"(%y1, the second half of %sb, %q0)
+          %d = "gpu_tile.wgmma_wait"(%q1) {pending = 0 : i32}
+
+So the loads do nothing but fill buffers, and become tensor copies: a tile arrives as it lies in
+memory, and the warpgroups that multiply read their own rows of it, as the instruction's fragments.
+In two parts because registers that an instruction reads may not be written before it is done: one
+part is computed while the other is multiplied (overlap-mma).
+
+An operand qualifies if it follows from at least one tile loaded in the dot's own block, a loop's,
+and all its tiles of two dimensions are loaded there, by what the copy engine can do and buffers can
+hold; elementwise ops, transposes, broadcasts, constants and element numbers may stand between.
+Tiles of one dimension that are loaded there are loaded again, part by part, by who needs them;
+those from outside the loop that every part needs whole change their layout out there. Everything
+else stays with `warpgroup_dot` and `roles.copies`, and the report says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from mlir import ir
+
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.gpu_tile import (
+    BufferLoadOp,
+    ConvertLayoutOp,
+    ViewOp,
+    WgmmaFenceOp,
+    WgmmaOp,
+)
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
+from tilec.dialects.tile import BroadcastOp, DotOp, IotaOp, LoadOp, TransposeOp
+from tilec.dialects.types import bit_width, byte_width, element, is_tile, shape
+from tilec.dialects.types import tile as tile_type
+from tilec.fragments import lhs_fragments
+from tilec.layout import Layout
+from tilec.mma_shapes import MmaInstruction
+from tilec.passes.alternate_programs import teams_of
+from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.register_pressure import registers_of
+from tilec.passes.analysis.vector_width import contiguous_dim
+from tilec.passes.contract import PassContext
+from tilec.passes.copies.buffer_fills import SMALLEST_COPY, Uses, why_no_copy
+from tilec.passes.copies.tensor_copies import why_no_tensor_copy
+from tilec.passes.dots.operand_buffers import filled_buffer, operand_layout, swizzle_bytes
+from tilec.passes.layouts.maps import broadcast_source
+from tilec.passes.rewriting.loops import is_inside, outside_loops
+from tilec.passes.rewriting.program_slice import erase_unused
+from tilec.passes.rewriting.scalars import binary, constant, i32_constant
+from tilec.passes.roles.copies import forbids_roles
+from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
+
+
+@dataclass(frozen=True)
+class Part:
+    """A rectangle of a tile, and how threads hold it."""
+
+    origin: tuple[int, ...]
+    sizes: tuple[int, ...]
+    layout: Layout
+
+    def like(self, value: ir.Value) -> ir.Type:
+        """The type of this part of `value`."""
+        return tile_type(self.sizes, element(value), layout_attr(self.layout))
+
+    def below(self, op: BroadcastOp) -> Part:
+        """The part of a broadcast's source that this part of its result needs."""
+        whole = shape(op.src)
+        ones = [size == 1 for size in whole]
+        sizes = tuple(1 if one else self.sizes[d] for one, d in zip(ones, op.dims, strict=True))
+        origin = tuple(0 if one else self.origin[d] for one, d in zip(ones, op.dims, strict=True))
+        return Part(origin, sizes, broadcast_source(self.layout, op.dims, sizes))
+
+    def turned_back(self, permutation: Sequence[int]) -> Part:
+        """The part of a transpose's source."""
+        inverse = [list(permutation).index(d) for d in range(len(permutation))]
+        origin, sizes = (tuple(of[d] for d in inverse) for of in (self.origin, self.sizes))
+        return Part(origin, sizes, self.layout.permute(inverse))
+
+
+MOST_ELEMENTS = 32
+"""Of a part in a thread: 128 x 32 in one warpgroup. What is computed of them takes registers, and
+with more parts than two ptxas has the instructions wait for each other (C7513)."""
+REGISTER_BITS = 32
+
+_Made = dict[tuple[ir.Block, ir.Value, Part], ir.Value]
+"""Per block, tile and part of it what was written."""
+
+
+class ComputedOperands:
+    """The computed operands of a function's products; what two products need is computed once."""
+
+    def __init__(self, function: ir.Operation, context: PassContext) -> None:
+        self._function, self._context = function, context
+        self._made: _Made = {}
+        self._replaced: list[ir.Value] = []
+
+    def qualifies(self, dot: DotOp, row: MmaInstruction) -> bool:
+        """Whether the lhs of `dot`, whose instruction is `row`, is computed part by part, in
+        registers, from tiles that the copy engine brings."""
+        if dot.operation.block.owner.name != "scf.for" or forbids_roles(self._function):
+            return False
+        check = _Check(dot, self._function, self._context)
+        reason = check.why_not(dot.lhs, (False, True))
+        if not check.computes or not (check.raw or reason):
+            return False
+        reason = reason or self._why_no_room(dot, row, check.raw)
+        if reason is not None:
+            self._context.report.add("dot operand", dot.operation, "lhs not in registers", reason)
+        return reason is None
+
+    def _why_no_room(
+        self, dot: DotOp, row: MmaInstruction, raw: Sequence[BufferType]
+    ) -> str | None:
+        """What there is too little of for parts of the operand, and tiles that wait as they are."""
+        target, warps = self._context.target, self._context.num_warps
+        elements = _fragments(dot, row, _first_part(dot, row)).num_values
+        bits = elements * bit_width(element(dot.lhs))
+        taken = registers_of(dot.acc) + 2 * -(-bits // REGISTER_BITS) + COMPUTE_REGISTERS
+        roles = plan_roles(target, warps, teams=teams_of(self._function))
+        there = roles["compute"].registers or target.registers_per_thread
+        if elements > MOST_ELEMENTS:
+            return (
+                f"a thread would have {elements} elements of each half, more than {MOST_ELEMENTS}"
+            )
+        if taken > there:
+            return f"sums and two halves of it take {taken} of {there} registers"
+        rhs = prod(shape(dot.rhs)) * byte_width(element(dot.rhs))
+        slot = rhs + sum(buffer.size_bytes for buffer in raw)
+        if 2 * slot > target.shared_bytes:
+            return f"{slot} bytes for its tiles as they are leave room for one stage"
+        return None
+
+    def multiply(self, dot: DotOp, row: MmaInstruction, rhs: ir.Value) -> ir.Value:
+        """Issues `dot` in parts at the current insertion point; the pending sum."""
+        rows, depth = shape(dot.lhs)
+        first = _first_part(dot, row)
+        write = _Write(dot, self._made)
+        issued: ir.Value | None = None
+        for start, size in ((0, first), (first, depth - first)):
+            if not size:
+                continue
+            part = Part((0, start), (rows, size), _fragments(dot, row, size))
+            lhs = write.part(dot.lhs, part)
+            # Behind what is computed first: the registers are handed over as late as can be.
+            sum_ = WgmmaFenceOp.build(dot.acc) if issued is None else issued
+            right = rhs if size == depth else _view(rhs, (start, 0), (size, shape(dot.rhs)[1]))
+            issued = WgmmaOp.build(lhs, right, sum_, instruction=row.name)
+        bytes_ = sum(buffer_of(buffer).size_bytes for buffer in write.buffers)
+        self._context.report.add(
+            "dot operand",
+            dot.operation,
+            f"lhs in registers, from {bytes_} bytes of shared memory",
+            "its tiles come there as they are, and who multiplies computes them",
+        )
+        self._replaced.append(dot.lhs)
+        return issued
+
+    def erase_unused(self) -> None:
+        """Erases what the parts were made of, once no product is left that might need it."""
+        for value in dict.fromkeys(self._replaced):
+            erase_unused(value)
+
+
+def _first_part(dot: DotOp, row: MmaInstruction) -> int:
+    """Columns of the lhs that the first part has: half of the instructions' steps, or one more."""
+    return -(-shape(dot.lhs)[1] // row.k // 2) * row.k
+
+
+def _fragments(dot: DotOp, row: MmaInstruction, k: int) -> Layout:
+    """How threads hold `k` columns of the lhs."""
+    return lhs_fragments(row, layout_of(dot.acc), 2, k)
+
+
+class _Check:
+    """Looks through what an operand follows from. `raw`: the buffers that tiles of its loop need;
+    `computes`: whether something stands between them and the product."""
+
+    def __init__(self, dot: DotOp, function: ir.Operation, context: PassContext) -> None:
+        self._dot, self._context = dot, context
+        self._facts = Divisibility(function)
+        self._seen: set[tuple[ir.Value, tuple[bool, ...]]] = set()
+        self.raw: list[BufferType] = []
+        self.computes = False
+
+    def why_not(self, value: ir.Value, in_parts: Sequence[bool]) -> str | None:
+        """`in_parts`: which dimensions run along k, of which a part needs a part."""
+        # A square tile may be needed both as it is and turned.
+        key = value, tuple(in_parts)
+        if key in self._seen or not is_tile(value) or _is_remade(value):
+            return None
+        self._seen.add(key)
+        block, op, sizes = self._dot.operation.block, value.owner, shape(value)
+        outside = not is_inside(value, block.owner)
+        along_k = any(s > 1 for s, along in zip(sizes, in_parts, strict=True) if along)
+        if outside and _is_thin(value) and not along_k:
+            return None
+        if outside and (isinstance(op, (ir.Block, LoadOp))):
+            return "a tile along k comes from outside the loop"
+        if isinstance(op, ir.Block) or not (outside or op.operation.block == block):
+            return "a tile of it comes from another block or iteration"
+        if isinstance(op, LoadOp):
+            return None if _is_thin(value) else self._why_no_copy(op)
+        if isinstance(op, BroadcastOp):
+            in_parts = [in_parts[d] for d in op.dims]
+        elif isinstance(op, TransposeOp):
+            in_parts = [in_parts[op.permutation.index(d)] for d in range(len(sizes))]
+        elif isinstance(op, ConvertLayoutOp):
+            pass
+        elif is_elementwise(op.operation) and len(op.operation.results) == 1:
+            self.computes = True
+        else:
+            return f"'{op.operation.name}' stands between load and product"
+        reasons = (self.why_not(operand, in_parts) for operand in op.operation.operands)
+        return next((reason for reason in reasons if reason is not None), None)
+
+    def _why_no_copy(self, load: LoadOp) -> str | None:
+        reason = why_no_copy(load, Uses([], False, []), False, SMALLEST_COPY, "")
+        buffer = None if reason is not None else _raw_buffer(load)
+        if buffer is None:
+            return reason or "no rows of its tile are rows of a box"
+        self.raw.append(buffer)
+        return why_no_tensor_copy(load, buffer, load.dims, self._facts, self._context)
+
+
+def _is_remade(value: ir.Value) -> bool:
+    """Whether a tile costs nothing to make anew in any layout."""
+    op = value.owner
+    return not isinstance(op, ir.Block) and (
+        op.name in ("arith.constant", "tensor.splat") or isinstance(op, IotaOp)
+    )
+
+
+def _is_thin(value: ir.Value) -> bool:
+    """Whether a tile is a row, a column or one element."""
+    return sum(size > 1 for size in shape(value)) < 2
+
+
+def _raw_buffer(load: LoadOp) -> BufferType | None:
+    """A buffer that holds a loaded tile as the copy engine writes it, its rows those of the array;
+    None where they fill no swizzle."""
+    sizes, run = shape(load.result), contiguous_dim(load.src, load.dims)
+    if len(sizes) != 2 or run is None or not swizzle_bytes(sizes[run], element(load.result)):
+        return None
+    return BufferType(sizes, element(load.result), operand_layout(sizes, element(load.result), run))
+
+
+def _view(buffer: ir.Value, origin: Sequence[int], sizes: Sequence[int]) -> ir.Value:
+    """A part of a buffer of two dimensions."""
+    whole = buffer_of(buffer)
+    viewed = BufferType(tuple(sizes), whole.element, whole.layout).type()
+    return ViewOp.build(buffer, [i32_constant(at) for at in origin], results=[viewed])
+
+
+class _Write:
+    """Writes the parts of one product's operand at the current insertion point. `buffers`: where
+    its tiles arrive."""
+
+    def __init__(self, dot: DotOp, made: _Made) -> None:
+        self._dot, self._made = dot, made
+        self.buffers: list[ir.Value] = []
+
+    def part(self, value: ir.Value, part: Part) -> ir.Value:
+        """`part` of a tile; a scalar as it is."""
+        if not is_tile(value):
+            return value
+        key = self._dot.operation.block, value, part
+        if key not in self._made:
+            with value.owner.operation.location:
+                self._made[key] = self._write(value, part)
+        return self._made[key]
+
+    def _write(self, value: ir.Value, part: Part) -> ir.Value:
+        op, type_ = value.owner, part.like(value)
+        if _is_remade(value):
+            return _remade(op.operation, part, type_)
+        outside = not is_inside(value, self._dot.operation.block.owner)
+        if outside and _is_thin(value) and part.sizes == shape(value):
+            with ir.InsertionPoint(outside_loops(value, self._dot.operation)):
+                return ConvertLayoutOp.build(value, results=[type_])
+        if isinstance(op, LoadOp):
+            return _load_again(op, part) if _is_thin(value) else self._read(op, part)
+        if isinstance(op, ConvertLayoutOp):
+            return self.part(op.src, part)
+        if isinstance(op, TransposeOp):
+            source = self.part(op.src, part.turned_back(op.permutation))
+            return TransposeOp.build(source, permutation=op.permutation, results=[type_])
+        if isinstance(op, BroadcastOp):
+            return BroadcastOp.build(
+                self.part(op.src, part.below(op)), dims=op.dims, results=[type_]
+            )
+        operands = [self.part(operand, part) for operand in op.operation.operands]
+        attributes = dict(op.operation.attributes.items())
+        return ir.Operation.create(
+            op.operation.name, results=[type_], operands=operands, attributes=attributes
+        ).results[0]
+
+    def _read(self, load: LoadOp, part: Part) -> ir.Value:
+        buffer = filled_buffer(load.result, _raw_buffer(load), self._dot.operation)
+        if buffer not in self.buffers:
+            self.buffers.append(buffer)
+        view = _view(buffer, part.origin, part.sizes)
+        return BufferLoadOp.build(view, results=[part.like(load.result)])
+
+
+def _remade(op: ir.Operation, part: Part, type_: ir.Type) -> ir.Value:
+    """A constant, a splat or element numbers, for a part."""
+    attributes = dict(op.attributes.items())
+    if op.name == "arith.constant":
+        splat = attributes["value"].get_splat_value()
+        attributes["value"] = ir.DenseElementsAttr.get_splat(type_, splat)
+    made = ir.Operation.create(
+        op.name, results=[type_], operands=list(op.operands), attributes=attributes
+    ).results[0]
+    start = part.origin[op.opview.axis] if isinstance(op.opview, IotaOp) else 0
+    if not start:
+        return made
+    number = ir.IntegerAttr.get(ir.RankedTensorType(type_).element_type, start)
+    added = ir.Operation.create(
+        "arith.constant",
+        results=[type_],
+        attributes={"value": ir.DenseElementsAttr.get_splat(type_, number)},
+    ).results[0]
+    return binary("arith.addi", made, added)
+
+
+def _load_again(load: LoadOp, part: Part) -> ir.Value:
+    """A part of a row or column, loaded by who needs it where the whole was loaded."""
+    with ir.InsertionPoint(load.operation), load.operation.location:
+        offsets = list(load.offsets)
+        for axis, start in zip(load.dims, part.origin, strict=True):
+            if start:
+                offsets[axis] = binary(
+                    "arith.addi", offsets[axis], constant(ir.IndexType.get(), start)
+                )
+        return LoadOp.build(
+            load.src,
+            offsets,
+            dims=load.dims,
+            padding=load.padding,
+            options=load.options,
+            results=[part.like(load.result)],
+        )

@@ -1,0 +1,112 @@
+"""Operands of matrix instructions in shared memory: buffers that lie as the instruction reads them.
+
+PTX ISA 9.0, "wgmma: Shared Memory Matrix Layout": panels as wide as the widest swizzle that the
+contiguous dimension is a multiple of. Types of 16 bits may be contiguous along either dimension,
+others along k only.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile import AllocOp, BufferStoreOp
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
+from tilec.dialects.types import bit_width, byte_width, element, shape
+from tilec.mma_shapes import MmaInstruction
+from tilec.passes.contract import PassContext
+from tilec.passes.rewriting.loops import outside_loops
+from tilec.shared_layout import SharedLayout
+
+SWIZZLE_BITS = {128: 3, 64: 2, 32: 1}
+"""Bits a swizzle of that many bytes XORs (facts of `tilec.shared_layout`)."""
+
+
+def staged(
+    dot: tile.DotOp, value: ir.Value, k_dim: int, row: MmaInstruction, context: PassContext
+) -> ir.Value:
+    """A buffer that holds `value`, made in front of the loops that do not change it.
+
+    It lies as the instruction `row` reads it; `k_dim`: the dimension of `value` that is summed
+    over.
+    """
+    shared = operand_layout(shape(value), element(value), _contiguous(value, k_dim, row))
+    type_ = BufferType(shape(value), element(value), shared)
+    place = outside_loops(value, dot.operation)
+    known = _already_staged(value, type_, place)
+    if known is not None:
+        return known
+    context.report.add(
+        "dot operand",
+        dot.operation,
+        f"{'lhs' if k_dim else 'rhs'} in {type_.size_bytes} bytes of shared memory",
+        "the instruction reads it from there",
+        layout=str(shared),
+    )
+    return _filled(value, type_, place)
+
+
+def filled_buffer(value: ir.Value, type_: BufferType, place: ir.Operation) -> ir.Value:
+    """A buffer of `type_` that holds `value`, made in front of `place` unless there is one."""
+    known = _already_staged(value, type_, place)
+    return known if known is not None else _filled(value, type_, place)
+
+
+def _filled(value: ir.Value, type_: BufferType, place: ir.Operation) -> ir.Value:
+    with ir.InsertionPoint(place):
+        buffer = AllocOp.build(results=[type_.type()])
+        BufferStoreOp.build(value, buffer)
+    return buffer
+
+
+def _already_staged(value: ir.Value, wanted: BufferType, place: ir.Operation) -> ir.Value | None:
+    """A buffer that another dot had `value` stored in, in front of `place`."""
+    before = [view.operation for view in place.block.operations]
+    before = before[: before.index(place)]
+    for use in value.uses:
+        store = use.owner.opview
+        if not isinstance(store, BufferStoreOp) or store.operation not in before:
+            continue
+        if buffer_of(store.dst) == wanted and store.dst.owner.operation.block == place.block:
+            return store.dst
+    return None
+
+
+def _contiguous(value: ir.Value, k_dim: int, row: MmaInstruction) -> int:
+    """The dimension along which the buffer is contiguous: the tile's own where that is legal, and
+    no instruction begins inside a panel and ends in another."""
+    if bit_width(element(value)) != 16:
+        return k_dim
+    layout = layout_of(value)
+    # Neighbours lie in one thread's registers, or in those of the next where vectors are short.
+    firsts = [modes[0] for modes in (layout.values, layout.threads) if modes]
+    runs_along = next((mode.dim for mode in firsts if mode.stride == 1 and mode.size > 1), k_dim)
+    size, part = shape(value)[runs_along], row.m if k_dim else row.n
+    panel = panel_elements(size, element(value))
+    if not panel:
+        return k_dim
+    straddles = runs_along != k_dim and size > part and bool(part % panel and panel % part)
+    return k_dim if straddles else runs_along
+
+
+def swizzle_bytes(size: int, element_type: ir.Type) -> int:
+    """The widest swizzle that `size` elements fill with whole panels, 0 if none does."""
+    bytes_ = size * byte_width(element_type)
+    return next((span for span in SWIZZLE_BITS if bytes_ % span == 0), 0)
+
+
+def panel_elements(size: int, element_type: ir.Type) -> int:
+    """How many elements of a row such a panel holds, 0 if there is none."""
+    return swizzle_bytes(size, element_type) // byte_width(element_type)
+
+
+def operand_layout(sizes: tuple[int, ...], element_type: ir.Type, contiguous: int) -> SharedLayout:
+    """Panels of one swizzle's width along `contiguous`, rows of a panel one behind the other."""
+    span = swizzle_bytes(sizes[contiguous], element_type)
+    width = panel_elements(sizes[contiguous], element_type)
+    other = 1 - contiguous
+    panels = sizes[contiguous] // width
+    along = ((width, 1),) if panels == 1 else ((width, 1), (panels, sizes[other] * width))
+    across = ((sizes[other], width),)
+    dims = (along, across) if contiguous == 0 else (across, along)
+    return SharedLayout(dims, (SWIZZLE_BITS[span], 4, 3))

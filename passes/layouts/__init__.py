@@ -1,0 +1,1 @@
+"""Layouts of tiles: their inference, and how a tile lies in shared memory."""

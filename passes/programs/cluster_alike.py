@@ -1,0 +1,86 @@
+"""What the CTAs of a cluster do alike, and where they meet."""
+
+from __future__ import annotations
+
+import operator
+from math import prod
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import ClusterPositionOp, ClusterSyncOp, FenceOp, SyncOp
+from tilec.dialects.gpu_tile.cluster import at
+from tilec.dialects.gpu_tile.tma import TmaLoadOp
+from tilec.passes.analysis.dependence import ops_behind
+from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.rewriting.loops import enclosing_ops
+
+
+def axes_of(load: TmaLoadOp) -> set[int]:
+    """The axes of the cluster along which a copy differs in where it reads or whether it runs."""
+    behind = ops_behind([*load.coordinates, *_control(load.operation)])
+    return {op.opview.axis for op in behind if isinstance(op.opview, ClusterPositionOp)}
+
+
+def _control(op: ir.Operation) -> list[ir.Value]:
+    """What decides how often an op runs."""
+    found: list[ir.Value] = []
+    for around in enclosing_ops(op):
+        if around.name == "scf.for":
+            found += list(around.operands)[:3]
+        elif around.name == "scf.if":
+            found.append(around.operands[0])
+        elif around.name == "scf.while":
+            found.append(list(around.regions[0].blocks[0].operations)[-1].operands[0])
+    return found
+
+
+def runs_in(op: ir.Operation, shape: tuple[int, int, int]) -> list[int]:
+    """The ranks of a cluster whose CTA runs an op: those that the branches around it let in.
+
+    A branch on something else than the place in the cluster lets all in.
+    """
+    conditions = [around.operands[0] for around in enclosing_ops(op) if around.name == "scf.if"]
+    ranks = range(prod(shape))
+    return [r for r in ranks if all(_value(c, at(shape, r)) != 0 for c in conditions)]
+
+
+def _value(value: ir.Value, place: list[int]) -> int | None:
+    """An integer in the CTA at a place of its cluster, None if that does not decide it."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return None
+    if isinstance(owner, ClusterPositionOp):
+        return place[owner.axis]
+    known = constant_of(value)
+    if known is not None:
+        return known
+    operands = [_value(operand, place) for operand in owner.operation.operands]
+    if None in operands or owner.operation.name not in _SCALARS:
+        return None
+    if owner.operation.name == "arith.cmpi" and owner.operation.attributes["predicate"].value:
+        return None  # only whether two are equal
+    return int(_SCALARS[owner.operation.name](*operands))
+
+
+_SCALARS = {
+    "arith.cmpi": operator.eq,
+    "arith.andi": operator.and_,
+    "arith.ori": operator.or_,
+    "arith.muli": operator.mul,
+    "arith.divui": operator.floordiv,
+}
+
+
+def meet(function: ir.Operation) -> None:
+    """The cluster meets behind its barriers' making, instead of the CTA, and at its end."""
+    body = function.regions[0].blocks[0]
+    made = False
+    for view in list(body.operations):
+        made = made or (isinstance(view, FenceOp) and view.kind == "barrier_init")
+        if made and isinstance(view, SyncOp):
+            with ir.InsertionPoint(view.operation), view.operation.location:
+                ClusterSyncOp.build(order="relaxed")
+            view.operation.erase()
+            break
+    with ir.InsertionPoint(list(body.operations)[-1]), function.location:
+        ClusterSyncOp.build(order="relaxed")

@@ -1,0 +1,1 @@
+"""Finding and writing IR: walks, positions in the source, scalars, loops, slices."""

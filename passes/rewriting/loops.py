@@ -1,0 +1,168 @@
+"""Loops as rewrites see them: what is defined inside, where code may move out to, and counters that
+run on through a nest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import ClusterIdOp, CtaIdOp
+from tilec.passes.rewriting.scalars import binary, constant
+
+
+def find_loops(module: ir.Module | ir.Operation) -> list[ir.Operation]:
+    """Every scf.for of a module or a function, inner before outer."""
+    loops: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "scf.for":
+            loops.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return loops
+
+
+def is_inside(value: ir.Value, op: ir.Operation) -> bool:
+    """Whether `value` is defined inside the regions of `op`."""
+    owner = value.owner
+    at = owner.owner if isinstance(owner, ir.Block) else owner.operation
+    while at is not None and at != op:
+        at = at.parent
+    return at is not None
+
+
+def outside_loops(value: ir.Value, op: ir.Operation) -> ir.Operation:
+    """The outermost loop around `op` that does not define `value`, else `op` itself."""
+    place = op
+    while place.parent.name in ("scf.for", "scf.while"):
+        if is_inside(value, place.parent):
+            break
+        place = place.parent
+    return place
+
+
+def enclosing_ops(op: ir.Operation) -> list[ir.Operation]:
+    """The ops around `op`, innermost first, without the function."""
+    found = []
+    parent = op.parent
+    while parent is not None and parent.name != "func.func":
+        found.append(parent)
+        parent = parent.parent
+    return found
+
+
+def is_program_loop(op: ir.Operation) -> bool:
+    """Whether an op is the loop over programs of a persistent kernel, which no author wrote."""
+    return op.name == "scf.for" and isinstance(op.operands[0].owner, (ClusterIdOp, CtaIdOp))
+
+
+def top_level(op: ir.Operation) -> ir.Operation:
+    """The op of the function's own block that holds `op` (or is it)."""
+    return [op, *enclosing_ops(op)][-1]
+
+
+def with_iteration_arguments(
+    loop: ir.Operation, inits: Sequence[ir.Value]
+) -> tuple[ir.Operation, list[ir.Value]]:
+    """`loop` (scf.for) rebuilt with further loop-carried values that start as `inits`.
+
+    The new loop has the old one's body, attributes and results; its new block arguments come back
+    with it. They are yielded unchanged: the caller replaces the last operands of the terminator.
+    """
+    old = loop.regions[0].blocks[0]
+    types = [argument.type for argument in old.arguments]
+    added = [init.type for init in inits]
+    new = ir.Operation.create(
+        "scf.for",
+        results=[*(result.type for result in loop.results), *added],
+        operands=[*loop.operands, *inits],
+        attributes=dict(loop.attributes.items()),
+        regions=1,
+        ip=ir.InsertionPoint(loop),
+        loc=loop.location,
+    )
+    block = new.regions[0].blocks.append(
+        *types, *added, arg_locs=[loop.location] * (len(types) + len(added))
+    )
+    (*kept,) = list(block.arguments)[: len(types)]
+    fresh = list(block.arguments)[len(types) :]
+    for before, after in zip(old.arguments, kept, strict=True):
+        before.replace_all_uses_with(after)
+    for view in list(old.operations):
+        block.append(view.operation)
+    *_, last = block.operations
+    replace_yield(last.operation, [*last.operands, *fresh])
+    for before, after in zip(loop.results, new.results, strict=False):
+        before.replace_all_uses_with(after)
+    loop.erase()
+    return new, fresh
+
+
+def clone_mapped(op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> ir.Operation:
+    """Clones `op` at the current insertion point with operands replaced by `mapped`, which learns
+    the clone's results."""
+    copy = op.clone(ir.InsertionPoint.current).operation
+
+    def replace(inner: ir.Operation) -> ir.WalkResult:
+        for number, operand in enumerate(inner.operands):
+            if operand in mapped:
+                inner.operands[number] = mapped[operand]
+        return ir.WalkResult.ADVANCE
+
+    copy.walk(replace)
+    mapped.update(zip(op.results, copy.results, strict=True))
+    return copy
+
+
+def behind(op: ir.Operation) -> ir.Operation:
+    """The op that follows `op` in its block."""
+    block = [view.operation for view in op.block.operations]
+    return block[block.index(op) + 1]
+
+
+def terminator(block: ir.Block) -> ir.Operation:
+    """The last op of a block."""
+    *_, last = block.operations
+    return last.operation
+
+
+def replace_yield(old: ir.Operation, values: Sequence[ir.Value]) -> None:
+    """Yields `values` instead."""
+    ir.Operation.create(
+        old.name, operands=list(values), ip=ir.InsertionPoint(old), loc=old.location
+    )
+    old.erase()
+
+
+def add_counter(loop: ir.Operation) -> tuple[ir.Operation, ir.Value]:
+    """`loop` rebuilt with an i32 that counts its iterations, from 0 at the start of the kernel.
+
+    The count runs on through the loops around it: a ring's phases stay right in a nest, whatever
+    the trip counts. ValueError where something else than scf.for stands between.
+    """
+    around = [loop, *enclosing_ops(loop)]
+    wrong = next((op.name for op in around if op.name != "scf.for"), None)
+    if wrong is not None:
+        raise ValueError(f"a count cannot run on through '{wrong}'")
+    i32 = ir.IntegerType.get_signless(32, loop.context)
+    with ir.InsertionPoint(around[-1]), loop.location:
+        count = constant(i32, 0)
+    for outer in reversed(around[1:]):
+        # Outermost first, so that each inner loop starts where the one around it stands.
+        _, (count,) = with_iteration_arguments(outer, [count])
+    loop, (count,) = with_iteration_arguments(loop, [count])
+    with ir.InsertionPoint(terminator(loop.regions[0].blocks[0])), loop.location:
+        following = binary("arith.addi", count, constant(i32, 1))
+    _yield_last(loop, following)
+    inner = loop
+    for outer in enclosing_ops(loop):
+        _yield_last(outer, inner.results[len(inner.results) - 1])
+        inner = outer
+    return loop, count
+
+
+def _yield_last(loop: ir.Operation, value: ir.Value) -> None:
+    last = terminator(loop.regions[0].blocks[0])
+    replace_yield(last, [*list(last.operands)[:-1], value])

@@ -1,0 +1,263 @@
+"""The part of a program that some of its ops need: themselves, the loops around them, scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BarrierInitOp,
+    ClusterIdOp,
+    ClusterPositionOp,
+    CtaIdOp,
+    MakeTensorMapOp,
+    NumClustersOp,
+    NumCtasOp,
+    ReshapeViewOp,
+    RingPositionOp,
+    SlotOp,
+    TileOrderOp,
+    TransposeViewOp,
+    ViewOp,
+)
+from tilec.dialects.tile import (
+    BroadcastOp,
+    GatherOp,
+    IotaOp,
+    LoadOp,
+    NumProgramsOp,
+    ProgramIdOp,
+    TransposeOp,
+)
+from tilec.dialects.types import is_tile, shape
+from tilec.passes.analysis.hazards import read_ahead_hazard
+from tilec.passes.rewriting.walk import is_pure
+
+_SCALAR_OPS = (
+    RingPositionOp,
+    SlotOp,
+    ViewOp,
+    ReshapeViewOp,
+    TransposeViewOp,
+    TileOrderOp,
+    ClusterIdOp,
+    ClusterPositionOp,
+    NumClustersOp,
+    CtaIdOp,
+    NumCtasOp,
+    ProgramIdOp,
+    NumProgramsOp,
+)
+
+_COMMON_OPS = (AllocOp, BarrierInitOp, MakeTensorMapOp)
+"""What every part of a kernel shares: they stand at its entry."""
+
+_TILE_OPS = (LoadOp, GatherOp, IotaOp, BroadcastOp, TransposeOp)
+"""What a thread does with elements of its own, beside elementwise upstream ops."""
+_ELEMENTWISE_PREFIXES = ("arith.", "math.", "tensor.splat")
+
+
+class Slice:
+    """What `roots` need inside `function`. `refusal`: why it cannot stand alone, or None.
+
+    `tiles`: whether tiles may be loaded and computed, element by element, in there, too.
+    """
+
+    def __init__(
+        self, function: ir.Operation, roots: Iterable[ir.Operation], *, tiles: bool = False
+    ) -> None:
+        self._function = function
+        self._tiles = tiles
+        self._kept: set[ir.Operation] = set()
+        self._carried: dict[ir.Operation, set[int]] = {}
+        self.refusal: str | None = None
+        for root in roots:
+            self._keep(root)
+
+    @property
+    def ops(self) -> list[ir.Operation]:
+        """Everything that belongs to it, loops included, in no order."""
+        return list(self._kept)
+
+    def _keep(self, op: ir.Operation) -> None:
+        if op in self._kept:
+            return
+        self._kept.add(op)
+        if op.name == "scf.for":
+            self._carried.setdefault(op, set())
+            operands = list(op.operands)[:3]
+        else:
+            operands = list(op.operands)
+        for value in operands:
+            self._need(value)
+        parent = op.parent
+        if parent != self._function:
+            self._shell(parent)
+
+    def _shell(self, op: ir.Operation) -> None:
+        if op.name not in ("scf.for", "scf.if"):
+            self.refusal = self.refusal or f"it stands in '{op.name}'"
+            return
+        self._keep(op)
+
+    def _need(self, value: ir.Value) -> None:
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            loop = owner.owner
+            if loop != self._function:
+                self._shell(loop)
+                number = ir.BlockArgument(value).arg_number
+                if number:
+                    self._carry(loop, number - 1)
+            return
+        op = owner.operation
+        if op.name == "scf.for":
+            self._shell(op)
+            self._carry(op, next(i for i, r in enumerate(op.results) if r == value))
+        elif _is_scalar(op) or (self._tiles and _is_elementwise(op)):
+            self._keep(op)
+        elif is_one_element(op):
+            reason = isinstance(op.opview, LoadOp) and read_ahead_hazard(
+                self._function, [op.opview.src], "the kernel"
+            )
+            self.refusal = self.refusal or reason or None
+            self._keep(op)
+        elif not isinstance(op.opview, _COMMON_OPS):
+            what = "tile" if is_tile(value) and shape(value) else "address"
+            self.refusal = self.refusal or f"its {what} depends on '{op.name}'"
+
+    def _carry(self, loop: ir.Operation, number: int) -> None:
+        if loop.name != "scf.for" or number in self._carried.setdefault(loop, set()):
+            return
+        self._carried[loop].add(number)
+        *_, last = loop.regions[0].blocks[0].operations
+        self._need(loop.operands[3 + number])
+        self._need(last.operands[number])
+
+    def keep_carried(self, loop: ir.Operation) -> None:
+        """Adds all that the values need which a loop (scf.for) carries."""
+        self._shell(loop)
+        for number in range(len(loop.results)):
+            self._carry(loop, number)
+
+    def clone(self) -> None:
+        """Writes the slice at the current insertion point."""
+        self._clone_block(self._function.regions[0].blocks[0], {})
+
+    def clone_before(self, loop: ir.Operation) -> dict[ir.Value, ir.Value]:
+        """Writes what stands in front of `loop`, an op of the function's own block; returns what
+        became of each value."""
+        mapped: dict[ir.Value, ir.Value] = {}
+        self._clone_block(loop.block, mapped, before=loop)
+        return mapped
+
+    def clone_body(self, loop: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> list[ir.Value]:
+        """Writes one iteration of a loop whose carried values were kept; returns the next ones."""
+        inner = dict(mapped)
+        self._clone_block(loop.regions[0].blocks[0], inner)
+        *_, last = loop.regions[0].blocks[0].operations
+        return [inner.get(value, value) for value in last.operands]
+
+    def _clone_block(
+        self,
+        block: ir.Block,
+        mapped: dict[ir.Value, ir.Value],
+        before: ir.Operation | None = None,
+    ) -> None:
+        for view in block.operations:
+            op = view.operation
+            if before is not None and op == before:
+                return
+            if op not in self._kept:
+                continue
+            if op.name == "scf.for":
+                self._clone_loop(op, mapped)
+            elif op.name == "scf.if":
+                self._clone_branch(op, mapped)
+            else:
+                copy = op.clone(ir.InsertionPoint.current).operation
+                for number, operand in enumerate(op.operands):
+                    copy.operands[number] = mapped.get(operand, operand)
+                mapped.update(zip(op.results, copy.results, strict=True))
+
+    def _clone_loop(self, loop: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
+        numbers = sorted(self._carried[loop])
+        old = loop.regions[0].blocks[0]
+        carried = [old.arguments[1 + n] for n in numbers]
+        operands = [*list(loop.operands)[:3], *(loop.operands[3 + n] for n in numbers)]
+        new = ir.Operation.create(
+            "scf.for",
+            results=[value.type for value in carried],
+            operands=[mapped.get(v, v) for v in operands],
+            regions=1,
+            loc=loop.location,
+        )
+        arguments = [old.arguments[0], *carried]
+        block = new.regions[0].blocks.append(
+            *(a.type for a in arguments), arg_locs=[loop.location] * len(arguments)
+        )
+        inner = {**mapped, **dict(zip(arguments, block.arguments, strict=True))}
+        with ir.InsertionPoint(block):
+            self._clone_block(old, inner)
+            *_, last = old.operations
+            yielded = [last.operands[n] for n in numbers]
+            ir.Operation.create("scf.yield", operands=[inner.get(v, v) for v in yielded])
+        for number, result in zip(numbers, new.results, strict=True):
+            mapped[loop.results[number]] = result
+
+    def _clone_branch(self, op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
+        condition = op.operands[0]
+        new = ir.Operation.create(
+            "scf.if", operands=[mapped.get(condition, condition)], regions=2, loc=op.location
+        )
+        for old, region in zip(op.regions, new.regions, strict=True):
+            if old.blocks:
+                with ir.InsertionPoint(region.blocks.append()):
+                    self._clone_block(old.blocks[0], dict(mapped))
+                    ir.Operation.create("scf.yield")
+
+
+def _is_scalar(op: ir.Operation) -> bool:
+    if isinstance(op.opview, _SCALAR_OPS):
+        return True
+    scalar = op.name.startswith("arith.") or op.name == "memref.dim"
+    return scalar and not any(is_tile(v) for v in [*op.operands, *op.results])
+
+
+def is_one_element(op: ir.Operation) -> bool:
+    """Whether an op loads one element of an array, which any number of threads may do, or takes it
+    out of its tile."""
+    view = op.opview
+    if isinstance(view, LoadOp):
+        return not shape(view.result)
+    return op.name == "tensor.extract" and not shape(op.operands[0])
+
+
+def _is_elementwise(op: ir.Operation) -> bool:
+    return isinstance(op.opview, _TILE_OPS) or op.name.startswith(_ELEMENTWISE_PREFIXES)
+
+
+def erase_unused(value: ir.Value) -> None:
+    """Erases the op of a value, and what only that needed, where nothing uses it any more."""
+    pending = _unused([value])
+    while pending:
+        op = pending.pop()
+        operands = list(op.operands)
+        op.erase()
+        pending += _unused(operands)
+
+
+def _unused(values: Iterable[ir.Value]) -> list[ir.Operation]:
+    """The different ops of values, where they may go."""
+    found: list[ir.Operation] = []
+    for value in values:
+        if isinstance(value.owner, ir.Block) or value.owner.operation in found:
+            continue
+        op = value.owner.operation
+        used = any(list(result.uses) for result in op.results)
+        free = _is_scalar(op) or is_one_element(op) or _is_elementwise(op) or is_pure(op)
+        if not used and free:
+            found.append(op)
+    return found

@@ -1,0 +1,1 @@
+"""Rings, who fills them, and how roles share threads and registers."""

@@ -1,0 +1,62 @@
+"""The registers of each role of a kernel, and what a load role that holds tiles makes of its own.
+
+A role that issues tensor copies needs few registers, and the others get the rest. Where tiles go
+through the load role's registers, what they take decides:
+
+1. The tiles move to the role's own threads, which hold more of each.
+2. If they are too many at once, the role turns to one buffer after the other; if one is too large
+   by itself the report says so, and the author gets a PerformanceWarning.
+3. If there is room for all that an iteration loads twice, the loads run one ahead (`loads_ahead`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import RoleOp
+from tilec.passes.analysis.register_pressure import most_live_registers, tiles_apart
+from tilec.passes.contract import PassContext
+from tilec.passes.estimate_registers import SUBJECT
+from tilec.passes.roles.loads_ahead import find_ahead_loads, issue_ahead
+from tilec.passes.roles.registers import FILL_REGISTERS, MOST_REGISTERS, RoleShape
+from tilec.passes.roles.threads import runs_in_one_thread
+from tilec.passes.roles.tiles import fold_threads, sink_tiles
+
+Plan = Callable[[int, int], Mapping[str, RoleShape]]
+"""Shapes by what a thread of the load role wants, and what the others' tiles take."""
+
+
+def share_registers(
+    function: ir.Operation, roles: Mapping[str, RoleOp], plan: Plan, context: PassContext
+) -> None:
+    """Sets the registers of each role, where the load role holds tiles."""
+    load = roles["load"]
+    if runs_in_one_thread(load):
+        return
+    fold_threads(load.body, context.num_warps // load.warps)
+    live = most_live_registers(roles["compute"].body)
+    most = plan(MOST_REGISTERS, live)["load"].registers or MOST_REGISTERS
+    apart = tiles_apart(function, load.body)
+    least = FILL_REGISTERS + most_live_registers(load.body, apart)
+    if least > most:
+        sink_tiles(load.body)
+        least = FILL_REGISTERS + most_live_registers(load.body, apart)
+    if least > most:
+        context.report.add(
+            SUBJECT,
+            function,
+            f"about {least} for a thread of role 'load', which has {most}",
+            "its loads pass through them: it loads piece by piece, or spills",
+        )
+    ahead = find_ahead_loads(load.operation, most - least, apart)
+    for found in ahead:
+        why = f"{found.registers} registers a thread hold what is under way"
+        context.report.add("producer", found.loop, "loads an iteration ahead", why)
+        issue_ahead(found)
+    least += max((found.registers for found in ahead), default=0)
+    shapes = plan(least, live)
+    i32 = ir.IntegerType.get_signless(32)
+    for name, role in roles.items():
+        role.operation.attributes["registers"] = ir.IntegerAttr.get(i32, shapes[name].registers)

@@ -1,0 +1,102 @@
+"""Which warps a kernel's roles have, and how they share the register file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS, entry_registers
+from tilec.passes.analysis.register_pressure import most_live_registers
+from tilec.passes.contract import PassContext
+from tilec.target import Target
+
+LOAD_REGISTERS = 40
+"""Of the one thread that issues tensor copies."""
+TIGHT_REGISTERS = 32
+"""The same where 8 fewer give those who compute 8 more: three warpgroups then have 160, and a
+64 x 256 product needs 154."""
+FILL_REGISTERS = 64
+"""Of a thread that fills its part of buffers, beside tiles: addresses and bounds of each vector."""
+COMPUTE_REGISTERS = 40
+"""Of a thread that computes, beside tiles."""
+MOST_REGISTERS = 240
+
+
+@dataclass(frozen=True)
+class RoleShape:
+    """Warps [first_warp, first_warp + warps); `registers` of each thread from then on, 0: as is."""
+
+    first_warp: int
+    warps: int
+    registers: int
+
+    @property
+    def end(self) -> int:
+        """The first warp past it."""
+        return self.first_warp + self.warps
+
+
+def plan_roles(
+    target: Target,
+    warps: int,
+    load_least: int = LOAD_REGISTERS,
+    live: int = 0,
+    *,
+    multiply: bool = False,
+    teams: int = 1,
+) -> dict[str, RoleShape]:
+    """The shapes of "compute" (`warps` of them), "load" and, where wanted, "multiply". `teams`: how
+    often there will be the warps that compute, one set behind the other.
+
+    Beside a multiply role nobody holds accumulators, so registers stay where they are and both
+    roles take one warp. Otherwise what the load role gives up the others get: registers move
+    between whole warpgroups in multiples of 8 (PTX ISA 9.0, "setmaxnreg"), so the one warp that
+    loads brings three idle ones.
+    `load_least`: what a thread of the load role wants; `live`: what the others' tiles take at once.
+    Where both do not fit the others come first.
+    """
+    if multiply:
+        return {
+            "compute": RoleShape(0, warps, 0),
+            "load": RoleShape(warps, 1, 0),
+            "multiply": RoleShape(warps + 1, 1, 0),
+        }
+    load, compute = _shares(target, teams * warps, load_least, live)
+    return {
+        "compute": RoleShape(0, warps, compute),
+        "load": RoleShape(teams * warps, WARPGROUP_WARPS, load),
+    }
+
+
+def _shares(target: Target, warps: int, load_least: int, live: int) -> tuple[int, int]:
+    """(registers a thread of the load role keeps, a thread of the others gets); 0, 0: no change."""
+    lanes = target.warp_size
+    threads = (warps + WARPGROUP_WARPS) * lanes
+    share = entry_registers(target, threads)
+    if share >= MOST_REGISTERS:
+        return 0, 0
+
+    def left(load: int) -> int:
+        rest = share * threads - load * WARPGROUP_WARPS * lanes
+        return min(MOST_REGISTERS, rest // (warps * lanes))
+
+    load = -(-load_least // 8) * 8
+    while load > LOAD_REGISTERS and (load > share or left(load) < live + COMPUTE_REGISTERS):
+        load -= 8
+    if load == LOAD_REGISTERS and left(TIGHT_REGISTERS) // 8 > left(load) // 8:
+        load = TIGHT_REGISTERS
+    return load, left(load) // 8 * 8
+
+
+def why_too_large(function: ir.Operation, context: PassContext, teams: int) -> str | None:
+    """Why a kernel's tiles fit no thread of roles that were asked for, or None: of several sets of
+    warps each has the registers for a tile of its own, or nothing is gained."""
+    live = most_live_registers(function.regions[0].blocks[0])
+    most = context.target.registers_per_thread
+    if teams > 1:
+        shapes = plan_roles(context.target, context.num_warps, teams=teams)
+        most = shapes["compute"].registers or most
+    if live <= most:
+        return None
+    return f"its tiles take {live} registers a thread at once, which has {most}"

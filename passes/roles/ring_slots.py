@@ -1,0 +1,63 @@
+"""How many slots rings of buffers have that a role of its own keeps full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.passes.allocate_shared import shared_bytes
+from tilec.passes.alternate_programs import teams_of
+from tilec.passes.contract import PassContext
+from tilec.passes.pipeline_loops import STAGES
+from tilec.passes.request_programs import answer_bytes
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.roles.rings import Ring
+from tilec.ring_stages import MOST_STAGES, ring_stages
+
+
+def wanted_stages(rings: list[Ring]) -> int:
+    """The stages that loops demand, 0 without. CompileError where they demand different numbers."""
+    loops = list(filter(None, map(staged_loop, rings)))
+    wanted = {loop.attributes[STAGES].value: loop for loop in reversed(loops)}
+    if len(wanted) > 1:
+        raise error_at(
+            next(iter(wanted.values())),
+            f"loops of one kernel share their load role and so their stages: {sorted(wanted)}",
+        )
+    return next(iter(wanted), 0)
+
+
+def staged_loop(ring: Ring) -> ir.Operation | None:
+    """The innermost loop around a ring that demands stages."""
+    around = [ring.loop, *enclosing_ops(ring.loop)]
+    return next((loop for loop in around if STAGES in loop.attributes), None)
+
+
+def is_outer(ring: Ring, rings: Sequence[Ring]) -> bool:
+    """Whether a loop inside a ring's own has a ring: the outer one turns once while that one turns
+    many times."""
+    return any(ring.loop in enclosing_ops(other.loop) for other in rings)
+
+
+def slots_that_fit(
+    function: ir.Operation, rings: Sequence[Ring], context: PassContext
+) -> tuple[int, int]:
+    """Slots of every ring beside the other buffers, which each team has for itself, and those of
+    rings around others: as many, or one where the others would have one, too."""
+    other = shared_bytes(function, without=[alloc for ring in rings for alloc in ring.allocs])
+    other *= teams_of(function)
+    leaders = [ring for ring in rings if ring.leader is None]
+    own = [buffer_of(alloc.results[0]) for ring in leaders for alloc in ring.allocs]
+    barriers = 2 * 8 * MOST_STAGES * len(rings) + answer_bytes(function)
+    other += barriers + max(buffer.alignment_bytes for buffer in own)
+    stages = ring_stages(sum(buffer.slot_bytes for buffer in own), other, context.target)
+    around = [ring for ring in leaders if is_outer(ring, rings)]
+    if stages > 1 or not around or len(around) == len(leaders):
+        return max(1, stages), max(1, stages)
+    outer = [buffer_of(alloc.results[0]) for ring in around for alloc in ring.allocs]
+    once = sum(buffer.slot_bytes for buffer in outer)
+    each = sum(buffer.slot_bytes for buffer in own) - once
+    return max(1, ring_stages(each, other + once, context.target)), 1
