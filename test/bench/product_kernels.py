@@ -18,11 +18,14 @@ def swept_matmul(
     PRECISION: tl.const = "ieee",
     STAGES: tl.const = None,
     WARP_SPECIALIZE: tl.const = None,
+    ANY_ORDER: tl.const = False,
 ):
-    """`tilec.examples.matmul.matmul`; STAGES and WARP_SPECIALIZE demand of the loop."""
+    """`tilec.examples.matmul.matmul`; STAGES, WARP_SPECIALIZE and ANY_ORDER demand of the loop."""
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), accumulator_of(a.dtype))
-    for k in tl.range(0, a.shape[1], BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
+    for k in tl.range(
+        0, a.shape[1], BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE, any_order=ANY_ORDER
+    ):
         acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN)), acc, PRECISION)
     tl.store(c, (m, n), acc.to(c.dtype))
 
@@ -38,11 +41,14 @@ def batched_matmul(
     PRECISION: tl.const = "ieee",
     STAGES: tl.const = None,
     WARP_SPECIALIZE: tl.const = None,
+    ANY_ORDER: tl.const = False,
 ):
     """A product for every index of the first dimension."""
     m, n, matrix = tl.program_id(0) * BM, tl.program_id(1) * BN, tl.program_id(2)
     acc = tl.zeros((BM, BN), accumulator_of(a.dtype))
-    for k in tl.range(0, a.shape[2], BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
+    for k in tl.range(
+        0, a.shape[2], BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE, any_order=ANY_ORDER
+    ):
         x = tl.load(a, (matrix, m, k), (BM, BK))
         acc = tl.dot(x, tl.load(b, (matrix, k, n), (BK, BN)), acc, PRECISION)
     tl.store(c, (matrix, m, n), acc.to(c.dtype))
