@@ -10,7 +10,7 @@ from mlir import ir
 from tilec.compiler import Compilation, find_kernel, lower_to, run_pass
 from tilec.diagnostics import InternalError
 from tilec.dialects.context import make_context
-from tilec.passes import program_check
+from tilec.passes.checks import program_check
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.target import find_target
 
