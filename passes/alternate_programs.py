@@ -50,6 +50,7 @@ from tilec.dialects.gpu_tile import (
     RoleOp,
 )
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.demands.kernels import CONSUMERS, PINGPONG, TEAMS, is_dynamic, teams_of
 from tilec.passes.rewriting.counting_loops import fold_counting_loops
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import (
@@ -64,25 +65,6 @@ from tilec.passes.rewriting.program_slice import Slice
 from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.roles.rings import Ring
-from tilec.passes.schedule_programs import is_dynamic
-
-CONSUMERS = "tile.consumers"
-"""Kernel attribute, the author's demand: "cooperative" or "pingpong"."""
-PINGPONG = "pingpong"
-KINDS = ("cooperative", PINGPONG)
-TEAMS = 2
-
-
-def teams_of(function: ir.Operation) -> int:
-    """How many sets of warps take a kernel's programs in turn. CompileError for another demand than
-    there is."""
-    if CONSUMERS not in function.attributes:
-        return 1
-    demanded = function.attributes[CONSUMERS]
-    if not isinstance(demanded, ir.StringAttr) or demanded.value not in KINDS:
-        expected = " or ".join(f'"{kind}"' for kind in KINDS)
-        raise error_at(function, f"{CONSUMERS} must be {expected}, found {demanded}")
-    return TEAMS if demanded.value == PINGPONG else 1
 
 
 def why_not_in_turn(function: ir.Operation, rings: list[Ring], *, multiply: bool) -> str | None:

@@ -48,14 +48,12 @@ from tilec.passes.copies.buffer_fills import (
     why_no_copy,
 )
 from tilec.passes.copies.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
+from tilec.passes.demands.loops import STAGES, demands_roles, forbids_roles
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
-from tilec.passes.pipeline_loops import STAGES
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.roles.copies import (
-    demands_roles,
     fill_by_roles,
-    forbids_roles,
     operand_fills,
     worthwhile_fills,
 )

@@ -22,10 +22,10 @@ from mlir import ir
 from tilec.diagnostics import CompileError
 from tilec.dialects.gpu_tile import AllocOp, CpAsyncOp
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.passes.alternate_programs import teams_of
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim, provable_width, shared_width
 from tilec.passes.contract import Level, PassContext, Report, tile_pass
+from tilec.passes.demands.kernels import is_explicit, teams_of
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.programs.program_order import ORDER
 from tilec.passes.rewriting.locations import error_at
@@ -33,9 +33,6 @@ from tilec.passes.rewriting.walk import find_ops, kernel_of
 from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
 from tilec.passes.split_reductions import split_reductions
-
-EXPLICIT = "tile.explicit"
-"""Kernel attribute: nothing is added to it."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.BUFFERS)
@@ -57,7 +54,7 @@ def keep_explicit(module: ir.Module, context: PassContext) -> None:
         if ORDER in function.operation.attributes:
             why = "the kernel says itself which program works on what: see gpu.tile_order"
             raise error_at(function.operation, f"an order of programs was asked for, but {why}")
-        if EXPLICIT in function.operation.attributes:
+        if is_explicit(function.operation):
             context.report.add(
                 "kernel", function.operation, "as written", "it uses tilec.language.gpu"
             )

@@ -53,15 +53,14 @@ from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import bit_width, element, shape
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.demands.kernels import is_dynamic
+from tilec.passes.demands.loops import STAGES, demanded_stages
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import find_loops, is_program_loop
 from tilec.passes.rewriting.program_slice import is_one_element
 from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import kernel_of
-from tilec.passes.schedule_programs import is_dynamic
 
-STAGES = "tile.stages"
-WARP_SPECIALIZE = "tile.warp_specialize"
 MOST_STAGES = 4
 CTAS = 2
 """Undemanded rings leave room for this many CTAs on a multiprocessor, if its registers do."""
@@ -90,7 +89,7 @@ class _Plan:
 def _pipeline(loop: ir.Operation, context: PassContext) -> None:
     if any(isinstance(view, BarrierWaitOp) for view in loop.regions[0].blocks[0].operations):
         return  # specialize-warps overlaps what arrives at barriers
-    demanded = _demanded_stages(loop)
+    demanded = demanded_stages(loop)
     plan = _plan(loop)
     if isinstance(plan, str):
         if demanded is not None and demanded > 1:
@@ -106,20 +105,6 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
     context.report.add("pipeline", loop, f"{stages} stages", why, stages=stages, stage_bytes=bytes_)
     if stages > 1:
         _Expansion(loop, plan, stages).run()
-
-
-def _demanded_stages(loop: ir.Operation) -> int | None:
-    """The stages a loop demands, None if it leaves them open. CompileError for a wrong demand."""
-    for name in loop.attributes:
-        if name.startswith("tile.") and name not in (STAGES, WARP_SPECIALIZE):
-            known = f"{STAGES}, {WARP_SPECIALIZE}"
-            raise error_at(loop, f"unknown attribute '{name}'; a loop takes {known}")
-    if STAGES not in loop.attributes:
-        return None
-    stages = loop.attributes[STAGES]
-    if not isinstance(stages, ir.IntegerAttr) or stages.value < 1:
-        raise error_at(loop, f"{STAGES} must be a positive integer, found {stages}")
-    return stages.value
 
 
 def _stages(bytes_: int, loop: ir.Operation, context: PassContext) -> int:

@@ -67,6 +67,7 @@ from tilec.dialects.gpu_tile.launch_control import ANSWER_BYTES, answer_buffer
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.programs.cluster_alike import runs_in
 from tilec.passes.rewriting.loops import (
     enclosing_ops,
@@ -77,7 +78,6 @@ from tilec.passes.rewriting.loops import (
 )
 from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
 from tilec.passes.roles.threads import runs_in_one_thread
-from tilec.passes.schedule_programs import is_dynamic
 
 SLOTS = 3
 """Answers that are kept: of the role that runs ahead by two programs, and of the one behind it."""

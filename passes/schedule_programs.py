@@ -56,6 +56,7 @@ from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
 from tilec.mma_shapes import find_instruction
 from tilec.passes.analysis.hazards import orders_memory
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.demands.kernels import ALONE, DYNAMIC, PERSISTENT, is_dynamic, is_in_line
 from tilec.passes.programs.mirror_rounds import loops_in_any_order, mirror
 from tilec.passes.programs.program_order import ORDER, ProgramOrder, program_order
 from tilec.passes.programs.program_relations import (
@@ -77,32 +78,7 @@ limit, and what is not read lets it clock higher."""
 CLUSTER_GROUP = 16
 """The same in pairs: an H200 deals clusters to its 8 processor groups in turn, so that 8 rows of
 pairs give each group a row of its own. 259 million sectors (12 rows: 267), and 0.5 % faster."""
-PERSISTENT = "tile.persistent"
-"""Kernel attribute: true, false, or "dynamic"."""
-DYNAMIC = "dynamic"
-ALONE = (1, 1, 1)
 _EFFECTS = (tile.AtomicRmwOp, tile.AtomicCasOp, tile.FenceOp, tile.PrintOp)
-
-
-def is_persistent(function: ir.Operation) -> bool:
-    """Whether CTAs share the programs."""
-    return PERSISTENT in function.attributes and bool(function.attributes[PERSISTENT].value)
-
-
-def is_in_line(function: ir.Operation) -> bool:
-    """Whether the launch has one dimension, so that the author's grid is a parameter."""
-    return is_persistent(function) or cluster_shape(function) != ALONE
-
-
-def is_whole(function: ir.Operation) -> bool:
-    """Whether such a launch has a CTA for each program, not as many as run side by side."""
-    return is_dynamic(function) or (is_in_line(function) and not is_persistent(function))
-
-
-def is_dynamic(function: ir.Operation) -> bool:
-    """Whether CTAs ask for programs instead of taking every n-th: see request-programs."""
-    written = function.attributes
-    return PERSISTENT in written and written[PERSISTENT] == ir.StringAttr.get(DYNAMIC)
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)

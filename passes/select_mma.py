@@ -32,8 +32,8 @@ from tilec.mma_shapes import (
     select_warpgroup_instruction,
     tensor_ns,
 )
-from tilec.passes.alternate_programs import teams_of
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.demands.kernels import teams_of
 from tilec.passes.dots.operand_buffers import panel_elements
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import enclosing_ops

@@ -61,10 +61,11 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.role import TOTAL_WARPS, WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.types import is_tile
-from tilec.passes.alternate_programs import PINGPONG, teams_of, why_not_in_turn
+from tilec.passes.alternate_programs import why_not_in_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
-from tilec.passes.pipeline_loops import STAGES, WARP_SPECIALIZE
+from tilec.passes.demands.kernels import PINGPONG, teams_of
+from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.program_slice import Slice, erase_unused

@@ -28,11 +28,10 @@ from tilec.passes.checks.verify_ops import verify_ops
 from tilec.passes.checks.verify_target import verify_target
 from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
-from tilec.passes.keep_explicit import EXPLICIT
+from tilec.passes.demands.kernels import is_explicit, is_in_line, is_whole
 from tilec.passes.lower_to_nvvm.kernel import checked_cluster
 from tilec.passes.overlap_launches import starts_early
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.schedule_programs import is_in_line, is_whole
 from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
 from tilec.program_size import choose_num_warps
 from tilec.target import Target, check_ptx_version
@@ -219,7 +218,7 @@ def _prepare(
 def _num_warps(function: ir.Operation, demanded: int | None, target: Target, report: Report) -> int:
     """The demanded number of warps or the compiler's choice; written on the kernel for later
     levels."""
-    explicit = EXPLICIT in function.attributes
+    explicit = is_explicit(function)
     if (explicit or demanded is None) and NUM_WARPS in function.attributes:
         demanded = _written_warps(function, demanded, explicit)
     warps = choose_num_warps(function, target, report) if demanded is None else demanded
@@ -245,7 +244,7 @@ def _written_warps(function: ir.Operation, demanded: int | None, explicit: bool)
 
 def _to_gpu_tile(job: Compilation) -> None:
     function = find_kernel(job.module, job.name)
-    for tile_pass in passes_from(job.level, explicit=EXPLICIT in function.attributes):
+    for tile_pass in passes_from(job.level, explicit=is_explicit(function)):
         run_pass(tile_pass, job)
     function = find_kernel(job.module, job.name)
     job.shared_bytes = function.attributes[SHARED_BYTES].value

@@ -43,8 +43,8 @@ from tilec.dialects.gpu_tile.types import (
 from tilec.dialects.types import show
 from tilec.passes.analysis.async_readers import COMMITTED
 from tilec.passes.contract import show_location
+from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.dots.tensor_memory_dot import awaited
-from tilec.passes.keep_explicit import EXPLICIT
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.walk import VIEWS, role_of
 from tilec.tensor_memory import LEAST_COLUMNS, power_of_two
@@ -155,7 +155,7 @@ class _Lifetimes:
     def _as_written(self, found: list[Allocation]) -> list[Allocation]:
         """An author's buffers have their memory for themselves."""
         always = (0, self._end[self._function])
-        if EXPLICIT in self._function.attributes:
+        if is_explicit(self._function):
             for each in found:
                 each.span, each.roles = always, frozenset()
         return found

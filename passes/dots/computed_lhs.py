@@ -47,19 +47,19 @@ from tilec.dialects.types import tile as tile_type
 from tilec.fragments import lhs_fragments
 from tilec.layout import Layout
 from tilec.mma_shapes import MmaInstruction
-from tilec.passes.alternate_programs import teams_of
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.register_pressure import registers_of
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import SMALLEST_COPY, Uses, why_no_copy
 from tilec.passes.copies.tensor_copies import why_no_tensor_copy
+from tilec.passes.demands.kernels import teams_of
+from tilec.passes.demands.loops import forbids_roles
 from tilec.passes.dots.operand_buffers import filled_buffer, operand_layout, swizzle_bytes
 from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.rewriting.loops import is_inside, outside_loops
 from tilec.passes.rewriting.program_slice import erase_unused
 from tilec.passes.rewriting.scalars import binary, constant, i32_constant
-from tilec.passes.roles.copies import forbids_roles
 from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
 
 

@@ -18,9 +18,9 @@ from tilec.kernel import TENSOR_MAP_BYTES
 from tilec.passes.analysis.divisibility import Divisibility, static_sizes, static_strides
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
+from tilec.passes.demands.kernels import is_dynamic, is_in_line
 from tilec.passes.lower_to_nvvm.state import Array, Lowering, create
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.schedule_programs import is_dynamic, is_in_line
 from tilec.target import Feature
 
 

@@ -57,7 +57,6 @@ from tilec.passes.copies.buffer_fills import (
     readers,
     why_no_copy,
 )
-from tilec.passes.pipeline_loops import WARP_SPECIALIZE
 from tilec.passes.rewriting.loops import add_counter, enclosing_ops, find_loops, top_level
 from tilec.passes.rewriting.program_slice import Slice, erase_unused
 
@@ -75,30 +74,6 @@ class _RoleFill:
     def block(self) -> ir.Block:
         """The loop body that it stands in."""
         return self.store.operation.block
-
-
-def demands_roles(function: ir.Operation) -> bool:
-    """Whether a loop of the kernel has `tile.warp_specialize = true`, and none forbids it."""
-    demands = _role_demands(function)
-    return bool(demands) and all(demands)
-
-
-def forbids_roles(function: ir.Operation) -> bool:
-    """Whether a loop of the kernel has `tile.warp_specialize = false`."""
-    return not all(_role_demands(function))
-
-
-def _role_demands(function: ir.Operation) -> list[bool]:
-    found: list[bool] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        demand = op.attributes.get(WARP_SPECIALIZE) if op.name == "scf.for" else None
-        if isinstance(demand, ir.BoolAttr):
-            found.append(demand.value)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
-    return found
 
 
 def operand_fills(function: ir.Operation) -> list[BufferStoreOp]:

@@ -8,9 +8,9 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.passes.allocate_shared import shared_bytes
-from tilec.passes.alternate_programs import teams_of
 from tilec.passes.contract import PassContext
-from tilec.passes.pipeline_loops import STAGES
+from tilec.passes.demands.kernels import teams_of
+from tilec.passes.demands.loops import STAGES
 from tilec.passes.request_programs import answer_bytes
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import enclosing_ops

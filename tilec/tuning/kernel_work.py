@@ -14,9 +14,9 @@ from tilec.dialects import tile
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.grid import Grid, check_grid, compile_grid
 from tilec.kernel import Parameter
-from tilec.passes.alternate_programs import teams_of
 from tilec.passes.contract import Report
-from tilec.passes.pipeline_loops import STAGES
+from tilec.passes.demands.kernels import teams_of
+from tilec.passes.demands.loops import STAGES
 from tilec.program_size import choose_num_warps
 from tilec.runtime.arrays import ArrayView
 from tilec.target import Target

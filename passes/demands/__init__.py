@@ -1,0 +1,1 @@
+"""What authors demand of a kernel and its loops, as the frontend writes it into IR."""

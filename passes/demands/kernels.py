@@ -1,0 +1,67 @@
+"""What an author demands of a kernel: attributes of its function.
+
+tile.persistent = true                    CTAs share the programs ("dynamic": they ask for them)
+tile.consumers = "pingpong"               two sets of warps take programs in turn
+tile.explicit                             nothing is added to what is written
+
+(`order`, `cluster` and `num_warps` are read by `programs/program_order.py`, `gpu_tile.cluster` and
+`tilec/compiler.py`.)
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile.cluster import cluster_shape
+from tilec.passes.rewriting.locations import error_at
+
+PERSISTENT = "tile.persistent"
+"""Kernel attribute: true, false, or "dynamic"."""
+DYNAMIC = "dynamic"
+CONSUMERS = "tile.consumers"
+"""Kernel attribute: "cooperative" or "pingpong"."""
+PINGPONG = "pingpong"
+KINDS = ("cooperative", PINGPONG)
+TEAMS = 2
+EXPLICIT = "tile.explicit"
+"""Kernel attribute: nothing is added to it."""
+ALONE = (1, 1, 1)
+"""The shape of a cluster of one program."""
+
+
+def is_persistent(function: ir.Operation) -> bool:
+    """Whether CTAs share the programs."""
+    return PERSISTENT in function.attributes and bool(function.attributes[PERSISTENT].value)
+
+
+def is_in_line(function: ir.Operation) -> bool:
+    """Whether the launch has one dimension, so that the author's grid is a parameter."""
+    return is_persistent(function) or cluster_shape(function) != ALONE
+
+
+def is_whole(function: ir.Operation) -> bool:
+    """Whether such a launch has a CTA for each program, not as many as run side by side."""
+    return is_dynamic(function) or (is_in_line(function) and not is_persistent(function))
+
+
+def is_dynamic(function: ir.Operation) -> bool:
+    """Whether CTAs ask for programs instead of taking every n-th: see request-programs."""
+    written = function.attributes
+    return PERSISTENT in written and written[PERSISTENT] == ir.StringAttr.get(DYNAMIC)
+
+
+def is_explicit(function: ir.Operation) -> bool:
+    """Whether its author writes every buffer and barrier: see keep-explicit."""
+    return EXPLICIT in function.attributes
+
+
+def teams_of(function: ir.Operation) -> int:
+    """How many sets of warps take a kernel's programs in turn. CompileError for another demand than
+    there is."""
+    if CONSUMERS not in function.attributes:
+        return 1
+    demanded = function.attributes[CONSUMERS]
+    if not isinstance(demanded, ir.StringAttr) or demanded.value not in KINDS:
+        expected = " or ".join(f'"{kind}"' for kind in KINDS)
+        raise error_at(function, f"{CONSUMERS} must be {expected}, found {demanded}")
+    return TEAMS if demanded.value == PINGPONG else 1
