@@ -35,7 +35,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import TensorBuffer, layout_of
 from tilec.dialects.types import bit_width, element, shape
-from tilec.fragments import tensor_memory_layout
+from tilec.fragments import HALF_LANES, tensor_memory_layout
 from tilec.mma_shapes import MmaInstruction
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.block_scales import erase_moves, stage_scales
@@ -83,9 +83,15 @@ def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassC
 def _in_tensor_memory(
     dot: tile.DotOp, row: MmaInstruction, context: PassContext
 ) -> ir.Value | None:
-    """The lhs stored beside the accumulator, where it was computed in the rows of another one."""
+    """The lhs stored beside the accumulator, where it was computed in the rows of another one.
+
+    Of 64 rows threads hold columns by twos: elements of 8 bits would share a word, which is what
+    threads store, with those of the next thread.
+    """
     sizes, bits = shape(dot.lhs), bit_width(element(dot.lhs))
     if layout_of(dot.lhs) != tensor_memory_layout(sizes, context.num_warps):
+        return None
+    if sizes[0] == HALF_LANES and bits < COLUMN_BITS // 2:
         return None
     type_ = TensorBuffer(
         sizes, element(dot.lhs), blocked_tensor_memory(sizes, (row.m, sizes[1]), bits)

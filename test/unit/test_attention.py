@@ -111,6 +111,18 @@ def test_rings_that_both_products_read(
     assert error(o, reference(q, k, v, False, 0.125)) <= TOLERANCE[BF16]
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_fp8(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 64 queries in tensor memory threads hold columns by twos: two bytes, half of what they
+    store."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    f8 = ml_dtypes.float8_e4m3fn
+    q, k, v = draw((1, 1, 80, 64), f8), draw((1, 1, 97, 64), f8), draw((1, 1, 97, 64), f8, 2)
+    o = poisoned(q.shape, np.float32)
+    attention.on("emulator:check")(q, k, v, o, 0.125, D=64, BM=64, BN=64)
+    assert error(o, reference(q, k, v, False, 0.125)) <= 5e-2
+
+
 def test_queries_have_one_slot_where_keys_have_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """More programs than CTAs run side by side: the one slot is filled again."""
     monkeypatch.setenv("TILEC_TARGET", "sm_100a")
