@@ -5,7 +5,7 @@ Before:   %a = "gpu_tile.alloc"() {options = {}} ...
 After:    %a = "gpu_tile.alloc"() {options = {offset = 1024 : i32}} ...
           and `tile.shared_bytes` on the kernel
 
-`passes.lifetimes` says which are alive together, `passes.placement` where each lies.
+`analysis/lifetimes.py` says which are alive together, `analysis/placement.py` where each lies.
 insert-barriers, which runs after, orders accesses to buffers that share memory. A kernel with
 `tile.explicit` has its author's barriers only, so there every buffer has its bytes for itself.
 Does not handle: the least memory possible (the largest buffer is placed first, each at the lowest
@@ -14,18 +14,14 @@ offset that is free); buffers that do not fit (an error).
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from mlir import ir
 
 from tilec.dialects.gpu_tile import AllocOp
 from tilec.passes.analysis.lifetimes import find_allocations
-from tilec.passes.analysis.placement import place
+from tilec.passes.analysis.placement import SHARED_BYTES, place
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.walk import kernels
-
-SHARED_BYTES = "tile.shared_bytes"
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.ALLOCATED)
@@ -60,8 +56,3 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
             f"{len(found)} buffers of {sum(each.size for each in found)} bytes in all",
             bytes=total,
         )
-
-
-def shared_bytes(function: ir.Operation, without: Collection[ir.Operation] = ()) -> int:
-    """Bytes the buffers of a kernel take, those that the ops `without` allocate left out."""
-    return place([a for a in find_allocations(function) if a.op.operation not in without])

@@ -10,7 +10,7 @@ After:    "gpu_tile.reserve_tensor_memory"() {columns = 256 : i32, options = {}}
           "gpu_tile.sync"() ...
           "gpu_tile.release_tensor_memory"() {columns = 256 : i32}
 
-Buffers that are never alive together share columns (`passes.lifetimes`, `passes.placement`), but no
+Buffers that are never alive together share columns (`lifetimes.py`, `placement.py`), but no
 more than a smaller power of two needs: in a loop who shares has to wait for the others. Each
 begins at a multiple of its columns rounded up to a power of two (of 32 at most), together they take
 a power of two (PTX ISA 9.0, "tcgen05.alloc"). The allocs move to the

@@ -50,37 +50,19 @@ from tilec.dialects.gpu_tile import (
     RoleOp,
 )
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.demands.kernels import CONSUMERS, PINGPONG, TEAMS, is_dynamic, teams_of
-from tilec.passes.rewriting.counting_loops import fold_counting_loops
+from tilec.passes.demands.kernels import CONSUMERS, PINGPONG, TEAMS, teams_of
+from tilec.passes.programs.counting_loops import fold_counting_loops
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import (
     behind,
-    enclosing_ops,
     is_program_loop,
     replace_yield,
     terminator,
     with_iteration_arguments,
 )
-from tilec.passes.rewriting.program_slice import Slice
 from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels
-from tilec.passes.roles.rings import Ring
-
-
-def why_not_in_turn(function: ir.Operation, rings: list[Ring], *, multiply: bool) -> str | None:
-    """Why no two sets of warps can take the programs of a kernel in turn, or None.
-
-    `rings`: what its load role fills. `multiply`: whether its products get a role of their own.
-    """
-    if is_dynamic(function):
-        return 'CTAs ask for their programs (persistent="dynamic")'
-    if multiply:
-        return "products in tensor memory run under the end of the program before without it"
-    for ring in rings:
-        around = enclosing_ops(ring.position.operation)
-        if not any(is_program_loop(op) for op in around):
-            return "the kernel is not persistent: a CTA has one program only"
-    return None
+from tilec.passes.roles.program_slice import Slice
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)

@@ -19,7 +19,7 @@ from tilec.target import Target
 
 
 class Level(Enum):
-    """What a module may contain, as `passes.levels` checks. Each pass requires one and ensures
+    """What a module may contain, as `checks/levels.py` checks. Each pass requires one and ensures
     one."""
 
     TILE = "tile"

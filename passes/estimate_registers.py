@@ -1,8 +1,8 @@
 """estimate-registers: says so where a kernel's values surely take more registers than a thread has.
 
-Before and After are the same program. What is counted (`register_pressure`) is less than what ptxas
-needs, so that nothing is said of kernels that fit; a kernel it speaks of keeps values in memory
-("spills"), which the author should hear before it is slow.
+Before and After are the same program. What is counted (`analysis/register_pressure.py`) is less
+than what ptxas needs, so that nothing is said of kernels that fit; a kernel it speaks of keeps
+values in memory ("spills"), which the author should hear before it is slow.
 Does not handle: registers for addresses and for ptxas's own schedule, which it does not count.
 """
 
@@ -12,13 +12,10 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.role import entry_registers, total_warps
-from tilec.passes.analysis.register_pressure import most_live_registers, tiles_apart
+from tilec.passes.analysis.register_pressure import SUBJECT, most_live_registers, tiles_apart
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.threads import runs_in_one_thread
-
-SUBJECT = "registers"
-"""What the report's entries are about; `jit` warns of each."""
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)

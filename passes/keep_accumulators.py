@@ -29,8 +29,8 @@ from mlir import ir
 from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, Tcgen05MmaOp
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.rewriting.loops import behind, find_loops, replace_yield, terminator
-from tilec.passes.rewriting.scalars import less
+from tilec.passes.rewriting.loops import behind, find_loops, terminator, without_iteration_argument
+from tilec.passes.rewriting.scalars import is_zero, less
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -111,7 +111,8 @@ def _keep(loop: ir.Operation, found: _Accumulator) -> ir.Operation:
             first.operation.operands[3] = add
     found.store.operation.erase()
     location = found.load.operation.location
-    new = without_argument(loop, number, found.load)
+    new = without_iteration_argument(loop, number)
+    found.load.operation.erase()
     following = behind(new)
     with ir.InsertionPoint(following), location:
         if overwrites:
@@ -119,8 +120,6 @@ def _keep(loop: ir.Operation, found: _Accumulator) -> ir.Operation:
         else:
             total = BufferLoadOp.build(buffer, results=[kind])
     loop.results[number].replace_all_uses_with(total)
-    for old, result in zip(_others(list(loop.results), number), new.results, strict=True):
-        old.replace_all_uses_with(result)
     loop.erase()
     return new
 
@@ -135,54 +134,6 @@ def _load_if(ran: ir.Value, buffer: ir.Value, otherwise: ir.Value) -> ir.Value:
     return branch.results[0]
 
 
-def is_zero(value: ir.Value) -> bool:
-    """Whether a tile is a constant full of zeros."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
-        return False
-    attribute = owner.operation.attributes["value"]
-    return (
-        isinstance(attribute, ir.DenseElementsAttr)
-        and attribute.is_splat
-        and _is_positive_zero(attribute.get_splat_value())
-    )
-
-
-def _is_positive_zero(number: ir.Attribute) -> bool:
-    return number.value == 0 and not str(number).startswith("-")
-
-
 def _first(multiplies: list[Tcgen05MmaOp], block: ir.Block) -> Tcgen05MmaOp:
     operations = [m.operation for m in multiplies]
     return next(view for view in block.operations if view.operation in operations)
-
-
-def _others(values: list[ir.Value], number: int) -> list[ir.Value]:
-    return values[:number] + values[number + 1 :]
-
-
-def without_argument(loop: ir.Operation, number: int, load: BufferLoadOp) -> ir.Operation:
-    """`loop` in front of itself without one loop-carried value; the old shell stays, empty."""
-    old = loop.regions[0].blocks[0]
-    inits = _others(list(loop.operands)[3:], number)
-    new = ir.Operation.create(
-        "scf.for",
-        results=[value.type for value in inits],
-        operands=[*list(loop.operands)[:3], *inits],
-        attributes=dict(loop.attributes.items()),
-        regions=1,
-        ip=ir.InsertionPoint(loop),
-        loc=loop.location,
-    )
-    kept = _others(list(old.arguments), 1 + number)
-    block = new.regions[0].blocks.append(
-        *(a.type for a in kept), arg_locs=[loop.location] * len(kept)
-    )
-    last = terminator(old)
-    replace_yield(last, _others(list(last.operands), number))
-    load.operation.erase()
-    for before, after in zip(kept, block.arguments, strict=True):
-        before.replace_all_uses_with(after)
-    for view in list(old.operations):
-        block.append(view.operation)
-    return new

@@ -23,10 +23,11 @@ from tilec.diagnostics import CompileError
 from tilec.dialects.gpu_tile import AllocOp, CpAsyncOp
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.passes.analysis.divisibility import Divisibility
-from tilec.passes.analysis.vector_width import contiguous_dim, provable_width, shared_width
+from tilec.passes.analysis.vector_width import contiguous_dim, provable_width
 from tilec.passes.contract import Level, PassContext, Report, tile_pass
 from tilec.passes.demands.kernels import is_explicit, teams_of
 from tilec.passes.layouts.candidates import blocked_layout
+from tilec.passes.layouts.runs import shared_width
 from tilec.passes.programs.program_order import ORDER
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.walk import find_ops, kernel_of

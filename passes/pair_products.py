@@ -55,8 +55,9 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.types import BufferType, any_buffer_of, buffer_of
 from tilec.mma_shapes import PAIR_MS, MmaInstruction, find_instruction, select_tensor_instruction
-from tilec.passes.allocate_shared import shared_bytes
+from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.copies.shared_parts import free_wait, load_part, part_of
 from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.dots.operand_buffers import operand_layout, swizzle_bytes
 from tilec.passes.programs.cluster_alike import axes_of, meet
@@ -64,7 +65,6 @@ from tilec.passes.programs.pair_sharing import PAIR, Sharing
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.scalars import binary, equal, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels, role_of
-from tilec.passes.share_copies import free_wait, load_part, part_of
 from tilec.ring_stages import MOST_STAGES
 from tilec.target import Feature
 

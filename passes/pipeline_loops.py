@@ -51,15 +51,13 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import bit_width, element, shape
+from tilec.passes.analysis.addresses_ahead import address_ops
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
-from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.demands.loops import STAGES, demanded_stages
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.loops import find_loops, is_program_loop
-from tilec.passes.rewriting.program_slice import is_one_element
-from tilec.passes.rewriting.scalars import binary, i32_constant
-from tilec.passes.rewriting.walk import kernel_of
+from tilec.passes.rewriting.loops import clone_mapped, find_loops, is_program_loop
+from tilec.passes.rewriting.scalars import binary, i32_constant, less
 
 MOST_STAGES = 4
 CTAS = 2
@@ -173,40 +171,6 @@ def _plain_loads(loop: ir.Operation, context: PassContext) -> list[str]:
     ]
 
 
-def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:
-    """The loop's scalar ops, loads of one element among them, that the offsets of copies or loads
-    follow from, in order; or why an iteration's cannot be known ahead.
-
-    Past the last iteration such a load reads some other element, or padding: no access is wild.
-    """
-    if is_program_loop(loop) and is_dynamic(kernel_of(loop)):
-        return "which program comes next is not known before this one is done"
-    body = loop.regions[0].blocks[0]
-    needed: list[ir.Operation] = []
-    pending = [offset for copy in copies for offset in copy.opview.offsets]
-    while pending:
-        value = pending.pop()
-        owner = value.owner
-        if isinstance(owner, ir.Block):
-            carried = owner == body and ir.BlockArgument(value).arg_number > 0
-            if carried:
-                return "an address depends on a loop-carried value"
-            continue
-        op = owner.operation
-        if op.block != body or op in needed:
-            continue
-        if not op.name.startswith("arith.") and not is_one_element(op):
-            return f"an address depends on '{op.name}' in the loop"
-        if isinstance(op.opview, LoadOp):
-            hazard = read_ahead_hazard(loop, {op.opview.src}, "the loop")
-            if hazard is not None:
-                return f"an address depends on 'tile.load', and {hazard}"
-        needed.append(op)
-        pending += list(op.operands)
-    order = [view.operation for view in body.operations]
-    return [op for op in order if op in needed]
-
-
 def _copy_places(block: ir.Block) -> list[ir.Operation]:
     """The ops in front of which a loop body's copies may stand: behind each of its matrix
     multiplications but the last, whose time is for the next iteration's first reads; behind its
@@ -217,15 +181,6 @@ def _copy_places(block: ir.Block) -> list[ir.Operation]:
         kinds = (CpAsyncWaitOp, SlotOp)
         products = [max(i for i, op in enumerate(ops) if isinstance(op.opview, kinds))]
     return [ops[i + 1] for i in products[:-1] or products]
-
-
-def _clone(
-    op: ir.Operation, mapped: dict[ir.Value, ir.Value], place: ir.InsertionPoint
-) -> ir.Operation:
-    clone = op.clone(place).operation
-    for number, operand in enumerate(op.operands):
-        clone.operands[number] = mapped.get(operand, operand)
-    return clone
 
 
 class _Expansion:
@@ -278,7 +233,7 @@ class _Expansion:
                 for use in list(buffer.uses):
                     owner = use.owner.operation
                     if owner not in self.plan.copies:
-                        owner.operands[use.operand_number] = self._slot(ring, current)
+                        owner.operands[use.operand_number] = SlotOp.build(ring, current)
         self._move_body(old, block, arguments, count)
         self.induction = arguments[0]
         places = _copy_places(block)
@@ -318,37 +273,20 @@ class _Expansion:
 
         `places`: in front of which ops; the last takes all that are left.
         """
-        less = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
-        exists = ir.Operation.create(
-            "arith.cmpi",
-            results=[ir.IntegerType.get_signless(1)],
-            operands=[at, self.upper],
-            attributes={"predicate": less},
-        ).results[0]
-        slots = {buffer: self._slot(ring, slot) for buffer, ring in self.rings.items()}
-        mapped = self._clone_addresses(at, {**slots, **self._masks(exists)})
+        exists = less(at, self.upper)
+        slots = {buffer: SlotOp.build(ring, slot) for buffer, ring in self.rings.items()}
+        masks = {copy.opview.mask: exists for copy in self.plan.copies}
+        mapped = {self.induction: at, **slots, **masks}
+        for op in self.plan.addresses:
+            clone_mapped(op, mapped)
         for number, copy in enumerate(self.plan.copies):
             place = ir.InsertionPoint.current
             if places is not None:
                 place = ir.InsertionPoint(places[min(number, len(places) - 1)])
-            _clone(copy, mapped, place)
+            with place:
+                clone_mapped(copy, mapped)
         with place:
             CpAsyncCommitOp.build()
-
-    def _masks(self, exists: ir.Value) -> dict[ir.Value, ir.Value]:
-        return {copy.opview.mask: exists for copy in self.plan.copies}
-
-    def _slot(self, ring: ir.Value, index: ir.Value) -> ir.Value:
-        return SlotOp.build(ring, index)
-
-    def _clone_addresses(
-        self, at: ir.Value, replaced: dict[ir.Value, ir.Value]
-    ) -> dict[ir.Value, ir.Value]:
-        mapped: dict[ir.Value, ir.Value] = {self.induction: at, **replaced}
-        for op in self.plan.addresses:
-            clone = _clone(op, mapped, ir.InsertionPoint.current)
-            mapped.update(zip(op.results, clone.results, strict=True))
-        return mapped
 
     def _ahead(self, at: ir.Value, iterations: int) -> ir.Value:
         for _ in range(iterations):

@@ -64,10 +64,10 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.launch_control import ANSWER_BYTES, answer_buffer
-from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import is_dynamic
+from tilec.passes.programs.answers import SLOTS
 from tilec.passes.programs.cluster_alike import runs_in
 from tilec.passes.rewriting.loops import (
     enclosing_ops,
@@ -79,9 +79,6 @@ from tilec.passes.rewriting.loops import (
 from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
 from tilec.passes.roles.threads import runs_in_one_thread
 
-SLOTS = 3
-"""Answers that are kept: of the role that runs ahead by two programs, and of the one behind it."""
-
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
 def request_programs(module: ir.Module, context: PassContext) -> None:
@@ -89,15 +86,6 @@ def request_programs(module: ir.Module, context: PassContext) -> None:
     for function in module.body.operations:
         if function.operation.name == "func.func" and is_dynamic(function.operation):
             _request(function.operation, context)
-
-
-def answer_bytes(function: ir.Operation) -> int:
-    """Bytes of shared memory that this pass will take for a kernel."""
-    if not is_dynamic(function):
-        return 0
-    with function.context:
-        buffer = answer_buffer(SLOTS)
-    return buffer.size_bytes + buffer.alignment_bytes + 2 * SLOTS * BARRIER_BYTES
 
 
 @dataclass

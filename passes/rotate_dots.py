@@ -54,7 +54,7 @@ from tilec.passes.analysis.issue_order import (
 )
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.rotate_tensor_dots import rotate_tensor_dots
-from tilec.passes.rewriting.loops import clone_mapped, find_loops, is_inside, terminator
+from tilec.passes.rewriting.loops import clone_mapped, find_loops, in_block, is_inside, terminator
 from tilec.passes.rewriting.scalars import binary, constant, less
 from tilec.passes.rewriting.walk import is_pure
 
@@ -204,7 +204,7 @@ class _Rewrite:
             if op in moved or (op in issued and not is_free(op)):
                 continue
             uses = [use.owner.operation for result in op.results for use in result.uses]
-            users = {_in_block(user, self._body) for user in uses}
+            users = {in_block(user, self._body) for user in uses}
             if op not in issued or last in users or users & kept:
                 kept.add(op)
         return [op for op in ops if op in kept]
@@ -324,13 +324,6 @@ class _Rewrite:
 def _clone(ops: Sequence[ir.Operation], mapped: dict[ir.Value, ir.Value]) -> None:
     for op in ops:
         clone_mapped(op, mapped)
-
-
-def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
-    """The op of `block` that is `op` or holds it."""
-    while op.block != block:
-        op = op.parent
-    return op
 
 
 def _ops_behind(value: ir.Value, ops: Sequence[ir.Operation]) -> list[ir.Operation]:

@@ -33,12 +33,10 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     BarrierArriveOp,
-    BarrierExpectOp,
     BarrierInitOp,
     BarrierWaitOp,
     ClusterMaskOp,
     ClusterPositionOp,
-    MakeTensorMapOp,
     RemoteArriveOp,
     RoleOp,
     Tcgen05CommitOp,
@@ -47,11 +45,10 @@ from tilec.dialects.gpu_tile import (
     TmaMulticastOp,
     TmaPairLoadOp,
     TmaPairMulticastOp,
-    ViewOp,
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape, ctas_alike
-from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType, buffer_of
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.copies.shared_parts import Part, free_wait, load_part, part_of
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.rewriting.locations import error_at
@@ -75,15 +72,6 @@ class _Copy:
     free: BarrierWaitOp
     axes: tuple[int, ...]
     part: Part
-
-
-@dataclass(frozen=True)
-class Part:
-    """One of the equal parts of a buffer along `dim`, `size` elements of it, made of `box`es."""
-
-    dim: int
-    size: int
-    box: tuple[int, ...]
 
 
 def _share(function: ir.Operation, context: PassContext) -> None:
@@ -140,41 +128,6 @@ def _plan(load: TmaLoadOp, shape: tuple[int, int, int]) -> _Copy | str:
     if part is None:
         return f"is not made of {_count(shape, axes)} times as many whole boxes"
     return _Copy(load, free, axes, part)
-
-
-def free_wait(load: TmaLoadOp | TmaPairLoadOp) -> BarrierWaitOp | None:
-    """The wait in front of a copy for another barrier's slot of the same number."""
-    found = None
-    for view in load.operation.block.operations:
-        if view.operation == load.operation:
-            return found
-        if isinstance(view, BarrierWaitOp) and view.slot == load.slot:
-            found = view if view.barrier != load.barrier else None
-        elif isinstance(view, BarrierExpectOp) and view.barrier != load.barrier:
-            found = None
-    return None
-
-
-def part_of(load: TmaLoadOp | TmaPairLoadOp, parts: int) -> Part | None:
-    """A dimension that falls into `parts` of whole boxes: each begins as its buffer does."""
-    made = load.map.owner
-    if not isinstance(made, MakeTensorMapOp):
-        return None
-    buffer = buffer_of(load.dst)
-    alignment = max(buffer.alignment_bytes, BOX_ALIGNMENT)
-    for dim in sorted(range(len(buffer.shape)), key=lambda d: buffer.layout.dims[d][-1][1])[::-1]:
-        size = buffer.shape[dim] // parts
-        if buffer.shape[dim] % parts:
-            continue
-        corner = [size if d == dim else 0 for d in range(len(buffer.shape))]
-        if buffer.layout.offset(corner) * buffer.element_bytes % alignment:
-            continue
-        old = made.box[dim]
-        if size % old and old % size:
-            continue
-        box = tuple(min(old, size) if d == dim else b for d, b in enumerate(made.box))
-        return Part(dim, size, box)
-    return None
 
 
 # The rewrite -------------------------------------------------------------------------------------
@@ -251,30 +204,3 @@ _GIVE_BACK = (BarrierArriveOp, Tcgen05CommitOp)
 def _multicast(copy: _Copy, masks: _Masks) -> None:
     mask, place = masks.mask({copy.axes}), masks.place(copy.axes)
     load_part(copy.load, copy.part, place, mask, TmaMulticastOp)
-
-
-def load_part(
-    load: TmaLoadOp | TmaPairLoadOp, part: Part, place: ir.Value, mask: ir.Value, kind: type
-) -> None:
-    """A multicast (`kind`) of part number `place` instead of a copy of the whole."""
-    made = load.map.owner
-    tensor_map = load.map
-    if part.box != tuple(made.box):
-        with ir.InsertionPoint(made.operation), made.operation.location:
-            tensor_map = MakeTensorMapOp.build(
-                made.array, box=part.box, dims=made.dims, swizzle=made.swizzle
-            )
-    whole = buffer_of(load.dst)
-    sizes = tuple(part.size if d == part.dim else n for d, n in enumerate(whole.shape))
-    half = BufferType(sizes, whole.element, whole.layout).type()
-    with ir.InsertionPoint(load.operation), load.operation.location:
-        step = binary("arith.muli", place, i32_constant(part.size))
-        offsets = [step if d == part.dim else i32_constant(0) for d in range(len(sizes))]
-        at = list(load.coordinates)
-        axis = made.dims[part.dim]
-        at[axis] = binary("arith.addi", at[axis], step)
-        view = ViewOp.build(load.dst, offsets, results=[half])
-        kind.build(tensor_map, view, load.barrier, load.slot, mask, at, cache=load.cache)
-    load.operation.erase()
-    if not list(made.result.uses):
-        made.operation.erase()

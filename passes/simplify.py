@@ -20,6 +20,7 @@ from mlir.passmanager import PassManager
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import DotOp
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.rewriting.scalars import is_zero
 from tilec.passes.rewriting.walk import find_ops, is_pure
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
@@ -97,7 +98,7 @@ def _is_outside(value: ir.Value, loop: ir.Operation) -> bool:
 def _add_into(dot: DotOp) -> None:
     """Makes the sum of a product and what its loop carries the product's own."""
     uses = list(dot.result.uses)
-    if len(uses) != 1 or not _is_zero(dot.acc):
+    if len(uses) != 1 or not is_zero(dot.acc):
         return
     add, number = uses[0].owner.operation, uses[0].operand_number
     if add.block != dot.operation.block or add.name not in ("arith.addf", "arith.addi"):
@@ -110,12 +111,6 @@ def _add_into(dot: DotOp) -> None:
         dot.operation.operands[2] = other
         add.results[0].replace_all_uses_with(dot.result)
         add.erase()
-
-
-def _is_zero(value: ir.Value) -> bool:
-    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.constant":
-        return False
-    return value.owner.attributes["value"].get_splat_value().value == 0
 
 
 def _may_contract(op: ir.Operation) -> bool:

@@ -61,14 +61,13 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.role import TOTAL_WARPS, WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.types import is_tile
-from tilec.passes.alternate_programs import why_not_in_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.demands.kernels import PINGPONG, teams_of
 from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE
+from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind
-from tilec.passes.rewriting.program_slice import Slice, erase_unused
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.budgets import share_registers
 from tilec.passes.roles.copies import arrivals, refused_fills
@@ -78,7 +77,14 @@ from tilec.passes.roles.multiply_role import (
     drop_shell,
     find_products,
 )
-from tilec.passes.roles.registers import LOAD_REGISTERS, RoleShape, plan_roles, why_too_large
+from tilec.passes.roles.program_slice import Slice
+from tilec.passes.roles.registers import (
+    LOAD_REGISTERS,
+    RoleShape,
+    plan_roles,
+    why_not_in_turn,
+    why_too_large,
+)
 from tilec.passes.roles.ring_slots import is_outer, slots_that_fit, staged_loop, wanted_stages
 from tilec.passes.roles.rings import (
     FILL_NAMES,

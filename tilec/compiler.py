@@ -20,8 +20,8 @@ from tilec.dialects.gpu_tile.role import total_warps
 from tilec.emit_ptx import emit_ptx, start_worker
 from tilec.kernel import CompiledKernel, Facts, Parameter, TensorMap
 from tilec.mlir_errors import interruptible
-from tilec.passes.allocate_shared import SHARED_BYTES
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
+from tilec.passes.analysis.placement import SHARED_BYTES
 from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.checks.program_check import ProgramCheck
 from tilec.passes.checks.verify_ops import verify_ops

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import Tcgen05CopyOp, Tcgen05MmaOp, TmaStoreOp, WgmmaOp
+from tilec.dialects.gpu_tile import (
+    BarrierWaitOp,
+    Tcgen05CommitOp,
+    Tcgen05CopyOp,
+    Tcgen05MmaOp,
+    TmaStoreOp,
+    WgmmaOp,
+)
+from tilec.passes.rewriting.loops import top_level
+from tilec.passes.rewriting.walk import find_ops, role_of
 
 PRODUCTS = (WgmmaOp, Tcgen05MmaOp)
 """Matrix instructions that take operands from buffers."""
@@ -23,3 +32,20 @@ ASYNC_READERS = (*PRODUCTS, Tcgen05CopyOp, TmaStoreOp)
 def operands_read(reader: ir.OpView) -> list[ir.Value]:
     """What one of `ASYNC_READERS` reads but for an accumulator: buffers, and fragments of wgmma."""
     return [reader.lhs, reader.rhs] if isinstance(reader, PRODUCTS) else [reader.src]
+
+
+def awaited(multiply: Tcgen05MmaOp | Tcgen05CopyOp) -> ir.Operation | None:
+    """The wait behind which an instruction is done, None without: the first in its own block, else
+    the last for one of its commits by threads of its role."""
+    commits: list[Tcgen05CommitOp] = []
+    issued = False
+    for view in multiply.operation.block.operations:
+        issued = issued or view.operation == multiply.operation
+        if issued and isinstance(view, Tcgen05CommitOp):
+            commits.append(view)
+        elif isinstance(view, BarrierWaitOp) and view.barrier in [c.barrier for c in commits]:
+            return view.operation
+    inside = role_of(multiply.operation) or top_level(multiply.operation).parent
+    barriers = [commit.barrier for commit in commits]
+    waits = [op for op in find_ops(inside, BarrierWaitOp) if op.opview.barrier in barriers]
+    return waits[-1] if waits else None

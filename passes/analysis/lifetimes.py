@@ -41,10 +41,9 @@ from tilec.dialects.gpu_tile.types import (
     tensor_buffer_of,
 )
 from tilec.dialects.types import show
-from tilec.passes.analysis.async_readers import COMMITTED
+from tilec.passes.analysis.async_readers import COMMITTED, awaited
 from tilec.passes.contract import show_location
 from tilec.passes.demands.kernels import is_explicit
-from tilec.passes.dots.tensor_memory_dot import awaited
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.walk import VIEWS, role_of
 from tilec.tensor_memory import LEAST_COLUMNS, power_of_two

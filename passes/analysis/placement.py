@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tilec.passes.analysis.lifetimes import Allocation
+from collections.abc import Collection
+
+from mlir import ir
+
+from tilec.passes.analysis.lifetimes import Allocation, find_allocations
+
+SHARED_BYTES = "tile.shared_bytes"
+"""Kernel attribute: what allocate-shared came to."""
 
 
 def place(allocations: list[Allocation]) -> int:
@@ -15,6 +22,11 @@ def place(allocations: list[Allocation]) -> int:
         each.offset = _lowest_offset(each, placed)
         placed.append(each)
     return max((a.offset + a.size for a in placed), default=0)
+
+
+def shared_bytes(function: ir.Operation, without: Collection[ir.Operation] = ()) -> int:
+    """Bytes the buffers of a kernel take, those that the ops `without` allocate left out."""
+    return place([a for a in find_allocations(function) if a.op.operation not in without])
 
 
 def spread(allocations: list[Allocation], size: int) -> None:

@@ -21,6 +21,8 @@ from tilec.passes.analysis.vector_width import element_bytes, provable_width
 from tilec.passes.rewriting.loops import is_inside
 
 REGISTER_BYTES = 4
+SUBJECT = "registers"
+"""What reports of too many are about; `jit` warns of each."""
 
 _FREE = ("arith.constant", "tensor.splat", "tile.broadcast", "tile.iota")
 """Ops whose results are other values' registers, or follow from the thread's number."""

@@ -42,11 +42,11 @@ from tilec.dialects.gpu_tile.types import (
 from tilec.layout import Layout
 from tilec.passes.analysis.array_accesses import ArrayAccess, array_accesses
 from tilec.passes.analysis.async_readers import ASYNC_READERS, operands_read
+from tilec.passes.analysis.copy_layout import copy_layout
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.hazards import orders_memory
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.matrix_load import plan_matrix_load, plan_matrix_store
-from tilec.passes.lower_to_nvvm.cp_async import copy_layout
 from tilec.tensor_memory import LANES
 
 

@@ -11,7 +11,7 @@ from mlir import ir
 from tilec.dialects.types import byte_width, element
 from tilec.layout import Layout
 from tilec.passes.analysis.divisibility import Divisibility, static_strides
-from tilec.shared_layout import SharedLayout
+from tilec.passes.layouts.runs import register_run
 
 VECTOR_BYTES = 16
 """The widest global access (PTX ISA 9.0, "ld": .v4.b32)."""
@@ -90,38 +90,3 @@ def vector_width(
         width, why = width // 2, "the tile's size along the row is no multiple"
     divisor = facts.of_array(array, "sizes", dims[contiguous])
     return VectorWidth(width, width * size, contiguous, divisor % width == 0, why)
-
-
-def register_run(layout: Layout, dim: int) -> int:
-    """Neighbouring elements along `dim` in neighbouring registers, aligned for every thread."""
-    first = layout.values[0] if layout.values else None
-    if first is None or first.dim != dim or first.stride != 1:
-        return 1
-    run = first.size & -first.size
-    for mode in layout.threads + layout.values[1:]:
-        if mode.dim == dim:
-            run = gcd(run, mode.stride)
-    return run
-
-
-def shared_width(shared: SharedLayout, layout: Layout, rank: int, element_bytes: int) -> int:
-    """Elements one access may move between `layout` and a buffer."""
-    first = layout.values[0] if layout.values else None
-    if first is None or first.stride != 1 or first.dim >= rank:
-        return 1
-    if shared.dims[first.dim][0][1] != 1:
-        return 1
-    width = gcd(first.size & -first.size, 16 // element_bytes)
-    steps = [
-        mode.stride if mode.dim == first.dim else None
-        for mode in layout.threads + layout.values[1:]
-    ]
-    for step in steps:
-        if step is not None:
-            width = gcd(width, step)
-    # Every other stride moves the start of a vector; so does the end of a panel.
-    for dim, parts in enumerate(shared.dims):
-        for number, (size, stride) in enumerate(parts):
-            own = dim == first.dim and number == 0
-            width = gcd(width, size if own and len(parts) > 1 else width if own else stride)
-    return max(1, width)

@@ -24,10 +24,10 @@ from tilec.passes.analysis.vector_width import (
     contiguous_dim,
     element_bytes,
     provable_width,
-    shared_width,
 )
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.candidates import blocked_layout
+from tilec.passes.layouts.runs import shared_width
 from tilec.passes.rewriting.walk import VIEWS
 
 SMALLEST_COPY = 4

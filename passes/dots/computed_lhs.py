@@ -57,8 +57,8 @@ from tilec.passes.demands.kernels import teams_of
 from tilec.passes.demands.loops import forbids_roles
 from tilec.passes.dots.operand_buffers import filled_buffer, operand_layout, swizzle_bytes
 from tilec.passes.layouts.maps import broadcast_source
+from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import is_inside, outside_loops
-from tilec.passes.rewriting.program_slice import erase_unused
 from tilec.passes.rewriting.scalars import binary, constant, i32_constant
 from tilec.passes.roles.registers import COMPUTE_REGISTERS, plan_roles
 

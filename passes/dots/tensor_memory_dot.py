@@ -29,7 +29,6 @@ from tilec.dialects.gpu_tile import (
     RingPositionOp,
     SyncOp,
     Tcgen05CommitOp,
-    Tcgen05CopyOp,
     Tcgen05MmaOp,
     Tcgen05MmaScaledOp,
 )
@@ -40,10 +39,8 @@ from tilec.mma_shapes import MmaInstruction
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.block_scales import erase_moves, stage_scales
 from tilec.passes.dots.operand_buffers import staged
-from tilec.passes.keep_accumulators import is_zero
 from tilec.passes.rewriting.loops import add_counter, enclosing_ops, top_level
-from tilec.passes.rewriting.scalars import constant, i32_constant
-from tilec.passes.rewriting.walk import find_ops, role_of
+from tilec.passes.rewriting.scalars import constant, i32_constant, is_zero
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 
 
@@ -111,23 +108,6 @@ def _accumulator_type(dot: tile.DotOp, row: MmaInstruction) -> TensorBuffer:
     sizes = shape(dot.acc)
     layout = blocked_tensor_memory(sizes, (row.m, row.n), COLUMN_BITS)
     return TensorBuffer(sizes, element(dot.acc), layout)
-
-
-def awaited(multiply: Tcgen05MmaOp | Tcgen05CopyOp) -> ir.Operation | None:
-    """The wait behind which an instruction is done, None without: the first in its own block, else
-    the last for one of its commits by threads of its role."""
-    commits: list[Tcgen05CommitOp] = []
-    issued = False
-    for view in multiply.operation.block.operations:
-        issued = issued or view.operation == multiply.operation
-        if issued and isinstance(view, Tcgen05CommitOp):
-            commits.append(view)
-        elif isinstance(view, BarrierWaitOp) and view.barrier in [c.barrier for c in commits]:
-            return view.operation
-    inside = role_of(multiply.operation) or top_level(multiply.operation).parent
-    barriers = [commit.barrier for commit in commits]
-    waits = [op for op in find_ops(inside, BarrierWaitOp) if op.opview.barrier in barriers]
-    return waits[-1] if waits else None
 
 
 def _barrier(op: ir.Operation, context: PassContext) -> tuple[ir.Value, ir.Value]:

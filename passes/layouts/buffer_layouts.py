@@ -14,8 +14,8 @@ from itertools import chain, permutations
 from math import prod
 
 from tilec.layout import Layout
-from tilec.passes.analysis.vector_width import shared_width
 from tilec.passes.layouts.matrix_load import plan_matrix_load
+from tilec.passes.layouts.runs import shared_width
 from tilec.shared_layout import SharedLayout, strided
 
 BANKS, BANK_BYTES = 32, 4

@@ -14,30 +14,13 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.layout import Layout
+from tilec.passes.analysis.copy_layout import copy_layout
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.vector_width import contiguous_dim
-from tilec.passes.contract import PassContext
-from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
 from tilec.passes.lower_to_nvvm.shared_address import Access
 from tilec.passes.lower_to_nvvm.state import Lowering, both, create, select
-
-
-def copy_layout(op: gpu_tile.CpAsyncOp, context: PassContext) -> Layout:
-    """Which elements of its buffer each thread of the CTA, or of the role around it, copies:
-    vectors of `bytes`, coalesced."""
-    around = op.operation.parent
-    while around is not None and not isinstance(around.opview, gpu_tile.RoleOp):
-        around = around.parent
-    warps = context.num_warps if around is None else around.opview.warps
-    num_threads = context.target.warp_size << (warps.bit_length() - 1)  # layouts: powers of two
-    buffer = buffer_of(op.dst)
-    run = contiguous_dim(op.src, op.dims) or 0
-    width = op.bytes // buffer.element_bytes
-    return blocked_layout(buffer.shape, run, width, num_threads, narrow=False)
 
 
 def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:

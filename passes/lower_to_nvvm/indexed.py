@@ -17,7 +17,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
-from tilec.passes.analysis.vector_width import register_run
+from tilec.passes.layouts.runs import register_run
 from tilec.passes.lower_to_nvvm.access import (
     load_words,
     pack,

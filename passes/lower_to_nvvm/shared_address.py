@@ -14,7 +14,7 @@ from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.layout import Layout
 from tilec.matrix_descriptor import ADDRESS_LIMIT
 from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.analysis.vector_width import shared_width
+from tilec.passes.layouts.runs import shared_width
 from tilec.passes.lower_to_nvvm.access import storage_bits
 from tilec.passes.lower_to_nvvm.state import Barriers, Buffer, Lowering, create
 from tilec.shared_layout import swizzled

@@ -22,6 +22,7 @@ from tilec.passes.lower_to_nvvm.access import inline_asm, pack, unpack
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
 from tilec.passes.lower_to_nvvm.shared_address import own_base, plain_address
 from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, Registers, create
+from tilec.passes.rewriting.scalars import is_zero
 from tilec.warpgroup_tiles import WarpgroupTiles, warpgroup_tiles
 
 _PTX_TYPES = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8", "i32": "s32"}
@@ -91,21 +92,17 @@ def _is_constant(value: ir.Value) -> bool:
     return not isinstance(value.owner, ir.Block) and value.owner.name == "arith.constant"
 
 
-def _is_zero(acc: ir.Value) -> bool:
+def _is_untouched(acc: ir.Value) -> bool:
     """Whether a pending tile is an untouched zero: the first instruction then only writes."""
     fence = acc.owner
-    if not isinstance(fence, WgmmaFenceOp) or not _is_constant(fence.acc):
-        return False
-    value = fence.acc.owner.attributes["value"]
-    zero = ir.FloatAttr if isinstance(value.get_splat_value(), ir.FloatAttr) else ir.IntegerAttr
-    return str(value.get_splat_value()) == str(zero.get(element(fence.acc), 0))
+    return isinstance(fence, WgmmaFenceOp) and is_zero(fence.acc)
 
 
 def lower_wgmma(op: WgmmaOp, state: Lowering) -> None:
     """Fence, every instruction, commit; k outermost, so that neighbours are independent."""
     row = find_instruction(op.instruction)
     parts = op.parts(row)
-    text = _Text(state.registers(op.acc), overwrites=_is_zero(op.acc))
+    text = _Text(state.registers(op.acc), overwrites=_is_untouched(op.acc))
     lhs = (
         _Matrix(op, "lhs", row, parts, state)
         if is_buffer(op.lhs)

@@ -63,6 +63,13 @@ def top_level(op: ir.Operation) -> ir.Operation:
     return [op, *enclosing_ops(op)][-1]
 
 
+def in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
+    """The op of `block` that is `op` or holds it."""
+    while op.block != block:
+        op = op.parent
+    return op
+
+
 def with_iteration_arguments(
     loop: ir.Operation, inits: Sequence[ir.Value]
 ) -> tuple[ir.Operation, list[ir.Value]]:
@@ -98,6 +105,41 @@ def with_iteration_arguments(
         before.replace_all_uses_with(after)
     loop.erase()
     return new, fresh
+
+
+def without_iteration_argument(loop: ir.Operation, number: int) -> ir.Operation:
+    """`loop` (scf.for) rebuilt in front of itself without one loop-carried value; the old shell
+    stays, empty, for the caller to replace its results and erase it. Nothing but the body's yield
+    may use the value by then."""
+    old = loop.regions[0].blocks[0]
+    inits = all_but(list(loop.operands)[3:], number)
+    new = ir.Operation.create(
+        "scf.for",
+        results=[value.type for value in inits],
+        operands=[*list(loop.operands)[:3], *inits],
+        attributes=dict(loop.attributes.items()),
+        regions=1,
+        ip=ir.InsertionPoint(loop),
+        loc=loop.location,
+    )
+    kept = all_but(list(old.arguments), 1 + number)
+    block = new.regions[0].blocks.append(
+        *(a.type for a in kept), arg_locs=[loop.location] * len(kept)
+    )
+    last = terminator(old)
+    replace_yield(last, all_but(list(last.operands), number))
+    for before, after in zip(kept, block.arguments, strict=True):
+        before.replace_all_uses_with(after)
+    for view in list(old.operations):
+        block.append(view.operation)
+    for before, after in zip(all_but(list(loop.results), number), new.results, strict=True):
+        before.replace_all_uses_with(after)
+    return new
+
+
+def all_but(values: Sequence[ir.Value], number: int) -> list[ir.Value]:
+    """`values` without the one at `number`."""
+    return [*values[:number], *values[number + 1 :]]
 
 
 def clone_mapped(op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> ir.Operation:

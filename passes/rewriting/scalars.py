@@ -57,3 +57,20 @@ def zeros(type_: ir.Type) -> ir.Value:
     zero = ir.FloatAttr.get(kind, 0.0) if is_float else ir.IntegerAttr.get(kind, 0)
     attributes = {"value": ir.DenseElementsAttr.get_splat(type_, zero)}
     return ir.Operation.create("arith.constant", results=[type_], attributes=attributes).results[0]
+
+
+def is_zero(value: ir.Value) -> bool:
+    """Whether a tile is a constant full of zeros, none of them negative."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
+        return False
+    attribute = owner.operation.attributes["value"]
+    return (
+        isinstance(attribute, ir.DenseElementsAttr)
+        and attribute.is_splat
+        and _is_positive_zero(attribute.get_splat_value())
+    )
+
+
+def _is_positive_zero(number: ir.Attribute) -> bool:
+    return number.value == 0 and not str(number).startswith("-")

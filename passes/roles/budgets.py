@@ -16,9 +16,8 @@ from collections.abc import Callable, Mapping
 from mlir import ir
 
 from tilec.dialects.gpu_tile import RoleOp
-from tilec.passes.analysis.register_pressure import most_live_registers, tiles_apart
+from tilec.passes.analysis.register_pressure import SUBJECT, most_live_registers, tiles_apart
 from tilec.passes.contract import PassContext
-from tilec.passes.estimate_registers import SUBJECT
 from tilec.passes.roles.loads_ahead import find_ahead_loads, issue_ahead
 from tilec.passes.roles.registers import FILL_REGISTERS, MOST_REGISTERS, RoleShape
 from tilec.passes.roles.threads import runs_in_one_thread

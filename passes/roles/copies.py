@@ -57,8 +57,9 @@ from tilec.passes.copies.buffer_fills import (
     readers,
     why_no_copy,
 )
+from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import add_counter, enclosing_ops, find_loops, top_level
-from tilec.passes.rewriting.program_slice import Slice, erase_unused
+from tilec.passes.roles.program_slice import Slice
 
 
 @dataclass

@@ -29,8 +29,8 @@ from mlir import ir
 
 from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import is_tile, shape
+from tilec.passes.analysis.addresses_ahead import address_ops
 from tilec.passes.analysis.register_pressure import registers_of
-from tilec.passes.pipeline_loops import address_ops
 from tilec.passes.rewriting.loops import (
     clone_mapped,
     find_loops,

@@ -1,4 +1,5 @@
-"""Which warps a kernel's roles have, and how they share the register file."""
+"""Which warps a kernel's roles have, how they share the register file, and what forbids two sets of
+warps."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ from mlir import ir
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS, entry_registers
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
+from tilec.passes.demands.kernels import is_dynamic
+from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
+from tilec.passes.roles.rings import Ring
 from tilec.target import Target
 
 LOAD_REGISTERS = 40
@@ -100,3 +104,19 @@ def why_too_large(function: ir.Operation, context: PassContext, teams: int) -> s
     if live <= most:
         return None
     return f"its tiles take {live} registers a thread at once, which has {most}"
+
+
+def why_not_in_turn(function: ir.Operation, rings: list[Ring], *, multiply: bool) -> str | None:
+    """Why no two sets of warps can take the programs of a kernel in turn, or None.
+
+    `rings`: what its load role fills. `multiply`: whether its products get a role of their own.
+    """
+    if is_dynamic(function):
+        return 'CTAs ask for their programs (persistent="dynamic")'
+    if multiply:
+        return "products in tensor memory run under the end of the program before without it"
+    for ring in rings:
+        around = enclosing_ops(ring.position.operation)
+        if not any(is_program_loop(op) for op in around):
+            return "the kernel is not persistent: a CTA has one program only"
+    return None

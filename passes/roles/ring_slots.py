@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.passes.allocate_shared import shared_bytes
+from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.demands.loops import STAGES
-from tilec.passes.request_programs import answer_bytes
+from tilec.passes.programs.answers import answer_bytes
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.roles.rings import Ring

@@ -24,9 +24,8 @@ from tilec.dialects.gpu_tile import (
     WgmmaOp,
     WgmmaWaitOp,
 )
-from tilec.passes.analysis.async_readers import COMMITTED
+from tilec.passes.analysis.async_readers import COMMITTED, awaited
 from tilec.passes.copies.buffer_fills import products_of
-from tilec.passes.dots.tensor_memory_dot import awaited
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.walk import VIEWS
 

@@ -7,7 +7,7 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import is_pending
 from tilec.dialects.types import is_tile
-from tilec.passes.rewriting.program_slice import is_one_element
+from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.walk import find_ops
 
 _ONE_THREAD_OPS = (

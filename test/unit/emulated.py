@@ -16,7 +16,7 @@ from tilec.compiler import find_kernel
 from tilec.dialects.context import make_context
 from tilec.emit_ptx import emit_ptx
 from tilec.layout import Layout, Mode, normalize
-from tilec.passes.allocate_shared import SHARED_BYTES
+from tilec.passes.analysis.placement import SHARED_BYTES
 from tilec.passes.checks.program_check import ProgramCheck
 from tilec.passes.contract import PassContext
 from tilec.passes.split_reductions import split_reductions

@@ -45,6 +45,24 @@ LAYERS = (
 RUNTIME_MAY_IMPORT = ("kernel", "grid", "diagnostics", "target", "runtime")
 """What launches a kernel works without MLIR and LLVM."""
 
+PASS_FOLDERS = (
+    "rewriting",
+    "demands",
+    "layouts",
+    "analysis",
+    "checks",
+    "programs",
+    "copies",
+    "roles",
+    "dots",
+    "math",
+    "lower_to_nvvm",
+)
+"""What passes share, lowest first: a folder imports those in front of it, and no pass."""
+
+MADE_OF_PASSES = {"keep_explicit": {"split_reductions", "split_atomics", "split_conversions"}}
+"""Passes that run others; no other pass imports one."""
+
 UPPERMOST = {
     "frontend": ("compiler", "jit", "cli", "opt", "runtime"),
     "language": ("compiler", "jit", "cli", "opt", "frontend", "passes", "dialects"),
@@ -130,6 +148,29 @@ def test_lower_layers_do_not_import_higher_ones() -> None:
         if own < len(LAYERS):
             wrong += [f"{name} imports {other}" for other in ours(path) if layer_of(other) > own]
     assert wrong == []
+
+
+def test_the_folders_of_passes_keep_their_order() -> None:
+    folders = {path.name for path in (ROOT / "passes").iterdir() if (path / "__init__.py").exists()}
+    assert set(PASS_FOLDERS) == folders
+    wrong = []
+    for path in SOURCES:
+        package, _, rest = module_name(path).removeprefix("tilec.").partition(".")
+        own, _, module = rest.partition(".")
+        if package != "passes" or not own:
+            continue
+        below = {"contract", *MADE_OF_PASSES.get(own, ())}
+        below |= set(PASS_FOLDERS[: PASS_FOLDERS.index(own) + 1] if module else PASS_FOLDERS)
+        names = (name.split(".")[1] for name in ours(path) if name.startswith("passes."))
+        wrong += [f"passes/{rest} imports {name}" for name in names if name not in below]
+    assert wrong == []
+
+
+def test_every_package_is_in_the_wheel() -> None:
+    found = {module_name(path) for path in SOURCES if path.name == "__init__.py"}
+    text = (ROOT / "pyproject.toml").read_text()
+    listed = re.search(r"^packages = \[(.*?)^\]", text, re.DOTALL | re.MULTILINE)
+    assert set(re.findall(r'"(.*?)"', listed[1])) == found
 
 
 def test_upper_modules_keep_their_order() -> None:

@@ -9,54 +9,17 @@ from mlir import ir
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BarrierInitOp,
-    ClusterIdOp,
-    ClusterPositionOp,
-    CtaIdOp,
     MakeTensorMapOp,
-    NumClustersOp,
-    NumCtasOp,
-    ReshapeViewOp,
-    RingPositionOp,
-    SlotOp,
-    TileOrderOp,
-    TransposeViewOp,
-    ViewOp,
 )
 from tilec.dialects.tile import (
-    BroadcastOp,
-    GatherOp,
-    IotaOp,
     LoadOp,
-    NumProgramsOp,
-    ProgramIdOp,
-    TransposeOp,
 )
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.hazards import read_ahead_hazard
-from tilec.passes.rewriting.walk import is_pure
-
-_SCALAR_OPS = (
-    RingPositionOp,
-    SlotOp,
-    ViewOp,
-    ReshapeViewOp,
-    TransposeViewOp,
-    TileOrderOp,
-    ClusterIdOp,
-    ClusterPositionOp,
-    NumClustersOp,
-    CtaIdOp,
-    NumCtasOp,
-    ProgramIdOp,
-    NumProgramsOp,
-)
+from tilec.passes.rewriting.free_ops import is_one_element, is_scalar, stays_in_thread
 
 _COMMON_OPS = (AllocOp, BarrierInitOp, MakeTensorMapOp)
 """What every part of a kernel shares: they stand at its entry."""
-
-_TILE_OPS = (LoadOp, GatherOp, IotaOp, BroadcastOp, TransposeOp)
-"""What a thread does with elements of its own, beside elementwise upstream ops."""
-_ELEMENTWISE_PREFIXES = ("arith.", "math.", "tensor.splat")
 
 
 class Slice:
@@ -116,7 +79,7 @@ class Slice:
         if op.name == "scf.for":
             self._shell(op)
             self._carry(op, next(i for i, r in enumerate(op.results) if r == value))
-        elif _is_scalar(op) or (self._tiles and _is_elementwise(op)):
+        elif is_scalar(op) or (self._tiles and stays_in_thread(op)):
             self._keep(op)
         elif is_one_element(op):
             reason = isinstance(op.opview, LoadOp) and read_ahead_hazard(
@@ -217,47 +180,3 @@ class Slice:
                 with ir.InsertionPoint(region.blocks.append()):
                     self._clone_block(old.blocks[0], dict(mapped))
                     ir.Operation.create("scf.yield")
-
-
-def _is_scalar(op: ir.Operation) -> bool:
-    if isinstance(op.opview, _SCALAR_OPS):
-        return True
-    scalar = op.name.startswith("arith.") or op.name == "memref.dim"
-    return scalar and not any(is_tile(v) for v in [*op.operands, *op.results])
-
-
-def is_one_element(op: ir.Operation) -> bool:
-    """Whether an op loads one element of an array, which any number of threads may do, or takes it
-    out of its tile."""
-    view = op.opview
-    if isinstance(view, LoadOp):
-        return not shape(view.result)
-    return op.name == "tensor.extract" and not shape(op.operands[0])
-
-
-def _is_elementwise(op: ir.Operation) -> bool:
-    return isinstance(op.opview, _TILE_OPS) or op.name.startswith(_ELEMENTWISE_PREFIXES)
-
-
-def erase_unused(value: ir.Value) -> None:
-    """Erases the op of a value, and what only that needed, where nothing uses it any more."""
-    pending = _unused([value])
-    while pending:
-        op = pending.pop()
-        operands = list(op.operands)
-        op.erase()
-        pending += _unused(operands)
-
-
-def _unused(values: Iterable[ir.Value]) -> list[ir.Operation]:
-    """The different ops of values, where they may go."""
-    found: list[ir.Operation] = []
-    for value in values:
-        if isinstance(value.owner, ir.Block) or value.owner.operation in found:
-            continue
-        op = value.owner.operation
-        used = any(list(result.uses) for result in op.results)
-        free = _is_scalar(op) or is_one_element(op) or _is_elementwise(op) or is_pure(op)
-        if not used and free:
-            found.append(op)
-    return found

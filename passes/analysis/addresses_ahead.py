@@ -1,0 +1,46 @@
+"""What the addresses of a loop's next iterations follow from, if they are known ahead."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.tile import LoadOp
+from tilec.passes.analysis.hazards import read_ahead_hazard
+from tilec.passes.demands.kernels import is_dynamic
+from tilec.passes.rewriting.free_ops import is_one_element
+from tilec.passes.rewriting.loops import is_program_loop
+from tilec.passes.rewriting.walk import kernel_of
+
+
+def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:
+    """The loop's scalar ops, loads of one element among them, that the offsets of copies or loads
+    follow from, in order; or why an iteration's cannot be known ahead.
+
+    Past the last iteration such a load reads some other element, or padding: no access is wild.
+    """
+    if is_program_loop(loop) and is_dynamic(kernel_of(loop)):
+        return "which program comes next is not known before this one is done"
+    body = loop.regions[0].blocks[0]
+    needed: list[ir.Operation] = []
+    pending = [offset for copy in copies for offset in copy.opview.offsets]
+    while pending:
+        value = pending.pop()
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            carried = owner == body and ir.BlockArgument(value).arg_number > 0
+            if carried:
+                return "an address depends on a loop-carried value"
+            continue
+        op = owner.operation
+        if op.block != body or op in needed:
+            continue
+        if not op.name.startswith("arith.") and not is_one_element(op):
+            return f"an address depends on '{op.name}' in the loop"
+        if isinstance(op.opview, LoadOp):
+            hazard = read_ahead_hazard(loop, {op.opview.src}, "the loop")
+            if hazard is not None:
+                return f"an address depends on 'tile.load', and {hazard}"
+        needed.append(op)
+        pending += list(op.operands)
+    order = [view.operation for view in body.operations]
+    return [op for op in order if op in needed]

@@ -1,0 +1,203 @@
+"""Which products in tensor memory rotate-dots issues an iteration ahead, or awaits an iteration
+later: the rules of `rotate_tensor_dots.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    BarrierWaitOp,
+    BufferLoadOp,
+    BufferStoreOp,
+    RingPositionOp,
+    Tcgen05CommitOp,
+    Tcgen05MmaOp,
+)
+from tilec.passes.analysis.issue_order import (
+    constant_steps,
+    needed_to_issue,
+    ring_position,
+    slot_waits,
+)
+from tilec.passes.analysis.lifetimes import Allocation, find_tensor_allocations
+from tilec.passes.analysis.placement import shared_bytes
+from tilec.passes.contract import PassContext
+from tilec.passes.rewriting.loops import enclosing_ops, is_inside, terminator
+from tilec.tensor_memory import COLUMNS, power_of_two
+
+ISSUING_OPS = (BarrierWaitOp, Tcgen05CommitOp, Tcgen05MmaOp)
+_SLOTS = 2
+
+
+@dataclass
+class Product:
+    """A matrix instruction, its commit and the wait for that, and commits that give slots back.
+
+    `counted`: the position of the commit's barrier; `positions`: those of its operands in rings.
+    """
+
+    multiply: Tcgen05MmaOp
+    commit: Tcgen05CommitOp
+    wait: BarrierWaitOp
+    counted: RingPositionOp
+    releases: list[Tcgen05CommitOp]
+    positions: list[RingPositionOp] = field(default_factory=list)
+
+    @property
+    def issued(self) -> list[ir.Operation]:
+        """The ops by which it is issued."""
+        return [view.operation for view in (self.multiply, self.commit, *self.releases)]
+
+
+@dataclass
+class Deferred:
+    """A product awaited an iteration later. `stores`: what fills its operands and its sum;
+    `load`: of the sum, the next value that the loop carries, None if it stays where it is."""
+
+    product: Product
+    stores: list[BufferStoreOp]
+    load: BufferLoadOp | None
+
+
+@dataclass
+class Rotation:
+    """`early`: products issued an iteration ahead, into `slots` each; `late`: awaited later."""
+
+    early: list[Product]
+    late: list[Deferred]
+    slots: int
+
+
+def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | str | None:
+    """What rotates of a loop, why nothing does, or None: it has no product that could."""
+    body = loop.regions[0].blocks[0]
+    multiplies = [view for view in body.operations if isinstance(view, Tcgen05MmaOp)]
+    products = [_product(multiply, body) for multiply in multiplies]
+    known = [product for product in products if product is not None]
+    fresh = [product for product in known if _overwrites(product.multiply)]
+    if not fresh:
+        return None
+    if len(known) < len(products):
+        return "a product is not issued and awaited in one place"
+    refused = [_refused_ahead(product, body, loop) for product in fresh]
+    early = [p for p, why in zip(fresh, refused, strict=True) if why is None]
+    if not early:
+        return refused[0]
+    others = [product for product in known if product not in early]
+    if any(_holds_only_slot(product, others) for product in early):
+        return "products read the only slot of one ring"
+    slots = _slots(loop, early, context)
+    if not slots:
+        return f"its sums and operands take more than {COLUMNS} columns of tensor memory at once"
+    late = [found for p in others if (found := _deferred(p, body)) is not None]
+    return Rotation(early, late, slots)
+
+
+def _overwrites(multiply: Tcgen05MmaOp) -> bool:
+    made = multiply.use_acc.owner
+    if isinstance(made, ir.Block) or made.operation.name != "arith.constant":
+        return False
+    return not ir.BoolAttr(made.attributes["value"]).value
+
+
+def _product(multiply: Tcgen05MmaOp, body: ir.Block) -> Product | None:
+    views = list(body.operations)
+    behind_it = views[[v.operation for v in views].index(multiply.operation) + 1 :]
+    commits: list[Tcgen05CommitOp] = []
+    for view in behind_it:
+        if isinstance(view, Tcgen05MmaOp):
+            break
+        if isinstance(view, Tcgen05CommitOp):
+            commits.append(view)
+    awaited = {
+        commit.barrier: view
+        for view in behind_it
+        for commit in commits
+        if isinstance(view, BarrierWaitOp) and view.barrier == commit.barrier
+    }
+    done = [commit for commit in commits if commit.barrier in awaited]
+    if len(done) != 1 or len(list(done[0].barrier.uses)) != 2:
+        return None
+    counted = done[0].slot.owner
+    if not isinstance(counted, RingPositionOp) or counted.operation.block != body:
+        return None
+    releases = [commit for commit in commits if commit not in done]
+    product = Product(multiply, done[0], awaited[done[0].barrier], counted, releases)
+    for operand in (multiply.lhs, multiply.rhs):
+        position = ring_position(operand)
+        if position is not None and position.operation.block == body:
+            product.positions.append(position)
+    return product
+
+
+def _refused_ahead(product: Product, body: ir.Block, loop: ir.Operation) -> str | None:
+    """Why a product cannot be issued an iteration ahead, None if it can."""
+    acc = product.multiply.acc.owner
+    users = [use.owner.opview for use in product.multiply.acc.uses]
+    loads = [user for user in users if isinstance(user, BufferLoadOp)]
+    whole = isinstance(acc, AllocOp) and acc.operation.block == body
+    if not whole or len(loads) + 1 != len(users):
+        return "its sum goes on elsewhere"
+    roots = [*product.issued, *(w.operation for w in slot_waits(product.positions, body))]
+    given = [product.multiply.acc]
+    needed = needed_to_issue(roots, body, constant_steps(loop), given, ISSUING_OPS)
+    return needed if isinstance(needed, str) else None
+
+
+def _holds_only_slot(product: Product, others: Sequence[Product]) -> bool:
+    """Whether a ring of one slot waits for another product to be given back."""
+    held = [p for other in others for p in other.positions]
+    return any(position.slots < _SLOTS and position in held for position in product.positions)
+
+
+def _slots(loop: ir.Operation, early: Sequence[Product], context: PassContext) -> int:
+    """Of the sums of early products: two or one, 0 where tensor memory has not even that."""
+    function = enclosing_ops(loop)[-1].parent
+    sums = [product.multiply.acc.owner.operation for product in early]
+    found = find_tensor_allocations(function)
+    own = [each for each in found if is_inside(each.op.result, loop)]
+    # What is stored in one iteration is read in the next: none of them share columns.
+    together = [each for each in found if each in own or any(each.meets(one) for one in own)]
+    once = sum(map(_rounded, together))
+    again = sum(_rounded(each) for each in own if each.op.operation in sums)
+    ctas = 2 if context.target.fits_twice(shared_bytes(function)) else 1
+    if power_of_two(once + again) <= COLUMNS // ctas:
+        return _SLOTS
+    return int(once <= COLUMNS)
+
+
+def _rounded(each: Allocation) -> int:
+    return -(-each.size // each.alignment) * each.alignment
+
+
+def _deferred(product: Product, body: ir.Block) -> Deferred | None:
+    """A product that the next iteration can wait for."""
+    stores: list[BufferStoreOp] = []
+    load: BufferLoadOp | None = None
+    multiply = product.multiply
+    for operand in (multiply.lhs, multiply.rhs, multiply.acc):
+        if not isinstance(operand.owner, AllocOp):
+            continue
+        carried = operand == multiply.acc
+        inside = operand.owner.operation.block == body
+        for user in (use.owner.opview for use in operand.uses):
+            if isinstance(user, BufferStoreOp) and inside and user.operation.block == body:
+                stores.append(user)
+            elif isinstance(user, BufferLoadOp) and inside and carried and load is None:
+                load = user
+            elif user.operation != multiply.operation and user.operation.block == body:
+                return None
+        if carried and inside and load is None:
+            return None
+    if not stores:
+        # Nothing would keep the thread that issues from running two phases ahead of the others.
+        return None
+    if load is None:
+        return Deferred(product, stores, None)
+    (*uses,) = load.result.uses
+    goes_on = len(uses) == 1 and uses[0].owner.operation == terminator(body)
+    return Deferred(product, stores, load) if goes_on else None

@@ -1,0 +1,99 @@
+"""Ops that any number of threads may run as often as they like, and erasing them where nothing
+needs them: scalars, loads of one element, and what a thread does with elements of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mlir import ir
+
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.gpu_tile import (
+    ClusterIdOp,
+    ClusterPositionOp,
+    CtaIdOp,
+    NumClustersOp,
+    NumCtasOp,
+    ReshapeViewOp,
+    RingPositionOp,
+    SlotOp,
+    TileOrderOp,
+    TransposeViewOp,
+    ViewOp,
+)
+from tilec.dialects.tile import (
+    BroadcastOp,
+    GatherOp,
+    IotaOp,
+    LoadOp,
+    NumProgramsOp,
+    ProgramIdOp,
+    TransposeOp,
+)
+from tilec.dialects.types import is_tile, shape
+from tilec.passes.rewriting.walk import is_pure
+
+_SCALAR_OPS = (
+    RingPositionOp,
+    SlotOp,
+    ViewOp,
+    ReshapeViewOp,
+    TransposeViewOp,
+    TileOrderOp,
+    ClusterIdOp,
+    ClusterPositionOp,
+    NumClustersOp,
+    CtaIdOp,
+    NumCtasOp,
+    ProgramIdOp,
+    NumProgramsOp,
+)
+
+_TILE_OPS = (LoadOp, GatherOp, IotaOp, BroadcastOp, TransposeOp)
+"""What a thread does with elements of its own, beside elementwise upstream ops."""
+
+
+def is_scalar(op: ir.Operation) -> bool:
+    """Whether an op computes scalars, positions and views, of scalars alone."""
+    if isinstance(op.opview, _SCALAR_OPS):
+        return True
+    scalar = op.name.startswith("arith.") or op.name == "memref.dim"
+    return scalar and not any(is_tile(v) for v in [*op.operands, *op.results])
+
+
+def is_one_element(op: ir.Operation) -> bool:
+    """Whether an op loads one element of an array, which any number of threads may do, or takes it
+    out of its tile."""
+    view = op.opview
+    if isinstance(view, LoadOp):
+        return not shape(view.result)
+    return op.name == "tensor.extract" and not shape(op.operands[0])
+
+
+def stays_in_thread(op: ir.Operation) -> bool:
+    """Whether each thread computes its elements of a tile without those of others."""
+    return isinstance(op.opview, _TILE_OPS) or is_elementwise(op) or op.name == "tensor.splat"
+
+
+def erase_unused(value: ir.Value) -> None:
+    """Erases the op of a value, and what only that needed, where nothing uses it any more."""
+    pending = _unused([value])
+    while pending:
+        op = pending.pop()
+        operands = list(op.operands)
+        op.erase()
+        pending += _unused(operands)
+
+
+def _unused(values: Iterable[ir.Value]) -> list[ir.Operation]:
+    """The different ops of values, where they may go."""
+    found: list[ir.Operation] = []
+    for value in values:
+        if isinstance(value.owner, ir.Block) or value.owner.operation in found:
+            continue
+        op = value.owner.operation
+        used = any(list(result.uses) for result in op.results)
+        free = is_scalar(op) or is_one_element(op) or stays_in_thread(op) or is_pure(op)
+        if not used and free:
+            found.append(op)
+    return found
