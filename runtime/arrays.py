@@ -111,7 +111,11 @@ def describe(value: Any, name: str = "array", stream: int | None = None) -> Arra
             return _from_interface(value, interface, name)
         if hasattr(value, "__dlpack__"):
             return _from_dlpack(value, name, stream)
-    raise ArgumentError(f"argument {name!r}: expected an array, found {_type_name(value)}")
+    found = "None" if value is None else _type_name(value)
+    raise ArgumentError(
+        f"argument {name!r}: expected an array, found {found}; "
+        "arrays are torch's, JAX's, CuPy's, NumPy's, or anything with DLPack"
+    )
 
 
 def _from_torch(tensor: Any, name: str, stream: int | None) -> ArrayView:
@@ -254,8 +258,11 @@ def _numpy_dtype(dtype: Any, name: str) -> str:
 def _dtype(found: str, name: str) -> str:
     dtype = DTYPES.get(found)
     if dtype is None:
+        signed = found.removeprefix("u")
+        help_ = f"; integers are signed: view it as {signed}" if signed in DTYPES else ""
         raise ArgumentError(
-            f"argument {name!r}: dtype {found} is not supported; supported: {', '.join(DTYPES)}"
+            f"argument {name!r}: dtype {found} is not supported; "
+            f"supported: {', '.join(DTYPES)}{help_}"
         )
     return dtype
 

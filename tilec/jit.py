@@ -21,6 +21,7 @@ from tilec.diagnostics import PerformanceWarning
 from tilec.kernel import CompiledKernel, Parameter
 from tilec.language.builtin import function
 from tilec.language.parameters import auto
+from tilec.names import did_you_mean
 from tilec.report import show_report
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cache import default_cache
@@ -36,6 +37,12 @@ ArgumentSpec = str | Parameter
 
 DEMANDS = ("num_warps", "persistent", "cluster", "consumers", "order", "settled")
 """What the decorator may be asked for beside the grid and the device."""
+
+_OF_A_LOOP = dict.fromkeys(
+    ("stages", "num_stages", "warp_specialize"),
+    ("help: of a loop: tl.range(..., stages=n, warp_specialize=True)",),
+)
+"""Notes for demands that a kernel does not take."""
 
 
 class Kernel(Launcher):
@@ -123,7 +130,9 @@ class Kernel(Launcher):
         known = self.demands()
         for name in demands:
             if name not in known:
-                raise ValueError(f"unknown demand {name!r}; a kernel takes {', '.join(known)}")
+                notes = _OF_A_LOOP.get(name) or did_you_mean(name, known)
+                text = f"unknown demand {name!r}; a kernel takes {', '.join(known)}"
+                raise ValueError("\n".join([text, *notes]))
         return Kernel(self.fn, self.grid, device=self.device, **(known | demands))
 
     def check(self, *arguments: Any, **named: Any) -> None:

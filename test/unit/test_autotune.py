@@ -267,6 +267,10 @@ def test_demands_are_those_of_the_decorator() -> None:
     assert kernel.on("emulator").demands() == kernel.demands()
     with pytest.raises(ValueError, match="unknown demand 'warps'; a kernel takes num_warps, pers"):
         kernel.demanding(warps=2)
+    with pytest.raises(ValueError, match="did you mean 'num_warps'"):
+        kernel.demanding(num_warp=2)
+    with pytest.raises(ValueError, match=r"help: of a loop: tl\.range\(\.\.\., stages=n"):
+        kernel.demanding(num_stages=2)
 
 
 def test_persistence_is_a_demand(gpu: SimulatedGpu) -> None:

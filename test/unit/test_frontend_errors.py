@@ -444,6 +444,7 @@ def test_error_in_the_library_points_to_the_author(tmp_path: Path) -> None:
         ("lambda x: x.shape[5]", "tuple index out of range"),
         ("lambda x: 1 if x.shape[0] > 3 else 2", "use min and max"),
         ("lambda x: 1.5", "a grid size is an integer"),
+        ("lambda x: x", "found the array 'x'; its sizes are x.shape[0], ..."),
         ("lambda x: (1, 2, 3, 4)", "gives 4 sizes"),
         ("lambda x: 1 // 0", "ZeroDivisionError"),
         ("'abc'", "a grid size is an integer"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from frontend_cases import build
 
 import tilec.language as tl
 from tilec.diagnostics import CompileError
-from tilec.frontend.habits import function_help
+from tilec.frontend.habits import dtype_help, function_help
+from tilec.language.elsewhere import INSTEAD
 
 CASES = {
     "t = tl.load(v, 0, 16, mask=n > 0)": "so no mask is needed",
@@ -29,6 +31,17 @@ CASES = {
     "t = tl.zeros(4, tl.f32)\n    t[0] = 3.0": "help: build the new tile with tl.where",
     "print(f'{n:3}')": "help: write the value alone",
     "t = len(v)": "help: use x.shape[0]",
+    "t = tl.float32": "help: write tl.f32",
+    "t = tl.debug_barrier()": "help: write nothing: the compiler places",
+    "t = tl.laod(v, 0, 16)": "help: did you mean 'load'",
+    "t = tl.zeros(4, numpy.float32)": "help: write tl.f32",
+    "t = tl.zeros(4, 'f16')": "help: write tl.f16",
+    "t = sum(tl.load(v, 0, 16))": "help: use tl.sum",
+    "t = tl.load(v, 0, 16)\n    t = t > 0 and t < 1": "help: `&` and `|` combine",
+    "t = not (tl.load(v, 0, 16) > 0)": "help: `~` negates",
+    "t = (1, 2)\n    for i in tl.range(2):\n        u = t[i]": "a loop over tl.static_range(n)",
+    "tl.store(v, tl.zeros(4, tl.f32), 0)": "help: the order is array, offsets",
+    "t = tl.load(v, (0, n), 16)": "help: give them as a tuple, such as (0)",
     "with open('x') as f:\n        pass": "'with' is for one role",
 }
 
@@ -39,6 +52,26 @@ def test_the_message_helps(body: str, tmp_path: Path) -> None:
     with pytest.raises(CompileError) as caught:
         build(text, tmp_path, ["v:f32[?]", "n:i32"])
     assert CASES[body] in str(caught.value)
+
+
+def test_names_of_others_outside_a_kernel() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'constexpr'; write tl\.const$"):
+        _ = tl.constexpr
+    with pytest.raises(AttributeError, match=r"no attribute 'unheard_of'$"):
+        _ = tl.unheard_of
+
+
+def test_what_is_said_instead_exists() -> None:
+    named = [text for text in INSTEAD.values() if text.startswith("tl.")]
+    assert len(named) > 20
+    for text in named:
+        assert hasattr(tl, re.match(r"tl\.(\w+)", text)[1]), text
+    assert not any(hasattr(tl, name) for name in INSTEAD)
+
+
+def test_what_is_no_dtype_gets_no_name_of_one() -> None:
+    assert dtype_help(np.float32) == dtype_help("float32") == ("help: write tl.f32",)
+    assert dtype_help("sum") == dtype_help(3) == dtype_help(np.complex64) == ()
 
 
 def test_only_functions_that_exist_are_named() -> None:

@@ -54,6 +54,7 @@ def test_numpy_reversed_broadcast_empty_and_scalar_arrays():
     ("array", "message"),
     [
         (np.zeros(2, np.uint8), "dtype uint8 is not supported; supported: float64, float32"),
+        (np.zeros(2, np.uint32), "int64; integers are signed: view it as int32$"),
         (np.zeros(2, np.complex64), "dtype complex64 is not supported"),
         (np.zeros(2, ">f4"), "byte order of '>f4' is not this machine's"),
         (
@@ -62,7 +63,7 @@ def test_numpy_reversed_broadcast_empty_and_scalar_arrays():
         ),
         ([1.0], "expected an array, found list"),
         (3, "expected an array, found int"),
-        (None, "expected an array, found NoneType"),
+        (None, "expected an array, found None; arrays are torch's"),
         (np.ndarray, "expected an array, found type"),
     ],
 )

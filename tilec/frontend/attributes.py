@@ -8,7 +8,7 @@ from typing import Any
 
 import tilec.language as tl
 from tilec.frontend.frame import Frame
-from tilec.frontend.habits import NO_LISTS, READ_AN_ARRAY, member_help
+from tilec.frontend.habits import NO_LISTS, READ_AN_ARRAY, member_help, module_help
 from tilec.frontend.names import constant_from_python
 from tilec.frontend.tl_gpu import METHODS_OF, properties_of
 from tilec.frontend.values import (
@@ -51,7 +51,7 @@ def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
     name = node.attr
     if isinstance(owner, ModuleType):
         if not hasattr(owner, name):
-            notes = did_you_mean(name, dir(owner))
+            notes = module_help(owner, name)
             raise Mistake(f"module '{owner.__name__}' has no '{name}'", *notes)
         return constant_from_python(getattr(owner, name), f"{owner.__name__}.{name}")
     if isinstance(owner, Array):

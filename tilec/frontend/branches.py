@@ -19,7 +19,7 @@ from tilec.diagnostics import Location
 from tilec.frontend.frame import NORMAL, Completion, Frame, Names
 from tilec.frontend.liveness import has_jump, live_before
 from tilec.frontend.merge import Spec, convert, join_values, leaves, rebuild
-from tilec.frontend.operators import truth
+from tilec.frontend.operators import CHOOSE, truth
 from tilec.frontend.values import Mistake, Scalar, Undefined, describe, is_runtime
 
 _EXIT = "$exit"
@@ -33,10 +33,10 @@ def condition(frame: Frame, node: ast.expr) -> bool | Scalar:
         return as_condition(frame, value)
 
 
-def as_condition(frame: Frame, value: Any) -> bool | Scalar:
-    """A value's truth. Mistake for tiles and arrays."""
+def as_condition(frame: Frame, value: Any, note: str = CHOOSE) -> bool | Scalar:
+    """A value's truth. Mistake for arrays, and with `note` for tiles."""
     if is_runtime(value):
-        return truth(frame.builder, value)
+        return truth(frame.builder, value, note)
     if value is None or isinstance(value, (bool, int, float, str, tuple)):
         return bool(value)
     raise Mistake(f"a condition must be a scalar, found {describe(value)}")

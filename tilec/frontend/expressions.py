@@ -10,7 +10,7 @@ import tilec.language as tl
 from tilec.frontend.branches import as_condition
 from tilec.frontend.conversion import check_numeric, common_shape
 from tilec.frontend.frame import Frame
-from tilec.frontend.habits import READ_AN_ARRAY
+from tilec.frontend.habits import READ_AN_ARRAY, TILES_NEGATED, TILES_TOGETHER
 from tilec.frontend.names import lookup
 from tilec.frontend.operators import binary, compare, fold, invert, negate
 from tilec.frontend.values import (
@@ -92,7 +92,7 @@ def evaluate_unary(frame: Frame, node: ast.UnaryOp) -> Any:
     """`-x`, `+x`, `~x`, `not x`."""
     value = frame.evaluate(node.operand)
     if isinstance(node.op, ast.Not):
-        return _negated(frame, as_condition(frame, value))
+        return _negated(frame, as_condition(frame, value, TILES_NEGATED))
     check_numeric(value)
     if isinstance(node.op, ast.USub):
         return negate(frame.builder, value) if is_runtime(value) else -value
@@ -160,7 +160,7 @@ def evaluate_boolean(frame: Frame, node: ast.BoolOp) -> Any:
     for operand in node.values:
         value = frame.evaluate(operand)
         with frame.at(operand):
-            truth = as_condition(frame, value)
+            truth = as_condition(frame, value, TILES_TOGETHER)
         if isinstance(truth, Scalar):
             conditions.append(truth)
         elif truth == stops_at:

@@ -71,6 +71,7 @@ class _Array:
     """An array parameter: its shape, rank and dtype."""
 
     def __init__(self, parameter: Parameter) -> None:
+        self.name = parameter.name
         self.shape = tuple(
             Expression(f"{parameter.name}.shape[{axis}]") if size is None else size
             for axis, size in enumerate(parameter.sizes)
@@ -85,6 +86,11 @@ class _Array:
 def _text(value: Any) -> str:
     if isinstance(value, Expression):
         return value.text
+    if isinstance(value, _Array):
+        raise TypeError(
+            f"a grid size is an integer, found the array '{value.name}'; "
+            f"its sizes are {value.name}.shape[0], ..."
+        )
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"a grid size is an integer, found {value!r}")
     return str(value)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import tilec.language as tl
+from tilec.language.dtypes import DType
+from tilec.language.elsewhere import instead_of
+from tilec.names import did_you_mean
 
 _MEMBERS = {
     "astype": "x.to(dtype)",
@@ -39,6 +42,31 @@ NO_LISTS = (
     "comprehension, or put two together with +"
 )
 """For methods of lists."""
+
+
+UNROLL = "help: the variable of a loop over tl.static_range(n), which is unrolled, is a constant"
+"""For a run-time index into a tuple."""
+
+TILES_TOGETHER = "help: `&` and `|` combine the elements of tiles, as in (a > 0) & (b > 0)"
+"""For `and` and `or` of tiles."""
+
+TILES_NEGATED = "help: `~` negates each element of a tile of i1"
+"""For `not` of a tile."""
+
+
+def module_help(module: Any, name: str) -> tuple[str, ...]:
+    """A note for a name that a module lacks."""
+    instead = instead_of(name) if module is tl else None
+    return did_you_mean(name, dir(module)) if instead is None else (f"help: write {instead}",)
+
+
+def dtype_help(value: Any) -> tuple[str, ...]:
+    """A note where something is a dtype elsewhere, or the name of one; else nothing."""
+    text = value if isinstance(value, str) else getattr(value, "__name__", str(value))
+    name = text.rpartition(".")[2]
+    instead = instead_of(name) or f"tl.{name}"
+    known = isinstance(getattr(tl, instead.removeprefix("tl."), None), DType)
+    return (f"help: write {instead}",) if known else ()
 
 
 def member_help(name: str) -> tuple[str, ...]:

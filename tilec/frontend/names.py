@@ -9,6 +9,7 @@ from typing import Any
 
 import tilec.language as tl
 from tilec.frontend.frame import Frame
+from tilec.frontend.habits import function_help
 from tilec.frontend.values import Mistake
 from tilec.language.builtin import Function
 from tilec.language.dtypes import DType
@@ -47,7 +48,8 @@ def lookup(frame: Frame, name: str) -> Any:
     if name in PYTHON_NAMES:
         return PYTHON_NAMES[name]
     if hasattr(builtins, name):
-        raise Mistake(f"Python's '{name}' is not available in a kernel")
+        notes = function_help(getattr(builtins, name))
+        raise Mistake(f"Python's '{name}' is not available in a kernel", *notes)
     known = [*frame.names, *source.fn.__globals__, *PYTHON_NAMES]
     raise Mistake(f"unknown name '{name}'", *did_you_mean(name, known))
 

@@ -218,14 +218,14 @@ def invert(builder: Builder, x: Any) -> Any:
     return binary(builder, "^", x, True if dtype.is_bool else -1)
 
 
-def truth(builder: Builder, value: Any) -> Any:
-    """`value` as a condition: an i1 scalar. Mistake for a tile of rank above 0."""
+CHOOSE = "help: choose per element with tl.where(condition, x, y), or reduce with tl.any or tl.all"
+"""For a tile where a scalar condition is wanted."""
+
+
+def truth(builder: Builder, value: Any, note: str = CHOOSE) -> Any:
+    """`value` as a condition: an i1 scalar. Mistake with `note` for a tile of rank above 0."""
     if common_shape([value]) is not None:
-        raise Mistake(
-            f"a condition must be a scalar, found {describe(value)}",
-            "help: choose per element with tl.where(condition, x, y), or reduce with tl.any or "
-            "tl.all",
-        )
+        raise Mistake(f"a condition must be a scalar, found {describe(value)}", note)
     dtype = promote([value])
     if dtype.is_narrow:
         value, dtype = cast(builder, value, f32), f32

@@ -8,6 +8,7 @@ from typing import Any
 from tilec.frontend.arrays import array_size, as_tuple
 from tilec.frontend.conversion import place
 from tilec.frontend.frame import Frame
+from tilec.frontend.habits import UNROLL
 from tilec.frontend.values import Array, ArrayShape, Mistake, Scalar, Tile, check_shape, describe
 
 
@@ -25,7 +26,8 @@ def evaluate_subscript(frame: Frame, node: ast.Subscript) -> Any:
         return _slice_tuple(frame, owner, node.slice)
     position = frame.evaluate(node.slice)
     if isinstance(position, bool) or not isinstance(position, int):
-        raise Mistake(f"an index must be a constant integer, found {describe(position)}")
+        notes = (UNROLL,) if isinstance(position, (Tile, Scalar)) else ()
+        raise Mistake(f"an index must be a constant integer, found {describe(position)}", *notes)
     if isinstance(owner, ArrayShape):
         return array_size(frame.builder, owner.array, position)
     if not isinstance(owner, (tuple, str)):

@@ -183,14 +183,24 @@ def _coordinates(frame: Frame, array: Array, values: Any, argument: str) -> tupl
     parts = (values,) if parts is None else parts
     if len(parts) != array.rank:
         what = "one offset" if argument == "offsets" else "one index"
+        example = ", ".join(["0"] * array.rank)
         raise Mistake(
             f"expected {what} per dimension of '{array.name}' ({array.rank}), found {len(parts)}",
+            f"help: give them as a tuple, such as ({example})",
             argument=argument,
         )
     return parts
 
 
 def _offsets(frame: Frame, array: Array, offsets: Any) -> list[ir.Value]:
+    for part in offsets if isinstance(offsets, tuple) else (offsets,):
+        if isinstance(part, Tile) and part.shape:
+            raise Mistake(
+                f"an offset must be an integer scalar, found {describe(part)}",
+                "help: the order is array, offsets, then shape or tile; tl.gather and tl.scatter "
+                "take tiles of indices",
+                argument="offsets",
+            )
     return [
         to_index(frame.builder, offset, "an offset", "offsets")
         for offset in _coordinates(frame, array, offsets, "offsets")

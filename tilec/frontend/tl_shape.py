@@ -18,6 +18,7 @@ from tilec.frontend.conversion import (
     wrap,
 )
 from tilec.frontend.frame import Frame
+from tilec.frontend.habits import dtype_help
 from tilec.frontend.operators import truth
 from tilec.frontend.promotion import promote
 from tilec.frontend.tile_layouts import keep_layout
@@ -37,7 +38,9 @@ def as_dtype(value: Any, argument: str = "dtype") -> DType:
     """A dtype argument. Mistake otherwise."""
     if not isinstance(value, DType):
         raise Mistake(
-            f"{argument} must be a dtype such as tl.f32, found {describe(value)}", argument=argument
+            f"{argument} must be a dtype such as tl.f32, found {describe(value)}",
+            *dtype_help(value),
+            argument=argument,
         )
     return value
 

@@ -3,6 +3,8 @@
 Each file of functions lists what it exports.
 """
 
+from __future__ import annotations
+
 from tilec.language import (
     arithmetic,
     composites,
@@ -35,6 +37,7 @@ from tilec.language.dtypes import (
     i64,
     index,
 )
+from tilec.language.elsewhere import instead_of
 from tilec.language.matmul import *  # noqa: F403
 from tilec.language.memory import *  # noqa: F403
 from tilec.language.parameters import array, auto, const, inf, nan
@@ -74,3 +77,10 @@ __all__ += memory.__all__
 __all__ += random_numbers.__all__
 __all__ += reduction.__all__
 __all__ += shape.__all__
+
+
+def __getattr__(name: str) -> object:
+    """For names that others have: AttributeError that says what to write."""
+    instead = instead_of(name)
+    help_ = "" if instead is None else f"; write {instead}"
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{help_}")
