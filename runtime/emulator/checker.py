@@ -17,6 +17,7 @@ import numpy as np
 from tilec.runtime.emulator.bank_conflicts import conflicts
 from tilec.runtime.emulator.clocks import Clocks
 from tilec.runtime.emulator.errors import Finding, Place
+from tilec.runtime.emulator.register_checker import takes_fragments
 from tilec.runtime.emulator.shadow import SharedShadow, granule_of
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ class SharedChecker:
         warps, ctas, _ = self.machine.shape
         self.size = self.launch.cluster_size
         self.domains = ctas // self.size
-        self.clocks = Clocks(warps * self.size, self.domains, self.machine.uses_tensor_memory)
+        machine = self.machine
+        fragments = any(takes_fragments(instruction) for instruction in self.instructions)
+        self.clocks = Clocks(warps * self.size, self.domains, machine.uses_tensor_memory, fragments)
         self.shadow = SharedShadow(self.machine.shared.size, self.granule, self.clocks.readers)
         self.collision = False
         self.memory = "shared"

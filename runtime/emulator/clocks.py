@@ -9,7 +9,8 @@ one stream of cp.async writes and one of tcgen05.st writes per warp; slots for b
 what a relaxed arrival at the cluster's barrier publishes. Accesses of tensor memory have two more:
 `thread_order` is what is ordered before the warp's next synchronisation with others
 (tcgen05.fence::before_thread_sync), `tensor_order` what is ordered before its next access
-(tcgen05.fence::after_thread_sync).
+(tcgen05.fence::after_thread_sync). `performed` is `fenced` for reads alone: a read whose value was
+used has happened, whatever the async proxy does then.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ LOAD_SLOTS = 64
 
 
 class Clocks:
-    """Clocks of one batch: `warps` per domain, `domains` domains; `tensor`: with tensor memory."""
+    """Clocks of one batch: `warps` per domain, `domains` domains; `tensor`: with tensor memory;
+    `fragments`: products take what threads have read from registers."""
 
-    def __init__(self, warps: int, domains: int, tensor: bool) -> None:
+    def __init__(self, warps: int, domains: int, tensor: bool, fragments: bool) -> None:
         self.warps = warps
         self.products = warps
         self.stores = 2 * warps
@@ -44,6 +46,9 @@ class Clocks:
         if tensor:
             self.thread_order, self.tensor_order = (np.zeros_like(self.known) for _ in range(2))
             self.published.append(self.thread_order)
+        self.performed = np.zeros_like(self.known) if fragments else self.fenced
+        if fragments:
+            self.published.append(self.performed)
         self._tensor_streams = self.products, self.tensor_loads, self.tensor_stores
         self.released = np.zeros_like(self.known)
         self.committed_copies = np.zeros((warps, domains), np.int32)
@@ -75,6 +80,18 @@ class Clocks:
         """fence.proxy.async: all the warp knows of is now ordered for the async proxy too."""
         self.fenced[warp, domain] = np.maximum(self.fenced[warp, domain], self.known[warp, domain])
         self.known[warp, domain, warp] += 1
+
+    def perform_reads(self, warp: np.ndarray, domain: np.ndarray) -> None:
+        """The warps run an instruction that needs what they have read: those reads are over."""
+        self.performed[warp, domain, warp] = self.known[warp, domain, warp]
+        self.known[warp, domain, warp] += 1
+
+    def overwritable(self, warp: int, domain: int) -> np.ndarray:
+        """[agent]: the newest epoch whose reads come before work of the async proxy that the warp
+        starts now. Those of the generic proxy take a fence for that, or must be over."""
+        now = warp, domain
+        known, done = self.known[now], np.maximum(self.fenced[now], self.performed[now])
+        return np.where(self.generic, np.minimum(known, done), known)
 
     def release_fence(self, warp: np.ndarray, domain: np.ndarray) -> None:
         """fence of cluster scope: a relaxed arrival may publish what the warp knows of now."""

@@ -19,13 +19,11 @@ from tilec.runtime.emulator.writer import U32, U64, Writer, vector_elements
 
 if TYPE_CHECKING:
     from tilec.runtime.emulator.machine import Binding
-    from tilec.runtime.emulator.sync_checker import Checker
 
 PRED = TYPES["pred"]
 _REQUEST = {"async", "shared::cta", "mbarrier::complete_tx::bytes", "multicast::cluster::all",
             "b128"}  # fmt: skip
 _BYTES = 16
-_FENCE = "run fence.proxy.async after the read, before somebody asks for the next response"
 
 
 def emit_launch_control(instruction: Instruction, writer: Writer) -> None:
@@ -72,7 +70,6 @@ class Request(BulkSite):
             signal = cell + (cta - own) * stride // 8
             token = None
             if machine.checker is not None:
-                _require_fenced_reads(machine.checker, chunk, lane, self.instruction.index)
                 token = machine.checker.bulk_load(chunk, lane, self.instruction.index)
             if machine.async_work.late:
                 self.chunks.view(np.uint8).reshape(-1, 16)[chunk] = 0xFF
@@ -87,21 +84,6 @@ class Request(BulkSite):
                 machine.mbarriers.complete(np.array([signal]), np.array([_BYTES]), self.place)
 
             machine.async_work.submit(work)
-
-
-def _require_fenced_reads(checker: Checker, chunks: np.ndarray, lane: int, site: int) -> None:
-    """Who read the last response must have run a proxy fence behind that, and said so to who asks
-    for the next (CUDA C++ Programming Guide, "Cluster Launch Control")."""
-    shadow, clocks = checker.shadow, checker.clocks
-    cells = checker.shadow.cells(chunks.reshape(-1) * 16, 16).reshape(-1)
-    agent, domain = checker.agent_of(lane)
-    known, fenced = clocks.known[agent, domain], clocks.fenced[agent, domain]
-    unfenced = shadow.late_reads(cells, fenced) & ~shadow.late_reads(cells, known)
-    row, position = np.nonzero(unfenced & (shadow.readers < clocks.warps)[:, None])
-    for first in np.unique(shadow.read_site[row, cells[position]]):
-        place, second = checker.instructions[int(first)].place, checker.instructions[site].place
-        missing = "the async proxy may overwrite what the generic proxy still reads"
-        checker.race(place, second, missing, _FENCE, "error", "missing proxy fence")
 
 
 def _emit_query(instruction: Instruction, writer: Writer) -> None:

@@ -53,6 +53,11 @@ def is_product(instruction: Instruction) -> bool:
     return instruction.opcode == "wgmma" and instruction.modifiers[:1] == ("mma_async",)
 
 
+def takes_fragments(instruction: Instruction) -> bool:
+    """A product whose A is in registers."""
+    return is_product(instruction) and isinstance(instruction.operands[1], Vector)
+
+
 def is_load(instruction: Instruction) -> bool:
     return instruction.opcode == "tcgen05" and instruction.modifiers[:1] == ("ld",)
 

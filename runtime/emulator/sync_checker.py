@@ -10,6 +10,7 @@ from tilec.runtime.emulator.instruction import Instruction
 from tilec.runtime.emulator.phase_waits import PhaseWaits
 
 _FENCE = "run fence.proxy.async after the write, before the async proxy is let at the bytes"
+_READ_FENCE = "run fence.proxy.async after the read, before others are told that the bytes are free"
 
 
 class Checker(SharedChecker):
@@ -229,9 +230,9 @@ class Checker(SharedChecker):
         agent, domain = self.agent_of(lane)
         self._async_order(cells, agent, domain, site, "write after write")
         clocks, shadow = self.clocks, self.shadow
-        late = shadow.late_reads(cells, clocks.known[agent, domain])
+        late = shadow.late_reads(cells, clocks.overwritable(agent, domain))
         if late.any():
-            self.report_reads(late, cells, site)
+            self._report_overwritten(late, cells, clocks.known[agent, domain], site)
         load, epoch = clocks.new_load(domain)
         clock = clocks.fork(agent, domain)
         shadow.write_agent[cells] = load
@@ -240,6 +241,33 @@ class Checker(SharedChecker):
         shadow.write_atomic[cells] = False
         shadow.initialised[cells] = True
         return load, epoch, clock
+
+    def _report_overwritten(
+        self, late: np.ndarray, cells: np.ndarray, known: np.ndarray, site: int
+    ) -> None:
+        """Reads that a bulk load may precede: nothing orders them, or no proxy fence does.
+
+        "Accessing the same memory location across multiple proxies needs a cross-proxy fence" (PTX
+        ISA, async proxy). Triton puts it between local_load and a tensor copy
+        (proxy-fence-insertion, fence_write_after_read), and its own checker asks for it (pull
+        request 10668). Without it, an arrival at an mbarrier behind the reads let rows be
+        overwritten on an H200 (passes/HOPPER.md) and elsewhere (NVIDIA/nccl-extensions issue 8,
+        deepseek-ai/DeepEP pull request 642). A warning is all for the address that tcgen05.alloc
+        wrote, which Triton reads without one.
+        """
+        shadow = self.shadow
+        racing = shadow.late_reads(cells, known)
+        if racing.any():
+            self.report_reads(racing, cells, site)
+        row, position = np.nonzero(late & ~racing)
+        overwritten = cells[position]
+        pairs = np.stack([shadow.read_site[row, overwritten], shadow.write_site[overwritten]], 1)
+        for first, written in np.unique(pairs, axis=0).tolist():
+            place, second = self.instructions[first].place, self.instructions[site].place
+            severity = "warning" if self.instructions[written].opcode == "tcgen05" else "error"
+            missing = "the async proxy may overwrite what the generic proxy still reads"
+            self.race(place, second, missing, _READ_FENCE, severity, "missing proxy fence")
+        shadow.read_epoch[row, overwritten] = 0  # said once: the next copy follows this one
 
     def bulk_loaded(self, token: tuple[int, int, np.ndarray], cell: int) -> None:
         """The copy is complete: its mbarrier learns of it, and of what came before it."""
@@ -292,6 +320,17 @@ class Checker(SharedChecker):
             self._async_order(cells, agent, domain, site, "read after write", warps=4)
             self.require_initialised(cells, site)
             self.shadow.note_reads(cells, agent + self.clocks.products, group, site)
+
+    def fragments_taken(self, warps: np.ndarray) -> None:
+        """Warps (lane numbers / 32) issue a product that takes what they have read from registers:
+        it is there, so another proxy may overwrite it.
+
+        CUTLASS's mixed-input products give slots back behind such products without a fence, and no
+        row was overwritten on an H200 (passes/HOPPER.md). That every read before the product is
+        over, not merely those that it takes, is an assumption: shared memory answers a warp in
+        order.
+        """
+        self.clocks.perform_reads(*self.agents_of(np.asarray(warps) * 32))
 
     def products_waited(self, warps: np.ndarray, done: np.ndarray) -> None:
         """Warps (lane numbers / 32) have waited for their warpgroup's products."""

@@ -318,6 +318,8 @@ class Product:
         checker, form = self.owner.machine.checker, self.owner.form
         if checker is None:
             return
+        if form.a_in_registers:
+            checker.fragments_taken(self.warps)
         parts = [self._tiles(self.b, form.n, form.b, form.transpose_b, False)]
         if not isinstance(self.a, tuple):
             parts.append(self._tiles(self.a, 64, form.a, form.transpose_a, False))
