@@ -7,7 +7,7 @@ TARGETS := sm_80 sm_90a sm_100a
 MATMUL := tilec/examples/matmul.py:matmul $(foreach x,a b c,--arg '$(x):bf16[?,?:8;?:8,1]')
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-unit test-mutants test-lit golden test-gpu bench check
+.PHONY: help install run test test-unit test-mutants test-lit golden test-gpu bench check types
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,3 +59,7 @@ check: install ## ruff: lint and format
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: install ## pyright over the packages
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python test/types/typecheck.py

@@ -78,6 +78,11 @@ class ArrayView:
     owner: Any = field(default=None, repr=False)
 
     @property
+    def ndim(self) -> int:
+        """How many dimensions there are."""
+        return len(self.shape)
+
+    @property
     def element_bytes(self) -> int:
         """Bytes of one element."""
         return ELEMENT_BYTES[self.dtype]

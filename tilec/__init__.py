@@ -7,7 +7,16 @@ import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tilec import ops as ops
+    from tilec.diagnostics import CompileError, InternalError
+    from tilec.jit import kernel
+    from tilec.language.builtin import function
+    from tilec.runtime.artefact import load
+    from tilec.runtime.device import device
+    from tilec.tuning.tuned_kernel import autotune
 
 __version__ = "0.1.0"
 
@@ -27,10 +36,20 @@ _LAZY = {
     "InternalError": ("tilec.diagnostics", "InternalError"),
 }
 _PACKAGES = {"ops": "tilec.ops"}
-__all__ = ["__version__", *_LAZY, *_PACKAGES]
+__all__ = [
+    "CompileError",
+    "InternalError",
+    "__version__",
+    "autotune",
+    "device",
+    "function",
+    "kernel",
+    "load",
+    "ops",
+]
 
 
-def __getattr__(name: str) -> Any:
+def _loaded(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(_PACKAGES[name])
     if name not in _LAZY:
@@ -39,6 +58,10 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(module), attribute)
     globals()[name] = value
     return value
+
+
+if not TYPE_CHECKING:  # which would take any name for one of ours
+    __getattr__ = _loaded
 
 
 class _Package(ModuleType):

@@ -18,14 +18,15 @@ from tilec.runtime.launch_argument import REQUIRED, LaunchArgument, check_argume
 class DeclaredParameter:
     """One parameter of a kernel function.
 
-    `kind`: "array", "scalar" (annotated with its `dtype`), "typed" (annotated int, float or bool),
-    "const", or "any" (not annotated: the argument decides between array and scalar).
+    `kind`: "array", "scalar" (annotated with its `dtype`), "typed" (annotated with `python`: int,
+    float or bool), "const", or "any" (not annotated: an array or a number, as the argument is).
     """
 
     name: str
     kind: str
     dtype: DType | None = None
     default: Any = REQUIRED
+    python: type[int] | type[float] | None = None
 
     def launch_argument(self, kind: str) -> LaunchArgument:
         """As the launcher wants it, an "any" parameter resolved to `kind`."""
@@ -64,7 +65,7 @@ def _declared(
     if isinstance(annotation, DType) and not annotation.is_code:
         return DeclaredParameter(name, "scalar", annotation, default)
     if annotation in (int, float, bool):
-        return DeclaredParameter(name, "typed", None, default)
+        return DeclaredParameter(name, "typed", None, default, annotation)
     if annotation is parameter.empty:
         return DeclaredParameter(name, "any", None, default)
     raise CompileError(

@@ -13,7 +13,7 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
 from tilec.declaration import declared_parameters
 from tilec.dependencies import compiler_digest, source_digest
@@ -33,6 +33,12 @@ from tilec.runtime.launcher import Launcher, located
 from tilec.specialization import Specialization, specialize, specialize_for
 from tilec.target import TARGETS, Target, find_target, target_for_device
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tilec.typed_call import Demands, TypedCall
+
+P = ParamSpec("P")
 ArgumentSpec = str | Parameter
 
 DEMANDS = ("num_warps", "persistent", "cluster", "consumers", "order", "settled")
@@ -45,7 +51,7 @@ _OF_A_LOOP = dict.fromkeys(
 """Notes for demands that a kernel does not take."""
 
 
-class Kernel(Launcher):
+class Kernel(Launcher, Generic[P]):
     """A kernel: call it with its arguments, `kernel(...)`, or with a grid, `kernel[grid](...)`.
 
     `fn`: the Python function. `grid`: the rule given to the decorator. `num_warps`: warps per
@@ -60,9 +66,22 @@ class Kernel(Launcher):
 
     __tilec_kernel__ = True
 
+    if TYPE_CHECKING:  # `Launcher` has them
+
+        @overload
+        def __call__(self, *arguments: P.args, **named: P.kwargs) -> None: ...
+        @overload
+        def __call__(
+            self, *arguments: Any, grid: Any, stream: Any = None, **named: Any
+        ) -> None: ...
+        @overload
+        def __call__(self, *arguments: Any, stream: Any, **named: Any) -> None: ...
+        def __call__(self, *arguments: Any, **named: Any) -> None: ...
+        def __getitem__(self, grid: Any) -> TypedCall[P]: ...
+
     def __init__(
         self,
-        fn: Callable[..., Any],
+        fn: Callable[P, Any],
         grid: Any = None,
         num_warps: int | None = None,
         device: Any = None,
@@ -117,7 +136,7 @@ class Kernel(Launcher):
             self._variants[kinds] = variant
         return variant
 
-    def on(self, device: Any) -> Kernel:
+    def on(self, device: Any) -> Kernel[P]:
         """The same kernel, to run on `device` ("emulator:check", "cuda:1", or a device)."""
         return Kernel(self.fn, self.grid, device=device, **self.demands())
 
@@ -125,7 +144,7 @@ class Kernel(Launcher):
         """What the decorator was asked for beside the grid and the device, by name."""
         return {name: getattr(self, name) for name in DEMANDS}
 
-    def demanding(self, **demands: Any) -> Kernel:
+    def demanding(self, **demands: Any) -> Kernel[P]:
         """The same kernel with other demands, as `num_warps=8`; what is not named stays."""
         known = self.demands()
         for name in demands:
@@ -320,6 +339,10 @@ def target_of(device: Any) -> Target:
     return found
 
 
+@overload
+def kernel(fn: Callable[P, Any], **demands: Unpack[Demands]) -> Kernel[P]: ...
+@overload
+def kernel(**demands: Unpack[Demands]) -> Callable[[Callable[P, Any]], Kernel[P]]: ...
 def kernel(
     fn: Callable[..., Any] | None = None,
     *,

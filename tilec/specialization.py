@@ -16,6 +16,13 @@ from tilec.runtime.facts import index_bits, observe_parameter
 from tilec.runtime.launch_argument import REQUIRED
 from tilec.signature import parse_spec
 
+_DTYPES_OF: Mapping[type | None, tuple[str, ...]] = {
+    int: ("i32", "i64", "i16", "i8"),
+    float: ("f32", "f64", "f16", "bf16"),
+    bool: ("i1",),
+}
+"""Dtypes of a parameter with an annotation of Python's; a call takes the first that holds it."""
+
 
 @dataclass(frozen=True)
 class Specialization:
@@ -57,24 +64,32 @@ def specialize(declared: Sequence[DeclaredParameter], bound: Mapping[str, Any]) 
 def _scalar(declared: DeclaredParameter, value: Any) -> Parameter:
     """A scalar parameter: its annotation's dtype, else the value's (int: i32 if it fits)."""
     if declared.dtype is not None:
-        return Parameter(declared.name, "scalar", declared.dtype.mlir)
-    if isinstance(value, bool):
-        return Parameter(declared.name, "scalar", "i1")
-    try:
-        number = operator.index(value)
-    except TypeError:
-        pass
+        dtype = declared.dtype.mlir
+    elif declared.python in (float, bool):
+        dtype = _DTYPES_OF[declared.python][0]
+    elif declared.python is None and isinstance(value, bool):
+        dtype = "i1"
     else:
-        fits = -(1 << 31) <= number < 1 << 31
-        return Parameter(declared.name, "scalar", "i32" if fits else "i64")
+        dtype = _dtype_of_number(declared, value)
+    return Parameter(declared.name, "scalar", dtype)
+
+
+def _dtype_of_number(declared: DeclaredParameter, value: Any) -> str:
+    try:
+        return "i32" if -(1 << 31) <= operator.index(value) < 1 << 31 else "i64"
+    except TypeError:
+        if declared.python is int:
+            raise _not_a(declared, "an integer", value) from None
     try:
         float(value)
     except (TypeError, ValueError):
-        raise ArgumentError(
-            f"argument {declared.name!r}: expected an array or a number, "
-            f"found {type(value).__name__}"
-        ) from None
-    return Parameter(declared.name, "scalar", "f32")
+        raise _not_a(declared, "an array or a number", value) from None
+    return "f32"
+
+
+def _not_a(declared: DeclaredParameter, expected: str, value: Any) -> ArgumentError:
+    found = type(value).__name__
+    return ArgumentError(f"argument {declared.name!r}: expected {expected}, found {found}")
 
 
 def specialize_for(
@@ -125,4 +140,7 @@ def _declared_spec(declared: DeclaredParameter, spec: Parameter | None) -> Param
         raise ValueError(f"argument {declared.name!r} is an {spec.kind}; expected an {expected}")
     if dtype is not None and spec.dtype != dtype.mlir:
         raise ValueError(f"argument {declared.name!r} is {spec.dtype}; expected {dtype.mlir}")
+    if declared.python is not None and spec.dtype not in _DTYPES_OF[declared.python]:
+        known = ", ".join(_DTYPES_OF[declared.python])
+        raise ValueError(f"argument {declared.name!r} is {spec.dtype}; expected one of {known}")
     return spec

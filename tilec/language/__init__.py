@@ -5,6 +5,8 @@ Each file of functions lists what it exports.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tilec.language import (
     arithmetic,
     composites,
@@ -44,9 +46,11 @@ from tilec.language.parameters import array, auto, const, inf, nan
 from tilec.language.random_numbers import *  # noqa: F403
 from tilec.language.reduction import *  # noqa: F403
 from tilec.language.shape import *  # noqa: F403
+from tilec.language.tile import Tile
 
 __all__ = [
     "DType",
+    "Tile",
     "array",
     "auto",
     "bf16",
@@ -79,8 +83,10 @@ __all__ += reduction.__all__
 __all__ += shape.__all__
 
 
-def __getattr__(name: str) -> object:
-    """For names that others have: AttributeError that says what to write."""
-    instead = instead_of(name)
-    help_ = "" if instead is None else f"; write {instead}"
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{help_}")
+if not TYPE_CHECKING:  # which would take any name for one of ours
+
+    def __getattr__(name: str) -> object:
+        """For names that others have: AttributeError that says what to write."""
+        instead = instead_of(name)
+        help_ = "" if instead is None else f"; write {instead}"
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{help_}")

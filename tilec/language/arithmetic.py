@@ -7,9 +7,8 @@ passes/math/README.md; `approx=True` allows the hardware's approximation (`fastm
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilec.language.builtin import builtin
+from tilec.language.tile import Number, Tile
 
 __all__ = [
     "abs",
@@ -53,32 +52,32 @@ __all__ = [
 
 
 @builtin
-def maximum(x: Any, y: Any) -> Any:
+def maximum(x: Number, y: Number) -> Tile:
     """The greater of each pair; NaN if either is."""
 
 
 @builtin
-def minimum(x: Any, y: Any) -> Any:
+def minimum(x: Number, y: Number) -> Tile:
     """The smaller of each pair; NaN if either is."""
 
 
 @builtin
-def clamp(x: Any, low: Any, high: Any) -> Any:
+def clamp(x: Number, low: Number, high: Number) -> Tile:
     """`x` limited to [low, high]; NaN stays NaN."""
 
 
 @builtin
-def abs(x: Any) -> Any:
+def abs(x: Number) -> Tile:
     """Absolute value."""
 
 
 @builtin
-def fma(x: Any, y: Any, z: Any) -> Any:
+def fma(x: Number, y: Number, z: Number) -> Tile:
     """`x * y + z` with one rounding."""
 
 
 @builtin
-def div(x: Any, y: Any, approx: bool = False) -> Any:
+def div(x: Number, y: Number, approx: bool = False) -> Tile:
     """`x / y` correctly rounded, where the operator `/` is within 2 ulp for f32.
 
     `approx=True` multiplies by an approximate reciprocal.
@@ -86,155 +85,155 @@ def div(x: Any, y: Any, approx: bool = False) -> Any:
 
 
 @builtin
-def pow(x: Any, y: Any, approx: bool = False) -> Any:
+def pow(x: Number, y: Number, approx: bool = False) -> Tile:
     """`x` to the power `y` in floating point; `x ** y` with a small constant int multiplies."""
 
 
 @builtin
-def exp(x: Any, approx: bool = False) -> Any:
+def exp(x: Number, approx: bool = False) -> Tile:
     """e to the x."""
 
 
 @builtin
-def exp2(x: Any, approx: bool = False) -> Any:
+def exp2(x: Number, approx: bool = False) -> Tile:
     """2 to the x."""
 
 
 @builtin
-def expm1(x: Any, approx: bool = False) -> Any:
+def expm1(x: Number, approx: bool = False) -> Tile:
     """e to the x, minus 1, accurate near 0."""
 
 
 @builtin
-def log(x: Any, approx: bool = False) -> Any:
+def log(x: Number, approx: bool = False) -> Tile:
     """Natural logarithm."""
 
 
 @builtin
-def log2(x: Any, approx: bool = False) -> Any:
+def log2(x: Number, approx: bool = False) -> Tile:
     """Logarithm to base 2."""
 
 
 @builtin
-def log10(x: Any, approx: bool = False) -> Any:
+def log10(x: Number, approx: bool = False) -> Tile:
     """Logarithm to base 10."""
 
 
 @builtin
-def log1p(x: Any, approx: bool = False) -> Any:
+def log1p(x: Number, approx: bool = False) -> Tile:
     """Natural logarithm of 1 + x, accurate near 0."""
 
 
 @builtin
-def sqrt(x: Any, approx: bool = False) -> Any:
+def sqrt(x: Number, approx: bool = False) -> Tile:
     """Square root, correctly rounded unless `approx`."""
 
 
 @builtin
-def rsqrt(x: Any, approx: bool = False) -> Any:
+def rsqrt(x: Number, approx: bool = False) -> Tile:
     """1 / sqrt(x)."""
 
 
 @builtin
-def cbrt(x: Any, approx: bool = False) -> Any:
+def cbrt(x: Number, approx: bool = False) -> Tile:
     """Cube root."""
 
 
 @builtin
-def sin(x: Any, approx: bool = False) -> Any:
+def sin(x: Number, approx: bool = False) -> Tile:
     """Sine of radians."""
 
 
 @builtin
-def cos(x: Any, approx: bool = False) -> Any:
+def cos(x: Number, approx: bool = False) -> Tile:
     """Cosine of radians."""
 
 
 @builtin
-def tan(x: Any, approx: bool = False) -> Any:
+def tan(x: Number, approx: bool = False) -> Tile:
     """Tangent of radians."""
 
 
 @builtin
-def asin(x: Any, approx: bool = False) -> Any:
+def asin(x: Number, approx: bool = False) -> Tile:
     """Inverse sine."""
 
 
 @builtin
-def acos(x: Any, approx: bool = False) -> Any:
+def acos(x: Number, approx: bool = False) -> Tile:
     """Inverse cosine."""
 
 
 @builtin
-def atan(x: Any, approx: bool = False) -> Any:
+def atan(x: Number, approx: bool = False) -> Tile:
     """Inverse tangent."""
 
 
 @builtin
-def atan2(y: Any, x: Any, approx: bool = False) -> Any:
+def atan2(y: Number, x: Number, approx: bool = False) -> Tile:
     """Angle of the point (x, y)."""
 
 
 @builtin
-def sinh(x: Any, approx: bool = False) -> Any:
+def sinh(x: Number, approx: bool = False) -> Tile:
     """Hyperbolic sine."""
 
 
 @builtin
-def cosh(x: Any, approx: bool = False) -> Any:
+def cosh(x: Number, approx: bool = False) -> Tile:
     """Hyperbolic cosine."""
 
 
 @builtin
-def tanh(x: Any, approx: bool = False) -> Any:
+def tanh(x: Number, approx: bool = False) -> Tile:
     """Hyperbolic tangent."""
 
 
 @builtin
-def asinh(x: Any, approx: bool = False) -> Any:
+def asinh(x: Number, approx: bool = False) -> Tile:
     """Inverse hyperbolic sine."""
 
 
 @builtin
-def acosh(x: Any, approx: bool = False) -> Any:
+def acosh(x: Number, approx: bool = False) -> Tile:
     """Inverse hyperbolic cosine."""
 
 
 @builtin
-def atanh(x: Any, approx: bool = False) -> Any:
+def atanh(x: Number, approx: bool = False) -> Tile:
     """Inverse hyperbolic tangent."""
 
 
 @builtin
-def erf(x: Any, approx: bool = False) -> Any:
+def erf(x: Number, approx: bool = False) -> Tile:
     """Error function."""
 
 
 @builtin
-def erfc(x: Any, approx: bool = False) -> Any:
+def erfc(x: Number, approx: bool = False) -> Tile:
     """1 - erf(x), accurate for large x."""
 
 
 @builtin
-def floor(x: Any) -> Any:
+def floor(x: Number) -> Tile:
     """Greatest whole number not above x."""
 
 
 @builtin
-def ceil(x: Any) -> Any:
+def ceil(x: Number) -> Tile:
     """Smallest whole number not below x."""
 
 
 @builtin
-def round(x: Any) -> Any:
+def round(x: Number) -> Tile:
     """Nearest whole number, ties to even."""
 
 
 @builtin
-def trunc(x: Any) -> Any:
+def trunc(x: Number) -> Tile:
     """x without its fraction."""
 
 
 @builtin
-def isnan(x: Any) -> Any:
+def isnan(x: Number) -> Tile:
     """Whether x is NaN (i1)."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def builtin(stub: F) -> F:
@@ -29,23 +31,23 @@ def builtin(stub: F) -> F:
     return cast(F, outside)
 
 
-class Function:
+class Function(Generic[P, R]):
     """A plain function that kernels may call, marked by `@tilec.function`.
 
     The mark is documentation (any plain function can be called); calling it outside a kernel runs
     the Python function itself.
     """
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
+    def __init__(self, fn: Callable[P, R]) -> None:
         self.fn = fn
         self.__name__ = fn.__name__
         self.__doc__ = fn.__doc__
         self.__wrapped__ = fn
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.fn(*args, **kwargs)
 
 
-def function(fn: Callable[..., Any]) -> Function:
+def function(fn: Callable[P, R]) -> Function[P, R]:
     """Decorator: `fn` is meant to be called from kernels, where it is inlined."""
     return Function(fn)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilec.language import arithmetic, reduction, shape
+from tilec.language.tile import Number, Tile
 
 __all__ = [
     "block_scales",
@@ -18,7 +19,7 @@ __all__ = [
 ]
 
 
-def cdiv(x: Any, y: Any) -> Any:
+def cdiv(x: Number, y: Number) -> Any:
     """`x / y` rounded up, for integers; also in grid rules and on plain ints.
 
     `y` must be positive.
@@ -26,23 +27,23 @@ def cdiv(x: Any, y: Any) -> Any:
     return -(-x // y)
 
 
-def sigmoid(x: Any, approx: bool = False) -> Any:
+def sigmoid(x: Number, approx: bool = False) -> Tile:
     """1 / (1 + exp(-x))."""
     return arithmetic.div(1.0, 1.0 + arithmetic.exp(-x, approx=approx), approx=approx)
 
 
-def silu(x: Any, approx: bool = False) -> Any:
+def silu(x: Number, approx: bool = False) -> Tile:
     """x * sigmoid(x)."""
     return x * sigmoid(x, approx)
 
 
-def softmax(x: Any, axis: int = -1, approx: bool = False) -> Any:
+def softmax(x: Tile, axis: int = -1, approx: bool = False) -> Tile:
     """exp(x) along `axis`, scaled to sum 1; the maximum is subtracted first."""
     e = arithmetic.exp(x - reduction.max(x, axis, keepdims=True), approx=approx)
     return e / reduction.sum(e, axis, keepdims=True)
 
 
-def block_scales(x: Any) -> Any:
+def block_scales(x: Tile) -> Tile:
     """Scales (R, B) of a tile (R / 128, B / 4, 2, 256) of an array as cuBLAS arranges them.
 
     There the scales of 128 rows and 4 blocks are 512 bytes: rows r, r + 32, r + 64 and r + 96

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 from tilec.language.builtin import builtin
+from tilec.language.dtypes import DType
+from tilec.language.tile import Number, Tile
 
 __all__ = [
     "assume",
@@ -17,26 +20,28 @@ __all__ = [
     "static_range",
 ]
 
+N = TypeVar("N", bound=Number)
+
 
 @builtin
-def program_id(axis: int) -> Any:
+def program_id(axis: int) -> Tile:
     """Position of this program in the launch grid along `axis` (0, 1 or 2); an `index`."""
 
 
 @builtin
-def num_programs(axis: int) -> Any:
+def num_programs(axis: int) -> Tile:
     """Size of the launch grid along `axis` (0, 1 or 2); an `index`."""
 
 
 @builtin
 def range(
-    start: Any,
-    stop: Any = None,
-    step: Any = 1,
+    start: Number,
+    stop: Number | None = None,
+    step: Number = 1,
     stages: int | None = None,
     warp_specialize: bool | None = None,
     any_order: bool = False,
-) -> Any:
+) -> Iterable[Tile]:
     """The range of a `for` loop that runs on the GPU; Python's `range` is the same without demands.
 
     The loop variable is an `index`. A step that is no constant must be positive. `stages` and
@@ -46,24 +51,24 @@ def range(
 
 
 @builtin
-def static_range(start: Any, stop: Any = None, step: Any = 1) -> Any:
+def static_range(start: int, stop: int | None = None, step: int = 1) -> Iterable[int]:
     """The range of a `for` loop that is unrolled at compile time; the variable is a constant."""
 
 
 @builtin
 def assume(
-    x: Any, multiple_of: int | None = None, min: int | None = None, max: int | None = None
-) -> Any:
+    x: N, multiple_of: int | None = None, min: int | None = None, max: int | None = None
+) -> N:
     """States a fact about an integer scalar, which the compiler relies on; gives `x`."""
 
 
 @builtin
-def static_assert(condition: Any, message: str = "") -> Any:
+def static_assert(condition: object, message: str = "") -> None:
     """A compile-time check: a false constant condition is a compile error with `message`."""
 
 
 @builtin
-def print(*values: Any, sep: str = " ") -> Any:
+def print(*values: object, sep: str = " ") -> None:
     """Prints strings and values from every program; tiles print one line per element.
 
     Python's `print` inside a kernel is the same; f-strings are understood.
@@ -71,7 +76,13 @@ def print(*values: Any, sep: str = " ") -> Any:
 
 
 @builtin
-def inline_ptx(text: str, constraints: str, inputs: Any, outputs: Any, pure: bool = True) -> Any:
+def inline_ptx(
+    text: str,
+    constraints: str,
+    inputs: Number | Sequence[Number],
+    outputs: DType | Sequence[DType],
+    pure: bool = True,
+) -> Any:
     """PTX run once per element: `$0, $1 ...` name the outputs, then the inputs.
 
     `constraints`: LLVM's, one letter per value, outputs with `=` first ("=f,f"): h 16, r 32, l 64

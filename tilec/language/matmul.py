@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 from tilec.language.builtin import builtin
+from tilec.language.dtypes import DType
+from tilec.language.tile import Tile
 
 __all__ = ["dot", "dot_scaled", "unpack"]
 
 
 @builtin
-def dot(a: Any, b: Any, acc: Any = None, precision: str = "ieee", dtype: Any = None) -> Any:
+def dot(
+    a: Tile,
+    b: Tile,
+    acc: Tile | None = None,
+    precision: Literal["ieee", "tf32"] = "ieee",
+    dtype: DType | None = None,
+) -> Tile:
     """`a @ b + acc`: (..., M, K) times (..., K, N); leading dimensions are a batch.
 
     Both inputs have one dtype (two fp8 formats may mix; f6e2m3, f6e3m2 and f4e2m1x2, of which two
@@ -23,7 +31,9 @@ def dot(a: Any, b: Any, acc: Any = None, precision: str = "ieee", dtype: Any = N
 
 
 @builtin
-def dot_scaled(a: Any, a_scale: Any, b: Any, b_scale: Any, acc: Any = None) -> Any:
+def dot_scaled(
+    a: Tile, a_scale: Tile | None, b: Tile, b_scale: Tile | None, acc: Tile | None = None
+) -> Tile:
     """`(a * a_scale) @ (b * b_scale) + acc` in f32, with scales of blocks along K.
 
     `a`: (M, K), `b`: (K, N), of fp8, f6e2m3, f6e3m2, f16, bf16 or f4e2m1x2, of which two numbers a
@@ -35,5 +45,5 @@ def dot_scaled(a: Any, a_scale: Any, b: Any, b_scale: Any, acc: Any = None) -> A
 
 
 @builtin
-def unpack(x: Any, axis: int = -1) -> Any:
+def unpack(x: Tile, axis: int = -1) -> Tile:
     """The numbers of a tile of pairs, f4e2m1x2, in bf16: twice as many along `axis`."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal, TypeAlias
 
 from tilec.language.builtin import builtin
+from tilec.language.tile import Array, Number, Offsets, Sizes, Tile
 
 __all__ = [
     "atomic_add",
@@ -22,11 +23,20 @@ __all__ = [
     "store",
 ]
 
+Cache: TypeAlias = Literal["evict_first", "evict_last", "no_allocate", "streaming"]
+Order: TypeAlias = Literal["relaxed", "acquire", "release", "acq_rel"]
+Scope: TypeAlias = Literal["cta", "cluster", "gpu", "sys"]
+
 
 @builtin
 def load(
-    array: Any, offsets: Any, shape: Any, dims: Any = None, padding: Any = 0, cache: Any = None
-) -> Any:
+    array: Array,
+    offsets: Offsets,
+    shape: Sizes,
+    dims: Sizes | None = None,
+    padding: float = 0,
+    cache: Cache | None = None,
+) -> Tile:
     """A rectangular tile of an array; `padding` where it reaches past the array's edge.
 
     `offsets`: one element offset per array dimension. `shape`: the tile's sizes, constants; `()`
@@ -38,7 +48,13 @@ def load(
 
 
 @builtin
-def store(array: Any, offsets: Any, tile: Any, dims: Any = None, cache: Any = None) -> Any:
+def store(
+    array: Array,
+    offsets: Offsets,
+    tile: Number,
+    dims: Sizes | None = None,
+    cache: Cache | None = None,
+) -> None:
     """Writes the part of a tile that lies inside the array; `offsets`, `dims`, `cache` as `load`.
 
     The tile must have the array's dtype (`tile.to(array.dtype)`); a constant or scalar writes one
@@ -47,7 +63,13 @@ def store(array: Any, offsets: Any, tile: Any, dims: Any = None, cache: Any = No
 
 
 @builtin
-def gather(array: Any, indices: Any, mask: Any = True, other: Any = 0, cache: Any = None) -> Any:
+def gather(
+    array: Array,
+    indices: Offsets,
+    mask: Number = True,
+    other: Number = 0,
+    cache: Cache | None = None,
+) -> Tile:
     """One array element per index tuple, `other` where `mask` is false or an index is outside.
 
     `indices`: one integer tile (or scalar) per array dimension; all broadcast to one shape, with
@@ -57,7 +79,9 @@ def gather(array: Any, indices: Any, mask: Any = True, other: Any = 0, cache: An
 
 
 @builtin
-def scatter(array: Any, indices: Any, value: Any, mask: Any = True, cache: Any = None) -> Any:
+def scatter(
+    array: Array, indices: Offsets, value: Number, mask: Number = True, cache: Cache | None = None
+) -> None:
     """Writes one element per index tuple where `mask` is true and the indices are inside.
 
     Where two elements have one index, either value may stay. Broadcasting as `gather`.
@@ -66,13 +90,13 @@ def scatter(array: Any, indices: Any, value: Any, mask: Any = True, cache: Any =
 
 @builtin
 def atomic_add(
-    array: Any,
-    indices: Any,
-    value: Any,
-    mask: Any = True,
-    order: str = "relaxed",
-    scope: str = "gpu",
-) -> Any:
+    array: Array,
+    indices: Offsets,
+    value: Number,
+    mask: Number = True,
+    order: Order = "relaxed",
+    scope: Scope = "gpu",
+) -> Tile:
     """Atomically `array[indices] += value` per element; gives the values before.
 
     Elements that are masked off or outside the array give an unspecified value. `order`: "relaxed",
@@ -86,91 +110,91 @@ def atomic_add(
 
 @builtin
 def atomic_max(
-    array: Any,
-    indices: Any,
-    value: Any,
-    mask: Any = True,
-    order: str = "relaxed",
-    scope: str = "gpu",
-) -> Any:
+    array: Array,
+    indices: Offsets,
+    value: Number,
+    mask: Number = True,
+    order: Order = "relaxed",
+    scope: Scope = "gpu",
+) -> Tile:
     """Atomically the greater of the two (integers signed); else as `atomic_add`."""
 
 
 @builtin
 def atomic_min(
-    array: Any,
-    indices: Any,
-    value: Any,
-    mask: Any = True,
-    order: str = "relaxed",
-    scope: str = "gpu",
-) -> Any:
+    array: Array,
+    indices: Offsets,
+    value: Number,
+    mask: Number = True,
+    order: Order = "relaxed",
+    scope: Scope = "gpu",
+) -> Tile:
     """Atomically the smaller of the two (integers signed); else as `atomic_add`."""
 
 
 @builtin
 def atomic_and(
-    array: Any,
-    indices: Any,
-    value: Any,
-    mask: Any = True,
-    order: str = "relaxed",
-    scope: str = "gpu",
-) -> Any:
+    array: Array,
+    indices: Offsets,
+    value: Number,
+    mask: Number = True,
+    order: Order = "relaxed",
+    scope: Scope = "gpu",
+) -> Tile:
     """Atomically the bitwise and of two integers; else as `atomic_add`."""
 
 
 @builtin
 def atomic_or(
-    array: Any,
-    indices: Any,
-    value: Any,
-    mask: Any = True,
-    order: str = "relaxed",
-    scope: str = "gpu",
-) -> Any:
+    array: Array,
+    indices: Offsets,
+    value: Number,
+    mask: Number = True,
+    order: Order = "relaxed",
+    scope: Scope = "gpu",
+) -> Tile:
     """Atomically the bitwise or of two integers; else as `atomic_add`."""
 
 
 @builtin
 def atomic_xor(
-    array: Any,
-    indices: Any,
-    value: Any,
-    mask: Any = True,
-    order: str = "relaxed",
-    scope: str = "gpu",
-) -> Any:
+    array: Array,
+    indices: Offsets,
+    value: Number,
+    mask: Number = True,
+    order: Order = "relaxed",
+    scope: Scope = "gpu",
+) -> Tile:
     """Atomically the bitwise exclusive or of two integers; else as `atomic_add`."""
 
 
 @builtin
 def atomic_xchg(
-    array: Any,
-    indices: Any,
-    value: Any,
-    mask: Any = True,
-    order: str = "relaxed",
-    scope: str = "gpu",
-) -> Any:
+    array: Array,
+    indices: Offsets,
+    value: Number,
+    mask: Number = True,
+    order: Order = "relaxed",
+    scope: Scope = "gpu",
+) -> Tile:
     """Atomically replaces the elements; else as `atomic_add`."""
 
 
 @builtin
 def atomic_cas(
-    array: Any,
-    indices: Any,
-    expected: Any,
-    value: Any,
-    mask: Any = True,
-    order: str = "acq_rel",
-    scope: str = "gpu",
-) -> Any:
+    array: Array,
+    indices: Offsets,
+    expected: Number,
+    value: Number,
+    mask: Number = True,
+    order: Order = "acq_rel",
+    scope: Scope = "gpu",
+) -> Tile:
     """Atomically writes `value` where the array holds `expected`; gives the values before."""
 
 
 @builtin
-def fence(order: str = "acq_rel", scope: str = "gpu") -> Any:
+def fence(order: Literal["acq_rel", "seq_cst"] = "acq_rel", scope: Scope = "gpu") -> None:
     """Orders this program's earlier memory accesses before its later ones, as seen from `scope`.
 
     To other programs of the launch, or with "sys" to all (see `atomic_add`). `order` is "acq_rel"

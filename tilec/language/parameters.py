@@ -13,8 +13,9 @@ class _Annotation:
         return f"tl.{self._name}"
 
 
-if TYPE_CHECKING:  # type checkers take annotations that are types only, and know no tiles
-    array = Any
+if TYPE_CHECKING:  # type checkers take annotations that are types only
+    from tilec.language.tile import Array as array
+
     const = Any
 else:
     array = _Annotation("array")

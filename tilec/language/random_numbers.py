@@ -7,10 +7,9 @@ the forward pass again, and any split of the work into programs gives the same n
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilec.language import arithmetic, control, shape
 from tilec.language.dtypes import f32, i32, i64
+from tilec.language.tile import Number, Tile
 
 __all__ = ["philox", "rand", "randn"]
 
@@ -18,7 +17,7 @@ _TO_HALF_OPEN = 2.0**-24
 _TWO_PI = 6.283185307179586
 
 
-def philox(seed: Any, counter: Any, rounds: int = 10) -> Any:
+def philox(seed: Number, counter: Number, rounds: int = 10) -> tuple[Tile, Tile, Tile, Tile]:
     """Four tiles of i32 of random bits, for each element of `counter`.
 
     `seed`: a scalar, `counter`: a tile, both integers of which 64 bits count. Ten rounds pass the
@@ -41,11 +40,11 @@ def philox(seed: Any, counter: Any, rounds: int = 10) -> Any:
     return a, b, c, d
 
 
-def _uniform(bits: Any) -> Any:
+def _uniform(bits: Tile) -> Tile:
     return shape.cast((bits >> 8) & 0xFFFFFF, f32) * _TO_HALF_OPEN
 
 
-def rand(seed: Any, counter: Any) -> Any:
+def rand(seed: Number, counter: Number) -> Tile:
     """Random numbers of f32 in [0, 1), one per element of `counter`, multiples of 2^-24.
 
     Dropout: `tl.where(tl.rand(seed, i) < p, 0.0, x / (1 - p))`, `i` an element's number in its
@@ -54,7 +53,7 @@ def rand(seed: Any, counter: Any) -> Any:
     return _uniform(philox(seed, counter)[0])
 
 
-def randn(seed: Any, counter: Any) -> Any:
+def randn(seed: Number, counter: Number) -> Tile:
     """Normally distributed numbers of f32, mean 0 and variance 1, by Box and Muller's formula."""
     bits = philox(seed, counter)
     radius = arithmetic.sqrt(-2.0 * arithmetic.log(1.0 - _uniform(bits[0])))

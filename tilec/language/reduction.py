@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilec.language.builtin import builtin
+from tilec.language.tile import Tile
 
 __all__ = [
     "all",
@@ -23,7 +25,7 @@ __all__ = [
 
 
 @builtin
-def reduce(x: Any, axis: Any, combine: Any) -> Any:
+def reduce(x: Tile | Sequence[Tile], axis: int | None, combine: Callable[..., Any]) -> Any:
     """Combines all elements along `axis` in any order by an associative function.
 
     `x` is a tile or a tuple of n tiles of one shape; `combine` takes 2n scalars (the n of the left,
@@ -33,55 +35,57 @@ def reduce(x: Any, axis: Any, combine: Any) -> Any:
 
 
 @builtin
-def associative_scan(x: Any, axis: int, combine: Any, reverse: bool = False) -> Any:
+def associative_scan(
+    x: Tile | Sequence[Tile], axis: int, combine: Callable[..., Any], reverse: bool = False
+) -> Any:
     """Inclusive scan along `axis`, from its end where `reverse`; `x` and `combine` as `reduce`."""
 
 
 @builtin
-def sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def sum(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
     """Sum along `axis` in the dtype of `x`; i1, i8 and i16 are summed as i32."""
 
 
 @builtin
-def prod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def prod(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
     """Product along `axis`; dtypes as `sum`."""
 
 
 @builtin
-def max(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def max(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
     """Greatest element along `axis`; NaN if there is one."""
 
 
 @builtin
-def min(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def min(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
     """Smallest element along `axis`; NaN if there is one."""
 
 
 @builtin
-def any(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def any(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
     """Whether any element along `axis` is non-zero (i1)."""
 
 
 @builtin
-def all(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def all(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
     """Whether all elements along `axis` are non-zero (i1)."""
 
 
 @builtin
-def argmax(x: Any, axis: int, keepdims: bool = False) -> Any:
+def argmax(x: Tile, axis: int, keepdims: bool = False) -> Tile:
     """Position (i32) of the greatest element along `axis`, the first of equals; NaN is greatest."""
 
 
 @builtin
-def argmin(x: Any, axis: int, keepdims: bool = False) -> Any:
+def argmin(x: Tile, axis: int, keepdims: bool = False) -> Tile:
     """Position (i32) of the smallest element along `axis`, the first of equals; NaN is smallest."""
 
 
 @builtin
-def cumsum(x: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumsum(x: Tile, axis: int = 0, reverse: bool = False) -> Tile:
     """Running sum along `axis`, each element included; dtypes as `sum`."""
 
 
 @builtin
-def cumprod(x: Any, axis: int = 0, reverse: bool = False) -> Any:
+def cumprod(x: Tile, axis: int = 0, reverse: bool = False) -> Tile:
     """Running product along `axis`, each element included; dtypes as `sum`."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from tilec.language.builtin import builtin
+from tilec.language.dtypes import DType
+from tilec.language.tile import Number, Sizes, Tile
 
 __all__ = [
     "arange",
@@ -26,17 +28,17 @@ __all__ = [
 
 
 @builtin
-def full(shape: Any, value: Any, dtype: Any = None) -> Any:
+def full(shape: Sizes, value: Number, dtype: DType | None = None) -> Tile:
     """A tile of one value; `dtype` defaults to the value's (int: i32, float: f32, bool: i1)."""
 
 
 @builtin
-def zeros(shape: Any, dtype: Any) -> Any:
+def zeros(shape: Sizes, dtype: DType) -> Tile:
     """A tile of zeros."""
 
 
 @builtin
-def arange(start: Any, stop: Any = None, dtype: Any = None) -> Any:
+def arange(start: int, stop: int | None = None, dtype: DType | None = None) -> Tile:
     """The integers start, start + 1, ... stop - 1 (`arange(n)`: 0 to n - 1); constants; dtype i32.
 
     The length need not be a power of two.
@@ -44,47 +46,47 @@ def arange(start: Any, stop: Any = None, dtype: Any = None) -> Any:
 
 
 @builtin
-def broadcast_to(x: Any, shape: Any) -> Any:
+def broadcast_to(x: Number, shape: Sizes) -> Tile:
     """`x` repeated to `shape` by the NumPy rule: align from the right, size 1 stretches."""
 
 
 @builtin
-def expand_dims(x: Any, axis: Any) -> Any:
+def expand_dims(x: Number, axis: Sizes) -> Tile:
     """`x` with a dimension of size 1 inserted at `axis` (one or a tuple, of the result)."""
 
 
 @builtin
-def reshape(x: Any, shape: Any) -> Any:
+def reshape(x: Number, shape: Sizes) -> Tile:
     """The same elements in row-major order under another shape; one size may be -1."""
 
 
 @builtin
-def permute(x: Any, axes: Any) -> Any:
+def permute(x: Number, axes: Sizes) -> Tile:
     """Result dimension i is dimension `axes[i]` of `x`."""
 
 
 @builtin
-def transpose(x: Any, axis1: int = -2, axis2: int = -1) -> Any:
+def transpose(x: Number, axis1: int = -2, axis2: int = -1) -> Tile:
     """Swaps two dimensions; `x.T` of a matrix."""
 
 
 @builtin
-def cat(tiles: Any, axis: int = 0) -> Any:
+def cat(tiles: Sequence[Tile], axis: int = 0) -> Tile:
     """Concatenates a tuple of tiles along an existing dimension."""
 
 
 @builtin
-def join(tiles: Any, axis: int = -1) -> Any:
+def join(tiles: Sequence[Tile], axis: int = -1) -> Tile:
     """Stacks a tuple of equal-shaped tiles along a new dimension at `axis` of the result."""
 
 
 @builtin
-def split(x: Any, parts: int, axis: int = 0) -> Any:
+def split(x: Number, parts: int, axis: int = 0) -> tuple[Tile, ...]:
     """Cuts a tile into a tuple of `parts` equal tiles along `axis`."""
 
 
 @builtin
-def take(x: Any, indices: Any, axis: int) -> Any:
+def take(x: Number, indices: Number, axis: int) -> Tile:
     """Gathers inside a tile: each result element is the one at `indices` along `axis`.
 
     `indices` has the shape of `x` but for `axis`; an index outside gives an unspecified element.
@@ -92,12 +94,12 @@ def take(x: Any, indices: Any, axis: int) -> Any:
 
 
 @builtin
-def where(condition: Any, x: Any, y: Any) -> Any:
+def where(condition: Number, x: Number, y: Number) -> Tile:
     """`x` where the condition holds, else `y`; all three broadcast, `x` and `y` promote."""
 
 
 @builtin
-def cast(x: Any, dtype: Any) -> Any:
+def cast(x: Number, dtype: DType) -> Tile:
     """Converts to `dtype`, as `x.to(dtype)`.
 
     float to int truncates toward zero; int to float and float to float round to nearest even; to
@@ -106,5 +108,5 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 @builtin
-def bitcast(x: Any, dtype: Any) -> Any:
+def bitcast(x: Number, dtype: DType) -> Tile:
     """The same bits read as another dtype of equal width."""

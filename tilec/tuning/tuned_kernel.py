@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, overload
 
 from tilec.jit import Kernel, target_of
 from tilec.kernel import CompiledKernel
@@ -25,6 +25,8 @@ from tilec.tuning.machine import machine_of
 from tilec.tuning.outcome import Outcome
 from tilec.tuning.store import WinnerFile, default_file
 
+P = ParamSpec("P")
+
 MOST_KNOWN_CALLS = 4096
 """Calls whose choice is remembered in memory; then it is looked up anew."""
 
@@ -33,12 +35,12 @@ MODES = ("1", "0", "again")
 
 
 class _Choice(NamedTuple):
-    kernel: Kernel
+    kernel: Kernel[...]
     constants: Values
     outcome: Outcome
 
 
-class TunedKernel:
+class TunedKernel(Generic[P]):
     """A kernel whose calls run the best of several candidates; made by `tilec.autotune`.
 
     Called like the kernel it wraps. The first call of each class of arguments (see
@@ -49,7 +51,7 @@ class TunedKernel:
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: Kernel[P],
         candidates: Sequence[Candidate],
         *,
         file: Path | None,
@@ -65,11 +67,20 @@ class TunedKernel:
         self._options = {"most": most, "tolerance": tolerance, "progress": progress}
         self._signature = inspect.signature(kernel.fn)
         self._choices: dict[Any, _Choice] = {}
-        self._variants: dict[Any, Kernel] = {}
+        self._variants: dict[Any, Kernel[...]] = {}
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
         return f"<tuned kernel {self.name}, {len(self.candidates)} candidates>"
+
+    if TYPE_CHECKING:  # constants that are searched for may be left out
+
+        @overload
+        def __call__(self, *arguments: P.args, **named: P.kwargs) -> None: ...
+        @overload
+        def __call__(
+            self, *arguments: Any, grid: Any = None, stream: Any = None, **named: Any
+        ) -> None: ...
 
     def __call__(self, *arguments: Any, grid: Any = None, stream: Any = None, **named: Any) -> None:
         choice = self._choice(arguments, named, grid, stream)
@@ -84,7 +95,7 @@ class TunedKernel:
 
         return call
 
-    def on(self, device: Any) -> TunedKernel:
+    def on(self, device: Any) -> TunedKernel[P]:
         """The same, to run on `device` ("emulator", "cuda:1", or a device)."""
         return TunedKernel(
             self.kernel.on(device), self.candidates, file=self._file, **self._options
@@ -218,7 +229,7 @@ class TunedKernel:
         open_ = needed - defaults - set(given)
         return tuple(c for c in matching if open_ <= set(c.constants)) or (DEFAULT,)
 
-    def _variant(self, candidate: Candidate) -> Kernel:
+    def _variant(self, candidate: Candidate) -> Kernel[...]:
         if not candidate.demands:
             return self.kernel
         key = tuple(sorted(candidate.demands.items()))
@@ -256,7 +267,7 @@ def autotune(
     file: str | os.PathLike[str] | None = None,
     tolerance: float | None = None,
     progress: bool | None = None,
-) -> Callable[[Kernel], TunedKernel]:
+) -> Callable[[Kernel[P]], TunedKernel[P]]:
     """Decorator over `@tilec.kernel`: each call runs the candidate that is best for its arguments.
 
     `configs`: a list of dictionaries, each with constants of the kernel and demands of its
@@ -272,7 +283,7 @@ def autotune(
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise ValueError(f"most: expected a positive number of candidates, found {most!r}")
 
-    def decorate(kernel: Kernel) -> TunedKernel:
+    def decorate(kernel: Kernel[P]) -> TunedKernel[P]:
         if not isinstance(kernel, Kernel):
             raise TypeError(
                 "autotune decorates a @tilec.kernel function: write it above @tilec.kernel; "
