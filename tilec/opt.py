@@ -1,7 +1,8 @@
 """Runs named passes on text: the engine behind `tilec opt`.
 
 Names out of `pipeline.ALL_PASSES` are tilec's; any other goes to MLIR's pass manager
-(`canonicalize`, `cse`, `func.func(...)`). The module is verified before, between and after.
+(`canonicalize`, `cse`, `func.func(...)`). The module is verified before, between and after, and
+has the level that a pass reads.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from mlir.passmanager import PassManager
 from tilec.diagnostics import CompileError
 from tilec.expectations import find_expectations, unmet
 from tilec.mlir_errors import compile_error
+from tilec.passes.checks.levels import check_level
 from tilec.passes.checks.verify_ops import verify_ops
-from tilec.passes.contract import PassContext, TilePass
+from tilec.passes.contract import Level, PassContext, TilePass
 from tilec.pipeline import ALL_PASSES
 from tilec.source import parse_source
 
@@ -71,6 +73,7 @@ def run_passes(module: ir.Module, steps: Steps, context: PassContext) -> None:
     for step in steps.passes:
         try:
             if isinstance(step, TilePass):
+                _check_level(module, step)
                 with module.context, ir.Location.unknown():
                     step(module, context)
                 module.operation.verify()
@@ -80,6 +83,21 @@ def run_passes(module: ir.Module, steps: Steps, context: PassContext) -> None:
         except ir.MLIRError as error:
             raise compile_error(error) from None
         verify_ops(module)
+
+
+def _check_level(module: ir.Module, step: TilePass) -> None:
+    """CompileError for a program of another level than a pass reads. Passes over scalars read any
+    program that has some."""
+    if step.requires is Level.NVVM:
+        return
+    try:
+        check_level(module, step.requires)
+    except CompileError as error:
+        level = step.requires.value
+        note = f"'{step.name}' reads programs of level '{level}': tilec opt --list-passes shows all"
+        first, *others = error.errors
+        noted = CompileError(first.message, first.location, (*first.notes, f"note: {note}"))
+        raise CompileError.group([noted, *others]) from None
 
 
 def optimize(

@@ -19,10 +19,6 @@ WARP_SPECIALIZE = "tile.warp_specialize"
 
 def demanded_stages(loop: ir.Operation) -> int | None:
     """The stages a loop demands, None if it leaves them open. CompileError for a wrong demand."""
-    for name in loop.attributes:
-        if name.startswith("tile.") and name not in (STAGES, WARP_SPECIALIZE):
-            known = f"{STAGES}, {WARP_SPECIALIZE}"
-            raise error_at(loop, f"unknown attribute '{name}'; a loop takes {known}")
     if STAGES not in loop.attributes:
         return None
     stages = loop.attributes[STAGES]

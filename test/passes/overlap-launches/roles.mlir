@@ -69,8 +69,8 @@ func.func @reads_a_number(%a: memref<?x?xf16, strided<[?, 1]>>, %n: memref<?xi32
   "gpu_tile.role"() ({
     %c0 = arith.constant 0 : i32
     %i = arith.constant 0 : index
-    %x = "tile.load"(%n, %i) {dims = array<i32>, padding = 0 : i32, options = {}} : (memref<?xi32, strided<[1]>>, index) -> tensor<i32>
-    %k = tensor.extract %x[] : tensor<i32>
+    %x = "tile.load"(%n, %i) {dims = array<i32>, padding = 0 : i32, options = {}} : (memref<?xi32, strided<[1]>>, index) -> tensor<i32, #gpu_tile.layout<"T(128):(0) V():()">>
+    %k = tensor.extract %x[] : tensor<i32, #gpu_tile.layout<"T(128):(0) V():()">>
     "gpu_tile.tma_load"(%map, %s, %full, %c0, %c0, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !s, !bar, i32, i32, i32) -> ()
     gpu.yield
   }) {name = "load", first_warp = 0 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()

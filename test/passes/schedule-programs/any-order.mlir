@@ -2,6 +2,8 @@
 // but the permission goes.
 // RUN: tilec opt %s --passes schedule-programs --target sm_80 --num-warps 1 | filecheck %s
 
+!t = tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
+
 // CHECK-LABEL: @stay
 // CHECK: %[[STEP:.*]] = "gpu_tile.num_ctas"
 // CHECK: scf.for %[[W:.*]] = %{{.*}} to %{{.*}} step %[[STEP]]
@@ -16,14 +18,15 @@
 // CHECK: scf.for %[[K:.*]] = %arg1 to %arg2 step %arg3 {
 // CHECK-NEXT: %[[MIRRORED:.*]] = arith.subi %[[ENDS]], %[[K]] : index
 // CHECK-NEXT: %[[AT:.*]] = arith.select %[[ODD]], %[[MIRRORED]], %[[K]] : index
-// CHECK-NEXT: memref.store %{{.*}}, %arg0[%[[AT]]]
+// CHECK-NEXT: "tile.store"(%{{.*}}, %arg0, %[[AT]])
 // CHECK-NEXT: }
 // CHECK-NOT: any_order
 func.func @stay(%a: memref<?xi32, strided<[1]>>, %low: index, %high: index, %step: index) attributes {tile.kernel, tile.persistent = true} {
   %i = "tile.program_id"() {axis = 0 : i32} : () -> index
   %n = arith.index_cast %i : index to i32
+  %t = tensor.splat %n : !t
   scf.for %k = %low to %high step %step {
-    memref.store %n, %a[%k] : memref<?xi32, strided<[1]>>
+    "tile.store"(%t, %a, %k) {dims = array<i32>, options = {}} : (!t, memref<?xi32, strided<[1]>>, index) -> ()
   } {tile.any_order = true}
   return
 }
@@ -34,21 +37,22 @@ func.func @stay(%a: memref<?xi32, strided<[1]>>, %low: index, %high: index, %ste
 func.func @forbidden(%a: memref<?xi32, strided<[1]>>, %low: index, %high: index, %step: index) attributes {tile.kernel, tile.persistent = true} {
   %i = "tile.program_id"() {axis = 0 : i32} : () -> index
   %n = arith.index_cast %i : index to i32
+  %t = tensor.splat %n : !t
   scf.for %k = %low to %high step %step {
-    memref.store %n, %a[%k] : memref<?xi32, strided<[1]>>
+    "tile.store"(%t, %a, %k) {dims = array<i32>, options = {}} : (!t, memref<?xi32, strided<[1]>>, index) -> ()
   } {tile.any_order = false}
   return
 }
 
 // CHECK-LABEL: @leave
 // CHECK: scf.for %[[K:.*]] = %arg1
-// CHECK-NEXT: memref.store %{{.*}}, %arg0[%[[K]]]
+// CHECK-NEXT: "tile.store"(%{{.*}}, %arg0, %[[K]])
 // CHECK-NEXT: }
 // CHECK-NOT: any_order
 func.func @leave(%a: memref<?xi32, strided<[1]>>, %low: index, %high: index, %step: index) attributes {tile.kernel} {
-  %n = arith.constant 1 : i32
+  %t = arith.constant dense<1> : !t
   scf.for %k = %low to %high step %step {
-    memref.store %n, %a[%k] : memref<?xi32, strided<[1]>>
+    "tile.store"(%t, %a, %k) {dims = array<i32>, options = {}} : (!t, memref<?xi32, strided<[1]>>, index) -> ()
   } {tile.any_order = true}
   return
 }
