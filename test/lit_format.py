@@ -18,7 +18,7 @@ import lit.Test
 import lit.TestRunner
 from forked import TIMED_OUT, Command, run_command
 
-PRELOADED = ("tilec.cli", "tilec.cli_opt", "tilec.cli_compile", "filecheck.main")
+PRELOADED = ("tilec.cli", "tilec.cli.opt", "tilec.cli.compile", "filecheck.main")
 """Imported in the lit worker, before any fork."""
 
 

@@ -16,6 +16,7 @@ from mlir.passmanager import PassManager
 from tilec.diagnostics import CompileError
 from tilec.expectations import find_expectations, unmet
 from tilec.mlir_errors import compile_error
+from tilec.names import did_you_mean
 from tilec.passes.checks.levels import check_level
 from tilec.passes.checks.verify_ops import verify_ops
 from tilec.passes.contract import Level, PassContext, TilePass
@@ -63,9 +64,10 @@ def _check_upstream(name: str, ours: Iterable[str]) -> None:
         with ir.Context():
             PassManager.parse(f"builtin.module({name})")
     except ValueError as error:
-        known = ", ".join(ours) or "none"
         reason = str(error).strip().split("\n")[0].rpartition("error: ")[2]
-        raise ValueError(f"unknown pass {name!r} (tilec's: {known}); MLIR: {reason}") from None
+        notes = did_you_mean(name, ours) or ("help: `tilec opt --list-passes` shows tilec's",)
+        text = f"unknown pass {name!r}: none of tilec's, and MLIR says: {reason}"
+        raise ValueError("\n".join([text, *notes])) from None
 
 
 def run_passes(module: ir.Module, steps: Steps, context: PassContext) -> None:

@@ -9,22 +9,24 @@ import sys
 
 import pytest
 
-from tilec import cli
+import tilec
+from tilec.cli.command import COMMANDS
+from tilec.cli.parser import AT_FAULT, BUG, USAGE
 
 GOOD = "func.func @k() attributes {tile.kernel} { return }"
 
 
 def test_version(tilec_command) -> None:
-    assert tilec_command("--version").output == f"tilec {cli.tilec.__version__}\n"
+    assert tilec_command("--version").output == f"tilec {tilec.__version__}\n"
 
 
 def test_help_names_every_command(tilec_command) -> None:
     done = tilec_command("--help")
     assert done.code == 0
-    assert all(name in done.output for name in cli.COMMANDS)
+    assert all(name in done.output for name in COMMANDS)
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_explains_itself(tilec_command, name: str) -> None:
     done = tilec_command(name, "--help")
     assert (done.code, done.errors) == (0, "")
@@ -34,14 +36,15 @@ def test_each_command_explains_itself(tilec_command, name: str) -> None:
 @pytest.mark.parametrize("words", [(), ("frobnicate",), ("opt", "--frob"), ("opt", "a", "b")])
 def test_wrong_usage_is_exit_code_2(tilec_command, words: tuple[str, ...]) -> None:
     done = tilec_command(*words)
-    assert done.code == cli.USAGE
-    assert "usage:" in done.errors
+    assert done.code == USAGE
+    assert "--help` explains" in done.errors or done.errors.startswith("usage: tilec")
+    assert len(done.errors.splitlines()) == 2 or not words
     assert done.output == ""
 
 
 def test_a_wrong_program_is_exit_code_1(tilec_command) -> None:
     done = tilec_command("opt", "-", stdin="func.func @k() { foo }")
-    assert done.code == cli.AT_FAULT
+    assert done.code == AT_FAULT
     assert done.errors.startswith("<stdin>:1:18: error: custom op 'foo' is unknown")
     assert "Traceback" not in done.errors
 
@@ -57,9 +60,9 @@ def _raise(*_: object) -> int:
 def test_an_unexpected_exception_is_one_internal_error(
     tilec_command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tilec.cli_opt.run", _raise)
+    monkeypatch.setattr("tilec.cli.opt.run", _raise)
     done = tilec_command("opt", "-", stdin=GOOD)
-    assert done.code == cli.BUG
+    assert done.code == BUG
     first, *_ = done.errors.splitlines()
     assert first.startswith("internal error: Broken at test_cli.py:")
     assert first.endswith(": two lines")
@@ -68,9 +71,9 @@ def test_an_unexpected_exception_is_one_internal_error(
 
 
 def test_debugging_shows_the_traceback(tilec_command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilec.cli_opt.run", _raise)
+    monkeypatch.setattr("tilec.cli.opt.run", _raise)
     done = tilec_command("opt", "-", stdin=GOOD, TILEC_DEBUG="1")
-    assert done.code == cli.BUG
+    assert done.code == BUG
     assert "Traceback" in done.errors
     assert "internal error: Broken" in done.errors
 
@@ -78,9 +81,9 @@ def test_debugging_shows_the_traceback(tilec_command, monkeypatch: pytest.Monkey
 def test_death_of_the_process_is_one_internal_error(
     tilec_command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tilec.cli_opt.run", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr("tilec.cli.opt.run", lambda _: os.kill(os.getpid(), signal.SIGKILL))
     done = tilec_command("opt", "-", stdin=GOOD)
-    assert done.code == cli.BUG
+    assert done.code == BUG
     assert done.errors.startswith("internal error: tilec died of SIGKILL\n")
 
 
@@ -89,9 +92,9 @@ def _closed_pipe(_: object) -> int:
 
 
 def test_a_closed_pipe_is_no_error_message(tilec_command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilec.cli_opt.run", _closed_pipe)
+    monkeypatch.setattr("tilec.cli.opt.run", _closed_pipe)
     done = tilec_command("opt", "-", stdin=GOOD)
-    assert (done.code, done.output, done.errors) == (cli.AT_FAULT, "", "")
+    assert (done.code, done.output, done.errors) == (AT_FAULT, "", "")
 
 
 def test_the_entry_point_imports_neither_mlir_nor_numpy() -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import tilec
-from tilec import cli_compile, llvm_level
+from tilec import llvm_level
 from tilec.assembler import locate_tool
+from tilec.cli import compile as compile_command
 from tilec.runtime.artefact import load
 from tilec.target import TARGETS
 
@@ -61,7 +62,16 @@ def test_the_output_s_name_says_what_to_emit(tilec_command, tmp_path: Path, suff
     out = tmp_path / f"copy{suffix}"
     done = tilec_command("compile", "-", "-o", str(out), stdin=COPY)
     assert (done.code, done.output, done.errors) == (0, "", "")
-    assert EXPECTED[cli_compile.SUFFIXES[suffix]] in out.read_text()
+    assert EXPECTED[compile_command.SUFFIXES[suffix]] in out.read_text()
+
+
+def test_an_output_s_name_that_says_nothing(tilec_command, tmp_path: Path) -> None:
+    out = tmp_path / "copy.bin"
+    done = tilec_command("compile", "-", "-o", str(out), stdin=COPY)
+    assert done.code == 2
+    assert f"what to write to {out}? Say --emit, or end the name in one of .ptx, " in done.errors
+    assert not out.exists()
+    assert tilec_command("compile", "-", "-o", str(out), "--emit", "ptx", stdin=COPY).code == 0
 
 
 def test_the_json_report_is_json(tilec_command) -> None:
@@ -230,7 +240,7 @@ def test_the_llvm_level_takes_no_other_ops(tilec_command) -> None:
 
 
 def test_the_stages_of_the_llvm_level_are_levels() -> None:
-    assert set(llvm_level.STAGES) < set(cli_compile.EMITTED)
+    assert set(llvm_level.STAGES) < set(compile_command.EMITTED)
 
 
 def test_the_example_file_is_the_example_kernel(tilec_command) -> None:

@@ -51,7 +51,27 @@ def test_runs_passes_of_tilec_for_a_target(tilec_command) -> None:
 def test_unknown_passes_are_wrong_usage(tilec_command) -> None:
     done = tilec_command("opt", "--passes", "cse,frobnicate", stdin=TWICE)
     assert done.code == 2
-    assert "unknown pass 'frobnicate' (tilec's: simplify" in done.errors
+    assert "unknown pass 'frobnicate': none of tilec's, and MLIR says: 'frobnicate'" in done.errors
+    assert "help: `tilec opt --list-passes`" in done.errors
+    done = tilec_command("opt", "--passes", "simplfy", stdin=TWICE)
+    assert "help: did you mean 'simplify'?" in done.errors
+
+
+def test_a_python_file_is_no_program(tilec_command) -> None:
+    done = tilec_command("opt", __file__)
+    assert done.code == 2
+    assert (
+        f"`tilec compile {__file__}:NAME --emit tile ...` writes a kernel's program" in done.errors
+    )
+
+
+def test_a_pass_reads_programs_of_its_level(tilec_command) -> None:
+    tile = "%t = arith.constant dense<0.0> : tensor<4xf32>"
+    program = f"func.func @k() attributes {{tile.kernel}} {{\n{tile}\nreturn\n}}"
+    done = tilec_command("opt", "--passes", "lower-to-nvvm", stdin=program)
+    assert done.code == 1
+    assert "found no layout" in done.errors
+    assert "note: 'lower-to-nvvm' reads programs of level 'allocated'" in done.errors
 
 
 def test_unknown_options_of_passes_are_wrong_usage(tilec_command) -> None:

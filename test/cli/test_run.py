@@ -89,7 +89,7 @@ def test_the_author_s_own_exception_shows_the_author_s_frames(tilec_command, scr
     assert done.code == 1
     assert "KeyError: 'missing'" in done.errors
     assert "runpy" not in done.errors
-    assert "cli_run" not in done.errors
+    assert "cli/run" not in done.errors
 
 
 def test_a_script_that_exits_gives_its_code(tilec_command, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "test" / "unit"))
 
 from op_examples import ALL_OPS, program  # noqa: E402 - found through the path above
 
-for _name in ("tilec.cli_compile", "tilec.cli_opt"):
+for _name in ("tilec.cli.compile", "tilec.cli.opt"):
     importlib.import_module(_name)  # once, in the parent of all children
 
 PROGRAMS = {

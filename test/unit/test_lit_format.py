@@ -45,7 +45,7 @@ def test_not_wants_a_failure_but_no_crash(tmp_path: Path) -> None:
 
 
 def test_a_bug_is_not_what_not_wants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilec.cli_opt.run", lambda _: {}["bug"])
+    monkeypatch.setattr("tilec.cli.opt.run", lambda _: {}["bug"])
     assert run("not tilec opt", tmp_path) == 1
 
 

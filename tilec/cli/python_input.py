@@ -7,8 +7,8 @@ import argparse
 
 from mlir import ir
 
-from tilec.cli_arguments import split_name
-from tilec.cli_input import Input
+from tilec.cli.arguments import split_name
+from tilec.cli.input import Input
 from tilec.diagnostics import CompileError
 from tilec.kernel_file import load_kernel
 from tilec.target import Target

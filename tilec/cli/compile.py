@@ -4,7 +4,7 @@ INPUT is a `.tile` file of any level (- for standard input) or a Python kernel, 
 Python kernel needs to know its arguments (--arg 'a:bf16[?,?]', see tilec/signature.py) and may be
 given constants (--const BM=128). What is written follows from --emit, else from the name of the
 output: .ptx, .cubin, .sass, .ll, .mlir (llvm), .tile, .txt (report), .tilec (an artefact, one file
-for all targets). Without either it is PTX, or an artefact for several targets.
+for all targets). Without either it is PTX, or an artefact for several targets in a file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from typing import Any
 from mlir import ir
 
 from tilec.assembler import assemble, disassemble
-from tilec.cli_arguments import add_num_warps, add_target, split_name, usage
-from tilec.cli_input import Input, read_tile
+from tilec.cli.arguments import add_num_warps, add_target, split_name, usage
+from tilec.cli.input import Input, read_tile
 from tilec.compiler import compile_module, lower_to
 from tilec.diagnostics import CompileError, Location
 from tilec.kernel import CompiledKernel
@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
             check_ptx_version(target, arguments.ptx_version)
         except ValueError as error:
             arguments.fail(str(error))
-    emit = arguments.emit or _implied(arguments.output, len(targets))
+    emit = arguments.emit or _implied(arguments, len(targets))
     if emit in ("cubin", "artefact") and arguments.output is None:
         arguments.fail(f"--emit {emit} writes a binary file: name it with -o")
     source = _read(arguments)
@@ -134,17 +134,23 @@ def _whole_text(source: Input) -> Iterator[None]:
         raise
 
 
-def _implied(output: str | None, targets: int) -> str:
-    """What to emit where nobody said it."""
-    default = "ptx" if targets == 1 or output is None else "artefact"
-    return default if output is None else SUFFIXES.get(Path(output).suffix, default)
+def _implied(arguments: argparse.Namespace, targets: int) -> str:
+    """What to emit where nobody said it. A usage error for an output's name that says nothing."""
+    output = arguments.output
+    suffix = "" if output is None else Path(output).suffix
+    if not suffix:
+        return "ptx" if targets == 1 or output is None else "artefact"
+    if suffix not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        arguments.fail(f"what to write to {output}? Say --emit, or end the name in one of {known}")
+    return SUFFIXES[suffix]
 
 
 def _read(arguments: argparse.Namespace) -> Input:
     if not split_name(arguments.input)[0].endswith(".py"):
         return read_tile(arguments)
     # The frontend, too.
-    return importlib.import_module("tilec.cli_python_input").read(arguments)
+    return importlib.import_module("tilec.cli.python_input").read(arguments)
 
 
 def _emitted(

@@ -18,10 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import tilec
+from tilec.cli.parser import AT_FAULT, BUG, DONE, USAGE, Parser
 from tilec.diagnostics import CompileError, InternalError
-
-DONE, AT_FAULT, USAGE, BUG = 0, 1, 2, 3
-"""Exit codes."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +38,20 @@ class Command:
 
 COMMANDS = {
     "compile": Command(
-        "tilec.cli_compile",
+        "tilec.cli.compile",
         "compile a .tile file or a Python kernel",
         isolated=True,
         warm="tilec.compiler_start:start_compiler",
     ),
     "opt": Command(
-        "tilec.cli_opt",
+        "tilec.cli.opt",
         "run named passes on a .tile file of any level",
         isolated=True,
         warm="tilec.compiler_start:load_mlir",
     ),
-    "run": Command("tilec.cli_run", "run a Python file's kernels on a GPU or the emulator"),
+    "run": Command("tilec.cli.run", "run a Python file's kernels on a GPU or the emulator"),
     "doctor": Command(
-        "tilec.cli_doctor", "show versions, devices and targets, and what is missing"
+        "tilec.cli.doctor", "show versions, devices and targets, and what is missing"
     ),
 }
 
@@ -71,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _without_command(words: list[str]) -> int:
     """`--help`, which no word at all means, too, `--version`, or a usage error."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="tilec",
         description="Compiles tile programs to PTX.",
         epilog="commands:\n"
@@ -133,7 +131,7 @@ def _guarded(name: str, words: list[str]) -> int:
     """Runs a command; whatever it raises becomes one diagnostic and an exit code."""
     try:
         return _run(name, words)
-    except SystemExit as end:  # argparse has printed the usage
+    except SystemExit as end:  # the parser has printed what is wrong, or the help
         return end.code if isinstance(end.code, int) else DONE
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
@@ -156,7 +154,7 @@ def _run(name: str, words: list[str]) -> int:
         module, _, function = command.warm.partition(":")
         getattr(importlib.import_module(module), function)()
     module = importlib.import_module(command.module)
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"tilec {name}",
         description=f"{(module.__doc__ or '').strip()}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -175,7 +173,3 @@ def _unexpected(error: Exception) -> InternalError:
 
 def _is_debugging() -> bool:
     return os.environ.get("TILEC_DEBUG", "0") not in ("", "0")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

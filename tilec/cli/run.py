@@ -16,7 +16,8 @@ import traceback
 from pathlib import Path
 from types import TracebackType
 
-from tilec.cli_arguments import split_name
+from tilec.cli.arguments import split_name
+from tilec.cli.parser import Parser
 from tilec.diagnostics import CompileError, InternalError
 from tilec.runtime.device import device
 from tilec.runtime.emulator_device import MODES
@@ -51,7 +52,7 @@ def _script_arguments(arguments: argparse.Namespace) -> list[str]:
     """The words behind the file that are the script's; tilec's options among them take effect."""
     words = arguments.words[1:]
     at = words.index("--") if "--" in words else len(words)
-    behind = argparse.ArgumentParser(prog="tilec run", add_help=False, allow_abbrev=False)
+    behind = Parser(prog="tilec run", add_help=False, allow_abbrev=False)
     _add_options(behind)
     _, others = behind.parse_known_args(words[:at], arguments)
     return [*others, *words[at + 1 :]]

@@ -11,7 +11,7 @@ import sys
 
 from mlir import ir
 
-from tilec.cli_arguments import add_num_warps, add_target, usage
+from tilec.cli.arguments import add_num_warps, add_target, usage
 from tilec.diagnostics import CompileError
 from tilec.dialects.context import make_context
 from tilec.expectations import SEPARATOR, split_input
@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--locations", action="store_true", help="print source positions, too")
     parser.add_argument("--list-passes", action="store_true", help="list tilec's passes and stop")
+    parser.set_defaults(fail=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,6 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list_passes:
         _list_passes()
         return 0
+    if arguments.input.endswith(".py"):
+        arguments.fail(
+            f"{arguments.input} is Python: `tilec compile {arguments.input}:NAME --emit tile ...` "
+            "writes a kernel's program"
+        )
     name = source_name(arguments.input)
     text = read_source(arguments.input)
     mlir = make_context()
