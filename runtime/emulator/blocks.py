@@ -5,7 +5,9 @@ from __future__ import annotations
 import types
 from dataclasses import dataclass
 
+from tilec.runtime.emulator import forms
 from tilec.runtime.emulator.control import needs_whole_warp
+from tilec.runtime.emulator.forms import Snippet, form_of
 from tilec.runtime.emulator.instruction import Entry, Instruction, Symbol
 from tilec.runtime.emulator.machine import Binding, Machine, Rectangle
 from tilec.runtime.emulator.memory import SYNCHRONISING
@@ -36,25 +38,18 @@ def is_polling(instruction: Instruction) -> bool:
     return instruction.opcode in ("atom", "nanosleep")
 
 
-@dataclass(frozen=True)
-class _Snippet:
-    lines: tuple[str, ...]
-    factories: dict[str, Factory]
-    written: frozenset[tuple[int, int]]
-    reusable: dict[str, tuple[tuple[object, ...], frozenset[tuple[int, int]]]]
-    depends_on_checks: bool
-
-
 class _Reuse:
     """Values in local variables of a block: matrix fragments that several products use."""
 
     def __init__(self) -> None:
         self.available: dict[tuple[object, ...], tuple[str, frozenset[tuple[int, int]]]] = {}
 
-    def lines(self, instruction: Instruction, snippet: _Snippet) -> list[str]:
+    def lines(self, instruction: Instruction, snippet: Snippet) -> list[str]:
         """The snippet's lines, where a value that is there already is not computed again."""
+        if not self.available and not snippet.reusable:
+            return [snippet.text]
         result = []
-        for line in snippet.lines:
+        for line in snippet.text.split("\n"):
             name = line.strip().partition(" = ")[0]
             if name in snippet.reusable:
                 key, registers = snippet.reusable[name]
@@ -82,7 +77,7 @@ class BlockCompiler:
         self.unchecked = unchecked
         self.leaders = self._leaders()
         self.watched = watched_registers(entry) if unchecked else frozenset()
-        self._snippets: dict[tuple[int, bool], _Snippet] = {}
+        self._snippets: dict[tuple[int, bool], Snippet] = {}
         self._blocks: dict[tuple[int, bool], Block] = {}
         if unchecked is None:
             for instruction in entry.instructions:
@@ -102,14 +97,14 @@ class BlockCompiler:
         labels = self.entry.tables.get(name, (name,))
         return [self.entry.labels[label] for label in labels]
 
-    def _snippet(self, instruction: Instruction, lanes: bool) -> _Snippet:
+    def _snippet(self, instruction: Instruction, lanes: bool) -> Snippet:
         key = (instruction.index, lanes)
         found = self._snippets.get(key)
         if found is None:
-            found = self._snippets[key] = self._taken_over(key) or self._write(instruction, lanes)
+            found = self._snippets[key] = self._taken_over(key) or self.write(instruction, lanes)
         return found
 
-    def _taken_over(self, key: tuple[int, bool]) -> _Snippet | None:
+    def _taken_over(self, key: tuple[int, bool]) -> Snippet | None:
         """The snippet of the other modes, if it is the same in check mode."""
         if self.unchecked is None:
             return None
@@ -118,14 +113,22 @@ class BlockCompiler:
             return None
         return None if accesses_of(self.entry.instructions[key[0]], self.watched) else found
 
-    def _write(self, instruction: Instruction, lanes: bool) -> _Snippet:
+    def write(self, instruction: Instruction, lanes: bool) -> Snippet:
+        """The code of one instruction; of its form, where that has been written before."""
+        form = None if accesses_of(instruction, self.watched) else form_of(instruction, lanes)
+        if form is not None and (known := forms.find(form)):
+            return known
         writer = Writer(lanes, self.unchecked is not None, self.entry)
         writer.watched = self.watched
+        writer.mark = str(instruction.index) if form is None else forms.fresh_mark()
         emit(instruction, writer)
-        return _Snippet(
-            tuple(writer.lines), writer.factories, frozenset(writer.written), writer.reusable,
-            writer.depends_on_checks,
+        snippet = Snippet(
+            "\n".join(writer.lines), writer.factories, frozenset(writer.written),
+            writer.reusable, writer.depends_on_checks,
         )  # fmt: skip
+        if form is not None:
+            forms.keep(form, snippet)
+        return snippet
 
     def block(self, start: int, lanes: bool) -> Block:
         """The block that begins at instruction `start`."""

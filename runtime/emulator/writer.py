@@ -8,6 +8,7 @@ Names that depend on the launch are made by factories, called when the block is 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,10 @@ U32 = TYPES["u32"]
 
 
 class Writer:
-    """Collects the lines and the names of one block variant."""
+    """Collects the lines and the names of one instruction in one variant of a block.
+
+    `mark`: what tells its names from those of the block's other instructions.
+    """
 
     def __init__(self, lanes: bool, checked: bool, entry: Entry) -> None:
         self.lanes = lanes
@@ -52,6 +56,7 @@ class Writer:
         self.watched: frozenset[int] = frozenset()  # 32-bit registers of matrix products
         self.reusable: dict[str, tuple[tuple[object, ...], frozenset[tuple[int, int]]]] = {}
         self.instruction: Instruction
+        self.mark = ""
         self._counter = 0
 
     @property
@@ -65,7 +70,7 @@ class Writer:
 
     def fresh(self) -> str:
         self._counter += 1
-        return f"t{self.instruction.index}_{self._counter}"
+        return f"t{self.mark}_{self._counter}"
 
     def unsupported(self, reason: str) -> UnsupportedInstruction:
         return UnsupportedInstruction(reason, self.instruction.place)
@@ -73,7 +78,7 @@ class Writer:
     def bind(self, hint: str, factory: Factory) -> str:
         """A name whose value `factory` makes when the block is bound to a launch."""
         self._counter += 1
-        name = f"{hint}_{self.instruction.index}_{self._counter}"
+        name = f"{hint}_{self.mark}_{self._counter}"
         self.factories[name] = factory
         return name
 
@@ -138,13 +143,8 @@ class Writer:
         return name + self.selector if self.lanes else name
 
     def _row_name(self, register: Register, code: str) -> str:
-        bits, index = register.bits, register.index
-        name = f"{'w' if self.lanes else 'r'}{bits}_{index}_{code}"
-        if name not in self.factories:
-            if self.lanes:
-                self.factories[name] = lambda b: b.flat_row(bits, index, code)
-            else:
-                self.factories[name] = lambda b: b.row(bits, index, code)
+        name, factory = row_of(register.bits, register.index, code, self.lanes)
+        self.factories[name] = factory
         return name
 
     def zeros(self) -> str:
@@ -324,6 +324,14 @@ class Writer:
         emit()
         self.lanes = False
         self.indent = outer
+
+
+@functools.cache
+def row_of(bits: int, index: int, code: str, lanes: bool) -> tuple[str, Factory]:
+    """The name of a register's row seen as dtype `code`, and what makes it."""
+    if lanes:
+        return f"w{bits}_{index}_{code}", lambda b: b.flat_row(bits, index, code)
+    return f"r{bits}_{index}_{code}", lambda b: b.row(bits, index, code)
 
 
 def immediate(value: int | float, scalar: ScalarType) -> Any:
