@@ -6,7 +6,7 @@ After:    "gpu_tile.buffer_store"(%x, %s)  "gpu_tile.sync"() {barrier = 0, warps
           %y = "gpu_tile.buffer_load"(%s)
 
 1. Walk in program order with the accesses since the last sync that some thread may still be making
-   (`passes.shared_accesses` says which two conflict).
+   (`analysis/shared_accesses.py` says which two conflict).
 2. Before an access that conflicts with one of them (same bytes, at least one writes) place a sync;
    the set is empty after it.
 3. A loop's entry also follows its end: repeat until the set at its entry no longer grows.

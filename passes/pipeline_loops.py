@@ -113,10 +113,16 @@ def _stages(bytes_: int, loop: ir.Operation, context: PassContext) -> int:
 
 
 def _accumulators(loop: ir.Operation) -> int:
-    """Registers, of all threads of a CTA, that the largest sum of the loop's products takes."""
+    """Registers, of all threads of a CTA, that sums of the loop's products take: those it carries
+    from iteration to iteration together, or the largest."""
     body = loop.regions[0].blocks[0]
     sums = [view.acc for view in body.operations if isinstance(view, MmaOp)]
-    return max((prod(shape(acc)) * bit_width(element(acc)) // 32 for acc in sums), default=0)
+    carried = [acc for acc in sums if isinstance(acc.owner, ir.Block) and acc.owner == body]
+    return max([sum(map(_registers, carried)), *map(_registers, sums)], default=0)
+
+
+def _registers(acc: ir.Value) -> int:
+    return prod(shape(acc)) * bit_width(element(acc)) // 32
 
 
 def _plan(loop: ir.Operation) -> _Plan | str:

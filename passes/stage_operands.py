@@ -6,7 +6,8 @@ After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (
           %d0 = "gpu_tile.mma"(%fa, %fb, %c) {instruction = ...}
 
 A dot by an instruction that reads its buffers itself: `warpgroup_dot`, `tensor_memory_dot`.
-An operand from outside a loop is stored once, in front of it. A k that is no multiple of the
+An operand from outside a loop is stored once, in front of it; dots that read one tile alike share
+its buffer. A k that is no multiple of the
 instruction's is padded with zeros in the last step's fragments.
 Does not handle: operands that already lie in a buffer, or in fragments of the same warp.
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.gpu_tile import AllocOp, BufferLoadOp, BufferStoreOp, MmaOp, ViewOp
+from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp, ViewOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
 from tilec.dialects.types import element, shape
 from tilec.fragments import operand_layouts
@@ -24,10 +25,10 @@ from tilec.layout import Layout
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.computed_lhs import ComputedOperands
+from tilec.passes.dots.operand_buffers import staged_as
 from tilec.passes.dots.tensor_memory_dot import stage_tensor_memory_dot
 from tilec.passes.dots.warpgroup_dot import stage_warpgroup_dot
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
-from tilec.passes.rewriting.loops import outside_loops
 from tilec.passes.rewriting.scalars import i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.shared_layout import strided
@@ -112,17 +113,9 @@ def _staged(
         shape(value), bytes_, (layout_of(value),), fragments, per_instruction=int(on_fma_units)
     )
     type_ = BufferType(shape(value), element(value), shared)
-    with ir.InsertionPoint(outside_loops(value, dot.operation)):
-        buffer = AllocOp.build(results=[type_.type()])
-        BufferStoreOp.build(value, buffer)
-    context.report.add(
-        "dot operand",
-        dot.operation,
-        f"{type_.size_bytes} bytes of shared memory",
-        "fragments are read by threads that did not load them",
-        layout=str(shared),
-    )
-    return buffer
+    why = "fragments are read by threads that did not load them"
+    side = "lhs" if axis == len(part) - 1 else "rhs"
+    return staged_as(dot, value, type_, context, side, why)
 
 
 def _fragment(buffer: ir.Value, axis: int, k: int, size: int, layout: Layout) -> ir.Value:

@@ -32,17 +32,26 @@ def staged(
     """
     shared = operand_layout(shape(value), element(value), _contiguous(value, k_dim, row))
     type_ = BufferType(shape(value), element(value), shared)
+    side = "lhs" if k_dim else "rhs"
+    return staged_as(dot, value, type_, context, side, "the instruction reads it from there")
+
+
+def staged_as(
+    dot: tile.DotOp,
+    value: ir.Value,
+    type_: BufferType,
+    context: PassContext,
+    side: str,
+    why: str,
+) -> ir.Value:
+    """A buffer of `type_` that holds `value`, likewise; dots that want one alike share it. `side`
+    ("lhs" | "rhs") and `why` are for the report."""
     place = outside_loops(value, dot.operation)
     known = _already_staged(value, type_, place)
     if known is not None:
         return known
-    context.report.add(
-        "dot operand",
-        dot.operation,
-        f"{'lhs' if k_dim else 'rhs'} in {type_.size_bytes} bytes of shared memory",
-        "the instruction reads it from there",
-        layout=str(shared),
-    )
+    chosen = f"{side} in {type_.size_bytes} bytes of shared memory"
+    context.report.add("dot operand", dot.operation, chosen, why, layout=str(type_.layout))
     return _filled(value, type_, place)
 
 
