@@ -19,7 +19,9 @@ OPS = {
     for kind in vars(package).values()
     if isinstance(kind, type) and issubclass(kind, TileOp) and hasattr(kind, "OPERATION_NAME")
 }
-_SHOWN = re.compile(r'"((?:gpu_)?tile\.\w+)"(?:\([^{}()\n]*\))?(?:[ ]*\{(\w[^{}]*(?:\{[^}]*\})?)\})?')
+_SHOWN = re.compile(
+    r'"((?:gpu_)?tile\.\w+)"(?:\([^{}()\n]*\))?(?:[ ]*\{(\w[^{}]*(?:\{[^}]*\})?)\})?'
+)
 
 
 def shown(text: str) -> Iterator[tuple[str, list[str]]]:
