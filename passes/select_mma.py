@@ -34,6 +34,7 @@ from tilec.mma_shapes import (
 )
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import teams_of
+from tilec.passes.dots.computed_lhs import ComputedOperands, lies_across_k
 from tilec.passes.dots.operand_buffers import panel_elements
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import enclosing_ops
@@ -56,10 +57,11 @@ def select_mma(module: ir.Module, context: PassContext) -> None:
         if not dots and _is_third(context):
             raise _third_refused(function, "it multiplies nothing", context)
         room = _registers_for_products(function, context)
+        computed = ComputedOperands(function, context)
         for dot in dots:
             if isinstance(dot, tile.DotScaledOp):
                 continue  # multiply-out has chosen
-            _select(dot, room, context)
+            _select(dot, room, computed, context)
 
 
 def _is_third(context: PassContext) -> bool:
@@ -134,7 +136,7 @@ def _find_in_tensor_memory(dot: tile.DotOp, context: PassContext) -> MmaInstruct
     return f"no instruction adds {lhs} times {rhs} up in tensor memory as {acc}"
 
 
-def _select(dot: tile.DotOp, room: int, context: PassContext) -> None:
+def _select(dot: tile.DotOp, room: int, computed: ComputedOperands, context: PassContext) -> None:
     """`room`: accumulators of one warpgroup instruction that a thread may have."""
     row, why = None, "the target multiplies these types"
     if context.target.supports(Feature.WGMMA):
@@ -145,6 +147,8 @@ def _select(dot: tile.DotOp, room: int, context: PassContext) -> None:
         by_warpgroups = context.target.supports(Feature.WGMMA)
         none = f"{context.target.name} has no instructions of warpgroups"
         raise _third_refused(dot.operation, why if by_warpgroups else none, context)
+    if row is not None and row.is_warpgroup:
+        row, why = _paired(dot, row, why, computed, context)
     row = row or _find(dot, context)
     if row is None:
         narrow = str(element(dot.lhs))
@@ -161,6 +165,19 @@ def _select(dot: tile.DotOp, room: int, context: PassContext) -> None:
         }
     )
     context.report.add("dot instruction", dot.operation, row.name, why)
+
+
+def _paired(
+    dot: tile.DotOp, row: MmaInstruction, why: str, computed: ComputedOperands, context: PassContext
+) -> tuple[MmaInstruction, str]:
+    """The instruction for an lhs that lies across k, in a type that is read along k only: in
+    registers, with rows in pairs. Else the one there is."""
+    found = select_warpgroup_instruction(
+        context.target, row.n, row.lhs, row.rhs, row.acc, tf32=row.tf32, paired=True
+    )
+    if found is None or not lies_across_k(dot) or not computed.qualifies(dot, found):
+        return row, why
+    return found, "the lhs lies across k, and comes from shared memory by registers"
 
 
 def _either(found: MmaInstruction | str, why: str) -> tuple[MmaInstruction | None, str]:

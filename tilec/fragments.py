@@ -48,8 +48,11 @@ def accumulator_layout(
         Mode(warps_m, repeat_m * instruction.m, batch),
         Mode(warps_n, repeat_n * instruction.n, batch + 1),
     )
+    own = instruction.acc_layout.values
+    if instruction.paired:  # neighbours first, so that accesses move both
+        own = sorted(own, key=lambda mode: mode.dim)
     values = (
-        *_shift(instruction.acc_layout.values, batch),
+        *_shift(own, batch),
         Mode(repeat_m, instruction.m, batch),
         Mode(repeat_n, instruction.n, batch + 1),
     )

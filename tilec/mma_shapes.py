@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from math import prod
 
 from tilec.layout import Layout, covers, normalize, parse_layout
@@ -28,6 +29,7 @@ class MmaInstruction:
     """One instruction. `lhs`, `rhs`, `acc`: MLIR element types; tf32 reads f32 registers.
 
     `intrinsic`: LLVM's name for it. `lhs_layout` etc.: the fragments; None for `fma`.
+    `paired`: threads have neighbouring rows (`_PAIRED_ROWS`), with the lhs in registers.
     `threads`: how many execute it together. `kind`: what tcgen05.mma calls the operands' types.
     `ctas`: 2 where a pair of CTAs has half of the rows of lhs and accumulator each, and half of the
     columns of the rhs. `scale`: the element type of its operands' scales, "" without, and
@@ -47,6 +49,7 @@ class MmaInstruction:
     lhs_layout: Layout | None = None
     rhs_layout: Layout | None = None
     acc_layout: Layout | None = None
+    paired: bool = False
     threads: int = 32
     kind: str = ""
     ctas: int = 1
@@ -189,18 +192,28 @@ WGMMA_NS = range(8, 257, 8)
 _WGMMA_INTEGER_NS = (8, 16, 24, *range(32, 257, 16))
 
 
+_ROWS = "T(4,8,4):({0}@1,1@0,16@0)", 8
+_PAIRED_ROWS = "T(4,2,2,2,2,2):({0}@1,2@0,16@0,4@0,8@0,32@0)", 1
+"""Threads' first rows, and how far off the second is. Which rows of a tile an instruction's 64 are
+is free where the lhs is in registers. These ones are read 8 bytes at a time, without bank
+conflicts, from tiles that are contiguous along m and swizzled by 128 bytes: 16 lanes have 4 rows
+each of 4 k, which lie 8, 64 and 72 bytes apart, and 16, 32 and 48 by the swizzle."""
+
+
 @lru_cache(maxsize=256)
 def _wgmma_rows(n: int) -> tuple[MmaInstruction, ...]:
     """The warpgroup instructions that are `n` columns wide."""
     rows = []
-    for lhs, rhs, acc, tf32 in _WGMMA_TYPES:
-        if n not in (_WGMMA_INTEGER_NS if lhs == "i8" else WGMMA_NS):
+    for (lhs, rhs, acc, tf32), paired in product(_WGMMA_TYPES, (False, True)):
+        if n not in (_WGMMA_INTEGER_NS if lhs == "i8" else WGMMA_NS) or (paired and not tf32):
             continue
         e = 1 if tf32 else {"f16": 2, "bf16": 2}.get(lhs, 4)  # elements of a 32-bit register
         types = "tf32.tf32" if tf32 else ".".join(_PTX_NAMES.get(t, t) for t in (lhs, rhs))
         name = f"wgmma.m64n{n}k{8 * e}.{_PTX_NAMES.get(acc, acc)}.{types}"
-        lhs_layout = f"T(4,8,4):({e}@1,1@0,16@0) V({e},2,2):(1@1,8@0,{4 * e}@1)"
-        acc_layout = f"T(4,8,4):(2@1,1@0,16@0) V(2,2,{n // 8}):(1@1,8@0,8@1)"
+        name += ".paired" if paired else ""
+        threads, apart = _PAIRED_ROWS if paired else _ROWS
+        lhs_layout = f"{threads.format(e)} V({e},2,2):(1@1,{apart}@0,{4 * e}@1)"
+        acc_layout = f"{threads.format(2)} V(2,2,{n // 8}):(1@1,{apart}@0,8@1)"
         layouts = [normalize(parse_layout(text)) for text in (lhs_layout, acc_layout)]
         rows.append(
             MmaInstruction(
@@ -215,6 +228,7 @@ def _wgmma_rows(n: int) -> tuple[MmaInstruction, ...]:
                 tf32=tf32,
                 lhs_layout=layouts[0],
                 acc_layout=layouts[1],
+                paired=paired,
                 threads=WARPGROUP_THREADS,
             )
         )
@@ -331,7 +345,7 @@ def find_instruction(name: str) -> MmaInstruction:
     found = _BY_NAME.get(name) or next((row for row in rows if row.name == name), None)
     if found is None:
         families = (
-            "wgmma.m64n<8 to 256>k<k>.<acc>.<lhs>.<rhs>",
+            "wgmma.m64n<8 to 256>k<k>.<acc>.<lhs>.<rhs>, of tf32 .paired",
             "tcgen05.m<64, 128>n<8 to 256>k<k>.<acc>.<lhs>.<rhs>",
             "tcgen05.mx.m128n<16 to 256>k<32, 64>.f32.<lhs>.<rhs>",
             "tcgen05.nv.m128n<16 to 256>k64.f32.e2m1.e2m1",
@@ -343,13 +357,14 @@ def find_instruction(name: str) -> MmaInstruction:
 
 
 def select_warpgroup_instruction(
-    target: Target, n: int, lhs: str, rhs: str, acc: str, *, tf32: bool
+    target: Target, n: int, lhs: str, rhs: str, acc: str, *, tf32: bool, paired: bool = False
 ) -> MmaInstruction | None:
     """The target's warpgroup instruction that is `n` columns wide, None if it has none."""
     if not target.supports(Feature.WGMMA) or n not in WGMMA_NS:
         return None
     for row in _wgmma_rows(n):
-        if (row.lhs, row.rhs, row.acc, row.tf32) == (lhs, rhs, acc, tf32):
+        found = (row.lhs, row.rhs, row.acc, row.tf32, row.paired)
+        if found == (lhs, rhs, acc, tf32, paired):
             return row
     return None
 

@@ -94,6 +94,8 @@ class WgmmaOp(Op, name="wgmma"):
             parts = self.parts(instruction)
             name = "lhs"
             if is_buffer(self.lhs):
+                if instruction.paired:
+                    return f"{instruction.name} has rows in an order that only registers have"
                 self.shared("lhs", instruction)
             else:
                 lhs = warpgroup_tiles(layout_of(self.lhs), instruction.lhs_layout)

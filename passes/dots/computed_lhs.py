@@ -16,6 +16,10 @@ memory, and the warpgroups that multiply read their own rows of it, as the instr
 In two parts because registers that an instruction reads may not be written before it is done: one
 part is computed while the other is multiplied (overlap-mma).
 
+A tile that nothing is computed of comes this way, too, where it is contiguous along m, and the
+instruction has rows for that (`MmaInstruction.paired`): from shared memory, tensor cores read
+elements of other than 16 bits along k only.
+
 An operand qualifies if it follows from at least one tile loaded in the dot's own block, a loop's,
 and all its tiles of two dimensions are loaded there, by what the copy engine can do and buffers can
 hold; elementwise ops, transposes, broadcasts, constants and element numbers may stand between.
@@ -40,22 +44,26 @@ from tilec.dialects.gpu_tile import (
     WgmmaFenceOp,
     WgmmaOp,
 )
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr
 from tilec.dialects.tile import BroadcastOp, DotOp, IotaOp, LoadOp, TransposeOp
 from tilec.dialects.types import bit_width, byte_width, element, is_tile, shape
 from tilec.dialects.types import tile as tile_type
-from tilec.fragments import lhs_fragments
+from tilec.fragments import accumulator_layout, lhs_fragments, warpgroup_grid
 from tilec.layout import Layout
 from tilec.mma_shapes import MmaInstruction
 from tilec.passes.analysis.divisibility import Divisibility
-from tilec.passes.analysis.register_pressure import registers_of
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import SMALLEST_COPY, Uses, why_no_copy
 from tilec.passes.copies.tensor_copies import why_no_tensor_copy
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.demands.loops import forbids_roles
-from tilec.passes.dots.operand_buffers import filled_buffer, operand_layout, swizzle_bytes
+from tilec.passes.dots.operand_buffers import (
+    filled_buffer,
+    operand_layout,
+    panel_elements,
+    swizzle_bytes,
+)
 from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import is_inside, outside_loops
@@ -114,7 +122,7 @@ class ComputedOperands:
             return False
         check = _Check(dot, self._function, self._context)
         reason = check.why_not(dot.lhs, (False, True))
-        if not check.computes or not (check.raw or reason):
+        if not (check.computes or row.paired) or not (check.raw or reason):
             return False
         reason = reason or self._why_no_room(dot, row, check.raw)
         if reason is not None:
@@ -126,9 +134,10 @@ class ComputedOperands:
     ) -> str | None:
         """What there is too little of for parts of the operand, and tiles that wait as they are."""
         target, warps = self._context.target, self._context.num_warps
-        elements = _fragments(dot, row, _first_part(dot, row)).num_values
+        elements = _fragments(dot, row, _first_part(dot, row), warps).num_values
         bits = elements * bit_width(element(dot.lhs))
-        taken = registers_of(dot.acc) + 2 * -(-bits // REGISTER_BITS) + COMPUTE_REGISTERS
+        sums = prod(shape(dot.acc)) // self._context.num_threads * bit_width(element(dot.acc))
+        taken = sums // REGISTER_BITS + 2 * -(-bits // REGISTER_BITS) + COMPUTE_REGISTERS
         roles = plan_roles(target, warps, teams=teams_of(self._function))
         there = roles["compute"].registers or target.registers_per_thread
         if elements > MOST_ELEMENTS:
@@ -146,13 +155,13 @@ class ComputedOperands:
     def multiply(self, dot: DotOp, row: MmaInstruction, rhs: ir.Value) -> ir.Value:
         """Issues `dot` in parts at the current insertion point; the pending sum."""
         rows, depth = shape(dot.lhs)
-        first = _first_part(dot, row)
+        first, warps = _first_part(dot, row), self._context.num_warps
         write = _Write(dot, self._made)
         issued: ir.Value | None = None
         for start, size in ((0, first), (first, depth - first)):
             if not size:
                 continue
-            part = Part((0, start), (rows, size), _fragments(dot, row, size))
+            part = Part((0, start), (rows, size), _fragments(dot, row, size, warps))
             lhs = write.part(dot.lhs, part)
             # Behind what is computed first: the registers are handed over as late as can be.
             sum_ = WgmmaFenceOp.build(dot.acc) if issued is None else issued
@@ -175,13 +184,28 @@ class ComputedOperands:
 
 
 def _first_part(dot: DotOp, row: MmaInstruction) -> int:
-    """Columns of the lhs that the first part has: half of the instructions' steps, or one more."""
-    return -(-shape(dot.lhs)[1] // row.k // 2) * row.k
+    """Columns of the lhs that the first part has: half of the instructions' steps, or one more; of
+    an rhs in panels along k, whole ones."""
+    depth = shape(dot.lhs)[1]
+    panel = panel_elements(depth, element(dot.rhs))
+    unit = panel if panel and panel < depth else row.k
+    return -(-depth // unit // 2) * unit
 
 
-def _fragments(dot: DotOp, row: MmaInstruction, k: int) -> Layout:
+def _fragments(dot: DotOp, row: MmaInstruction, k: int, num_warps: int) -> Layout:
     """How threads hold `k` columns of the lhs."""
-    return lhs_fragments(row, layout_of(dot.acc), 2, k)
+    sizes = shape(dot.acc)
+    acc = accumulator_layout(row, sizes, *warpgroup_grid(sizes, num_warps))
+    return lhs_fragments(row, acc, 2, k)
+
+
+def lies_across_k(dot: DotOp) -> bool:
+    """Whether the lhs of `dot` is loaded from memory in which it is contiguous along m."""
+    value, along_m = dot.lhs, 0
+    while not isinstance(value.owner, ir.Block) and isinstance(value.owner, TransposeOp):
+        value, along_m = value.owner.src, value.owner.permutation[along_m]
+    op = value.owner
+    return isinstance(op, LoadOp) and contiguous_dim(op.src, op.dims) == along_m
 
 
 class _Check:

@@ -7,7 +7,8 @@ After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (
           %d = "gpu_tile.wgmma_wait"(%q) {pending = 0 : i32}
 
 The buffers lie as the instruction reads them (`operand_buffers`). An lhs stays in registers where
-its elements lie in the threads that need them, or can be computed there (`computed_lhs`).
+its elements lie in the threads that need them, or can be computed there (`computed_lhs`): so can
+one that is contiguous along m, of elements that instructions read along k alone.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.gpu_tile import ConvertLayoutOp, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp
+from tilec.dialects.gpu_tile import (
+    BufferLoadOp,
+    ConvertLayoutOp,
+    WgmmaFenceOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+)
 from tilec.dialects.gpu_tile.types import layout_attr, layout_of
 from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
@@ -38,11 +45,20 @@ def stage_warpgroup_dot(
     else:
         if lhs is None:
             lhs = staged(dot, dot.lhs, 1, row, context)
+            lhs = _fragments_of(lhs, dot, row) if row.paired else lhs
         rhs = staged(dot, dot.rhs, 0, row, context)
         issued = WgmmaOp.build(lhs, rhs, WgmmaFenceOp.build(dot.acc), instruction=row.name)
     result = WgmmaWaitOp.build(issued, results=[dot.result.type], pending=0)
     dot.result.replace_all_uses_with(result)
     dot.operation.erase()
+
+
+def _fragments_of(buffer: ir.Value, dot: tile.DotOp, row: MmaInstruction) -> ir.Value:
+    """All of an lhs, in the rows of an instruction that reads none from shared memory."""
+    sizes = shape(dot.lhs)
+    fragments = lhs_fragments(row, layout_of(dot.acc), len(sizes), sizes[-1])
+    type_ = tile_type(sizes, element(dot.lhs), layout_attr(fragments))
+    return BufferLoadOp.build(buffer, results=[type_])
 
 
 def _in_registers(dot: tile.DotOp, row: MmaInstruction, context: PassContext) -> ir.Value | None:

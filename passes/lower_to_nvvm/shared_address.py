@@ -11,7 +11,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
-from tilec.layout import Layout
+from tilec.layout import Layout, Mode
 from tilec.matrix_descriptor import ADDRESS_LIMIT
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.layouts.runs import shared_width
@@ -67,9 +67,10 @@ def declare_shared(function: ir.Operation) -> None:
 class Access:
     """Addresses of one tile's registers in one buffer.
 
-    Plain rows and columns are linear: one base per thread, a constant per register. So is a swizzle
-    where thread and register set different address bits: XOR distributes over disjoint bits, and
-    whole periods of the pattern pass it by. Everything else computes each address.
+    Plain rows and columns are linear: one base per thread, a constant per register. So are panels
+    and a swizzle where thread and register set different bits of coordinates and addresses: XOR
+    distributes over disjoint bits, and whole periods of the pattern pass it by. Everything else
+    computes each address.
 
     `width`: elements that are accessed at a register's address, along the dimension of the layout's
     first values; without it as many as the layouts allow.
@@ -118,20 +119,42 @@ class Access:
 
     def _is_linear(self, layout: Layout) -> bool:
         shared = self.buffer.type.layout
-        if self._phantoms or any(len(parts) > 1 for parts in shared.dims):
+        in_panels = any(len(parts) > 1 for parts in shared.dims)
+        if self._phantoms or (in_panels and not self._adds_up(layout)):
             return False
         if shared.swizzle is None:
             return True
-        taken = 0
+        period, taken = 1 << sum(shared.swizzle), 0
         for mode in layout.threads:
-            stride = mode.stride and mode.stride * shared.dims[mode.dim][0][1] * self.element_bytes
-            bits = (mode.size - 1) * stride
-            if stride & (stride - 1) or taken & bits:
-                return False
-            taken |= bits
-        period = 1 << sum(shared.swizzle)
+            for digit in _bits(mode) if mode.stride else ():
+                at = [digit if d == mode.dim else 0 for d in range(len(shared.dims))]
+                bit = shared.offset(at) * self.element_bytes % period
+                if bit & (bit - 1) or taken & bit:
+                    return False
+                taken |= bit
         known = None not in self._fixed
         return known and not any(self._step(at) % period & taken for at in self.coordinates)
+
+    def _adds_up(self, layout: Layout) -> bool:
+        """Whether no sum of a thread's and a register's coordinates carries from one place in a
+        panel, whose sizes are powers of two, to another."""
+        shared = self.buffer.type.layout
+        taken = [0] * len(shared.dims)
+        for mode in layout.threads:
+            for digit in _bits(mode) if mode.stride else ():
+                if digit & (digit - 1) or taken[mode.dim] & digit:
+                    return False
+                taken[mode.dim] |= digit
+        sizes = [size for parts in shared.dims for size, _ in parts[:-1]]
+        return (
+            not any(size & (size - 1) for size in sizes)
+            and not any(
+                (c + fixed) & bits
+                for at in self.coordinates
+                for c, fixed, bits in zip(at, (f or 0 for f in self._fixed), taken, strict=True)
+            )
+            and None not in self._fixed
+        )
 
     def _step(self, at: tuple[int, ...]) -> int:
         """Bytes from a thread's part to a register, constant origins included."""
@@ -168,6 +191,11 @@ class Access:
             last = state.i32_constant(self.buffer.type.shape[dim] - size)
             at = create("arith.minui", [at, last], state.i32)
         return create("arith.addi", [self.buffer.origin[dim], at], state.i32)
+
+
+def _bits(mode: Mode) -> list[int]:
+    """What each bit of a mode's digit adds to the coordinate."""
+    return [mode.stride << bit for bit in range((mode.size - 1).bit_length())]
 
 
 def buffer_address(buffer: Buffer, at: Sequence[ir.Value], state: Lowering) -> ir.Value:

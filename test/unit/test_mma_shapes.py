@@ -213,3 +213,36 @@ def test_instructions_of_tensor_memory(m: int, n: int, lhs: str, wide: bool) -> 
     if found is not None:
         assert found.is_tensor
         assert find_instruction(found.name) == found
+
+
+@pytest.mark.parametrize("n", [8, 64, 256])
+def test_paired_rows(n: int) -> None:
+    """The instruction's registers, its rows in another order: the same for lhs and accumulator."""
+    plain, paired = (find_instruction(f"wgmma.m64n{n}k8.f32.tf32.tf32{x}") for x in ("", ".paired"))
+    rows: dict[int, int] = {}
+    for name in ("lhs_layout", "acc_layout"):
+        before, after = (getattr(row, name) for row in (plain, paired))
+        for thread in range(128):
+            first, second = (one.thread_coordinates(thread, 2) for one in (before, after))
+            assert first[1] == second[1]
+            for at, there in zip(
+                before.value_coordinates(2), after.value_coordinates(2), strict=True
+            ):
+                assert at[1] == there[1]
+                assert there[0] == (at[0] != 0)
+                row = rows.setdefault(first[0] + at[0], second[0] + there[0])
+                assert row == second[0] + there[0]
+    assert sorted(rows) == sorted(rows.values()) == list(range(64))
+
+
+def test_paired_rows_lie_in_different_banks() -> None:
+    """8 bytes of each of 16 lanes, of a tile whose rows along m are swizzled by 128 bytes."""
+    layout = find_instruction("wgmma.m64n8k8.f32.tf32.tf32.paired").lhs_layout
+    assert layout is not None
+    for first, (_, step) in product(range(0, 128, 16), ((0, 0), (0, 4))):
+        words = []
+        for thread in range(first, first + 16):
+            m, k = layout.thread_coordinates(thread, 2)
+            at = m // 32 * 8 * 128 + (k + step) * 128 + m % 32 * 4
+            words.append((at ^ (at >> 7 & 7) << 4) // 8 % 16)
+        assert sorted(words) == list(range(16))

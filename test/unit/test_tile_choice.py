@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tilec.language as tl
 from tilec.language.dtypes import DType
 from tilec.ops.multiply_plan import KEPT
-from tilec.ops.tile_choice import ALONE, MOST_SPLITS, TileChoice, choose_tiles
+from tilec.ops.tile_choice import ALONE, MOST_CTAS, MOST_SPLITS, TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.target import find_target
 from tilec.tuning.dot_work import Memory, line_bytes, way_of
@@ -33,7 +33,9 @@ def tiles(m: int, n: int, k: int, batch: int = 1, **changes: object) -> TileChoi
     dtype = changes.get("dtype", tl.f16)
     splits = changes.get("splits", MOST_SPLITS)
     machine = changes.get("machine", HOPPER)
-    found = choose_tiles(m, n, k, batch, dtype, "tf32", machine, splits, a, b)  # type: ignore[arg-type]
+    is_plain = changes.get("is_plain", False)
+    made = (m, n, k, batch, dtype, "tf32", machine, splits, a, b, MOST_CTAS, is_plain)
+    found = choose_tiles(*made)  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -68,7 +70,8 @@ def test_a_choice_fits_the_hardware(
     assert found.rows * found.columns <= 128 * 256
     assert 1 <= found.splits <= splits
     assert found.splits == 1 or -(-k // found.depth) >= 4 * found.splits
-    assert not found.is_turned or (m <= 256 and memories is not UNALIGNED)
+    across_k = dtype == tl.f32 and machine is HOPPER and memories[1].contiguous == 1
+    assert not found.is_turned or (m <= 256 and memories is not UNALIGNED) or across_k
     if found.is_single:
         assert found.us < float("inf")
         assert programs_of(found, m, n, batch) <= 4 * machine.multiprocessors
@@ -94,6 +97,21 @@ def test_large_products_get_large_tiles() -> None:
         found = tiles(size, size, size)
         assert (found.rows, found.columns, found.splits) == (128, 256, 1)
         assert not found.is_single
+
+
+@pytest.mark.parametrize("size", [1024, 4096, 8192])
+def test_of_tf32_operands_one_may_lie_across_k(size: int) -> None:
+    """As the left one: warpgroups read it into registers, so tiles are no deeper than 128 bytes,
+    and no set of warps has room for taking turns."""
+    rows, columns = Memory(1, 128), Memory(0, 128)
+    for a, b, is_turned in ((rows, rows, True), (columns, columns, False)):
+        found = tiles(size, size, size, dtype=tl.f32, memories=(a, b), is_plain=True)
+        assert (found.is_turned, found.depth, found.in_turn) == (is_turned, 32, False)
+        assert found.constants.get("STAGES") == (None if size == 1024 else 3)
+    found = tiles(size, size, size, dtype=tl.f32, memories=(rows, columns), is_plain=True)
+    assert "STAGES" not in found.constants
+    assert found.in_turn == (size == 8192)
+    assert not tiles(size, size, size, dtype=tl.f32, memories=(columns, rows)).is_turned
 
 
 @pytest.mark.parametrize("dtype", [tl.bf16, tl.f8e4m3, tl.i8])

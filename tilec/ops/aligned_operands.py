@@ -3,9 +3,10 @@
 Asynchronous copies and tensor maps move 16 bytes from multiples of 16. From other rows, those of a
 contiguous matrix with an odd number of columns, a product loads element by element, and reads each
 again for every tile of the other operand. And tensor cores want operands of 1 byte, those of
-warpgroups of 4 bytes too, in rows along k: others are turned on their way, for every tile again. A
-copy costs as much as reading and writing the operand once (23 us for 4097x4097 of 2 bytes on an
-H200), which large products win back several times.
+warpgroups of 4 bytes too, in rows along k: others are turned on their way, for every tile again.
+(With 4 bytes one of the two may lie across k: it becomes the left one, of the transposed product
+where it is b.) A copy costs as much as reading and writing the operand once (23 us for 4097x4097 of
+2 bytes on an H200), which large products win back several times.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tilec.ops.new_arrays import new_array
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.launcher import common_stream, located
 from tilec.tuning.dot_work import Memory, way_of
-from tilec.tuning.model import Unit
+from tilec.tuning.model import Unit, Way
 
 if TYPE_CHECKING:
     from tilec.jit import Kernel
@@ -44,20 +45,30 @@ def operands_to_copy(plan: Plan, views: Mapping[str, ArrayView], unit: Unit) -> 
     on_tensor_cores = plan.dtype.bits <= 16 or plan.constants["PRECISION"] == "tf32"
     if plan.lead or not on_tensor_cores or plan.m * plan.n * plan.k < LEAST_PRODUCT:
         return {}
-    copied = {}
+    copied, lies = {}, {"a": 1, "b": 0}
     for name, along_k, uses in (("a", 1, plan.n), ("b", 0, plan.m)):
         found, view = views[name], plan.views[name]
-        if uses < LEAST_USES or found.framework not in FRAMEWORKS:
-            continue
         contiguous = 0 if view.strides[0] == 1 else 1
         best, other = (
-            way_of([(Memory(axis, ROW_BYTES), along_k)], found.element_bytes, unit)
+            _best_way(lies | {name: axis}, found.element_bytes, unit)
             for axis in (along_k, 1 - along_k)
         )
-        along = contiguous if best is other else along_k
-        if along != contiguous or not _is_aligned(found, view):
-            copied[name] = along
+        if uses < LEAST_USES or found.framework not in FRAMEWORKS:
+            lies[name] = contiguous
+            continue
+        lies[name] = contiguous if best is other else along_k
+        if lies[name] != contiguous or not _is_aligned(found, view):
+            copied[name] = lies[name]
     return copied
+
+
+def _best_way(lies: Mapping[str, int], width: int, unit: Unit) -> Way:
+    """How aligned operands come to shared memory, contiguous along the axes `lies`: in the product
+    or in the transposed one."""
+    a, b = (Memory(lies[name], ROW_BYTES) for name in "ab")
+    turned = [(Memory(1 - lies[name], ROW_BYTES), axis) for name, axis in (("b", 1), ("a", 0))]
+    ways = [way_of(operands, width, unit) for operands in (((a, 1), (b, 0)), turned)]
+    return Way.ENGINE if Way.ENGINE in ways else ways[0]
 
 
 def _is_aligned(found: ArrayView, view: View) -> bool:

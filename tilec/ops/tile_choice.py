@@ -24,6 +24,7 @@ from tilec.tuning.dot_work import (
     Memory,
     columns_of,
     flops_of,
+    is_read_across_k,
     line_bytes,
     narrow_loads,
     shared_traffic,
@@ -61,10 +62,11 @@ CLUSTER_US = 0.7
 LEAST_PART = 16
 """Rows or columns of a shared tile that one CTA of a cluster loads, at least."""
 SWIZZLED_ROWS = 8
-"""After so many rows a swizzle repeats, so that a part of a tile may begin there."""
+"""After so many rows a swizzle repeats: a part of a tile may begin there."""
 MOST_WAITING = 2
-"""Rounds of programs that wait for DRAM in which CTAs do not stay: whoever gets more of it is given
-the next program."""
+"""Rounds of programs that wait for DRAM, whose CTAs do not stay: who gets more takes the next."""
+ACROSS_K_STAGES = 3
+"""Of large tiles whose lhs threads read: CTAs that do not run far ahead read from L2 together."""
 ALIKE = 1.006
 """Of tiles with predictions so close, the smaller: its programs spread better."""
 LEAST_DEEP_SLOTS = 4
@@ -103,6 +105,7 @@ class TileChoice:
     multiplies together.
     `tail`: in how many parts k of the tiles of the last round is summed (`tail_kernel`).
     `in_turn`: two sets of warps take the programs of a CTA in turn (`alternate-programs`).
+    `stages`: slots of the ring, None for as many as there is room for.
     """
 
     rows: int
@@ -115,11 +118,13 @@ class TileChoice:
     cluster: tuple[int, int] = ALONE
     tail: int = 1
     in_turn: bool = False
+    stages: int | None = None
 
     @property
     def constants(self) -> dict[str, int]:
         """As the kernel takes them, but for `splits`."""
-        return {"BM": self.rows, "BN": self.columns, "BK": self.depth}
+        stages = {} if self.stages is None else {"STAGES": self.stages}
+        return {"BM": self.rows, "BN": self.columns, "BK": self.depth, **stages}
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,10 @@ class Product:
     def way(self, unit: Unit) -> Way:
         """How the operands come to shared memory."""
         return way_of(((self.a, 1), (self.b, 0)), self.width, unit)
+
+    def reads_across_k(self, unit: Unit) -> bool:
+        """Whether threads read a into registers, since it lies across k."""
+        return is_read_across_k(self.a, 1, self.width, unit)
 
     def turned(self) -> Product:
         """The transposed product."""
@@ -190,9 +199,14 @@ def choose_tiles(
     product = Product(m, n, max(k, 1), batch, kind, dtype.bits // 8, a, b, precision == "f32")
     choices = list(_choices(product, False, most_splits, machine))
     is_regular = product.way(wide) is Way.ENGINE
-    if m <= MOST_TURNED_ROWS and is_regular:
+    across_k = not is_regular and product.turned().way(wide) is Way.ENGINE
+    if across_k:  # the rhs lies so; as the lhs it may
+        choices = [one for one in choices if one.rows < WIDE_ROWS[0]]
+    if across_k or (m <= MOST_TURNED_ROWS and is_regular):
         choices += _choices(product.turned(), True, most_splits, machine)
-    choices = [choice for choice in choices if prod(choice.cluster) <= most_ctas]
+    across_k |= product.reads_across_k(wide)
+    is_regular &= not across_k
+    choices = [one for one in choices if prod(one.cluster) <= most_ctas]
     least = min(choice.us for choice in choices)
     rare: list[TileChoice] = []
     if most_splits > 1 and is_regular:
@@ -202,7 +216,10 @@ def choose_tiles(
     if rare:
         return min(rare, key=lambda choice: choice.us)
     alike = [choice for choice in choices if choice.us <= ALIKE * least]
-    return min(alike, key=_preference)
+    found = min(alike, key=_preference)
+    is_large = found.rows * found.columns == MOST_ELEMENTS and not found.is_single
+    few = across_k and is_large and is_plain and most_ctas > 1
+    return replace(found, stages=ACROSS_K_STAGES) if few else found
 
 
 def _preference(choice: TileChoice) -> tuple[float, ...]:
@@ -295,9 +312,9 @@ def _may_pair(product: Product, tile: tuple[int, int, int], target: Target) -> b
 def _may_be_deep(product: Product, rows: int, columns: int, depth: int, target: Target) -> bool:
     """Whether k is long enough for such tiles, and they leave room for stages; what passes through
     registers wants none."""
-    if product.keeps_sums and depth > KEPT:
-        return False
     unit = unit_of(rows, columns, product.kind, target)
+    if (product.keeps_sums and depth > KEPT) or product.reads_across_k(unit):
+        return False  # halves of such an lhs take registers
     if product.way(unit) is Way.REGISTERS and rows > SIDES[0]:
         return False
     if unit is not Unit.WARPS and product.way(unit) is Way.THREADS:

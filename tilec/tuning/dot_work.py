@@ -78,13 +78,22 @@ def way_of(operands: Sequence[tuple[Memory, int]], width: int, unit: Unit) -> Wa
     """How a loop's operands come to shared memory: each with its axis of k; `width` of elements.
 
     Only 2-byte elements may lie across k there (PTX ISA 9.0, "wgmma", "ldmatrix"): others are
-    turned on the way, 4 bytes at a time or through registers.
+    turned on the way, 4 bytes at a time or through registers. Not so an lhs of 4 bytes that
+    warpgroups multiply: they read it into registers.
     """
     if any(one.contiguous is None or one.alignment < VECTOR_BYTES for one, _ in operands):
         return Way.REGISTERS
-    if width != 2 and any(one.contiguous != axis for one, axis in operands):
+    across = [(one, axis) for one, axis in operands if one.contiguous != axis]
+    if width != 2 and not all(is_read_across_k(*one, width, unit) for one in across):
         return Way.THREADS if width == 4 else Way.REGISTERS
     return Way.THREADS if unit is Unit.WARPS else Way.ENGINE
+
+
+def is_read_across_k(memory: Memory, axis: int, width: int, unit: Unit) -> bool:
+    """Whether an operand whose axis of k is `axis`, of elements of `width` bytes, comes to shared
+    memory across k, and from there to registers (`passes/dots/computed_lhs.py`)."""
+    is_lhs = axis == 1
+    return is_lhs and width == 4 and unit is Unit.WARPGROUPS and memory.contiguous == 0
 
 
 def shared_traffic(m: int, n: int, lhs: int, rhs: int, unit: Unit) -> int:

@@ -254,3 +254,12 @@ func.func @meanwhile_is_about_everything_in_front(%c: !acc) {
   return
 }
 
+// -----
+!a = !gpu_tile.buffer<tensor<64x32xf32>, #gpu_tile.shared<"S<3,4,3> o (64,32):(32,1)">>
+!b = !gpu_tile.buffer<tensor<32x64xf32>, #gpu_tile.shared<"S<3,4,3> o (32,64):(1,32)">>
+!paired = !gpu_tile.pending<tensor<64x64xf32, #gpu_tile.layout<"T(4,2,2,4,2):(2@1,2@0,16@0,4@0,32@0) V(2,2,8):(1@0,1@1,8@1)">>>
+func.func @rows_of_registers(%a: !a, %b: !b, %p: !paired) {
+  // expected-error @below {{'gpu_tile.wgmma' op wgmma.m64n64k8.f32.tf32.tf32.paired has rows in an order that only registers have}}
+  %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k8.f32.tf32.tf32.paired"} : (!a, !b, !paired) -> !paired
+  return
+}
