@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakValueDictionary
 
 from tilec.kernel import ELEMENT_BYTES
 from tilec.runtime import dlpack
@@ -53,8 +54,24 @@ INTERFACE_TYPES: Mapping[str, str] = {
 
 _INTERFACE_DTYPES: Mapping[str, str] = {text: dtype for dtype, text in INTERFACE_TYPES.items()}
 
+VECTOR_BYTES = 16
+"""Widest global access of one thread (PTX ISA, "Vectors"): the alignment worth knowing."""
+
 LEGACY_DEFAULT_STREAM = 1
 """What DLPack and the CUDA array interface call stream 0."""
+
+
+class Form:
+    """What launches alike have alike: an array's dtype, shape, strides, device, framework and place
+    within 16 bytes.
+
+    Arrays of one form have one object, so that it is found by its address.
+    """
+
+    __slots__ = ("__weakref__",)
+
+
+_FORMS: WeakValueDictionary[tuple[Any, ...], Form] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +81,7 @@ class ArrayView:
     `pointer`: address of the element at index 0, ..., 0. `shape`, `strides`: in elements. `dtype`:
     MLIR's name. `device`: HOST or CUDA, and its index. `framework`: the top-level package it is of.
     `producer_stream`: a stream whose pending work makes the contents, if the array names one.
-    `owner`: kept so that the memory lives as long as this view.
+    `owner`: kept so that the memory lives as long as this view. `form`: see `Form`.
     """
 
     pointer: int
@@ -76,11 +93,18 @@ class ArrayView:
     writable: bool = True
     producer_stream: int | None = None
     owner: Any = field(default=None, repr=False)
+    form: Form = field(init=False, repr=False)
 
     @property
     def ndim(self) -> int:
         """How many dimensions there are."""
         return len(self.shape)
+
+    def __post_init__(self) -> None:
+        # Now, and as a field: one added later would make every attribute slower to read.
+        parts = (self.dtype, self.shape, self.strides, self.device, self.framework)
+        parts = (*parts, self.pointer % VECTOR_BYTES)
+        object.__setattr__(self, "form", _FORMS.setdefault(parts, Form()))
 
     @property
     def element_bytes(self) -> int:

@@ -11,12 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tilec.kernel import CompiledKernel, Facts, Parameter
-from tilec.runtime.arrays import ArrayView
+from tilec.runtime.arrays import VECTOR_BYTES, ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.tensor_maps import hardware_map
-
-VECTOR_BYTES = 16
-"""Widest global access of one thread (PTX ISA, "Vectors"): the alignment worth knowing."""
 
 INDEX_LIMIT_32 = 2**31 - 2**16
 """Sizes and byte spans below this take 32-bit indices: the last tile may hang over by 2^16."""

@@ -28,9 +28,12 @@ _MAP_ALIGNMENT = 64
 
 
 class ArgumentBlock(NamedTuple):
-    """The memory, the address of the arguments' addresses in it, and the byte of the first map."""
+    """The memory, the address of the arguments' addresses in it, and the byte of the first map.
 
-    memory: Any
+    `memory`: a view of bytes, which `struct` packs into sooner than into an object of ctypes.
+    """
+
+    memory: memoryview
     address: int
     maps_start: int
 
@@ -66,8 +69,8 @@ class ArgumentLayout:
 
         `arguments`: an ArrayView or a number a parameter; only shapes and strides are read.
         """
-        block = ctypes.create_string_buffer(self.size)
-        base = ctypes.addressof(block)
+        memory = ctypes.create_string_buffer(self.size)
+        block, base = memoryview(memory).cast("B"), ctypes.addressof(memory)
         table_end = base + self.table_start + 8 * (len(self.places) + self.maps)
         maps_start = _round_up(table_end, _MAP_ALIGNMENT) - base
         places = [*self.places, *(maps_start + TENSOR_MAP_BYTES * n for n in range(self.maps))]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilec.grid import check_grid
+from tilec.grid import Grid, check_grid
 from tilec.runtime.cuda.context import current_device
 from tilec.runtime.cuda.driver import device_count
 from tilec.runtime.cuda.plan import Plan, run_in_context
@@ -38,23 +38,23 @@ _CALL = """\
 def _tilec_call({signature}):
     try:
         {read}
-        _tilec_plan = _tilec_local.plans[{key}]
         (_tilec_launch, _tilec_grid, _tilec_block, _tilec_pack, _tilec_index,
-         _tilec_grid_of_scalars, _tilec_loaded) = _tilec_plan
+         _tilec_grid_of_scalars, _tilec_plan) = _tilec_local.plans[{key}]
         _tilec_pack(_tilec_block, 0, {changing})
     except Exception:
         _tilec_plan = None
     if _tilec_plan is None:
         return _tilec_whole_way({values}, grid, stream)
     if grid is not None or _tilec_grid_of_scalars is not None:
-        if _tilec_loaded.kernel.persistent:
+        if _tilec_plan.loaded.kernel.persistent:
             return _tilec_whole_way({values}, grid, stream)
         _tilec_grid = (_tilec_grid_of_scalars({scalars}) if grid is None
                        else _tilec_check_grid(grid))
-    if 0 in _tilec_grid:
-        return
+        if 0 in _tilec_grid:
+            return
     stream = {stream} if stream is None else _tilec_stream_number(stream)
-    if _tilec_launch.placed != (_tilec_grid, stream):
+    if (_tilec_launch.stream != stream or
+            _tilec_launch.grid is not _tilec_grid and _tilec_launch.grid != _tilec_grid):
         _tilec_launch.place(_tilec_grid, stream)
     if {elsewhere}_tilec_launch.run()[0]:
         _tilec_run_in_context(_tilec_plan, _tilec_grid, stream)
@@ -78,11 +78,28 @@ class FastCall:
         plans = self.local.__dict__.setdefault("plans", {})
         if len(plans) >= MAX_PLANS:
             plans.clear()
-        plans[self.key(*values)] = plan
+        plans[self.key(*values)] = _unpacked(plan)
 
     def plan(self, *arguments: Any, **named: Any) -> Plan | None:
         """What a call of this thread with these arguments would use; None if it knows none."""
-        return self.local.__dict__.get("plans", {}).get(self.key(*arguments, **named))
+        known = self.local.__dict__.get("plans", {}).get(self.key(*arguments, **named))
+        return None if known is None else known[-1]
+
+
+def _unpacked(plan: Plan) -> tuple[Any, ...]:
+    """The parts that the function needs, and the plan, as a bare tuple: Python takes that apart
+    several times sooner than a named one.
+
+    An empty grid counts as one that depends on scalars, so that only these are looked at for zeros.
+    """
+    grid_of_scalars = plan.grid_of_scalars
+    if grid_of_scalars is None and 0 in plan.grid:
+        empty = plan.grid
+
+        def grid_of_scalars(scalars: Sequence[Any]) -> Grid:
+            return empty
+
+    return (*plan[: len(plan) - 2], grid_of_scalars, plan)
 
 
 def build_slow_call(
@@ -124,6 +141,8 @@ def _array_keys(
     arrays: Sequence[str], readers: Sequence[Reader], pointers: Sequence[str]
 ) -> list[str]:
     keys = [reader.key.format(array) for array, reader in zip(arrays, readers, strict=True)]
+    told = [reader.tells_alignment for reader in readers]
+    pointers = [pointer for pointer, is_told in zip(pointers, told, strict=True) if not is_told]
     if not pointers:
         return keys
     # Almost always all are aligned, and the key is the one number 0.

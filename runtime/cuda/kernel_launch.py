@@ -31,11 +31,11 @@ shared memory, stream."""
 class KernelLaunch:
     """`run()` launches where `place` said; it gives the driver's result, in a tuple.
 
-    `arguments`: the address that the driver reads the arguments' addresses from. `placed`: what
-    `place` was told last.
+    `arguments`: the address that the driver reads the arguments' addresses from. `grid`, `stream`:
+    what `place` was told last; no grid before that.
     """
 
-    __slots__ = ("_early", "_is_early", "_kernel", "_memory", "arguments", "placed", "run")
+    __slots__ = ("_early", "_is_early", "_kernel", "_memory", "arguments", "grid", "run", "stream")
 
     def __init__(self, loaded: LoadedKernel, arguments: int) -> None:
         config = _config(loaded)
@@ -43,8 +43,10 @@ class KernelLaunch:
         self._early = config if self._is_early else None
         self._kernel = loaded.kernel
         self.arguments = arguments
-        self._memory = (ctypes.c_char * _PLACE.size).from_address(int(config.getPtr()))
-        self.placed: tuple[Grid, int] | None = None
+        place = (ctypes.c_char * _PLACE.size).from_address(int(config.getPtr()))
+        self._memory = memoryview(place).cast("B")
+        self.grid: Grid | None = None
+        self.stream = 0
         launch = loaded.context.driver.cuLaunchKernelEx
         self.run = functools.partial(launch, config, loaded.function, arguments, 0)
 
@@ -52,7 +54,7 @@ class KernelLaunch:
         """Makes the next launches have this grid, on this stream."""
         threads, shared_bytes = self._kernel.threads, self._kernel.shared_bytes
         _PLACE.pack_into(self._memory, 0, *grid, threads, 1, 1, shared_bytes, stream)
-        self.placed = grid, stream
+        self.grid, self.stream = grid, stream
 
     def overlap(self, wanted: bool) -> None:
         """Whether the next launches start early, of a kernel that can: `wanted` where they are

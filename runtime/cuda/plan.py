@@ -23,7 +23,7 @@ SHORT_ROUNDS = 4
 
 
 class Plan(NamedTuple):
-    """What a launch needs besides pointers and scalars, in the order the fast path unpacks it.
+    """What a launch needs besides pointers and scalars.
 
     `grid`: the CTAs to launch; a persistent kernel reads its grid of programs from the block.
     `pack(block, 0, *pointers, *scalars)` writes the changing arguments. `grid_of_scalars`: gives
@@ -32,7 +32,7 @@ class Plan(NamedTuple):
 
     launch: KernelLaunch
     grid: Grid
-    block: Any
+    block: memoryview
     pack: Callable[..., None]
     device_index: int
     grid_of_scalars: GridOfScalars | None
@@ -93,7 +93,7 @@ def launch_plan(plan: Plan, values: Sequence[Any], stream: int) -> None:
     plan.pack(plan.block, 0, *values)
     if 0 in plan.grid:
         return
-    if plan.launch.placed != (plan.grid, stream):
+    if plan.launch.grid is not plan.grid or plan.launch.stream != stream:
         plan.launch.place(plan.grid, stream)
     context = plan.loaded.context
     if (context.has_others and not context.is_current()) or plan.launch.run()[0]:

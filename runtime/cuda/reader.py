@@ -14,12 +14,14 @@ from tilec.runtime.arrays import ArrayView
 class Reader:
     """Expressions for one kind of array, `{0}` in place of the argument.
 
-    `pointer`: its address. `key`: what tells it from arrays with other plans, alignment apart.
+    `pointer`: its address. `key`: what tells it from arrays with other plans; its alignment, too,
+    where `tells_alignment`.
     """
 
     framework: str
     pointer: str
     key: str
+    tells_alignment: bool = False
 
     def address(self) -> Callable[[Any], int]:
         """What gives an array's address."""
@@ -37,7 +39,7 @@ _TORCH = Reader(
     "{0}.dtype, {0}.shape, {0}.stride(), {0}.get_device(), {0}.is_neg()",
 )
 _CUPY = Reader("cupy", "{0}.data.ptr", "{0}.dtype, {0}.shape, {0}.strides, {0}.device.id")
-_VIEW = Reader("", "{0}.pointer", "{0}.dtype, {0}.shape, {0}.strides, {0}.device, {0}.framework")
+_VIEW = Reader("", "{0}.pointer", "{0}.form", tells_alignment=True)
 
 
 def reader_of(value: Any) -> Reader | None:

@@ -15,7 +15,7 @@ import pytest
 from fake_driver import CUresult, FakeDriver, install, uninstall
 
 from tilec.kernel import CompiledKernel, Parameter
-from tilec.runtime.arrays import CUDA, ArrayView
+from tilec.runtime.arrays import _FORMS, CUDA, ArrayView
 from tilec.runtime.cuda import fast_call
 from tilec.runtime.cuda.device import cuda_device
 from tilec.runtime.errors import ArgumentError
@@ -181,6 +181,55 @@ def test_whatever_decides_the_specialisation_misses(fake: FakeDriver, other: Fak
     assert first.arguments == fourth.arguments
     assert second.arguments == third.arguments
     assert (first.name, second.name) == (fourth.name, third.name)
+
+
+def own_array(pointer: int = 0x1000) -> ArrayView:
+    """An array of tilec's own, as devices make them."""
+    return ArrayView(pointer, (8, 8), (8, 1), "f16", (CUDA, 0), "tilec")
+
+
+def test_arrays_of_tilec_are_known_by_their_form(fake: FakeDriver):
+    run, compiler = launcher(fake)
+    b = own_array(0x2000)
+    run(own_array(), b)
+    run(own_array(0x3000), own_array(0x4000))
+    assert compiler.asked == 1
+    assert pointers(fake) == [(0x1000, 0x2000), (0x3000, 0x4000)]
+    others = [
+        {"pointer": 0x1008},
+        {"shape": (16, 8)},
+        {"strides": (16, 1)},
+        {"strides": (1, 8)},
+        {"dtype": "bf16"},
+        {"framework": "numba"},
+    ]
+    for number, other in enumerate(others):
+        run(replace(own_array(), **other), b)
+        assert compiler.asked == number + 2
+    run(own_array(0x3000), FakeTensor(0x1008))  # each kind of array has a function of its own
+    run(own_array(0x3000), FakeTensor(0x2000))
+    assert compiler.asked == len(others) + 3
+
+
+def test_forms_are_kept_no_longer_than_arrays() -> None:
+    kept = own_array().form
+    assert own_array(0x2000).form is kept
+    assert replace(own_array(), shape=(8, 4)).form is not kept
+    forms = len(_FORMS)
+    odd = replace(own_array(), shape=(123, 457))
+    assert len(_FORMS) == forms + 1
+    del odd
+    assert len(_FORMS) == forms
+
+
+def test_an_empty_grid_is_known_and_launches_nothing(fake: FakeDriver):
+    run, compiler = launcher(fake)
+    for _ in range(2):
+        run(FakeTensor(shape=(0, 8)), FakeTensor(0x2000))
+    assert (compiler.asked, fake.launches) == (1, [])
+    run[2](FakeTensor(shape=(0, 8)), FakeTensor(0x2000))
+    run[2, 0](FakeTensor(shape=(0, 8)), FakeTensor(0x2000))
+    assert [launch.grid for launch in fake.launches] == [(2, 1, 1)]
 
 
 def test_shapes_of_one_bucket_share_a_specialisation(fake: FakeDriver):
