@@ -99,8 +99,12 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
         return
     bytes_ = sum(buffer_of(op.results[0]).slot_bytes for op in plan.allocs)
     stages = demanded if demanded is not None else _stages(bytes_, loop, context)
-    why = "the author's demand" if demanded is not None else f"{bytes_} bytes of shared memory each"
-    context.report.add("pipeline", loop, f"{stages} stages", why, stages=stages, stage_bytes=bytes_)
+    chosen, why = f"{stages} stages", f"{bytes_} bytes of shared memory each"
+    if demanded is not None:
+        why = "the author's demand"
+    elif stages == 1:
+        chosen, why = "no", f"a stage takes {bytes_} bytes of shared memory, and no second fits"
+    context.report.add("pipeline", loop, chosen, why, stages=stages, stage_bytes=bytes_)
     if stages > 1:
         _Expansion(loop, plan, stages).run()
 

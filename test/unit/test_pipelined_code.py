@@ -91,6 +91,14 @@ def test_copies_are_spread_over_the_products() -> None:
     assert kept == ["mma", "cp_async"] * 2 + ["mma"] * 2
 
 
+def test_a_stage_that_leaves_room_for_no_second_is_no_pipeline() -> None:
+    module = gemm.source_module(MATRICES, {"BM": 128, "BN": 128, "BK": 128})
+    job = lower_to(module, find_target("sm_80"), "gpu_tile")
+    (entry,) = [d for d in job.context.report.decisions if d["about"] == "pipeline"]
+    assert entry["chosen"] == "no"
+    assert entry["why"] == "a stage takes 65536 bytes of shared memory, and no second fits"
+
+
 def test_a_single_k_step_is_read_where_it_is_used() -> None:
     found = names(main_loop(gemm, MATRICES, BM=64, BN=64, BK=16, STAGES=3))
     assert found.count("gpu_tile.mma") == found.count("gpu_tile.sync") == 1
