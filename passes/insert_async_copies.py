@@ -52,7 +52,7 @@ from tilec.passes.demands.loops import STAGES, demands_roles, forbids_roles
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.walk import find_ops, kernels
-from tilec.passes.roles.copies import (
+from tilec.passes.roles.fills import (
     fill_by_roles,
     operand_fills,
     worthwhile_fills,

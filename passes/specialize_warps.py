@@ -24,7 +24,7 @@ After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"()
 
 1. A copy qualifies if its coordinates and the loops around it depend on scalars that need no tile;
    they are computed again in the load role. All copies of a kernel go there, or none. What stores
-   (`roles.copies`) brings its tile along, folded to the load role's warpgroup.
+   (`roles.fills`) brings its tile along, folded to the load role's warpgroup.
 2. The stages: `tile.stages` where the author demands them, else as many as fit beside the other
    buffers, fewer where a second CTA then fits beside this one (`ring_stages`); the same for every
    ring, but where only one fits so, one for rings around others (`roles.ring_slots`). Loops behind
@@ -70,7 +70,7 @@ from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.budgets import share_registers
-from tilec.passes.roles.copies import arrivals, refused_fills
+from tilec.passes.roles.fills import arrivals, refused_fills
 from tilec.passes.roles.multiply_role import (
     Products,
     add_multiply_role,

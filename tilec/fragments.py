@@ -7,7 +7,7 @@ accumulator as a grid along m and n, each owning one contiguous block of whole i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -259,36 +259,50 @@ def fragment_mismatch(
             f"operands are spread over {lhs.num_threads}, {rhs.num_threads} and {threads} threads"
         )
     fragments = (instruction.lhs_layout, instruction.rhs_layout, instruction.acc_layout)
-    lanes = 1 if instruction.acc_layout is None else 32
-    batch = rank - 2
-    starts = []
+    tiles = []
     for name, layout, fragment in zip(
         ("lhs", "rhs", "acc"), (lhs, rhs, acc), fragments, strict=True
     ):
         try:
-            starts.append(instruction_registers(layout, fragment, rank).keys())
+            tiles.append(instruction_registers(layout, fragment, rank))
         except ValueError as error:
             return f"{name}: {error}"
-        for lane in range(lanes) if fragment is not None else ():
-            if layout.thread_coordinates(lane, rank)[batch:] != fragment.thread_coordinates(
-                lane, 2
-            ):
-                return f"{name}: lane {lane} does not hold its part of {instruction.name}"
-    lhs_tiles, rhs_tiles, acc_tiles = starts
-    if (
-        {at[:-1] for at in lhs_tiles} != {at[:-1] for at in acc_tiles}
-        or {(*at[:batch], at[-1]) for at in rhs_tiles}
-        != {(*at[:batch], at[-1]) for at in acc_tiles}
-        or {at[-1] for at in lhs_tiles} != {at[batch] for at in rhs_tiles}
-    ):
+        if fragment is not None and (lane := _wrong_lane(layout, fragment, rank)) is not None:
+            return f"{name}: lane {lane} does not hold its part of {instruction.name}"
+    if not _registers_meet(*tiles, rank - 2):
         return "lhs and rhs registers do not meet the accumulator's"
-    for thread in range(0, threads, lanes):
+    lanes = 1 if instruction.acc_layout is None else 32
+    return _threads_mismatch(lhs, rhs, acc, rank, range(0, threads, lanes))
+
+
+def _wrong_lane(layout: Layout, fragment: Layout, rank: int) -> int | None:
+    """The first lane whose elements a layout has elsewhere than the instruction's fragment."""
+    for lane in range(32):
+        own = layout.thread_coordinates(lane, rank)[rank - 2 :]
+        if own != fragment.thread_coordinates(lane, 2):
+            return lane
+    return None
+
+
+def _registers_meet(lhs: Registers, rhs: Registers, acc: Registers, batch: int) -> bool:
+    """Whether the fragments have the accumulator's rows, its columns, and one k."""
+    rows, columns = {at[:-1] for at in acc}, {(*at[:batch], at[-1]) for at in acc}
+    return (
+        {at[:-1] for at in lhs} == rows
+        and {(*at[:batch], at[-1]) for at in rhs} == columns
+        and {at[-1] for at in lhs} == {at[batch] for at in rhs}
+    )
+
+
+def _threads_mismatch(
+    lhs: Layout, rhs: Layout, acc: Layout, rank: int, threads: Iterable[int]
+) -> str | None:
+    """Likewise for where the elements of `threads`, one a warp, begin."""
+    batch = rank - 2
+    for thread in threads:
         left, right, out = (x.thread_coordinates(thread, rank) for x in (lhs, rhs, acc))
-        if (left[: batch + 1], right[:batch], right[-1]) != (
-            out[: batch + 1],
-            out[:batch],
-            out[-1],
-        ):
+        row, column = (left[: batch + 1], (*right[:batch], right[-1]))
+        if (row, column) != (out[: batch + 1], (*out[:batch], out[-1])):
             return f"thread {thread}: lhs and rhs do not meet the accumulator's elements"
         if left[-1] or right[batch]:
             return f"thread {thread}: k must not be spread over warps"

@@ -25,7 +25,7 @@ and all its tiles of two dimensions are loaded there, by what the copy engine ca
 hold; elementwise ops, transposes, broadcasts, constants and element numbers may stand between.
 Tiles of one dimension that are loaded there are loaded again, part by part, by who needs them;
 those from outside the loop that every part needs whole change their layout out there. Everything
-else stays with `warpgroup_dot` and `roles.copies`, and the report says why.
+else stays with `warpgroup_dot` and `roles.fills`, and the report says why.
 """
 
 from __future__ import annotations

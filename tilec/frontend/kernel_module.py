@@ -8,7 +8,7 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.diagnostics import CompileError, InternalError
+from tilec.diagnostics import CompileError, InternalError, Location
 from tilec.dialects.context import make_context
 from tilec.dialects.op import TileOp
 from tilec.frontend.builder import Builder
@@ -73,29 +73,42 @@ def build_module(
             names = _settled_names(settled, parameters, location)
             entry = _function(module, source, parameters, names)
             function = entry.owner
-            attributes = function.attributes
-            attributes["tile.kernel"] = ir.UnitAttr.get()
-            if grid is not None:
-                sizes = trace_grid(grid, parameters, constants, location)
-                attributes["tile.grid"] = ir.ArrayAttr.get([ir.StringAttr.get(s) for s in sizes])
-            attributes["tile.constants"] = _constants_attribute(source, constants)
-            i32_type = ir.IntegerType.get_signless(32)
-            attributes["tile.index_bits"] = ir.IntegerAttr.get(i32_type, index_bits)
-            for name, attribute in demand_attributes(demands, location).items():
-                attributes[name] = attribute
-            if auto:
-                reasons = {name: ir.StringAttr.get(why) for name, why in auto.items()}
-                attributes["tile.auto"] = ir.DictAttr.get(reasons)
+            attributes = {
+                **_attributes(index_bits, auto or {}),
+                **_grid_attribute(grid, parameters, constants, location),
+                "tile.constants": _constants_attribute(source, constants),
+                **demand_attributes(demands, location),
+            }
+            for name, attribute in attributes.items():
+                function.attributes[name] = attribute
             builder = _body(source, entry, parameters, constants, num_warps)
         _drop_unused(function.operation)
         if builder.explicit and names:
             reason = "it waits for earlier launches where its author says so"
             raise CompileError(f"settled: the kernel calls tilec.language.gpu, {reason}", location)
         if builder.explicit:
-            attributes["tile.explicit"] = ir.UnitAttr.get()
+            function.attributes["tile.explicit"] = ir.UnitAttr.get()
             complete_layouts(function.operation, num_warps)
         _verify(module)
         return module
+
+
+def _attributes(index_bits: int, auto: Mapping[str, str]) -> dict[str, ir.Attribute]:
+    """What every kernel says of itself, and why its automatic constants have their values."""
+    bits = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), index_bits)
+    reasons = {name: ir.StringAttr.get(why) for name, why in auto.items()}
+    always = {"tile.kernel": ir.UnitAttr.get(), "tile.index_bits": bits}
+    return always | ({"tile.auto": ir.DictAttr.get(reasons)} if reasons else {})
+
+
+def _grid_attribute(
+    grid: Any, parameters: Sequence[Parameter], constants: Mapping[str, Any], location: Location
+) -> dict[str, ir.Attribute]:
+    """The author's rule for the grid, nothing without one."""
+    if grid is None:
+        return {}
+    sizes = trace_grid(grid, parameters, constants, location)
+    return {"tile.grid": ir.ArrayAttr.get([ir.StringAttr.get(size) for size in sizes])}
 
 
 def _check_parameters(
