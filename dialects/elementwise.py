@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mlir import ir
 
-_DIALECTS = ("arith.", "math.")
+ELEMENTWISE = ("arith.", "math.")
 
 
 def is_elementwise(op: ir.Operation) -> bool:
     """Whether each result element depends only on the operands' elements at its coordinates."""
-    return op.name.startswith(_DIALECTS)
+    return op.name.startswith(ELEMENTWISE)

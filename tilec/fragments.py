@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd
 
 from tilec.layout import Layout, Mode, copies, normalize
@@ -249,6 +250,7 @@ def instruction_registers(layout: Layout, fragment: Layout | None, rank: int) ->
     return tiles
 
 
+@lru_cache(maxsize=256)  # every pass leaves most products as they were
 def fragment_mismatch(
     instruction: MmaInstruction, lhs: Layout, rhs: Layout, acc: Layout, rank: int
 ) -> str | None:

@@ -5,21 +5,18 @@ Checked once on every program that comes in, and between passes when `PassContex
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from mlir import ir
 
-from tilec.diagnostics import CompileError
 from tilec.dialects import gpu_tile, tile
-from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.elementwise import ELEMENTWISE
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.op import NAMESPACES
 from tilec.dialects.types import encoding, is_tile, shape
+from tilec.passes.checks.rules import Rule, look_at_all
 from tilec.passes.contract import Level
 from tilec.passes.layouts.maps import register_permutation
-from tilec.passes.rewriting.locations import error_at
-
-Rule = Callable[[ir.Operation], "str | None"]
 
 _SCALAR_OPS = {
     "builtin.module",
@@ -62,20 +59,35 @@ _LOWERED_DIALECTS = ("llvm.", "nvvm.", "arith.", "math.", "scf.", "builtin.")
 
 def check_level(module: ir.Module, level: Level) -> None:
     """CompileError naming every op that does not belong at `level`."""
-    errors: list[CompileError] = []
-    general, special = _GENERAL[level], _SPECIAL[level]
+    look_at_all(module, level_rule(level))
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        for rule in (*general, *special.get(op.name, ())):
+
+def level_rule(level: Level) -> Rule:
+    """What keeps an op from belonging at `level`; for one walk over a program."""
+    general = _GENERAL[level]
+    if level in _WITH_LAYOUTS:
+        general = (*general, partial(_has_layout, sound=set()))
+    rules: dict[str, tuple[Rule, ...]] = {}  # few names, many ops
+
+    def look(op: ir.Operation) -> str | None:
+        name = op.name
+        if name not in rules:
+            rules[name] = _rules_for(name, level, general)
+        for rule in rules[name]:
             wrong = rule(op)
             if wrong:
-                errors.append(error_at(op, wrong))
-                break
-        return ir.WalkResult.ADVANCE
+                return wrong
+        return None
 
-    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    if errors:
-        raise CompileError.group(errors)
+    return look
+
+
+def _rules_for(name: str, level: Level, general: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """What an op of this name is asked."""
+    wrong = _unlowered(name) if level is Level.NVVM else _unknown(name)
+    if wrong:
+        return (lambda op: wrong,)
+    return (*general, *_SPECIAL[level].get(name, ()))
 
 
 def entry_level(module: ir.Module) -> Level:
@@ -96,9 +108,8 @@ def entry_level(module: ir.Module) -> Level:
     return level
 
 
-def _known_op(op: ir.Operation) -> str | None:
-    name = op.name
-    if name.startswith(NAMESPACES) or name in _SCALAR_OPS or is_elementwise(op):
+def _unknown(name: str) -> str | None:
+    if name.startswith((*NAMESPACES, *ELEMENTWISE)) or name in _SCALAR_OPS:
         return None
     return f"'{name}' has no meaning in a tile program"
 
@@ -143,13 +154,18 @@ def _no_layout(op: ir.Operation) -> str | None:
     return None
 
 
-def _has_layout(op: ir.Operation) -> str | None:
-    for value in [*op.operands, *op.results]:
-        if is_tile(value):
+def _has_layout(op: ir.Operation, sound: set[ir.Type]) -> str | None:
+    """`sound`: types known to be right, few of many values; takes up the op's."""
+    for value in (*op.operands, *op.results):
+        type_ = value.type
+        if type_ in sound:
+            continue
+        if is_tile(type_):
             try:
-                layout_of(value)
+                layout_of(type_)
             except ValueError as error:
                 return f"'{op.name}' op: {error}"
+        sound.add(type_)
     return None
 
 
@@ -172,8 +188,8 @@ def _has_offset(op: ir.Operation) -> str | None:
     return None if "offset" in view.options else f"{_PLACED[type(view)]} has no offset"
 
 
-def _lowered(op: ir.Operation) -> str | None:
-    return None if op.name.startswith(_LOWERED_DIALECTS) else f"'{op.name}' was not lowered"
+def _unlowered(name: str) -> str | None:
+    return None if name.startswith(_LOWERED_DIALECTS) else f"'{name}' was not lowered"
 
 
 _PLACED = {
@@ -182,14 +198,15 @@ _PLACED = {
     gpu_tile.ReserveTensorMemoryOp: "the address of tensor memory",
 }
 _GENERAL: dict[Level, tuple[Rule, ...]] = {
-    Level.TILE: (_known_op, _known_demand, _no_layout),
-    Level.SELECTED: (_known_op, _known_demand, _no_layout),
-    Level.LAYOUTS: (_known_op, _known_demand, _has_layout),
-    Level.BUFFERS: (_known_op, _known_demand, _has_layout),
-    Level.ALLOCATED: (_known_op, _known_demand, _has_layout),
-    Level.NVVM: (_lowered,),
+    Level.TILE: (_known_demand, _no_layout),
+    Level.SELECTED: (_known_demand, _no_layout),
+    Level.LAYOUTS: (_known_demand,),
+    Level.BUFFERS: (_known_demand,),
+    Level.ALLOCATED: (_known_demand,),
+    Level.NVVM: (),
 }
-"""Rules for every op."""
+"""Rules for every op whose name belongs to the level."""
+_WITH_LAYOUTS = (Level.LAYOUTS, Level.BUFFERS, Level.ALLOCATED)
 _PROGRAM: dict[str, tuple[Rule, ...]] = {
     "func.func": (_single_block,),
     "memref.dim": (_dynamic_dim,),

@@ -1,7 +1,7 @@
 """What must hold of a program between two passes, looked at again where a pass has changed it.
 
-MLIR's verifier runs every time. The rules of our ops and of the level walk the program in Python,
-and most passes find nothing to do in most programs: equal bytecode is the same program.
+Most passes find nothing to do in most programs, and equal bytecode is the same program: neither
+MLIR's verifier nor the rules of our ops and of the level, which walk it in Python, see it again.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import io
 
 from mlir import ir
 
-from tilec.passes.checks.levels import check_level
-from tilec.passes.checks.verify_ops import verify_ops
+from tilec.passes.checks.levels import level_rule
+from tilec.passes.checks.rules import look_at_all
+from tilec.passes.checks.verify_ops import op_rule
 from tilec.passes.contract import Level
 
 
@@ -24,12 +25,15 @@ class ProgramCheck:
 
     def __call__(self, module: ir.Module, level: Level | None) -> None:
         """ir.MLIRError or CompileError says what is wrong. `level`: None where it has none yet."""
-        module.operation.verify()  # first: what is malformed has no bytecode
         written = io.BytesIO()
         module.operation.write_bytecode(written)
-        changed = written.getvalue() != self._bytes
+        changed = written.getbuffer() != self._bytes
+        rules = []
         if changed:
-            verify_ops(module)
+            module.operation.verify()
+            rules.append(op_rule())
         if level is not None and (changed or level is not self._level):
-            check_level(module, level)
+            rules.append(level_rule(level))
+        if rules:
+            look_at_all(module, *rules)
         self._bytes, self._level = written.getvalue(), level

@@ -12,6 +12,7 @@ from mlir import ir
 from tilec.diagnostics import CompileError
 from tilec.dialects.op import NAMESPACES
 from tilec.dialects.types import is_tile
+from tilec.passes.checks.rules import Rule, look_at_all
 from tilec.passes.rewriting.locations import error_at
 
 MAX_ELEMENTS = 1 << 20
@@ -20,22 +21,22 @@ MAX_ELEMENTS = 1 << 20
 
 def verify_ops(module: ir.Module) -> None:
     """CompileError carrying one error per op that breaks its rules."""
-    errors = []
+    look_at_all(module, op_rule())
+
+
+def op_rule() -> Rule:
+    """What an op has to say of itself; for one walk over a program."""
     sound: set[ir.Type] = set()  # few types, many values
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    def look(op: ir.Operation) -> str | None:
         name = op.name
-        if name.startswith(NAMESPACES):
-            view = op.opview
-            wrong = view.check_attributes() or _check_tiles(op, sound) or view.check()
-            if wrong:
-                errors.append(error_at(op, f"'{name}' op {wrong}"))
-        return ir.WalkResult.ADVANCE
+        if not name.startswith(NAMESPACES):
+            return None
+        view = op.opview
+        wrong = view.check_attributes() or _check_tiles(op, sound) or view.check()
+        return f"'{name}' op {wrong}" if wrong else None
 
-    with module.context, ir.Location.unknown():
-        module.operation.walk(visit)
-    if errors:
-        raise CompileError.group(errors)
+    return look
 
 
 def verify_attributes(module: ir.Module) -> None:

@@ -72,5 +72,20 @@ def test_an_unchanged_program_is_looked_at_once(
     job: Compilation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_pass(keeps_all, job)
-    monkeypatch.setattr(program_check, "verify_ops", lambda module: pytest.fail("walked again"))
+    monkeypatch.setattr(program_check, "look_at_all", lambda *_: pytest.fail("walked again"))
     run_pass(keeps_all, job)
+
+
+@tile_pass(requires=Level.TILE, ensures=None)
+def uses_too_early(module: ir.Module, context: PassContext) -> None:
+    """Leaves what only MLIR's verifier knows: a value before it is there."""
+    iota, end = find_kernel(module, None).regions[0].blocks[0].operations
+    with ir.InsertionPoint(end):
+        sum_ = ir.Operation.create("arith.addi", [iota.results[0].type], [iota.results[0]] * 2)
+    sum_.move_before(iota.operation)
+
+
+def test_the_structure_is_looked_at_where_it_changed(job: Compilation) -> None:
+    run_pass(keeps_all, job)
+    with pytest.raises(InternalError, match=r"(?s)uses-too-early left .*does not dominate"):
+        run_pass(uses_too_early, job)
