@@ -81,3 +81,37 @@ def test_the_report_is_what_is_shown(
     said = [re.sub(r"^\S*/", "", line) for line in done.output.splitlines()]
     assert [line for line in lines if line not in said] == []
     assert len(lines) > 5
+
+
+MAPS = {
+    "tilec": ("tilec",),
+    "dialects": ("dialects", "dialects/tile", "dialects/gpu_tile"),
+    "runtime": ("runtime", "runtime/cuda"),
+    "tilec/ops": ("tilec/ops",),
+    "tilec/tuning": ("tilec/tuning",),
+}
+"""Pages that say where what is: each names every module of these folders."""
+
+
+@pytest.mark.parametrize("page", MAPS)
+def test_a_map_names_every_module(page: str) -> None:
+    text = (ROOT / page / "README.md").read_text()
+    modules = [path for folder in MAPS[page] for path in (ROOT / folder).glob("*.py")]
+    named = {name.rpartition("/")[2] for name in re.findall(r"[\w/]+\.py", text)}
+    # A dialect's own file has nothing to look for.
+    plain = {"__init__.py", "dialect.py"}
+    assert [path.name for path in modules if path.name not in named | plain] == []
+
+
+def test_pages_name_files_that_exist() -> None:
+    files = {path.as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")}
+    imagined = {"first.py", "passes/fold_transposes.py", "kernel.py"}
+    gone = []
+    for page in PAGES:
+        named = set(re.findall(r"`([\w/]+\.py)`", page.read_text())) - imagined
+        gone += [f"{page.name}: {name}" for name in named if not _ends(files, name)]
+    assert gone == []
+
+
+def _ends(files: set[str], name: str) -> bool:
+    return any(file.endswith(f"/{name}") for file in files)
