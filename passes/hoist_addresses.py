@@ -29,6 +29,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.analysis.integer_ops import has_integers_alone, is_division, is_integer_op
 from tilec.passes.contract import Level, PassContext, tile_pass
 
 _WAIT = "mbarrier.try_wait"
@@ -39,14 +40,10 @@ _ISSUED = (
 )
 """Instructions whose operands are wanted early, by a part of their text."""
 
-_PURE = frozenset(
-    f"arith.{name}"
-    for name in (
-        *("addi", "subi", "muli", "shli", "shrui", "shrsi", "andi", "ori", "xori", "cmpi"),
-        *("extui", "extsi", "trunci", "select", "index_cast", "constant"),
-    )
-) | {"llvm.getelementptr", "llvm.mlir.constant", "llvm.addrspacecast"}
-_DIVISIONS = frozenset({"arith.divui", "arith.remui", "arith.divsi", "arith.remsi"})
+_ADDRESSES = frozenset(
+    {"arith.constant", "llvm.mlir.constant", "llvm.getelementptr", "llvm.addrspacecast"}
+)
+"""Ops that move like integer arithmetic."""
 
 _ADVANCE = ir.WalkResult.ADVANCE  # looked up once: it costs as much as a step of a walk
 
@@ -148,13 +145,13 @@ def _predicate(branch: ir.Operation) -> None:
 
 def _is_movable(op: ir.Operation) -> bool:
     """Whether an op is integer arithmetic that may run where it did not before."""
-    if any(isinstance(v.type, (ir.FloatType, ir.VectorType)) for v in (*op.operands, *op.results)):
+    if not has_integers_alone(op):
         return False
-    if op.name in _DIVISIONS:
-        return bool(constant_of(op.operands[1]))
     if op.name == "llvm.inline_asm":
         return "has_side_effects" not in op.attributes
-    return op.name in _PURE
+    if is_division(op):
+        return bool(constant_of(op.operands[1]))
+    return op.name in _ADDRESSES or is_integer_op(op)
 
 
 def _text(op: ir.Operation) -> str:

@@ -34,6 +34,7 @@ from tilec.passes.schedule_programs import schedule_programs
 from tilec.passes.select_mma import select_mma
 from tilec.passes.share_copies import share_copies
 from tilec.passes.simplify import simplify
+from tilec.passes.sink_scalars import sink_scalars
 from tilec.passes.specialize_warps import specialize_warps
 from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
@@ -95,6 +96,7 @@ LLVM_PIPELINE: tuple[TilePass, ...] = (
     expand_math,
     convert_floats,
     hoist_addresses,
+    sink_scalars,
 )
 """From `gpu_tile` to scalar ops that LLVM's back end knows."""
 

@@ -109,7 +109,7 @@ class Lowering:
         self.tensor_maps: dict[TensorMap, ir.Value] = {}
         """The parameter of each tensor map, as a generic pointer."""
         self._constants: dict[tuple[str, Any], ir.Value] = {}
-        self._coordinates: dict[tuple[Layout, int], tuple[ir.Value, ...]] = {}
+        self._coordinates: dict[tuple[Layout, int, bool], tuple[ir.Value, ...]] = {}
         self._first_copy: dict[Layout, ir.Value | None] = {}
         self._types: dict[ir.Type, ir.Type] = {}
         self._numbers: dict[str, ir.Value] = {}
@@ -253,23 +253,42 @@ class Lowering:
         if self.alone:
             return None
         if self.in_role and self.num_threads == self.context.target.warp_size:
-            return self._number("single", lambda: create("nvvm.elect.sync", [], self.i1))
+            return self.elected()
         return self._number("single", lambda: compare("eq", self.thread(), self.i32_constant(0)))
 
-    def thread_coordinates(self, layout: Layout, rank: int) -> tuple[ir.Value, ...]:
-        """Coordinates (i32) of this thread's register 0, computed once in the prologue."""
-        key = (layout, rank)
+    def elected(self) -> ir.Value | None:
+        """Whether this is the thread that its warp elects (i1), always the same one; None where one
+        thread runs alone."""
+        if self.alone:
+            return None
+        return self._number("elected", lambda: create("nvvm.elect.sync", [], self.i1))
+
+    def thread_coordinates(
+        self, layout: Layout, rank: int, *, first_lane: bool = False
+    ) -> tuple[ir.Value, ...]:
+        """Coordinates (i32) of this thread's register 0, computed once in the prologue.
+
+        `first_lane`: those of the first thread of its warp, the same for all lanes as ptxas must
+        know."""
+        key = (layout, rank, first_lane)
         if key not in self._coordinates:
             with self.prologue, ir.Location.unknown():
-                self._coordinates[key] = self._compute_coordinates(layout, rank)
+                thread = self._first_of_warp() if first_lane else self.thread()
+                self._coordinates[key] = self._compute_coordinates(layout, rank, thread)
         return self._coordinates[key]
 
-    def _compute_coordinates(self, layout: Layout, rank: int) -> tuple[ir.Value, ...]:
+    def _first_of_warp(self) -> ir.Value:
+        shift = self.i32_constant(self.context.target.warp_size.bit_length() - 1)
+        return create("arith.shli", [self.warp(), shift], self.i32)
+
+    def _compute_coordinates(
+        self, layout: Layout, rank: int, thread: ir.Value
+    ) -> tuple[ir.Value, ...]:
         sums: list[ir.Value | None] = [None] * rank
         below = 1
         for mode in layout.threads:
             if mode.stride:
-                term = self._digit(below, mode.size)
+                term = self._digit(thread, below, mode.size)
                 term = create("arith.muli", [term, self.i32_constant(mode.stride)], self.i32)
                 known = sums[mode.dim]
                 sums[mode.dim] = (
@@ -278,9 +297,8 @@ class Lowering:
             below *= mode.size
         return tuple(self.i32_constant(0) if s is None else s for s in sums)
 
-    def _digit(self, below: int, size: int) -> ir.Value:
-        """(thread / below) % size; both are powers of two, but for the size of the slowest."""
-        digit = self.thread()
+    def _digit(self, digit: ir.Value, below: int, size: int) -> ir.Value:
+        """(digit / below) % size; both are powers of two, but for the size of the slowest."""
         if below > 1:
             shift = self.i32_constant(below.bit_length() - 1)
             digit = create("arith.shrui", [digit, shift], self.i32)

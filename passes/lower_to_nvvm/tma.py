@@ -30,7 +30,7 @@ from tilec.passes.lower_to_nvvm.shared_address import (
     plain_address,
     shared_base,
 )
-from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, compare, create
+from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, create
 from tilec.passes.rewriting.locations import error_at
 
 CACHE_POLICIES = {"evict_first": 0x12F0000000000000, "evict_last": 0x14F0000000000000}
@@ -135,7 +135,13 @@ def lower_tma_store(op: gpu_tile.TmaStoreOp, state: Lowering) -> None:
 
 
 def lower_warp_tma_store(op: gpu_tile.WarpTmaStoreOp, state: Lowering) -> None:
-    """The stores to shared memory, ordered before the copies of the warp's first lane."""
+    """The stores to shared memory, ordered before the copies of one lane.
+
+    That lane is elected, and where its copies begin is computed from the number of the warp: so
+    ptxas keeps it in uniform registers, as the copy engine wants it. A lane's own number cost a
+    loop of 15 instructions for each copy. All lanes wait and commit: without copies of their own
+    there is nothing to wait for, and a branch would take longer.
+    """
     made, buffer = op.map.owner, state.values[op.buffer]
     if not isinstance(made, MakeTensorMapOp):
         raise InternalError(f"{show_location(op.operation)}: a tensor map of unknown origin")
@@ -143,13 +149,16 @@ def lower_warp_tma_store(op: gpu_tile.WarpTmaStoreOp, state: Lowering) -> None:
     boxes = warp_boxes(layout, sizes, made.box)
     if boxes is None:
         raise InternalError(f"{show_location(op.operation)}: a warp holds no whole boxes")
-    lead = _first_lane(state)
-    _guarded(f"cp.async.bulk.wait_group.read {op.pending};", [], [], lead)
+    inline_asm(f"cp.async.bulk.wait_group.read {op.pending};", [], [], [])
     inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
     write_buffer(op.tile, op.buffer, state)
     inline_asm("fence.proxy.async.shared::cta;", [], [], [])
     inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
-    order, first = recipe_of(made).dims, state.thread_coordinates(layout, len(sizes))
+    lead = state.elected()
+    order, first = (
+        recipe_of(made).dims,
+        state.thread_coordinates(layout, len(sizes), first_lane=True),
+    )
     for corner in boxes:
         at = [_plus(f, c, state) for f, c in zip(first, corner, strict=True)]
         moved = dict(zip(made.dims, at, strict=True))
@@ -168,20 +177,11 @@ def lower_warp_tma_store(op: gpu_tile.WarpTmaStoreOp, state: Lowering) -> None:
             [pointer, state.values[op.map], *coordinates],
             lead,
         )
-    _guarded("cp.async.bulk.commit_group;", [], [], lead)
+    inline_asm("cp.async.bulk.commit_group;", [], [], [])
 
 
 def _sum(first: ir.Value, second: ir.Value, state: Lowering) -> ir.Value:
     return second if constant_of(first) == 0 else create("arith.addi", [first, second], state.i32)
-
-
-def _first_lane(state: Lowering) -> ir.Value | None:
-    """Whether this is a warp's first lane (i1); None where one thread runs alone."""
-    if state.alone:
-        return None
-    mask = state.i32_constant(state.context.target.warp_size - 1)
-    lane = create("arith.andi", [state.thread(), mask], state.i32)
-    return compare("eq", lane, state.i32_constant(0))
 
 
 def lower_tma_commit(op: gpu_tile.TmaCommitOp, state: Lowering) -> None:
@@ -190,9 +190,9 @@ def lower_tma_commit(op: gpu_tile.TmaCommitOp, state: Lowering) -> None:
 
 
 def lower_tma_wait(op: gpu_tile.TmaWaitOp, state: Lowering) -> None:
-    """cp.async.bulk.wait_group, in every thread that may have issued stores."""
+    """cp.async.bulk.wait_group, in every thread: any may have issued stores."""
     read = ".read" if op.read else ""
-    _guarded(f"cp.async.bulk.wait_group{read} {op.pending};", [], [], _first_lane(state))
+    inline_asm(f"cp.async.bulk.wait_group{read} {op.pending};", [], [], [])
 
 
 def _issue(

@@ -100,7 +100,7 @@ class Launch:
         ways = choice.is_single, choice.cluster, choice.in_turn
         if choice.is_turned:
             settled = tuple(TURNED[name] for name in settled)
-        return kernel_on("product", self.device, *ways, settled)
+        return kernel_on("product", self.device, *ways, settled, choice.group)
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -281,15 +281,18 @@ def kernel_on(
     cluster: tuple[int, int] = ALONE,
     in_turn: bool = False,
     settled: tuple[str, ...] = (),
+    group: int | None = None,
 ) -> Kernel:
     """A kernel of `matmul_kernel`, to run on a device. `is_single`: no CTA stays for a second
     program. `cluster`: of programs along rows and columns. `in_turn`: sets of warps take them.
-    `settled`: its arrays that no launch still under way writes."""
+    `settled`: its arrays that no launch still under way writes. `group`: of rows of programs."""
     demands: dict[str, Any] = {"settled": settled} if settled else {}
     if is_single:
         demands["persistent"] = False
     if cluster != ALONE:
         demands["cluster"] = cluster
+    if group is not None:
+        demands["order"] = ("grouped", group)
     if in_turn:
         demands |= {"consumers": "pingpong", "num_warps": TURN_WARPS, "persistent": True}
     return getattr(matmul_kernel, name).on(device).demanding(**demands)

@@ -19,17 +19,17 @@ import tilec.language as tl
 from tilec.language.dtypes import DType
 from tilec.mma_shapes import PAIR_MS, tensor_ns
 from tilec.ops.multiply_plan import KEPT
+from tilec.ops.product_facts import Product
+from tilec.ops.row_groups import rows_of_round
 from tilec.target import Feature, Target
 from tilec.tuning.dot_work import (
     Memory,
     columns_of,
     flops_of,
-    is_read_across_k,
     line_bytes,
     narrow_loads,
     shared_traffic,
     unit_of,
-    way_of,
 )
 from tilec.tuning.machine import Machine
 from tilec.tuning.model import LoopWork, Unit, Way, Work, predict
@@ -106,6 +106,8 @@ class TileChoice:
     `tail`: in how many parts k of the tiles of the last round is summed (`tail_kernel`).
     `in_turn`: two sets of warps take the programs of a CTA in turn (`alternate-programs`).
     `stages`: slots of the ring, None for as many as there is room for.
+    `group`: how many rows of tiles programs go down before the next column, None for what the
+    compiler takes.
     """
 
     rows: int
@@ -119,46 +121,13 @@ class TileChoice:
     tail: int = 1
     in_turn: bool = False
     stages: int | None = None
+    group: int | None = None
 
     @property
     def constants(self) -> dict[str, int]:
         """As the kernel takes them, but for `splits`."""
         stages = {} if self.stages is None else {"STAGES": self.stages}
         return {"BM": self.rows, "BN": self.columns, "BK": self.depth, **stages}
-
-
-@dataclass(frozen=True)
-class Product:
-    """A batch of products (m, k) x (k, n). `kind`: of the operands, as the model calls it; `width`:
-    bytes of an element; `a`, `b`: how the operands lie in memory. `keeps_sums`: those of `KEPT`
-    elements of k, in registers."""
-
-    m: int
-    n: int
-    k: int
-    batch: int
-    kind: str
-    width: int
-    a: Memory
-    b: Memory
-    keeps_sums: bool = False
-
-    def way(self, unit: Unit) -> Way:
-        """How the operands come to shared memory."""
-        return way_of(((self.a, 1), (self.b, 0)), self.width, unit)
-
-    def reads_across_k(self, unit: Unit) -> bool:
-        """Whether threads read a into registers, since it lies across k."""
-        return is_read_across_k(self.a, 1, self.width, unit)
-
-    def turned(self) -> Product:
-        """The transposed product."""
-        a, b = (Memory(_other(one.contiguous), one.alignment) for one in (self.b, self.a))
-        return replace(self, m=self.n, n=self.m, a=a, b=b)
-
-
-def _other(axis: int | None) -> int | None:
-    return None if axis is None else 1 - axis
 
 
 def wide_unit(target: Target) -> Unit:
@@ -214,12 +183,24 @@ def choose_tiles(
     if is_plain and is_regular and most_ctas > 1:
         rare += [choice for choice in _turns(product, machine) if choice.us < WORTH_TURNS * least]
     if rare:
-        return min(rare, key=lambda choice: choice.us)
-    alike = [choice for choice in choices if choice.us <= ALIKE * least]
-    found = min(alike, key=_preference)
-    is_large = found.rows * found.columns == MOST_ELEMENTS and not found.is_single
-    few = across_k and is_large and is_plain and most_ctas > 1
-    return replace(found, stages=ACROSS_K_STAGES) if few else found
+        found = min(rare, key=lambda choice: choice.us)
+    else:
+        found = min((c for c in choices if c.us <= ALIKE * least), key=_preference)
+        is_large = found.rows * found.columns == MOST_ELEMENTS and not found.is_single
+        if across_k and is_large and is_plain and most_ctas > 1:
+            found = replace(found, stages=ACROSS_K_STAGES)
+    return replace(found, group=_group(found, product, machine))
+
+
+def _group(choice: TileChoice, product: Product, machine: Machine) -> int | None:
+    """The group of programs that warpgroups multiply, where CTAs share them: sets of warps in turn
+    are at two rounds of them at a time, and were no faster so."""
+    is_alone = choice.cluster == ALONE and choice.tail * choice.splits == 1 and not choice.in_turn
+    unit = unit_of(choice.rows, choice.columns, product.kind, machine.target)
+    if not is_alone or choice.is_turned or choice.is_single or unit is not Unit.WARPGROUPS:
+        return None
+    tiles = tl.cdiv(product.m, choice.rows) * tl.cdiv(product.n, choice.columns) * product.batch
+    return rows_of_round(choice.rows, choice.columns, tiles, machine.multiprocessors)
 
 
 def _preference(choice: TileChoice) -> tuple[float, ...]:

@@ -1,0 +1,97 @@
+"""sink-scalars: what only the end of a program needs is computed under its last products.
+
+Before:   %group = arith.divui %number, %columns : i32
+          %row = arith.muli %group, %c128 : i32
+          %acc = scf.for ... { llvm.inline_asm "wgmma.mma_async ..." ... }
+          %sum = llvm.inline_asm "wgmma.wait_group.sync.aligned 0;" %acc
+          llvm.inline_asm "cp.async.bulk.tensor ..." %row
+After:    %acc = scf.for ... { llvm.inline_asm "wgmma.mma_async ..." ... }
+          %group = arith.divui %number, %columns : i32
+          %row = arith.muli %group, %c128 : i32
+          llvm.inline_asm "pmevent 0;"
+          %sum = llvm.inline_asm "wgmma.wait_group.sync.aligned 0;" %acc
+          llvm.inline_asm "cp.async.bulk.tensor ..." %row
+
+In a persistent kernel the warps that multiply take a new program where the one before ended, and
+where its results go follows from its number by three divisions, one after the other: some 300
+clocks in front of the first product, in which tensor cores idle. A group of products is in flight
+behind their loop, for longer than that. Neither LLVM nor ptxas moves divisions across a loop; ptxas
+takes waits for cheap and would put this one in front of them, but schedules nothing across a
+`pmevent` (see `gpu_tile.wgmma_meanwhile`).
+
+Pure integer arithmetic moves, divisions too: it runs as often as before.
+Does not handle: what stands behind a wait for something else, as where sets of warps take programs
+in turn: those have each other's products to hide under.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.passes.analysis.integer_ops import is_division, is_integer_op
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.lower_to_nvvm.access import inline_asm
+
+_LAST_WAIT = "wgmma.wait_group.sync.aligned 0;"
+_PRODUCT = "wgmma.mma_async"
+_STAYS = "pmevent 0;"
+
+
+@tile_pass(requires=Level.NVVM, ensures=Level.NVVM)
+def sink_scalars(module: ir.Module, context: PassContext) -> None:
+    """Moves integer arithmetic in front of loops of products behind them, where nothing inside
+    needs it."""
+    loops: list[tuple[ir.Operation, ir.Operation]] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        following = _following(op) if op.name == "scf.for" else None
+        if following is not None and _text(following) == _LAST_WAIT and _multiplies(op):
+            loops.append((op, following))
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for loop, wait in loops:
+        _sink(loop, wait)
+
+
+def _following(op: ir.Operation) -> ir.Operation | None:
+    """The op right behind one in its block."""
+    ops = [view.operation for view in op.block.operations]
+    at = ops.index(op) + 1
+    return ops[at] if at < len(ops) else None
+
+
+def _multiplies(loop: ir.Operation) -> bool:
+    """Whether a product stands in a loop's own block."""
+    return any(_PRODUCT in _text(view.operation) for view in loop.regions[0].blocks[0].operations)
+
+
+def _sink(loop: ir.Operation, wait: ir.Operation) -> None:
+    ops = [view.operation for view in loop.block.operations]
+    order = {op: number for number, op in enumerate(ops)}
+    behind = order[wait]
+    place = wait
+    for op in reversed(ops[: order[loop]]):
+        if not (is_integer_op(op) or is_division(op)):
+            continue
+        users = [use.owner for result in op.results for use in result.uses]
+        if not users:
+            op.erase()
+        elif all(_number(user, order) >= behind for user in users):
+            op.move_before(place)
+            order[op] = behind
+            place = op
+    if place != wait:
+        with ir.InsertionPoint(wait), wait.location:
+            inline_asm(_STAYS, [], [], [])
+
+
+def _number(op: ir.Operation, order: dict[ir.Operation, int]) -> int:
+    """The number of the block's op that is or holds an op."""
+    while op not in order:
+        op = op.parent
+    return order[op]
+
+
+def _text(op: ir.Operation) -> str:
+    return op.attributes["asm_string"].value if op.name == "llvm.inline_asm" else ""
