@@ -11,8 +11,8 @@ it. Registers are not rearranged, no warp waits for another, and a partial tile 
 tile goes in panels of one swizzle's width, so that two small buffers serve all of it.
 Does not handle: tiles that are not two-dimensional or whose warps do not hold whole boxes, stores
 in loops of the author's, stores with a cache hint, arrays that the kernel reads or stores to in two
-places, kernels that order memory accesses with other CTAs (a flag would not wait for the copy
-engine).
+places (other branches of one scf.if aside), kernels that order memory accesses with other CTAs (a
+flag would not wait for the copy engine).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
 from tilec.passes.dots.operand_buffers import operand_layout, panel_elements
 from tilec.passes.layouts.candidates import access_cost, blocked_layout
 from tilec.passes.layouts.maps import part_layout
-from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
+from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_program_loop
 from tilec.passes.rewriting.scalars import i32_constant, scalar_op
 from tilec.passes.rewriting.walk import kernels
 from tilec.target import Feature
@@ -119,10 +119,17 @@ def _only_writes(op: ir.Operation) -> bool:
     return op.name in (tile.StoreOp.OPERATION_NAME, "memref.dim", MakeTensorMapOp.OPERATION_NAME)
 
 
+def _is_instead(owner: ir.Operation, store: tile.StoreOp) -> bool:
+    """Whether a program writes there where it does not reach the store."""
+    writes = isinstance(owner.opview, (tile.StoreOp, tile.ScatterOp))
+    return writes and are_alternatives(owner.operation, store.operation)
+
+
 def _refusal(
     store: tile.StoreOp, function: ir.Operation, facts: Divisibility, context: PassContext
 ) -> str | None:
-    uses = [use.owner for use in store.dst.uses]
+    # What another branch writes, no execution of the program orders with this.
+    uses = [owner for use in store.dst.uses if not _is_instead(owner := use.owner, store)]
     others = [owner for owner in uses if not _only_writes(owner)]
     if others:
         scatters = all(isinstance(owner.opview, tile.ScatterOp) for owner in others)

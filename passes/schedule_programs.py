@@ -14,15 +14,16 @@ With clusters of 2 x 1 programs (`tile.cluster`), each CTA its own of the two:
             %i = 2 * pair's row + "gpu_tile.cluster_position"() {axis = 0}
             ... the kernel for %i, or %i - 1 past the end, its stores if %i < rows ... }
 
-Persistent, programs of different lengths (`program_relations.py`): from both ends, a round of CTAs
-each in turn. Persistent, a loop with `tile.any_order`: every second program runs it from the end
-(`mirror_rounds.py`).
+Persistent, programs whose lengths grow along the grid (`program_relations.py`): from both ends, a
+round of CTAs each in turn. Persistent, a loop with `tile.any_order`: every second program runs it
+from the end (`mirror_rounds.py`).
 
 1. Programs are independent, so any permutation of them computes the same, unless they order memory
    for each other: those begin in ascending order, so that one may wait for what lower ones do. The
    grouped order keeps the operands of a two-dimensional grid of dots in the L2 cache. Kernels
    without a dot in a loop, or whose loads are not shared by rows of programs and others by columns,
-   keep theirs.
+   keep theirs. An operand that a comparison or a load chooses (the matrix of a group of rows) is
+   taken to be mostly the same for neighbours.
 2. A kernel is persistent where its author demands it (`tile.persistent`; if it is "dynamic",
    request-programs rewrites the loop later), else where matrix
    instructions that read shared memory multiply in a loop: the copies for the next program then
@@ -159,12 +160,13 @@ def _turning(
 def _is_grouped(function: ir.Operation, found: _Programs) -> bool:
     """Whether programs may have another order. CompileError where one is demanded in vain."""
     grouped = found.multiplies and bool(found.ids[0] and found.ids[1])
-    grouped = grouped and shares_rows_and_columns(found.loads) and not found.waits
-    grouped = grouped and not (found.ordered or found.persistent)
-    if ORDER in function.attributes and not grouped:
+    grouped = grouped and not (found.waits or found.ordered or found.persistent)
+    if ORDER not in function.attributes:
+        return grouped and shares_rows_and_columns(found.loads)
+    if not grouped:
         why = "only grids of dots in two dimensions, whose programs wait for none, have an order"
         raise error_at(function, f"an order of programs was asked for, but {why}")
-    return grouped
+    return True
 
 
 def _demanded(function: ir.Operation, found: _Programs, context: PassContext) -> bool | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mlir import ir
 
 from tilec.passes.rewriting.loops import terminator
 
 
-def ops_behind(values: Iterable[ir.Value]) -> Iterator[ir.Operation]:
-    """Every op that has a part in computing `values`, each once; what loops carry included."""
+def ops_behind(
+    values: Iterable[ir.Value], beyond: Callable[[ir.Operation], bool] = lambda op: True
+) -> Iterator[ir.Operation]:
+    """Every op that has a part in computing `values`, each once; what loops carry included. Of an
+    op that `beyond` says no to, nothing that it reads."""
     values_seen: set[ir.Value] = set()
     ops_seen: set[ir.Operation] = set()
     todo = list(values)
@@ -27,6 +30,8 @@ def ops_behind(values: Iterable[ir.Value]) -> Iterator[ir.Operation]:
             continue
         ops_seen.add(op)
         yield op
+        if not beyond(op):
+            continue
         todo += op.operands
         for region in op.regions:
             for block in region.blocks:

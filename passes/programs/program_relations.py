@@ -6,34 +6,49 @@ from collections.abc import Iterable, Sequence
 
 from mlir import ir
 
-from tilec.dialects.tile import ProgramIdOp
+from tilec.dialects.tile import GatherOp, LoadOp, ProgramIdOp
+from tilec.dialects.types import shape
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.scalars import binary, i32_constant, scalar_op
 
+_CHOOSING = ("arith.cmpi", "arith.cmpf", LoadOp.OPERATION_NAME, GatherOp.OPERATION_NAME)
+"""Ops whose result says which place, not how far: `_steps`."""
+
 
 def shares_rows_and_columns(loads: Sequence[ir.Operation]) -> bool:
-    """Whether programs of a row read something alike, and those of a column something else.
+    """Whether programs of a row read some tile alike, and those of a column mostly another.
 
-    True without loads. Products do; attention's blocks of queries share the keys of their head, but
-    heads share nothing.
+    True without loads of tiles; single elements do not count. Products do, and those of groups of
+    rows, whose matrix a search through the groups' ends chooses: neighbours mostly find the same
+    one. Attention's blocks of queries share the keys of their head, but heads share nothing.
     """
-    used = [_axes(load.operands) & {0, 1} for load in loads]
-    return not used or ({0} in used and {1} in used)
+    tiles = [load for load in loads if shape(load.results[0])]
+    axes = [_axes(load.operands) & {0, 1} for load in tiles]
+    mostly = axes + [_steps(load.operands) & {0, 1} for load in tiles]
+    return not tiles or any({own} in axes and {other} in mostly for own, other in ((0, 1), (1, 0)))
 
 
 def differ_in_length(function: ir.Operation) -> bool:
     """Whether a loop ends where the program id says, as under a causal mask.
 
-    Where the beginning depends on it too, a sum was split into alike parts.
+    Where the beginning depends on it too, a sum was split into alike parts. Where data decides,
+    nobody knows which programs are long.
     """
     bounds = [list(loop.operands)[:2] for loop in find_loops(function)]
-    return any(_axes([upper]) and not _axes([lower]) for lower, upper in bounds)
+    return any(_steps([upper]) and not _axes([lower]) for lower, upper in bounds)
 
 
 def _axes(values: Iterable[ir.Value]) -> set[int]:
     """The axes of the grid that have a part in `values`."""
     return {op.opview.axis for op in ops_behind(values) if isinstance(op.opview, ProgramIdOp)}
+
+
+def _steps(values: Iterable[ir.Value]) -> set[int]:
+    """Those along which `values` grow by arithmetic. What is compared or read from memory chooses
+    between places instead: from one program to the next mostly the same one."""
+    behind = ops_behind(values, lambda op: op.name not in _CHOOSING)
+    return {op.opview.axis for op in behind if isinstance(op.opview, ProgramIdOp)}
 
 
 def from_both_ends(number: ir.Value, total: ir.Value, ctas: ir.Value) -> ir.Value:

@@ -53,6 +53,15 @@ def enclosing_ops(op: ir.Operation) -> list[ir.Operation]:
     return found
 
 
+def are_alternatives(one: ir.Operation, other: ir.Operation) -> bool:
+    """Whether two ops stand in different branches of one scf.if."""
+    branches = {op.parent: op.block.region for op in [other, *enclosing_ops(other)]}
+    return any(
+        op.parent.name == "scf.if" and branches.get(op.parent, op.block.region) != op.block.region
+        for op in [one, *enclosing_ops(one)]
+    )
+
+
 def is_program_loop(op: ir.Operation) -> bool:
     """Whether an op is the loop over programs of a persistent kernel, which no author wrote."""
     return op.name == "scf.for" and isinstance(op.operands[0].owner, (ClusterIdOp, CtaIdOp))

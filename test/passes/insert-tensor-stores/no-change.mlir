@@ -76,3 +76,17 @@ func.func @bits(%c: memref<?x?xi1, strided<[?, 1]>> {tile.facts = {align = 16 : 
   "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!bytes, memref<?x?xi1, strided<[?, 1]>>, index, index) -> ()
   return
 }
+
+// The same array, maybe in the same program.
+!ok = tensor<64x128xi1, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,16):(1@1,8@0,8@1)">>
+!at = tensor<64x128xi32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,16):(1@1,8@0,8@1)">>
+func.func @scattered_too(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}, %at: !at, %ok: !ok, %some: i1) attributes {tile.kernel} {
+  %c64 = arith.constant 64 : index
+  %x = arith.constant dense<1.0> : !acc
+  scf.if %some {
+    %y = "gpu_tile.convert_layout"(%x) : (!acc) -> !row
+    "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
+  }
+  "tile.scatter"(%x, %c, %ok, %at, %at) {options = {}} : (!acc, !m, !ok, !at, !at) -> ()
+  return
+}

@@ -55,3 +55,24 @@ func.func @once(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>
   "tile.store"(%x, %c, %c128, %c128) {dims = array<i32: 0, 1>, options = {}} : (!lanes, !m, index, index) -> ()
   return
 }
+
+// Another branch may write the array otherwise: no program does both.
+// CHECK-LABEL: @partly
+// CHECK: scf.if
+// CHECK: gpu_tile.warp_tma_store
+// CHECK-NOT: tile.store
+// CHECK: else
+// CHECK: tile.scatter
+!ok = tensor<64x128xi1, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,16):(1@1,8@0,8@1)">>
+!at = tensor<64x128xi32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,16):(1@1,8@0,8@1)">>
+func.func @partly(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}}, %at: !at, %ok: !ok, %whole: i1) attributes {tile.kernel} {
+  %c64 = arith.constant 64 : index
+  %x = arith.constant dense<1.0> : !acc
+  scf.if %whole {
+    %y = "gpu_tile.convert_layout"(%x) : (!acc) -> !row
+    "tile.store"(%y, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!row, !m, index, index) -> ()
+  } else {
+    "tile.scatter"(%x, %c, %ok, %at, %at) {options = {}} : (!acc, !m, !ok, !at, !at) -> ()
+  }
+  return
+}

@@ -49,3 +49,29 @@ func.func @loaded(%n: index, %a: !m, %b: !m, %z: !c) attributes {tile.kernel} {
   }
   return
 }
+
+// Rows of a in groups: a search through the groups' ends chooses the matrix, so that neighbours mostly
+// read the same one.
+!b = memref<?x?x?xf16, strided<[?, ?, 1]>>
+!e = memref<?xi32, strided<[1]>>
+!one = tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
+// CHECK-LABEL: @chosen_by_data
+// CHECK: "gpu_tile.tile_order"
+func.func @chosen_by_data(%n: index, %a: !m, %b: !b, %ends: !e, %z: !c) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %j = "tile.program_id"() {axis = 1 : i32} : () -> index
+  %end = "tile.load"(%ends, %c0) {dims = array<i32>, padding = 0 : i32, options = {}} : (!e, index) -> !one
+  %stop = tensor.extract %end[] : !one
+  %first = arith.index_cast %stop : i32 to index
+  %behind = arith.cmpi sge, %i, %first : index
+  %group = arith.select %behind, %c1, %c0 : index
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%s = %z) -> (!c) {
+    %x = "tile.load"(%a, %i, %k) {dims = array<i32: 0, 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> !x
+    %y = "tile.load"(%b, %group, %k, %j) {dims = array<i32: 1, 2>, padding = 0.0 : f16, options = {}} : (!b, index, index, index) -> !y
+    %d = "gpu_tile.mma"(%x, %y, %s) {instruction = "mma.m16n8k16.f32.f16.f16"} : (!x, !y, !c) -> !c
+    scf.yield %d : !c
+  }
+  return
+}

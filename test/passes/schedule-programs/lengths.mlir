@@ -38,6 +38,7 @@ func.func @grow(%a: !a, %x: !t) attributes {tile.kernel, tile.persistent = true}
 // CHECK-LABEL: @split
 // CHECK: scf.for %[[NUMBER:.*]] = %{{.*}} to
 // CHECK-NEXT: arith.divui %[[NUMBER]]
+// CHECK-NEXT: arith.remui %[[NUMBER]]
 func.func @split(%a: !a, %x: !t) attributes {tile.kernel, tile.persistent = true} {
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
@@ -56,6 +57,7 @@ func.func @split(%a: !a, %x: !t) attributes {tile.kernel, tile.persistent = true
 // CHECK-LABEL: @waits
 // CHECK: scf.for %[[NUMBER:.*]] = %{{.*}} to
 // CHECK-NEXT: arith.divui %[[NUMBER]]
+// CHECK-NEXT: arith.remui %[[NUMBER]]
 func.func @waits(%a: !a, %x: !t) attributes {tile.kernel, tile.persistent = true} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -67,5 +69,25 @@ func.func @waits(%a: !a, %x: !t) attributes {tile.kernel, tile.persistent = true
   }
   "tile.store"(%sum, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !a, index) -> ()
   "tile.fence"() {order = "acq_rel", scope = "gpu"} : () -> ()
+  return
+}
+
+// Where data says which programs have anything to do, nobody knows where those are.
+// CHECK-LABEL: @some
+// CHECK: scf.for %[[NUMBER:.*]] = %{{.*}} to
+// CHECK-NEXT: arith.divui %[[NUMBER]]
+// CHECK-NEXT: arith.remui %[[NUMBER]]
+func.func @some(%a: !a, %x: !t, %used: index) attributes {tile.kernel, tile.persistent = true} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %inside = arith.cmpi slt, %i, %used : index
+  %end = arith.select %inside, %c8, %c0 : index
+  %sum = scf.for %k = %c0 to %end step %c1 iter_args(%s = %x) -> (!t) {
+    %next = arith.addi %s, %x : !t
+    scf.yield %next : !t
+  }
+  "tile.store"(%sum, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !a, index) -> ()
   return
 }

@@ -65,3 +65,22 @@ func.func @shared_by_rows(%n: index, %a: !m, %y: !y, %z: !c) attributes {tile.ke
   }
   return
 }
+
+// Each program has a matrix of its own, whatever the table says of rows: numbers are no tiles.
+!t = memref<?xi32, strided<[1]>>
+!one = tensor<i32, #gpu_tile.layout<"T(32):(0) V():()">>
+func.func @table(%n: index, %a: !m, %table: !t, %x: !x, %z: !c) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %j = "tile.program_id"() {axis = 1 : i32} : () -> index
+  %found = "tile.load"(%table, %i) {dims = array<i32>, padding = 0 : i32, options = {}} : (!t, index) -> !one
+  %number = tensor.extract %found[] : !one
+  %page = arith.index_cast %number : i32 to index
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%s = %z) -> (!c) {
+    %y = "tile.load"(%a, %page, %k, %j) {dims = array<i32: 1, 2>, padding = 0.0 : f16, options = {}} : (!m, index, index, index) -> !y
+    %d = "gpu_tile.mma"(%x, %y, %s) {instruction = "mma.m16n8k16.f32.f16.f16"} : (!x, !y, !c) -> !c
+    scf.yield %d : !c
+  }
+  return
+}

@@ -32,3 +32,20 @@ func.func @own_side(%x: !x, %y: !y, %n: index) attributes {tile.kernel, tile.ord
   }
   return
 }
+
+// Whose rows read nothing alike are left in place unless the author knows better.
+// CHECK-LABEL: @whatever_they_read
+// CHECK: "gpu_tile.tile_order"(%{{.*}}) {group = 4 : i32, order = "grouped"}
+!m = memref<?x?xf16, strided<[?, 1]>>
+func.func @whatever_they_read(%m: !m, %y: !y, %n: index) attributes {tile.kernel, tile.order = "grouped", tile.group = 4 : i32} {
+  %c0 = arith.constant 0 : index
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %j = "tile.program_id"() {axis = 1 : i32} : () -> index
+  %zero = arith.constant dense<0.0> : !t
+  %r = scf.for %k = %c0 to %n step %n iter_args(%s = %zero) -> (!t) {
+    %x = "tile.load"(%m, %i, %j) {dims = array<i32: 0, 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> !x
+    %d = "tile.dot"(%x, %y, %s) {options = {instruction = "mma.m16n8k16.f32.f16.f16"}} : (!x, !y, !t) -> !t
+    scf.yield %d : !t
+  }
+  return
+}
