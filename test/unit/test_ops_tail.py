@@ -13,10 +13,11 @@ import pytest
 import tilec
 import tilec.language as tl
 from tilec.ops import product_launch, tail_kernel, tail_launch
-from tilec.ops.tile_choice import TileChoice, choose_tiles
+from tilec.ops.tile_choice import ROW_MAJOR, TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.runtime.emulator_device import FindingsError
 from tilec.target import find_target
+from tilec.tuning.dot_work import Memory
 from tilec.tuning.machine import Machine, machine_of
 from tilec.tuning.model import LoopWork, Work, predict
 from tilec.tuning.tail_model import predict_with_tail
@@ -179,12 +180,15 @@ def test_it_keeps_what_makes_a_kernel_fast() -> None:
 def test_when_it_is_chosen() -> None:
     """Few rounds and a long k; not where rounds are full, many or short, nor without memory."""
 
-    def chosen(m: int, n: int, k: int, splits: int = 16, machine: Machine = HOPPER) -> TileChoice:
-        found = choose_tiles(m, n, k, 1, tl.bf16, "ieee", machine, splits)
+    def chosen(
+        *sizes: int, splits: int = 16, machine: Machine = HOPPER, b: Memory = ROW_MAJOR
+    ) -> TileChoice:
+        found = choose_tiles(*sizes, 1, tl.bf16, "ieee", machine, splits, b=b)
         assert found is not None
         return found
 
     assert chosen(2304, 2304, 16384).tail == 4
+    assert chosen(2304, 2304, 16384, b=Memory(0, 128)).tail == 4
     assert chosen(2304, 2304, 16384, splits=1).tail == 1
     for m, n, k in ((8192, 8192, 8192), (4096, 4096, 4096), (2048, 2048, 2048), (2304, 2304, 256)):
         assert chosen(m, n, k).tail == 1

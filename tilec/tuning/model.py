@@ -8,8 +8,8 @@ for every array once (the roofline of Williams, Waterman and Patterson, CACM 52(
 
 The rates that are no facts of the target were fitted to timings on an H200: of 40 products (512^3
 to 2048^3, 1 to 256 rows) in 5 to 25 tiles each, what is best by prediction was at most 3 % behind
-the best by the clock (test/bench/results/tile-choices-*.json). Those of targets with
-tensor memory are stated, not fitted (`tilec.tuning.rates`).
+the best by the clock (test/bench/results/tile-choices-*.json), of 6 of a few rounds of tiles 5
+(ragged-*.json). Those of targets with tensor memory are stated, not fitted (`tilec.tuning.rates`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ LINE_BYTES = 128
 """What the copy engine takes from L2 at once: a shorter or misplaced row costs as much."""
 LONE_WARPGROUP = 0.9
 """What is left of tensor cores where a multiprocessor has one warpgroup, which waits for itself."""
-STEP_CLOCKS = 40
+STEP_CLOCKS = 60
 """Of an iteration that waits for a slot of a ring and gives it back, beside what it computes: of
 sets of warps in turn a share each, under the other's products."""
 THREADS_STEP_CLOCKS = 80

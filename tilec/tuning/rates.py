@@ -25,7 +25,7 @@ class Rates:
     fitted: bool
 
 
-FITTED = Rates(72, 60, 160, 0.8, True)
+FITTED = Rates(72, 60, 160, 0.85, True)
 """64 and 128 bytes, where the clock is an eighth above the one that predictions count with (and a
 tenth more, because not all that is counted passes shared memory twice); tensor cores of two
 warpgroups lose what lies between instructions, and the clock falls under load."""
