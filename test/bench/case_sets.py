@@ -8,6 +8,7 @@ from typing import Any
 from attention_cases import attention_cases
 from bench_cases import matmul_cases, memory_cases
 from fused_cases import fused_cases
+from grouped_cases import grouped_cases, uneven_case
 from product_cases import hopper_cases
 
 SETS: Mapping[str, Callable[[], list[Any]]] = {
@@ -15,10 +16,11 @@ SETS: Mapping[str, Callable[[], list[Any]]] = {
     "matmul": matmul_cases,
     "hopper": hopper_cases,
     "attention": attention_cases,
-    "fused": fused_cases,
+    "fused": lambda: [*fused_cases(), uneven_case()],
+    "grouped": grouped_cases,
 }
 
-IN_REGIMES = ("hopper", "attention", "fused")
+IN_REGIMES = ("hopper", "attention", "fused", "grouped")
 """Sets that `regimes` measures; the others `measure`."""
 
 USUAL = ["memory", "matmul"]

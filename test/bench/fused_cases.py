@@ -1,4 +1,4 @@
-"""Products with work of their own: elementwise in front, two that share an operand, groups of rows.
+"""Products with work of their own: elementwise in front, two that share an operand.
 
 `tensors`-free and compiler-free, as `bench_cases`.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
@@ -17,17 +16,10 @@ from bench_cases import Variant
 from configurations import Configuration, fused_configurations, variant_of
 from product_cases import BURST, SUSTAINED
 
-GROUP_SHARES = (0.21, 0.02, 0.16, 0.0, 0.11, 0.3, 0.07, 0.13)
-"""Parts of all rows that each group has."""
-
-UNTUNED = {"grouped_product": (("BM", 128), ("BN", 256), ("persistent", False))}
-"""What is launched where nobody says otherwise, if not the kernel's own constants: as
-`tilec.examples.grouped_gemm.grouped_products` does for so many rows a group."""
-
 
 @dataclass(frozen=True)
 class FusedCase:
-    """`shape`: (M, N, K), all groups of rows together; bf16, b row-major."""
+    """`shape`: (M, N, K); bf16, b row-major."""
 
     kernel: str
     shape: tuple[int, int, int]
@@ -58,12 +50,6 @@ class FusedCase:
         return 2 * m * n * k * self.products
 
     @property
-    def group_ends(self) -> list[int]:
-        """The row behind each group's last."""
-        ends = [round(part * self.shape[0]) for part in accumulate(GROUP_SHARES)]
-        return [*ends[:-1], self.shape[0]]
-
-    @property
     def arrays(self) -> tuple[ArraySpec, ...]:
         """In the kernel's order, the result last."""
         m, n, k = self.shape
@@ -71,9 +57,6 @@ class FusedCase:
         b, c = row_major("b", "bf16", (k, n)), row_major("c", "bf16", (m, n))
         if self.kernel == "gated_product":
             return a, b, replace(b, name="g"), c
-        if self.kernel == "grouped_product":
-            groups = len(GROUP_SHARES)
-            return a, row_major("b", "bf16", (groups, k, n)), row_major("ends", "i32", (groups,)), c
         return a, b, c
 
     @property
@@ -89,7 +72,7 @@ class FusedCase:
     def swept(self, configurations: list[Configuration]) -> tuple[Variant, ...]:
         """The default, then a variant a configuration."""
         found = [variant_of(self.kernel, configuration, {}) for configuration in configurations]
-        return (Variant("default", self.kernel, UNTUNED.get(self.kernel, ())), *found)
+        return (Variant("default", self.kernel, ()), *found)
 
     def shrunk(self) -> FusedCase:
         """The case small enough for the emulator, with the same facts."""
@@ -102,5 +85,4 @@ def fused_cases() -> list[FusedCase]:
         FusedCase("activated_product", (8192, 8192, 8192)),
         FusedCase("dequantised_product", (8192, 8192, 8192)),
         FusedCase("gated_product", (8192, 8192, 4096)),
-        FusedCase("grouped_product", (16384, 4096, 4096)),
     ]

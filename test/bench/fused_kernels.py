@@ -6,7 +6,7 @@ from typing import Any
 
 import tilec
 import tilec.language as tl
-from tilec.examples.grouped_gemm import find_tile
+from tilec.examples.grouped_gemm import find_arranged, find_tile, multiply_rows
 
 
 def _tiles(c: Any, BM: int, BN: int) -> tuple[int, int]:
@@ -65,22 +65,25 @@ def gated_product(
         tl.cdiv(c.shape[1], BN),
     )
 )
-def grouped_product(
+def searched_groups(
     a: tl.array, b: tl.array, ends: tl.array, c: tl.array,
     BM: tl.const = 128, BN: tl.const = 128, BK: tl.const = 64,
     STAGES: tl.const = None, WARP_SPECIALIZE: tl.const = None,
 ):  # fmt: skip
     """`tilec.examples.grouped_gemm`; STAGES and WARP_SPECIALIZE demand of the loop."""
-    n = tl.program_id(1) * BN
     group, m, stop = find_tile(ends, tl.program_id(0), BM)
-    acc = tl.zeros((BM, BN), tl.f32)
-    depth = tl.where(m < stop, a.shape[1], 0)
-    for k in tl.range(0, depth, BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
-        acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (group, k, n), (BK, BN)), acc)
-    result = acc.to(c.dtype)
-    if m + BM <= stop:
-        tl.store(c, (m, n), result)
-    else:
-        # The rows behind the end are the next group's.
-        rows, columns = m + tl.arange(BM), n + tl.arange(BN)
-        tl.scatter(c, (rows[:, None], columns[None, :]), result, mask=(rows < stop)[:, None])
+    n = tl.program_id(1) * BN
+    multiply_rows(a, b, c, group, m, stop, n, BM, BN, BK, STAGES, WARP_SPECIALIZE)
+
+
+@tilec.kernel(grid=lambda c, tiles, BN: ((tiles.shape[0] - 1) * tl.cdiv(c.shape[1], BN),))
+def arranged_groups(
+    a: tl.array, b: tl.array, tiles: tl.array, c: tl.array,
+    BM: tl.const = 128, BN: tl.const = 256, BK: tl.const = 64, GROUP: tl.const = 12,
+    STAGES: tl.const = None, WARP_SPECIALIZE: tl.const = None,
+):  # fmt: skip
+    """The same of `arranged_gemm` there."""
+    columns = tl.cdiv(c.shape[1], BN)
+    group, m, stop, column = find_arranged(tiles, tl.program_id(0), columns, GROUP)
+    n = column * BN
+    multiply_rows(a, b, c, group, m, stop, n, BM, BN, BK, STAGES, WARP_SPECIALIZE)

@@ -1,7 +1,7 @@
 """Times tilec and its peers side by side, from the artefacts of test/bench/build.py.
 
-python test/bench/run.py [--sets memory matmul hopper attention fused] [--only TEXT...] [--quick]
-    [--minutes M] [--peers torch] [--profile LABEL]
+python test/bench/run.py [--sets memory matmul hopper attention fused grouped] [--only TEXT...]
+    [--quick] [--minutes M] [--peers torch] [--profile LABEL]
 
 Needs torch, and Triton for the comparison; of tilec only its runtime. Each case first checks every
 peer against a float64 reference on fresh random data, then times the best ones. A case that fails
@@ -143,7 +143,7 @@ def _jobs(options: argparse.Namespace) -> tuple[list[Job], dict[str, dict[str, s
 
 def _with_folder(folder: Path, entry: dict[str, Any]) -> dict[str, Any]:
     """A manifest entry with the whole paths of its artefacts."""
-    names = ("file", "combine")
+    names = ("file", "combine", "list")
     copies = {
         name: copy | {"file": str(folder / copy["file"])}
         for name, copy in entry.get("copies", {}).items()

@@ -4,6 +4,7 @@ mode, whatever the sizes."""
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,17 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from fused_cases import fused_cases
 from fused_kernels import (
     activated_product,
+    arranged_groups,
     dequantised_product,
     gated_product,
-    grouped_product,
+    searched_groups,
 )
+from grouped_cases import SEARCHED, grouped_cases, uneven_case
 
+from tilec.examples import grouped_gemm
+from tilec.examples.grouped_gemm import listed_tiles
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
 
@@ -76,11 +80,30 @@ def test_groups_of_rows() -> None:
     ends = np.array([65, 65, 66, 137], np.int32)
     parts = np.split(wide(a), ends[:-1])
     expected = np.concatenate([rows @ wide(matrix) for rows, matrix in zip(parts, b, strict=True)])
-    check(grouped_product, [a, b, ends], expected, "1 loading warp,")
+    check(searched_groups, [a, b, ends], expected, "1 loading warp,")
+    tiles = listed_tiles(ends, 137, SMALL["BM"])
+    check(arranged_groups, [a, b, tiles], expected, "1 loading warp,")
 
 
 def test_groups_of_a_case_are_all_its_rows() -> None:
-    (case,) = [case for case in fused_cases() if case.kernel == "grouped_product"]
-    ends = case.group_ends
-    assert ends == sorted(ends)
-    assert ends[-1] == case.shape[0]
+    for case in (uneven_case(), *grouped_cases()):
+        ends = case.group_ends
+        assert ends == sorted(ends)
+        assert ends[-1] == case.shape[0]
+
+
+def test_a_case_launches_what_the_example_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    for case in (uneven_case(), *grouped_cases()):
+        asked: list[tuple[str, dict[str, int]]] = []
+
+        def launched(kernel: str, *arrays: object, asked: list[Any] = asked, **tile: int) -> None:
+            asked.append((kernel, tile))
+
+        for kernel in ("one_program_each", "arranged_gemm", "arrange_tiles"):
+            monkeypatch.setattr(grouped_gemm, kernel, partial(launched, kernel))
+        a, b, ends, c = (spec.view() for spec in case.arrays)
+        grouped_gemm.grouped_products(a, b, c, np.zeros(ends.shape, np.int32))
+        kernel, tile = asked[-1]
+        default = case.variants[0]
+        assert dict(default.constants or ()).items() >= tile.items()
+        assert (default.kernel == SEARCHED) == (kernel == "one_program_each")

@@ -21,9 +21,23 @@ def tilec_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Te
     if entry["kernel"] == "ops.matmul":
         return _ops_call(case, entry, device)
     launcher = load(entry["file"])
+    if "list" in entry:
+        return _arranged_call(case, entry, device)
 
     def call(t: Tensors) -> None:
         launcher(*(t[spec.name] for spec in case.arrays), *case.scalars)
+
+    return call
+
+
+def _arranged_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Tensors], Any]:
+    """Lists the tiles of groups, then multiplies them."""
+    launcher, arrange = load(entry["file"]), load(entry["list"])
+    tiles = torch.empty(case.listed(entry["block"]).shape, dtype=torch.int32, device=device)
+
+    def call(t: Tensors) -> None:
+        arrange(t["ends"], tiles)
+        launcher(t["a"], t["b"], tiles, t["c"])
 
     return call
 

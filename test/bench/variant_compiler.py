@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ from bench_cases import Variant
 from example_kernels import KERNELS as EXAMPLES
 from fused_kernels import (
     activated_product,
+    arranged_groups,
     dequantised_product,
     gated_product,
-    grouped_product,
+    searched_groups,
 )
+from grouped_cases import ARRANGED
 from ops_compiler import chosen_tiles, compile_ops
 from product_cases import OPS
 from product_kernels import batched_matmul, swept_matmul
@@ -29,6 +32,7 @@ from row_kernels import (
 
 from tilec.assembler import assemble, locate_tool
 from tilec.examples.attention import attention
+from tilec.examples.grouped_gemm import arrange_tiles
 from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
 from tilec.runtime.artefact import save
@@ -40,7 +44,8 @@ KERNELS: dict[str, Kernel] = EXAMPLES | {
     for kernel in (
         *(softmax_block, softmax_persistent, layer_norm_block, layer_norm_persistent),
         *(swept_matmul, batched_matmul, attention),
-        *(activated_product, dequantised_product, gated_product, grouped_product),
+        *(activated_product, dequantised_product, gated_product),
+        *(searched_groups, arranged_groups),
     )
 }
 
@@ -107,8 +112,10 @@ def compile_variant(
     taken: dict[str, Any] = {}
     if variant.kernel == OPS:
         compiled, taken = compile_ops(case, target, path, **dict(variant.constants or ()))
+    elif variant.kernel == ARRANGED:
+        compiled, taken = _arranged(case, variant, target, path)
     else:
-        compiled = _compiled(case, variant, target)
+        compiled = _compiled(case, variant, target, case.arrays)
         save(path, [compiled])
     taken |= {"shared": compiled.shared_bytes, "threads": compiled.threads}
     if locate_tool("ptxas"):
@@ -120,10 +127,31 @@ def compile_variant(
     return taken
 
 
-def _compiled(case: Any, variant: Variant, target: str) -> CompiledKernel:
+def _arranged(
+    case: Any, variant: Variant, target: str, path: Path
+) -> tuple[CompiledKernel, dict[str, Any]]:
+    """The product of a list of tiles, and the kernel that makes the list."""
+    block = dict(variant.constants or ())["BM"]
+    a, b, ends, c = case.arrays
+    tiles = case.listed(block)
+    compiled = _compiled(case, variant, target, (a, b, tiles, c))
+    save(path, [compiled])
+    first = path.with_name(f"{path.stem}-list.tilec")
+    constants = {"BM": block}
+    save(first, [_compiled_for(arrange_tiles, constants, target, (ends, tiles))])
+    return compiled, {"list": first.name, "block": block}
+
+
+def _compiled(case: Any, variant: Variant, target: str, specs: Sequence[Any]) -> CompiledKernel:
     kernel, constants = specialized(case, variant)
-    views = [spec.view() for spec in case.arrays]
+    return _compiled_for(kernel, constants, target, specs)
+
+
+def _compiled_for(
+    kernel: Kernel, constants: dict[str, Any], target: str, specs: Sequence[Any]
+) -> CompiledKernel:
+    views = [spec.view() for spec in specs]
     parameters = [
-        observe_parameter(spec.name, view) for spec, view in zip(case.arrays, views, strict=True)
+        observe_parameter(spec.name, view) for spec, view in zip(specs, views, strict=True)
     ]
     return kernel.compile(parameters, constants, target=target, index_bits=index_bits(views))

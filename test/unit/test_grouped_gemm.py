@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,13 @@ import pytest
 import tilec
 import tilec.language as tl
 from tilec.examples import grouped_gemm as example
-from tilec.examples.grouped_gemm import find_tile, grouped_gemm, grouped_products
+from tilec.examples.grouped_gemm import (
+    arrange_tiles,
+    arranged_gemm,
+    find_tile,
+    grouped_gemm,
+    grouped_products,
+)
 
 SPECS = ["a:f16[?:8,?:8;?:8,1]", "b:f16[?,?:8,?:8;?:8,?:8,1]", "c:f16[?:8,?:8;?:8,1]"]
 
@@ -47,14 +54,45 @@ def test_tiles_follow_the_mean_group(
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
     asked: list[dict[str, int]] = []
 
-    def launched(*arrays: np.ndarray, **tile: int) -> None:
+    def launched(kernel: Any, *arrays: np.ndarray, **tile: int) -> None:
         asked.append(tile)
         if sizes:
-            grouped_gemm.on("emulator")(*arrays, **tile)
+            kernel.on("emulator")(*arrays, **tile)
 
-    monkeypatch.setattr(example, "one_program_each", launched)
+    for name, kernel in (("one_program_each", grouped_gemm), ("arranged_gemm", arranged_gemm)):
+        monkeypatch.setattr(example, name, partial(launched, kernel))
+    monkeypatch.setenv("TILEC_DEVICE", "emulator")
     multiply(grouped_products, sizes, n, 72)
     assert asked == [{"BM": rows, "BN": columns}]
+
+
+def arranged(mode: str) -> Any:
+    """Lists the tiles, in small pieces, then multiplies them."""
+
+    def call(a: Any, b: Any, c: Any, ends: Any, **constants: int) -> None:
+        tiles = np.full((-(-len(a) // constants["BM"]) + len(ends) + 1, 3), -7, np.int32)
+        arrange_tiles.on(mode)(ends, tiles, BM=constants["BM"], GROUPS=4, ROWS=2)
+        arranged_gemm.on(mode)(a, b, c, tiles, GROUP=2, **constants)
+
+    return call
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_listed_tiles_of_groups_of_any_size(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    for sizes in ([1], [3, 0, 70, 64, 0, 0, 5, 1, 9, 200, 0]):
+        multiply(arranged("emulator:check"), sizes, 72, 136, BM=64, BN=32, BK=64)
+
+
+def test_programs_share_operands_and_whole_tiles_leave_by_the_copy_engine() -> None:
+    """Though the matrix of a program is found in memory, and the rows of a group may end early."""
+    for kernel, array in ((grouped_gemm, "ends:i32[?;1]"), (arranged_gemm, "tiles:i32[?,?;?,1]")):
+        compiled = kernel.compile([*SPECS, array], {"BM": 128, "BN": 256}, target="sm_90a")
+        decided = {entry["about"]: entry["chosen"] for entry in compiled.report["decisions"]}
+        assert decided["tensor store"] == "TMA"
+        assert decided["warp specialisation"].endswith("4 stages")
+        assert decided.get("program order", "groups of 12 rows") == "groups of 12 rows"
+    assert decided["programs"] == "persistent CTAs share them"
 
 
 def test_every_tile_of_every_group_is_found_once() -> None:
