@@ -56,7 +56,15 @@ from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.demands.loops import STAGES, demanded_stages
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.loops import clone_mapped, find_loops, is_program_loop
+from tilec.passes.rewriting.loops import (
+    behind,
+    clone_mapped,
+    find_loops,
+    is_program_loop,
+    replace_yield,
+    terminator,
+    with_iteration_arguments,
+)
 from tilec.passes.rewriting.scalars import binary, i32_constant, less
 
 MOST_STAGES = 4
@@ -198,8 +206,7 @@ class _Expansion:
 
     def __init__(self, loop: ir.Operation, plan: _Plan, stages: int) -> None:
         self.loop, self.plan, self.stages = loop, plan, stages
-        self.lower, self.upper, self.step, *self.inits = loop.operands
-        self.i32 = ir.IntegerType.get_signless(32, loop.context)
+        self.lower, self.upper, self.step, *_ = loop.operands
         self.rings: dict[ir.Value, ir.Value] = {}
         self.induction = loop.regions[0].blocks[0].arguments[0]
 
@@ -210,11 +217,11 @@ class _Expansion:
             for number in range(self.stages - 1):
                 at = self._ahead(self.lower, number)
                 self._copy_group(at, i32_constant(number))
-            steady = self._steady_loop()
+            start = i32_constant(0)
+        steady, (count,) = with_iteration_arguments(self.loop, [start])
+        self._fill_ahead(steady, count)
+        with ir.InsertionPoint(behind(steady)), steady.location:
             CpAsyncWaitOp.build(pending=0)
-        for old, new in zip(self.loop.results, steady.results, strict=False):
-            old.replace_all_uses_with(new)
-        self.loop.erase()
 
     def _make_rings(self) -> None:
         for alloc in self.plan.allocs:
@@ -222,59 +229,41 @@ class _Expansion:
             ring = BufferType((self.stages, *slot.shape), slot.element, slot.layout)
             self.rings[alloc.results[0]] = AllocOp.build(results=[ring.type()])
 
-    def _steady_loop(self) -> ir.Operation:
-        old = self.loop.regions[0].blocks[0]
-        types = [a.type for a in old.arguments]
-        new = ir.Operation.create(
-            "scf.for",
-            results=[*(r.type for r in self.loop.results), self.i32],
-            operands=[self.lower, self.upper, self.step, *self.inits, i32_constant(0)],
-            attributes={k: v for k, v in self.loop.attributes.items() if k != STAGES},
-            regions=1,
-        )
-        block = new.regions[0].blocks.append(
-            *types, self.i32, arg_locs=[self.loop.location] * (len(types) + 1)
-        )
-        *arguments, count = block.arguments
-        with ir.InsertionPoint(block):
+    def _fill_ahead(self, loop: ir.Operation, count: ir.Value) -> None:
+        """Has the loop, which counts its iterations, read slots and fill others for later ones."""
+        block = loop.regions[0].blocks[0]
+        if STAGES in loop.attributes:
+            del loop.attributes[STAGES]
+        for end in self.plan.ends:
+            end.erase()
+        with ir.InsertionPoint.at_block_begin(block), loop.location:
             CpAsyncWaitOp.build(pending=self.stages - 2)
             current, _ = RingPositionOp.build(count, slots=self.stages)
-            for buffer, ring in self.rings.items():
-                for use in list(buffer.uses):
-                    owner = use.owner.operation
-                    if owner not in self.plan.copies:
-                        owner.operands[use.operand_number] = SlotOp.build(ring, current)
-        self._move_body(old, block, arguments, count)
-        self.induction = arguments[0]
+            self._read_slots(current)
         places = _copy_places(block)
-        with ir.InsertionPoint(places[0]), self.loop.location:
+        self.induction = block.arguments[0]
+        with ir.InsertionPoint(places[0]), loop.location:
             ahead = binary("arith.addi", count, i32_constant(self.stages - 1))
             slot, _ = RingPositionOp.build(ahead, slots=self.stages)
-            self._copy_group(self._ahead(arguments[0], self.stages - 1), slot, places)
+            self._copy_group(self._ahead(self.induction, self.stages - 1), slot, places)
+        last = terminator(block)
+        with ir.InsertionPoint(last), loop.location:
+            following = binary("arith.addi", count, i32_constant(1))
+        replace_yield(last, [*list(last.operands)[:-1], following])
+        # What was copied from has served.
         for op in [*self.plan.copies, *self.plan.allocs]:
             op.erase()
         for op in reversed(self.plan.addresses):
             if not list(op.results[0].uses):
                 op.erase()
-        return new
 
-    def _move_body(
-        self, old: ir.Block, new: ir.Block, arguments: list[ir.Value], count: ir.Value
-    ) -> None:
-        kept = [*self.plan.copies, *self.plan.allocs]
-        for end in self.plan.ends:
-            end.erase()
-        for before, after in zip(old.arguments, arguments, strict=True):
-            before.replace_all_uses_with(after)
-        for view in list(old.operations):
-            if view.operation not in kept:  # the pattern to copy stays behind until it has served
-                new.append(view.operation)
-        *_, last = new.operations
-        yielded = list(last.operands)
-        with ir.InsertionPoint(last):
-            following = binary("arith.addi", count, i32_constant(1))
-            ir.Operation.create("scf.yield", operands=[*yielded, following])
-        last.operation.erase()
+    def _read_slots(self, current: ir.Value) -> None:
+        """Gives what reads a buffer slot number `current` of its ring."""
+        for buffer, ring in self.rings.items():
+            for use in list(buffer.uses):
+                owner = use.owner.operation
+                if owner not in self.plan.copies:
+                    owner.operands[use.operand_number] = SlotOp.build(ring, current)
 
     def _copy_group(
         self, at: ir.Value, slot: ir.Value, places: list[ir.Operation] | None = None
