@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from dataclasses import dataclass
 
@@ -158,11 +159,16 @@ class BlockCompiler:
                 break
         if len(lines) == 1:
             lines.append("    pass")
-        source = "\n".join(lines)
-        module = compile(source, f"<block {start} of {self.entry.name}>", "exec")
-        code = next(c for c in module.co_consts if isinstance(c, types.CodeType))
+        code = _code("\n".join(lines))
         polls = any(is_polling(i) for i in instructions[start:where])
         return Block(start, where, code, factories, terminator, polls)
+
+
+@functools.lru_cache(maxsize=256)
+def _code(source: str) -> types.CodeType:
+    """The function that is all of `source`; programs that hardly differ share most blocks."""
+    module = compile(source, "<block of a PTX program>", "exec")
+    return next(c for c in module.co_consts if isinstance(c, types.CodeType))
 
 
 class BoundBlocks:

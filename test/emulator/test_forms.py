@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilec.runtime.emulator import forms, load
+from tilec.runtime.emulator import blocks, forms, load
 from tilec.runtime.emulator.blocks import BlockCompiler
 from tilec.runtime.emulator.parser import parse_module
 
@@ -83,3 +83,14 @@ def test_what_looks_alike_is_not_taken_for_the_other() -> None:
     expected += np.where(threads < 7, np.uint32(0x80000000), np.uint32(0))
     expected += (threads >= 9).astype(np.uint32)
     np.testing.assert_array_equal(out, expected)
+
+
+def test_programs_share_the_code_of_blocks_that_are_alike() -> None:
+    out = np.zeros(32, np.uint32)
+    load(KERNEL).run("k", 1, 32, [out])
+    before = blocks._code.cache_info()
+    load(KERNEL.replace("@%p1 add", "@%p2 add")).run("k", 1, 32, [out])
+    after_another = blocks._code.cache_info()
+    load(KERNEL.replace(" ret;", " // the same\n ret;")).run("k", 1, 32, [out])
+    assert after_another.misses > before.misses
+    assert blocks._code.cache_info().misses == after_another.misses
