@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from tilec.runtime.emulator.errors import Place, PtxError, SourceLocation, UnsupportedInstruction
 from tilec.runtime.emulator.instruction import (
@@ -240,10 +241,10 @@ class BodyParser:
         call, operands = None, []
         if opcode == "call":
             call = self._call()
+            stream.expect(";")
         else:
             operands = self._operands()
-        stream.expect(";")
-        words = tuple([text for _, text, _ in stream.tokens[start : stream.position - 1]])
+        words = tuple([token[1] for token in stream.tokens[start : stream.position - 1]])
         place = Place(token.line, self.location, words)
         index = len(self.entry.instructions)
         record = Instruction(opcode, tuple(modifiers), tuple(operands), guard, place, index, call)
@@ -258,12 +259,25 @@ class BodyParser:
         return Register(register.name, 1, register.index, negated)
 
     def _operands(self) -> list[Operand]:
-        if self.stream.peek().text == ";":
-            return []
-        operands = [self._operand()]
-        while self.stream.accept(","):
-            operands.append(self._operand())
-        return operands
+        """Those of an instruction, and the `;` behind them."""
+        return [] if self.stream.accept(";") else self._list(";", self._operand)
+
+    def _list(self, end: str, other: Callable[[], Operand]) -> list[Operand]:
+        """Operands up to and with `end`; `other` reads those that are more than a register."""
+        stream, registers = self.stream, self.scope.registers
+        operands: list[Operand] = []
+        while True:
+            position = stream.position
+            known = registers.get(stream.tokens[position].text)  # most operands are
+            behind = stream.tokens[position + 1].text
+            if known is not None and known.bits < 128 and (behind == "," or behind == end):
+                stream.position = position + 1
+                operands.append(known)
+            else:
+                operands.append(other())
+            if not stream.accept(","):
+                stream.expect(end)
+                return operands
 
     def _operand(self) -> Operand:
         first = self._single()
@@ -275,9 +289,6 @@ class BodyParser:
         stream = self.stream
         token = stream.next()
         if token.kind == "word":
-            known = self.scope.registers.get(token.text)  # most operands: no need to look further
-            if known is not None and known.bits < 128:
-                return known
             return self._named(token.text, token.line)
         if token.text == "{":
             return self._vector()
@@ -296,13 +307,13 @@ class BodyParser:
         raise PtxError(f"unexpected `{token.text}` in an operand", token.line)
 
     def _named(self, name: str, line: int) -> Operand:
+        register = self.scope.register(name)
+        if register is not None:
+            return register if register.bits < 128 else halves_of(register)
         if name == "_":
             return Sink()
         if name in SPECIAL_REGISTERS:
             return Special(name)
-        register = self.scope.register(name)
-        if register is not None:
-            return register if register.bits < 128 else halves_of(register)
         if name.startswith("%") and "." in name:
             raise PtxError(f"unsupported: special register or element `{name}`", line)
         if name.startswith("%") and name not in self.entry.variables:
@@ -314,11 +325,7 @@ class BodyParser:
         return Symbol(self.scope.variable(name), offset)
 
     def _vector(self) -> Vector:
-        elements = [self._single()]
-        while self.stream.accept(","):
-            elements.append(self._single())
-        self.stream.expect("}")
-        return Vector(tuple(elements))
+        return Vector(tuple(self._list("}", self._single)))
 
     def _address(self) -> Address:
         base = self._single()

@@ -56,6 +56,13 @@ class TokenStream:
     def skip_block(self) -> None:
         """Move past the `}` that closes a block whose `{` was just read."""
         depth = 1
-        while depth:
-            text = self.next().text
-            depth += (text == "{") - (text == "}")
+        for position in range(self.position, self._count):
+            text = self.tokens[position][1]
+            if text == "{":
+                depth += 1
+            elif text == "}":
+                depth -= 1
+                if not depth:
+                    self.position = position + 1
+                    return
+        raise PtxError("the text ends inside a block", self._end.line)

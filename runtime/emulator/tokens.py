@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import re
 import struct
+from string import ascii_letters, digits
 from typing import NamedTuple
 
 from tilec.runtime.emulator.errors import PtxError
 
 _TOKEN = re.compile(
     r"""
-    (?P<word>[%$.A-Za-z_][\w$.%]*(?:::[\w$.%]*)*)
-  | (?P<punctuation>[{}()\[\],;:@!|+\-<>=*])
-  | (?P<number>0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16}
-       |0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
-       |\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+U?)
-  | (?P<comment>//.*)
-  | (?P<string>"[^"]*")
-  | (?P<unknown>\S)
+    [%$.A-Za-z_][\w$.%]*(?:::[\w$.%]*)*
+  | [{}()\[\],;:@!|+\-<>=*]
+  | 0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16}
+  | 0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
+  | \d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+|\d+U?
+  | "[^"\n]*"
+  | //.*
+  | \n
+  | \S
     """,
     re.VERBOSE,
 )
+_KINDS = {
+    **dict.fromkeys("%$._" + ascii_letters, "word"),
+    **dict.fromkeys("{}()[],;:@!|+-<>=*", "punctuation"),
+    **dict.fromkeys(digits, "number"),
+}
+"""Of a token, by its first character; only strings and comments need a second look."""
 _DROPPED = re.compile(r"^\s*\.section\s+[.\w]+\s*\{[^}]*\}|/\*.*?\*/", re.MULTILINE | re.DOTALL)
 
 
@@ -36,15 +44,18 @@ def tokenize(text: str) -> list[Token]:
     """Tokens of a PTX text in order. Raises PtxError at the first character that fits nothing."""
     text = _DROPPED.sub(lambda match: "\n" * match.group().count("\n"), text.rstrip("\0 \n"))
     tokens: list[Token] = []
-    append, find, make = tokens.append, _TOKEN.finditer, tuple.__new__  # half of Token()'s time
-    for number_of_line, line in enumerate(text.split("\n"), 1):
-        for found in find(line):
-            kind = found.lastgroup
-            if kind == "comment":
-                break
-            if kind == "unknown":
-                raise PtxError(f"unexpected character {found.group()!r}", number_of_line)
-            append(make(Token, (kind, found[0], number_of_line)))
+    append, kinds, make = tokens.append, _KINDS, tuple.__new__  # half of Token()'s time
+    line = 1
+    for found in _TOKEN.findall(text):
+        kind = kinds.get(found[0])
+        if kind is not None:
+            append(make(Token, (kind, found, line)))
+        elif found == "\n":
+            line += 1
+        elif len(found) > 1 and found[0] == '"':
+            append(Token("string", found, line))
+        elif not found.startswith("//"):
+            raise PtxError(f"unexpected character {found!r}", line)
     return tokens
 
 
