@@ -11,6 +11,8 @@ After:    error: this moves elements between threads, which takes a buffer and a
 
 A `cp_async` whose addresses are not provably multiples of its bytes is one, too: it would trap.
 
+A kernel that asks which CTA it is (`gpu_tile.cta_id`) is persistent: the launch has one dimension.
+
 Reductions inside a warp stay, and so do conversions, reshapes, joins and splits inside a thread.
 Does not handle: accesses that lack a barrier; the emulator's check mode finds those.
 """
@@ -20,12 +22,12 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.diagnostics import CompileError
-from tilec.dialects.gpu_tile import AllocOp, CpAsyncOp
+from tilec.dialects.gpu_tile import AllocOp, CpAsyncOp, CtaIdOp
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim, provable_width
 from tilec.passes.contract import Level, PassContext, Report, tile_pass
-from tilec.passes.demands.kernels import is_explicit, teams_of
+from tilec.passes.demands.kernels import PERSISTENT, is_explicit, teams_of
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.layouts.runs import shared_width
 from tilec.passes.programs.program_order import ORDER
@@ -55,6 +57,9 @@ def keep_explicit(module: ir.Module, context: PassContext) -> None:
         if ORDER in function.operation.attributes:
             why = "the kernel says itself which program works on what: see gpu.tile_order"
             raise error_at(function.operation, f"an order of programs was asked for, but {why}")
+        asks = find_ops(function.operation, CtaIdOp)
+        if asks and PERSISTENT not in function.operation.attributes:
+            function.operation.attributes[PERSISTENT] = ir.BoolAttr.get(True)
         if is_explicit(function.operation):
             context.report.add(
                 "kernel", function.operation, "as written", "it uses tilec.language.gpu"

@@ -159,6 +159,7 @@ class Atomic:
         if shared and checker is not None:
             checker.atomic(offsets, self.form.size, lanes, self.site)
         elif everywhere is not None:
+            everywhere.access(offsets, self.form.size, lanes, True, self.site, atomic=True)
             cta = self.machine.first_cta + lanes // 32 % self.machine.cta_count
             everywhere.synchronise(cta, self.order)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError
-from tilec.runtime.emulator.global_memory import ARENA_BASE, GlobalSite
+from tilec.runtime.emulator.global_memory import ARENA_BASE, GlobalSite, Region
 from tilec.runtime.emulator.instruction import Address, Immediate, Instruction
 from tilec.runtime.emulator.mbarrier import MbarrierSite, locate_shared
 from tilec.runtime.emulator.memory import lanes_of, own_base
 from tilec.runtime.emulator.scalar_types import TYPES
 from tilec.runtime.emulator.shared_memory import SharedSite
 from tilec.runtime.emulator.swizzle import swizzle_chunks
-from tilec.runtime.emulator.tensor_box import combine, read_box, write_box
+from tilec.runtime.emulator.tensor_box import box_offsets, combine, read_box, write_box
 from tilec.runtime.emulator.tensor_map import TensorMap
 from tilec.runtime.emulator.writer import U32, U64, Writer
 
@@ -79,7 +79,7 @@ def emit_bulk(instruction: Instruction, writer: Writer) -> None:
             raise writer.unsupported("form")
         work = writer.bind("work", lambda b: b.machine.async_work)
         writer.line(f"{work}.wait({lanes_of(writer)}, {int(pending.value)})")
-        _tell_checker(writer, "bulk_waited", f", {int(pending.value)}")
+        _tell_checker(writer, "bulk_waited", f", {int(pending.value)}, {'read' in names}")
     elif "prefetch" in names:
         writer.line("pass")
     elif "tensor" in names:
@@ -148,6 +148,9 @@ class _BulkCopy(BulkSite):
         super().__init__(binding, instruction)
         self.form = form
         self.memory = self.machine.launch.memory
+        self.everywhere = self.machine.launch.global_checker
+        self.regions: dict[int, Region | None] = {}
+        """Where the arrays of tensor maps (by id) lie."""
 
 
 @lru_cache(maxsize=512)
@@ -251,6 +254,7 @@ class TensorCopy(_BulkCopy):
         numbers = [self._chunk_numbers(tensor_map, where) for where, _ in targets]
         tokens = None
         if machine.checker is not None:
+            self._observe(tensor_map, corner, lane)
             if mask is not None:
                 cells = np.array([signal for _, signal in targets])
                 machine.checker.mbarrier_signalled(cells, lane, self.instruction)
@@ -270,6 +274,29 @@ class TensorCopy(_BulkCopy):
 
         machine.async_work.submit(work)
 
+    def _observe(self, tensor_map: TensorMap, corner: tuple[int, ...], lane: int) -> None:
+        """Tell the checker of global memory which cells of it are read or written."""
+        everywhere = self.everywhere
+        assert everywhere is not None
+        if self.form.load and not (everywhere.written and self._is_written(tensor_map)):
+            return
+        start = self._start(tensor_map)
+        granule = everywhere.shadow.granule
+        stored = not self.form.load and not self.form.operation
+        cells = box_offsets(tensor_map, start, corner, stored, granule) // granule
+        site = self.instruction.index
+        if self.form.load:
+            everywhere.bulk_read(cells, lane, site)
+        else:
+            everywhere.bulk_written(cells, lane, site, bool(self.form.operation))
+
+    def _is_written(self, tensor_map: TensorMap) -> bool:
+        """Whether the kernel has written the array so far."""
+        if id(tensor_map) not in self.regions:
+            self.regions[id(tensor_map)] = self.memory.region_at(self._start(tensor_map))
+        region = self.regions[id(tensor_map)]
+        return region is not None and region.dirty
+
     def _signalled(self, cta: int, barrier_cta: int) -> int:
         """Whose mbarrier a part of a multicast signals: with cta_group::2 that of the CTA of the
         receiving pair whose rank is as even or odd as that of the named mbarrier's CTA."""
@@ -284,6 +311,7 @@ class TensorCopy(_BulkCopy):
         checker = self.machine.checker
         if checker is not None:
             checker.bulk_store(numbers, lane, self.instruction.index)
+            self._observe(tensor_map, corner, lane)
 
         def work() -> None:
             start = self._start(tensor_map)
@@ -371,6 +399,9 @@ class LinearCopy(_BulkCopy):
         memory = self.memory.bytes if self.form.source == "global" else machine.shared
         tokens = None
         if machine.checker is not None:
+            if self.form.source == "global" and self.everywhere is not None:
+                cells = self.everywhere.shadow.cells(np.array([come]), count)
+                self.everywhere.bulk_read(cells, lane, self.instruction.index)
             chunk = np.arange(count // 16)
             tokens = [
                 machine.checker.bulk_load(chunk + where // 16, lane, self.instruction.index)
@@ -395,6 +426,10 @@ class LinearCopy(_BulkCopy):
         if machine.checker is not None:
             chunks = come // 16 + np.arange(count // 16)
             machine.checker.bulk_store(chunks, lane, self.instruction.index)
+        if self.everywhere is not None:
+            cells = self.everywhere.shadow.cells(np.array([to]), count)
+            reduces = bool(self.form.operation)
+            self.everywhere.bulk_written(cells, lane, self.instruction.index, reduces)
 
         def work() -> None:
             raw = machine.shared[come : come + count]

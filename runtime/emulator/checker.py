@@ -58,6 +58,7 @@ class SharedChecker:
         self.instructions = machine.entry.instructions
         self.reports = reports
         self.granule = granule_of(self.instructions)
+        self.fragments = any(takes_fragments(instruction) for instruction in self.instructions)
         self.reset()
 
     def reset(self) -> None:
@@ -65,9 +66,8 @@ class SharedChecker:
         warps, ctas, _ = self.machine.shape
         self.size = self.launch.cluster_size
         self.domains = ctas // self.size
-        machine = self.machine
-        fragments = any(takes_fragments(instruction) for instruction in self.instructions)
-        self.clocks = Clocks(warps * self.size, self.domains, machine.uses_tensor_memory, fragments)
+        tensor = self.machine.uses_tensor_memory
+        self.clocks = Clocks(warps * self.size, self.domains, tensor, self.fragments)
         self.shadow = SharedShadow(self.machine.shared.size, self.granule, self.clocks.readers)
         self.collision = False
         self.memory = "shared"

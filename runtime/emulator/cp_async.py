@@ -217,6 +217,11 @@ class CheckedCopies(EagerCopies):
     def issue(self, copy: Copy, where, index, full, limit, source, lanes) -> None:
         site = copy.instruction.index
         self.checker.copy_issued(where << copy.shift, copy.size, lanes, site)
+        everywhere = self.checker.launch.global_checker
+        if everywhere is not None and everywhere.written:
+            whole = slice(None) if full is None else full
+            sources, readers = index[whole] << copy.shift, np.broadcast_to(lanes, index.shape)
+            everywhere.copied(sources, copy.size, readers[whole], site)
         copy.transfer(where, index, full, limit, source)
 
     def commit(self, lanes: np.ndarray) -> None:

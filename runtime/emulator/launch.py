@@ -154,9 +154,11 @@ class Launch:
             self._initialise(variable)
         if self.mode == "check":
             ctas = self.grid[0] * self.grid[1] * self.grid[2]
+            warps = -(-self.threads // 32)
             self.global_checker = GlobalChecker(
-                memory.bytes.size, ctas, self.entry.instructions, self.reports
-            )
+                memory.bytes.size, ctas, warps, self.cluster_size, self.entry.instructions,
+                self.reports,
+            )  # fmt: skip
 
     def _write(self, name: str, raw: bytes) -> None:
         start = self._addresses[name] - ARENA_BASE

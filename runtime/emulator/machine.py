@@ -109,6 +109,8 @@ class Machine:
             self.tensor_memory.reset()
         if self.checker is not None:
             self.checker.reset()
+        if self.launch.global_checker is not None:
+            self.launch.global_checker.follow(self)
         if self.register_checker is not None:
             self.register_checker.reset()
         thread = np.arange(self.warp_count * 32).reshape(self.warp_count, 1, 32)

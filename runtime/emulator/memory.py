@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError
-from tilec.runtime.emulator.global_checker import order_of
+from tilec.runtime.emulator.global_checker import GlobalChecker, order_of
 from tilec.runtime.emulator.global_memory import GlobalSite
 from tilec.runtime.emulator.instruction import Address, Instruction, Operand, Symbol
 from tilec.runtime.emulator.scalar_types import INTEGER_CODE, TYPES, ScalarType
@@ -192,7 +192,7 @@ class Store:
 class _Collision:
     """Reports warps that wrote one cell together, unless they all wrote the same value."""
 
-    def __init__(self, checker: Checker, site: int) -> None:
+    def __init__(self, checker: Checker | GlobalChecker, site: int) -> None:
         self.checker = checker
         self.site = site
 
@@ -245,11 +245,10 @@ def _locate_global(machine: Machine, instruction: Instruction, form: Form, store
 
     def locate(address: np.ndarray, _: None, lanes: np.ndarray) -> np.ndarray:
         offsets = site.locate(address)
-        cta = machine.first_cta + lanes // 32 % machine.cta_count
         if form.strong:
-            checker.synchronise(cta, order)
+            checker.synchronise(machine.first_cta + lanes // 32 % machine.cta_count, order)
         else:
-            checker.access(offsets, form.size, cta, store, instruction.index)
+            checker.access(offsets, form.size, lanes, store, instruction.index)
         return offsets
 
     return locate
@@ -274,7 +273,10 @@ def make_access(binding: Binding, form: Form, instruction: Instruction, kind: ty
     machine, store = binding.machine, kind is Store
     if form.space == "global":
         locate = _locate_global(machine, instruction, form, store)
-        return kind(locate, machine.launch.memory.bytes, form)
+        access = kind(locate, machine.launch.memory.bytes, form)
+        if store and machine.launch.global_checker is not None and not form.strong:
+            access.on_collision = _Collision(machine.launch.global_checker, instruction.index)
+        return access
     if form.space == "shared":
         access = kind(_locate_shared(machine, instruction, form, store), machine.shared, form)
         if store and machine.checker is not None:

@@ -293,7 +293,11 @@ class Checker(SharedChecker):
         agent, domain = self.warps_of(lanes)
         self.clocks.committed_stores[agent, domain] += 1
 
-    def bulk_waited(self, lanes: np.ndarray, pending: int) -> None:
+    def bulk_waited(self, lanes: np.ndarray, pending: int, read: bool) -> None:
+        """wait_group, or `read`: wait_group.read, which says nothing of what the stores write."""
+        if not read and self.launch.global_checker is not None:
+            warps = np.unique(np.asarray(lanes).reshape(-1) >> 5)
+            self.launch.global_checker.bulk_waited(warps, pending)
         agent, domain = self.warps_of(lanes)
         done = self.clocks.committed_stores[agent, domain] - pending
         self._learn(agent, domain, agent + self.clocks.stores, done)

@@ -49,6 +49,23 @@ def _tensor_view(
     )
 
 
+def box_offsets(
+    tensor_map: TensorMap, start: int, corner: tuple[int, ...], stored: bool, piece: int
+) -> np.ndarray:
+    """Arena offsets of the pieces of `piece` bytes that a load, or a store, touches of a box."""
+    dims = _stored_dims(tensor_map) if stored else tensor_map.dims
+    outer, _, empty = _overlap(tensor_map, dims, corner)
+    if empty:
+        return np.zeros(0, np.int64)
+    *rows, inner = outer
+    size = tensor_map.itemsize
+    offsets = start + np.arange(inner.start * size, inner.stop * size, min(piece, size))
+    offsets = offsets[:: max(piece // size, 1)]
+    for dim, stride in zip(rows[::-1], tensor_map.strides, strict=True):
+        offsets = (np.arange(dim.start, dim.stop) * stride)[:, None] + offsets.reshape(1, -1)
+    return offsets.reshape(-1)
+
+
 def read_box(
     tensor_map: TensorMap, memory: np.ndarray, start: int, corner: tuple[int, ...]
 ) -> np.ndarray:

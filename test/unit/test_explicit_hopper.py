@@ -70,6 +70,7 @@ def test_it_assembles_as_written(constants: dict[str, object]) -> None:
     assert found.spills == 0
     assert found.messages == ()
     assert compiled.threads == 384
+    assert compiled.persistent
     assert compiled.ptx.count("setmaxnreg.dec.sync.aligned.u32 \t40") <= 1
     registers = re.findall(r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32\s+(\d+)", compiled.ptx)
     assert sorted(registers) == [("dec", "40"), ("inc", "232")]

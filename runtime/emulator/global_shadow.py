@@ -1,0 +1,91 @@
+"""What the checker remembers of every cell of global memory: who wrote it last, who read it.
+
+An access is one number, a mark: [warp of the grid + 1, ATOMIC, ASYNC, epoch of the warp, number of
+the instruction]. Of all readers the last is kept and the last of another warp, as ThreadSanitizer
+keeps few accesses a cell: enough for one of them to be unordered where a barrier is missing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_SITE_BITS, _EPOCH_BITS = 17, 18
+WARP_SHIFT = _SITE_BITS + _EPOCH_BITS + 2
+ATOMIC = 1 << WARP_SHIFT - 1
+ASYNC = 1 << WARP_SHIFT - 2
+"""A bulk store: written by the async proxy."""
+IN_FLIGHT = (1 << _EPOCH_BITS) - 1
+"""The epoch of a bulk store that nobody has waited for."""
+
+
+def mark(warp: np.ndarray, epoch: np.ndarray, site: int, flags: int = 0) -> np.ndarray:
+    """Marks of accesses by warps of the grid at epochs of theirs."""
+    epochs = np.minimum(epoch, IN_FLIGHT - 1).astype(np.int64)
+    return (warp + 1 << WARP_SHIFT) + (epochs << _SITE_BITS) + (site | flags)
+
+
+def in_flight(warp: int, site: int, flags: int = 0) -> int:
+    """The mark of a bulk store under way."""
+    return (warp + 1 << WARP_SHIFT) + (IN_FLIGHT << _SITE_BITS) + (site | flags | ASYNC)
+
+
+def warp_of(marks: np.ndarray) -> np.ndarray:
+    return (marks >> WARP_SHIFT) - 1
+
+
+def epoch_of(marks: np.ndarray) -> np.ndarray:
+    return marks >> _SITE_BITS & IN_FLIGHT
+
+
+def site_of(marks: np.ndarray) -> np.ndarray:
+    return marks & (1 << _SITE_BITS) - 1
+
+
+def of_others(before: np.ndarray, marks: np.ndarray) -> np.ndarray:
+    """Which cells' marks are of other warps than these."""
+    return ((before ^ marks) >> WARP_SHIFT != 0) & (before != 0)
+
+
+def strange(first: np.ndarray, second: np.ndarray, team: int) -> np.ndarray:
+    """Whether the warps of marks are of different teams of so many."""
+    return warp_of(first) // team != warp_of(second) // team
+
+
+class GlobalShadow:
+    """Marks and times of the cells of the arena; 0 where nobody came yet."""
+
+    def __init__(self, size: int, granule: int) -> None:
+        cells = size // granule + 1
+        self.granule = granule
+        self.write = np.zeros(cells, np.int64)
+        self.write_time = np.zeros(cells, np.int32)
+        self.read = np.zeros(cells, np.int64)
+        self.other_read = np.zeros(cells, np.int64)
+        self.read_time = np.zeros(cells, np.int32)
+        self.shared = np.zeros(cells, np.bool_)  # read by several clusters
+
+    def width(self, size: int) -> int:
+        """Cells of an access of `size` bytes."""
+        return max(size // self.granule, 1)
+
+    def cells(self, offsets: np.ndarray, size: int) -> np.ndarray:
+        """The cells of accesses of `size` bytes at offsets of the arena, one access after the
+        other."""
+        first = offsets.reshape(-1, 1) // self.granule
+        return (first + np.arange(self.width(size))).reshape(-1)
+
+    def note_reads(self, cells: np.ndarray, marks: np.ndarray, time: int, team: int) -> None:
+        """Cells are read; a cluster has `team` warps."""
+        before = self.read[cells]
+        self.read[cells] = marks
+        self.read_time[cells] = time
+        if before.any():
+            others = of_others(before, marks)
+            where = cells[others]
+            self.other_read[where] = before[others]
+            self.shared[where] |= strange(before[others], marks[others], team)
+        lost = of_others(self.read[cells], marks)
+        if lost.any():  # several warps read a cell in one instruction
+            where = cells[lost]
+            self.other_read[where] = marks[lost]
+            self.shared[where] |= strange(self.read[where], marks[lost], team)
