@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.diagnostics import InternalError
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -190,6 +191,8 @@ def _plan(store: tile.StoreOp) -> _Plan | str:
         layout = part_layout(whole, row, panels, tuple(part)) if panels > 1 else whole
         if layout is not None:
             break
+    else:
+        raise InternalError("a tile is one panel at least")
     buffer = BufferType(
         tuple(part), element(store.value), operand_layout(tuple(part), element(store.value), row)
     )

@@ -92,10 +92,10 @@ def _block(scale: ir.Value, k_dim: int, dot: tile.DotScaledOp) -> int:
 def _widest(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
     block, scale = _block(dot.lhs_scale, 1, dot), str(element(dot.lhs_scale))
     names = _multiplied(dot)
-    kinds = [FORMATS[name].element for name in names]
+    lhs, rhs = (FORMATS[name].element for name in names)
     n = shape(dot.acc)[1]
     for width in reversed([w for w in scaled_widths() if n % w == 0 and w % SCALE_ROWS == 0]):
-        row = select_scaled_instruction(context.target, width, *kinds, scale, block)
+        row = select_scaled_instruction(context.target, width, lhs, rhs, scale, block)
         if row is not None:
             return row
     return f"no instruction multiplies {' by '.join(names)} with a scale of {scale} per {block}"
@@ -103,11 +103,10 @@ def _widest(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str
 
 def _multiplied(dot: tile.DotScaledOp) -> tuple[str, str]:
     """The formats that are multiplied: two operands of 4 bits, or of 8, which hold all narrower."""
-    names = (dot.lhs_format, dot.rhs_format)
-    if names == ("e2m1", "e2m1"):
-        return names
-    lhs, rhs = (WIDER.get(name, name) for name in names)
-    return lhs, rhs
+    lhs, rhs = str(dot.lhs_format), str(dot.rhs_format)
+    if (lhs, rhs) == ("e2m1", "e2m1"):
+        return lhs, rhs
+    return WIDER.get(lhs, lhs), WIDER.get(rhs, rhs)
 
 
 def _widen(dot: tile.DotScaledOp) -> None:

@@ -85,8 +85,9 @@ def _pair(function: ir.Operation, context: PassContext) -> None:
     shape = cluster_shape(function)
     if shape[0] % PAIR or find_ops(function, TmaPairLoadOp, TmaPairMulticastOp):
         return
-    products = [_product(op.opview, context) for op in find_ops(function, Tcgen05MmaOp)]
-    refused = next((p for p in products if isinstance(p, str)), None)
+    found = [_product(op.opview, context) for op in find_ops(function, Tcgen05MmaOp)]
+    products = [product for product in found if not isinstance(product, str)]
+    refused = next((why for why in found if isinstance(why, str)), None)
     if not products or refused is not None:
         why = refused or "nothing adds up in tensor memory"
         context.report.add("CTA pair", function, "no", why)
@@ -129,8 +130,9 @@ def _product(multiply: Tcgen05MmaOp, context: PassContext) -> _Product | str:
         return "the lhs of a product does not follow the CTA's place in the cluster"
     if 0 in axes_of(rhs_load):
         return "the rhs of a product depends on the CTA's place in the pair"
-    if isinstance(_half(rhs), str):
-        return _half(rhs)
+    half = _half(rhs)
+    if isinstance(half, str):
+        return half
     return _Product(multiply, pair, lhs, rhs, (lhs_load, rhs_load))
 
 
@@ -160,6 +162,13 @@ def _half(rhs: AllocOp) -> BufferType | str:
     half = BufferType(sizes, slot.element, operand_layout(sizes, slot.element, contiguous))
     boxed = box_of(half)
     return boxed if isinstance(boxed, str) else half
+
+
+def _checked_half(rhs: AllocOp) -> BufferType:
+    """The slot of a ring that `_product` has found fit."""
+    half = _half(rhs)
+    assert isinstance(half, BufferType)
+    return half
 
 
 class _Rewrite:
@@ -201,7 +210,7 @@ class _Rewrite:
         for ring in self._whole.values():
             self._resize(ring, buffer_of(ring.result).slot(), stages)
         for ring in self._halved.values():
-            self._resize(ring, _half(ring), stages)
+            self._resize(ring, _checked_half(ring), stages)
         for product in self._products:
             name = ir.StringAttr.get(product.row.name)
             product.multiply.operation.attributes["instruction"] = name
@@ -222,7 +231,7 @@ class _Rewrite:
             self._function, without=[*self._whole, *self._halved]
         )
         each = sum(buffer_of(ring.result).slot_bytes for ring in self._whole.values())
-        each += sum(_half(ring).slot_bytes for ring in self._halved.values())
+        each += sum(_checked_half(ring).slot_bytes for ring in self._halved.values())
         barriers = 2 * 8 * MOST_STAGES * len(self._barriers)
         alignment = max(buffer_of(r.result).alignment_bytes for r in self._whole.values())
         return max(found, min(MOST_STAGES, (free - barriers - alignment) // each))
@@ -236,7 +245,7 @@ class _Rewrite:
         with ir.InsertionPoint(load.operation), load.operation.location:
             if halved:
                 made = load.map.owner
-                half = _half(load.dst.owner.src.owner)
+                half = _checked_half(load.dst.owner.src.owner)
                 box, swizzle = box_of(half)
                 with ir.InsertionPoint(made.operation):
                     tensor_map = MakeTensorMapOp.build(
@@ -295,7 +304,9 @@ class _Rewrite:
             part = part_of(load, sharing.parts) if sharing.parts > 1 else None
             if part is None:
                 continue
-            empty = free_wait(load).barrier
+            freed = free_wait(load)
+            assert freed is not None  # a copy of a ring waits for its slot
+            empty = freed.barrier
             with ir.InsertionPoint(behind(last)), load.operation.location:
                 mask, place = sharing.mask(self._place), sharing.place()
                 # Where this is even: the CTAs that load for it, and for its odd neighbour.

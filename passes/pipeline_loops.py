@@ -278,8 +278,8 @@ class _Expansion:
         mapped = {self.induction: at, **slots, **masks}
         for op in self.plan.addresses:
             clone_mapped(op, mapped)
+        place = ir.InsertionPoint.current
         for number, copy in enumerate(self.plan.copies):
-            place = ir.InsertionPoint.current
             if places is not None:
                 place = ir.InsertionPoint(places[min(number, len(places) - 1)])
             with place:

@@ -107,6 +107,13 @@ def _find(loop: ir.Operation) -> _Rotation | None:
     return _Rotation(waits[0], position, reads, number, ops[products[-1]])
 
 
+def _known(value: ir.Value) -> int:
+    """A constant that `_find` has seen."""
+    number = constant_of(value)
+    assert number is not None
+    return number
+
+
 def _has_many_threads(product: MmaOp) -> bool:
     on_fma_units = find_instruction(product.instruction).acc_layout is None
     return on_fma_units and layout_of(product.acc).num_values < FMA_ACCUMULATORS
@@ -142,7 +149,7 @@ def _reads_after(ops: list[ir.Operation], block: ir.Block) -> bool:
 
 def _rotate(loop: ir.Operation, found: _Rotation) -> None:
     slots = found.position.opview.slots
-    start = constant_of(list(loop.operands)[2 + found.count])
+    start = _known(list(loop.operands)[2 + found.count])
     with ir.InsertionPoint(loop), loop.location:
         first = _read_ahead(found, i32_constant(start % slots))
     with ir.InsertionPoint(found.last), found.last.location:
@@ -166,7 +173,7 @@ def _read_ahead(found: _Rotation, slot: ir.Value) -> list[ir.Value]:
     values = []
     for load, view, old in found.reads:
         part = SlotOp.build(old.opview.src, slot)
-        offsets = [i32_constant(constant_of(offset)) for offset in view.opview.offsets]
+        offsets = [i32_constant(_known(offset)) for offset in view.opview.offsets]
         viewed = ViewOp.build(part, offsets, results=[view.results[0].type])
         values.append(BufferLoadOp.build(viewed, results=[load.results[0].type]))
     return values

@@ -106,10 +106,9 @@ def _find(loop: ir.Operation) -> _Rotation | str | None:
         return None
     if len(multiplies) != 2:
         return f"the loop has {len(multiplies)} products"
-    products = [_product(m, body) for m in multiplies]
-    if None in products:
+    first, second = (_product(m, body) for m in multiplies)
+    if first is None or second is None:
         return "a product is not issued and waited for in one place"
-    first, second = products
     number, counters = _carried_number(second, body), constant_steps(loop)
     if number < 0:
         return "the second product is no loop-carried accumulator's"
@@ -120,10 +119,11 @@ def _find(loop: ir.Operation) -> _Rotation | str | None:
         return "both products read the only slot of one ring"
     first.releases = [release for release in first.releases if release not in common]
     early = _needed(first, body, counters, ())
+    if isinstance(early, str):
+        return early
     late = _needed(second, body, counters, (second.fence.acc, second.multiply.lhs))
-    for ops in (early, late):
-        if isinstance(ops, str):
-            return ops
+    if isinstance(late, str):
+        return late
     return _Rotation(first, second, early, late, number, counters)
 
 
@@ -138,8 +138,9 @@ def _is_constant(value: ir.Value) -> bool:
 def _product(multiply: WgmmaOp, body: ir.Block) -> _Product | None:
     fence, uses = multiply.acc.owner, list(multiply.result.uses)
     wait = uses[0].owner.opview if len(uses) == 1 else None
-    whole = isinstance(fence, WgmmaFenceOp) and isinstance(wait, WgmmaWaitOp) and not wait.pending
-    if not whole or any(op.operation.block != body for op in (fence, wait)):
+    if not isinstance(fence, WgmmaFenceOp) or not isinstance(wait, WgmmaWaitOp) or wait.pending:
+        return None
+    if any(op.operation.block != body for op in (fence, wait)):
         return None
     product = _Product(fence, multiply, wait)
     for operand in (multiply.lhs, multiply.rhs):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 from mlir import ir
 
@@ -146,7 +147,7 @@ def _parts(buffer: ir.Value, tiles: Sequence[ir.Value], axis: int) -> list[ir.Va
     return views
 
 
-def _replace(op: object, values: Sequence[ir.Value]) -> None:
+def _replace(op: Any, values: Sequence[ir.Value]) -> None:
     for old, new in zip(op.operation.results, values, strict=True):
         old.replace_all_uses_with(new)
     op.operation.erase()

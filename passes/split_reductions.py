@@ -41,7 +41,7 @@ from tilec.passes.layouts.axis_levels import (
 )
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.layouts.scan_layout import split_levels
-from tilec.shared_layout import strided
+from tilec.shared_layout import SharedLayout, strided
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -152,7 +152,7 @@ def _bytes(value: ir.Value) -> int:
     return BufferType((), element(value), strided((), ())).element_bytes
 
 
-def _alloc(like: ir.Value, shared: object) -> ir.Value:
+def _alloc(like: ir.Value, shared: SharedLayout) -> ir.Value:
     type_ = BufferType(shape(like), element(like), shared).type()
     return gpu_tile.AllocOp.build(results=[type_])
 

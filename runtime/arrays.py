@@ -280,8 +280,8 @@ def _numpy_dtype(dtype: Any, name: str) -> str:
     if not dtype.isnative:
         raise ArgumentError(f"argument {name!r}: byte order of {dtype.str!r} is not this machine's")
     # NumPy has no dtype of two numbers a byte: a field's name says so (`tilec.runtime.float4`).
-    pair = dtype.names is not None and dtype.itemsize == 1 and len(dtype.names) == 1
-    return _dtype(dtype.names[0] if pair else dtype.name, name)
+    names = dtype.names or ()
+    return _dtype(names[0] if dtype.itemsize == 1 and len(names) == 1 else dtype.name, name)
 
 
 def _dtype(found: str, name: str) -> str:

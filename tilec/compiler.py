@@ -74,7 +74,7 @@ class Compilation:
             return
         self.dump_dir.mkdir(parents=True, exist_ok=True)
         if text is None:
-            text = self.module.operation.get_asm(enable_debug_info=True)
+            text = str(self.module.operation.get_asm(enable_debug_info=True))
         (self.dump_dir / f"{self._dumped:02}-{name}.{suffix}").write_text(text)
         self._dumped += 1
 

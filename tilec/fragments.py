@@ -271,7 +271,8 @@ def fragment_mismatch(
             return f"{name}: {error}"
         if fragment is not None and (lane := _wrong_lane(layout, fragment, rank)) is not None:
             return f"{name}: lane {lane} does not hold its part of {instruction.name}"
-    if not _registers_meet(*tiles, rank - 2):
+    lhs_tiles, rhs_tiles, acc_tiles = tiles
+    if not _registers_meet(lhs_tiles, rhs_tiles, acc_tiles, rank - 2):
         return "lhs and rhs registers do not meet the accumulator's"
     lanes = 1 if instruction.acc_layout is None else 32
     return _threads_mismatch(lhs, rhs, acc, rank, range(0, threads, lanes))

@@ -44,7 +44,7 @@ ArgumentSpec = str | Parameter
 DEMANDS = ("num_warps", "persistent", "cluster", "consumers", "order", "settled")
 """What the decorator may be asked for beside the grid and the device."""
 
-_OF_A_LOOP = dict.fromkeys(
+_OF_A_LOOP: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     ("stages", "num_stages", "warp_specialize"),
     ("help: of a loop: tl.range(..., stages=n, warp_specialize=True)",),
 )
@@ -368,19 +368,9 @@ def kernel(
     under way writes when this one is made, as weights: a kernel that starts under the end of the
     launch before loads them at once. `device`: where to run.
     """
-    if fn is None:
-        return lambda found: kernel(
-            found,
-            grid=grid,
-            num_warps=num_warps,
-            persistent=persistent,
-            cluster=cluster,
-            consumers=consumers,
-            order=order,
-            settled=settled,
-            device=device,
-        )
     demands = (persistent, cluster, consumers, order, settled)
+    if fn is None:
+        return lambda found: Kernel(found, grid, num_warps, device, *demands)
     return Kernel(fn, grid, num_warps, device, *demands)
 
 

@@ -40,8 +40,9 @@ def load_kernel(path: str, name: str | None = None) -> Kernel:
 
 def _untuned(value: Any) -> Any:
     """The kernel in a tuned one: what is compiled by name is the default."""
-    is_tuned = getattr(type(value), "__tilec_kernel__", False) and not isinstance(value, Kernel)
-    return value.kernel if is_tuned else value
+    if isinstance(value, Kernel) or not getattr(type(value), "__tilec_kernel__", False):
+        return value
+    return value.kernel
 
 
 def _absolute(path: str) -> Path:

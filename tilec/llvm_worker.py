@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 TRIPLE = "nvptx64-nvidia-cuda"
 DATA_LAYOUT = (
@@ -38,14 +38,14 @@ OPTIONS = (
 _LENGTH = struct.Struct(">I")
 
 
-def write_message(stream: BinaryIO, message: dict[str, Any]) -> None:
+def write_message(stream: IO[bytes], message: dict[str, Any]) -> None:
     """Sends one message. OSError if the other end is gone."""
     body = json.dumps(message).encode()
     stream.write(_LENGTH.pack(len(body)) + body)
     stream.flush()
 
 
-def read_message(stream: BinaryIO) -> dict[str, Any] | None:
+def read_message(stream: IO[bytes]) -> dict[str, Any] | None:
     """The next message, None if the other end is gone."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:

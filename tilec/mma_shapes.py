@@ -118,8 +118,8 @@ def _row(
     tf32: bool = False,
 ) -> MmaInstruction:
     intrinsic = f"llvm.nvvm.mma.m16n8k{k}.row.col.{suffix}"
-    layouts = [normalize(parse_layout(text)) for text in _fragments(k // 8)]
-    return MmaInstruction(name, 16, 8, k, *types, feature, intrinsic, tf32, *layouts)
+    lhs, rhs, acc = (normalize(parse_layout(text)) for text in _fragments(k // 8))
+    return MmaInstruction(name, 16, 8, k, *types, feature, intrinsic, tf32, lhs, rhs, acc)
 
 
 _E4M3, _E5M2 = "f8E4M3FN", "f8E5M2"

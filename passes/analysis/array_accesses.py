@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from mlir import ir
 
@@ -101,7 +102,7 @@ def _step(value: ir.Value, loop: ir.Operation) -> int:
     return max(0, constant_of(loop.operands[2]) or 0) if counts else 0
 
 
-def array_accesses(view: object) -> list[ArrayAccess]:
+def array_accesses(view: Any) -> list[ArrayAccess]:
     """What an op does to an array that the kernel writes and touches in more than one place."""
     array = _array_of(view)
     if array is None or not _is_contended(array):
@@ -122,11 +123,11 @@ def array_accesses(view: object) -> list[ArrayAccess]:
     return [ArrayAccess(array, view.operation, writes, *where)]
 
 
-def _is_rectangle(view: object) -> bool:
+def _is_rectangle(view: Any) -> bool:
     return isinstance(view, (tile.LoadOp, tile.StoreOp, CpAsyncOp))
 
 
-def _array_of(view: object) -> ir.Value | None:
+def _array_of(view: Any) -> ir.Value | None:
     if isinstance(view, _READS):
         return view.src
     return view.dst if isinstance(view, (*_WRITES, *_ATOMICS)) else None

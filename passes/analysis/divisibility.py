@@ -8,6 +8,7 @@ loop's induction variable is divisible by what divides both its lower bound and 
 from __future__ import annotations
 
 from math import gcd
+from typing import Any
 
 from mlir import ir
 
@@ -112,7 +113,7 @@ def _static(array: ir.Value, kind: str, axis: int) -> int | None:
     return (static_sizes(array) if kind == "sizes" else static_strides(array))[axis]
 
 
-def _argument_facts(function: ir.Operation) -> dict[ir.Value, dict[str, object]]:
+def _argument_facts(function: ir.Operation) -> dict[ir.Value, dict[str, Any]]:
     if "arg_attrs" not in function.attributes:
         return {}
     facts = {}

@@ -85,8 +85,8 @@ class Access:
             return False
         if (self.start, self.kind) != (other.start, other.kind):
             return True
-        comparable = self.slot and other.slot and _is_same(self.slot[0], other.slot[0])
-        if comparable and (self.slot[1] - other.slot[1]) % self.slot[2]:
+        mine, its = self.slot, other.slot
+        if mine and its and _is_same(mine[0], its[0]) and (mine[1] - its[1]) % mine[2]:
             return False
         if self.threads is not None and (self.threads, self.box) == (other.threads, other.box):
             return False
@@ -266,8 +266,11 @@ def _describe(buffer: ir.Value, layout: Layout | None, *, writes: bool) -> Acces
             slot = _slot(view)
         elif isinstance(view, ViewOp):
             steps = [constant_of(v) for v in view.offsets]
-            known = offsets is not None and None not in steps
-            offsets = tuple(a + b for a, b in zip(offsets, steps, strict=True)) if known else None
+            known = [step for step in steps if step is not None]
+            if offsets is None or len(known) < len(steps):
+                offsets = None
+            else:
+                offsets = tuple(a + b for a, b in zip(offsets, known, strict=True))
         value = view.src
     start = value.owner.options["offset"]
     whole = any_buffer_of(value)

@@ -135,7 +135,9 @@ def _parameters(function: ir.Operation) -> Iterator[tuple[ir.Value, dict[str, ir
 
 def _name(number: int, given: dict[str, ir.Attribute]) -> str:
     name = given.get("tile.name")
-    return name.value if isinstance(name, ir.StringAttr) else f"arg{number}"
+    if name is None or not isinstance(name, ir.StringAttr):
+        return f"arg{number}"
+    return name.value
 
 
 def _wrong_codes(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:

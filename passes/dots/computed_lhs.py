@@ -195,8 +195,9 @@ def _first_part(dot: DotOp, row: MmaInstruction) -> int:
 def _fragments(dot: DotOp, row: MmaInstruction, k: int, num_warps: int) -> Layout:
     """How threads hold `k` columns of the lhs."""
     sizes = shape(dot.acc)
-    acc = accumulator_layout(row, sizes, *warpgroup_grid(sizes, num_warps))
-    return lhs_fragments(row, acc, 2, k)
+    grid = warpgroup_grid(sizes, num_warps)
+    assert grid is not None  # the product was chosen for it
+    return lhs_fragments(row, accumulator_layout(row, sizes, *grid), 2, k)
 
 
 def lies_across_k(dot: DotOp) -> bool:
@@ -332,7 +333,9 @@ class _Write:
         ).results[0]
 
     def _read(self, load: LoadOp, part: Part) -> ir.Value:
-        buffer = filled_buffer(load.result, _raw_buffer(load), self._dot.operation)
+        kind = _raw_buffer(load)
+        assert kind is not None  # else the lhs is not computed from it in parts
+        buffer = filled_buffer(load.result, kind, self._dot.operation)
         if buffer not in self.buffers:
             self.buffers.append(buffer)
         view = _view(buffer, part.origin, part.sizes)

@@ -187,7 +187,6 @@ def _await_later(loop: ir.Operation, deferred: Deferred) -> ir.Operation:
         alloc = store.dst.owner.operation
         if alloc.block == body:
             alloc.move_before(loop)
-    total: ir.Value | None = None
     touching = [store.operation for store in deferred.stores]
     if load is not None:
         (use,) = load.result.uses

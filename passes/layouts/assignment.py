@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mlir import ir
 
 from tilec.dialects import tile
@@ -34,9 +36,14 @@ def assign_layouts(
 
     for component in components.all():
         for value in component.values:
+            assert component.layout is not None  # `infer-layouts` has given each one
             _retype(value, typed(value, component.layout))
     for op in ops:
         _Fix(op, cuts.get(op), typed, context).apply()
+
+
+Typed = Callable[[ir.Value, Layout], ir.Type]
+"""The type of a value in a layout."""
 
 
 def _retype(value: ir.Value, type_: ir.Type) -> None:
@@ -54,7 +61,7 @@ class _Fix:
     layout."""
 
     def __init__(
-        self, op: ir.Operation, cut: Layout | None, typed: object, context: PassContext
+        self, op: ir.Operation, cut: Layout | None, typed: Typed, context: PassContext
     ) -> None:
         self.op, self.cut, self.typed, self.context = op, cut, typed, context
 
@@ -62,7 +69,7 @@ class _Fix:
         """Inserts the conversions this op needs."""
         view = self.op.opview
         if self.cut is not None:
-            self._cut()
+            self._cut(self.cut)
         elif isinstance(view, tile.ReduceOp):
             self._reduce(view)
         elif isinstance(view, tile.ScanOp):
@@ -81,11 +88,11 @@ class _Fix:
         else:
             self._agree()
 
-    def _cut(self) -> None:
+    def _cut(self, cut: Layout) -> None:
         if isinstance(self.op.opview, tile.StoreOp):
-            self._need(0, self.cut)
+            self._need(0, cut)
         else:
-            self._force(self.op.results[0], self.cut)
+            self._force(self.op.results[0], cut)
 
     def _reduce(self, op: tile.ReduceOp) -> None:
         layout = layout_of(op.inputs[0])

@@ -129,7 +129,7 @@ def access_cost(
     for lane in range(min(32, layout.num_threads)):
         at = layout.thread_coordinates(lane, rank)
         sectors.add(_sector(at, contiguous, element_bytes))
-        if run > 1:
+        if contiguous is not None and run > 1:
             end = list(at)
             end[contiguous] += run - 1
             sectors.add(_sector(tuple(end), contiguous, element_bytes))

@@ -13,6 +13,9 @@ functions (expand-math), 8-bit floats (convert-floats).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from mlir import ir
 
 from tilec.diagnostics import InternalError
@@ -76,8 +79,8 @@ _FAMILIES = (
 )
 
 
-def _join_tables() -> dict[str, object]:
-    joined: dict[str, object] = {}
+def _join_tables() -> dict[str, Callable[[Any, Lowering], None]]:
+    joined: dict[str, Callable[[Any, Lowering], None]] = {}
     for family in _FAMILIES:
         for key, rule in family.RULES.items():
             name = key if isinstance(key, str) else key.OPERATION_NAME

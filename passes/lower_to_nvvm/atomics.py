@@ -134,6 +134,7 @@ def _update(op: tile.AtomicRmwOp, memory: Memory, state: Lowering) -> Update:
     reduces = not used and op.order in ("relaxed", "release") and op.kind != "exchange"
 
     def by_instruction(pointer: ir.Value, value: ir.Value, guard: ir.Value | None) -> ir.Value:
+        assert operation is not None  # else there is a loop around a comparison
         words = pack([value], kind, state)
         if reduces:
             _red(memory.red(operation), pointer, words[0], guard)

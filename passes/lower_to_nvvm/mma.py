@@ -16,6 +16,7 @@ from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.fragments import instruction_registers
+from tilec.layout import Layout
 from tilec.mma_shapes import MmaInstruction, find_instruction
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, pack
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers, create
@@ -60,7 +61,7 @@ class _Operand:
     """A fragment operand, packed for the instruction once per instruction tile."""
 
     def __init__(
-        self, value: ir.Value, fragment: object, row: MmaInstruction, state: Lowering
+        self, value: ir.Value, fragment: Layout | None, row: MmaInstruction, state: Lowering
     ) -> None:
         self.tiles = instruction_registers(layout_of(value), fragment, len(shape(value)))
         self._registers = state.registers(value)

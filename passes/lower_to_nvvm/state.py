@@ -104,7 +104,7 @@ class Lowering:
         """The author's grid (i32 each), where it is a parameter of a persistent kernel."""
         self.dynamic = False
         """Whether the launch has a CTA for each program of a persistent kernel."""
-        self.cluster = (1, 1, 1)
+        self.cluster: tuple[int, ...] = (1, 1, 1)
         """Programs of a cluster along each axis of the grid."""
         self.tensor_maps: dict[TensorMap, ir.Value] = {}
         """The parameter of each tensor map, as a generic pointer."""

@@ -31,8 +31,9 @@ def _fold_counting(loop: ir.Operation) -> None:
     counts = list(body.arguments)[1:]
     if any(op.name not in ("arith.constant", "arith.addi") for op in steps):
         return
-    added = [_added(value, count) for value, count in zip(end.operands, counts, strict=True)]
-    if any(step is None for step in added):
+    found = [_added(value, count) for value, count in zip(end.operands, counts, strict=True)]
+    added = [step for step in found if step is not None]
+    if len(added) < len(found):
         return
     with ir.InsertionPoint(loop), loop.location:
         trips = _trip_count(loop)
@@ -50,9 +51,8 @@ def _added(value: ir.Value, count: ir.Value) -> int | None:
         return 0
     if isinstance(value.owner, ir.Block) or value.owner.name != "arith.addi":
         return None
-    step = constant_of(value.owner.operands[1])
-    rest = None if step is None else _added(value.owner.operands[0], count)
-    return None if rest is None else rest + step
+    step, rest = constant_of(value.owner.operands[1]), _added(value.owner.operands[0], count)
+    return None if step is None or rest is None else rest + step
 
 
 def _trip_count(loop: ir.Operation) -> ir.Value:

@@ -49,7 +49,7 @@ class Ring:
     position: RingPositionOp
     arrivals: list[BarrierExpectOp | CpAsyncArriveOp | BarrierArriveOp]
     copies: list[TmaLoadOp | CpAsyncOp | BufferStoreOp] = field(default_factory=list)
-    wait: BarrierWaitOp | None = None
+    wait: BarrierWaitOp = field(init=False)
     leader: Ring | None = None
     """The ring of an earlier loop whose buffers and barriers serve this one, too."""
 
@@ -77,6 +77,7 @@ class Ring:
 def find_rings(function: ir.Operation) -> list[Ring]:
     """The rings of a kernel: barriers with a position, arrivals, fills and a wait."""
     rings: dict[ir.Value, Ring] = {}
+    waits: dict[ir.Value, BarrierWaitOp] = {}
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         view = op.opview
@@ -87,14 +88,14 @@ def find_rings(function: ir.Operation) -> list[Ring]:
             elif isinstance(barrier, BarrierInitOp) and isinstance(position, RingPositionOp):
                 rings[view.barrier] = Ring(barrier, position, [view])
         elif isinstance(view, BarrierWaitOp) and view.barrier in rings:
-            rings[view.barrier].wait = view
+            waits[view.barrier] = view
         return ir.WalkResult.ADVANCE
 
     function.walk(visit)
-    found = [ring for ring in rings.values() if ring.wait is not None]
-    for ring in found:
-        ring.copies = _copies(ring)
-    return [ring for ring in found if ring.copies]
+    for barrier, wait in waits.items():
+        rings[barrier].wait = wait
+        rings[barrier].copies = _copies(rings[barrier])
+    return [ring for ring in rings.values() if ring.copies]
 
 
 def _copies(ring: Ring) -> list[TmaLoadOp | CpAsyncOp | BufferStoreOp]:

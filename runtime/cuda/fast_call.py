@@ -92,14 +92,14 @@ def _unpacked(plan: Plan) -> tuple[Any, ...]:
 
     An empty grid counts as one that depends on scalars, so that only these are looked at for zeros.
     """
-    grid_of_scalars = plan.grid_of_scalars
-    if grid_of_scalars is None and 0 in plan.grid:
-        empty = plan.grid
 
-        def grid_of_scalars(scalars: Sequence[Any]) -> Grid:
-            return empty
+    def empty(scalars: Sequence[Any]) -> Grid:
+        return plan.grid
 
-    return (*plan[: len(plan) - 2], grid_of_scalars, plan)
+    of_scalars = plan.grid_of_scalars
+    if of_scalars is None and 0 in plan.grid:
+        of_scalars = empty
+    return (*plan[: len(plan) - 2], of_scalars, plan)
 
 
 def build_slow_call(

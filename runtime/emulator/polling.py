@@ -62,5 +62,5 @@ class Polling:
         parts = (*machine.registers.values(), machine.shared, machine.launch.memory.bytes)
         found = machine.mbarriers.progress + (int(machine.exited.sum()) << 32)
         for part in parts:
-            found = zlib.adler32(part.view("u1").reshape(-1), found & 0xFFFFFFFF)
+            found = zlib.adler32(part.view("u1").reshape(-1).data, found & 0xFFFFFFFF)
         return found

@@ -230,5 +230,5 @@ class TensorChecker(Checker):
         told = epochs <= self.clocks.thread_order[who, where, agents]
         for chosen, (missing, mend) in ((~told, _BEFORE), (told, _AFTER)):
             for first in np.unique(sites[chosen]):
-                places = (self.instructions[int(i)].place for i in (first, site))
-                self.race(*places, missing, mend, kind="missing tensor fence")
+                one, other = (self.instructions[int(i)].place for i in (first, site))
+                self.race(one, other, missing, mend, kind="missing tensor fence")

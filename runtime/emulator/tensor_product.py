@@ -91,7 +91,8 @@ def emit_product(instruction: Instruction, writer: Writer) -> None:
         tail = tail[1:]
     shift = 0
     if len(tail) == 2 and kind in ("f16", "tf32") and isinstance(tail[1], Immediate):
-        shift = int(tail.pop().value)
+        shift = int(tail[1].value)
+        tail = tail[:1]
     if len(tail) != 1 or not 0 <= shift <= 15:
         raise writer.unsupported("operands")
     in_memory = isinstance(a, Address)

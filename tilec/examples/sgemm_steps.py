@@ -27,6 +27,7 @@ import numpy as np
 import tilec
 import tilec.language as tl
 from tilec.examples.running import compare, launch, poisoned
+from tilec.jit import Kernel
 
 
 def tiles_of_c(c, BM, BN):
@@ -65,7 +66,7 @@ class Step:
     """One step: its kernel and the constants that make it."""
 
     name: str
-    kernel: tilec.jit.Kernel
+    kernel: Kernel[...]
     constants: Mapping[str, int]
 
 

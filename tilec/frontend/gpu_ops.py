@@ -53,8 +53,8 @@ def emit(
         raise Mistake(wrong)
     if not op.RESULTS:
         return None
-    kinds = tuple(wrapped(value) for value in values)
-    return kinds if len(kinds) > 1 else kinds[0]
+    first, *more = (wrapped(value) for value in values)
+    return (first, *more) if more else first
 
 
 def _check_slot(given: Mapping[str, Any]) -> None:

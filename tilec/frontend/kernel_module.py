@@ -88,6 +88,7 @@ def build_module(
             raise CompileError(f"settled: the kernel calls tilec.language.gpu, {reason}", location)
         if builder.explicit:
             function.attributes["tile.explicit"] = ir.UnitAttr.get()
+            assert num_warps is not None  # each op of the explicit level has asked
             complete_layouts(function.operation, num_warps)
         _verify(module)
         return module

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from mlir import ir
 
@@ -86,7 +86,7 @@ def _leaf_layout(value: Scalar | Tile) -> ir.Attribute | None:
     return value.value.type.encoding if _leaf_shape(value) is not None else None
 
 
-def is_pending(value: Any) -> bool:
+def is_pending(value: Any) -> TypeGuard[Resource]:
     """Whether this is a tile that the tensor cores still write: other resources never change."""
     return isinstance(value, Resource) and value.kind == "pending"
 
@@ -189,8 +189,9 @@ def _continues(spec: Spec, value: Any) -> bool:
     """Whether a constant or a pending tile is after an iteration what it was before."""
     if isinstance(spec, Keep):
         return same_constant(spec.value, value)
-    pending = isinstance(spec, Held) and is_pending(value)
-    return pending and value.value.type == spec.resource.value.type
+    if isinstance(spec, Held) and is_pending(value):
+        return value.value.type == spec.resource.value.type
+    return False
 
 
 def leaves(spec: Spec) -> Iterator[Leaf | Held]:

@@ -23,7 +23,7 @@ _LANGUAGE = str(Path(tilec.language.__file__).parent)
 class FunctionSource:
     """A function and its definition. `library`: written in tilec.language, not by the author."""
 
-    fn: FunctionType
+    fn: Any  # a FunctionType, which type checkers take for a descriptor
     node: ast.FunctionDef
     file: str
     library: bool

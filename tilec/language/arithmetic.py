@@ -5,6 +5,9 @@ integers given to a floating-point function become f32. Accuracies are listed in
 passes/math/README.md; `approx=True` allows the hardware's approximation (`fastmath<afn>`) instead.
 """
 
+# The frontend has the bodies.
+# pyright: reportReturnType=false
+
 from __future__ import annotations
 
 from tilec.language.builtin import builtin

@@ -1,5 +1,8 @@
 """The program's place in the grid, loops, facts, checks, printing, inline PTX."""
 
+# The frontend has the bodies.
+# pyright: reportReturnType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,8 @@
 """Reductions and scans. `axis` counts from 0, negative from the end; None reduces everything."""
 
+# The frontend has the bodies.
+# pyright: reportReturnType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

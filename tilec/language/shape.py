@@ -1,5 +1,8 @@
 """What makes, moves or renames elements without computing on them. Shapes are constants."""
 
+# The frontend has the bodies.
+# pyright: reportReturnType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 
 Strides = tuple[int, ...]
+
+
+class Strided(Protocol):
+    """Shape and strides in elements: an array, or how one is looked at."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def strides(self) -> Strides: ...
 
 
 def broadcast_sizes(shapes: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
@@ -34,7 +44,7 @@ def broadcast_sizes(shapes: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def lead_strides(view: ArrayView, sizes: Sequence[int], own: int) -> Strides:
+def lead_strides(view: Strided, sizes: Sequence[int], own: int) -> Strides:
     """Strides of `view` along common leading `sizes`; it ends in `own` dimensions of its own."""
     lead = len(view.shape) - own
     missing = (0,) * (len(sizes) - lead)

@@ -122,8 +122,9 @@ class KnownCall:
         plan = launcher.known_plan(*arguments, **launch.constants)
         frameworks = {view.framework for view in launch.views.values()} - {"tilec"}
         reader = reader_of(launch.values["out"])
-        is_planned = plan is not None and plan.grid_of_scalars is None
-        if not is_planned or reader is None or len(frameworks) > 1:
+        if plan is None or plan.grid_of_scalars is not None:
+            return None
+        if reader is None or len(frameworks) > 1:
             return None
         views, found = launch.views, launch.plan
         scalars = [name for name in launch.order if name not in views]

@@ -147,7 +147,7 @@ def _input_dtype(views: Mapping[str, ArrayView]) -> DType:
 
 def _matrix_of(view: ArrayView, axis: int) -> View:
     """`view` with at least two dimensions; a vector is a row (0) or a column (1)."""
-    if not view.shape:
+    if len(view.shape) == 0:
         name = "ab"[axis]
         raise ArgumentError(f"argument {name!r}: expected a matrix or a vector, found a scalar")
     if len(view.shape) > 1:

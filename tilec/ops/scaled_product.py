@@ -58,6 +58,9 @@ def multiply_scaled(
             given[name] = _arranged(values[name], views[name], side == "b", device, stream)
     plain = not parts and options.activation is None
     tiles = _tiles(n if plain else 0, dtypes) if native or arranged else SMALL_TILES
+    activation = options.activation
+    if isinstance(activation, str):
+        activation = ACTIVATIONS[activation]
     # Eight warps: with an epilogue the rows of four would fill their registers.
     kernel = _kernel_on(scaled_kernel.scaled_product, device, 8 if native else None)
     kernel(
@@ -69,7 +72,7 @@ def multiply_scaled(
         SIDES=sides,
         ARRANGED=arranged or native,
         PARTS=parts,
-        ACTIVATION=ACTIVATIONS.get(options.activation, options.activation),
+        ACTIVATION=activation,
         stream=stream,
     )
     return given["out"]

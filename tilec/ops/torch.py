@@ -59,7 +59,7 @@ def matmul(
             f"{activation!r}; functions of the tile language are for tilec.ops.matmul"
         )
     tensor, factor = (scale, None) if isinstance(scale, torch.Tensor) else (None, scale)
-    scales = {"scale": tensor, "row_scale": row_scale, "column_scale": column_scale}
+    scales: dict[str, Any] = {"scale": tensor, "row_scale": row_scale, "column_scale": column_scale}
     for name, value in scales.items():
         if value is not None and value.requires_grad and torch.is_grad_enabled():
             raise ArgumentError(f"argument {name!r}: there is no gradient with respect to scales")

@@ -208,7 +208,7 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
 def _touch(names: set[str], array: ir.Value, found: _Found) -> None:
     """Adds the argument that an array is; all arrays where it comes from elsewhere."""
     if isinstance(array.owner, ir.Block):
-        names.add(found.names[ir.BlockArgument(array).arg_number])
+        names.add(found.names[int(ir.BlockArgument(array).arg_number)])
     else:
         names.update(found.names)
 
@@ -225,8 +225,7 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     loop.flops[kind] = loop.flops.get(kind, 0) + prod(batch) * flops_of(m, n, k, unit)
     loop.unit = unit if loop.unit is Unit.WARPS else loop.unit
     loop.columns += columns_of(m, n, unit)
-    sizes = [_bytes(side) for side in (dot.lhs, dot.rhs)]
-    loop.shared_bytes += shared_traffic(m, n, *sizes, unit)
+    loop.shared_bytes += shared_traffic(m, n, _bytes(dot.lhs), _bytes(dot.rhs), unit)
     loaded = [
         (side, _memory(side, found), axis)
         for side, axis in ((dot.lhs, 1), (dot.rhs, 0))
@@ -253,7 +252,7 @@ def _memory(side: ir.Value, found: _Found) -> Memory:
     view = None if isinstance(side.owner, ir.Block) else side.owner.opview
     array = None
     if isinstance(view, tile.LoadOp) and isinstance(view.src.owner, ir.Block):
-        array = found.values[found.names[ir.BlockArgument(view.src).arg_number]]
+        array = found.values[found.names[int(ir.BlockArgument(view.src).arg_number)]]
     if not isinstance(array, ArrayView) or len(array.shape) < 2:
         return Memory(1, LINE_BYTES)
     return Memory.of(array.pointer, array.shape, array.strides, array.element_bytes)
