@@ -34,7 +34,7 @@ from tilec.mma_shapes import (
 )
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import teams_of
-from tilec.passes.dots.computed_lhs import ComputedOperands, lies_across_k
+from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
 from tilec.passes.dots.operand_buffers import panel_elements
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import enclosing_ops
@@ -175,7 +175,7 @@ def _paired(
     found = select_warpgroup_instruction(
         context.target, row.n, row.lhs, row.rhs, row.acc, tf32=row.tf32, paired=True
     )
-    if found is None or not lies_across_k(dot) or not computed.qualifies(dot, found):
+    if found is None or memory_run(dot.lhs) != 0 or not computed.qualifies(dot, found):
         return row, why
     return found, "the lhs lies across k, and comes from shared memory by registers"
 

@@ -40,10 +40,12 @@ from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
 from tilec.passes.split_reductions import split_reductions
 from tilec.passes.stage_operands import stage_operands
+from tilec.passes.turn_products import turn_products
 
 TILE_PIPELINE: tuple[TilePass, ...] = (
     simplify,
     multiply_out,
+    turn_products,
     select_mma,
     infer_layouts,
     remove_layout_conversions,

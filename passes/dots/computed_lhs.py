@@ -118,16 +118,20 @@ class ComputedOperands:
     def qualifies(self, dot: DotOp, row: MmaInstruction) -> bool:
         """Whether the lhs of `dot`, whose instruction is `row`, is computed part by part, in
         registers, from tiles that the copy engine brings."""
+        reason = self.refusal(dot, row)
+        if reason:
+            self._context.report.add("dot operand", dot.operation, "lhs not in registers", reason)
+        return reason is None
+
+    def refusal(self, dot: DotOp, row: MmaInstruction) -> str | None:
+        """Why it is not, "" where that goes without saying; None if it is."""
         if dot.operation.block.owner.name != "scf.for" or forbids_roles(self._function):
-            return False
+            return ""
         check = _Check(dot, self._function, self._context)
         reason = check.why_not(dot.lhs, (False, True))
         if not (check.computes or row.paired) or not (check.raw or reason):
-            return False
-        reason = reason or self._why_no_room(dot, row, check.raw)
-        if reason is not None:
-            self._context.report.add("dot operand", dot.operation, "lhs not in registers", reason)
-        return reason is None
+            return ""
+        return reason or self._why_no_room(dot, row, check.raw)
 
     def _why_no_room(
         self, dot: DotOp, row: MmaInstruction, raw: Sequence[BufferType]
@@ -200,13 +204,18 @@ def _fragments(dot: DotOp, row: MmaInstruction, k: int, num_warps: int) -> Layou
     return lhs_fragments(row, accumulator_layout(row, sizes, *grid), 2, k)
 
 
-def lies_across_k(dot: DotOp) -> bool:
-    """Whether the lhs of `dot` is loaded from memory in which it is contiguous along m."""
-    value, along_m = dot.lhs, 0
+def memory_run(value: ir.Value) -> int | None:
+    """The dimension along which a tile's elements neighbour each other in the array that it is
+    loaded from, maybe transposed; None where it is not."""
+    permutations = []
     while not isinstance(value.owner, ir.Block) and isinstance(value.owner, TransposeOp):
-        value, along_m = value.owner.src, value.owner.permutation[along_m]
+        permutations.append(value.owner.permutation)
+        value = value.owner.src
     op = value.owner
-    return isinstance(op, LoadOp) and contiguous_dim(op.src, op.dims) == along_m
+    run = contiguous_dim(op.src, op.dims) if isinstance(op, LoadOp) else None
+    for permutation in reversed(permutations) if run is not None else ():
+        run = list(permutation).index(run)
+    return run
 
 
 class _Check:

@@ -1,5 +1,6 @@
 """Left operands of tf32 that are contiguous along m: tensor copies bring them as they lie, and
 warpgroups read them into registers, with neighbouring rows in a thread (`MmaInstruction.paired`).
+Right operands that lie so become left ones, of the transposed product (`passes.turn_products`).
 """
 
 from __future__ import annotations
@@ -134,6 +135,61 @@ def test_sums_in_a_tile_too_large_for_registers() -> None:
         BM=128, BN=192, BK=64,
     )  # fmt: skip
     assert not is_paired(kernel)
+
+
+@pytest.mark.parametrize("rows_first", [False, True])
+@pytest.mark.parametrize(
+    ("warps", "constants"),
+    [
+        (4, {"BM": 64, "BN": 128}),
+        (8, {"BM": 192, "BN": 64}),  # warpgroups share the 64 columns, which are rows now
+        (8, {"BM": 64, "BN": 192, "BK": 24, "STAGES": 2}),
+    ],
+)
+def test_right_operands_become_left_ones(
+    warps: int, constants: dict[str, int], rows_first: bool
+) -> None:
+    """A loop over rows by rows adds up the transposed product (turn-products)."""
+    a, b = normal(140, 100, dtype=np.float32), normal(100, 204, seed=1, dtype=np.float32)
+    expected = exact(a) @ exact(b)
+    there = product.demanding(num_warps=warps).on("emulator:check")
+    c = np.full(expected.shape, np.nan, np.float32, order="F" if rows_first else "C")
+    there(a, b, c, **constants)
+    np.testing.assert_allclose(c, expected, rtol=0, atol=TOLERANCE * np.abs(expected).max())
+    kernel = there.compiled(a, b, c, **constants)
+    assert decisions(kernel, "product") == ["of the transposes (its rhs lies across k)"]
+    assert is_paired(kernel)
+    assert_computed(kernel)
+
+
+def test_right_operands_that_no_copy_can_bring() -> None:
+    a, b = normal(72, 68, dtype=np.float32), normal(68, 133, seed=1, dtype=np.float32)
+    kernel = run(product, [a, b], exact(a) @ exact(b), np.float32, TOLERANCE)
+    (found,) = decisions(kernel, "product")
+    assert found.startswith("not of the transposes (the stride of dimension 0"), found
+
+
+@tilec.kernel(grid=matmul_grid)
+def two_sums(
+    a: tl.array, b: tl.array, d: tl.array, c: tl.array,
+    BM: tl.const = 64, BN: tl.const = 64, BK: tl.const = 32,
+):  # fmt: skip
+    """c = max(a @ b + 1, 0) * (a @ d): two sums of one loop, one of which starts as ones."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    first, second = tl.full((BM, BN), 1.0, tl.f32), tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, a.shape[1], BK):
+        x = tl.load(a, (m, k), (BM, BK))
+        first = tl.dot(x, tl.load(b, (k, n), (BK, BN)), first, "tf32")
+        second = tl.dot(x, tl.load(d, (k, n), (BK, BN)), second, "tf32")
+    tl.store(c, (m, n), tl.maximum(first, 0.0) * second)
+
+
+def test_two_sums_of_one_loop() -> None:
+    a, b, d = (normal(*s, seed=i, dtype=np.float32) for i, s in enumerate(
+        ((72, 68), (68, 132), (68, 132))))  # fmt: skip
+    expected = np.maximum(exact(a) @ exact(b) + 1, 0) * (exact(a) @ exact(d))
+    kernel = run(two_sums, [a, b, d], expected, np.float32, 2 * TOLERANCE)
+    assert len(decisions(kernel, "product")) == 2
 
 
 @pytest.mark.parametrize("splits", [1, 3])

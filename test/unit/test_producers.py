@@ -105,7 +105,7 @@ def test_the_twelve(producer: str, warps: int, rows: int) -> None:
 @pytest.mark.parametrize("order", ["CC", "FC", "FF"])
 @pytest.mark.parametrize("precision", ["tf32", "fp8", "s8"])
 def test_operands_that_are_not_contiguous_along_k(precision: str, order: str) -> None:
-    """No tensor map turns them; the load role does, element by element, but for a left operand of
+    """No tensor map turns them; the load role does, element by element, but for one operand of
     tf32, which the warps that multiply read as it is."""
     row = PRECISIONS[precision]
     rng = np.random.default_rng(0)
@@ -118,9 +118,8 @@ def test_operands_that_are_not_contiguous_along_k(precision: str, order: str) ->
     kernel = run(shifted, [a, b], reference(a, b), row.output, row.tolerance, **tiles)
     own = "copies by cp.async" if precision == "tf32" else "loads and stores"
     both = f"tensor copies and {own}"
-    neither = both if precision == "tf32" else own
-    left = "tensor copies" if precision == "tf32" else both
-    assert filled_by(kernel) == {"CC": both, "FC": neither, "FF": left}[order]
+    one, two = ("tensor copies", both) if precision == "tf32" else (both, own)
+    assert filled_by(kernel) == {"CC": one, "FC": two, "FF": one}[order]
     assert_clean(kernel)
 
 

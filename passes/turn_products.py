@@ -1,0 +1,146 @@
+"""turn-products: a dot whose rhs lies across k, as no instruction reads it, becomes the dot of the
+transposes.
+
+Before:   scf.for %k ... iter_args(%sum = %zero) -> (tensor<128x256xf32>) {
+            %x = "tile.load"(%a, %m, %k)   %y = "tile.load"(%b, %k, %n)    (both row-major, f32)
+            %d = "tile.dot"(%x, %y, %sum) {options = {precision = "tf32"}}
+            scf.yield %d }
+After:    %last = scf.for %k ... iter_args(%sum = %zero) -> (tensor<256x128xf32>) {
+            %x = "tile.load"(%a, %m, %k)   %y = "tile.load"(%b, %k, %n)
+            %l = "tile.transpose"(%y)      %r = "tile.transpose"(%x)
+            %d = "tile.dot"(%l, %r, %sum) {options = {precision = "tf32"}}
+            scf.yield %d }
+          %sum = "tile.transpose"(%last)
+
+Of elements of 4 bytes warpgroup instructions read an rhs along k only, but an lhs may come to
+registers (`dots/computed_lhs.py`). Transposes cost nothing: layouts follow them.
+Does not handle: sums that anything but the dot uses in its loop, elements of 1 byte, dots that no
+warpgroup instructions multiply as they stand.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.types import element, shape
+from tilec.fragments import warpgroup_widths
+from tilec.mma_shapes import MmaInstruction, select_warpgroup_instruction
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
+from tilec.passes.rewriting.loops import (
+    behind,
+    replace_yield,
+    terminator,
+    with_iteration_arguments,
+    without_iteration_argument,
+)
+from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.target import Feature
+
+ALONG_COLUMNS = 1
+TURNED = (1, 0)
+
+
+@tile_pass(requires=Level.TILE, ensures=Level.TILE)
+def turn_products(module: ir.Module, context: PassContext) -> None:
+    """Turns dots whose rhs can come to registers where it becomes the lhs."""
+    if not context.target.supports(Feature.WGMMA):
+        return
+    for function in kernels(module):
+        for op in find_ops(function, tile.DotOp):
+            number, row = _carried(op.opview), _instruction(op.opview, context)
+            if number is not None and row is not None and _lies_by_rows(op.opview):
+                _turn(op.opview, row, number, ComputedOperands(function, context), context)
+
+
+def _carried(dot: tile.DotOp) -> int | None:
+    """Which loop-carried value is the sum of `dot`, and of nothing else; None without one."""
+    block = dot.operation.block
+    if block.owner.name != "scf.for" or isinstance(dot, tile.DotScaledOp):
+        return None
+    uses = list(dot.result.uses)
+    last = terminator(block)
+    if len(uses) != 1 or uses[0].owner.operation != last or len(list(dot.acc.uses)) != 1:
+        return None
+    number = uses[0].operand_number
+    return number if dot.acc == block.arguments[1 + number] else None
+
+
+def _lies_by_rows(dot: tile.DotOp) -> bool:
+    """Whether both operands are loaded from rows: the lhs along k, the rhs across."""
+    return all(
+        len(shape(side)) == 2 and memory_run(side) == ALONG_COLUMNS for side in (dot.lhs, dot.rhs)
+    )
+
+
+def _instruction(dot: tile.DotOp, context: PassContext) -> MmaInstruction | None:
+    """What multiplies the transposes, with the lhs in registers; None without it, or where no
+    warpgroups would multiply `dot` itself."""
+    lhs, rhs, acc = (str(element(value)) for value in (dot.lhs, dot.rhs, dot.acc))
+    tf32, sizes = dot.options.get("precision") == "tf32", shape(dot.acc)
+    found = [warpgroup_widths(each, context.num_warps) for each in (sizes, sizes[::-1])]
+    if not all(found):
+        return None
+    row = select_warpgroup_instruction(
+        context.target, found[1][0], lhs, rhs, acc, tf32=tf32, paired=True
+    )
+    return row if row is not None and shape(dot.lhs)[-1] % row.k == 0 else None
+
+
+def _turn(
+    dot: tile.DotOp,
+    row: MmaInstruction,
+    number: int,
+    computed: ComputedOperands,
+    context: PassContext,
+) -> None:
+    """Rewrites `dot`, the sum of the loop-carried value `number`, if its turn qualifies."""
+    with ir.InsertionPoint(dot.operation), dot.operation.location:
+        operands = [tile.TransposeOp.build(x, permutation=TURNED) for x in (dot.rhs, dot.lhs)]
+        sum_ = tile.TransposeOp.build(dot.acc, permutation=TURNED)
+        turned = tile.DotOp.build(*operands, sum_, options=dot.options)
+    reason = computed.refusal(turned.owner, row)
+    if reason is None:
+        context.report.add("product", dot.operation, "of the transposes", "its rhs lies across k")
+        _carry_turned(dot, turned.owner, number)
+        return
+    if reason:
+        context.report.add("product", dot.operation, "not of the transposes", reason)
+    for value in (turned, sum_, *operands):
+        value.owner.operation.erase()
+
+
+def _carry_turned(dot: tile.DotOp, turned: tile.DotOp, number: int) -> None:
+    """Has the loop carry the transposed sum."""
+    loop, sum_ = dot.operation.block.owner, turned.acc
+    with ir.InsertionPoint(loop), dot.operation.location:
+        start = _transposed(loop.operands[3 + number])
+    loop, (carried,) = with_iteration_arguments(loop, [start])
+    sum_.replace_all_uses_with(carried)
+    sum_.owner.operation.erase()
+    last = terminator(loop.regions[0].blocks[0])
+    values = [*list(last.operands)[:-1], turned.result]
+    values[number] = loop.regions[0].blocks[0].arguments[1 + number]
+    replace_yield(last, values)
+    dot.operation.erase()
+    new = without_iteration_argument(loop, number)
+    with ir.InsertionPoint(behind(new)), turned.operation.location:
+        total = tile.TransposeOp.build(new.results[len(new.results) - 1], permutation=TURNED)
+    loop.results[number].replace_all_uses_with(total)
+    loop.erase()
+
+
+def _transposed(value: ir.Value) -> ir.Value:
+    """A transpose; of a constant a constant."""
+    op = value.owner
+    turned = tile.TransposeOp.build(value, permutation=TURNED)
+    if isinstance(op, ir.Block) or op.name != "arith.constant":
+        return turned
+    type_ = turned.type
+    turned.owner.operation.erase()
+    splat = ir.DenseElementsAttr(op.operation.attributes["value"])
+    number = ir.DenseElementsAttr.get_splat(type_, splat.get_splat_value())
+    return ir.Operation.create(
+        "arith.constant", results=[type_], attributes={"value": number}
+    ).results[0]
