@@ -60,7 +60,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
-from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
+from tilec.passes.rewriting.scalars import binary, equal, i32_constant, negated
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.roles.program_slice import Slice
 
@@ -163,7 +163,7 @@ def _keep_order(body: ir.Block, number: ir.Value, order: ir.Value) -> None:
     waiting = [v.operation for v in body.operations if find_ops(v.operation, BarrierWaitOp)]
     with ir.InsertionPoint(waiting[0]), waiting[0].location:
         slot, parity = RingPositionOp.build(number, slots=1)
-        before = binary("arith.xori", parity, constant(ir.IntegerType.get_signless(1), 1))
+        before = negated(parity)
         BarrierWaitOp.build(order, slot, before)
     with ir.InsertionPoint(behind(waiting[-1])), waiting[-1].location:
         BarrierArriveOp.build(order, slot, per="warp")

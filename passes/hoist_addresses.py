@@ -31,6 +31,7 @@ from mlir import ir
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.integer_ops import has_integers_alone, is_division, is_integer_op
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.rewriting.scalars import binary
 
 _WAIT = "mbarrier.try_wait"
 _ISSUED = (
@@ -136,10 +137,7 @@ def _predicate(branch: ir.Operation) -> None:
         op.move_before(branch)
     *_, guard = arrival.operands
     with ir.InsertionPoint(arrival), arrival.location:
-        both = ir.Operation.create(
-            "arith.andi", results=[guard.type], operands=[branch.operands[0], guard]
-        )
-    arrival.operands[1] = both.results[0]
+        arrival.operands[1] = binary("arith.andi", branch.operands[0], guard)
     branch.erase()
 
 

@@ -51,7 +51,7 @@ from tilec.dialects.types import is_tile
 from tilec.passes.analysis.issue_order import ring_position
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import behind, find_loops, is_inside, terminator
-from tilec.passes.rewriting.scalars import less
+from tilec.passes.rewriting.scalars import binary, i32_constant, less
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
@@ -245,13 +245,7 @@ def _release_before(
     """Where `exists`, arrives for the use of the ring before the `count`-th."""
     branch = ir.Operation.create("scf.if", operands=[exists], regions=2)
     with ir.InsertionPoint(branch.regions[0].blocks.append()):
-        i32 = ir.IntegerType.get_signless(32)
-        one = ir.Operation.create(
-            "arith.constant", results=[i32], attributes={"value": ir.IntegerAttr.get(i32, 1)}
-        )
-        before = ir.Operation.create(
-            "arith.subi", results=[i32], operands=[count, one.results[0]]
-        ).results[0]
+        before = binary("arith.subi", count, i32_constant(1))
         slot, _ = RingPositionOp.build(before, slots=position.slots)
         BarrierArriveOp.build(arrival.barrier, slot, per=arrival.per)
         ir.Operation.create("scf.yield")

@@ -76,7 +76,7 @@ from tilec.passes.rewriting.loops import (
     replace_yield,
     terminator,
 )
-from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
+from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant, negated
 from tilec.passes.roles.threads import runs_in_one_thread
 
 
@@ -218,7 +218,7 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
 
 def _ask(answers: _Answers, answer: ir.Value, slot: ir.Value, parity: ir.Value) -> None:
     """For the program behind this one, when all are done with the slot."""
-    free = binary("arith.xori", parity, constant(ir.IntegerType.get_signless(1), 1))
+    free = negated(parity)
     if answers.first is None:
         BarrierWaitOp.build(answers.free, slot, free)
         BarrierExpectOp.build(answers.asked, slot, bytes=ANSWER_BYTES)

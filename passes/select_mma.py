@@ -38,6 +38,7 @@ from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
 from tilec.passes.dots.operand_buffers import panel_elements
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.scalars import scalar_op
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.target import Feature
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
@@ -191,7 +192,5 @@ def _widen(dot: tile.DotOp) -> None:
         if wider is None:
             continue
         with ir.InsertionPoint(dot.operation), dot.operation.location:
-            cast = ir.Operation.create(
-                "arith.extf", results=[with_element(value, wider.get())], operands=[value]
-            )
-        dot.operation.operands[index] = cast.results[0]
+            cast = scalar_op("arith.extf", [value], with_element(value, wider.get()))
+        dot.operation.operands[index] = cast

@@ -68,6 +68,7 @@ from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind
+from tilec.passes.rewriting.scalars import negated
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.budgets import share_registers
 from tilec.passes.roles.fills import arrivals, refused_fills
@@ -335,16 +336,10 @@ class _Rewrite:
                     BarrierArriveOp.build(empty, ring.position.slot, per=arrivals_per(ring))
                 else:
                     Tcgen05CommitOp.build(empty, ring.position.slot)
-        i1 = ir.IntegerType.get_signless(1)
         first = self._first_fill(ring)
         with ir.InsertionPoint(first), first.location:
-            true = ir.Operation.create(
-                "arith.constant", results=[i1], attributes={"value": ir.IntegerAttr.get(i1, 1)}
-            )
-            free = ir.Operation.create(
-                "arith.xori", results=[i1], operands=[ring.position.parity, true.results[0]]
-            )
-            wait = BarrierWaitOp.build(empty, ring.position.slot, free.results[0])
+            free = negated(ring.position.parity)
+            wait = BarrierWaitOp.build(empty, ring.position.slot, free)
         return [wait.operation, *(op.operation for op in (*ring.copies, *ring.arrivals))]
 
     def _first_fill(self, ring: Ring) -> ir.Operation:

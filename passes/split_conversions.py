@@ -32,6 +32,7 @@ from tilec.dialects.types import element, shape
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.layouts.maps import join_registers, register_permutation, reshape_registers
+from tilec.passes.rewriting.scalars import i32_constant
 from tilec.shared_layout import SharedLayout, strided
 
 
@@ -131,16 +132,8 @@ def _row_major(sizes: Sequence[int]) -> SharedLayout:
 def _parts(buffer: ir.Value, tiles: Sequence[ir.Value], axis: int) -> list[ir.Value]:
     """Views of the neighbouring parts of a buffer that hold `tiles` along `axis`."""
     whole, start, views = buffer_of(buffer), 0, []
-    i32 = ir.IntegerType.get_signless(32)
     for value in tiles:
-        offsets = [
-            ir.Operation.create(
-                "arith.constant",
-                results=[i32],
-                attributes={"value": ir.IntegerAttr.get(i32, start if d == axis else 0)},
-            ).results[0]
-            for d in range(len(whole.shape))
-        ]
+        offsets = [i32_constant(start if d == axis else 0) for d in range(len(whole.shape))]
         type_ = BufferType(shape(value), whole.element, whole.layout).type()
         views.append(ViewOp.build(buffer, offsets, results=[type_]))
         start += shape(value)[axis]

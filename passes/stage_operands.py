@@ -19,7 +19,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp, ViewOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
-from tilec.dialects.types import element, shape
+from tilec.dialects.types import element, shape, with_element
 from tilec.fragments import operand_layouts
 from tilec.layout import Layout
 from tilec.mma_shapes import find_instruction
@@ -29,7 +29,7 @@ from tilec.passes.dots.operand_buffers import staged_as
 from tilec.passes.dots.tensor_memory_dot import stage_tensor_memory_dot
 from tilec.passes.dots.warpgroup_dot import stage_warpgroup_dot
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
-from tilec.passes.rewriting.scalars import i32_constant
+from tilec.passes.rewriting.scalars import constant, i32_constant, less, scalar_op
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.shared_layout import strided
 
@@ -133,30 +133,7 @@ def _fragment(buffer: ir.Value, axis: int, k: int, size: int, layout: Layout) ->
 
 def _zero_past(value: ir.Value, axis: int, size: int) -> ir.Value:
     """Zero in the phantoms along `axis`: the instruction multiplies them like any other element."""
-    i1, i32 = ir.IntegerType.get_signless(1), ir.IntegerType.get_signless(32)
-
-    def like(element_type: ir.Type) -> ir.Type:
-        return ir.RankedTensorType.get(list(shape(value)), element_type, value.type.encoding)
-
-    def splat(type_: ir.Type, number: ir.Attribute) -> ir.Value:
-        attribute = ir.DenseElementsAttr.get_splat(type_, number)
-        return ir.Operation.create(
-            "arith.constant", results=[type_], attributes={"value": attribute}
-        ).results[0]
-
-    at = tile.IotaOp.build(results=[like(i32)], axis=axis)
-    limit = splat(like(i32), ir.IntegerAttr.get(i32, size))
-    less = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 2)
-    inside = ir.Operation.create(
-        "arith.cmpi", results=[like(i1)], operands=[at, limit], attributes={"predicate": less}
-    ).results[0]
-    zero = splat(value.type, _zero(element(value)))
-    return ir.Operation.create(
-        "arith.select", results=[value.type], operands=[inside, value, zero]
-    ).results[0]
-
-
-def _zero(element_type: ir.Type) -> ir.Attribute:
-    if isinstance(element_type, ir.FloatType):
-        return ir.FloatAttr.get(element_type, 0.0)
-    return ir.IntegerAttr.get(element_type, 0)
+    i32 = ir.IntegerType.get_signless(32)
+    at = tile.IotaOp.build(results=[with_element(value, i32)], axis=axis)
+    inside = less(at, constant(at.type, size))
+    return scalar_op("arith.select", [inside, value, constant(value.type, 0)], value.type)

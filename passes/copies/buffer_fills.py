@@ -28,6 +28,7 @@ from tilec.passes.analysis.vector_width import (
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.layouts.runs import shared_width
+from tilec.passes.rewriting.scalars import i1_constant
 from tilec.passes.rewriting.walk import VIEWS
 
 SMALLEST_COPY = 4
@@ -127,10 +128,7 @@ def _is_zero(padding: ir.Attribute) -> bool:
 
 def emit_cp_async(load: tile.LoadOp, buffer: ir.Value, dims: tuple[int, ...], bytes_: int) -> None:
     """Copies what `load` loads into `buffer`, whose dimensions run along the array's `dims`."""
-    i1 = ir.IntegerType.get_signless(1)
-    always = ir.Operation.create(
-        "arith.constant", results=[i1], attributes={"value": ir.IntegerAttr.get(i1, 1)}
-    ).results[0]
+    always = i1_constant(True)
     cache = "cg" if bytes_ == 16 else "ca"
     CpAsyncOp.build(load.src, buffer, always, load.offsets, dims=dims, bytes=bytes_, cache=cache)
 

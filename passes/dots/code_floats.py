@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.types import element, is_tile, shape, with_element, with_shape
+from tilec.dialects.types import is_tile, shape, with_element, with_shape
+from tilec.passes.rewriting.scalars import constant, equal
 
 E8M0 = "e8m0"
 
@@ -43,14 +44,14 @@ def decode(code: ir.Value, name: str) -> ir.Value:
     sign = _shifted(_masked(wide, 1 << bits), 15 - bits)
     number = _op("arith.ori", wide.type, magnitude, sign)
     small = _op("arith.bitcast", _bf16(wide), number)
-    return _op("arith.mulf", small.type, small, _splat(small.type, 2.0 ** (127 - form.bias)))
+    return _op("arith.mulf", small.type, small, constant(small.type, 2.0 ** (127 - form.bias)))
 
 
 def _power_of_two(wide: ir.Value) -> ir.Value:
     """2 ** (code - 127): 0 is a subnormal bf16, 255 no number."""
     exponent = _shifted(wide, 7)
     for code, bits in ((0, 0x40), (255, 0x7FC0)):
-        special = _splat(wide.type, bits)
+        special = constant(wide.type, bits)
         exponent = _op("arith.select", wide.type, _equal(wide, code), special, exponent)
     return _op("arith.bitcast", _bf16(wide), exponent)
 
@@ -59,7 +60,7 @@ def unpack(pairs: ir.Value, axis: int) -> ir.Value:
     """bf16 of a tile of e2m1 pairs, twice as long along `axis`."""
     sizes = shape(pairs)
     apart = [*sizes[: axis + 1], 1, *sizes[axis + 1 :]]
-    high = _op("arith.shrui", pairs.type, pairs, _splat(pairs.type, 4))
+    high = _op("arith.shrui", pairs.type, pairs, constant(pairs.type, 4))
     halves = [
         tile.ReshapeOp.build(half, results=[with_shape(half, apart)]) for half in (pairs, high)
     ]
@@ -85,33 +86,13 @@ def _bf16(value: ir.Value) -> ir.Type:
     return _like(value, ir.BF16Type.get())
 
 
-def _splat(kind: ir.Type, number: float) -> ir.Value:
-    """A constant of a scalar or tile type."""
-    of = element(kind) if is_tile(kind) else kind
-    attribute: ir.Attribute = (
-        ir.IntegerAttr.get(of, int(number))
-        if isinstance(of, ir.IntegerType)
-        else ir.FloatAttr.get(of, number)
-    )
-    if is_tile(kind):
-        attribute = ir.DenseElementsAttr.get_splat(kind, attribute)
-    return ir.Operation.create(
-        "arith.constant", results=[kind], attributes={"value": attribute}
-    ).results[0]
-
-
 def _masked(value: ir.Value, mask: int) -> ir.Value:
-    return _op("arith.andi", value.type, value, _splat(value.type, mask))
+    return _op("arith.andi", value.type, value, constant(value.type, mask))
 
 
 def _shifted(value: ir.Value, bits: int) -> ir.Value:
-    return _op("arith.shli", value.type, value, _splat(value.type, bits))
+    return _op("arith.shli", value.type, value, constant(value.type, bits))
 
 
 def _equal(value: ir.Value, number: int) -> ir.Value:
-    return ir.Operation.create(
-        "arith.cmpi",
-        results=[_like(value, ir.IntegerType.get_signless(1))],
-        operands=[value, _splat(value.type, number)],
-        attributes={"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)},
-    ).results[0]
+    return equal(value, constant(value.type, number))

@@ -363,13 +363,7 @@ def _remade(op: ir.Operation, part: Part, type_: ir.Type) -> ir.Value:
     start = part.origin[op.opview.axis] if isinstance(op.opview, IotaOp) else 0
     if not start:
         return made
-    number = ir.IntegerAttr.get(ir.RankedTensorType(type_).element_type, start)
-    added = ir.Operation.create(
-        "arith.constant",
-        results=[type_],
-        attributes={"value": ir.DenseElementsAttr.get_splat(type_, number)},
-    ).results[0]
-    return binary("arith.addi", made, added)
+    return binary("arith.addi", made, constant(type_, start))
 
 
 def _load_again(load: LoadOp, part: Part) -> ir.Value:

@@ -69,7 +69,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     without_iteration_argument,
 )
-from tilec.passes.rewriting.scalars import binary, constant, less
+from tilec.passes.rewriting.scalars import binary, constant, less, negated
 
 
 def rotate_tensor_dots(loop: ir.Operation, context: PassContext) -> None:
@@ -244,7 +244,7 @@ def _wait_for_previous(count: ir.Value, product: Product) -> None:
     """Waits for the product before the one of number `count`: the other parity. A barrier on which
     nothing was counted yet lets that pass (PTX ISA 9.0, "mbarrier.test_wait")."""
     slot, parity = RingPositionOp.build(count, slots=product.counted.slots)
-    before = binary("arith.xori", parity, constant(ir.IntegerType.get_signless(1), 1))
+    before = negated(parity)
     BarrierWaitOp.build(product.commit.barrier, slot, before)
 
 

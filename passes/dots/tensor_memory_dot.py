@@ -40,7 +40,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.dots.block_scales import erase_moves, stage_scales
 from tilec.passes.dots.operand_buffers import staged
 from tilec.passes.rewriting.loops import add_counter, enclosing_ops, top_level
-from tilec.passes.rewriting.scalars import constant, i32_constant, is_zero
+from tilec.passes.rewriting.scalars import i1_constant, i32_constant, is_zero
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 
 
@@ -57,7 +57,7 @@ def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassC
         adds = not is_zero(dot.acc)
         if adds:
             BufferStoreOp.build(dot.acc, acc)
-        add = constant(ir.IntegerType.get_signless(1), int(adds))
+        add = i1_constant(adds)
         if isinstance(dot, tile.DotScaledOp):
             scales = [
                 stage_scales(dot, value, k_dim, context)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.types import element, is_tile, with_element
+
 
 def scalar_op(name: str, operands: Sequence[ir.Value], type_: ir.Type) -> ir.Value:
     """The one result of an op."""
@@ -17,16 +19,34 @@ def binary(name: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     return scalar_op(name, [lhs, rhs], lhs.type)
 
 
-def constant(type_: ir.Type, value: int) -> ir.Value:
-    """An integer or index constant."""
+def constant(type_: ir.Type, number: float) -> ir.Value:
+    """A constant of a scalar type; of a tile type, a tile full of it."""
+    of = element(type_) if is_tile(type_) else type_
+    attribute: ir.Attribute = (
+        ir.FloatAttr.get(of, number)
+        if isinstance(of, ir.FloatType)
+        else ir.IntegerAttr.get(of, int(number))
+    )
+    if is_tile(type_):
+        attribute = ir.DenseElementsAttr.get_splat(type_, attribute)
     return ir.Operation.create(
-        "arith.constant", results=[type_], attributes={"value": ir.IntegerAttr.get(type_, value)}
+        "arith.constant", results=[type_], attributes={"value": attribute}
     ).results[0]
 
 
 def i32_constant(value: int) -> ir.Value:
     """An i32 constant."""
     return constant(ir.IntegerType.get_signless(32), value)
+
+
+def i1_constant(value: bool) -> ir.Value:
+    """A truth value."""
+    return constant(ir.IntegerType.get_signless(1), value)
+
+
+def negated(flag: ir.Value) -> ir.Value:
+    """The other truth value."""
+    return binary("arith.xori", flag, i1_constant(True))
 
 
 def less(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
@@ -40,23 +60,15 @@ def equal(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
 
 
 def _compare(number: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """`number`: of the predicate, see `arith.cmpi`."""
+    """`number`: of the predicate, see `arith.cmpi`. Tiles are compared element by element."""
     predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+    i1 = ir.IntegerType.get_signless(1)
     return ir.Operation.create(
         "arith.cmpi",
-        results=[ir.IntegerType.get_signless(1)],
+        results=[with_element(lhs, i1) if is_tile(lhs) else i1],
         operands=[lhs, rhs],
         attributes={"predicate": predicate},
     ).results[0]
-
-
-def zeros(type_: ir.Type) -> ir.Value:
-    """A tile of zeros."""
-    kind = ir.RankedTensorType(type_).element_type
-    is_float = isinstance(kind, ir.FloatType)
-    zero = ir.FloatAttr.get(kind, 0.0) if is_float else ir.IntegerAttr.get(kind, 0)
-    attributes = {"value": ir.DenseElementsAttr.get_splat(type_, zero)}
-    return ir.Operation.create("arith.constant", results=[type_], attributes=attributes).results[0]
 
 
 def is_zero(value: ir.Value) -> bool:

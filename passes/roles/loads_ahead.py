@@ -38,7 +38,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
-from tilec.passes.rewriting.scalars import binary, less, zeros
+from tilec.passes.rewriting.scalars import binary, constant, less
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def issue_ahead(found: AheadLoads) -> None:
     """Rewrites one loop."""
     lower, upper, step = list(found.loop.operands)[:3]
     with ir.InsertionPoint(found.loop), found.loop.location:
-        nothing = [zeros(load.results[0].type) for load in found.loads]
+        nothing = [constant(load.results[0].type, 0) for load in found.loads]
         first = _loaded(found, lower, upper, found.loop.regions[0].blocks[0], nothing)
     loop, carried = with_iteration_arguments(found.loop, first)
     body = loop.regions[0].blocks[0]

@@ -46,7 +46,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
 from tilec.dialects.types import is_tile
 from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops
-from tilec.passes.rewriting.scalars import binary, constant, i32_constant
+from tilec.passes.rewriting.scalars import i32_constant, negated
 from tilec.passes.rewriting.walk import alloc_of
 from tilec.tensor_memory import COLUMNS
 
@@ -228,7 +228,7 @@ class _Rewrite:
         loop = self._products.loop
         with ir.InsertionPoint(loop), loop.location:
             slot, parity = RingPositionOp.build(self._count, slots=self._slots)
-            free = binary("arith.xori", parity, constant(ir.IntegerType.get_signless(1), 1))
+            free = negated(parity)
             begin = BarrierWaitOp.build(self._taken, slot, free)
             self._place_sums(slot)
         returned = self._return_operands(empties)
