@@ -147,10 +147,11 @@ def _host_view(name: str, value: Any) -> ArrayView:
 
 
 def _slot_value(kernel: CompiledKernel, slot: AbiSlot, value: Any) -> Any:
-    """What the emulator takes for one hardware parameter: an array for a pointer, its own kind of
-    tensor map, else bytes."""
+    """What the emulator takes for one hardware parameter: its own kinds of pointers and tensor
+    maps, else bytes."""
     if slot.field == "pointer":
-        return host_array(value)
+        name = kernel.parameters[slot.parameter].name
+        return emulator.Pointer(host_array(value), name=name)
     if slot.field == "tensor_map":
         recipe = kernel.tensor_maps[slot.axis]
         made = hardware_map(recipe, kernel.parameters[slot.parameter].name, value)

@@ -32,10 +32,11 @@ class Region:
 
 @dataclass(frozen=True)
 class Pointer:
-    """A kernel argument that points `byte_offset` bytes into an array."""
+    """A kernel argument that points `byte_offset` bytes into an array. `name`: for messages."""
 
     array: np.ndarray
     byte_offset: int = 0
+    name: str = ""
 
 
 @dataclass

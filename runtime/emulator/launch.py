@@ -134,7 +134,8 @@ class Launch:
             if isinstance(argument, (Pointer, TensorMap)):
                 array = argument.array
             if isinstance(array, np.ndarray):
-                memory.add_argument(f"argument {position}", array)
+                name = argument.name if isinstance(argument, Pointer) else ""
+                memory.add_argument(f"argument {name!r}" if name else f"argument {position}", array)
         memory.place_arguments()
         globals_ = [v for v in self._variables().values() if v.space in ("global", "const")]
         for variable in globals_:

@@ -43,6 +43,13 @@ def test_a_part_of_an_array():
     )
 
 
+def test_a_wrong_access_names_the_array():
+    x, y = vectors(8)
+    y.setflags(write=False)
+    with pytest.raises(EmulatorError, match=r"read-only array: .* of argument 'y', which has 32 b"):
+        EMULATOR.launch(EMULATOR.load(axpy()), [x, y, 2.0, 8], 1)
+
+
 def test_a_kernel_is_decoded_once():
     kernel = axpy()
     assert EMULATOR.load(kernel) is EMULATOR.load(kernel)
