@@ -84,9 +84,9 @@ TENSOR_MAP_BYTES = 128
 def even_share(programs: int, resident: int) -> int:
     """How many CTAs share `programs`, of at most `resident` that run side by side.
 
-    No fewer rounds than with all of them, so no shorter, but they end together, and a round of 128
-    is 16 by 8 tiles: on an H200 with its 132 multiprocessors, products of 4096 cubed in 4 rounds,
-    and of 8 times 2048 cubed in 8, were 0.2 to 1.7 % faster in bursts with 128 CTAs.
+    As many rounds as with all of them, but they end together, and a round of 128 is 16 by 8 tiles:
+    on an H200 with its 132 multiprocessors, products of 4096 cubed in 4 rounds, and of 8 times 2048
+    cubed in 8, were 0.2 to 1.7 % faster in bursts with 128 CTAs.
     """
     if programs <= resident:
         return programs
