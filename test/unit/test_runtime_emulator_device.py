@@ -129,9 +129,9 @@ def test_findings_of_the_check_mode_are_errors():
     kernel = CompiledKernel("race", "sm_80", RACE_PTX, (parameter,), None, 64, 0, 32)
     out = np.zeros(1, np.int32)
     checking = device("emulator:check")
-    with pytest.raises(FindingsError, match=r"race: 1 finding of the emulator") as caught:
+    with pytest.raises(FindingsError, match=r"race: 2 findings of the emulator") as caught:
         checking.launch(checking.load(kernel), [out], 1)
-    assert caught.value.findings
+    assert [finding.memory for finding in caught.value.findings] == ["shared", "global"]
     EMULATOR.launch(EMULATOR.load(kernel), [out], 1)
 
 
