@@ -65,6 +65,14 @@ from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.threads import runs_in_one_thread
 
+LOOPS = ("scf.for", "scf.while")
+CONTROL = (*LOOPS, "scf.if")
+ORDERING = (
+    *(ClusterSyncOp, SyncOp, RoleOp, BarrierWaitOp),
+    *(CpAsyncWaitOp, WgmmaWaitOp, TmaWaitOp, TmaCommitOp),
+)
+"""Ops without accesses of their own that a walk looks at."""
+
 Group = frozenset[Access | ArrayAccess]
 MOST_GROUPS = 8
 """Groups told apart; older ones count as the last."""
@@ -130,36 +138,79 @@ def insert_barriers(module: ir.Module, context: PassContext) -> None:
 def _order(function: ir.Operation, context: PassContext) -> None:
     """Places syncs, then takes away those that later ones made redundant (a loop's second look)."""
     body = function.regions[0].blocks[0]
-    kernel = _Kernel(total_warps(function, context.num_warps), _number_roles(function))
-    walk = _Walk(kernel, context)
+    kernel = _Kernel(total_warps(function, context.num_warps), _number_roles(function), context)
+    walk = _Walk(kernel)
     walk.block(body, Pending())
     for sync in reversed(list(walk.placed)):
-        trial = _Walk(kernel, context, without=sync)
+        trial = _Walk(kernel, without=sync)
         trial.block(body, Pending())
         if trial.placed:
             for extra in trial.placed:
-                extra.erase()
+                kernel.erase(extra)
         else:
-            sync.erase()
+            kernel.erase(sync)
 
 
 @dataclass
 class _Kernel:
-    """What all walks over a kernel share: its warps, its roles' numbers, the accesses of ops."""
+    """What all walks over a kernel share: its warps, its roles' numbers, the accesses of ops, and
+    which ops of a block a walk has to look at, few of many."""
 
     warps: int
     roles: dict[ir.Operation, int]
-    accesses: dict[ir.Operation, list[Access | ArrayAccess]] = field(default_factory=dict)
+    context: PassContext
+    _accesses: dict[ir.Operation, list[Access | ArrayAccess]] = field(default_factory=dict)
+    _inside: dict[ir.Operation, list[Access | ArrayAccess]] = field(default_factory=dict)
+    _ordering: dict[ir.Block, list[ir.OpView]] = field(default_factory=dict)
+
+    def accesses(self, view: ir.OpView) -> list[Access | ArrayAccess]:
+        """Those of one op."""
+        found = self._accesses.get(view.operation)
+        if found is None:
+            found = self._accesses[view.operation] = accesses_of(view, self.context)
+        return found
+
+    def inside(self, role: ir.Operation) -> list[Access | ArrayAccess]:
+        """Those of a role."""
+        found = self._inside.get(role)
+        if found is None:
+            found = self._inside[role] = accesses_inside(role, self.context)
+        return found
+
+    def ops(self, block: ir.Block) -> list[ir.OpView]:
+        """The ops of a block that access memory, order accesses or hold such ops."""
+        found = self._ordering.get(block)
+        if found is None:
+            found = self._ordering[block] = [
+                view
+                for view in block.operations
+                if isinstance(view, ORDERING)
+                or view.operation.name in CONTROL
+                or self.accesses(view)
+            ]
+        return found
+
+    def sync(self, before: ir.Operation, barrier: int, warps: int) -> ir.Operation:
+        """Places a sync in front of an op that walks look at."""
+        with ir.InsertionPoint(before), before.location:
+            sync = SyncOp.build(barrier=barrier, warps=warps)
+        ops = self.ops(before.block)
+        place = next(n for n, view in enumerate(ops) if view.operation == before)
+        ops.insert(place, sync)
+        return sync.operation
+
+    def erase(self, sync: ir.Operation) -> None:
+        """Takes a sync away."""
+        ops = self.ops(sync.block)
+        ops[:] = [view for view in ops if view.operation != sync]
+        sync.erase()
 
 
 class _Walk:
     """One walk in program order; `placed`: the syncs it had to add. `without`: a sync it looks
     past."""
 
-    def __init__(
-        self, kernel: _Kernel, context: PassContext, without: ir.Operation | None = None
-    ) -> None:
-        self._context = context
+    def __init__(self, kernel: _Kernel, without: ir.Operation | None = None) -> None:
         self._kernel = kernel
         self._barrier = 0
         self._warps = kernel.warps
@@ -169,7 +220,7 @@ class _Walk:
 
     def block(self, block: ir.Block, pending: Pending) -> Pending:
         """The accesses pending at the end of a block that starts with `pending`."""
-        for view in list(block.operations):
+        for view in list(self._kernel.ops(block)):
             op = view.operation
             if isinstance(view, ClusterSyncOp):
                 pending = pending.synced()
@@ -184,7 +235,7 @@ class _Walk:
                 pending = replace(pending, multiplying=())
             elif isinstance(view, RoleOp):
                 pending = self._role(view, pending)
-            elif op.name in ("scf.for", "scf.while"):
+            elif op.name in LOOPS:
                 pending = self._loop(op, pending)
             elif op.name == "scf.if":
                 pending = self._branch(op, pending)
@@ -196,17 +247,17 @@ class _Walk:
         if role.operation not in self._beside:
             group = _neighbours(role)
             self._beside.update(group)
-            inside = [a for op in group for a in accesses_inside(op, self._context)]
+            inside = [a for op in group for a in self._kernel.inside(op)]
             if _conflict(inside, pending.seen):
                 pending = self._sync(role.operation, pending)
         if runs_in_one_thread(role):
-            return pending.saw(accesses_inside(role.operation, self._context))
+            return pending.saw(self._kernel.inside(role.operation))
         outside = self._barrier, self._warps
         self._barrier, self._warps = 1 + self._kernel.roles[role.operation], role.warps
         after = self.block(role.body, Pending())
         self._barrier, self._warps = outside
         # The other warps have not met this role's syncs.
-        return (pending | after).saw(accesses_inside(role.operation, self._context))
+        return (pending | after).saw(self._kernel.inside(role.operation))
 
     def _branch(self, op: ir.Operation, pending: Pending) -> Pending:
         """A sync that both branches surely need for what came before stands before them: it serves
@@ -228,14 +279,15 @@ class _Walk:
             return (
                 all(
                     any(
-                        self._surely_conflicts(view.operation, pending) for view in block.operations
+                        self._surely_conflicts(view.operation, pending)
+                        for view in self._kernel.ops(block)
                     )
                     for (block,) in blocks
                 )
                 if all(blocks)
                 else False
             )
-        return not op.regions and _conflict(accesses_of(op.opview, self._context), pending.seen)
+        return not op.regions and _conflict(self._kernel.accesses(op.opview), pending.seen)
 
     def _loop(self, loop: ir.Operation, pending: Pending) -> Pending:
         counters = ring_counters(loop)
@@ -251,12 +303,7 @@ class _Walk:
             pending = entry
 
     def _visit(self, view: ir.OpView, pending: Pending) -> Pending:
-        accesses = self._kernel.accesses.get(view.operation)
-        if accesses is None:
-            accesses = accesses_of(view, self._context)
-            if not accesses:
-                return pending
-            self._kernel.accesses[view.operation] = accesses
+        accesses = self._kernel.accesses(view)
         # No sync ends a copy in flight: that is for the waits, which other passes place.
         if _conflict(accesses, pending.seen):
             pending = self._sync(view.operation, pending)
@@ -279,9 +326,7 @@ class _Walk:
         return pending if isinstance(view, TMA_LOADS) else pending.saw(accesses)
 
     def _sync(self, before: ir.Operation, pending: Pending) -> Pending:
-        with ir.InsertionPoint(before), before.location:
-            sync = SyncOp.build(barrier=self._barrier, warps=self._warps)
-            self.placed.append(sync.operation)
+        self.placed.append(self._kernel.sync(before, self._barrier, self._warps))
         return pending.synced()
 
 
