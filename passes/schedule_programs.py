@@ -25,9 +25,10 @@ from the end (`mirror_rounds.py`).
    keep theirs. An operand that a comparison or a load chooses (the matrix of a group of rows) is
    taken to be mostly the same for neighbours.
 2. A kernel is persistent where its author demands it (`tile.persistent`; if it is "dynamic",
-   request-programs rewrites the loop later), else where matrix
-   instructions that read shared memory multiply in a loop: the copies for the next program then
-   run under this one's end.
+   request-programs rewrites the loop later), else where matrix instructions that read shared
+   memory multiply in a loop: the copies for the next program then run under this one's end. Not
+   so programs that find in memory how long they take: equal numbers of them are unequal shares
+   (groups of rows, searched, on an H200: 64 of 256 rows 258 us, persistent 329).
 3. All CTAs of a cluster run as often, so that they may wait for each other. One whose program is
    outside the grid repeats the cluster's first and stores nothing.
 4. Clusters that are not persistent (the author's demand) are as many as the grid needs, in one
@@ -57,12 +58,20 @@ from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
 from tilec.mma_shapes import find_instruction
 from tilec.passes.analysis.hazards import orders_memory
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.demands.kernels import ALONE, DYNAMIC, PERSISTENT, is_dynamic, is_in_line
+from tilec.passes.demands.kernels import (
+    ALONE,
+    DYNAMIC,
+    PERSISTENT,
+    is_dynamic,
+    is_in_line,
+    teams_of,
+)
 from tilec.passes.programs.mirror_rounds import loops_in_any_order, mirror
 from tilec.passes.programs.program_order import ORDER, ProgramOrder, program_order
 from tilec.passes.programs.program_relations import (
     differ_in_length,
     from_both_ends,
+    read_their_length,
     shares_rows_and_columns,
 )
 from tilec.passes.rewriting.locations import error_at
@@ -113,7 +122,7 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     if found.ordered or found.persistent:
         return
     cluster = _cluster(function, found, context)
-    persistent = (found.from_buffers or cluster != ALONE) if demanded is None else demanded
+    persistent = _stays(function, found, cluster, context) if demanded is None else demanded
     uneven = persistent and differ_in_length(function) and not is_dynamic(function)
     uneven = uneven and not found.waits
     usual = _group(cluster) if persistent or cluster != ALONE else GROUP
@@ -144,6 +153,22 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     if order is not None:
         why = "the author's demand" if order.demanded else "a grid of dots shares operands in L2"
         context.report.add("program order", function, order.text, why)
+
+
+def _stays(
+    function: ir.Operation,
+    found: _Programs,
+    cluster: tuple[int, int, int],
+    context: PassContext,
+) -> bool:
+    """Whether a kernel is persistent though nobody demands it."""
+    if cluster != ALONE or not found.from_buffers or teams_of(function) > 1:
+        return cluster != ALONE or found.from_buffers
+    if not read_their_length(function):
+        return True
+    why = "memory says how long each takes: the launch gives the next to whoever is done"
+    context.report.add("programs", function, "one a CTA", why)
+    return False
 
 
 def _turning(

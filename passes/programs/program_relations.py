@@ -39,6 +39,15 @@ def differ_in_length(function: ir.Operation) -> bool:
     return any(_steps([upper]) and not _axes([lower]) for lower, upper in bounds)
 
 
+def read_their_length(function: ir.Operation) -> bool:
+    """Whether programs find in memory where a loop of theirs ends: some may have nothing to do."""
+    uppers = [list(loop.operands)[1] for loop in find_loops(function)]
+    return any(
+        _axes([upper]) and any(isinstance(op.opview, LoadOp) for op in ops_behind([upper]))
+        for upper in uppers
+    )
+
+
 def _axes(values: Iterable[ir.Value]) -> set[int]:
     """The axes of the grid that have a part in `values`."""
     return {op.opview.axis for op in ops_behind(values) if isinstance(op.opview, ProgramIdOp)}

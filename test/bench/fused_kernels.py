@@ -76,7 +76,9 @@ def searched_groups(
     multiply_rows(a, b, c, group, m, stop, n, BM, BN, BK, STAGES, WARP_SPECIALIZE)
 
 
-@tilec.kernel(grid=lambda c, tiles, BN: ((tiles.shape[0] - 1) * tl.cdiv(c.shape[1], BN),))
+@tilec.kernel(
+    grid=lambda c, tiles, BN: ((tiles.shape[0] - 1) * tl.cdiv(c.shape[1], BN),), persistent=True
+)
 def arranged_groups(
     a: tl.array, b: tl.array, tiles: tl.array, c: tl.array,
     BM: tl.const = 128, BN: tl.const = 256, BK: tl.const = 64, GROUP: tl.const = 12,

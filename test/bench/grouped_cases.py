@@ -101,7 +101,7 @@ class GroupedCase:
     def swept(self, configurations: list[Configuration]) -> tuple[Variant, ...]:
         """What `grouped_products` launches, then both kernels of each configuration."""
         is_small = self.rows <= FEW_ROWS * len(self.sizes)
-        small = (("BM", 64), ("BN", 256), ("persistent", False))
+        small = (("BM", 64), ("BN", 256))
         default = (SEARCHED, small) if is_small else (ARRANGED, (("BM", 128), ("BN", 256)))
         found = [
             replace(variant_of(kernel, x, {}), label=f"{kernel.partition('_')[0]} {label_of(x)}")

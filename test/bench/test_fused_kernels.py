@@ -23,7 +23,7 @@ from fused_kernels import (
 )
 from grouped_cases import SEARCHED, grouped_cases, uneven_case
 
-from tilec.examples import grouped_gemm
+from tilec.examples import grouped_gemm as example
 from tilec.examples.grouped_gemm import listed_tiles
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
@@ -99,11 +99,11 @@ def test_a_case_launches_what_the_example_does(monkeypatch: pytest.MonkeyPatch) 
         def launched(kernel: str, *arrays: object, asked: list[Any] = asked, **tile: int) -> None:
             asked.append((kernel, tile))
 
-        for kernel in ("one_program_each", "arranged_gemm", "arrange_tiles"):
-            monkeypatch.setattr(grouped_gemm, kernel, partial(launched, kernel))
+        for kernel in ("grouped_gemm", "arranged_gemm", "arrange_tiles"):
+            monkeypatch.setattr(example, kernel, partial(launched, kernel))
         a, b, ends, c = (spec.view() for spec in case.arrays)
-        grouped_gemm.grouped_products(a, b, c, np.zeros(ends.shape, np.int32))
+        example.grouped_products(a, b, c, np.zeros(ends.shape, np.int32))
         kernel, tile = asked[-1]
         default = case.variants[0]
         assert dict(default.constants or ()).items() >= tile.items()
-        assert (default.kernel == SEARCHED) == (kernel == "one_program_each")
+        assert (default.kernel == SEARCHED) == (kernel == "grouped_gemm")

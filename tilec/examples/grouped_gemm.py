@@ -121,7 +121,9 @@ def find_arranged(tiles, number, columns, GROUP):
     return tl.load(tiles, (row, 0), ()), first, stop, tl.assume(column, min=0)
 
 
-@tilec.kernel(grid=lambda c, tiles, BN: ((tiles.shape[0] - 1) * tl.cdiv(c.shape[1], BN),))
+@tilec.kernel(
+    grid=lambda c, tiles, BN: ((tiles.shape[0] - 1) * tl.cdiv(c.shape[1], BN),), persistent=True
+)
 def arranged_gemm(
     a: tl.array,
     b: tl.array,
@@ -132,7 +134,8 @@ def arranged_gemm(
     BK: tl.const = 64,
     GROUP: tl.const = 12,
 ):
-    """`grouped_gemm`, of the tiles that `arrange_tiles` has listed."""
+    """`grouped_gemm`, of the tiles that `arrange_tiles` has listed. CTAs that stay get equal shares
+    of them, because programs without rows are the last."""
     columns = tl.cdiv(c.shape[1], BN)
     group, m, stop, column = find_arranged(tiles, tl.program_id(0), columns, GROUP)
     multiply_rows(a, b, c, group, m, stop, column * BN, BM, BN, BK)
@@ -140,9 +143,6 @@ def arranged_gemm(
 
 FEW_ROWS = 96
 """Of a group in the mean: with more the larger tiles are better."""
-
-one_program_each = grouped_gemm.demanding(persistent=False)
-"""Programs without rows end at once, and their CTAs make room."""
 
 
 def grouped_products(a: Any, b: Any, c: Any, ends: Any) -> None:
@@ -156,7 +156,7 @@ def grouped_products(a: Any, b: Any, c: Any, ends: Any) -> None:
     groups, (rows, columns) = ends.shape[0], c.shape
     width = next((width for width in (64, 128) if columns <= width), 256)
     if rows <= FEW_ROWS * groups:
-        one_program_each(a, b, c, ends, BM=64, BN=width)
+        grouped_gemm(a, b, c, ends, BM=64, BN=width)
     else:
         tiles = listed_tiles(ends, rows, BM=128)
         arranged_gemm(a, b, c, tiles, BM=128, BN=width)
