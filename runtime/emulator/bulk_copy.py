@@ -399,7 +399,10 @@ class LinearCopy(_BulkCopy):
         memory = self.memory.bytes if self.form.source == "global" else machine.shared
         tokens = None
         if machine.checker is not None:
-            if self.form.source == "global" and self.everywhere is not None:
+            if self.form.source != "global":
+                source = come // 16 + np.arange(count // 16)
+                machine.checker.bulk_source(source, lane, self.instruction.index)
+            elif self.everywhere is not None:
                 cells = self.everywhere.shadow.cells(np.array([come]), count)
                 self.everywhere.bulk_read(cells, lane, self.instruction.index)
             chunk = np.arange(count // 16)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilec.runtime.emulator.errors import EmulatorError, Place
 from tilec.runtime.emulator.instruction import Instruction
 from tilec.runtime.emulator.scalar_types import TYPES
 from tilec.runtime.emulator.spaces import CLUSTER_RANK_SHIFT, SHARED_WINDOW
@@ -56,13 +57,20 @@ class ClusterBarriers:
         self.phase = np.zeros(clusters, np.int64)
         self.arrived = np.zeros(machine.shape, np.bool_)
         self.lane_phase = np.zeros(machine.shape, np.int64)
+        self.came = np.zeros(machine.shape, np.bool_)
+        """Threads that have arrived, and not waited since."""
         self.waiting: dict[int, np.ndarray] = {}
 
     def _per_cluster(self, lanes: np.ndarray) -> np.ndarray:
         """Lanes [warp][CTA][32] to one row per cluster."""
         return lanes.transpose(1, 0, 2).reshape(self.phase.size, -1)
 
-    def arrive(self, mask: np.ndarray, relaxed: bool = False) -> None:
+    def arrive(self, mask: np.ndarray, place: Place, relaxed: bool = False) -> None:
+        """EmulatorError for threads that have not waited since they arrived last."""
+        if (self.came & mask).any():
+            text = "a thread arrives twice at the barrier of its cluster, and has not waited"
+            raise EmulatorError(text, place, "cluster barrier")
+        self.came |= mask
         ctas = np.arange(self.machine.cta_count) // self.size
         phase = np.broadcast_to(self.phase[ctas][None, :, None], mask.shape)
         self.lane_phase[mask] = phase[mask] + 1
@@ -86,7 +94,12 @@ class ClusterBarriers:
         ctas = np.arange(self.machine.cta_count) // self.size
         return mask & (self.phase[ctas][None, :, None] >= self.lane_phase)
 
-    def wait(self, pc: int, mask: np.ndarray) -> None:
+    def wait(self, pc: int, mask: np.ndarray, place: Place) -> None:
+        """EmulatorError for threads that have not arrived."""
+        if (mask & ~self.came).any():
+            text = "a thread waits at the barrier of its cluster, and has not arrived"
+            raise EmulatorError(text, place, "cluster barrier")
+        self.came &= ~mask
         present = self.waiting.get(pc)
         self.waiting[pc] = mask if present is None else present | mask
 

@@ -152,10 +152,10 @@ class Scheduler:
         mask = piece.mask(self.machine.shape)
         barriers = self.cluster_barriers
         if "arrive" in instruction.modifiers:
-            barriers.arrive(mask, "relaxed" in instruction.modifiers)
+            barriers.arrive(mask, instruction.place, "relaxed" in instruction.modifiers)
             self._release_clusters()
             return after
-        barriers.wait(after, mask)
+        barriers.wait(after, mask, instruction.place)
         self._release_clusters()
         return None
 

@@ -7,9 +7,11 @@ import numpy as np
 from tilec.runtime.emulator.checker import SharedChecker
 from tilec.runtime.emulator.errors import Finding, Place
 from tilec.runtime.emulator.instruction import Instruction
+from tilec.runtime.emulator.lifetimes import Lifetimes
 from tilec.runtime.emulator.phase_waits import PhaseWaits
 
 _FENCE = "run fence.proxy.async after the write, before the async proxy is let at the bytes"
+_OBJECT = "give the mbarrier bytes of its own, or init it again behind the other use"
 _READ_FENCE = "run fence.proxy.async after the read, before others are told that the bytes are free"
 
 
@@ -22,12 +24,12 @@ class Checker(SharedChecker):
         self.cluster = self.clocks.empty(self.domains)
         # What has happened before a cluster's meetings, whether it is visible behind them or not.
         self.meeting = np.zeros((self.domains, self.clocks.agents), np.int32)
-        self.met = np.zeros_like(self.clocks.known)
         self.arrivals: dict[int, np.ndarray] = {}
         self.completed: dict[int, np.ndarray] = {}
         self.phase_waits = PhaseWaits()
-        self.remote: dict[tuple[int, int], tuple[int, Place]] = {}
-        """Per CTA and arriving warp of another: the newest arrival's epoch and place."""
+        self.lifetimes = Lifetimes(self.clocks, self.machine.warp_count, self.size)
+        self.issuer = np.full((self.clocks.warps, self.domains), -1)
+        """The lane that issued a warp's last bulk store."""
         self.unwaited: dict[tuple[int, int], tuple[int, int]] = {}
 
     # -- barriers -------------------------------------------------------------------------------
@@ -62,7 +64,8 @@ class Checker(SharedChecker):
     def cluster_released(self, waiters: np.ndarray) -> None:
         agent, domain = self.place_warps(*np.nonzero(waiters))
         self.clocks.acquire(agent, domain, self.cluster, domain)
-        self.met[agent, domain] = np.maximum(self.met[agent, domain], self.meeting[domain])
+        met = self.lifetimes.met
+        met[agent, domain] = np.maximum(met[agent, domain], self.meeting[domain])
 
     def proxy_fence(self, lanes: np.ndarray) -> None:
         self.clocks.fence(*self.warps_of(lanes))
@@ -134,41 +137,51 @@ class Checker(SharedChecker):
         shadow = self._bytes_of(cells)
         agent, domain = self.agents_of(np.broadcast_to(lanes, cells.shape), shadow.shape[1])
         self.read(shadow.reshape(-1), agent, domain, instruction.index)
+        last = np.unique(self.shadow.write_site[shadow.reshape(-1)]).tolist()
+        for site in last:  # nothing but mbarrier.init may have written the object
+            writer = self.instructions[site]
+            if writer.opcode != "mbarrier":
+                missing = "the bytes of the mbarrier have been overwritten"
+                places = writer.place, instruction.place
+                self.reports.add(Finding("mbarrier", "shared", *places, missing, _OBJECT))
 
     def mbarrier_arrived(
         self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction
     ) -> None:
         lanes = np.broadcast_to(np.asarray(lanes).reshape(-1), cells.shape)
         self._touch(cells, lanes, instruction)
-        self._note_remote(cells, lanes, instruction.place)
+        self.reach("lost arrival", cells * 8, lanes, instruction.index)
         for cell, number in _pairs(cells, lanes >> 5):
             agent, domain = self.agents_of(np.array([number * 32]))
             self._require_wait(cell, int(agent[0]), int(domain[0]), instruction.place)
             self.clocks.release(agent, domain, self._accumulator(cell), np.array([0]))
 
+    def reach(self, kind: str, offsets: np.ndarray, lanes: np.ndarray, site: int) -> None:
+        """Lanes touch shared memory at batch byte offsets: other CTAs', perhaps."""
+        if self.size == 1:
+            return
+        ctas = np.asarray(offsets).reshape(-1) // self.machine.shared_stride
+        numbers = np.asarray(lanes).reshape(-1) >> 5
+        far = ctas != numbers % self.machine.cta_count
+        if far.any():
+            agents, _ = self.agents_of(numbers[far] * 32)
+            place = self.instructions[site].place
+            for finding in self.lifetimes.reached(kind, ctas[far], agents, place):
+                self.reports.add(finding)
+
+    def shared(
+        self, offsets: np.ndarray, size: int, lanes: np.ndarray, store: bool, site: int
+    ) -> None:
+        super().shared(offsets, size, lanes, store, site)
+        self.reach("lost access", offsets, np.broadcast_to(lanes, offsets.shape), site)
+
+    def atomic(self, offsets: np.ndarray, size: int, lanes: np.ndarray, site: int) -> None:
+        super().atomic(offsets, size, lanes, site)
+        self.reach("lost access", offsets, np.broadcast_to(lanes, offsets.shape), site)
+
     def mbarrier_signalled(self, cells: np.ndarray, lane: int, instruction: Instruction) -> None:
         """A bulk copy will complete bytes at mbarriers: they must have been made by then."""
         self._touch(cells, np.full(cells.shape, lane), instruction)
-
-    def _note_remote(self, cells: np.ndarray, lanes: np.ndarray, place: Place) -> None:
-        """Arrivals in other CTAs, which must not end before them."""
-        ctas = np.asarray(cells) * 8 // self.machine.shared_stride
-        own = (lanes >> 5) % self.machine.cta_count
-        for where in np.nonzero(ctas != own)[0].tolist():
-            agent, domain = self.agents_of(lanes[where : where + 1])
-            epoch = int(self.clocks.known[agent[0], domain[0], agent[0]])
-            self.remote[int(ctas[where]), int(agent[0])] = epoch, place
-
-    def _require_alive(self) -> None:
-        """A CTA lasts as long as its last warp: one of them must know of each arrival from afar."""
-        for (cta, agent), (epoch, place) in self.remote.items():
-            count = self.machine.warp_count
-            warps, domain = self.place_warps(np.arange(count), np.full(count, cta))
-            known, met = (a[warps, domain, agent] for a in (self.clocks.known, self.met))
-            if max(known.max(), met.max()) < epoch:
-                missing = "the CTA that this arrives in may have ended"
-                mend = "let the cluster meet (barrier.cluster) behind the last arrival"
-                self.reports.add(Finding("lost arrival", "mbarrier", None, place, missing, mend))
 
     def _require_wait(self, cell: int, agent: int, domain: int, place: Place) -> None:
         phase = int(self.machine.mbarriers.phase[cell])
@@ -234,6 +247,8 @@ class Checker(SharedChecker):
         if late.any():
             self._report_overwritten(late, cells, clocks.known[agent, domain], site)
         load, epoch = clocks.new_load(domain)
+        cta = int(np.min(chunks)) * 16 // self.machine.shared_stride
+        self.lifetimes.filled(cta, load, epoch, self.instructions[site].place)
         clock = clocks.fork(agent, domain)
         shadow.write_agent[cells] = load
         shadow.write_epoch[cells] = epoch
@@ -279,25 +294,38 @@ class Checker(SharedChecker):
         accumulator = self._accumulator(cell)
         np.maximum(accumulator[:, 0], clock, out=accumulator[:, 0])
 
-    def bulk_store(self, chunks: np.ndarray, lane: int, site: int) -> None:
-        """A bulk store reads chunks until its group is waited for."""
+    def bulk_source(self, chunks: np.ndarray, lane: int, site: int) -> np.ndarray:
+        """A bulk copy reads chunks; their cells."""
         cells = self._chunk_cells(chunks)
         agent, domain = self.agent_of(lane)
         self._async_order(cells, agent, domain, site, "read after write")
         self.require_initialised(cells, site)
+        return cells
+
+    def bulk_store(self, chunks: np.ndarray, lane: int, site: int) -> None:
+        """A bulk store reads chunks until its group is waited for, by the lane that issued it."""
+        cells = self.bulk_source(chunks, lane, site)
+        agent, domain = self.agent_of(lane)
+        self.issuer[agent, domain] = lane
         group = int(self.clocks.committed_stores[agent, domain]) + 1
         self.unwaited[agent, domain] = (group, site)
         self.shadow.note_reads(cells, agent + self.clocks.stores, group, site)
 
+    def _issuers(self, lanes: np.ndarray) -> np.ndarray:
+        """Lanes that issued the last bulk store of their warps: groups are a thread's own."""
+        flat = np.asarray(lanes).reshape(-1)
+        agent, domain = self.agents_of(flat)
+        return flat[self.issuer[agent, domain] == flat]
+
     def bulk_committed(self, lanes: np.ndarray) -> None:
-        agent, domain = self.warps_of(lanes)
+        agent, domain = self.warps_of(self._issuers(lanes))
         self.clocks.committed_stores[agent, domain] += 1
 
     def bulk_waited(self, lanes: np.ndarray, pending: int, read: bool) -> None:
         """wait_group, or `read`: wait_group.read, which says nothing of what the stores write."""
+        lanes = self._issuers(lanes)
         if not read and self.launch.global_checker is not None:
-            warps = np.unique(np.asarray(lanes).reshape(-1) >> 5)
-            self.launch.global_checker.bulk_waited(warps, pending)
+            self.launch.global_checker.bulk_waited(lanes >> 5, pending)
         agent, domain = self.warps_of(lanes)
         done = self.clocks.committed_stores[agent, domain] - pending
         self._learn(agent, domain, agent + self.clocks.stores, done)
@@ -305,7 +333,8 @@ class Checker(SharedChecker):
     def finish(self) -> None:
         """The CTAs end: bulk stores must have read their shared memory by now, and arrivals from
         other CTAs must have come."""
-        self._require_alive()
+        for finding in self.lifetimes.finish():
+            self.reports.add(finding)
         for (agent, domain), (group, site) in self.unwaited.items():
             if group > self.clocks.known[agent, domain, agent + self.clocks.stores]:
                 place = self.instructions[site].place
