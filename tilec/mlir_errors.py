@@ -10,6 +10,8 @@ from types import MappingProxyType
 from mlir import ir
 
 from tilec.diagnostics import CompileError, Location, Note
+from tilec.dialects import gpu_tile, tile
+from tilec.names import did_you_mean
 from tilec.passes.rewriting.locations import source_location
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -46,10 +48,17 @@ def _located(location: ir.Location, names: Mapping[str, str]) -> Location | None
 
 
 def _notes(found: ir.DiagnosticInfo, names: Mapping[str, str]) -> list[Note]:
-    notes: list[Note] = []
+    notes: list[Note] = list(_meant(found.message))
     for note in found.notes:
         if note.message.startswith("see current operation"):
             continue
         position = _located(note.location, names)
         notes.append(note.message if position is None else (note.message, position))
     return notes
+
+
+def _meant(message: str) -> tuple[str, ...]:
+    """A guess which op a misspelt one of ours was meant to be."""
+    unknown = re.match(r"unregistered operation '((?:gpu_)?tile\.\w+)'", message)
+    ops = (*tile.Op.ALL, *gpu_tile.Op.ALL)
+    return did_you_mean(unknown[1], (op.OPERATION_NAME for op in ops)) if unknown else ()

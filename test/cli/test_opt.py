@@ -57,6 +57,13 @@ def test_unknown_passes_are_wrong_usage(tilec_command) -> None:
     assert "help: did you mean 'simplify'?" in done.errors
 
 
+def test_a_misspelt_op(tilec_command) -> None:
+    program = '"tile.laod"() : () -> ()'
+    done = tilec_command("opt", stdin=program)
+    assert "<stdin>:1:1: error: unregistered operation 'tile.laod'" in done.errors
+    assert "help: did you mean 'tile.load'?" in done.errors
+
+
 def test_a_python_file_is_no_program(tilec_command) -> None:
     done = tilec_command("opt", __file__)
     assert done.code == 2
