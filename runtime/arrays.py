@@ -306,7 +306,7 @@ def _element_strides(byte_strides: Any, element_bytes: int, name: str) -> tuple[
     return tuple(stride // element_bytes for stride in byte_strides)
 
 
-def _type_name(value: Any) -> str:
+def _type_name(value: object) -> str:
     kind = type(value)
     prefix = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
     return prefix + kind.__qualname__

@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tilec.kernel import CompiledKernel
 from tilec.runtime.atomic_file import write_atomically
@@ -145,14 +145,16 @@ def load(path: str | PathLike[str], device: Any = None, target: str | None = Non
 
 def _parse(content: bytes) -> tuple[str, list[CompiledKernel]]:
     with zipfile.ZipFile(io.BytesIO(content)) as file:
-        manifest = json.loads(_member(file, MANIFEST))
-        if not isinstance(manifest, dict) or type(manifest.get("format")) is not int:
+        found = json.loads(_member(file, MANIFEST))
+        manifest = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        if type(manifest.get("format")) is not int:
             raise ValueError("the manifest has no format number")
         if manifest["format"] != FORMAT:
             raise ValueError(f"format {manifest['format']}; this version of tilec reads {FORMAT}")
-        name, entries = manifest.get("name"), manifest.get("kernels")
-        if not isinstance(name, str) or not isinstance(entries, list):
+        name, given = manifest.get("name"), manifest.get("kernels")
+        if not isinstance(name, str) or not isinstance(given, list):
             raise ValueError("the manifest has no name or no list of kernels")
+        entries = cast("list[Any]", given)
         if not 1 <= len(entries) <= _MAX_KERNELS:
             raise ValueError(f"{len(entries)} kernels; expected 1 to {_MAX_KERNELS}")
         kernels = [_parse_kernel(file, entry) for entry in entries]

@@ -13,7 +13,7 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast, overload
 
 from tilec.declaration import declared_parameters
 from tilec.dependencies import compiler_digest, source_digest
@@ -75,7 +75,9 @@ class Kernel(Launcher, Generic[P]):
             self, *arguments: Any, grid: Any, stream: Any = None, **named: Any
         ) -> None: ...
         @overload
-        def __call__(self, *arguments: Any, stream: Any, **named: Any) -> None: ...
+        def __call__(  # pyright: ignore[reportOverlappingOverload] - `named` holds no grid
+            self, *arguments: Any, stream: Any, **named: Any
+        ) -> None: ...
         def __call__(self, *arguments: Any, **named: Any) -> None: ...
         def __getitem__(self, grid: Any) -> TypedCall[P]: ...
 
@@ -311,7 +313,8 @@ def _announced(kernel: CompiledKernel) -> CompiledKernel:
 def _constant_text(value: Any) -> str:
     """A constant's type and value, the same in every process; functions by name."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(_constant_text, value))})"
+        parts = cast("tuple[Any, ...]", value)
+        return f"({', '.join(map(_constant_text, parts))})"
     if callable(value):
         return f"{value.__module__}.{value.__qualname__}"
     return f"{type(value).__name__} {value!r}"
@@ -369,9 +372,11 @@ def kernel(
     launch before loads them at once. `device`: where to run.
     """
     demands = (persistent, cluster, consumers, order, settled)
-    if fn is None:
-        return lambda found: Kernel(found, grid, num_warps, device, *demands)
-    return Kernel(fn, grid, num_warps, device, *demands)
+
+    def decorate(found: Callable[..., Any]) -> Kernel[...]:
+        return Kernel(found, grid, num_warps, device, *demands)
+
+    return decorate if fn is None else decorate(fn)
 
 
 __all__ = ["Kernel", "function", "kernel"]

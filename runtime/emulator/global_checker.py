@@ -258,7 +258,7 @@ class GlobalChecker:
                 if group > done:
                     left.append((group, cells, store))
                     continue
-                flags, site = store & (ATOMIC | ASYNC), int(site_of(np.int64(store)))
+                flags, site = store & (ATOMIC | ASYNC), int(site_of(np.asarray(store)))
                 mine = cells[self.shadow.write[cells] == store]
                 self.shadow.write[mine] = self._mark(warp, site, flags)
             if left:
@@ -277,7 +277,7 @@ class GlobalChecker:
         pairs = np.stack([site_of(firsts), site_of(seconds), kinds], 1)
         for first, second, found in np.unique(pairs, axis=0).tolist():
             missing, mend = _TEXTS[found]
-            places = (self.instructions[site].place for site in (first, second))
+            one, other = (self.instructions[site].place for site in (first, second))
             self.reports.add(
-                Finding("race", "global", *places, missing.format(what), mend.format(what))
+                Finding("race", "global", one, other, missing.format(what), mend.format(what))
             )

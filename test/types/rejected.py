@@ -19,7 +19,7 @@ def wrong(x: tl.array, n: tl.i32, B: tl.const = 64):
     """Arrays are no tiles, dtypes no texts."""
     tile = tl.load(x, 0, B)
     tl.store(x, 0, x)  # error: "Array" is incompatible with protocol "Number"
-    tl.store(x, 0, tile + x)  # error: Operator "+" not supported for types "Tile" and "Array"
+    tl.store(x, 0, tile + x)  # error: Operator "+" not supported for types "Tile" and "array"
     tl.load(tile + 1, 0, "B")  # error: Argument of type "Literal['B']"
     tl.load(x, 0)  # error: Argument missing for parameter "shape"
     tl.load(x, 0, B, mask=n < 3)  # error: No parameter named "mask"

@@ -14,8 +14,9 @@ class _Annotation:
 
 
 if TYPE_CHECKING:  # type checkers take annotations that are types only
-    from tilec.language.tile import Array as array
+    from tilec.language.tile import Array
 
+    array = Array
     const = Any
 else:
     array = _Annotation("array")

@@ -45,7 +45,8 @@ def operands_to_copy(plan: Plan, views: Mapping[str, ArrayView], unit: Unit) -> 
     on_tensor_cores = plan.dtype.bits <= 16 or plan.constants["PRECISION"] == "tf32"
     if plan.lead or not on_tensor_cores or plan.m * plan.n * plan.k < LEAST_PRODUCT:
         return {}
-    copied, lies = {}, {"a": 1, "b": 0}
+    copied: dict[str, int] = {}
+    lies = {"a": 1, "b": 0}
     for name, along_k, uses in (("a", 1, plan.n), ("b", 0, plan.m)):
         found, view = views[name], plan.views[name]
         contiguous = 0 if view.strides[0] == 1 else 1
@@ -94,7 +95,12 @@ def copy_tile(found: ArrayView, view: View, along: int) -> dict[str, int]:
 
 
 def aligned_copy(
-    name: str, values: Mapping[str, Any], found: ArrayView, view: View, along: int, kernel: Kernel
+    name: str,
+    values: Mapping[str, Any],
+    found: ArrayView,
+    view: View,
+    along: int,
+    kernel: Kernel[...],
 ) -> tuple[ArrayView, View]:
     """A copy of operand `name` in rows along an axis, and how it is looked at.
 

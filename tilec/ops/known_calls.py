@@ -34,7 +34,9 @@ def look(values: Sequence[Any], asked: Any) -> tuple[Any, list[int]] | None:
     is 0. `asked`: everything else that the plan depends on. None where an array must be described
     anew, or is one to complain of.
     """
-    seen, pointers, bits = [asked], [], 0
+    seen: list[Any] = [asked]
+    pointers: list[int] = []
+    bits = 0
     for value in values:
         if value is None:
             pointers.append(0)

@@ -6,6 +6,9 @@ not use is a compile-time constant, and leaves no code.
 """
 # ruff: noqa: RUF005 - the tile language has no starred tuples
 
+# Of a kernel's functions only what a checker cannot infer is annotated.
+# pyright: basic
+
 from __future__ import annotations
 
 from typing import Any

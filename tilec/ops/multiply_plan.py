@@ -15,8 +15,8 @@ from tilec.ops.dtype_names import dtype_of
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 
-INPUTS = (tl.f64, tl.f32, tl.f16, tl.bf16, tl.f8e4m3, tl.f8e5m2, tl.i8)
-OUTPUTS = (*INPUTS, tl.i32)
+INPUTS: tuple[DType, ...] = (tl.f64, tl.f32, tl.f16, tl.bf16, tl.f8e4m3, tl.f8e5m2, tl.i8)
+OUTPUTS: tuple[DType, ...] = (*INPUTS, tl.i32)
 ACTIVATIONS: Mapping[str, Callable[..., Any]] = {
     "relu": matmul_kernel.relu,
     "gelu": matmul_kernel.gelu,
@@ -83,8 +83,8 @@ def settled_names(given: Any) -> tuple[str, ...]:
 
     ArgumentError for what is no operand.
     """
-    names = (given,) if isinstance(given, str) else given
-    if not isinstance(names, (tuple, list)) or any(name not in ("a", "b") for name in names):
+    names: Sequence[Any] = (given,) if isinstance(given, str) else given
+    if not isinstance(given, (str, tuple, list)) or any(name not in ("a", "b") for name in names):
         raise ArgumentError(
             f"argument 'settled': expected 'a', 'b' or a tuple of them, found {given!r}"
         )

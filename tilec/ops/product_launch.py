@@ -92,7 +92,7 @@ class Launch:
         return None if self._fits(name, wanted) else wanted
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> Kernel[...]:
         """The kernel where this launches."""
         choice, settled = self.choice, self.plan.settled
         if choice is None:
@@ -282,7 +282,7 @@ def kernel_on(
     in_turn: bool = False,
     settled: tuple[str, ...] = (),
     group: int | None = None,
-) -> Kernel:
+) -> Kernel[...]:
     """A kernel of `matmul_kernel`, to run on a device. `is_single`: no CTA stays for a second
     program. `cluster`: of programs along rows and columns. `in_turn`: sets of warps take them.
     `settled`: its arrays that no launch still under way writes. `group`: of rows of programs."""
@@ -299,7 +299,9 @@ def kernel_on(
 
 
 @cache
-def tuned_product(element_bytes: int, device: Any, settled: tuple[str, ...] = ()) -> TunedKernel:
+def tuned_product(
+    element_bytes: int, device: Any, settled: tuple[str, ...] = ()
+) -> TunedKernel[...]:
     """The product that tunes itself for inputs of so many bytes an element."""
     kernel = kernel_on("product", device, settled=settled)
     return autotune(search=tile_space(element_bytes))(kernel)

@@ -1,5 +1,8 @@
 """The kernels of products whose operands have scales: the product, and scales rearranged."""
 
+# Of a kernel's functions only what a checker cannot infer is annotated.
+# pyright: basic
+
 from __future__ import annotations
 
 from typing import Any

@@ -62,7 +62,8 @@ def multiply_scaled(
     if isinstance(activation, str):
         activation = ACTIVATIONS[activation]
     # Eight warps: with an epilogue the rows of four would fill their registers.
-    kernel = _kernel_on(scaled_kernel.scaled_product, device, 8 if native else None)
+    found: Any = vars(scaled_kernel)["scaled_product"]  # parameters without types are as given
+    kernel = _kernel_on(found, device, 8 if native else None)
     kernel(
         *(given.get(name, 0) for name in ORDER),
         factor,
@@ -105,7 +106,7 @@ def _arranged(scales: Any, view: ArrayView, turned: bool, device: Any, stream: i
 
 
 @cache
-def _kernel_on(kernel: Kernel, device: Any, num_warps: int | None = None) -> Kernel:
+def _kernel_on(kernel: Kernel[...], device: Any, num_warps: int | None = None) -> Kernel[...]:
     return kernel.demanding(num_warps=num_warps).on(device)
 
 

@@ -12,6 +12,9 @@ before: among all that have not ended the lowest waits for nobody, whatever numb
 """
 # ruff: noqa: RUF005 - the tile language has no starred tuples
 
+# Of a kernel's functions only what a checker cannot infer is annotated.
+# pyright: basic
+
 from __future__ import annotations
 
 from typing import Any

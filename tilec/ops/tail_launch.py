@@ -62,5 +62,5 @@ def _flags_of(like: tuple[Any, ArrayView], device: Any, stream: int, workers: in
 
 
 @cache
-def _kernel_on(name: str, device: Any) -> Kernel:
+def _kernel_on(name: str, device: Any) -> Kernel[...]:
     return getattr(tail_kernel, name).on(device)

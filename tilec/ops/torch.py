@@ -6,6 +6,10 @@ fake tensors, so graphs are traced without running it, and a gradient with respe
 residual.
 """
 
+# torch is `Any` where types are checked.
+# pyright: basic
+# pyright: reportMissingModuleSource=false
+
 from __future__ import annotations
 
 from typing import Any

@@ -81,7 +81,7 @@ def _rank(trial: Trial) -> tuple[bool, bool, float, float]:
 
 
 def _words(trial: Trial) -> str:
-    parts = []
+    parts: list[str] = []
     if trial.measured_us is not None:
         parts.append(f"{trial.measured_us:9.1f} us ({trial.low_us:.1f} to {trial.high_us:.1f})")
     if trial.predicted_us is not None:

@@ -1,5 +1,8 @@
 """`@tilec.autotune`: a kernel that chooses constants and demands for the arguments it gets."""
 
+# Authors are told what is wrong, with a type checker or without.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 import importlib
@@ -64,7 +67,7 @@ class TunedKernel(Generic[P]):
         self.name = kernel.name
         self.__doc__ = kernel.__doc__
         self._file = file
-        self._options = {"most": most, "tolerance": tolerance, "progress": progress}
+        self._options: dict[str, Any] = {"most": most, "tolerance": tolerance, "progress": progress}
         self._signature = inspect.signature(kernel.fn)
         self._choices: dict[Any, _Choice] = {}
         self._variants: dict[Any, Kernel[...]] = {}

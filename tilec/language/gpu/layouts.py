@@ -4,6 +4,9 @@ memory.
 These are plain functions: call them in a kernel, at module level, or for a `tl.const` argument.
 """
 
+# Authors are told what is wrong, with a type checker or without.
+# pyright: reportUnnecessaryIsInstance=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
