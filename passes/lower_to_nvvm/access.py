@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.types import bit_width
-from tilec.passes.lower_to_nvvm.state import Lowering, Registers, create
+from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 
 CACHE_MODIFIERS = {
     None: ("", ""),

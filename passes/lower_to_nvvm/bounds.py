@@ -18,7 +18,8 @@ from tilec.dialects.types import is_tile, shape
 from tilec.layout import Layout
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.lower_to_nvvm.elementwise import lower_elementwise
-from tilec.passes.lower_to_nvvm.state import Lowering, create
+from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.state import Lowering
 
 _COORDINATE_FIRST = (2, 5, 6, 9)
 """slt, sge, ult, uge (arith's numbers): they ask which side of its right operand the left lies."""

@@ -32,19 +32,15 @@ from tilec.passes.lower_to_nvvm.access import (
     unpack,
     word_bits,
 )
+from tilec.passes.lower_to_nvvm.scalar_ops import both, create
 from tilec.passes.lower_to_nvvm.shared_address import (
     Access,
     buffer_address,
     byte_pointer,
     shared_base,
 )
-from tilec.passes.lower_to_nvvm.state import (
-    Buffer,
-    Lowering,
-    Registers,
-    both,
-    create,
-)
+from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.target import Feature
 
 

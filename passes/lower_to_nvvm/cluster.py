@@ -12,7 +12,8 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.cluster import ctas_alike
-from tilec.passes.lower_to_nvvm.state import Lowering, create
+from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.state import Lowering
 
 
 def lower_cluster_id(op: gpu_tile.ClusterIdOp, state: Lowering) -> None:

@@ -19,7 +19,8 @@ from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_float
 from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm import control, elementwise
-from tilec.passes.lower_to_nvvm.state import Lowering, Registers, create, select
+from tilec.passes.lower_to_nvvm.scalar_ops import create, select
+from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 
 ADDED_IN_A_ROW = 8
 """Floats: the longest chain of dependent additions before a sum becomes a tree."""

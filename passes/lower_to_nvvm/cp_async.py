@@ -19,8 +19,9 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
+from tilec.passes.lower_to_nvvm.scalar_ops import both, create, select
 from tilec.passes.lower_to_nvvm.shared_address import Access
-from tilec.passes.lower_to_nvvm.state import Lowering, both, create, select
+from tilec.passes.lower_to_nvvm.state import Lowering
 
 
 def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.diagnostics import InternalError
-from tilec.passes.lower_to_nvvm.state import create
+from tilec.passes.lower_to_nvvm.scalar_ops import create
 
 
 def enclosing(op: ir.Operation, name: str) -> ir.Operation:

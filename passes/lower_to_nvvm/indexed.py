@@ -26,14 +26,9 @@ from tilec.passes.lower_to_nvvm.access import (
     unpack,
     word_bits,
 )
-from tilec.passes.lower_to_nvvm.state import (
-    Array,
-    Lowering,
-    Registers,
-    both,
-    compare,
-    create,
-)
+from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create
+from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.lower_to_nvvm.values import Array
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, is_float, is_tile, shape
 from tilec.passes.lower_to_nvvm.access import inline_asm
-from tilec.passes.lower_to_nvvm.state import Lowering, Registers, both, create
+from tilec.passes.lower_to_nvvm.scalar_ops import both, create
+from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.rewriting.locations import error_at
 
 _WIDTH = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}

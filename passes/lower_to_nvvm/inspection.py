@@ -20,7 +20,8 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_float, is_tile, shape
 from tilec.passes.lower_to_nvvm.device_text import call, enclosing, text_pointer
-from tilec.passes.lower_to_nvvm.state import Lowering, both, compare, constant, create, select
+from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create, select
+from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.locations import error_at, source_location
 
 MOST_ARGUMENTS = 32

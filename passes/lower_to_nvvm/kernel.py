@@ -19,7 +19,9 @@ from tilec.passes.analysis.divisibility import Divisibility, static_sizes, stati
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
 from tilec.passes.demands.kernels import is_dynamic, is_in_line
-from tilec.passes.lower_to_nvvm.state import Array, Lowering, create
+from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.lower_to_nvvm.values import Array
 from tilec.passes.rewriting.locations import error_at
 from tilec.target import Feature
 

@@ -13,13 +13,14 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile
 from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.scalar_ops import compare
 from tilec.passes.lower_to_nvvm.shared_address import (
     barrier_pointer,
     buffer_address,
     byte_pointer,
     shared_base,
 )
-from tilec.passes.lower_to_nvvm.state import Lowering, compare
+from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.locations import error_at
 
 _TRY_CANCEL = "clusterlaunchcontrol.try_cancel.async.shared::cta"

@@ -10,7 +10,8 @@ from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile
 from tilec.matrix_descriptor import UNIT_BYTES
 from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.lower_to_nvvm.state import Buffer, Lowering
+from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
 
 

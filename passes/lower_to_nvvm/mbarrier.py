@@ -17,8 +17,10 @@ from tilec.dialects.gpu_tile.mbarrier import RemoteArriveOp
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer
-from tilec.passes.lower_to_nvvm.state import Barriers, Lowering, compare, create
+from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.lower_to_nvvm.values import Barriers
 from tilec.passes.rewriting.locations import error_at
 
 

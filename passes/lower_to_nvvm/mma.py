@@ -19,7 +19,8 @@ from tilec.fragments import instruction_registers
 from tilec.layout import Layout
 from tilec.mma_shapes import MmaInstruction, find_instruction
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, pack
-from tilec.passes.lower_to_nvvm.state import Lowering, Registers, create
+from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 
 
 def lower_mma(op: gpu_tile.MmaOp, state: Lowering) -> None:

@@ -34,15 +34,9 @@ from tilec.passes.lower_to_nvvm.access import (
     unpack,
     word_bits,
 )
-from tilec.passes.lower_to_nvvm.state import (
-    Array,
-    Lowering,
-    Registers,
-    both,
-    compare,
-    constant,
-    create,
-)
+from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create
+from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.lower_to_nvvm.values import Array
 
 
 @dataclass

@@ -27,8 +27,9 @@ from tilec.passes.layouts.axis_levels import (
     is_spread_over_warps,
 )
 from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
+from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shuffle import shuffle_items
-from tilec.passes.lower_to_nvvm.state import Lowering, compare, create
+from tilec.passes.lower_to_nvvm.state import Lowering
 
 Rows = dict[tuple[int, ...], Item]
 """Per coordinates off the axis, one item."""

@@ -14,7 +14,8 @@ from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.layout import Layout
 from tilec.passes.layouts.maps import join_registers, reshape_registers
-from tilec.passes.lower_to_nvvm.state import Lowering, create
+from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.state import Lowering
 
 
 def lower_iota(op: tile.IotaOp, state: Lowering) -> None:

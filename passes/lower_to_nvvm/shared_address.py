@@ -16,7 +16,9 @@ from tilec.matrix_descriptor import ADDRESS_LIMIT
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.layouts.runs import shared_width
 from tilec.passes.lower_to_nvvm.access import storage_bits
-from tilec.passes.lower_to_nvvm.state import Barriers, Buffer, Lowering, create
+from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.lower_to_nvvm.values import Barriers, Buffer
 from tilec.shared_layout import swizzled
 
 SHARED = "shared"

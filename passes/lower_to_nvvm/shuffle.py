@@ -12,7 +12,8 @@ from mlir import ir
 
 from tilec.passes.lower_to_nvvm.access import pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.combination import Item
-from tilec.passes.lower_to_nvvm.state import Lowering, Registers, create
+from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 
 _ALL_LANES = -1
 _CLAMP = {"bfly": 31, "down": 31, "idx": 31, "up": 0}

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
 
 from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile.types import (
-    BufferType,
-    TensorBuffer,
     is_pending,
     layout_of,
     tile_of,
@@ -28,47 +25,9 @@ from tilec.layout import Layout
 from tilec.mma_shapes import WARPGROUP_THREADS
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.contract import PassContext
+from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create
 
 Registers = list[ir.Value]
-
-
-@dataclass(frozen=True)
-class Array:
-    """A kernel argument in global memory; sizes and strides (elements) are index values."""
-
-    source: ir.Value
-    pointer: ir.Value
-    sizes: tuple[ir.Value, ...]
-    strides: tuple[ir.Value, ...]
-    static_strides: tuple[int | None, ...]
-    element: ir.Type
-
-
-@dataclass(frozen=True)
-class Buffer:
-    """A buffer at `address` (i32, bytes into the shared memory), seen from coordinates `origin`
-    (i32)."""
-
-    type: BufferType
-    address: ir.Value
-    origin: tuple[ir.Value, ...]
-
-
-@dataclass(frozen=True)
-class TensorMemory:
-    """A buffer in tensor memory at `address` (i32, lane << 16 | column), seen from coordinates
-    `origin` (i32)."""
-
-    type: TensorBuffer
-    address: ir.Value
-    origin: tuple[ir.Value, ...]
-
-
-@dataclass(frozen=True)
-class Barriers:
-    """A ring of mbarriers at `address` (i32, bytes into the shared memory), 8 bytes a slot."""
-
-    address: ir.Value
 
 
 class Lowering:
@@ -380,48 +339,3 @@ def _largest_thread_coordinates(layout: Layout, rank: int) -> tuple[int, ...]:
         if mode.stride:
             largest[mode.dim] += (mode.size - 1) * mode.stride
     return tuple(largest)
-
-
-def create(name: str, operands: Sequence[ir.Value], result: ir.Type, **attributes: Any) -> ir.Value:
-    """An op with one result at the current insertion point."""
-    return ir.Operation.create(
-        name, results=[result], operands=operands, attributes=attributes
-    ).result
-
-
-def constant(type_: ir.Type, value: Any) -> ir.Value:
-    """`arith.constant` of a Python number or an attribute (retyped to an integer `type_`)."""
-    if isinstance(value, ir.IntegerAttr):
-        value = value.value
-    if isinstance(value, ir.Attribute):
-        attribute = value
-    elif isinstance(type_, ir.FloatType):
-        attribute = ir.FloatAttr.get(type_, float(value))
-    else:
-        attribute = ir.IntegerAttr.get(type_, int(value))
-    return create("arith.constant", [], type_, value=attribute)
-
-
-_PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7}
-
-
-def compare(predicate: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """`arith.cmpi`."""
-    code = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _PREDICATES[predicate])
-    return create("arith.cmpi", [lhs, rhs], ir.IntegerType.get_signless(1), predicate=code)
-
-
-def both(first: ir.Value | None, second: ir.Value | None) -> ir.Value | None:
-    """Conjunction of two conditions, None meaning "certain"."""
-    if first is None or second is None:
-        return second if first is None else first
-    if first == second:
-        return first
-    return create("arith.andi", [first, second], first.type)
-
-
-def select(condition: ir.Value | None, if_true: ir.Value, if_false: ir.Value) -> ir.Value:
-    """`arith.select`; a certain condition (None) picks the first."""
-    if condition is None:
-        return if_true
-    return create("arith.select", [condition, if_true, if_false], if_true.type)

@@ -25,9 +25,11 @@ from tilec.matrix_descriptor import UNIT_BYTES, MatrixDescriptor
 from tilec.mma_shapes import MmaInstruction, find_instruction
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
+from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, own_base, plain_address
-from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, create
+from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.tensor_memory import element_address
+from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
 from tilec.tensor_memory import COLUMN_BITS
 from tilec.tensor_tiles import (

@@ -24,13 +24,15 @@ from tilec.passes.copies.tensor_map_recipes import recipe_of, why_no_boxes
 from tilec.passes.copies.tensor_map_rules import why_no_reduction
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.buffer import write_buffer
+from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.shared_address import (
     barrier_pointer,
     byte_pointer,
     plain_address,
     shared_base,
 )
-from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, create
+from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
 
 CACHE_POLICIES = {"evict_first": 0x12F0000000000000, "evict_last": 0x14F0000000000000}

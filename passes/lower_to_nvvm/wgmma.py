@@ -20,8 +20,10 @@ from tilec.matrix_descriptor import UNIT_BYTES
 from tilec.mma_shapes import MmaInstruction, find_instruction
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, unpack
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
+from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.shared_address import own_base, plain_address
-from tilec.passes.lower_to_nvvm.state import Buffer, Lowering, Registers, create
+from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.scalars import is_zero
 from tilec.warpgroup_tiles import WarpgroupTiles, warpgroup_tiles
 

@@ -1,0 +1,53 @@
+"""Scalar ops at the current insertion point, as rules write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlir import ir
+
+
+def create(name: str, operands: Sequence[ir.Value], result: ir.Type, **attributes: Any) -> ir.Value:
+    """An op with one result at the current insertion point."""
+    return ir.Operation.create(
+        name, results=[result], operands=operands, attributes=attributes
+    ).result
+
+
+def constant(type_: ir.Type, value: Any) -> ir.Value:
+    """`arith.constant` of a Python number or an attribute (retyped to an integer `type_`)."""
+    if isinstance(value, ir.IntegerAttr):
+        value = value.value
+    if isinstance(value, ir.Attribute):
+        attribute = value
+    elif isinstance(type_, ir.FloatType):
+        attribute = ir.FloatAttr.get(type_, float(value))
+    else:
+        attribute = ir.IntegerAttr.get(type_, int(value))
+    return create("arith.constant", [], type_, value=attribute)
+
+
+_PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7}
+
+
+def compare(predicate: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """`arith.cmpi`."""
+    code = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _PREDICATES[predicate])
+    return create("arith.cmpi", [lhs, rhs], ir.IntegerType.get_signless(1), predicate=code)
+
+
+def both(first: ir.Value | None, second: ir.Value | None) -> ir.Value | None:
+    """Conjunction of two conditions, None meaning "certain"."""
+    if first is None or second is None:
+        return second if first is None else first
+    if first == second:
+        return first
+    return create("arith.andi", [first, second], first.type)
+
+
+def select(condition: ir.Value | None, if_true: ir.Value, if_false: ir.Value) -> ir.Value:
+    """`arith.select`; a certain condition (None) picks the first."""
+    if condition is None:
+        return if_true
+    return create("arith.select", [condition, if_true, if_false], if_true.type)

@@ -1,0 +1,48 @@
+"""What an array, a buffer and a ring of barriers are to one thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile.types import BufferType, TensorBuffer
+
+
+@dataclass(frozen=True)
+class Array:
+    """A kernel argument in global memory; sizes and strides (elements) are index values."""
+
+    source: ir.Value
+    pointer: ir.Value
+    sizes: tuple[ir.Value, ...]
+    strides: tuple[ir.Value, ...]
+    static_strides: tuple[int | None, ...]
+    element: ir.Type
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A buffer at `address` (i32, bytes into the shared memory), seen from coordinates `origin`
+    (i32)."""
+
+    type: BufferType
+    address: ir.Value
+    origin: tuple[ir.Value, ...]
+
+
+@dataclass(frozen=True)
+class TensorMemory:
+    """A buffer in tensor memory at `address` (i32, lane << 16 | column), seen from coordinates
+    `origin` (i32)."""
+
+    type: TensorBuffer
+    address: ir.Value
+    origin: tuple[ir.Value, ...]
+
+
+@dataclass(frozen=True)
+class Barriers:
+    """A ring of mbarriers at `address` (i32, bytes into the shared memory), 8 bytes a slot."""
+
+    address: ir.Value
