@@ -194,7 +194,9 @@ class Writer:
             return
         assert isinstance(destination, Register)
         self.written.add((destination.bits, destination.index))
-        self.line(f"np.{ufunc}({arguments}, out={self._row_name(destination, scalar.code)})")
+        name = f"u_{ufunc}"  # names and positions alone: quicker to compile and to call
+        self.factories[name] = lambda _: getattr(np, ufunc)
+        self.line(f"{name}({arguments}, {self._row_name(destination, scalar.code)})")
 
     # -- addresses -----------------------------------------------------------------------------
 
