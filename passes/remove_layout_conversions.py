@@ -5,56 +5,139 @@ After:    %constant = arith.constant dense<0.0> : tensor<128xf32, #b>
 
 A conversion of a value that costs nothing to make (constant, splat, iota) is made in the wanted
 layout; a conversion of a conversion starts from the first value; one between equal layouts goes.
-Does not handle: rematerialising computation (components already keep it in one layout).
+
+Before:   %rows = "tile.load"(%numbers, %m) : ... -> tensor<128xi32, #a>
+          %half = arith.divsi %rows, %two
+          %c = "gpu_tile.convert_layout"(%half) : (tensor<128xi32, #a>) -> tensor<128xi32, #b>
+After:    %rows = "tile.load"(%numbers, %m) : ... -> tensor<128xi32, #b>
+          %c = arith.divsi %rows, %two : tensor<128xi32, #b>
+
+A tile of no more elements than there are threads, that follows in a few steps from loads of arrays
+that the kernel only reads, is loaded and computed again, if that takes a thread a few accesses:
+threads share what L1 holds, and nobody stores to shared memory and waits for the others. So a load
+role can have it, too. (Where it takes 8, in the gradients of attention, it was 3 % slower.)
+Does not handle: larger tiles (components already keep computation in one layout).
 """
 
 from __future__ import annotations
 
+from math import prod
+
 from mlir import ir
 
+from tilec.dialects import tile
+from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import ConvertLayoutOp
-from tilec.dialects.types import encoding
+from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.types import element, encoding, is_tile, shape
+from tilec.dialects.types import tile as tile_type
+from tilec.passes.analysis.hazards import read_ahead_hazard
+from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.free_ops import erase_unused
+from tilec.passes.rewriting.walk import find_ops, kernels
 
 _FREE = ("arith.constant", "tensor.splat", "tile.iota")
+_STEPS = 4
+"""Elementwise ops that are done again rather than their results converted."""
+_ACCESSES = 4
+"""Accesses of a thread that load a tile again."""
+_ACCESS_BYTES = 16
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def remove_layout_conversions(module: ir.Module, context: PassContext) -> None:
     """Folds conversions into what makes their operand."""
-    conversions = [op.opview for op in find_ops(module.operation, ConvertLayoutOp)]
-    for conversion in conversions:
-        _fold(conversion)
+    for function in kernels(module):
+        for op in find_ops(function, ConvertLayoutOp):
+            _fold(op.opview, function, context)
 
 
-def _fold(conversion: ConvertLayoutOp) -> None:
+def _fold(conversion: ConvertLayoutOp, function: ir.Operation, context: PassContext) -> None:
     source = conversion.src
     while isinstance(source.owner, ConvertLayoutOp):
         source = source.owner.src
     result = conversion.result
     if encoding(source) == encoding(result):
-        result.replace_all_uses_with(source)
-    elif not isinstance(source.owner, ir.Block) and source.owner.name in _FREE:
-        result.replace_all_uses_with(_remade(source.owner.operation, result, conversion.operation))
-    elif source != conversion.src:
+        made = source
+    elif prod(shape(source)) <= context.num_threads or _is_free(source):
+        makers = _makers(source, result, function)
+        if makers is None:
+            conversion.operation.operands[0] = source
+            return
+        made = _remade(makers, source, encoding(result))
+    else:
         conversion.operation.operands[0] = source
         return
-    else:
-        return
+    result.replace_all_uses_with(made)
     conversion.operation.erase()
+    erase_unused(source)
 
 
-def _remade(maker: ir.Operation, result: ir.Value, before: ir.Operation) -> ir.Value:
-    attributes = dict(maker.attributes.items())
-    if maker.name == "arith.constant":
-        splat = attributes["value"].get_splat_value()
-        attributes["value"] = ir.DenseElementsAttr.get_splat(result.type, splat)
-    return ir.Operation.create(
-        maker.name,
-        results=[result.type],
-        operands=list(maker.operands),
-        attributes=attributes,
-        ip=ir.InsertionPoint(before),
-        loc=maker.location,
-    ).results[0]
+def _is_free(value: ir.Value) -> bool:
+    return not isinstance(value.owner, ir.Block) and value.owner.name in _FREE
+
+
+def _makers(value: ir.Value, wanted: ir.Value, function: ir.Operation) -> list[ir.Operation] | None:
+    """The ops to do again for a tile, each behind those it needs; None if they are too many or
+    cannot be done again. `wanted`: a tile in the layout that they get."""
+    found: list[ir.Operation] = []
+    steps = 0
+
+    def visit(value: ir.Value) -> bool:
+        nonlocal steps
+        if not is_tile(value):
+            return True
+        if isinstance(value.owner, ir.Block):
+            return False
+        op = value.owner.operation
+        if op in found:
+            return True
+        if isinstance(op.opview, tile.LoadOp):
+            able = _accesses(wanted, element_bytes(op.opview.src)) <= _ACCESSES
+            able = able and not read_ahead_hazard(function, [op.opview.src], "the kernel")
+        elif _is_free(value):
+            able = True
+        else:
+            steps += 1
+            able = is_elementwise(op) and steps <= _STEPS and all(map(visit, op.operands))
+        if able:
+            found.append(op)
+        return able
+
+    return found if visit(value) else None
+
+
+def _accesses(wanted: ir.Value, bytes_: int) -> int:
+    """How many accesses of at most 16 bytes load what a thread holds of a tile in a row."""
+    values = layout_of(wanted).values
+    run = values[0].size if values and values[0].stride == 1 else 1
+    return prod(mode.size for mode in values) // min(run, _ACCESS_BYTES // bytes_)
+
+
+def _remade(makers: list[ir.Operation], value: ir.Value, layout: ir.Attribute) -> ir.Value:
+    """`value` in another layout, by ops beside those that make it."""
+    made: dict[ir.Operation, ir.Value] = {}
+    for op in makers:
+        result = op.results[0]
+        type_ = tile_type(shape(result), element(result), layout)
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        if op.name == "arith.constant":
+            splat = attributes["value"].get_splat_value()
+            attributes["value"] = ir.DenseElementsAttr.get_splat(type_, splat)
+        operands = [_of(operand, made) for operand in op.operands]
+        made[op] = ir.Operation.create(
+            op.name,
+            results=[type_],
+            operands=operands,
+            attributes=attributes,
+            ip=ir.InsertionPoint(op),
+            loc=op.location,
+        ).results[0]
+    return made[value.owner.operation]
+
+
+def _of(operand: ir.Value, made: dict[ir.Operation, ir.Value]) -> ir.Value:
+    if isinstance(operand.owner, ir.Block):
+        return operand
+    return made.get(operand.owner.operation, operand)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.tile import LoadOp
+from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.loops import is_program_loop
 from tilec.passes.rewriting.walk import kernel_of
 
+_ADDRESS_OPS = ("arith.", "tensor.splat", "tile.broadcast", "tile.iota", "tile.transpose")
+
 
 def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:
     """The loop's scalar ops, loads of one element among them, that the offsets of copies or loads
-    follow from, in order; or why an iteration's cannot be known ahead.
+    follow from, in order; of gathers the ops that make indices and masks, too. Or why an
+    iteration's cannot be known ahead.
 
     Past the last iteration such a load reads some other element, or padding: no access is wild.
     """
@@ -22,7 +25,7 @@ def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Opera
         return "which program comes next is not known before this one is done"
     body = loop.regions[0].blocks[0]
     needed: list[ir.Operation] = []
-    pending = [offset for copy in copies for offset in copy.opview.offsets]
+    pending = [value for copy in copies for value in _addresses(copy.opview)]
     while pending:
         value = pending.pop()
         owner = value.owner
@@ -34,7 +37,7 @@ def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Opera
         op = owner.operation
         if op.block != body or op in needed:
             continue
-        if not op.name.startswith("arith.") and not is_one_element(op):
+        if not op.name.startswith(_ADDRESS_OPS) and not is_one_element(op):
             return f"an address depends on '{op.name}' in the loop"
         if isinstance(op.opview, LoadOp):
             hazard = read_ahead_hazard(loop, {op.opview.src}, "the loop")
@@ -44,3 +47,8 @@ def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Opera
         pending += list(op.operands)
     order = [view.operation for view in body.operations]
     return [op for op in order if op in needed]
+
+
+def _addresses(op: ir.OpView) -> list[ir.Value]:
+    """What says where a copy or load reads."""
+    return [op.mask, op.other, *op.indices] if isinstance(op, GatherOp) else list(op.offsets)

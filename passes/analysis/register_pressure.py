@@ -14,9 +14,10 @@ from collections.abc import Collection, Iterable
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import is_pending, layout_of, tile_of
-from tilec.dialects.tile import LoadOp
+from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.index_runs import index_run
 from tilec.passes.analysis.vector_width import element_bytes, provable_width
 from tilec.passes.rewriting.loops import is_inside
 
@@ -48,6 +49,9 @@ def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
             load = op.opview
             width, _ = provable_width(facts, load.src, load.offsets, load.dims)
             if width * element_bytes(load.src) < REGISTER_BYTES:
+                found.add(op.results[0])
+        elif isinstance(op.opview, GatherOp) and is_tile(op.results[0]):
+            if index_run(op.opview, facts)[1] * element_bytes(op.opview.src) < REGISTER_BYTES:
                 found.add(op.results[0])
         elif any(operand in found for operand in op.operands):
             found.update(filter(is_tile, op.results))

@@ -2,15 +2,18 @@
 
 PTX ISA 9.0, "wgmma: Shared Memory Matrix Layout": panels as wide as the widest swizzle that the
 contiguous dimension is a multiple of. Types of 16 bits may be contiguous along either dimension,
-others along k only.
+others along k only. So a tile and its transpose, where both are operands, are one buffer and a view
+of it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.gpu_tile import AllocOp, BufferStoreOp
+from tilec.dialects.gpu_tile import AllocOp, BufferStoreOp, TransposeViewOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
 from tilec.dialects.types import bit_width, byte_width, element, shape
 from tilec.mma_shapes import MmaInstruction
@@ -69,7 +72,20 @@ def _filled(value: ir.Value, type_: BufferType, place: ir.Operation) -> ir.Value
 
 
 def _already_staged(value: ir.Value, wanted: BufferType, place: ir.Operation) -> ir.Value | None:
-    """A buffer that another dot had `value` stored in, in front of `place`."""
+    """A buffer that another dot had `value`, or its transpose, stored in, in front of `place`."""
+    known = _stored(value, wanted, place)
+    if known is not None or len(wanted.shape) != 2:
+        return known
+    turned = replace(wanted, shape=wanted.shape[::-1], layout=wanted.layout.permute((1, 0)))
+    for transpose in _transposes(value):
+        known = _stored(transpose, turned, place)
+        if known is not None:
+            with ir.InsertionPoint(place):
+                return TransposeViewOp.build(known, permutation=(1, 0))
+    return None
+
+
+def _stored(value: ir.Value, wanted: BufferType, place: ir.Operation) -> ir.Value | None:
     before = [view.operation for view in place.block.operations]
     before = before[: before.index(place)]
     for use in value.uses:
@@ -79,6 +95,13 @@ def _already_staged(value: ir.Value, wanted: BufferType, place: ir.Operation) ->
         if buffer_of(store.dst) == wanted and store.dst.owner.operation.block == place.block:
             return store.dst
     return None
+
+
+def _transposes(value: ir.Value) -> list[ir.Value]:
+    """What a matrix is the transpose of, and its transposes."""
+    found = [use.owner.opview for use in value.uses]
+    found = [view.result for view in found if isinstance(view, tile.TransposeOp)]
+    return [value.owner.src, *found] if isinstance(value.owner, tile.TransposeOp) else found
 
 
 def _contiguous(value: ir.Value, k_dim: int, row: MmaInstruction) -> int:

@@ -14,8 +14,8 @@ with the loads and the work between, to a load role. Only where the author deman
 it pays beside tensor copies (`worthwhile_fills`): elsewhere cp.async is issued by the threads that
 multiply (pipeline-loops).
 
-1. A buffer qualifies if a warpgroup instruction reads it and its tile follows from loads and what a
-   thread does with its own elements (`program_slice`).
+1. A buffer qualifies if a warpgroup instruction reads it and its tile follows from loads, gathers
+   and what a thread does with its own elements (`program_slice`).
 2. cp.async where load and buffer allow it; each thread's copies arrive by themselves. Else loads
    and stores, one arrival a warp.
 3. Buffers that the same instruction reads first share a barrier.
@@ -45,6 +45,7 @@ from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
+from tilec.passes.analysis.index_runs import index_run
 from tilec.passes.analysis.vector_width import element_bytes, provable_width
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import (
@@ -60,6 +61,8 @@ from tilec.passes.copies.buffer_fills import (
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import add_counter, enclosing_ops, find_loops, top_level
 from tilec.passes.roles.program_slice import Slice
+
+_Read = tile.LoadOp | tile.GatherOp
 
 
 @dataclass
@@ -116,13 +119,16 @@ def worthwhile_fills(
 
 def _from_vectors(function: ir.Operation, store: BufferStoreOp, facts: Divisibility) -> bool:
     """Whether a store's tile is computed from what is loaded in words or more."""
-    loads = _loads_for(function, store)
-    widths = (
-        provable_width(facts, load.src, load.offsets, load.dims)[0] * element_bytes(load.src)
-        for load in loads
-    )
+    widths = (_width(op, facts) * element_bytes(op.src) for op in _loads_for(function, store))
     direct = isinstance(store.value.owner, (tile.LoadOp, tile.TransposeOp))
     return not direct and all(width >= SMALLEST_COPY for width in widths)
+
+
+def _width(op: _Read, facts: Divisibility) -> int:
+    """Elements that one access may move."""
+    if isinstance(op, tile.GatherOp):
+        return index_run(op, facts)[1]
+    return provable_width(facts, op.src, op.offsets, op.dims)[0]
 
 
 def fill_by_roles(
@@ -150,9 +156,9 @@ def fill_by_roles(
     return kept
 
 
-def _loads_for(function: ir.Operation, store: BufferStoreOp) -> list[tile.LoadOp]:
+def _loads_for(function: ir.Operation, store: BufferStoreOp) -> list[_Read]:
     part = Slice(function, [store.operation], tiles=True)
-    return [op.opview for op in part.ops if isinstance(op.opview, tile.LoadOp)]
+    return [op.opview for op in part.ops if isinstance(op.opview, _Read)]
 
 
 def _fill(
@@ -174,7 +180,7 @@ def _is_operand(store: BufferStoreOp, block: ir.Block) -> bool:
     return own and feeds_warpgroup(Fill(store, ()))
 
 
-def _hazard(function: ir.Operation, loop: ir.Operation, loads: Sequence[tile.LoadOp]) -> str | None:
+def _hazard(function: ir.Operation, loop: ir.Operation, loads: Sequence[_Read]) -> str | None:
     wrong = next((op.name for op in enclosing_ops(loop) if op.name != "scf.for"), None)
     if wrong is not None:
         return f"it stands in '{wrong}'"

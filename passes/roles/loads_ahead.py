@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.tile import LoadOp
+from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.addresses_ahead import address_ops
 from tilec.passes.analysis.register_pressure import registers_of
@@ -43,8 +43,8 @@ from tilec.passes.rewriting.scalars import binary, constant, less
 
 @dataclass(frozen=True)
 class AheadLoads:
-    """The loads of one loop's body, what they take of a thread's registers, and the scalar ops of
-    the body that their offsets follow from."""
+    """The loads and gathers of one loop's body, what they take of a thread's registers, and the ops
+    of the body that their addresses follow from."""
 
     loop: ir.Operation
     loads: tuple[ir.Operation, ...]
@@ -69,7 +69,9 @@ def find_ahead_loads(
 
 
 def _is_tile_load(view: ir.OpView) -> bool:
-    return isinstance(view, LoadOp) and is_tile(view.result) and bool(shape(view.result))
+    return (
+        isinstance(view, (LoadOp, GatherOp)) and is_tile(view.result) and bool(shape(view.result))
+    )
 
 
 def issue_ahead(found: AheadLoads) -> None:

@@ -1,7 +1,8 @@
 """Compiles every variant of every benched case into build/bench, here, without a GPU.
 
-python test/bench/build.py [--only TEXT...] [--sets memory matmul hopper attention fused grouped]
-    [--target sm_90a] [--cubin] [--sweep BM=128,256 BN=128 BK=64 num_warps=8 STAGES=3,4]
+python test/bench/build.py [--sets memory matmul hopper attention fused grouped layers]
+    [--only TEXT...] [--target sm_90a] [--cubin]
+    [--sweep BM=128,256 BN=128 BK=64 num_warps=8 STAGES=3,4]
 
 One artefact serves all cases that the just-in-time compiler would compile it once for.
 """

@@ -13,6 +13,8 @@ import reference
 import torch
 from attention_cases import AttentionCase
 from fused_cases import FusedCase
+from layer_cases import LayerCase
+from layer_peers import expected_layer, fill_layer, torch_layer, triton_layer
 from product_cases import ProductCase
 from reference import Comparison
 from tensors import DTYPES, Storage
@@ -60,43 +62,50 @@ def drawn(
 
 
 def filled(case: RegimeCase, device: str, generator: torch.Generator) -> dict[str, Storage]:
-    """One set of arrays, random but for the output, which is poisoned."""
+    """One set of arrays, random but for the outputs, which are poisoned."""
     storages = {spec.name: Storage(spec, device) for spec in case.arrays}
     for name, storage in storages.items():
-        if name != written(case):
+        if name not in written(case) or name in changed(case):
             spec = storage.spec
             storage.fill(drawn(DTYPES[spec.dtype], spec.shape, case.spread, generator))
+    if isinstance(case, LayerCase):
+        fill_layer(case, {n: storage.tensor for n, storage in storages.items()}, generator)
     if "ends" in storages:
         ends = torch.tensor(case.group_ends, dtype=torch.int32, device=device)
         storages["ends"].fill(ends)
     return storages
 
 
-def written(case: RegimeCase) -> str:
-    """The array that the kernel writes."""
-    return case.arrays[-1].name
+def written(case: RegimeCase) -> tuple[str, ...]:
+    """The arrays that are compared."""
+    return case.outputs if isinstance(case, LayerCase) else (case.arrays[-1].name,)
 
 
-def expected_of(case: RegimeCase, tensors: Tensors) -> Expected:
-    """The reference for one set of inputs."""
-    return _KINDS[case.kernel].expected(case, tensors)
+def changed(case: RegimeCase) -> tuple[str, ...]:
+    """Those among them that are inputs, too."""
+    return case.changed if isinstance(case, LayerCase) else ()
+
+
+def expected_of(case: RegimeCase, tensors: Tensors) -> Any:
+    """The reference for one set of inputs: its `wrong` says what is wrong with a result."""
+    return _kind(case).expected(case, tensors)
 
 
 def torch_calls(case: RegimeCase) -> dict[str, Callable[[Tensors], Any]]:
     """torch's own, by peer name."""
-    return _KINDS[case.kernel].torch_calls(case)
+    return _kind(case).torch_calls(case)
 
 
 def candidates_of(case: RegimeCase) -> list[Any]:
     """Triton's candidates."""
-    return list(_KINDS[case.kernel].candidates(case))
+    return list(_kind(case).candidates(case))
 
 
 @dataclass(frozen=True)
 class Kind:
     """The entry of one kind of case."""
 
-    expected: Callable[[RegimeCase, Tensors], Expected]
+    expected: Callable[[RegimeCase, Tensors], Any]
     torch_calls: Callable[[RegimeCase], dict[str, Callable[[Tensors], Any]]]
     candidates: Callable[[RegimeCase], Iterator[Any]]
 
@@ -257,6 +266,13 @@ def _triton_fused(case: FusedCase) -> Iterator[Any]:
 
 
 _FUSED = Kind(_expected_fused, _torch_fused, _triton_fused)
+
+_LAYER = Kind(expected_layer, torch_layer, triton_layer)
+
+
+def _kind(case: RegimeCase) -> Kind:
+    return _LAYER if isinstance(case, LayerCase) else _KINDS[case.kernel]
+
 
 _KINDS = {
     "product": Kind(_expected_product, _torch_product, _triton_products),

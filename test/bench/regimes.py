@@ -13,6 +13,7 @@ from measured_cases import (
     BOUND,
     RegimeCase,
     candidates_of,
+    changed,
     expected_of,
     filled,
     torch_calls,
@@ -163,10 +164,13 @@ def _right_ones(
     """
     tensors = {name: storage.tensor for name, storage in storages.items()}
     expected = expected_of(case, tensors)
+    before = {name: tensors[name].clone() for name in changed(case)}
     right = {}
     for name, call in calls.items():
-        output = storages[written(case)]
-        output.poison()
+        for output in written(case):
+            storages[output].poison()
+        for output, values in before.items():
+            storages[output].fill(values)
         try:
             result = call(tensors)
             clock.wait()
@@ -180,7 +184,10 @@ def _right_ones(
         if name.startswith(BOUND):
             right[name] = call
             continue
-        found = result if isinstance(result, torch.Tensor) else output.tensor
+        found = result
+        if not isinstance(found, (torch.Tensor, tuple)):
+            outputs = [tensors[output] for output in written(case)]
+            found = outputs[0] if len(outputs) == 1 else outputs
         # cuBLAS may split K and add the parts up in the output's dtype, which costs it digits.
         reason = expected.wrong(found, elements=not name.startswith("torch"))
         if reason:

@@ -1,7 +1,7 @@
 """Times tilec and its peers side by side, from the artefacts of test/bench/build.py.
 
-python test/bench/run.py [--sets memory matmul hopper attention fused grouped] [--only TEXT...]
-    [--quick] [--minutes M] [--peers torch] [--profile LABEL]
+python test/bench/run.py [--sets memory matmul hopper attention fused grouped layers]
+    [--only TEXT...] [--quick] [--minutes M] [--peers torch] [--profile LABEL]
 
 Needs torch, and Triton for the comparison; of tilec only its runtime. Each case first checks every
 peer against a float64 reference on fresh random data, then times the best ones. A case that fails
@@ -110,6 +110,8 @@ def _options() -> argparse.Namespace:
     if options.quick:
         options.budget_ms = min(options.budget_ms, 50)
     if options.device == "cpu":
+        if "layers" in options.sets:
+            parser.error("layers have no small cases for a dry run")
         interpret_triton()
     return options
 
@@ -148,7 +150,9 @@ def _with_folder(folder: Path, entry: dict[str, Any]) -> dict[str, Any]:
         name: copy | {"file": str(folder / copy["file"])}
         for name, copy in entry.get("copies", {}).items()
     }
-    whole = {name: str(folder / entry[name]) for name in names if name in entry}
+    whole: dict[str, Any] = {name: str(folder / entry[name]) for name in names if name in entry}
+    if "steps" in entry:
+        whole["steps"] = [str(folder / name) for name in entry["steps"]]
     return entry | whole | {"copies": copies}
 
 

@@ -18,6 +18,8 @@ NO_EPILOGUE = (0, 0, 0, 0, 1.0, 0)
 
 def tilec_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Tensors], Any]:
     """The launch of a variant; `entry`: of the build's manifest, with whole paths."""
+    if "steps" in entry:
+        return _layer_call(case, entry)
     if entry["kernel"] == "ops.matmul":
         return _ops_call(case, entry, device)
     launcher = load(entry["file"])
@@ -26,6 +28,17 @@ def tilec_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Te
 
     def call(t: Tensors) -> None:
         launcher(*(t[spec.name] for spec in case.arrays), *case.scalars)
+
+    return call
+
+
+def _layer_call(case: Any, entry: Mapping[str, Any]) -> Callable[[Tensors], Any]:
+    """The launches of a layer one behind the other."""
+    launchers = [load(file) for file in entry["steps"]]
+
+    def call(t: Tensors) -> None:
+        for launcher, step in zip(launchers, case.steps, strict=True):
+            launcher(*(t[a] if isinstance(a, str) else a for a in step.arguments))
 
     return call
 

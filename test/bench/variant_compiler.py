@@ -20,6 +20,8 @@ from fused_kernels import (
     searched_groups,
 )
 from grouped_cases import ARRANGED
+from layer_cases import LayerCase
+from layer_compiler import compile_layer, layer_key
 from ops_compiler import chosen_tiles, compile_ops
 from product_cases import OPS
 from product_kernels import batched_matmul, swept_matmul
@@ -88,6 +90,8 @@ def specialized(case: Any, variant: Variant) -> tuple[Kernel, dict[str, Any]]:
 
 def artefact_key(case: Any, variant: Variant, target: str) -> str:
     """Equal for variants of any cases that one artefact serves."""
+    if isinstance(case, LayerCase):
+        return layer_key(case, variant, target)
     arrays = case.arrays
     views = [spec.view() for spec in arrays]
     facts = [observe_parameter(s.name, view) for s, view in zip(arrays, views, strict=True)]
@@ -108,6 +112,8 @@ def compile_variant(
     That is registers, spills and shared memory in bytes, and ptxas's warnings, where there is a
     ptxas. `cubin`: the artefact holds its machine code too.
     """
+    if isinstance(case, LayerCase):
+        return compile_layer(case, variant, target, path)
     target = variant.target or target
     taken: dict[str, Any] = {}
     if variant.kernel == OPS:

@@ -25,7 +25,7 @@ def multiply_by_experts(
     products: tl.array,
     TOP: tl.const,
     BM: tl.const = 64,
-    BN: tl.const = 128,
+    BN: tl.const = 256,
     BK: tl.const = 64,
 ):
     """products[s] = weights[s] * tokens[s // TOP] @ matrices[e], for the slots s of expert e.

@@ -22,15 +22,19 @@ def quantized_matmul(
     zeros: tl.array,
     c: tl.array,
     GROUP: tl.const = 128,
-    BM: tl.const = 128,
+    BM: tl.const = 256,
     BN: tl.const = 128,
+    STAGES: tl.const = None,
 ):
     """c = a @ w, w = (unpacked - zeros) * scales; a (M, K), packed (K / 2, N) of i8, scales and
-    zeros (K / GROUP, N) of a's dtype."""
+    zeros (K / GROUP, N) of a's dtype.
+
+    For few rows of a take BM=16, BN=32 and STAGES=4, which copies the packed weights ahead, too.
+    """
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     half: tl.const = GROUP // 2
     acc = tl.zeros((BM, BN), tl.f32)
-    for group in tl.range(0, tl.cdiv(a.shape[1], GROUP)):
+    for group in tl.range(0, tl.cdiv(a.shape[1], GROUP), stages=STAGES):
         pairs = tl.load(packed, (group * half, n), (half, BN))
         scale, zero = (tl.load(x, (group, n), BN) for x in (scales, zeros))
         for number, codes in enumerate((pairs & 15, (pairs >> 4) & 15)):

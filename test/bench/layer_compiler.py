@@ -1,0 +1,77 @@
+"""Compiles the launches of a layer, an artefact each."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from bench_cases import Variant
+from layer_cases import LayerCase, Step
+
+from tilec.assembler import assemble, locate_tool
+from tilec.examples.attention_backward import key_gradients, query_gradients, weigh_gradients
+from tilec.examples.convolution import convolve
+from tilec.examples.cross_entropy import cross_entropy
+from tilec.examples.mixture_of_experts import multiply_by_experts
+from tilec.examples.paged_attention import attend_pages, join_splits
+from tilec.examples.quantized_weights import quantized_matmul
+from tilec.examples.rms_norm import rms_norm, rms_norm_gradients, sum_columns
+from tilec.examples.tile_scales import tile_scaled_matmul
+from tilec.jit import Kernel
+from tilec.kernel import CompiledKernel
+from tilec.runtime.artefact import save
+from tilec.runtime.facts import index_bits, observe_parameter
+from tilec.target import find_target
+
+KERNELS: dict[str, Kernel] = {
+    kernel.name: kernel
+    for kernel in (
+        *(key_gradients, query_gradients, weigh_gradients, multiply_by_experts),
+        *(quantized_matmul, tile_scaled_matmul, convolve, attend_pages, join_splits),
+        *(cross_entropy, rms_norm, rms_norm_gradients, sum_columns),
+    )
+}
+
+
+def layer_key(case: LayerCase, variant: Variant, target: str) -> str:
+    """Equal for variants that the same artefacts serve."""
+    about = (case.arrays, case.steps, variant.constants, target)
+    return hashlib.sha256(repr(about).encode()).hexdigest()[:16]
+
+
+def compile_layer(case: LayerCase, variant: Variant, target: str, path: Path) -> dict[str, Any]:
+    """Saves each step's artefact beside `path`; says what the steps take, the most of each."""
+    kernels = [_compiled(case, step, dict(variant.constants or ()), target) for step in case.steps]
+    files = []
+    for number, kernel in enumerate(kernels):
+        files.append(path.with_stem(f"{path.stem}-{number}").name)
+        save(path.parent / files[-1], [kernel])
+    taken: dict[str, Any] = {"steps": files}
+    if locate_tool("ptxas"):
+        found = [assemble(kernel.ptx, find_target(target)) for kernel in kernels]
+        taken |= {"registers": max(a.registers for a in found)}
+        taken |= {"spills": max(a.spills for a in found)}
+        taken["messages"] = [message for a in found for message in a.messages]
+    return taken
+
+
+def _compiled(case: LayerCase, step: Step, settings: dict[str, Any], target: str) -> CompiledKernel:
+    kernel = KERNELS[step.kernel]
+    own = [parameter.name for parameter in kernel.parameters]
+    constants = dict(step.constants) | {k: v for k, v in settings.items() if k in own}
+    every = {name for each in case.steps for name in _parameters(each)}
+    demands = {name: value for name, value in settings.items() if name not in every}
+    arrays = {spec.name: spec.view() for spec in case.arrays}
+    views = {
+        parameter: arrays[argument]
+        for parameter, argument in zip(own, step.arguments, strict=False)
+        if isinstance(argument, str)
+    }
+    facts = [observe_parameter(name, view) for name, view in views.items()]
+    bits = index_bits(list(views.values()))
+    return kernel.demanding(**demands).compile(facts, constants, target=target, index_bits=bits)
+
+
+def _parameters(step: Step) -> list[str]:
+    return [parameter.name for parameter in KERNELS[step.kernel].parameters]

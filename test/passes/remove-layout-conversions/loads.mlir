@@ -1,0 +1,42 @@
+// Small tiles of what is only read: each thread loads what it needs.
+// RUN: tilec opt %s --passes remove-layout-conversions --target sm_80 | filecheck %s
+
+!rows = memref<?xi32, strided<[1]>>
+!a = tensor<128xi32, #gpu_tile.layout<"T(128):(1@0) V():()">>
+!b = tensor<128xi32, #gpu_tile.layout<"T(8,16):(0,1@0) V(8):(16@0)">>
+!few = tensor<32xi32, #gpu_tile.layout<"T(32,4):(1@0,0) V():()">>
+!each = tensor<32xi32, #gpu_tile.layout<"T(8,16):(1@0,0) V(4):(8@0)">>
+
+// CHECK-LABEL: @again
+// CHECK: %[[LOAD:.*]] = "tile.load"{{.*}} -> tensor<32xi32, #gpu_tile.layout<"T(8,16):(1@0,0) V(4):(8@0)">>
+// CHECK-NEXT: %[[SUM:.*]] = arith.addi %[[LOAD]], %[[LOAD]]
+// CHECK-NOT: convert_layout
+// CHECK: return %[[SUM]]
+func.func @again(%x: !rows) -> !each attributes {tile.kernel} {
+  %zero = arith.constant 0 : index
+  %t = "tile.load"(%x, %zero) {dims = array<i32: 0>, padding = 0 : i32, options = {}} : (!rows, index) -> !few
+  %s = arith.addi %t, %t : !few
+  %y = "gpu_tile.convert_layout"(%s) : (!few) -> !each
+  return %y : !each
+}
+
+// Eight accesses a thread are no cheaper than a conversion.
+// CHECK-LABEL: @many
+// CHECK: gpu_tile.convert_layout
+func.func @many(%x: !rows) -> !b attributes {tile.kernel} {
+  %zero = arith.constant 0 : index
+  %t = "tile.load"(%x, %zero) {dims = array<i32: 0>, padding = 0 : i32, options = {}} : (!rows, index) -> !a
+  %y = "gpu_tile.convert_layout"(%t) : (!a) -> !b
+  return %y : !b
+}
+
+// What the kernel writes is not read twice.
+// CHECK-LABEL: @written
+// CHECK: gpu_tile.convert_layout
+func.func @written(%x: !rows) -> !each attributes {tile.kernel} {
+  %zero = arith.constant 0 : index
+  %t = "tile.load"(%x, %zero) {dims = array<i32: 0>, padding = 0 : i32, options = {}} : (!rows, index) -> !few
+  "tile.store"(%t, %x, %zero) {dims = array<i32: 0>, options = {}} : (!few, !rows, index) -> ()
+  %y = "gpu_tile.convert_layout"(%t) : (!few) -> !each
+  return %y : !each
+}
