@@ -34,6 +34,7 @@ from measure import MeasureJob, interpret_triton, measure_case, warm_triton
 from profiling import profile
 from regime_timing import Duration
 from regimes import RegimeJob, measure_regimes, warm_candidates
+from tilec_calls import with_folder
 from worker_pool import JobResult, run_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,7 +130,7 @@ def _jobs(options: argparse.Namespace) -> tuple[list[Job], dict[str, dict[str, s
     missing = {}
     for number, (name, case) in enumerate(named):
         entries = built.get(case.name, {"default": {"error": "not built"}})
-        entries = {label: _with_folder(options.artefacts, e) for label, e in entries.items()}
+        entries = {label: with_folder(options.artefacts, e) for label, e in entries.items()}
         compiled = {label: entry for label, entry in entries.items() if "file" in entry}
         seed = options.seed + number
         if name in IN_REGIMES:
@@ -141,19 +142,6 @@ def _jobs(options: argparse.Namespace) -> tuple[list[Job], dict[str, dict[str, s
         if errors := {label: e["error"] for label, e in entries.items() if "error" in e}:
             missing[case.name] = errors
     return jobs, missing
-
-
-def _with_folder(folder: Path, entry: dict[str, Any]) -> dict[str, Any]:
-    """A manifest entry with the whole paths of its artefacts."""
-    names = ("file", "combine", "list")
-    copies = {
-        name: copy | {"file": str(folder / copy["file"])}
-        for name, copy in entry.get("copies", {}).items()
-    }
-    whole: dict[str, Any] = {name: str(folder / entry[name]) for name in names if name in entry}
-    if "steps" in entry:
-        whole["steps"] = [str(folder / name) for name in entry["steps"]]
-    return entry | whole | {"copies": copies}
 
 
 SUSTAINED_S = 1.2

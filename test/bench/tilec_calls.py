@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,6 +15,19 @@ Tensors = Mapping[str, torch.Tensor]
 
 NO_EPILOGUE = (0, 0, 0, 0, 1.0, 0)
 """bias, row_scale, column_scale, scale, factor and residual of a plain `tilec.ops.matmul`."""
+
+
+def with_folder(folder: Path, entry: dict[str, Any]) -> dict[str, Any]:
+    """A manifest entry with the whole paths of its artefacts."""
+    names = ("file", "combine", "list")
+    copies = {
+        name: copy | {"file": str(folder / copy["file"])}
+        for name, copy in entry.get("copies", {}).items()
+    }
+    whole: dict[str, Any] = {name: str(folder / entry[name]) for name in names if name in entry}
+    if "steps" in entry:
+        whole["steps"] = [str(folder / name) for name in entry["steps"]]
+    return entry | whole | {"copies": copies}
 
 
 def tilec_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Tensors], Any]:

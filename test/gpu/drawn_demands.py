@@ -31,7 +31,8 @@ from attention_cases import AttentionCase
 from bench_cases import Variant
 from configurations import Configuration, label_of, variant_of
 from fused_cases import FusedCase
-from product_cases import ProductCase
+from grouped_cases import ARRANGED, SEARCHED, GroupedCase
+from product_cases import OPS, ProductCase
 from worker_pool import JobResult, run_jobs
 
 from tilec.diagnostics import CompileError
@@ -48,7 +49,7 @@ PRODUCTS = (
     ("bf16", "bf16"), ("bf16", "f32"), ("f16", "f16"), ("f32", "f32"), ("f8E4M3FN", "f16"),
     ("f8E4M3FN", "f8E4M3FN"), ("i8", "i32"),
 )  # fmt: skip
-FUSED = ("activated_product", "dequantised_product", "gated_product", "grouped_product")
+FUSED = ("activated_product", "dequantised_product", "gated_product")
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def draw(seed: int, count: int) -> list[Drawn]:
     found = []
     for number in range(count):
         target = rng.choice(TARGETS)
-        kind = rng.choice((_product, _product, _fused, _attention))
+        kind = rng.choice((_product, _product, _ops, _fused, _grouped, _attention))
         case, variant = kind(rng, target)
         found.append(Drawn(case, variant, target, f"{number:04}.tilec"))
     return found
@@ -104,15 +105,32 @@ def _tiles(rng: random.Random) -> Configuration:
             "BK": rng.choice((16, 32, 64, 64, 128))}  # fmt: skip
 
 
-def _product(rng: random.Random, target: str) -> tuple[Any, Variant]:
+def _drawn_product(rng: random.Random) -> ProductCase:
     dtype, output = rng.choice(PRODUCTS)
-    batch = rng.choice((None, None, 3))
+    batch = rng.choice((0, 0, 3))
     most = rng.choice(SIDES[: 2 if batch else 3])
     shape = (_size(rng, most), _size(rng, most), _size(rng, most))
-    case = ProductCase(dtype, output, shape, rng.choice(("TN", "NN")), (), batch)
+    return ProductCase(dtype, output, shape, rng.choice(("TN", "NN")), (), batch)
+
+
+def _product(rng: random.Random, target: str) -> tuple[Any, Variant]:
+    case = _drawn_product(rng)
     settings = _tiles(rng) | _demands(rng, target) | {"ANY_ORDER": rng.choice((False, False, True))}
-    kernel = "batched_matmul" if batch else "swept_matmul"
+    kernel = "batched_matmul" if case.batch else "swept_matmul"
     return case, variant_of(kernel, settings, {"PRECISION": case.precision})
+
+
+def _ops(rng: random.Random, target: str) -> tuple[Any, Variant]:
+    """As `tilec.ops.matmul` chooses for the sizes."""
+    return _drawn_product(rng), Variant("ops", OPS, ())
+
+
+def _grouped(rng: random.Random, target: str) -> tuple[Any, Variant]:
+    most = rng.choice(SIDES) // 2
+    sizes = tuple(rng.choice((0, rng.randint(1, most))) for _ in range(rng.randint(1, 9)))
+    case = GroupedCase((*sizes, 1), _size(rng, most), _size(rng, most), f"{len(sizes) + 1} groups")
+    settings = _tiles(rng) | _demands(rng, target)
+    return case, variant_of(rng.choice((SEARCHED, ARRANGED)), settings, {})
 
 
 def _fused(rng: random.Random, target: str) -> tuple[Any, Variant]:
@@ -137,35 +155,36 @@ def _attention(rng: random.Random, target: str) -> tuple[Any, Variant]:
 # -- without a GPU --------------------------------------------------------------------------------
 
 
-def compile_drawn(job: tuple[Drawn, str]) -> str:
-    """Compiles into a file; gives the diagnostic of what is refused instead."""
+def compile_drawn(job: tuple[Drawn, str]) -> dict[str, Any]:
+    """Compiles into files and gives what launches them need; "refused": a diagnostic instead."""
     from variant_compiler import compile_variant
 
     drawn, out = job
+    path = Path(out) / drawn.file
     try:
-        compile_variant(drawn.case, drawn.variant, drawn.target, Path(out) / drawn.file)
+        entry = compile_variant(drawn.case, drawn.variant, drawn.target, path)
     except CompileError as error:
-        return str(error)
-    return ""
+        return {"refused": str(error)}
+    return {"file": drawn.file, "kernel": drawn.variant.kernel, **entry}
 
 
 def build(out: Path, seed: int, count: int) -> int:
     """Compiles all; gives how many broke the compiler."""
     out.mkdir(parents=True, exist_ok=True)
     jobs = [(drawn, str(out)) for drawn in draw(seed, count)]
-    refused: dict[str, str] = {}
+    entries = {}
     broken = 0
     for result in run_jobs(compile_drawn, jobs, timeout=120, processes=2):
         drawn = result.job[0]
         if result.error is not None:
             broken += 1
             print(f"BROKEN {drawn.name}\n       {result.error}", flush=True)
-        elif result.value:
-            refused[drawn.file] = result.value
-    (out / MANIFEST).write_text(json.dumps({"seed": seed, "count": count, "refused": refused}))
-    reasons = Counter(_reason(text) for text in refused.values())
-    print(f"{count - len(refused) - broken} compiled, {broken} broken, {len(refused)} refused:")
-    for reason, times in reasons.most_common(25):
+        else:
+            entries[drawn.file] = result.value
+    (out / MANIFEST).write_text(json.dumps({"seed": seed, "count": count, "entries": entries}))
+    refused = [entry["refused"] for entry in entries.values() if "refused" in entry]
+    print(f"{len(entries) - len(refused)} compiled, {broken} broken, {len(refused)} refused:")
+    for reason, times in Counter(map(_reason, refused)).most_common(25):
         print(f"  {times:4}  {reason}")
     return broken
 
@@ -179,15 +198,15 @@ def _reason(diagnostic: str) -> str:
 # -- on the GPU -----------------------------------------------------------------------------------
 
 
-def run_drawn(job: tuple[Drawn, str, int, int]) -> str:
+def run_drawn(job: tuple[Drawn, dict[str, Any], int, int]) -> str:
     """Launches with fresh data several times; what is wrong, or nothing."""
     import torch
     from measured_cases import expected_of, filled, written
     from tilec_calls import tilec_call
 
-    drawn, out, seed, launches = job
+    drawn, entry, seed, launches = job
     case = drawn.case
-    call = tilec_call(case, {"kernel": drawn.variant.kernel, "file": f"{out}/{drawn.file}"}, "cuda")
+    call = tilec_call(case, entry, "cuda")
     for launch in range(launches):
         generator = torch.Generator(device="cuda").manual_seed(seed + launch)
         storages = filled(case, "cuda", generator)
@@ -205,12 +224,16 @@ def run_drawn(job: tuple[Drawn, str, int, int]) -> str:
 
 def run(out: Path, launches: int, processes: int, only: Sequence[str]) -> int:
     """Runs what was built; gives how many are wrong."""
+    from tilec_calls import with_folder
+
     built = json.loads((out / MANIFEST).read_text())
     seed = time.time_ns() % 2**31
-    drawn = [one for one in draw(built["seed"], built["count"]) if (out / one.file).exists()]
-    drawn = [one for one in drawn if any(text in one.name for text in only)]
+    jobs = []
+    for one in draw(built["seed"], built["count"]):
+        entry = built["entries"].get(one.file, {})
+        if "file" in entry and any(text in one.name for text in only):
+            jobs.append((one, with_folder(out, entry), seed, launches))
     start = time.monotonic()
-    jobs = [(one, str(out), seed, launches) for one in drawn]
     results = list(run_jobs(run_drawn, jobs, timeout=60, processes=processes))
     wrong = [result for result in results if result.error or result.value]
     for result in wrong:
@@ -220,7 +243,8 @@ def run(out: Path, launches: int, processes: int, only: Sequence[str]) -> int:
         f"{len(results) - len(wrong)} of {len(results)} right in {launches} launches each, "
         f"{seconds:.0f} s (drawn by seed {built['seed']}, data seed {seed})"
     )
-    _record(results, built | {"data_seed": seed, "launches": launches, "seconds": seconds})
+    about = {name: built[name] for name in ("seed", "count")}
+    _record(results, about | {"data_seed": seed, "launches": launches, "seconds": seconds})
     return len(wrong)
 
 
