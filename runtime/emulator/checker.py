@@ -58,6 +58,8 @@ class SharedChecker:
         self.instructions = machine.entry.instructions
         self.reports = reports
         self.granule = granule_of(self.instructions)
+        self.of_objects = np.array([i.opcode == "mbarrier" for i in self.instructions])
+        """Per instruction: whether it works on mbarriers."""
         self.fragments = any(takes_fragments(instruction) for instruction in self.instructions)
         self.reset()
 

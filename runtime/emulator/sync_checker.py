@@ -137,12 +137,11 @@ class Checker(SharedChecker):
         shadow = self._bytes_of(cells)
         agent, domain = self.agents_of(np.broadcast_to(lanes, cells.shape), shadow.shape[1])
         self.read(shadow.reshape(-1), agent, domain, instruction.index)
-        last = np.unique(self.shadow.write_site[shadow.reshape(-1)]).tolist()
-        for site in last:  # nothing but mbarrier.init may have written the object
-            writer = self.instructions[site]
-            if writer.opcode != "mbarrier":
+        last = self.shadow.write_site[shadow.reshape(-1)]
+        if not self.of_objects[last].all():  # not mbarrier.init has written them last
+            for site in np.unique(last[~self.of_objects[last]]).tolist():
                 missing = "the bytes of the mbarrier have been overwritten"
-                places = writer.place, instruction.place
+                places = self.instructions[site].place, instruction.place
                 self.reports.add(Finding("mbarrier", "shared", *places, missing, _OBJECT))
 
     def mbarrier_arrived(
@@ -247,7 +246,7 @@ class Checker(SharedChecker):
         if late.any():
             self._report_overwritten(late, cells, clocks.known[agent, domain], site)
         load, epoch = clocks.new_load(domain)
-        cta = int(np.min(chunks)) * 16 // self.machine.shared_stride
+        cta = int(np.asarray(chunks).flat[0]) * 16 // self.machine.shared_stride
         self.lifetimes.filled(cta, load, epoch, self.instructions[site].place)
         clock = clocks.fork(agent, domain)
         shadow.write_agent[cells] = load
