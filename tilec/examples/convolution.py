@@ -54,12 +54,11 @@ def reference(x: np.ndarray, w: np.ndarray, stride: int, pad: int) -> np.ndarray
     x = np.pad(x.astype(np.float64), ((0, 0), (pad, pad), (pad, pad), (0, 0)))
     rows, columns = w.shape[:2]
     height, width = ((x.shape[1 + i] - w.shape[i]) // stride + 1 for i in (0, 1))
-    return sum(
-        x[:, r : r + height * stride : stride, s : s + width * stride : stride][:, :height, :width]
-        @ w[r, s].astype(np.float64)
-        for r in range(rows)
-        for s in range(columns)
-    )
+    y = np.zeros((len(x), height, width, w.shape[3]))
+    for r, s in np.ndindex(rows, columns):
+        window = x[:, r : r + height * stride : stride, s : s + width * stride : stride]
+        y += window[:, :height, :width] @ w[r, s].astype(np.float64)
+    return y
 
 
 def main() -> None:
