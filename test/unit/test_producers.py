@@ -148,10 +148,11 @@ def test_odd_rows(m: int, n: int, k: int, warps: int) -> None:
 
 @pytest.mark.parametrize("count", [None, 1])
 def test_one_operand_by_cp_async_needs_no_demand(count: int | None) -> None:
-    """With one stage there are no roles: every thread copies, arrives and waits."""
+    """Both operands lie across k: the lhs comes to registers, the rhs by cp.async. With one stage
+    there are no roles: every thread copies, arrives and waits."""
     row = PRECISIONS["tf32"]
     rng = np.random.default_rng(0)
-    a, b = draw(rng, (72, 136), row.inputs), draw(rng, (136, 40), row.inputs)
+    a, b = np.asfortranarray(draw(rng, (72, 136), row.inputs)), draw(rng, (136, 40), row.inputs)
     constants = {"BK": 32, "STAGES": count, "WARP_SPECIALIZE": None, "PRECISION": row.dot}
     kernel = run(shifted, [a, b], reference(a, b), row.output, row.tolerance, **constants)
     assert decisions(kernel, "producer")[0].startswith("cp.async of 4 bytes")
