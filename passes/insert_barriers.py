@@ -200,9 +200,10 @@ class _Kernel:
         return sync.operation
 
     def erase(self, sync: ir.Operation) -> None:
-        """Takes a sync away."""
+        """Takes a sync away; what is kept of it may not meet an op that lies there later."""
         ops = self.ops(sync.block)
         ops[:] = [view for view in ops if view.operation != sync]
+        self._accesses.pop(sync, None)
         sync.erase()
 
 

@@ -85,6 +85,13 @@ def test_groups_of_rows() -> None:
     check(arranged_groups, [a, b, tiles], expected, "1 loading warp,")
 
 
+def test_syncs_that_come_and_go_in_branches() -> None:
+    """A sync may lie in memory where one lay that `insert-barriers` has taken away."""
+    a, b, ends = drawn(261, 350), drawn(9, 350, 294), np.arange(29, 262, 29, dtype=np.int32)
+    kernel = searched_groups.demanding(num_warps=8, persistent=True)
+    kernel.on("emulator").compiled(a, b, ends, poisoned((261, 294), BF16), BM=256, BN=32, BK=64)
+
+
 def test_groups_of_a_case_are_all_its_rows() -> None:
     for case in (uneven_case(), *grouped_cases()):
         ends = case.group_ends
