@@ -30,13 +30,17 @@ def shares_rows_and_columns(loads: Sequence[ir.Operation]) -> bool:
 
 
 def differ_in_length(function: ir.Operation) -> bool:
-    """Whether a loop ends where the program id says, as under a causal mask.
+    """Whether a loop ends, or begins, where the program id says, as under a causal mask.
 
-    Where the beginning depends on it too, a sum was split into alike parts. Where data decides,
-    nobody knows which programs are long.
+    Where both depend on it, a sum was split into alike parts. Where data decides, nobody knows
+    which programs are long.
     """
     bounds = [list(loop.operands)[:2] for loop in find_loops(function)]
-    return any(_steps([upper]) and not _axes([lower]) for lower, upper in bounds)
+    return any(
+        _steps([one]) and not _axes([other])
+        for lower, upper in bounds
+        for one, other in ((upper, lower), (lower, upper))
+    )
 
 
 def read_their_length(function: ir.Operation) -> bool:

@@ -214,7 +214,7 @@ def run_drawn(job: tuple[Drawn, dict[str, Any], int, int]) -> str:
         expected = expected_of(case, tensors)
         call(tensors)
         torch.cuda.synchronize()
-        output = storages[written(case)]
+        output = storages[written(case)[0]]
         wrong = expected.wrong(output.tensor)
         stray = output.stray_writes()
         if wrong or stray:

@@ -1,5 +1,6 @@
-// Programs whose loop ends at a place of their own take longer and longer along the grid: the CTAs'
-// turns come from its front and its back. Splits, which begin at one too, are all alike.
+// Programs whose loop ends at a place of their own take longer and longer along the grid, those whose
+// loop begins at one ever shorter: the CTAs' turns come from its front and its back. Splits, which do
+// both, are all alike.
 // RUN: tilec opt %s --passes schedule-programs --target sm_80 --num-warps 1 | filecheck %s
 
 !a = memref<?xi32, strided<[1]>>
@@ -28,6 +29,21 @@ func.func @grow(%a: !a, %x: !t) attributes {tile.kernel, tile.persistent = true}
   %i = "tile.program_id"() {axis = 0 : i32} : () -> index
   %end = arith.addi %i, %c1 : index
   %sum = scf.for %k = %c0 to %end step %c1 iter_args(%s = %x) -> (!t) {
+    %next = arith.addi %s, %x : !t
+    scf.yield %next : !t
+  }
+  "tile.store"(%sum, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !a, index) -> ()
+  return
+}
+
+// CHECK-LABEL: @shrink
+// CHECK: scf.for %[[TURN:.*]] = %{{.*}} to %[[ALL:.*]] step
+// CHECK: arith.subi %[[ALL]]
+// CHECK: arith.select
+func.func @shrink(%a: !a, %x: !t, %length: index) attributes {tile.kernel, tile.persistent = true} {
+  %c1 = arith.constant 1 : index
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %sum = scf.for %k = %i to %length step %c1 iter_args(%s = %x) -> (!t) {
     %next = arith.addi %s, %x : !t
     scf.yield %next : !t
   }
