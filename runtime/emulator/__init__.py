@@ -10,10 +10,10 @@ from tilec.runtime.emulator.errors import (
     SourceLocation,
     UnsupportedInstruction,
 )
-from tilec.runtime.emulator.global_memory import Pointer
-from tilec.runtime.emulator.launch import Result, Statistics
+from tilec.runtime.emulator.execution.launch import Result, Statistics
+from tilec.runtime.emulator.memories.global_memory import Pointer
+from tilec.runtime.emulator.memories.tensor_map import TensorMap
 from tilec.runtime.emulator.program import Program, load
-from tilec.runtime.emulator.tensor_map import TensorMap
 
 __all__ = [
     "EmulatorError",

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from tilec.runtime.emulator.blocks import BlockCompiler, BoundBlocks
 from tilec.runtime.emulator.errors import EmulatorError
-from tilec.runtime.emulator.instruction import Module
-from tilec.runtime.emulator.launch import Launch, Result
-from tilec.runtime.emulator.machine import Machine
-from tilec.runtime.emulator.parser import parse_module
-from tilec.runtime.emulator.scheduler import Scheduler
+from tilec.runtime.emulator.execution.blocks import BlockCompiler, BoundBlocks
+from tilec.runtime.emulator.execution.launch import Launch, Result
+from tilec.runtime.emulator.execution.machine import Machine
+from tilec.runtime.emulator.execution.scheduler import Scheduler
+from tilec.runtime.emulator.reading.instruction import Module
+from tilec.runtime.emulator.reading.parser import parse_module
 
 MODES = ("eager", "late", "check")
 _LANES_PER_BATCH = 4096

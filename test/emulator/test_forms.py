@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilec.runtime.emulator import blocks, forms, load
-from tilec.runtime.emulator.blocks import BlockCompiler
-from tilec.runtime.emulator.parser import parse_module
+from tilec.runtime.emulator import load
+from tilec.runtime.emulator.execution import blocks, forms
+from tilec.runtime.emulator.execution.blocks import BlockCompiler
+from tilec.runtime.emulator.reading.parser import parse_module
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 SOURCES = sorted(GOLDEN.glob("*.ptx"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tilec.runtime.emulator import PtxError, load
-from tilec.runtime.emulator.parser import parse_module
-from tilec.runtime.emulator.tokens import tokenize
+from tilec.runtime.emulator.reading.parser import parse_module
+from tilec.runtime.emulator.reading.tokens import tokenize
 
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n"
 

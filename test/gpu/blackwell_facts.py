@@ -308,7 +308,7 @@ FACTS = (
         "tf32 operands",
         "tcgen05.mma drops the 13 low bits of f32 operands in memory",
         "one text",
-        "runtime/emulator/mma.py; nothing in the compiler rounds them",
+        "runtime/emulator/instructions/mma.py; nothing in the compiler rounds them",
         _tf32_operands,
     ),
     Fact(

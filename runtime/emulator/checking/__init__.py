@@ -1,0 +1,1 @@
+"""Check mode: clocks, what every cell remembers, and the rules of each kind of memory."""

@@ -1,0 +1,376 @@
+"""The checker's second part: who learns what from barriers, waits and fences; async engines."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilec.runtime.emulator.checking.checker import SharedChecker
+from tilec.runtime.emulator.checking.lifetimes import Lifetimes
+from tilec.runtime.emulator.checking.phase_waits import PhaseWaits
+from tilec.runtime.emulator.errors import Finding, Place
+from tilec.runtime.emulator.reading.instruction import Instruction
+
+_FENCE = "run fence.proxy.async after the write, before the async proxy is let at the bytes"
+_OBJECT = "give the mbarrier bytes of its own, or init it again behind the other use"
+_READ_FENCE = "run fence.proxy.async after the read, before others are told that the bytes are free"
+
+
+class Checker(SharedChecker):
+    """Shared-memory races, with every way of ordering accesses."""
+
+    def reset(self) -> None:
+        super().reset()
+        self.barriers: dict[int, np.ndarray] = {}
+        self.cluster = self.clocks.empty(self.domains)
+        # What has happened before a cluster's meetings, whether it is visible behind them or not.
+        self.meeting = np.zeros((self.domains, self.clocks.agents), np.int32)
+        self.arrivals: dict[int, np.ndarray] = {}
+        self.completed: dict[int, np.ndarray] = {}
+        self.phase_waits = PhaseWaits()
+        self.lifetimes = Lifetimes(self.clocks, self.machine.warp_count, self.size)
+        self.issuer = np.full((self.clocks.warps, self.domains), -1)
+        """The lane that issued a warp's last bulk store."""
+        self.unwaited: dict[tuple[int, int], tuple[int, int]] = {}
+
+    # -- barriers -------------------------------------------------------------------------------
+
+    def barrier_arrived(self, number: int, arrivals: np.ndarray) -> None:
+        """Warps ([warp, cta]) arrive at a CTA barrier: what they did is published to it."""
+        accumulator = self.barriers.get(number)
+        if accumulator is None:
+            accumulator = self.barriers[number] = self.clocks.empty(self.machine.cta_count)
+        warp, cta = np.nonzero(arrivals)
+        self.clocks.release(*self.place_warps(warp, cta), accumulator, cta)
+
+    def barrier_released(self, number: int, waiters: np.ndarray) -> None:
+        warp, cta = np.nonzero(waiters)
+        self.clocks.acquire(*self.place_warps(warp, cta), self.barriers[number], cta)
+
+    def cluster_arrived(self, arrivals: np.ndarray, relaxed: bool) -> None:
+        """barrier.cluster.arrive; .relaxed publishes what fences before it did, nothing else."""
+        agent, domain = self.place_warps(*np.nonzero(arrivals))
+        np.maximum.at(self.meeting, domain, self.clocks.known[agent, domain])
+        if relaxed:
+            np.maximum.at(self.cluster[0], domain, self.clocks.released[agent, domain])
+            for kept, clock in zip(self.cluster[2:], self.clocks.published[2:], strict=True):
+                np.maximum.at(kept, domain, clock[agent, domain])
+        else:
+            self.clocks.release(agent, domain, self.cluster, domain)
+
+    def cluster_fence(self, lanes: np.ndarray) -> None:
+        """fence.acq_rel, fence.sc or fence.mbarrier_init (taken for all writes) of wide scope."""
+        self.clocks.release_fence(*self.warps_of(lanes))
+
+    def cluster_released(self, waiters: np.ndarray) -> None:
+        agent, domain = self.place_warps(*np.nonzero(waiters))
+        self.clocks.acquire(agent, domain, self.cluster, domain)
+        met = self.lifetimes.met
+        met[agent, domain] = np.maximum(met[agent, domain], self.meeting[domain])
+
+    def proxy_fence(self, lanes: np.ndarray) -> None:
+        self.clocks.fence(*self.warps_of(lanes))
+
+    # -- cp.async -------------------------------------------------------------------------------
+
+    def copy_issued(self, offsets: np.ndarray, size: int, lanes: np.ndarray, site: int) -> None:
+        """cp.async: a write by the warp's copy stream, numbered by the group it will belong to."""
+        cells = self.shadow.cells(offsets, size)
+        agent, domain = self.agents_of(np.broadcast_to(lanes, offsets.shape), cells.shape[1])
+        group = self.clocks.committed_copies[agent, domain] + 1
+        self.write(cells.reshape(-1), agent, domain, site, agent + self.clocks.copies, group)
+        if self.collision:
+            self.collided(site)
+
+    def copies_committed(self, lanes: np.ndarray) -> None:
+        agent, domain = self.warps_of(lanes)
+        self.clocks.committed_copies[agent, domain] += 1
+
+    def copies_waited(self, lanes: np.ndarray, pending: int) -> None:
+        agent, domain = self.warps_of(lanes)
+        done = self.clocks.committed_copies[agent, domain] - pending
+        self._learn(agent, domain, agent + self.clocks.copies, done)
+
+    def _learn(
+        self, agent: np.ndarray, domain: np.ndarray, of: np.ndarray, epoch: np.ndarray
+    ) -> None:
+        known = self.clocks.known
+        known[agent, domain, of] = np.maximum(known[agent, domain, of], epoch)
+
+    def copies_arrived(
+        self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction
+    ) -> None:
+        """cp.async.mbarrier.arrive: the barrier learns of all copies issued so far."""
+        self.mbarrier_arrived(cells, lanes, instruction)
+        agent, domain = self.agents_of(lanes)
+        for cell, who, where in zip(cells.tolist(), agent.tolist(), domain.tolist(), strict=True):
+            group = int(self.clocks.committed_copies[who, where]) + 1
+            self._note(cell, who + self.clocks.copies, group)
+
+    # -- mbarriers ------------------------------------------------------------------------------
+
+    def _accumulator(self, cell: int) -> np.ndarray:
+        if cell not in self.arrivals:
+            self.arrivals[cell] = self.clocks.empty(1)
+        return self.arrivals[cell]
+
+    def _note(self, cell: int, agent: int, epoch: int) -> None:
+        accumulator = self._accumulator(cell)
+        accumulator[0, 0, agent] = max(accumulator[0, 0, agent], epoch)
+
+    def _bytes_of(self, cells: np.ndarray) -> np.ndarray:
+        """Shadow cells of 8-byte mbarrier cells."""
+        return self.shadow.cells(np.asarray(cells) * 8, 8)
+
+    def mbarrier_written(self, cells: np.ndarray, lanes: np.ndarray, site: int) -> None:
+        """mbarrier.init and .inval: generic writes of the object."""
+        warps = np.broadcast_to(np.asarray(lanes).reshape(-1), cells.shape) >> 5
+        for warp in np.unique(warps).tolist():  # one after the other: they may write one object
+            shadow = self._bytes_of(cells[warps == warp])
+            agent, domain = self.agents_of(np.full(len(shadow), warp * 32), shadow.shape[1])
+            self.write(shadow.reshape(-1), agent, domain, site)
+        for cell in cells.tolist():
+            self.arrivals.pop(cell, None)
+            self.completed.pop(cell, None)
+            self.phase_waits.forget(cell)
+
+    def _touch(self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction) -> None:
+        shadow = self._bytes_of(cells)
+        agent, domain = self.agents_of(np.broadcast_to(lanes, cells.shape), shadow.shape[1])
+        self.read(shadow.reshape(-1), agent, domain, instruction.index)
+        last = self.shadow.write_site[shadow.reshape(-1)]
+        if not self.of_objects[last].all():  # not mbarrier.init has written them last
+            for site in np.unique(last[~self.of_objects[last]]).tolist():
+                missing = "the bytes of the mbarrier have been overwritten"
+                places = self.instructions[site].place, instruction.place
+                self.reports.add(Finding("mbarrier", "shared", *places, missing, _OBJECT))
+
+    def mbarrier_arrived(
+        self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction
+    ) -> None:
+        lanes = np.broadcast_to(np.asarray(lanes).reshape(-1), cells.shape)
+        self._touch(cells, lanes, instruction)
+        self.reach("lost arrival", cells * 8, lanes, instruction.index)
+        for cell, number in _pairs(cells, lanes >> 5):
+            agent, domain = self.agents_of(np.array([number * 32]))
+            self._require_wait(cell, int(agent[0]), int(domain[0]), instruction.place)
+            self.clocks.release(agent, domain, self._accumulator(cell), np.array([0]))
+
+    def reach(self, kind: str, offsets: np.ndarray, lanes: np.ndarray, site: int) -> None:
+        """Lanes touch shared memory at batch byte offsets: other CTAs', perhaps."""
+        if self.size == 1:
+            return
+        ctas = np.asarray(offsets).reshape(-1) // self.machine.shared_stride
+        numbers = np.asarray(lanes).reshape(-1) >> 5
+        far = ctas != numbers % self.machine.cta_count
+        if far.any():
+            agents, _ = self.agents_of(numbers[far] * 32)
+            place = self.instructions[site].place
+            for finding in self.lifetimes.reached(kind, ctas[far], agents, place):
+                self.reports.add(finding)
+
+    def shared(
+        self, offsets: np.ndarray, size: int, lanes: np.ndarray, store: bool, site: int
+    ) -> None:
+        super().shared(offsets, size, lanes, store, site)
+        self.reach("lost access", offsets, np.broadcast_to(lanes, offsets.shape), site)
+
+    def atomic(self, offsets: np.ndarray, size: int, lanes: np.ndarray, site: int) -> None:
+        super().atomic(offsets, size, lanes, site)
+        self.reach("lost access", offsets, np.broadcast_to(lanes, offsets.shape), site)
+
+    def mbarrier_signalled(self, cells: np.ndarray, lane: int, instruction: Instruction) -> None:
+        """A bulk copy will complete bytes at mbarriers: they must have been made by then."""
+        self._touch(cells, np.full(cells.shape, lane), instruction)
+
+    def _require_wait(self, cell: int, agent: int, domain: int, place: Place) -> None:
+        phase = int(self.machine.mbarriers.phase[cell])
+        known = self.clocks.known[agent, domain]
+        finding = self.phase_waits.arrived(cell, phase, known, place)
+        if finding is not None:
+            self.reports.add(finding)
+
+    def phase_completed(self, cells: np.ndarray) -> None:
+        for cell in np.asarray(cells).tolist():
+            self.completed[cell] = self._accumulator(cell).copy()
+
+    def mbarrier_waited(
+        self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction
+    ) -> None:
+        self._touch(cells, lanes, instruction)
+        for cell, number in _pairs(cells, lanes >> 5):
+            if cell in self.completed:
+                agent, domain = self.agents_of(np.array([number * 32]))
+                self.clocks.acquire(agent, domain, self.completed[cell], np.array([0]))
+                over = int(self.machine.mbarriers.phase[cell]) - 1
+                epoch = int(self.clocks.known[agent[0], domain[0], agent[0]])
+                self.phase_waits.waited(cell, over, int(agent[0]), epoch)
+
+    # -- bulk copies and wgmma ------------------------------------------------------------------
+
+    def _chunk_cells(self, chunks: np.ndarray) -> np.ndarray:
+        return self.shadow.cells(np.asarray(chunks).reshape(-1) * 16, 16).reshape(-1)
+
+    def _async_order(
+        self, cells: np.ndarray, agent: int, domain: int, site: int, what: str, warps: int = 1
+    ) -> None:
+        """Generic writes before an async access need the proxy fence; unordered ones race.
+
+        agent: the first of the `warps` that issue it together; all must be ordered after the write.
+        """
+        shadow, clocks = self.shadow, self.clocks
+        writer, epoch = shadow.write_agent[cells], shadow.write_epoch[cells]
+        known, fenced = (
+            clock[agent : agent + warps, domain].min(0) for clock in (clocks.known, clocks.fenced)
+        )
+        allowed = np.where(clocks.generic, np.minimum(known, fenced), known)
+        if (epoch <= allowed[writer]).all():
+            return
+        bad = epoch > known[writer]
+        if bad.any():
+            self.report_writes(cells[bad], site, np.full(int(bad.sum()), agent), what)
+        unfenced = ~bad & clocks.generic[writer] & (epoch > fenced[writer])
+        copies = writer >= clocks.copies
+        for chosen, severity in ((unfenced & ~copies, "error"), (unfenced & copies, "warning")):
+            for first in np.unique(shadow.write_site[cells[chosen]]):
+                place, second = self.instructions[int(first)].place, self.instructions[site].place
+                missing = "the async proxy may not see this write of the generic proxy"
+                self.race(place, second, missing, _FENCE, severity, "missing proxy fence")
+
+    def bulk_load(self, chunks: np.ndarray, lane: int, site: int) -> tuple[int, int, np.ndarray]:
+        """A bulk copy starts to write 16-byte chunks; returns its agent, epoch and clock."""
+        cells = self._chunk_cells(chunks)
+        agent, domain = self.agent_of(lane)
+        self._async_order(cells, agent, domain, site, "write after write")
+        clocks, shadow = self.clocks, self.shadow
+        late = shadow.late_reads(cells, clocks.overwritable(agent, domain))
+        if late.any():
+            self._report_overwritten(late, cells, clocks.known[agent, domain], site)
+        load, epoch = clocks.new_load(domain)
+        cta = int(np.asarray(chunks).flat[0]) * 16 // self.machine.shared_stride
+        self.lifetimes.filled(cta, load, epoch, self.instructions[site].place)
+        clock = clocks.fork(agent, domain)
+        shadow.write_agent[cells] = load
+        shadow.write_epoch[cells] = epoch
+        shadow.write_site[cells] = site
+        shadow.write_atomic[cells] = False
+        shadow.initialised[cells] = True
+        return load, epoch, clock
+
+    def _report_overwritten(
+        self, late: np.ndarray, cells: np.ndarray, known: np.ndarray, site: int
+    ) -> None:
+        """Reads that a bulk load may precede: nothing orders them, or no proxy fence does.
+
+        "Accessing the same memory location across multiple proxies needs a cross-proxy fence" (PTX
+        ISA, async proxy). Triton puts it between local_load and a tensor copy
+        (proxy-fence-insertion, fence_write_after_read), and its own checker asks for it (pull
+        request 10668). Without it, an arrival at an mbarrier behind the reads let rows be
+        overwritten on an H200 (passes/HOPPER.md) and elsewhere (NVIDIA/nccl-extensions issue 8,
+        deepseek-ai/DeepEP pull request 642). A warning is all for the address that tcgen05.alloc
+        wrote, which Triton reads without one.
+        """
+        shadow = self.shadow
+        racing = shadow.late_reads(cells, known)
+        if racing.any():
+            self.report_reads(racing, cells, site)
+        row, position = np.nonzero(late & ~racing)
+        overwritten = cells[position]
+        pairs = np.stack([shadow.read_site[row, overwritten], shadow.write_site[overwritten]], 1)
+        for first, written in np.unique(pairs, axis=0).tolist():
+            place, second = self.instructions[first].place, self.instructions[site].place
+            severity = "warning" if self.instructions[written].opcode == "tcgen05" else "error"
+            missing = "the async proxy may overwrite what the generic proxy still reads"
+            self.race(place, second, missing, _READ_FENCE, severity, "missing proxy fence")
+        shadow.read_epoch[row, overwritten] = 0  # said once: the next copy follows this one
+
+    def bulk_loaded(self, token: tuple[int, int, np.ndarray], cell: int) -> None:
+        """The copy is complete: its mbarrier learns of it, and of what came before it."""
+        agent, epoch, clock = token
+        self._note(cell, agent, epoch)
+        self._join(cell, clock)
+
+    def _join(self, cell: int, clock: np.ndarray) -> None:
+        accumulator = self._accumulator(cell)
+        np.maximum(accumulator[:, 0], clock, out=accumulator[:, 0])
+
+    def bulk_source(self, chunks: np.ndarray, lane: int, site: int) -> np.ndarray:
+        """A bulk copy reads chunks; their cells."""
+        cells = self._chunk_cells(chunks)
+        agent, domain = self.agent_of(lane)
+        self._async_order(cells, agent, domain, site, "read after write")
+        self.require_initialised(cells, site)
+        return cells
+
+    def bulk_store(self, chunks: np.ndarray, lane: int, site: int) -> None:
+        """A bulk store reads chunks until its group is waited for, by the lane that issued it."""
+        cells = self.bulk_source(chunks, lane, site)
+        agent, domain = self.agent_of(lane)
+        self.issuer[agent, domain] = lane
+        group = int(self.clocks.committed_stores[agent, domain]) + 1
+        self.unwaited[agent, domain] = (group, site)
+        self.shadow.note_reads(cells, agent + self.clocks.stores, group, site)
+
+    def _issuers(self, lanes: np.ndarray) -> np.ndarray:
+        """Lanes that issued the last bulk store of their warps: groups are a thread's own."""
+        flat = np.asarray(lanes).reshape(-1)
+        agent, domain = self.agents_of(flat)
+        return flat[self.issuer[agent, domain] == flat]
+
+    def bulk_committed(self, lanes: np.ndarray) -> None:
+        agent, domain = self.warps_of(self._issuers(lanes))
+        self.clocks.committed_stores[agent, domain] += 1
+
+    def bulk_waited(self, lanes: np.ndarray, pending: int, read: bool) -> None:
+        """wait_group, or `read`: wait_group.read, which says nothing of what the stores write."""
+        lanes = self._issuers(lanes)
+        if not read and self.launch.global_checker is not None:
+            self.launch.global_checker.bulk_waited(lanes >> 5, pending)
+        agent, domain = self.warps_of(lanes)
+        done = self.clocks.committed_stores[agent, domain] - pending
+        self._learn(agent, domain, agent + self.clocks.stores, done)
+
+    def finish(self) -> None:
+        """The CTAs end: bulk stores must have read their shared memory by now, and arrivals from
+        other CTAs must have come."""
+        for finding in self.lifetimes.finish():
+            self.reports.add(finding)
+        for (agent, domain), (group, site) in self.unwaited.items():
+            if group > self.clocks.known[agent, domain, agent + self.clocks.stores]:
+                place = self.instructions[site].place
+                missing = "the CTA may end while the bulk store still reads its shared memory"
+                mend = "run cp.async.bulk.wait_group.read 0 before the end"
+                finding = Finding("unfinished store", "shared", None, place, missing, mend)
+                self.reports.add(finding)
+
+    def product_reads(
+        self, chunks: np.ndarray, leaders: np.ndarray, groups: np.ndarray, site: int
+    ) -> None:
+        """wgmma reads chunks (one block per warpgroup) until its group is waited for."""
+        for block, leader, group in zip(chunks, leaders.tolist(), groups.tolist(), strict=True):
+            cells = self._chunk_cells(block)
+            agent, domain = self.agent_of(leader * 32)
+            self._async_order(cells, agent, domain, site, "read after write", warps=4)
+            self.require_initialised(cells, site)
+            self.shadow.note_reads(cells, agent + self.clocks.products, group, site)
+
+    def fragments_taken(self, warps: np.ndarray) -> None:
+        """Warps (lane numbers / 32) issue a product that takes what they have read from registers:
+        it is there, so another proxy may overwrite it.
+
+        CUTLASS's mixed-input products give slots back behind such products without a fence, and no
+        row was overwritten on an H200 (passes/HOPPER.md). That every read before the product is
+        over, not merely those that it takes, is an assumption: shared memory answers a warp in
+        order.
+        """
+        self.clocks.perform_reads(*self.agents_of(np.asarray(warps) * 32))
+
+    def products_waited(self, warps: np.ndarray, done: np.ndarray) -> None:
+        """Warps (lane numbers / 32) have waited for their warpgroup's products."""
+        agent, domain = self.agents_of(np.asarray(warps) * 32)
+        stream = agent // 4 * 4 + self.clocks.products
+        self._learn(agent, domain, stream, done)
+
+
+def _pairs(cells: np.ndarray, warps: np.ndarray) -> list[tuple[int, int]]:
+    """Every cell with every warp that comes to it, once, in order."""
+    return sorted(set(zip(cells.tolist(), warps.tolist(), strict=True)))

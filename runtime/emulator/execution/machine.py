@@ -1,0 +1,245 @@
+"""The state of one batch of CTAs: registers, shared and local memory, special registers."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilec.runtime.emulator.checking.register_checker import RegisterChecker
+from tilec.runtime.emulator.checking.tensor_checker import TensorChecker
+from tilec.runtime.emulator.execution.async_work import AsyncWork
+from tilec.runtime.emulator.execution.late_copies import LateCopies
+from tilec.runtime.emulator.instructions.cp_async import CheckedCopies, EagerCopies
+from tilec.runtime.emulator.instructions.mbarrier import Mbarriers
+from tilec.runtime.emulator.instructions.register_budget import RegisterBudgets
+from tilec.runtime.emulator.instructions.tensor_memory import TensorMemory
+from tilec.runtime.emulator.instructions.wgmma import ProductGroups
+from tilec.runtime.emulator.memories.spaces import CLUSTER_RANK_SHIFT
+from tilec.runtime.emulator.numbers.scalar_types import DTYPES
+from tilec.runtime.emulator.reading.instruction import Entry
+
+if TYPE_CHECKING:
+    from tilec.runtime.emulator.execution.launch import Launch
+
+_FILE_DTYPE = {1: "p", 16: "u2", 32: "u4", 64: "u8"}
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """Warps [warp0, warp1) of CTAs [cta0, cta1) of a batch, every lane of them."""
+
+    warp0: int
+    warp1: int
+    cta0: int
+    cta1: int
+
+    @property
+    def slices(self) -> tuple[slice, slice]:
+        return slice(self.warp0, self.warp1), slice(self.cta0, self.cta1)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.warp1 - self.warp0, self.cta1 - self.cta0, 32
+
+
+class Machine:
+    """Lanes are laid out [warp][CTA][32]; `ctas` is the number of CTAs in the batch."""
+
+    def __init__(self, launch: Launch, entry: Entry, ctas: int) -> None:
+        self.launch = launch
+        self.entry = entry
+        self.mode = launch.mode
+        self.cta_count = ctas
+        self.warp_count = -(-launch.threads // 32)
+        self.shape = (self.warp_count, ctas, 32)
+        self.registers = {
+            bits: np.zeros((count, *self.shape), DTYPES[_FILE_DTYPE[bits]])
+            for bits, count in entry.registers.items()
+        }
+        size = -(-launch.shared_size // 128) * 128 + 128
+        self.shared_stride = size
+        raw = np.zeros(ctas * size + 64, np.uint8)
+        skip = -raw.__array_interface__["data"][0] % 64
+        self.shared = raw[skip : skip + ctas * size]
+        lanes = self.warp_count * ctas * 32
+        self.local_stride = launch.local_size
+        self.local = np.zeros(lanes * launch.local_size + 16, np.uint8)
+        self.lane_numbers = np.arange(lanes).reshape(self.shape)
+        self.shared_base = np.zeros(self.shape, np.int64)
+        self.shared_base[...] = (np.arange(ctas) * size).reshape(1, ctas, 1)
+        self.local_base = self.lane_numbers * launch.local_size
+        self._special: dict[tuple[str, str], np.ndarray] = {}
+        self.cta_ids = np.zeros((ctas, 3), np.int64)
+        self.first_cta = 0
+        self.exited = np.zeros(self.shape, np.bool_)
+        self.carry = np.zeros(self.shape, np.bool_)
+        self.call_blocks: dict[str, dict[int, np.ndarray]] = {}
+        self.uses_tensor_memory = any(i.opcode == "tcgen05" for i in entry.instructions)
+        self.checker = TensorChecker(self, launch.reports) if launch.mode == "check" else None
+        self.register_checker = RegisterChecker(self) if self.checker else None
+        self.copies = self._make_copies(lanes)
+        self.mbarriers = Mbarriers(self)
+        self.register_budgets = RegisterBudgets(self)
+        self.async_work = AsyncWork(lanes, launch.mode == "late")
+        self.products = ProductGroups(self)
+        self.tensor_memory = TensorMemory(self)
+        self._start = time.perf_counter_ns()
+
+    def _make_copies(self, lanes: int) -> EagerCopies | LateCopies | CheckedCopies:
+        if self.mode == "late":
+            return LateCopies(lanes)
+        return CheckedCopies(self.checker) if self.checker else EagerCopies()
+
+    def reset(self, first: int) -> None:
+        """Make the machine run the CTAs first, first+1, ... of the grid."""
+        self.first_cta = first
+        self.cta_ids[...] = self.launch.cta_ids(first + np.arange(self.cta_count))
+        self.shared[...] = 0xFF if self.mode != "eager" else 0
+        self.local[...] = 0
+        if isinstance(self.copies, LateCopies):
+            self.copies.reset()
+        self.mbarriers.reset()
+        self.register_budgets.reset()
+        self.async_work.reset()
+        self.products.reset()
+        if self.uses_tensor_memory:
+            self.tensor_memory.reset()
+        if self.checker is not None:
+            self.checker.reset()
+        if self.launch.global_checker is not None:
+            self.launch.global_checker.follow(self)
+        if self.register_checker is not None:
+            self.register_checker.reset()
+        thread = np.arange(self.warp_count * 32).reshape(self.warp_count, 1, 32)
+        self.exited[...] = thread >= self.launch.threads
+        for (name, _), values in self._special.items():
+            values[...] = self._special_values(name)
+
+    def address_of(self, name: str) -> int:
+        """The address of a variable in its own state space."""
+        return self.launch.address_of(name)
+
+    def clock(self) -> int:
+        """Nanoseconds since the start: only differences mean anything."""
+        return time.perf_counter_ns() - self._start
+
+    def special(self, name: str, dtype: np.dtype) -> np.ndarray:
+        """A special register of every lane, shape [warp][CTA][32]."""
+        key = (name, dtype.name)
+        if key not in self._special:
+            values = np.zeros(self.shape, dtype)
+            values[...] = self._special_values(name)
+            self._special[key] = values
+        return self._special[key]
+
+    def _special_values(self, name: str) -> np.ndarray | int:
+        name, _, axis = name.lstrip("%").partition(".")
+        launch = self.launch
+        column = "xyz".index(axis) if axis else 0
+        thread = np.arange(self.warp_count * 32).reshape(self.warp_count, 1, 32)
+        bx, by, _ = launch.block
+        if name == "tid":
+            return (thread % bx, thread // bx % by, thread // (bx * by))[column]
+        if name == "ctaid":
+            return self.cta_ids[:, column].reshape(1, -1, 1)
+        uniform = {
+            "ntid": launch.block[column],
+            "nctaid": launch.grid[column],
+            "nwarpid": self.warp_count,
+            "WARP_SZ": 32,
+            "smid": 0,
+            "nsmid": 1,
+            "gridid": 0,
+            "dynamic_smem_size": launch.dynamic_size,
+            "total_smem_size": launch.shared_size,
+        }
+        if name in uniform:
+            return uniform[name]
+        if name.startswith("lanemask"):
+            return _lane_mask(name)
+        if name == "laneid":
+            return thread % 32
+        if name == "warpid":
+            return thread // 32
+        return self._cluster_values(name, column)
+
+    def _cluster_values(self, name: str, column: int) -> np.ndarray | int:
+        cluster = self.launch.cluster
+        within = self.cta_ids % np.array(cluster)
+        if name == "cluster_ctaid":
+            return within[:, column].reshape(1, -1, 1)
+        if name == "clusterid":
+            return (self.cta_ids // np.array(cluster))[:, column].reshape(1, -1, 1)
+        if name == "cluster_ctarank":
+            rank = within[:, 0] + cluster[0] * (within[:, 1] + cluster[1] * within[:, 2])
+            return rank.reshape(1, -1, 1)
+        if name == "cluster_nctarank":
+            return cluster[0] * cluster[1] * cluster[2]
+        if name == "cluster_nctaid":
+            return cluster[column]
+        if name == "is_explicit_cluster":
+            return int(cluster != (1, 1, 1))
+        return self.launch.grid[column] // cluster[column]  # nclusterid
+
+
+def _lane_mask(name: str) -> np.ndarray:
+    lane = np.arange(32, dtype=np.uint64)
+    bit = np.uint64(1) << lane
+    below = bit - np.uint64(1)
+    everything = np.uint64(0xFFFFFFFF)
+    return {
+        "lanemask_eq": bit,
+        "lanemask_lt": below,
+        "lanemask_le": below | bit,
+        "lanemask_ge": everything & ~below,
+        "lanemask_gt": everything & ~(below | bit),
+    }[name]
+
+
+class Binding:
+    """What factories see: the machine, and the rectangle of the block (None: the lanes variant)."""
+
+    def __init__(self, machine: Machine, rectangle: Rectangle | None) -> None:
+        self.machine = machine
+        self.rectangle = rectangle or Rectangle(0, machine.warp_count, 0, machine.cta_count)
+        self.zeros = np.zeros(self.rectangle.shape, np.uint64)
+        self.lane_numbers = self.cut(machine.lane_numbers)
+
+    def cut(self, values: np.ndarray) -> np.ndarray:
+        """The rectangle's part of an array [warp][CTA][32]."""
+        return values[self.rectangle.slices]
+
+    def row(self, bits: int, index: int, code: str) -> np.ndarray:
+        return self.cut(self.machine.registers[bits][index].view(DTYPES[code]))
+
+    def block(self, bits: int, first: int, count: int, code: str) -> np.ndarray:
+        """Consecutive registers, [register][warp][CTA][32]."""
+        rows = self.machine.registers[bits][first : first + count].view(DTYPES[code])
+        warps, ctas = self.rectangle.slices
+        return rows[:, warps, ctas]
+
+    def flat_row(self, bits: int, index: int, code: str) -> np.ndarray:
+        return self.machine.registers[bits][index].view(DTYPES[code]).reshape(-1)
+
+    def symbol(self, name: str, offset: int, dtype: np.dtype) -> np.ndarray | np.generic:
+        """The address of a variable; in a cluster, shared ones carry the rank of their CTA."""
+        machine = self.machine
+        address = dtype.type(machine.address_of(name) + offset)
+        if machine.launch.cluster_size == 1 or not machine.launch.is_shared(name):
+            return address
+        rank = machine.special("%cluster_ctarank", dtype)
+        return self.cut((rank << dtype.type(CLUSTER_RANK_SHIFT)) + address)
+
+    def flat_symbol(self, name: str, offset: int, dtype: np.dtype) -> np.ndarray:
+        whole = Binding(self.machine, None)
+        shape = self.machine.shape
+        return np.broadcast_to(whole.symbol(name, offset, dtype), shape).reshape(-1).copy()
+
+    def special(self, name: str, dtype: np.dtype) -> np.ndarray:
+        return self.cut(self.machine.special(name, dtype))
+
+    def flat_special(self, name: str, dtype: np.dtype) -> np.ndarray:
+        return self.machine.special(name, dtype).reshape(-1)

@@ -1,0 +1,66 @@
+"""Threads that ask memory again and again: time must pass for them, and hanging ones must be seen.
+
+Who waits at an mbarrier is parked; who polls a word of memory runs for ever. A launch hangs if its
+whole state comes back again and again while somebody polls: nothing in it will ever differ.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+
+from tilec.runtime.emulator.execution.machine import Machine
+
+MOST_POLLS = 4
+"""Times polling blocks may run before others get a turn, or asynchronous work goes on."""
+_FIRST_LOOK = 128
+"""Turns without asynchronous work after which states are compared; then after twice as many."""
+_LOOKS = 32
+_RETURNS = 6
+"""So often must one state come back."""
+
+
+class Polling:
+    """Counts polls of one machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._polls = 0
+        self._idle = 0
+        self._states: Counter[int] = Counter()
+
+    def saw(self) -> None:
+        """A polling block has run."""
+        self._polls += 1
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is someone else's turn."""
+        return self._polls >= MOST_POLLS
+
+    def let_time_pass(self) -> bool:
+        """Starts anew; whether asynchronous work has been done."""
+        self._polls = 0
+        if self._machine.async_work.run_one():
+            self._idle = 0
+            return True
+        self._idle += 1
+        return False
+
+    def hangs(self) -> bool:
+        """Whether nothing will ever change; call once a turn without asynchronous work."""
+        begin = 1 << (self._idle.bit_length() - 1)
+        if self._idle < _FIRST_LOOK or self._idle >= begin + _LOOKS:
+            self._states.clear()
+            return False
+        state = self._digest()
+        self._states[state] += 1
+        return self._states[state] >= _RETURNS
+
+    def _digest(self) -> int:
+        machine = self._machine
+        parts = (*machine.registers.values(), machine.shared, machine.launch.memory.bytes)
+        found = machine.mbarriers.progress + (int(machine.exited.sum()) << 32)
+        for part in parts:
+            found = zlib.adler32(part.view("u1").reshape(-1).data, found & 0xFFFFFFFF)
+        return found

@@ -1,0 +1,419 @@
+"""Runs the lanes of a machine: groups of lanes at one instruction, lowest first, until all exit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilec.runtime.emulator.errors import EmulatorError, Place
+from tilec.runtime.emulator.execution.blocks import Block, BlockCompiler, BoundBlocks
+from tilec.runtime.emulator.execution.machine import Machine, Rectangle
+from tilec.runtime.emulator.execution.polling import Polling
+from tilec.runtime.emulator.execution.stuck_warps import StuckWarps
+from tilec.runtime.emulator.instructions.barrier import CtaBarriers
+from tilec.runtime.emulator.instructions.cluster import ClusterBarriers
+from tilec.runtime.emulator.instructions.control import (
+    is_cluster_barrier,
+    member_mask,
+    needs_whole_warp,
+)
+from tilec.runtime.emulator.reading.instruction import Instruction, Register, Symbol
+
+_PATIENCE = 256  # blocks one group may run before another one gets a turn
+
+
+@dataclass
+class Piece:
+    """Lanes that run together: a rectangle, or an array of flat lane numbers."""
+
+    rectangle: Rectangle | None
+    lanes: np.ndarray | None
+
+    def mask(self, shape: tuple[int, int, int]) -> np.ndarray:
+        mask = np.zeros(shape, np.bool_)
+        if self.rectangle is not None:
+            mask[self.rectangle.slices] = True
+        else:
+            mask.reshape(-1)[self.lanes] = True
+        return mask
+
+
+@dataclass
+class Parked:
+    """Lanes that wait for a phase of an mbarrier each."""
+
+    instruction: Instruction
+    lanes: np.ndarray
+    cells: np.ndarray
+    parity: np.ndarray
+
+
+class Scheduler:
+    """One run of a machine from the first instruction to the exit of every lane."""
+
+    def __init__(self, compiler: BlockCompiler, machine: Machine, blocks: BoundBlocks) -> None:
+        self.compiler = compiler
+        self.machine = machine
+        self.blocks = blocks
+        self.barriers = CtaBarriers(machine)
+        self.cluster_barriers = ClusterBarriers(machine)
+        self.parked: list[Parked] = []
+        self.timed_out_at = -1
+        self.ready: dict[int, np.ndarray] = {}
+        self.held: dict[int, np.ndarray] = {}
+        self.turn = 0
+        self.passes = 0
+        self.polling = Polling(machine)
+
+    def run(self) -> None:
+        self.add(0, ~self.machine.exited)
+        while self.ready or self._resume():
+            pc = self._choose()
+            mask = self.ready.pop(pc)
+            for piece in pieces(mask):
+                self._run_piece(pc, piece)
+            if self.parked:
+                self._wake()
+        self.machine.async_work.finish()
+        self.machine.tensor_memory.check_leaks()
+        self.machine.register_budgets.check()
+        if self.machine.checker is not None:
+            self.machine.checker.finish()
+
+    def _resume(self) -> bool:
+        """Nothing is ready: finish asynchronous work, let waits time out, or report a deadlock."""
+        while self.machine.async_work.run_one():
+            self._wake()
+            if self.ready:
+                return True
+        if self.parked and self.timed_out_at != self._progress():
+            self.timed_out_at = self._progress()
+            for parked in self.parked:
+                self._finish_wait(parked.instruction, parked.lanes, np.False_)
+            self.parked.clear()
+            return True
+        return self._deadlock()
+
+    def _progress(self) -> int:
+        """A number that changes whenever a wait may have become true."""
+        return self.machine.mbarriers.progress + int(self.machine.exited.sum()) + self.passes
+
+    def _wake(self) -> None:
+        """Lanes whose mbarrier phase has completed go on with a true predicate."""
+        left = []
+        for parked in self.parked:
+            passed = self._passed(parked.instruction, parked.lanes, parked.cells, parked.parity)
+            if passed.any():
+                self._finish_wait(parked.instruction, parked.lanes[passed], np.True_)
+                rest = ~passed
+                parked = Parked(
+                    parked.instruction,
+                    parked.lanes[rest],
+                    parked.cells[rest],
+                    parked.parity[rest],
+                )
+            if parked.lanes.size:
+                left.append(parked)
+        self.parked = left
+
+    def _passed(
+        self, instruction: Instruction, lanes: np.ndarray, cells: np.ndarray, parity: np.ndarray
+    ) -> np.ndarray:
+        machine = self.machine
+        passed = machine.mbarriers.passed(cells, parity, instruction.place)
+        if machine.checker is not None and passed.any():
+            machine.checker.mbarrier_waited(cells[passed], lanes[passed], instruction)
+        return passed
+
+    def _finish_wait(self, instruction: Instruction, lanes: np.ndarray, value: np.bool_) -> None:
+        register = instruction.operands[0]
+        assert isinstance(register, Register)
+        self.machine.registers[1][register.index].reshape(-1)[lanes] = value
+        mask = np.zeros(self.machine.shape, np.bool_)
+        mask.reshape(-1)[lanes] = True
+        self.add(instruction.index + 1, mask)
+
+    def _mbarrier(
+        self, instruction: Instruction, piece: Piece, values: tuple, after: int
+    ) -> int | None:
+        """try_wait and test_wait: lanes whose phase is still in progress are parked."""
+        lanes = self._lane_numbers(piece).reshape(-1)
+        cells, parity = (np.asarray(value).reshape(-1) for value in values[1:3])
+        passed = self._passed(instruction, lanes, cells, parity)
+        if passed.all():
+            register = instruction.operands[0]
+            assert isinstance(register, Register)
+            self.machine.registers[1][register.index].reshape(-1)[lanes] = True
+            return after
+        if passed.any():
+            self._finish_wait(instruction, lanes[passed], np.True_)
+        rest = ~passed
+        self.parked.append(Parked(instruction, lanes[rest], cells[rest], parity[rest]))
+        return None
+
+    def _cluster_barrier(self, instruction: Instruction, piece: Piece, after: int) -> int | None:
+        mask = piece.mask(self.machine.shape)
+        barriers = self.cluster_barriers
+        if "arrive" in instruction.modifiers:
+            barriers.arrive(mask, instruction.place, "relaxed" in instruction.modifiers)
+            self._release_clusters()
+            return after
+        barriers.wait(after, mask, instruction.place)
+        self._release_clusters()
+        return None
+
+    def _release_clusters(self) -> None:
+        for pc, mask in self.cluster_barriers.released():
+            self.passes += 1
+            self.add(pc, mask)
+
+    def _choose(self) -> int:
+        """The lowest instruction, so that lanes meet; now and then another, so that all move."""
+        self.turn += 1
+        if self.polling.is_long:
+            self._let_time_pass()
+            return max(self.ready)
+        return max(self.ready) if self.turn % _PATIENCE == 0 else min(self.ready)
+
+    def _let_time_pass(self) -> None:
+        """Somebody polls: asynchronous work goes on meanwhile. Without any, the launch may hang."""
+        if self.polling.let_time_pass():
+            self._wake()
+        elif self.polling.hangs():
+            self._deadlock()
+
+    def add(self, pc: int, mask: np.ndarray) -> None:
+        """Lanes become ready at `pc`; they join those that are there or held there."""
+        held = self.held.pop(pc, None)
+        if held is not None:
+            mask = mask | held
+        present = self.ready.get(pc)
+        self.ready[pc] = mask if present is None else present | mask
+
+    def _run_piece(self, pc: int, piece: Piece) -> None:
+        machine, ready = self.machine, self.ready
+        statistics = machine.launch.statistics
+        ran = False
+        for _ in range(_PATIENCE):
+            if ran and (self.polling.is_long or (ready and pc >= min(ready))):
+                break
+            ran = True
+            rectangle = piece.rectangle
+            if rectangle is None:
+                instruction = machine.entry.instructions[pc]
+                if needs_whole_warp(instruction) and not self._converged(pc, piece, instruction):
+                    return
+            function, block = self.blocks.get(pc, rectangle)
+            values = function() if rectangle is not None else function(piece.lanes)
+            warps = (
+                rectangle.shape[0] * rectangle.shape[1]
+                if rectangle is not None
+                else -(-len(piece.lanes) // 32)  # type: ignore[arg-type]
+            )
+            statistics.warp_instructions += warps * (block.next - block.start)
+            if block.polls:
+                self.polling.saw()
+            if block.terminator is None:
+                pc = block.next
+                continue
+            following = self._control(block, piece, values)
+            if following is None:
+                return
+            pc = following
+        self.add(pc, piece.mask(machine.shape))
+
+    def _converged(self, pc: int, piece: Piece, instruction: Instruction) -> bool:
+        """Hold lanes back until all of their warp's member lanes stand at this instruction."""
+        held = self.held.pop(pc, None)  # lanes that came earlier may complete these
+        mask = piece.mask(self.machine.shape)
+        mask = mask if held is None else mask | held
+        members = (np.uint32(member_mask(instruction)) >> np.arange(32, dtype=np.uint32)) & 1
+        wanted = members.astype(bool) & ~self.machine.exited
+        complete = ~(wanted & ~mask).any(2) & mask.any(2)
+        if held is None and complete[mask.any(2)].all():
+            return True
+        late = mask & ~complete[:, :, None]
+        if late.any():
+            self.held[pc] = late
+        ready = mask & complete[:, :, None]
+        if ready.any():
+            for part in pieces(ready):
+                self._run_piece(pc, part)
+        return False
+
+    # -- control instructions ------------------------------------------------------------------
+
+    def _control(self, block: Block, piece: Piece, values: tuple) -> int | None:
+        """Execute the terminator; the next pc if the whole piece goes there, else None."""
+        instruction = block.terminator
+        assert instruction is not None
+        guard = values[0]
+        if guard is not None:
+            count = np.count_nonzero(guard)
+            if count == 0:
+                return block.next
+            if count != guard.size:
+                return self._split(block, piece, values, guard)
+        return self._execute(instruction, piece, values, block.next)
+
+    def _split(self, block: Block, piece: Piece, values: tuple, guard: np.ndarray) -> int | None:
+        """Part of the lanes take the control instruction, the others fall through."""
+        shape = self.machine.shape
+        lanes = self._lane_numbers(piece)
+        chosen = np.array(guard)
+        stays = np.zeros(shape, np.bool_)
+        stays.reshape(-1)[lanes[~chosen]] = True
+        self.add(block.next, stays)
+        part = Piece(None, lanes[chosen])
+        values = (None, *(None if v is None else np.asarray(v)[chosen] for v in values[1:]))
+        instruction = block.terminator
+        assert instruction is not None
+        following = self._execute(instruction, part, values, block.next)
+        if following is not None:
+            self.add(following, part.mask(shape))
+        return None
+
+    def _lane_numbers(self, piece: Piece) -> np.ndarray:
+        if piece.rectangle is not None:
+            return self.machine.lane_numbers[piece.rectangle.slices]
+        assert piece.lanes is not None
+        return piece.lanes
+
+    def _execute(
+        self, instruction: Instruction, piece: Piece, values: tuple, after: int
+    ) -> int | None:
+        opcode = instruction.opcode
+        if opcode == "bra":
+            target = instruction.operands[0]
+            assert isinstance(target, Symbol)
+            return self.compiler.entry.labels[target.name]
+        if opcode in ("exit", "ret"):
+            return self._exit(piece)
+        if opcode == "brx":
+            return self._indexed_branch(instruction, piece, values[1])
+        if opcode == "mbarrier":
+            return self._mbarrier(instruction, piece, values, after)
+        if is_cluster_barrier(instruction):
+            return self._cluster_barrier(instruction, piece, after)
+        if opcode == "trap":
+            raise EmulatorError("the kernel executed trap", instruction.place)
+        return self._barrier(instruction, piece, values, after)
+
+    def _exit(self, piece: Piece) -> None:
+        lanes = self._lane_numbers(piece)
+        self.machine.exited.reshape(-1)[lanes.reshape(-1)] = True
+        for pc, mask in self.barriers.recheck():
+            self.add(pc, mask)
+        self.cluster_barriers.complete()
+        self._release_clusters()
+        for pc in list(self.held):  # a warp may be complete now
+            self.add(pc, np.zeros(self.machine.shape, np.bool_))
+
+    def _indexed_branch(self, instruction: Instruction, piece: Piece, index: np.ndarray) -> None:
+        table = instruction.operands[1]
+        assert isinstance(table, Symbol)
+        targets = self.compiler.targets(table.name)
+        lanes = self._lane_numbers(piece)
+        if int(index.max()) >= len(targets):
+            raise EmulatorError("brx.idx beyond its table", instruction.place)
+        for number in np.unique(index):
+            mask = np.zeros(self.machine.shape, np.bool_)
+            mask.reshape(-1)[lanes[index == number]] = True
+            self.add(targets[int(number)], mask)
+
+    def _barrier(
+        self, instruction: Instruction, piece: Piece, values: tuple, after: int
+    ) -> int | None:
+        if self.machine.checker is None and self.barriers.passes_at_once(
+            instruction, piece.rectangle
+        ):
+            self.passes += 1
+            return after
+        mask = piece.mask(self.machine.shape)
+        order = np.argsort(self._lane_numbers(piece), axis=None)
+        flat = [None if v is None else np.asarray(v).reshape(-1)[order] for v in values[1:]]
+        numbers = flat[0]
+        if numbers is None:
+            numbers = np.zeros(int(mask.sum()), np.int64)
+        predicate = flat[2] if len(flat) > 2 else None
+        released = self.barriers.arrive(instruction, mask, numbers, flat[1], predicate)
+        if len(released) == 1 and released[0][0] == after and np.array_equal(released[0][1], mask):
+            return after
+        self.passes += bool(released)
+        for pc, lanes in released:
+            self.add(pc, lanes)
+        return None
+
+    def _deadlock(self) -> bool:
+        """Nothing is ready: fine if every lane has exited, else the launch hangs."""
+        if self.machine.exited.all():
+            return False
+        stuck = StuckWarps()
+        self.barriers.report(stuck)
+        for parked in self.parked:
+            self._report_parked(parked, stuck)
+        for pc, mask in self.ready.items():
+            place = self.machine.entry.instructions[pc].place
+            for warp, cta in zip(*np.nonzero(mask.any(2)), strict=True):
+                stuck.add(int(cta), [int(warp)], f"asking again and again, now at {place}")
+        for pc, mask in self.cluster_barriers.waiting.items():
+            place = self.machine.entry.instructions[pc - 1].place
+            for warp, cta in zip(*np.nonzero(mask.any(2)), strict=True):
+                stuck.add(int(cta), [int(warp)], f"at the cluster barrier, {place}")
+        for pc, mask in self.held.items():
+            place = self.machine.entry.instructions[pc].place
+            warp, cta, lane = (int(part[0]) for part in np.nonzero(mask))
+            stuck.add(cta, [warp], f"divergent, lane {lane} waits for the others at {place}")
+        kind = "divergence" if self.held else "deadlock"
+        lines = ["deadlock: no thread can go on", *stuck.lines()]
+        raise EmulatorError("\n  ".join(lines), self._place(), kind)
+
+    def _report_parked(self, parked: Parked, stuck: StuckWarps) -> None:
+        pairs = np.stack([parked.lanes >> 5, parked.cells, parked.parity.astype(np.int64)], 1)
+        for warp_number, cell, parity in np.unique(pairs, axis=0).tolist():
+            warp, cta = divmod(warp_number, self.machine.cta_count)
+            text = self.machine.mbarriers.describe(cell, parity & 1)
+            stuck.add(cta, [warp], f"at {parked.instruction.place}: {text}")
+
+    def _place(self) -> Place | None:
+        """One place where threads are stuck."""
+        for pc in self.held:
+            return self.machine.entry.instructions[pc].place
+        for parked in self.parked:
+            return parked.instruction.place
+        for pc in self.ready:
+            return self.machine.entry.instructions[pc].place
+        for barrier in self.barriers.barriers.values():
+            if barrier.waiting.any() and barrier.instruction is not None:
+                return barrier.instruction.place
+        return None
+
+
+def pieces(mask: np.ndarray) -> list[Piece]:
+    """Rectangles of whole warps, and the lanes that are in none of them."""
+    whole = mask.all(2)
+    found: list[Piece] = []
+    if whole.all():
+        return [Piece(Rectangle(0, mask.shape[0], 0, mask.shape[1]), None)]
+    left = whole.copy()
+    while left.any() and len(found) < 8:
+        rectangle = _largest_from_first(left)
+        left[rectangle.slices] = False
+        found.append(Piece(rectangle, None))
+    rest = mask & (left | ~whole)[:, :, None]
+    if rest.any():
+        found.append(Piece(None, np.flatnonzero(rest)))
+    return found
+
+
+def _largest_from_first(left: np.ndarray) -> Rectangle:
+    """The first run of CTAs in the first warp, widened over the warps that have it all."""
+    warp, cta = (int(part[0]) for part in np.nonzero(left))
+    end = cta
+    while end < left.shape[1] and left[warp, end]:
+        end += 1
+    last = warp
+    while last < left.shape[0] and left[last, cta:end].all():
+        last += 1
+    return Rectangle(warp, last, cta, end)

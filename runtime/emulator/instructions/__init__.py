@@ -1,0 +1,1 @@
+"""What instructions do, a file a family; opcodes.py joins their tables."""

@@ -1,0 +1,1 @@
+"""What lies where: memories, address spaces, descriptors, swizzles, boxes of tensor maps."""

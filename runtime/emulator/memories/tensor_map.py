@@ -1,0 +1,101 @@
+"""TMA tensor maps: what cuTensorMapEncodeTiled describes, as an object (PTX ISA 5.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilec.runtime.emulator.errors import EmulatorError, Place
+from tilec.runtime.emulator.memories.global_memory import Pointer
+
+_MAGIC = b"emulator tensor map"
+_SWIZZLES = (0, 32, 64, 128)
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """A tensor in global memory and the box that one copy moves.
+
+    tensor: the array (or Pointer) at whose first byte the tensor starts; dims: elements per
+    dimension, innermost first; strides: bytes between elements of dimension 1, 2, ... (one fewer
+    than dims); box: elements per dimension of a copy; swizzle: 0, 32, 64 or 128 bytes;
+    element_bytes: 1, 2, 4 or 8 (default: of the array's dtype); nan_fill: elements out of bounds
+    are NaN instead of 0. Raises ValueError for what the hardware refuses.
+    """
+
+    tensor: np.ndarray | Pointer
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int = 0
+    element_bytes: int = 0
+    nan_fill: bool = False
+    dtype: np.dtype | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        rank = len(self.dims)
+        if not 1 <= rank <= 5 or len(self.box) != rank or len(self.strides) != rank - 1:
+            raise ValueError(
+                f"tensor map: {rank} dims need as many box sizes and one stride fewer, got "
+                f"{len(self.box)} and {len(self.strides)}"
+            )
+        if self.swizzle not in _SWIZZLES:
+            raise ValueError(f"tensor map: swizzle {self.swizzle} is not one of {_SWIZZLES}")
+        if any(not 1 <= size <= 256 for size in self.box):
+            raise ValueError(f"tensor map: box {self.box} must be 1..256 in every dimension")
+        if any(stride % 16 or not 0 <= stride < 1 << 40 for stride in self.strides):
+            raise ValueError(f"tensor map: strides {self.strides} must be multiples of 16 bytes")
+        inner = self.box[0] * self.itemsize
+        if inner % 16:
+            raise ValueError(f"tensor map: inner box of {inner} bytes is no multiple of 16")
+        if self.swizzle and inner > self.swizzle:
+            raise ValueError(
+                f"tensor map: inner box of {inner} bytes exceeds the swizzle of {self.swizzle}"
+            )
+
+    @property
+    def array(self) -> np.ndarray:
+        return self.tensor.array if isinstance(self.tensor, Pointer) else self.tensor
+
+    @property
+    def itemsize(self) -> int:
+        return self.element_bytes or self.array.dtype.itemsize
+
+    @property
+    def box_bytes(self) -> int:
+        return int(np.prod(self.box)) * self.itemsize
+
+    @property
+    def pitch(self) -> int:
+        """Bytes from one row of the box to the next in shared memory: as on an H200, rows narrower
+        than the swizzle lie as far apart as it is wide."""
+        return self.swizzle or self.box[0] * self.itemsize
+
+    @property
+    def span(self) -> int:
+        """Bytes of shared memory that a box reaches over."""
+        rows = int(np.prod(self.box[1:]))
+        return (rows - 1) * self.pitch + self.box[0] * self.itemsize
+
+    def element_type(self) -> np.dtype:
+        """The dtype that reductions compute in."""
+        return self.dtype or self.array.dtype
+
+
+class TensorMaps:
+    """The maps of a launch. In memory a map is 128 bytes that hold its number."""
+
+    def __init__(self) -> None:
+        self.maps: list[TensorMap] = []
+
+    def encode(self, tensor_map: TensorMap) -> bytes:
+        self.maps.append(tensor_map)
+        number = len(self.maps) - 1
+        return (_MAGIC + bytes([0, number & 255, number >> 8])).ljust(128, b"\xa5")
+
+    def decode(self, raw: bytes, place: Place) -> TensorMap:
+        if not raw.startswith(_MAGIC) or len(raw) < 128:
+            raise EmulatorError("the address is not that of a tensor map", place, "tensor map")
+        start = len(_MAGIC) + 1
+        return self.maps[raw[start] | raw[start + 1] << 8]

@@ -1,0 +1,1 @@
+"""PTX types, and exactly rounded arithmetic that NumPy does not have."""

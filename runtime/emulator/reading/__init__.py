@@ -1,0 +1,1 @@
+"""PTX text as records: tokens, statements, variables, instructions."""
