@@ -72,7 +72,13 @@ _SCALARS = {
 
 
 def meet(function: ir.Operation) -> None:
-    """The cluster meets behind its barriers' making, instead of the CTA, and at its end."""
+    """The cluster meets behind its barriers' making, instead of the CTA, and at its end.
+
+    The meeting at the end orders what was done to a neighbour's shared memory before the neighbour
+    ends: an arrival at its mbarrier may be on its way long after the thread that made it has gone
+    on, and the memory goes to the next CTA, or launch, at once. A relaxed meeting says nothing of
+    it (PTX ISA, "barrier.cluster": .release and .acquire order memory accesses, .relaxed does not).
+    """
     body = function.regions[0].blocks[0]
     made = False
     for view in list(body.operations):
@@ -83,4 +89,4 @@ def meet(function: ir.Operation) -> None:
             view.operation.erase()
             break
     with ir.InsertionPoint(list(body.operations)[-1]), function.location:
-        ClusterSyncOp.build(order="relaxed")
+        ClusterSyncOp.build(order="acq_rel")

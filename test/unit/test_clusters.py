@@ -169,7 +169,8 @@ def test_what_is_no_cluster(demand: Any, message: str) -> None:
 # Broken ------------------------------------------------------------------------------------------
 
 _REMOTE = re.compile(r"mapa\.shared::cluster\.u32 remote, (%\w+), (%\w+);")
-_MEETING = "barrier.cluster.arrive.relaxed;", "barrier.cluster.wait;"
+_BEGIN = "barrier.cluster.arrive.relaxed;", "barrier.cluster.wait;"
+_END = "barrier.cluster.arrive;", "barrier.cluster.wait;"
 
 
 def _own_only(ptx: str) -> str:
@@ -179,12 +180,12 @@ def _own_only(ptx: str) -> str:
 
 
 def _first_meeting(ptx: str) -> str:
-    return ptx.replace(_MEETING[0], "", 1).replace(_MEETING[1], "", 1)
+    return ptx.replace(_BEGIN[0], "", 1).replace(_BEGIN[1], "", 1)
 
 
 def _cta_alone(ptx: str) -> str:
     """Where the barriers are made only the CTA meets."""
-    return ptx.replace(_MEETING[0], "", 1).replace(_MEETING[1], "bar.sync 0;", 1)
+    return ptx.replace(_BEGIN[0], "", 1).replace(_BEGIN[1], "bar.sync 0;", 1)
 
 
 def _unfenced(ptx: str) -> str:
@@ -193,7 +194,7 @@ def _unfenced(ptx: str) -> str:
 
 
 def _last_meeting(ptx: str) -> str:
-    for text in _MEETING:
+    for text in _END:
         before, after = ptx.rsplit(text, 1)
         ptx = before + after
     return ptx

@@ -31,7 +31,7 @@
 // CHECK: "gpu_tile.remote_arrive"(%[[EMPTY]], %{{[^,]*}}, %[[BOTH]]) {per = "warpgroup"}
 // CHECK-NOT: gpu_tile.barrier_arrive
 // CHECK: name = "compute"
-// CHECK-NEXT: "gpu_tile.cluster_sync"() {order = "relaxed"}
+// CHECK-NEXT: "gpu_tile.cluster_sync"() {order = "acq_rel"}
 // CHECK-NEXT: return
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                   %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
