@@ -7,7 +7,7 @@ TARGETS := sm_80 sm_90a sm_100a
 MATMUL := tilec/examples/matmul.py:matmul $(foreach x,a b c,--arg '$(x):bf16[?,?:8;?:8,1]')
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-unit test-mutants test-lit golden test-gpu bench check types
+.PHONY: help install run test test-unit test-mutants test-lit golden test-gpu soak bench check types
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,6 +50,10 @@ test-gpu: install ## the tests that need an NVIDIA GPU
 	$(BIN)/python test/gpu/test_tuned_products.py
 	$(BIN)/python test/gpu/test_compiled_products.py
 	$(BIN)/python test/gpu/test_blackwell_device.py
+
+soak: install ## minutes of kernels that overlap, beside torch's, on this machine's GPU
+	$(BIN)/python test/gpu/soak.py --build
+	$(BIN)/python test/gpu/soak.py
 
 bench: install ## compile the benches here, then time tilec, Triton and torch on this machine's GPU
 	$(BIN)/python test/bench/build.py

@@ -335,3 +335,22 @@ def rms_norm_backward(rows: int, columns: int) -> LayerCase:
         0,
         worth_trying=tuple(_tiles(num_warps=(8, 16, 32))),
     )
+
+
+LOWEST, WIDTH = -1.5, 0.01
+"""Where the first bin of a histogram begins, and how wide one is."""
+
+
+def histogram(values: int, bins: int) -> LayerCase:
+    """Values counted by atomics; not one of `layer_cases`: nothing is compared with its speed."""
+    arrays = (row_major("values", "f32", (values,)), row_major("counts", "i32", (bins,)))
+    return LayerCase(
+        "histogram",
+        f"{values} in {bins}",
+        arrays,
+        (Step("histogram", ("values", LOWEST, WIDTH, "counts")),),
+        ("counts",),
+        {},
+        0,
+        changed=("counts",),
+    )

@@ -13,6 +13,7 @@ from tilec.assembler import assemble, locate_tool
 from tilec.examples.attention_backward import key_gradients, query_gradients, weigh_gradients
 from tilec.examples.convolution import convolve
 from tilec.examples.cross_entropy import cross_entropy
+from tilec.examples.indexing import histogram
 from tilec.examples.mixture_of_experts import multiply_by_experts
 from tilec.examples.paged_attention import attend_pages, join_splits
 from tilec.examples.quantized_weights import quantized_matmul
@@ -29,7 +30,7 @@ KERNELS: dict[str, Kernel] = {
     for kernel in (
         *(key_gradients, query_gradients, weigh_gradients, multiply_by_experts),
         *(quantized_matmul, tile_scaled_matmul, convolve, attend_pages, join_splits),
-        *(cross_entropy, rms_norm, rms_norm_gradients, sum_columns),
+        *(cross_entropy, histogram, rms_norm, rms_norm_gradients, sum_columns),
     )
 }
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from layer_cases import LayerCase
+from layer_cases import LOWEST, WIDTH, LayerCase
 
 Tensors = Mapping[str, torch.Tensor]
 Calls = dict[str, Callable[[Tensors], Any]]
-TOLERANCE = {"f16": 2e-3, "bf16": 1.2e-2, "f32": 1e-4}
+TOLERANCE = {"f16": 2e-3, "bf16": 1.2e-2, "f32": 1e-4, "i32": 1e-3}
 """Error of the norm, relative, of a result of that dtype."""
 NAMES = {torch.float16: "f16", torch.bfloat16: "bf16"}
 """Of dtypes that torch's result may have where ours is f32."""
@@ -397,6 +397,14 @@ def _torch_norm_backward(case: LayerCase) -> Calls:
     return {"torch eager": eager}
 
 
+def _expected_counts(case: LayerCase, t: Tensors) -> tuple[torch.Tensor, ...]:
+    """Counts of the bins; a value at the edge of one may round into the next."""
+    bins = ((t["values"] - LOWEST) / WIDTH).floor()
+    many = len(t["counts"])
+    inside = bins[(bins >= 0) & (bins < many)].long()
+    return (torch.bincount(inside, minlength=many).double(),)
+
+
 _FILLS = {
     "attention_backward": _fill_backward,
     "mixture_of_experts": _fill_experts,
@@ -405,6 +413,7 @@ _FILLS = {
     "paged_attention": _fill_pages,
     "cross_entropy": _fill_labels,
     "rms_norm_backward": _fill_norm_scales,
+    "histogram": lambda case, t, generator: t["counts"].zero_(),
 }
 _EXPECTED: dict[str, Callable[[LayerCase, Tensors], tuple[torch.Tensor, ...]]] = {
     "attention_backward": _expected_backward,
@@ -416,6 +425,7 @@ _EXPECTED: dict[str, Callable[[LayerCase, Tensors], tuple[torch.Tensor, ...]]] =
     "cross_entropy": _expected_losses,
     "rms_norm": lambda case, t: (_normal(case, t)[0] * t["weight"].double(),),
     "rms_norm_backward": _expected_norm_backward,
+    "histogram": _expected_counts,
 }
 _CALLS = {
     "attention_backward": _torch_backward,
