@@ -7,20 +7,22 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import BarrierWaitOp, RingPositionOp, SlotOp, ViewOp
-from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.dialects.gpu_tile import BarrierWaitOp, RingPositionOp, SlotOp
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.walk import VIEWS
 
 
 def ring_position(operand: ir.Value) -> RingPositionOp | None:
-    """The position whose slot of a ring an operand is."""
-    while is_buffer(operand) and isinstance(operand.owner, ViewOp):
-        operand = operand.owner.src
-    owner = operand.owner
-    position = owner.index.owner if isinstance(owner, SlotOp) else None
-    return position if isinstance(position, RingPositionOp) else None
+    """The position whose slot of a ring an operand is, or a view of."""
+    while isinstance(operand.owner, VIEWS):
+        owner = operand.owner
+        position = owner.index.owner if isinstance(owner, SlotOp) else None
+        if isinstance(position, RingPositionOp):
+            return position
+        operand = owner.src
+    return None
 
 
 def constant_steps(loop: ir.Operation) -> dict[int, int]:
@@ -77,6 +79,6 @@ def needed_to_issue(
 
 def is_free(op: ir.Operation) -> bool:
     """Whether doing an op twice costs next to nothing."""
-    if isinstance(op.opview, (RingPositionOp, SlotOp, ViewOp)) or op.name == "arith.constant":
+    if isinstance(op.opview, (RingPositionOp, *VIEWS)) or op.name == "arith.constant":
         return True
     return op.name.startswith("arith.") and not any(is_tile(v) for v in op.results)

@@ -10,7 +10,6 @@ to requests for programs (`next_program`): mbarriers order their readers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlir import ir
@@ -45,7 +44,7 @@ from tilec.passes.analysis.async_readers import COMMITTED, awaited
 from tilec.passes.contract import show_location
 from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.rewriting.loops import enclosing_ops
-from tilec.passes.rewriting.walk import VIEWS, role_of
+from tilec.passes.rewriting.walk import role_of, users_of
 from tilec.tensor_memory import LEAST_COLUMNS, power_of_two
 
 
@@ -162,13 +161,13 @@ class _Lifetimes:
     def _shared_buffer(self, alloc: AllocOp) -> Allocation:
         type_ = buffer_of(alloc.result)
         engine = (*TMA_LOADS, TmaStoreOp, WarpTmaStoreOp)
-        copied = any(isinstance(user.opview, engine) for user in _users(alloc.result))
+        copied = any(isinstance(user.opview, engine) for user in users_of(alloc.result))
         alignment = max(type_.alignment_bytes, BOX_ALIGNMENT if copied else 1)
         return self._buffer(alloc, type_.size_bytes, alignment)
 
     def _buffer(self, alloc: AllocOp, size: int, alignment: int) -> Allocation:
         op = alloc.operation
-        users = list(_users(alloc.result))
+        users = list(users_of(alloc.result))
         moments = [self._between(op, moment) for u in users for moment in (u, self._finished(u))]
         first = min([self._position[op], *(start for start, _ in moments)])
         last = max([self._position[op], *(end for _, end in moments)])
@@ -217,11 +216,3 @@ class _Lifetimes:
                 behind = behind or view.operation == at
             at = at.parent
         return self._function
-
-
-def _users(value: ir.Value) -> Iterator[ir.Operation]:
-    for use in value.uses:
-        user = use.owner.operation
-        yield user
-        if isinstance(user.opview, VIEWS):
-            yield from _users(user.results[0])

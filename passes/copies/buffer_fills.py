@@ -29,7 +29,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.layouts.runs import shared_width
 from tilec.passes.rewriting.scalars import i1_constant
-from tilec.passes.rewriting.walk import VIEWS
+from tilec.passes.rewriting.walk import users_of
 
 SMALLEST_COPY = 4
 """Bytes; PTX ISA 9.0, "cp.async": cp-size is 4, 8 or 16."""
@@ -150,14 +150,11 @@ def feeds_tensor_cores(fill: Fill) -> bool:
 def readers(buffer: ir.Value) -> list[ir.OpView]:
     """The users of a buffer, of its views, and of what is copied of it to tensor memory."""
     found: list[ir.OpView] = []
-    for use in buffer.uses:
-        user = use.owner.opview
-        if isinstance(user, VIEWS):
-            found += readers(user.result)
-        elif isinstance(user, Tcgen05CopyOp) and user.src == buffer:
-            found += [user, *readers(user.dst)]
-        else:
-            found.append(user)
+    for user in users_of(buffer):
+        view = user.opview
+        found.append(view)
+        if isinstance(view, Tcgen05CopyOp) and not is_tensor_buffer(buffer):
+            found += readers(view.dst)
     return found
 
 

@@ -70,6 +70,7 @@ from tilec.passes.rewriting.loops import (
     without_iteration_argument,
 )
 from tilec.passes.rewriting.scalars import binary, constant, less, negated
+from tilec.passes.rewriting.walk import alloc_of
 
 
 def rotate_tensor_dots(loop: ir.Operation, context: PassContext) -> None:
@@ -77,13 +78,12 @@ def rotate_tensor_dots(loop: ir.Operation, context: PassContext) -> None:
     found = find_rotation(loop, context)
     if isinstance(found, Rotation):
         how = "into another slot" if found.slots > 1 else "when this one's was loaded"
-        context.report.add(
-            "matrix instructions",
-            loop,
-            "rotated",
+        why = (
             f"products run while threads work: the next iteration's is issued {how}, "
-            f"{len(found.late)} awaited in the next",
+            f"{len(found.late)} awaited in the next"
         )
+        kept = [f"one is awaited in its own: {reason}" for reason in found.kept]
+        context.report.add("matrix instructions", loop, "rotated", "; ".join([why, *kept]))
         _rewrite(loop, found)
     elif found is not None:
         context.report.add("matrix instructions", loop, "not rotated", found)
@@ -184,7 +184,7 @@ def _await_later(loop: ir.Operation, deferred: Deferred) -> ir.Operation:
     product, load = deferred.product, deferred.load
     body = loop.regions[0].blocks[0]
     for store in deferred.stores:
-        alloc = store.dst.owner.operation
+        alloc = alloc_of(store.dst).operation
         if alloc.block == body:
             alloc.move_before(loop)
     touching = [store.operation for store in deferred.stores]

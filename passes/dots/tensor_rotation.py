@@ -10,6 +10,7 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
+    BarrierArriveOp,
     BarrierWaitOp,
     BufferLoadOp,
     BufferStoreOp,
@@ -27,6 +28,7 @@ from tilec.passes.analysis.lifetimes import Allocation, find_tensor_allocations
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.loops import enclosing_ops, is_inside, terminator
+from tilec.passes.rewriting.walk import alloc_of, kernel_of, users_of
 from tilec.tensor_memory import COLUMNS, power_of_two
 
 ISSUING_OPS = (BarrierWaitOp, Tcgen05CommitOp, Tcgen05MmaOp)
@@ -65,11 +67,13 @@ class Deferred:
 
 @dataclass
 class Rotation:
-    """`early`: products issued an iteration ahead, into `slots` each; `late`: awaited later."""
+    """`early`: products issued an iteration ahead, into `slots` each; `late`: awaited later;
+    `kept`: why others are not, as far as there is a reason to tell."""
 
     early: list[Product]
     late: list[Deferred]
     slots: int
+    kept: list[str]
 
 
 def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | str | None:
@@ -87,14 +91,14 @@ def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | str | 
     early = [p for p, why in zip(fresh, refused, strict=True) if why is None]
     if not early:
         return refused[0]
-    others = [product for product in known if product not in early]
-    if any(_holds_only_slot(product, others) for product in early):
+    if _waits_for_only_slot(early):
         return "products read the only slot of one ring"
     slots = _slots(loop, early, context)
     if not slots:
         return f"its sums and operands take more than {COLUMNS} columns of tensor memory at once"
-    late = [found for p in others if (found := _deferred(p, body)) is not None]
-    return Rotation(early, late, slots)
+    others = [_deferred(product, loop) for product in known if product not in early]
+    late = [found for found in others if isinstance(found, Deferred)]
+    return Rotation(early, late, slots, [found for found in others if isinstance(found, str)])
 
 
 def _overwrites(multiply: Tcgen05MmaOp) -> bool:
@@ -148,15 +152,17 @@ def _refused_ahead(product: Product, body: ir.Block, loop: ir.Operation) -> str 
     return needed if isinstance(needed, str) else None
 
 
-def _holds_only_slot(product: Product, others: Sequence[Product]) -> bool:
-    """Whether a ring of one slot waits for another product to be given back."""
-    held = [p for other in others for p in other.positions]
-    return any(position.slots < _SLOTS and position in held for position in product.positions)
+def _waits_for_only_slot(early: Sequence[Product]) -> bool:
+    """Whether the next iteration's tile is waited for before the only slot of its ring, which this
+    iteration's is in, was given back: by what stays in its iteration."""
+    returned = [release.slot for product in early for release in product.releases]
+    positions = [position for product in early for position in product.positions]
+    return any(p.slots < _SLOTS and p.slot not in returned for p in positions)
 
 
 def _slots(loop: ir.Operation, early: Sequence[Product], context: PassContext) -> int:
     """Of the sums of early products: two or one, 0 where tensor memory has not even that."""
-    function = enclosing_ops(loop)[-1].parent
+    function = kernel_of(loop)
     sums = [product.multiply.acc.owner.operation for product in early]
     found = find_tensor_allocations(function)
     own = [each for each in found if is_inside(each.op.result, loop)]
@@ -174,30 +180,51 @@ def _rounded(each: Allocation) -> int:
     return -(-each.size // each.alignment) * each.alignment
 
 
-def _deferred(product: Product, body: ir.Block) -> Deferred | None:
-    """A product that the next iteration can wait for."""
+def _deferred(product: Product, loop: ir.Operation) -> Deferred | str | None:
+    """A product that the next iteration can wait for; why that cannot be, or None: it has nothing
+    to gain."""
+    found = _stores_and_load(product.multiply, loop)
+    # Without stores nothing keeps the thread that issues from running two phases ahead of others.
+    if found is None or not found[0]:
+        return None
+    stores, load = found
+    body = loop.regions[0].blocks[0]
+    if _given_back_behind(product, body):
+        return "threads give back behind it what it reads"
+    uses = [] if load is None else [use.owner.operation for use in load.result.uses]
+    goes_on = load is None or uses == [terminator(body)]
+    return Deferred(product, stores, load) if goes_on else None
+
+
+def _stores_and_load(
+    multiply: Tcgen05MmaOp, loop: ir.Operation
+) -> tuple[list[BufferStoreOp], BufferLoadOp | None] | None:
+    """What a loop stores in a product's operands and its sum, and its load of the sum where that is
+    the loop's own; None where anything else in the loop uses them. Rings have their barriers."""
+    body = loop.regions[0].blocks[0]
     stores: list[BufferStoreOp] = []
     load: BufferLoadOp | None = None
-    multiply = product.multiply
     for operand in (multiply.lhs, multiply.rhs, multiply.acc):
-        if not isinstance(operand.owner, AllocOp):
+        if ring_position(operand) is not None:
             continue
         carried = operand == multiply.acc
-        inside = operand.owner.operation.block == body
-        for user in (use.owner.opview for use in operand.uses):
+        inside = alloc_of(operand).operation.block == body
+        for user in (each.opview for each in users_of(alloc_of(operand).result)):
             if isinstance(user, BufferStoreOp) and inside and user.operation.block == body:
                 stores.append(user)
             elif isinstance(user, BufferLoadOp) and inside and carried and load is None:
                 load = user
-            elif user.operation != multiply.operation and user.operation.block == body:
+            elif user.operation != multiply.operation and loop in enclosing_ops(user.operation):
                 return None
         if carried and inside and load is None:
             return None
-    if not stores:
-        # Nothing would keep the thread that issues from running two phases ahead of the others.
-        return None
-    if load is None:
-        return Deferred(product, stores, None)
-    (*uses,) = load.result.uses
-    goes_on = len(uses) == 1 and uses[0].owner.operation == terminator(body)
-    return Deferred(product, stores, load) if goes_on else None
+    return stores, load
+
+
+def _given_back_behind(product: Product, body: ir.Block) -> bool:
+    """Whether threads arrive, once they have waited for a product, for a slot that it reads: the
+    wait would leave that arrival behind."""
+    slots = [position.slot for position in product.positions]
+    views = list(body.operations)
+    behind = views[[view.operation for view in views].index(product.wait.operation) :]
+    return any(isinstance(view, BarrierArriveOp) and view.slot in slots for view in behind)

@@ -61,6 +61,16 @@ def role_of(op: ir.Operation) -> ir.Operation | None:
     return at
 
 
+def users_of(buffer: ir.Value) -> Iterator[ir.Operation]:
+    """The ops that read or write a buffer, a slot or a part of it, or a view of those."""
+    for use in buffer.uses:
+        user = use.owner.operation
+        if isinstance(user.opview, VIEWS):
+            yield from users_of(user.results[0])
+        else:
+            yield user
+
+
 def alloc_of(buffer: ir.Value) -> AllocOp:
     """The alloc whose memory a buffer, a slot or a view lies in."""
     op = buffer.owner

@@ -17,17 +17,15 @@ from tilec.dialects.gpu_tile import (
     CpAsyncArriveOp,
     CpAsyncOp,
     RingPositionOp,
-    SlotOp,
     Tcgen05MmaOp,
     TmaLoadOp,
-    ViewOp,
     WgmmaOp,
     WgmmaWaitOp,
 )
 from tilec.passes.analysis.async_readers import COMMITTED, awaited
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops
-from tilec.passes.rewriting.walk import VIEWS
+from tilec.passes.rewriting.walk import users_of
 
 FILL_NAMES = {
     TmaLoadOp: "tensor copies",
@@ -114,16 +112,11 @@ def last_product(ring: Ring) -> ir.Operation | None:
     """The op of the ring's own block that is or holds its last reader, where all are products in
     tensor memory; None if others read it, too."""
     products: list[ir.Operation] = []
-    pending = [copy.dst for copy in ring.copies]
-    while pending:
-        for use in pending.pop().uses:
-            user = use.owner.opview
-            if isinstance(user, (ViewOp, SlotOp)):
-                pending.append(user.result)
-            elif isinstance(user, Tcgen05MmaOp):
-                products.append(user.operation)
-            elif not isinstance(user, _FILLS):
-                return None
+    for user in (user for copy in ring.copies for user in users_of(copy.dst)):
+        if isinstance(user.opview, Tcgen05MmaOp):
+            products.append(user)
+        elif not isinstance(user.opview, _FILLS):
+            return None
     return _last_in(ring.position.operation.block, products) if products else None
 
 
@@ -149,11 +142,8 @@ def _readers(buffer: ir.Value) -> list[ir.Operation]:
     products is computed from counts as read when those are issued.
     """
     found: list[ir.Operation] = []
-    for use in buffer.uses:
-        user = use.owner.opview
-        if isinstance(user, VIEWS):
-            found += _readers(user.result)
-        elif isinstance(user, WgmmaOp):
+    for user in (each.opview for each in users_of(buffer)):
+        if isinstance(user, WgmmaOp):
             found.append(_finished(user.result))
         elif isinstance(user, COMMITTED):
             found.append(awaited(user))

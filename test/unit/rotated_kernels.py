@@ -85,6 +85,20 @@ def squares(x: tl.array, up: tl.array, y: tl.array, D: tl.const, BM: tl.const, B
     tl.store(y, (m,), total.to(y.dtype))
 
 
+@tilec.kernel(grid=by_rows)
+def tied(x: tl.array, w: tl.array, y: tl.array, D: tl.const, BM: tl.const, BN: tl.const):
+    """y = relu(x w^T) w, as attention whose keys are values: both products read one tile, the first
+    of them turned."""
+    m = tl.program_id(0) * BM
+    tx = tl.load(x, (m, 0), (BM, D))
+    acc = tl.zeros((BM, D), tl.f32)
+    for n in tl.range(0, w.shape[0], BN):
+        tile = tl.load(w, (n, 0), (BN, D))
+        hidden = tl.maximum(tl.dot(tx, tile.T), 0.0)
+        acc = tl.dot(hidden.to(x.dtype), tile, acc)
+    tl.store(y, (m, 0), acc.to(y.dtype))
+
+
 def draw(*shape: int, seed: int = 0) -> np.ndarray:
     """Random bf16, small enough for sums of a few hundred."""
     return (np.random.default_rng([seed, *shape]).standard_normal(shape) / 4).astype(BF16)
@@ -101,6 +115,8 @@ def expected_of(kernel: Kernel, arguments: list[np.ndarray], block: int) -> np.n
     x = arguments[0].astype(np.float64)
     if kernel is squares:
         return ((x @ arguments[1].astype(np.float64).T) ** 2).sum(1)
+    if kernel is tied:
+        arguments = [*arguments, arguments[1]]
     acc = np.full((len(x), arguments[-1].shape[1]), float(kernel is fading))
     for one, *gate, down in rows(*arguments[1:], block=block):
         hidden = np.maximum(x @ one.T, 0)

@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from hopper_kernels import decisions
-from rotated_kernels import BF16, draw, expected_of, fading, gated, perceptron, squares
+from rotated_kernels import (
+    BF16,
+    draw,
+    expected_of,
+    fading,
+    gated,
+    perceptron,
+    squares,
+    tied,
+)
 from rotation import modes
 
 from tilec.assembler import assemble
@@ -52,6 +61,14 @@ def test_any_number_of_blocks(kernel: Kernel, hidden: int) -> None:
     assert OTHER_SLOT in how
     assert f"{int(kernel is not squares)} awaited" in how
     assert assemble(compiled.ptx, TARGET).spills == 0
+
+
+@pytest.mark.parametrize("hidden", [40, 456])
+def test_one_tile_for_two_products(hidden: int) -> None:
+    """Straight and turned: the slot is free when both have read it, however late that is."""
+    compiled = run(tied, [draw(72, 56), draw(hidden, 56, seed=1)], SMALL)
+    (how,) = decisions(compiled, "matrix instructions")
+    assert "1 awaited" in how
 
 
 @pytest.mark.parametrize(

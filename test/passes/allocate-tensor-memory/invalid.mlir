@@ -4,6 +4,7 @@
 !ring = !gpu_tile.buffer<tensor<2x128x256xf32>, #gpu_tile.tmem<"(128,256):(1@lane,1@col)">>
 !slot = !gpu_tile.buffer<tensor<128x256xf32>, #gpu_tile.tmem<"(128,256):(1@lane,1@col)">>
 !more = !gpu_tile.buffer<tensor<128x16xf32>, #gpu_tile.tmem<"(128,16):(1@lane,1@col)">>
+!y = tensor<128x256xf32, #gpu_tile.layout<"T(128):(1@0) V(256):(1@1)">>
 !x = tensor<128x16xf32, #gpu_tile.layout<"T(128):(1@0) V(16):(1@1)">>
 // expected-error @below {{the kernel needs 528 columns of tensor memory, a CTA has 512}}
 func.func @too_much(%i: i32) attributes {tile.kernel} {
@@ -11,6 +12,7 @@ func.func @too_much(%i: i32) attributes {tile.kernel} {
   %m = "gpu_tile.alloc"() {options = {}} : () -> !more
   %before = "gpu_tile.buffer_load"(%m) : (!more) -> !x
   %s = "gpu_tile.slot"(%r, %i) : (!ring, i32) -> !slot
+  %beside = "gpu_tile.buffer_load"(%s) : (!slot) -> !y
   %after = "gpu_tile.buffer_load"(%m) : (!more) -> !x
   return
 }
