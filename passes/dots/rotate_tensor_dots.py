@@ -70,7 +70,7 @@ from tilec.passes.rewriting.loops import (
     without_iteration_argument,
 )
 from tilec.passes.rewriting.scalars import binary, constant, less, negated
-from tilec.passes.rewriting.walk import alloc_of
+from tilec.passes.rewriting.walk import alloc_of, users_of
 
 
 def rotate_tensor_dots(loop: ir.Operation, context: PassContext) -> None:
@@ -99,9 +99,9 @@ def _rewrite(loop: ir.Operation, rotation: Rotation) -> None:
         moved.update((*product.issued, *waits))
     _issue_ahead(loop, moved, _place_of_next(body, rotation))
     for deferred in rotation.late:
-        positions = deferred.product.positions
-        for wait in slot_waits(positions, body):
-            wait.operation.move_before(deferred.product.multiply.operation)
+        for position in deferred.product.positions:
+            for wait in slot_waits([position], body):
+                wait.operation.move_before(_first_reader(position, body))
     for deferred in rotation.late:
         loop = _await_later(loop, deferred)
 
@@ -141,6 +141,15 @@ def _place_of_next(body: ir.Block, rotation: Rotation) -> ir.Operation:
     )
     later = [d.product.multiply.operation for d in rotation.late]
     return next((op for op in later if order[op] > loaded), last)
+
+
+def _first_reader(position: RingPositionOp, body: ir.Block) -> ir.Operation:
+    """The first op of a body that is or holds a reader of a ring's slot."""
+    slots = [use.owner.opview for use in position.slot.uses]
+    buffers = [slot.result for slot in slots if isinstance(slot, SlotOp)]
+    readers = [in_block(user, body) for buffer in buffers for user in users_of(buffer)]
+    order = [view.operation for view in body.operations]
+    return min(readers, key=order.index)
 
 
 def _issue_ahead(loop: ir.Operation, moved: set[ir.Operation], place: ir.Operation) -> None:

@@ -99,6 +99,23 @@ def tied(x: tl.array, w: tl.array, y: tl.array, D: tl.const, BM: tl.const, BN: t
     tl.store(y, (m, 0), acc.to(y.dtype))
 
 
+@tilec.kernel(grid=lambda: (1,))
+def chunked(
+    q: tl.array, k: tl.array, v: tl.array, y: tl.array, D: tl.const, BM: tl.const, BN: tl.const
+):
+    """Linear attention, causal, in chunks: a product in its own iteration reads a tile of values
+    first, one that is awaited an iteration later reads it behind that."""
+    state = tl.zeros((D, D), tl.f32)
+    for n in tl.range(0, k.shape[0], BM):
+        query, key, value = (tl.load(x, (n, 0), (BM, D)) for x in (q, k, v))
+        score = tl.dot(query, key.T)
+        score = tl.where(tl.arange(BM)[:, None] >= tl.arange(BM)[None, :], score, 0.0)
+        output = tl.dot(query, state.to(q.dtype))
+        output = tl.dot(score.to(q.dtype), value, output)
+        state = tl.dot(key.T, value, state)
+        tl.store(y, (n, 0), output.to(y.dtype))
+
+
 def draw(*shape: int, seed: int = 0) -> np.ndarray:
     """Random bf16, small enough for sums of a few hundred."""
     return (np.random.default_rng([seed, *shape]).standard_normal(shape) / 4).astype(BF16)
@@ -115,6 +132,9 @@ def expected_of(kernel: Kernel, arguments: list[np.ndarray], block: int) -> np.n
     x = arguments[0].astype(np.float64)
     if kernel is squares:
         return ((x @ arguments[1].astype(np.float64).T) ** 2).sum(1)
+    if kernel is chunked:
+        keys, values = (array.astype(np.float64) for array in arguments[1:])
+        return np.tril(x @ keys.T) @ values
     if kernel is tied:
         arguments = [*arguments, arguments[1]]
     acc = np.full((len(x), arguments[-1].shape[1]), float(kernel is fading))

@@ -9,6 +9,7 @@ import pytest
 from hopper_kernels import decisions
 from rotated_kernels import (
     BF16,
+    chunked,
     draw,
     expected_of,
     fading,
@@ -67,6 +68,14 @@ def test_any_number_of_blocks(kernel: Kernel, hidden: int) -> None:
 def test_one_tile_for_two_products(hidden: int) -> None:
     """Straight and turned: the slot is free when both have read it, however late that is."""
     compiled = run(tied, [draw(72, 56), draw(hidden, 56, seed=1)], SMALL)
+    (how,) = decisions(compiled, "matrix instructions")
+    assert "1 awaited" in how
+
+
+@pytest.mark.parametrize("length", [40, 856])
+def test_a_tile_has_arrived_before_its_first_reader(length: int) -> None:
+    """The product that is awaited later is not the first to read the values."""
+    compiled = run(chunked, [draw(length, 64, seed=n) for n in range(3)], SMALL)
     (how,) = decisions(compiled, "matrix instructions")
     assert "1 awaited" in how
 
