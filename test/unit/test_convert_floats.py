@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import platform
 import re
 from functools import cache
 
 import ml_dtypes
 import numpy as np
 import pytest
+from cpu_function import CpuFunction
 from mlir import ir
-from scalar_execution import CpuFunction, assemble, find_ptxas, llvm_text, ptx_of
+from scalar_execution import assemble, find_ptxas, llvm_text, ptx_of
 
 from tilec.diagnostics import CompileError
 from tilec.passes.contract import PassContext
 from tilec.passes.convert_floats import convert_floats
 from tilec.target import TARGETS, find_target
-
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the shims use x87 numbers")
 
 FORMS = {"f8E4M3FN": (ml_dtypes.float8_e4m3fn, 0x7E), "f8E5M2": (ml_dtypes.float8_e5m2, 0x7B)}
 WITHOUT_INSTRUCTION, WITH_INSTRUCTION = "sm_80", "sm_90a"

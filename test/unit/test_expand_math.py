@@ -1,4 +1,4 @@
-"""Errors of the expanded math functions against float64 or long double, and their PTX.
+"""Errors of the expanded math functions against C's long double, and their PTX.
 
 The limits below are those of passes/math/README.md: the largest error, in units in the last place
 of the type, over the samples, with hardware instructions as bad as PTX allows them to be.
@@ -7,24 +7,20 @@ of the type, over the samples, with hardware instructions as bad as PTX allows t
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Callable
 
 import ml_dtypes
 import numpy as np
 import pytest
+from cpu_function import WIDEST, CpuFunction
 from mlir import ir
 from mlir.passmanager import PassManager
-from scalar_execution import CpuFunction, assemble, find_ptxas, llvm_text, ptx_of
+from scalar_execution import assemble, find_ptxas, llvm_text, ptx_of
 
 from tilec.diagnostics import CompileError
 from tilec.passes.contract import PassContext
 from tilec.passes.expand_math import expand_math
 from tilec.target import TARGETS, find_target
-
-pytestmark = pytest.mark.skipif(
-    platform.machine() != "x86_64", reason="the references are x86 long double"
-)
 
 PRECISIONS = {"f16": (11, -14, 16), "bf16": (8, -126, 128), "f32": (24, -126, 128)}
 PRECISIONS["f64"] = (53, -1022, 1024)
@@ -120,8 +116,8 @@ def samples(kind: str, low: float, high: float, count: int, seed: int = 0) -> np
 
 def libm(name: str) -> Callable[[np.ndarray], np.ndarray]:
     """A long double function of the C library."""
-    function = CpuFunction(f"declare x86_fp80 @{name}(x86_fp80)\n", name, ["f80"], "f80")
-    return lambda x: function(x.astype(np.longdouble))
+    text = f"declare {WIDEST} @{name}({WIDEST})\n"
+    return CpuFunction(text, name, ["long double"], "long double")
 
 
 # op: reference, the interval to look at closely (f32, f64), limits in ulp for f32, f64, f16, bf16
@@ -154,8 +150,11 @@ UNARY: dict[str, tuple[Callable | str, tuple, tuple, tuple[float, float, float, 
 
 
 def reference_of(name: str) -> Callable[[np.ndarray], np.ndarray]:
+    """The function in long double, of 64 bits or more: NumPy's float64 forms are of its own making
+    and differ from machine to machine; `test_math_references.py` holds these against integers."""
     reference = UNARY[name][0]
-    return libm(reference) if isinstance(reference, str) else reference
+    function = libm(reference) if isinstance(reference, str) else reference
+    return lambda x: function(x.astype(np.longdouble))
 
 
 @pytest.mark.parametrize("name", UNARY)
@@ -163,10 +162,9 @@ def reference_of(name: str) -> Callable[[np.ndarray], np.ndarray]:
 def test_error_is_below_the_stated_one(name: str, kind: str) -> None:
     _, single, double, limits = UNARY[name]
     interval, limit = (single, limits[0]) if kind == "f32" else (double, limits[1])
-    x = samples(kind, *interval, 250_000 if kind == "f32" else 50_000)
-    wide = np.float64 if kind == "f32" else np.longdouble
+    x = samples(kind, *interval, 100_000 if kind == "f32" else 50_000)
     with np.errstate(all="ignore"):
-        wanted = reference_of(name)(x.astype(wide))
+        wanted = reference_of(name)(x)
         got = compiled(f"math.{name}", [kind])(x)
         assert_close(got, wanted, kind, limit, (x,))
 
@@ -176,7 +174,8 @@ def test_error_is_below_the_stated_one(name: str, kind: str) -> None:
 def test_every_16_bit_argument(name: str, kind: str, dtype: type) -> None:
     limit = UNARY[name][3][2 if kind == "f16" else 3]
     bits = np.arange(1 << 16, dtype=np.uint16)
-    x = bits.view(dtype).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        x = bits.view(dtype).astype(np.float64)
     with np.errstate(all="ignore"):
         wanted = reference_of(name)(x)
         got = compiled(f"math.{name}", [kind])(bits).view(dtype).astype(np.float64)
@@ -188,9 +187,9 @@ def test_every_16_bit_argument(name: str, kind: str, dtype: type) -> None:
     ("name", "limit"), [("exp", 1.7), ("sinh", 2.5), ("tanh", 1.8), ("erf", 1.2), ("erfc", 4.3)]
 )
 def test_error_of_the_formula_itself(name: str, limit: float) -> None:
-    x = samples("f32", *UNARY[name][1], 250_000, seed=1)
+    x = samples("f32", *UNARY[name][1], 100_000, seed=1)
     with np.errstate(all="ignore"):
-        wanted = reference_of(name)(x.astype(np.float64))
+        wanted = reference_of(name)(x)
         got = compiled(f"math.{name}", ["f32"], exact_hardware=True)(x)
         assert_close(got, wanted, "f32", limit, (x,))
 
@@ -210,9 +209,9 @@ def pairs(kind: str, count: int) -> tuple[np.ndarray, np.ndarray]:
 def test_power(kind: str, limit: float) -> None:
     x, y = pairs(kind, 100_000 if kind == "f32" else 40_000)
     near_one = np.random.default_rng(5).uniform(0.5, 2, x.size).astype(x.dtype)
-    x = np.concatenate([x, near_one])
-    y = np.concatenate([y, (y * 4).astype(x.dtype)])
     with np.errstate(all="ignore"):
+        x = np.concatenate([x, near_one])
+        y = np.concatenate([y, (y * 4).astype(x.dtype)])
         wanted = np.power(x.astype(np.longdouble), y.astype(np.longdouble))
         got = compiled("math.powf", [kind, kind])(x, y)
         assert_close(got, wanted, kind, limit, (x, y))
@@ -243,9 +242,9 @@ def test_16_bit_remainder(kind: str) -> None:
     dtype = np.float16 if kind == "f16" else ml_dtypes.bfloat16
     rng = np.random.default_rng(6)
     bits = [rng.integers(0, 1 << 16, 100_000, dtype=np.uint16) for _ in range(2)]
-    x, y = (array.view(dtype).astype(np.float64) for array in bits)
-    got = compiled("arith.remf", [kind, kind])(*bits).view(dtype).astype(np.float64)
     with np.errstate(all="ignore"):
+        x, y = (array.view(dtype).astype(np.float64) for array in bits)
+        got = compiled("arith.remf", [kind, kind])(*bits).view(dtype).astype(np.float64)
         assert_close(got, np.fmod(x, y), kind, 0.0, (x, y))
 
 
@@ -310,7 +309,7 @@ def test_approximate_forms_are_as_good_as_stated(name: str, flags: str) -> None:
     x = np.random.default_rng(8).uniform(*interval, 200_000).astype(np.float32)
     text = expanded(one_op(f"math.{name}", ["f32"], "f32", flags))
     assert "llvm.nvvm" in text or "@llvm.tanh" in text
-    wanted = reference_of(name)(x.astype(np.float64))
+    wanted = reference_of(name)(x)
     error = np.abs(CpuFunction(text, "f", ["f32"], "f32")(x) - wanted)
     assert (error <= allowed(x, wanted)).all()
 
@@ -319,7 +318,7 @@ def test_approximate_power() -> None:
     rng = np.random.default_rng(9)
     x = rng.uniform(0.1, 10, 100_000).astype(np.float32)
     y = rng.uniform(-10, 10, 100_000).astype(np.float32)
-    wanted = np.power(x.astype(np.float64), y.astype(np.float64))
+    wanted = np.power(x.astype(np.longdouble), y.astype(np.longdouble))
     got = compiled("math.powf", ["f32", "f32"], flags="afn")(x, y)
     allowed = 2.0**-21 + np.abs(y) * np.maximum(1, np.abs(np.log2(x))) * 2.0**-21.5
     assert (np.abs(got - wanted) <= wanted * allowed).all()
@@ -328,7 +327,7 @@ def test_approximate_power() -> None:
 def test_quotient_with_arcp_is_within_two_ulps() -> None:
     x, y = pairs("f32", 50_000)
     with np.errstate(all="ignore"):
-        wanted = x.astype(np.float64) / y.astype(np.float64)
+        wanted = x.astype(np.longdouble) / y.astype(np.longdouble)
         got = compiled("arith.divf", ["f32", "f32"], flags="arcp")(x, y)
         assert_close(got, wanted, "f32", 3.0, (x, y))
 
