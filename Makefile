@@ -29,7 +29,11 @@ run: install ## compile the matmul for three targets, run it, show where the PTX
 	@$(BIN)/tilec compile $(MATMUL) --target sm_90a --emit report
 	@$(BIN)/python tilec/examples/matmul.py
 
-test: test-unit test-lit ## everything that needs no GPU
+test: install ## everything that needs no GPU: pytest's and lit's, whatever the first says
+	@$(MAKE) --no-print-directory test-unit; unit=$$?; \
+	$(MAKE) --no-print-directory test-lit; lit=$$?; \
+	echo "pytest: $$([ $$unit = 0 ] && echo passed || echo FAILED), lit: $$([ $$lit = 0 ] && echo passed || echo FAILED)"; \
+	[ $$unit = 0 ] && exit $$lit; exit $$unit
 
 test-unit: install ## the part of them that is pytest's
 	$(BIN)/python -m pytest -n 2 --dist worksteal
