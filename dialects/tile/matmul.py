@@ -13,6 +13,7 @@ from tilec.dialects.constraints import TILE
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
 from tilec.dialects.types import element, shape, show
+from tilec.mma_shapes import find_instruction
 
 ACCUMULATORS = {
     "f64": ("f64",),
@@ -52,7 +53,7 @@ class DotOp(Op, name="dot", pure=True):
     def check(self) -> str | None:
         if self.result.type != self.acc.type:
             return f"result type {self.result.type} differs from the accumulator's {self.acc.type}"
-        return self._check_shapes() or self._check_elements()
+        return self._check_shapes() or self._check_elements() or self._check_instruction()
 
     def _check_shapes(self) -> str | None:
         lhs, rhs, acc = shape(self.lhs), shape(self.rhs), shape(self.acc)
@@ -78,6 +79,28 @@ class DotOp(Op, name="dot", pure=True):
             return f"{lhs} accumulates in {' or '.join(ACCUMULATORS[lhs])}, not {acc}"
         if "precision" in self.options and lhs != "f32":
             return f"option 'precision' is for f32 inputs, found {lhs}"
+        return None
+
+    def _check_instruction(self) -> str | None:
+        """What keeps the op from being done by the instruction it names, if it names one."""
+        if "instruction" not in self.options:
+            return None
+        try:
+            row = find_instruction(self.options["instruction"])
+        except ValueError as error:
+            return str(error)
+        if row.is_scaled != isinstance(self, DotScaledOp):
+            return f"{row.name} {'takes' if row.is_scaled else 'has no'} scales"
+        found = tuple(str(element(v)) for v in (self.lhs, self.rhs, self.acc))
+        if found != (row.lhs, row.rhs, row.acc):
+            expected = f"{row.lhs}, {row.rhs} and {row.acc}"
+            return f"{row.name} multiplies {expected}, found {', '.join(found)}"
+        sizes = (*shape(self.acc), shape(self.lhs)[-1])
+        whole = (row.m, row.n, row.depth)
+        if row.reads_buffers and (
+            len(sizes) != 3 or any(size % part for size, part in zip(sizes, whole, strict=True))
+        ):
+            return f"{row.name} does {show(whole)} at once, which do not make up {show(sizes)}"
         return None
 
 
@@ -145,7 +168,7 @@ class DotScaledOp(DotOp, name="dot_scaled", pure=True):
             return f"contraction sizes differ: lhs has K={self.depth}, rhs has K={depth}"
         if (shape(self.lhs)[0], shape(self.rhs)[1]) != (m, n):
             return f"accumulator must be {shape(self.lhs)[0]}x{shape(self.rhs)[1]}, found {m}x{n}"
-        return self._check_types() or self._check_scales(m, n)
+        return self._check_types() or self._check_scales(m, n) or self._check_instruction()
 
     def _check_types(self) -> str | None:
         for side, value, name in (

@@ -134,6 +134,9 @@ def _dynamic_dim(op: ir.Operation) -> str | None:
     constant = not isinstance(owner, ir.Block) and owner.name == "arith.constant"
     if not constant or not isinstance(op.operands[0].owner, ir.Block):
         return "memref.dim needs a kernel argument and a constant dimension"
+    array, number = op.operands[0].type, owner.attributes["value"].value
+    if not isinstance(array, ir.MemRefType) or not 0 <= number < array.rank:
+        return f"memref.dim: {array} has no dimension {number}"
     return None
 
 

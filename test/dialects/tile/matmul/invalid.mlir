@@ -160,3 +160,31 @@ func.func @dot_scaled_unknown_format(%a: tensor<64x128xf8E4M3FN>, %b: tensor<128
   %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e1m2", options = {}, rhs_format = "e5m2"} : (tensor<64x128xf8E4M3FN>, tensor<128x32xf8E5M2>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
   return
 }
+
+// -----
+func.func @dot_by_an_unknown_instruction(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{'tile.dot' op unknown instruction 'mma.m16n8k15.f32.f16.f16'}}
+  %d = "tile.dot"(%a, %a, %c) {options = {instruction = "mma.m16n8k15.f32.f16.f16"}} : (tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return
+}
+
+// -----
+func.func @dot_by_an_instruction_for_other_types(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{'tile.dot' op mma.m16n8k16.f32.bf16.bf16 multiplies bf16, bf16 and f32, found f16, f16, f32}}
+  %d = "tile.dot"(%a, %a, %c) {options = {instruction = "mma.m16n8k16.f32.bf16.bf16"}} : (tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return
+}
+
+// -----
+func.func @dot_of_parts_of_an_instruction(%a: tensor<64x16xf16>, %b: tensor<16x40xf16>, %c: tensor<64x40xf32>) {
+  // expected-error @below {{'tile.dot' op wgmma.m64n16k16.f32.f16.f16 does 64x16x16 at once, which do not make up 64x40x16}}
+  %d = "tile.dot"(%a, %b, %c) {options = {instruction = "wgmma.m64n16k16.f32.f16.f16"}} : (tensor<64x16xf16>, tensor<16x40xf16>, tensor<64x40xf32>) -> tensor<64x40xf32>
+  return
+}
+
+// -----
+func.func @dot_by_an_instruction_with_scales(%a: tensor<128x32xf8E4M3FN>, %b: tensor<32x16xf8E4M3FN>, %c: tensor<128x16xf32>) {
+  // expected-error @below {{'tile.dot' op tcgen05.mx.m128n16k32.f32.e4m3.e4m3 takes scales}}
+  %d = "tile.dot"(%a, %b, %c) {options = {instruction = "tcgen05.mx.m128n16k32.f32.e4m3.e4m3"}} : (tensor<128x32xf8E4M3FN>, tensor<32x16xf8E4M3FN>, tensor<128x16xf32>) -> tensor<128x16xf32>
+  return
+}
