@@ -96,6 +96,7 @@ from tilec.passes.roles.rings import (
     last_product,
     last_reader,
     share_rings,
+    why_no_ring,
 )
 from tilec.target import Feature
 
@@ -160,6 +161,8 @@ def _refusal(function: ir.Operation, rings: list[Ring], context: PassContext) ->
         return "no loop fills buffers that other warps could fill"
     if any(ring.barrier.slots > 1 for ring in rings):
         return "the kernel has rings of its own"
+    if reason := next(filter(None, map(why_no_ring, rings)), None):
+        return reason
     if context.num_warps % WARPGROUP_WARPS:
         return f"{context.num_warps} warps are no whole warpgroups"
     most = context.target.max_threads // context.target.warp_size

@@ -82,7 +82,7 @@ def check_map(tensor_map: ir.Value, buffer: ir.Value, coordinates: int) -> str |
     if element(owner.array) != slot.element:
         return f"element types differ: array {element(owner.array)}, buffer {slot.element}"
     boxes = zip(slot.shape, owner.box, strict=False)
-    if len(slot.shape) != len(owner.box) or any(size % box for size, box in boxes):
+    if len(slot.shape) != len(owner.box) or any(box < 1 or size % box for size, box in boxes):
         return f"buffer {show(slot.shape)} is not made of whole boxes {show(owner.box)}"
     return None
 

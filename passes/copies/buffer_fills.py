@@ -14,6 +14,7 @@ from tilec.dialects.gpu_tile import (
     BufferStoreOp,
     CpAsyncOp,
     Tcgen05CopyOp,
+    TmaLoadOp,
     WgmmaOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, is_tensor_buffer
@@ -33,6 +34,7 @@ from tilec.passes.rewriting.walk import users_of
 
 SMALLEST_COPY = 4
 """Bytes; PTX ISA 9.0, "cp.async": cp-size is 4, 8 or 16."""
+_FILLS = (BufferStoreOp, CpAsyncOp, TmaLoadOp)
 
 
 @dataclass
@@ -108,6 +110,8 @@ def why_no_copy(load: tile.LoadOp, uses: Uses, demanded: bool, bytes_: int, why:
         alloc = fill.store.dst.owner
         if not isinstance(alloc.opview, AllocOp):
             return "it fills a part of a buffer"
+        if sum(isinstance(use.owner.opview, _FILLS) for use in fill.store.dst.uses) > 1:
+            return "something else fills its buffer, too"
         if fill.store.operation.block != block or alloc.operation.block != block:
             return "load and use stand in different blocks"
     if bytes_ < SMALLEST_COPY:

@@ -133,7 +133,17 @@ def arrivals_per(ring: Ring) -> str:
     return "warpgroup" if all(isinstance(r.opview, WgmmaWaitOp) for r in readers) else "warp"
 
 
-def _readers(buffer: ir.Value) -> list[ir.Operation]:
+def why_no_ring(ring: Ring) -> str | None:
+    """What keeps a ring from being filled ahead of its readers, or None."""
+    for copy in ring.copies:
+        if sum(isinstance(use.owner.opview, _FILLS) for use in copy.dst.uses) > 1:
+            return "a buffer is filled more than once"
+        if any(reader is None for reader in _readers(copy.dst)):
+            return "nothing waits for what reads a buffer"
+    return None
+
+
+def _readers(buffer: ir.Value) -> list[ir.Operation | None]:
     """The ops after which a buffer's readers are done with it.
 
     A load from shared memory is done when something has used what it loads, not when it was issued:
@@ -152,11 +162,12 @@ def _readers(buffer: ir.Value) -> list[ir.Operation]:
     return found
 
 
-def _finished(pending: ir.Value) -> ir.Operation:
-    """The wait that ends the group which wrote a pending tile."""
-    (use,) = pending.uses
-    user = use.owner.opview
-    return user.operation if isinstance(user, WgmmaWaitOp) else _finished(user.result)
+def _finished(pending: ir.Value) -> ir.Operation | None:
+    """The wait that ends the group which wrote a pending tile, None without."""
+    users = [use.owner.opview for use in pending.uses]
+    if len(users) != 1 or not isinstance(users[0], (WgmmaOp, WgmmaWaitOp)):
+        return None
+    return users[0].operation if isinstance(users[0], WgmmaWaitOp) else _finished(users[0].result)
 
 
 def last_reader(ring: Ring) -> ir.Operation:

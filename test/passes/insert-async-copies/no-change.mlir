@@ -125,3 +125,21 @@ func.func @no_loop(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 8,
     "tile.store"(%r, %o, %c0, %k) {dims = array<i32: 0, 1>, options = {}} : (!t, !m, index, index) -> ()
   return
 }
+
+// Two stores fill the buffer: a ring would be filled once.
+// CHECK-LABEL: @filled_twice
+// CHECK: tile.load
+// CHECK-NOT: gpu_tile.cp_async
+func.func @filled_twice(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 8, 8>, strides = array<i32: 8, 1>}}, %o: !m, %n: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %k = %c0 to %n step %c64 {
+    %t = "tile.load"(%a, %c0, %k) {dims = array<i32: 0, 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> !t
+    %s = "gpu_tile.alloc"() {options = {}} : () -> !b
+    "gpu_tile.buffer_store"(%t, %s) : (!t, !b) -> ()
+    "gpu_tile.buffer_store"(%t, %s) : (!t, !b) -> ()
+    %r = "gpu_tile.buffer_load"(%s) : (!b) -> !t
+    "tile.store"(%r, %o, %c0, %k) {dims = array<i32: 0, 1>, options = {}} : (!t, !m, index, index) -> ()
+  }
+  return
+}

@@ -270,3 +270,15 @@ func.func @pairs_multicast_into_a_whole_ring(%map: !map, %s: !ring, %bar: !bar, 
   "gpu_tile.tma_pair_multicast"(%map, %s, %bar, %slot, %slot, %i, %i) {cache = "normal"} : (!map, !ring, !bar, i32, i32, i32, i32) -> ()
   return
 }
+
+// -----
+!map = !gpu_tile.tensor_map
+!bar = !gpu_tile.barrier
+!b = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+func.func @boxes_of_nothing(%a: memref<?x?xbf16, strided<[?, 1]>>, %s: !b, %bar: !bar, %i: i32) {
+  // expected-error @below {{'gpu_tile.make_tensor_map' op box sizes must be 1 to 256, found 0x64}}
+  %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 0, 64>, dims = array<i32: 0, 1>, swizzle = "128B"} : (memref<?x?xbf16, strided<[?, 1]>>) -> !map
+  // expected-error @below {{'gpu_tile.tma_load' op buffer 64x64 is not made of whole boxes 0x64}}
+  "gpu_tile.tma_load"(%map, %s, %bar, %i, %i, %i) {cache = "normal"} : (!map, !b, !bar, i32, i32, i32) -> ()
+  return
+}
