@@ -45,6 +45,11 @@ def _pass(line: str) -> str:
     return f"setp.eq.u32 {predicate[1]}, %tid.x, %tid.x;"
 
 
+def _once(line: str) -> str:
+    """A try_wait or test_wait that nobody repeats: what it returns is taken for true."""
+    return f"{line} {_pass(line)}"
+
+
 def _last_operand(line: str, operation: str) -> str:
     """The line with a 32-bit operation applied to its last operand."""
     head, operand = re.fullmatch(r"(.*,)\s*([^,]+?)\s*;?", line).groups()  # type: ignore[union-attr]
@@ -87,6 +92,7 @@ KINDS = (
     Kind("tcgen05.fence dropped", r"tcgen05\.fence", _drop),
     Kind("init fence dropped", r"fence\.mbarrier_init", _drop),
     Kind("mbarrier wait dropped", r"mbarrier\.(try|test)_wait", _pass),
+    Kind("retry dropped", r"mbarrier\.(try|test)_wait", _once),
     Kind("mbarrier parity flipped", _PARITY, _flip),
     Kind("mbarrier init dropped", r"mbarrier\.init", _drop),
     Kind("mbarrier count raised", r"mbarrier\.init", _one_more),

@@ -43,7 +43,7 @@ RULES = (
     ),
     Rule(
         r"tilec gemm, \d stages sm_(90a|100a)",
-        "((arrive|tcgen05.fence) dropped|mbarrier (wait dropped|init dropped|count raised))", "",
+        "((arrive|retry|tcgen05.fence|mbarrier (wait|init)) dropped|mbarrier count raised)", "",
         "one program: nobody waits for what it gives back at its end, no sum is read before a "
         "product; the specialised product, with five programs a CTA, needs each of them",
     ),
@@ -86,7 +86,7 @@ RULES = (
         "another tcgen05.wait::st of the same warps stands between the store and the product",
     ),
     Rule(
-        "Triton attention", "mbarrier wait dropped", r"mbarrier\.try_wait",
+        "Triton attention", "(mbarrier wait|retry) dropped", r"mbarrier\.try_wait",
         "the wait for a later commit of the same thread, which covers its earlier products too, "
         "lies in between",
     ),
@@ -96,7 +96,7 @@ RULES = (
         "kernel has at the same accesses",
     ),
     Rule(
-        r"Triton .*\.ws", "(mbarrier wait dropped|mbarrier count raised|arrive dropped)", "",
+        r"Triton .*\.ws", "((mbarrier wait|retry|arrive) dropped|mbarrier count raised)", "",
         "an mbarrier of which only the phase before the first is waited for (it is over at once), "
         "and which nobody waits for after the arrival",
     ),

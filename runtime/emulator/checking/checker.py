@@ -18,6 +18,7 @@ from tilec.runtime.emulator.checking.bank_conflicts import conflicts
 from tilec.runtime.emulator.checking.clocks import Clocks
 from tilec.runtime.emulator.checking.register_checker import takes_fragments
 from tilec.runtime.emulator.checking.shadow import SharedShadow, granule_of
+from tilec.runtime.emulator.checking.time_limits import TimeLimits
 from tilec.runtime.emulator.errors import Finding, Place
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class SharedChecker:
         tensor = self.machine.uses_tensor_memory
         self.clocks = Clocks(warps * self.size, self.domains, tensor, self.fragments)
         self.shadow = SharedShadow(self.machine.shared.size, self.granule, self.clocks.readers)
+        self.time_limits = TimeLimits()
         self.collision = False
         self.memory = "shared"
 
@@ -196,7 +198,8 @@ class SharedChecker:
             (warps, f"nothing orders the {what} of another warp", BARRIER),
         ):
             for first in np.unique(self.shadow.write_site[cells[chosen]]):
-                self.race(self.instructions[int(first)].place, second, missing, mend)
+                advice = self.time_limits.advice(agent[chosen].tolist())
+                self.race(self.instructions[int(first)].place, second, missing, mend + advice)
 
     def report_reads(self, late: np.ndarray, cells: np.ndarray, site: int) -> None:
         """Unordered earlier reads: `late` is as `SharedShadow.late_reads` gives it."""

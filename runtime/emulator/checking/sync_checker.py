@@ -193,6 +193,28 @@ class Checker(SharedChecker):
         for cell in np.asarray(cells).tolist():
             self.completed[cell] = self._accumulator(cell).copy()
 
+    def times_out(
+        self, cells: np.ndarray, lanes: np.ndarray, passed: np.ndarray, instruction: Instruction
+    ) -> np.ndarray:
+        """Which of the lanes that wait for mbarriers hear false; `passed`: for which the phase is
+        complete in the schedule that is run."""
+        numbers = lanes >> 5
+        late = self.time_limits.due(numbers, instruction.index)
+        for cell, number in _pairs(cells[late & passed], numbers[late & passed]):
+            if self._is_certain(cell, *self.agent_of(number * 32)):
+                late &= (cells != cell) | (numbers != number)
+        for cell, number in _pairs(cells[late], numbers[late]):
+            agent, _ = self.agent_of(number * 32)
+            self.time_limits.returned_false(
+                number, instruction.index, agent, cell, instruction.place
+            )
+        return late
+
+    def _is_certain(self, cell: int, agent: int, domain: int) -> bool:
+        """Has the newest completed phase been completed by what is ordered before the warp?"""
+        over = self.completed.get(cell)
+        return over is None or bool((over[0, 0] <= self.clocks.known[agent, domain]).all())
+
     def mbarrier_waited(
         self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction
     ) -> None:
@@ -204,6 +226,7 @@ class Checker(SharedChecker):
                 over = int(self.machine.mbarriers.phase[cell]) - 1
                 epoch = int(self.clocks.known[agent[0], domain[0], agent[0]])
                 self.phase_waits.waited(cell, over, int(agent[0]), epoch)
+                self.time_limits.returned_true(int(agent[0]), cell)
 
     # -- bulk copies and wgmma ------------------------------------------------------------------
 

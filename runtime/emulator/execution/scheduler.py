@@ -127,30 +127,50 @@ class Scheduler:
         return passed
 
     def _finish_wait(self, instruction: Instruction, lanes: np.ndarray, value: np.bool_) -> None:
-        register = instruction.operands[0]
-        assert isinstance(register, Register)
-        self.machine.registers[1][register.index].reshape(-1)[lanes] = value
+        self._answer(instruction, lanes, value)
         mask = np.zeros(self.machine.shape, np.bool_)
         mask.reshape(-1)[lanes] = True
         self.add(instruction.index + 1, mask)
 
+    def _answer(self, instruction: Instruction, lanes: np.ndarray, value: np.bool_) -> None:
+        """Writes a wait's predicate."""
+        register = instruction.operands[0]
+        assert isinstance(register, Register)
+        self.machine.registers[1][register.index].reshape(-1)[lanes] = value
+
     def _mbarrier(
         self, instruction: Instruction, piece: Piece, values: tuple, after: int
     ) -> int | None:
-        """try_wait and test_wait: lanes whose phase is still in progress are parked."""
+        """try_wait and test_wait: lanes whose phase is still in progress are parked; in check mode
+        some hear false at once, as if their time limit were over."""
         lanes = self._lane_numbers(piece).reshape(-1)
         cells, parity = (np.asarray(value).reshape(-1) for value in values[1:3])
+        late = self._times_out(instruction, lanes, cells, parity)
+        if late.any():
+            self._finish_wait(instruction, lanes[late], np.False_)
+            if late.all():
+                return None
+            lanes, cells, parity = lanes[~late], cells[~late], parity[~late]
         passed = self._passed(instruction, lanes, cells, parity)
-        if passed.all():
-            register = instruction.operands[0]
-            assert isinstance(register, Register)
-            self.machine.registers[1][register.index].reshape(-1)[lanes] = True
+        if passed.all() and not late.any():
+            self._answer(instruction, lanes, np.True_)
             return after
         if passed.any():
             self._finish_wait(instruction, lanes[passed], np.True_)
         rest = ~passed
-        self.parked.append(Parked(instruction, lanes[rest], cells[rest], parity[rest]))
+        if rest.any():
+            self.parked.append(Parked(instruction, lanes[rest], cells[rest], parity[rest]))
         return None
+
+    def _times_out(
+        self, instruction: Instruction, lanes: np.ndarray, cells: np.ndarray, parity: np.ndarray
+    ) -> np.ndarray:
+        """Which lanes hear false at once."""
+        machine = self.machine
+        if machine.checker is None:
+            return np.zeros(lanes.shape, np.bool_)
+        passed = machine.mbarriers.passed(cells, parity, instruction.place)
+        return machine.checker.times_out(cells, lanes, passed, instruction)
 
     def _cluster_barrier(self, instruction: Instruction, piece: Piece, after: int) -> int | None:
         mask = piece.mask(self.machine.shape)
