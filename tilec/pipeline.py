@@ -6,6 +6,7 @@ from __future__ import annotations
 from tilec.passes.allocate_shared import allocate_shared
 from tilec.passes.allocate_tensor_memory import allocate_tensor_memory
 from tilec.passes.alternate_programs import alternate_programs
+from tilec.passes.await_commits import await_commits
 from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
 from tilec.passes.estimate_registers import estimate_registers
@@ -81,6 +82,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     share_copies,
     overlap_launches,
     load_early,
+    await_commits,
 )
 """From `tile` to `gpu_tile`: everything explicit."""
 
