@@ -82,7 +82,8 @@ class Artefact(Launcher):
         elif device.compute_capability is None:
             runnable = list(present)
         else:
-            runnable = [target.name for target in targets_for_device(device.compute_capability)]
+            limits = device.compute_capability, device.shared_bytes
+            runnable = [target.name for target in targets_for_device(*limits)]
         for name in runnable:
             if name in present:
                 return [kernel for kernel in self.kernels if kernel.target == name]

@@ -66,6 +66,7 @@ class EmulatorDevice:
 
     kind = "emulator"
     compute_capability = None
+    shared_bytes = None
 
     def __init__(self, mode: str = "eager", progress: bool | None = None) -> None:
         if mode not in MODES:

@@ -176,7 +176,8 @@ def _dot_size(
 ) -> tuple[int, str]:
     bits = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}.get(dtype, 8)
     on_fma = dtype == "f32" and precision == "ieee"
-    wide = target.supports(Feature.WGMMA) or target.supports(Feature.TCGEN05)
+    in_tensor_memory = Feature.TCGEN05_I8 if dtype == "i8" else Feature.TCGEN05
+    wide = target.supports(Feature.WGMMA) or target.supports(in_tensor_memory)
     if role == "k":
         span = K_BYTES if wide or on_fma or bits == 64 else WARP_K_BYTES
         return span * 8 // bits, f"k of a dot of {dtype}, {span} bytes"

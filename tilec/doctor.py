@@ -15,7 +15,13 @@ from tilec.emit_ptx import emit_ptx
 from tilec.runtime.cuda.device import cuda_device
 from tilec.runtime.cuda.driver import check, device_count, load_driver
 from tilec.runtime.errors import DeviceError
-from tilec.target import TARGETS, Target, target_for_device
+from tilec.target import (
+    TARGETS,
+    Target,
+    target_for_device,
+    why_no_target,
+    why_not_its_own,
+)
 
 
 @dataclass(frozen=True)
@@ -109,11 +115,14 @@ def _devices() -> Iterator[Finding]:
 def _device(index: int) -> Finding:
     subject = f"cuda:{index}"
     try:
-        capability = cuda_device(index).compute_capability
+        device = cuda_device(index)
     except DeviceError as error:
         return Finding(subject, "wrong", str(error))
-    target = target_for_device(capability)
-    shown = "{}.{}".format(*capability)
+    capability = device.compute_capability
+    target = target_for_device(capability, device.shared_bytes)
+    memory = f"{device.shared_bytes >> 10} KiB of shared memory a CTA"
+    shown = f"compute capability {'{}.{}'.format(*capability)}, {memory}"
     if target is None:
-        return Finding(subject, "wrong", f"compute capability {shown}: no target runs on it")
-    return Finding(subject, "ok", f"compute capability {shown}, runs {target.name}")
+        return Finding(subject, "wrong", f"{shown}: {why_no_target(capability)}")
+    word = why_not_its_own(target, capability)
+    return Finding(subject, "ok", f"{shown}, runs {target.name}{f' ({word})' if word else ''}")

@@ -31,7 +31,14 @@ from tilec.runtime.errors import ArgumentError, DeviceError
 from tilec.runtime.launch_argument import RESERVED
 from tilec.runtime.launcher import Launcher, located
 from tilec.specialization import Specialization, specialize, specialize_for
-from tilec.target import TARGETS, Target, find_target, target_for_device
+from tilec.target import (
+    TARGETS,
+    Target,
+    find_target,
+    target_for_device,
+    why_no_target,
+    why_not_its_own,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -165,6 +172,12 @@ class Kernel(Launcher, Generic[P]):
 
     def compiled(self, *arguments: Any, **named: Any) -> CompiledKernel:
         """The compiled kernel these arguments would launch; compiles it if it is new."""
+        return self.resolve(*self._placed(arguments, named))
+
+    def _placed(
+        self, arguments: Sequence[Any], named: Mapping[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        """Where a call of these arguments runs, and they as `described`."""
         given = {name: value for name, value in named.items() if name not in RESERVED}
         try:
             call = inspect.signature(self.fn).bind(*arguments, **given)
@@ -173,7 +186,7 @@ class Kernel(Launcher, Generic[P]):
         call.apply_defaults()
         bound = self.described(call.arguments)
         arrays = [(name, value) for name, value in bound.items() if isinstance(value, ArrayView)]
-        return self.resolve(device_of(arrays, self.device), bound)
+        return device_of(arrays, self.device), bound
 
     def described(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name, each array among them as an `ArrayView`."""
@@ -190,7 +203,13 @@ class Kernel(Launcher, Generic[P]):
 
     def report(self, *arguments: Any, **named: Any) -> str:
         """What the compiler decided for these arguments, and why, as text."""
-        return show_report(self.compiled(*arguments, **named).report)
+        device, bound = self._placed(arguments, named)
+        kernel = self.resolve(device, bound)
+        word = None
+        if device.compute_capability is not None:
+            word = why_not_its_own(find_target(kernel.target), device.compute_capability)
+        heading = f"{device.name}: target: {kernel.target} ({word})\n" if word else ""
+        return heading + show_report(kernel.report)
 
     def source_module(
         self,
@@ -332,13 +351,11 @@ def target_of(device: Any) -> Target:
         return find_target(named)
     if device.compute_capability is None:
         return next(iter(TARGETS.values()))
-    found = target_for_device(device.compute_capability)
+    found = target_for_device(device.compute_capability, device.shared_bytes)
     if found is None:
-        major, minor = device.compute_capability
-        raise DeviceError(
-            f"{device.name} has compute capability {major}.{minor}, for which there is no target; "
-            f"known targets: {', '.join(TARGETS)}"
-        )
+        shown = "compute capability {}.{}".format(*device.compute_capability)
+        why = why_no_target(device.compute_capability)
+        raise DeviceError(f"{device.name} has {shown}: {why}")
     return found
 
 

@@ -70,7 +70,7 @@ class MmaInstruction:
     @property
     def is_tensor(self) -> bool:
         """Whether one thread issues it, with its accumulator in tensor memory."""
-        return self.feature is Feature.TCGEN05
+        return self.threads == 1
 
     @property
     def is_scaled(self) -> bool:
@@ -293,7 +293,7 @@ def tensor_instructions(m: int, n: int, ctas: int = 1) -> tuple[MmaInstruction, 
                 lhs,
                 rhs,
                 acc,
-                Feature.TCGEN05,
+                Feature.TCGEN05_I8 if kind == "i8" else Feature.TCGEN05,
                 tf32=tf32,
                 threads=1,
                 kind=kind,
@@ -374,10 +374,9 @@ def select_tensor_instruction(
 ) -> MmaInstruction | None:
     """The target's `m` by `n` instruction with its accumulator in tensor memory, None if it has
     none. `m` is 128 or 64, of a pair of CTAs 256 or 128."""
-    if not target.supports(Feature.TCGEN05):
-        return None
     for row in tensor_instructions(m, n, ctas):
-        if (row.lhs, row.rhs, row.acc, row.tf32) == (lhs, rhs, acc, tf32):
+        fits = (row.lhs, row.rhs, row.acc, row.tf32) == (lhs, rhs, acc, tf32)
+        if fits and row.feature is not None and target.supports(row.feature):
             return row
     return None
 

@@ -1,14 +1,17 @@
 """Targets: the one place for facts about an architecture. Everything else asks `target.supports`.
 
 Names are exact keys: an `a` target's features are not inherited by a later architecture, so nothing
-compares numbers. To add a target: one row in `TARGETS`, its golden files (`make golden`), and, only
-if it brings instructions nobody has yet, a `Feature`, its rows in `mma_shapes.py` and one family
-file in `passes/lower_to_nvvm`. Sources: CUDA C++ Programming Guide, "Compute Capabilities"; PTX ISA
-9.0, "Target ISA notes" of each instruction; LLVM 22 NVPTX.td for the lowest PTX version of a chip.
+compares numbers. To add a target: one row in `TARGETS`, and, only if it brings instructions nobody
+has yet, a `Feature`, its rows in `mma_shapes.py` and one family file in `passes/lower_to_nvvm`.
+Sources: CUDA C++ Programming Guide, "Compute Capabilities", table "Technical Specifications per
+Compute Capability" (shared memory, threads and CTAs of a multiprocessor; the same numbers in CCCL,
+`cuda/__device/arch_traits.h`); PTX ISA 9.0, "Target ISA notes" of each instruction; LLVM 22
+NVPTX.td for the lowest PTX version of a chip.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -22,6 +25,7 @@ class Feature(Enum):
     LDMATRIX = auto()
     MMA_SYNC = auto()
     MMA_SYNC_FP8 = auto()
+    MMA_SYNC_BLOCK_SCALE = auto()
     FP8_CONVERT = auto()
     BF16_ARITHMETIC = auto()
     MBARRIER = auto()
@@ -32,13 +36,13 @@ class Feature(Enum):
     GRIDDEPCONTROL = auto()
     WGMMA = auto()
     TCGEN05 = auto()
+    TCGEN05_I8 = auto()
     CLUSTER_LAUNCH_CONTROL = auto()
 
 
 _AMPERE = frozenset({Feature.CP_ASYNC, Feature.LDMATRIX, Feature.MMA_SYNC})
-_SINCE_HOPPER = _AMPERE | {
-    Feature.MMA_SYNC_FP8,
-    Feature.FP8_CONVERT,
+_ADA = _AMPERE | {Feature.MMA_SYNC_FP8, Feature.FP8_CONVERT}
+_SINCE_HOPPER = _ADA | {
     Feature.BF16_ARITHMETIC,
     Feature.MBARRIER,
     Feature.STMATRIX,
@@ -47,7 +51,14 @@ _SINCE_HOPPER = _AMPERE | {
     Feature.SETMAXNREG,
     Feature.GRIDDEPCONTROL,
 }
-_BLACKWELL = _SINCE_HOPPER | {Feature.TCGEN05, Feature.CLUSTER_LAUNCH_CONTROL}
+_HOPPER = _SINCE_HOPPER | {Feature.WGMMA}
+_SINCE_BLACKWELL = _SINCE_HOPPER | {Feature.CLUSTER_LAUNCH_CONTROL}
+_TENSOR_I8 = _SINCE_BLACKWELL | {Feature.TCGEN05, Feature.TCGEN05_I8}
+_TENSOR = _SINCE_BLACKWELL | {Feature.TCGEN05}
+"""PTX ISA 9.0, "tcgen05.mma": .kind::i8 is for sm_100a and sm_110a alone."""
+_RTX = _SINCE_BLACKWELL | {Feature.MMA_SYNC_BLOCK_SCALE}
+"""PTX ISA 9.0, "mma" (.block_scale), "setmaxnreg" and "clusterlaunchcontrol.try_cancel": sm_120a
+and sm_121a have these; they have neither wgmma nor tcgen05."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +66,9 @@ class Speed:
     """The fastest common device of a target: for predictions where the device itself is not asked.
 
     `tensor_flops` (dense f16 on tensor cores), `fma_flops` (f32) and `f64_flops`: operations of one
-    multiprocessor in one clock, a fused multiply-add counting as two. Sources: white papers of
-    NVIDIA's A100, H100 and Blackwell; CUDA C++ Programming Guide, "Arithmetic Instructions".
+    multiprocessor in one clock, a fused multiply-add counting as two. Sources: CUDA C++ Programming
+    Guide, "Arithmetic Instructions"; NVIDIA's white papers and data sheets of the device that the
+    row is named after: peak f16 with f32 accumulation by multiprocessors and boost clock.
     """
 
     multiprocessors: int
@@ -104,16 +116,32 @@ class Target:
 
 
 _A100 = Speed(108, 1410, 2039, 40 << 20, 2048, 128, 128)
+_RTX_3090 = Speed(82, 1695, 936, 6 << 20, 512, 256, 4)
+_AGX_ORIN = Speed(16, 1300, 204, 4 << 20, 2048, 256, 4)
+_RTX_4090 = Speed(128, 2520, 1008, 72 << 20, 512, 256, 4)
 _H200 = Speed(132, 1755, 4800, 60 << 20, 4096, 256, 256)
 _B200 = Speed(148, 1850, 8000, 126 << 20, 8192, 256, 128)
+_B300 = Speed(148, 1920, 8000, 126 << 20, 8192, 256, 4)
+_RTX_5090 = Speed(170, 2407, 1792, 96 << 20, 512, 256, 4)
+_GB10 = Speed(48, 2418, 273, 24 << 20, 512, 256, 4)
+
+_KIB = 1024
+_FEWER = {"threads_per_sm": 1536, "ctas_per_sm": 16}
+_MORE_CTAS = {"threads_per_sm": 1536, "ctas_per_sm": 24}
 
 TARGETS: Mapping[str, Target] = MappingProxyType(
     {
         target.name: target
         for target in (
-            Target("sm_80", (8, 0), 70, _AMPERE, 163 * 1024, True, _A100),
-            Target("sm_90a", (9, 0), 80, _SINCE_HOPPER | {Feature.WGMMA}, 227 * 1024, False, _H200),
-            Target("sm_100a", (10, 0), 86, _BLACKWELL, 227 * 1024, False, _B200),
+            Target("sm_80", (8, 0), 70, _AMPERE, 163 * _KIB, True, _A100),
+            Target("sm_86", (8, 6), 71, _AMPERE, 99 * _KIB, True, _RTX_3090, **_FEWER),
+            Target("sm_87", (8, 7), 74, _AMPERE, 163 * _KIB, True, _AGX_ORIN, **_FEWER),
+            Target("sm_89", (8, 9), 78, _ADA, 99 * _KIB, True, _RTX_4090, **_MORE_CTAS),
+            Target("sm_90a", (9, 0), 80, _HOPPER, 227 * _KIB, False, _H200),
+            Target("sm_100a", (10, 0), 86, _TENSOR_I8, 227 * _KIB, False, _B200),
+            Target("sm_103a", (10, 3), 88, _TENSOR, 227 * _KIB, False, _B300),
+            Target("sm_120a", (12, 0), 87, _RTX, 99 * _KIB, False, _RTX_5090, **_MORE_CTAS),
+            Target("sm_121a", (12, 1), 88, _RTX, 99 * _KIB, False, _GB10, **_MORE_CTAS),
         )
     }
 )
@@ -124,6 +152,7 @@ PTX_VERSIONS = (70, 71, 72, 73, 74, 75, 76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 
 
 def find_target(name: str) -> Target:
     """The target of that exact name. ValueError names the known ones."""
+    refuse_older(name)
     try:
         return TARGETS[name]
     except KeyError:
@@ -141,18 +170,56 @@ def check_ptx_version(target: Target, version: int) -> None:
         )
 
 
-def targets_for_device(compute_capability: tuple[int, int]) -> list[Target]:
+OLDEST_CAPABILITY = (8, 0)
+"""cp.async, ldmatrix and mma.sync of 16-bit types: what every program here is made of."""
+
+
+def refuse_older(name: str) -> None:
+    """ValueError that says why, where `name` is that of an architecture before Ampere."""
+    if re.fullmatch(r"(?:sm|compute)_[5-7]\d", name):
+        raise ValueError(f"{name} is not supported: {BEFORE_AMPERE}")
+
+
+BEFORE_AMPERE = "tilec needs Ampere or later (compute capability 8.0), for cp.async and bf16"
+"""Why Turing (7.5) and what came before is refused."""
+
+
+def targets_for_device(
+    compute_capability: tuple[int, int], shared_bytes: int | None = None
+) -> list[Target]:
     """The targets whose PTX runs on a device: its own, then forward-compatible ones, newest
-    first."""
+    first.
+
+    `shared_bytes`: the most the device gives one CTA, if that is known; what a target may use of
+    it must be there.
+    """
     runnable = [
         target
         for target in TARGETS.values()
         if target.compute_capability == compute_capability
         or (target.forward_compatible and target.compute_capability < compute_capability)
     ]
-    return sorted(runnable, key=lambda target: target.compute_capability, reverse=True)
+    fitting = [t for t in runnable if shared_bytes is None or t.shared_bytes <= shared_bytes]
+    return sorted(fitting, key=lambda target: target.compute_capability, reverse=True)
 
 
-def target_for_device(compute_capability: tuple[int, int]) -> Target | None:
+def target_for_device(
+    compute_capability: tuple[int, int], shared_bytes: int | None = None
+) -> Target | None:
     """The best target whose PTX runs on a device; None if there is none."""
-    return next(iter(targets_for_device(compute_capability)), None)
+    return next(iter(targets_for_device(compute_capability, shared_bytes)), None)
+
+
+def why_not_its_own(target: Target, compute_capability: tuple[int, int]) -> str | None:
+    """A word about a target that is not the device's own, None where it is."""
+    if target.compute_capability == compute_capability:
+        return None
+    shown = "{}.{}".format(*compute_capability)
+    return f"there is no target for {shown}: the nearest whose code runs there and fits its memory"
+
+
+def why_no_target(compute_capability: tuple[int, int]) -> str:
+    """Why no target's code runs on a device."""
+    if compute_capability < OLDEST_CAPABILITY:
+        return BEFORE_AMPERE
+    return f"no target's code runs there and fits its memory; known: {', '.join(TARGETS)}"

@@ -35,6 +35,7 @@ class CudaContext:
             self._attribute(device, "COMPUTE_CAPABILITY_MAJOR"),
             self._attribute(device, "COMPUTE_CAPABILITY_MINOR"),
         )
+        self.shared_bytes = int(self._attribute(device, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"))
         self.multiprocessors = int(self._attribute(device, "MULTIPROCESSOR_COUNT"))
 
     def _attribute(self, device: object, name: str) -> int:

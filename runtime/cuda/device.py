@@ -30,6 +30,7 @@ class CudaDevice:
         self.index = index
         self.name = f"cuda:{index}"
         self.compute_capability = self.context.capability
+        self.shared_bytes = self.context.shared_bytes
         self._loaded: dict[int, LoadedKernel] = {}
         self._loading: dict[int, threading.Lock] = {}
 

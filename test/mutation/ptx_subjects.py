@@ -20,6 +20,7 @@ import numpy as np
 from hopper_kernels import demanded
 from pipelined_kernels import attention, gemm, row_sums
 from ptx_fixtures import archive, index
+from target_names import MAIN
 
 from tilec.examples.attention import attention as heads_of_attention
 from tilec.examples.explicit_hopper_gemm import hopper_gemm
@@ -29,7 +30,7 @@ from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
 from tilec.runtime.emulator import Finding, TensorMap, load
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
-from tilec.target import TARGETS, Feature, find_target
+from tilec.target import Feature, find_target
 
 
 @dataclass(frozen=True)
@@ -287,4 +288,4 @@ def fixture_subjects() -> tuple[Subject, ...]:
 
 def subjects() -> tuple[Subject, ...]:
     """All of them."""
-    return (*(s for target in TARGETS for s in tilec_subjects(target)), *fixture_subjects())
+    return (*(s for target in MAIN for s in tilec_subjects(target)), *fixture_subjects())

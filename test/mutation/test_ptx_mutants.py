@@ -18,8 +18,7 @@ from ptx_mutants import (
 from ptx_subjects import fixture_subjects, missing_tensor_fences, tilec_subjects
 from rotation import share
 from survivors import reason_of
-
-from tilec.target import TARGETS
+from target_names import MAIN
 
 RECORD = read_record()
 
@@ -111,7 +110,7 @@ def test_the_record_still_holds(name: str) -> None:
     assert not wanted
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 def test_tilecs_own_synchronisation_is_needed(target: str, every_mutant: bool) -> None:
     """A share of the barriers, waits, commits, fences ...; what survives must have a known
     reason."""

@@ -96,6 +96,7 @@ class FakeDriver:
         self.maps: list[EncodedMap] = []
         self.jit_error = ""
         self.version = 13000
+        self.shared_bytes = 227 * 1024
         self.minds_contexts = True
         self.during_launch: Callable[[], None] = lambda: None
         self.fail: dict[str, CUresult] = {}
@@ -132,6 +133,8 @@ class FakeDriver:
         return CUresult.CUDA_SUCCESS, index
 
     def cuDeviceGetAttribute(self, attribute: str, index: int) -> Any:
+        if "SHARED_MEMORY" in attribute:
+            return CUresult.CUDA_SUCCESS, self.shared_bytes
         if "MULTIPROCESSOR" in attribute:
             return CUresult.CUDA_SUCCESS, MULTIPROCESSORS
         return CUresult.CUDA_SUCCESS, self.devices[index]["MINOR" in attribute]

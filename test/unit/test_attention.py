@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hopper_kernels import decisions
 from rotation import MODES
+from target_names import MAIN
 
 from tilec.assembler import assemble
 from tilec.examples import attention as example
 from tilec.examples.attention import TOLERANCE, attention, attention_heads, reference
 from tilec.examples.running import poisoned
-from tilec.target import TARGETS, find_target
+from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16
 SMALL = {"D": 64, "BM": 64, "BN": 32}
@@ -32,7 +33,7 @@ def error(o: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(o.astype(np.float64) - expected).max() / np.abs(expected).max())
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("dtype", "queries", "keys", "causal"),
@@ -98,7 +99,7 @@ def test_short_sequences(
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 def test_rings_that_both_products_read(
     target: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,7 +112,7 @@ def test_rings_that_both_products_read(
     assert error(o, reference(q, k, v, False, 0.125)) <= TOLERANCE[BF16]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 def test_fp8(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 64 queries in tensor memory threads hold columns by twos: two bytes, half of what they
     store."""
@@ -138,7 +139,7 @@ def test_queries_have_one_slot_where_keys_have_two(monkeypatch: pytest.MonkeyPat
     assert assemble(compiled.ptx, find_target("sm_100a")).spills == 0
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 def test_heads_between_the_rows_of_a_longer_array(
     target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

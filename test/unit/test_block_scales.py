@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from scaled_kernels import scaled_matmul
+from target_names import MAIN
 
 import tilec
 import tilec.language as tl
@@ -121,7 +122,7 @@ def plain_product(a: tl.array, b: tl.array, c: tl.array, K: tl.const, L: tl.cons
     tl.store(c, (0, 0), tl.dot(left, right))
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 @pytest.mark.parametrize("kinds", [(E2M1, E3M2), (E2M3, E4M3)], ids=["4 by 6", "6 by 8"])
 def test_without_scales(
     kinds: tuple[Any, Any], target: str, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from frontend_cases import load_text
 from rotation import MODES
+from target_names import MAIN
 
 import tilec
 import tilec.language as tl
@@ -43,7 +44,7 @@ def check_product(kernel: Kernel, device: str, sizes: tuple[int, int, int]) -> N
     np.testing.assert_allclose(d, expected, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_product_is_right(
@@ -55,7 +56,7 @@ def test_the_product_is_right(
         check_product(KERNELS[name], f"emulator:{mode}", sizes)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 @pytest.mark.parametrize("name", KERNELS)
 def test_it_assembles_without_spills(name: str, target: str) -> None:
     compiled = KERNELS[name].compile(SPECS, target=target)
@@ -121,7 +122,7 @@ def through_one_buffer(x: tl.array, y: tl.array, out: tl.array, N: tl.const = 64
     tl.store(out, 0, total)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 def test_loads_stay_in_front_of_what_overwrites_them(
     target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from runtime_kernels import axpy
+from target_names import MAIN
 
 import tilec
 from tilec.kernel import CompiledKernel, Parameter
 from tilec.runtime.emulator import program
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
-from tilec.target import TARGETS
 
 RACY = """
 import numpy as np
@@ -50,7 +50,7 @@ def racy(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 def test_both_lines_the_memory_the_order_and_the_mend(
     tilec_command, racy: str, target: str
 ) -> None:

@@ -7,10 +7,10 @@ import re
 
 import numpy as np
 import pytest
+from target_names import MAIN
 
 import tilec
 import tilec.language as tl
-from tilec.target import TARGETS
 
 WIDTH = 32
 
@@ -175,7 +175,7 @@ def test_runs(columns, monkeypatch: pytest.MonkeyPatch) -> None:
     assert narrowest(check(columns, 47, 1, 3)) == 2  # rows that start anywhere
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 def test_rows_on_every_target(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEC_TARGET", target)
     ptx = check(from_a_multiple, 48, 1, 0)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mlir import ir
+from target_names import MAIN
 
 import tilec
 import tilec.language as tl
@@ -20,7 +21,6 @@ from tilec.examples.matmul import matmul
 from tilec.jit import Kernel
 from tilec.language.parameters import auto
 from tilec.runtime.errors import ArgumentError
-from tilec.target import TARGETS
 
 FACTOR = 2.0
 
@@ -233,7 +233,7 @@ def test_a_wrong_kernel_raises_at_its_line_when_called() -> None:
     assert caught.value.location.file == __file__
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 def test_compile_ahead_of_time(target: str) -> None:
     kernel = scale.compile(["x:f32[?]", "y:f32[?]", "factor:f32"], {"B": 32}, target=target)
     assert kernel.target == target

@@ -7,12 +7,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from target_names import MAIN
 from test_block_scales import E2M1, E4M3, E5M2, E8M0, operand
 
 import tilec
 from tilec.examples.block_scaled_matmul import arranged
 from tilec.runtime.errors import ArgumentError
-from tilec.target import TARGETS
 
 E3M2 = ml_dtypes.float6_e3m2fn
 
@@ -40,7 +40,7 @@ def check(
     [((E4M3, E5M2), E8M0), ((E2M1, E2M1), E8M0), ((E2M1, E2M1), E4M3), ((E4M3, E2M1), E8M0)],
     ids=["mx 8", "mx 4", "nv", "8 by 4"],
 )
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 def test_every_target(
     target: str, kinds: tuple[Any, Any], scale: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from target_names import MAIN
 
 import tilec
 import tilec.language as tl
-from tilec.target import TARGETS
 
 ANSWERS = {
     (0, 0): (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8),
@@ -48,7 +48,7 @@ def test_known_answers() -> None:
         assert [int(x[0]) for x in reference(key, np.array([counter]))] == list(words)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 def test_bits(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEC_TARGET", target)
     rng = np.random.default_rng(0)

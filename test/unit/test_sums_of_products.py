@@ -6,10 +6,10 @@ import re
 
 import numpy as np
 import pytest
+from target_names import MAIN
 
 import tilec
 import tilec.language as tl
-from tilec.target import TARGETS
 
 
 @tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
@@ -33,7 +33,7 @@ def matmul(
     tl.store(c, (m, n), acc)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", MAIN)
 def test_added_products(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEC_TARGET", target)
     rng = np.random.default_rng(0)
