@@ -9,13 +9,14 @@ After:    %a = "gpu_tile.alloc"() {options = {offset = 1024 : i32}} ...
 insert-barriers, which runs after, orders accesses to buffers that share memory. A kernel with
 `tile.explicit` has its author's barriers only, so there every buffer has its bytes for itself.
 Does not handle: the least memory possible (the largest buffer is placed first, each at the lowest
-offset that is free); buffers that do not fit (an error).
+offset that is free); buffers that do not fit (`DoesNotFit`: their choosers take less, or an error).
 """
 
 from __future__ import annotations
 
 from mlir import ir
 
+from tilec.diagnostics import DoesNotFit
 from tilec.dialects.gpu_tile import AllocOp
 from tilec.passes.analysis.lifetimes import find_allocations
 from tilec.passes.analysis.placement import SHARED_BYTES, place
@@ -47,6 +48,7 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
             f"{context.target.name} has {context.target.shared_bytes}",
             *map(str, found),
             "help: smaller tiles need less",
+            kind=DoesNotFit,
         )
     if found:
         context.report.add(

@@ -18,13 +18,15 @@ kernel's top, behind a sync that is there anyway before the first use, else behi
 there; the kernel has one way out, and there all threads meet before the first warp returns the
 memory.
 Does not handle: columns for a part of the kernel only (they are held from its start to its end);
-buffers that need more columns than there are (an error).
+buffers that need more columns than there are (`TensorMemoryFull`: sums come to lie in registers, or
+an error).
 """
 
 from __future__ import annotations
 
 from mlir import ir
 
+from tilec.diagnostics import TensorMemoryFull
 from tilec.dialects.gpu_tile import (
     AllocOp,
     ReleaseTensorMemoryOp,
@@ -60,6 +62,7 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
             f"the kernel needs {used} columns of tensor memory, a CTA has {COLUMNS}",
             *map(str, found),
             "help: smaller tiles or fewer slots need less",
+            kind=TensorMemoryFull,
         )
     columns = max(LEAST_COLUMNS, power_of_two(used))
     spread(found, columns)

@@ -63,9 +63,24 @@ def show_location(op: ir.Operation | None) -> str:
     return "" if location is None else str(location)
 
 
+@dataclass(frozen=True)
+class Allowance:
+    """What of a CTA's memory the compiler's own choices may take; what an author demands is not
+    asked.
+
+    `stages`: the most slots of a ring. `copies`: whether tiles may have buffers ahead of their use,
+    by asynchronous copies, or to leave by. `tensor_memory`: whether sums may lie there.
+    """
+
+    stages: int = 1 << 16
+    copies: bool = True
+    tensor_memory: bool = True
+
+
 @dataclass
 class PassContext:
-    """What a pass may ask: the target, the CTA's warps, the index width, and where to report.
+    """What a pass may ask: the target, the CTA's warps, the index width, what its own choices may
+    take, and where to report.
 
     `verify`: check the program and its level after each pass (environment: TILEC_CHECK=1).
     """
@@ -74,6 +89,7 @@ class PassContext:
     num_warps: int = 4
     index_bits: int = 64
     report: Report = field(default_factory=Report)
+    allowance: Allowance = field(default_factory=Allowance)
     verify: bool = field(default_factory=lambda: os.environ.get("TILEC_CHECK") == "1")
 
     @property

@@ -71,7 +71,9 @@ def insert_async_copies(module: ir.Module, context: PassContext) -> None:
 
 def _rewrite(function: ir.Operation, context: PassContext) -> None:
     facts, loads = Divisibility(function), _loads(function)
-    if context.target.supports(Feature.TMA):
+    if context.target.supports(Feature.TMA) and (
+        context.allowance.copies or demands_roles(function)
+    ):
         loads = _use_tensor_maps(function, loads, facts, context)
     blocks: list[ir.Block] = []
     for load in loads:
@@ -81,6 +83,8 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
         uses, block = uses_of(load.result, load.dims), load.operation.block
         demanded = _demands_stages(loop) and block == loop.regions[0].blocks[0]
         if not uses.fills and not (demanded and uses.in_registers):
+            continue
+        if not demanded and not context.allowance.copies:
             continue
         if _copy(load, uses, demanded, facts, context) and block not in blocks:
             blocks.append(block)

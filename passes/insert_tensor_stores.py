@@ -58,7 +58,7 @@ SCATTERED = 1.5
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def insert_tensor_stores(module: ir.Module, context: PassContext) -> None:
     """Turns stores of tiles that do not lie coalesced into tensor stores, where there are some."""
-    if not context.target.supports(Feature.TMA):
+    if not context.target.supports(Feature.TMA) or not context.allowance.copies:
         return
     for function in kernels(module):
         _rewrite(function, context)

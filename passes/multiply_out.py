@@ -63,6 +63,8 @@ def _find(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
     target = context.target
     if not target.supports(Feature.TCGEN05):
         return f"{target.name} has no instruction with scales"
+    if not context.allowance.tensor_memory:
+        return "tensor memory has no room for its sums"
     around = next((op.name for op in enclosing_ops(dot.operation) if op.name != "scf.for"), None)
     if around is not None:
         return f"it stands in '{around}'"

@@ -19,7 +19,7 @@ After:    for s in 0 .. stages-2:                                     (the prolo
    from outside and single elements of arrays (a table of pages), and nothing in it writes what they
    read. All of an iteration's copies become one group.
 2. The stages: `tile.stages` where the author demands them, else what fits into a CTA's share of
-   the shared memory, at most MOST_STAGES.
+   the shared memory, at most MOST_STAGES and what is allowed (`tilec.fitting`).
 3. Buffers become rings in front of the loop. A group is committed in every iteration, empty or not,
    so that the count of pending groups is right; a copy past the last iteration is masked off.
 4. The copies stand behind the body's first matrix instructions, which hide the cost of issuing
@@ -121,7 +121,8 @@ def _stages(bytes_: int, loop: ir.Operation, context: PassContext) -> int:
     registers = REGISTERS_PER_ACCUMULATOR * _accumulators(loop)
     fitting_ctas = context.target.registers_per_sm // max(1, registers)
     share = context.target.shared_bytes // max(1, min(CTAS, fitting_ctas))
-    return max(1, min(MOST_STAGES, share // max(1, bytes_)))
+    most = min(MOST_STAGES, context.allowance.stages)
+    return max(1, min(most, share // max(1, bytes_)))
 
 
 def _accumulators(loop: ir.Operation) -> int:

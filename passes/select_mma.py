@@ -142,7 +142,7 @@ def _select(dot: tile.DotOp, room: int, computed: ComputedOperands, context: Pas
     row, why = None, "the target multiplies these types"
     if context.target.supports(Feature.WGMMA):
         row, why = _either(_find_wide(dot, room, context), why)
-    elif context.target.supports(Feature.TCGEN05):
+    elif context.target.supports(Feature.TCGEN05) and context.allowance.tensor_memory:
         row, why = _either(_find_in_tensor_memory(dot, context), why)
     if row is None and _is_third(context):
         by_warpgroups = context.target.supports(Feature.WGMMA)

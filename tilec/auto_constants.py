@@ -6,7 +6,8 @@ gets that dimension's size, any other that is a dimension of a tile an elementwi
 
 Sizes (elements): K spans 128 bytes, one row of the widest shared-memory swizzle; 64 where warps
 multiply on tensor cores, so that a second CTA fits beside a ring of four slots (4 to 11 % more than
-two slots of twice the size, bf16 on an H200). M and N are 128 on tensor cores; N is 256 for
+two slots of twice the size, bf16 on an H200). M and N are 128 on tensor cores (64 where a loop
+of three or more dots walks along them: several scores are alive beside the sums); N is 256 for
 warpgroup instructions, whose operands then take the least shared-memory traffic, where one dot has
 the registers, and for sums in tensor memory, which holds two of them; M is 192 where the dots of a
 loop, as in attention with narrow heads, leave three warpgroups the registers for 64 rows each: what
@@ -17,6 +18,7 @@ threads; its last dimension takes up to 64 elements where several constants shar
 
 Sizes of arrays are no part of the choice: one compilation serves all of them, and is known before
 the first call. `tilec.ops.matmul` chooses by size, `tilec.autotune` measures by size classes.
+What turns out not to fit is halved, the largest size first (`smaller`).
 """
 
 from __future__ import annotations
@@ -45,7 +47,12 @@ WIDE_N = 256
 THREE_WARPGROUPS = 192
 """Rows; also the most columns of the dots of a loop: 96 sums a thread, and 32 registers of them as
 the operand of the next, of 160."""
+STREAMED_SIDE = 64
+"""Of what a loop of three or more dots walks along, where the scores of several are alive at once
+beside the sums (gradients of attention: 64 keys or queries at a time on an H200 and an A100)."""
 FMA_SIDE = 64
+LEAST_SIDE = 16
+MANY_DOTS = 2
 ELEMENTWISE_BYTES = 4096
 SHARED_ROW = 64
 
@@ -56,6 +63,8 @@ class _Roles:
 
     dots: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     """name -> (m | n | k, element type, precision)"""
+    uses: dict[str, set[tuple[ir.Block, str]]] = field(default_factory=dict)
+    """name -> the blocks in which it is m, n or k of a dot"""
     tiles: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
     """name -> for each tile, the constants of its dimensions in order"""
     dot_count: int = 0
@@ -70,14 +79,16 @@ def choose_auto_constants(
     parameters: Sequence[Parameter],
     constants: Mapping[str, Any],
     target: Target,
-) -> tuple[dict[str, Any], dict[str, str]]:
+    smaller: int = 0,
+) -> tuple[dict[str, Any], dict[str, str]] | None:
     """`constants` with every `tl.auto` replaced, and for each of those the choice and its reason.
 
+    `smaller`: how many times one of them is to be halved; None where none is left to be.
     CompileError where a constant is no tile size, so that nothing says how large it should be.
     """
     names = [name for name, value in constants.items() if value is auto]
     if not names:
-        return dict(constants), {}
+        return None if smaller else (dict(constants), {})
     if len(names) > len(_PRIMES):
         raise CompileError(f"at most {len(_PRIMES)} constants may be tl.auto, found {len(names)}")
     roles = _probe(fn, parameters, constants, names)
@@ -87,6 +98,13 @@ def choose_auto_constants(
         value, why = _size(name, roles, target)
         chosen[name] = value
         reasons[name] = f"{value}: {why}"
+    for _ in range(smaller):
+        largest = max(names, key=lambda name: chosen[name])
+        if chosen[largest] <= LEAST_SIDE:
+            return None
+        whole = chosen[largest]
+        chosen[largest] = 1 << (whole - 1).bit_length() - 1
+        reasons[largest] = f"{chosen[largest]}: tiles of {whole} do not fit {target.name}"
     return chosen, reasons
 
 
@@ -134,6 +152,7 @@ def _look(op: ir.Operation, probes: Mapping[str, int], roles: _Roles) -> None:
         for role, size in (("m", m), ("n", n), ("k", k)):
             if name := constant_of(size):
                 roles.dots.setdefault(name, (role, *about))
+                roles.uses.setdefault(name, set()).add((op.block, role))
     for result in op.results:
         if is_tile(result):
             parts = tuple(constant_of(size) for size in shape(result))
@@ -147,7 +166,10 @@ def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
     if name in roles.dots:
         if roles.dots[name][0] == "m" and _leaves_three_warpgroups_room(roles, target):
             return THREE_WARPGROUPS, f"m of dots of one loop by three warpgroups of {target.name}"
-        return _dot_size(*roles.dots[name], target, alone=roles.dot_count == 1)
+        side, why = _dot_size(*roles.dots[name], target, alone=roles.dot_count == 1)
+        if side > STREAMED_SIDE and _is_streamed(name, roles):
+            return STREAMED_SIDE, f"{why}, of three or more in a loop along it"
+        return side, why
     if name not in roles.tiles:
         raise CompileError(
             f"'{name}' is tl.auto, but it is no tile size; give it a value",
@@ -169,6 +191,13 @@ def _leaves_three_warpgroups_room(roles: _Roles, target: Target) -> bool:
     narrow = all(len(ns) > 1 and sum(ns) <= THREE_WARPGROUPS for ns in roles.columns.values())
     exact = any(dtype in ("f32", "f64") for _, dtype, _ in roles.dots.values())
     return target.supports(Feature.WGMMA) and narrow and not exact
+
+
+def _is_streamed(name: str, roles: _Roles) -> bool:
+    """Whether a loop of three or more dots sums over a constant that is a side of a dot before."""
+    uses = roles.uses[name]
+    crowded = [block for block, columns in roles.columns.items() if len(columns) > MANY_DOTS]
+    return any((block, "k") in uses and len(uses) > 1 for block in crowded)
 
 
 def _dot_size(

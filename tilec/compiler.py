@@ -6,8 +6,10 @@ prints (`dump_dir`), verifies, and parses back: a dumped file compiles from ther
 
 from __future__ import annotations
 
+import itertools
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ from mlir import ir
 from mlir.dialects import llvm
 from mlir.passmanager import PassManager
 
-from tilec.diagnostics import CompileError, InternalError
+from tilec.diagnostics import CompileError, DoesNotFit, InternalError
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.emit_ptx import emit_ptx, start_worker
+from tilec.fitting import less, show
 from tilec.kernel import CompiledKernel, Facts, Parameter, TensorMap
 from tilec.mlir_errors import interruptible
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
@@ -41,6 +44,10 @@ NUM_WARPS = "tile.num_warps"
 
 LEVELS = ("tile", "gpu_tile", "llvm", "llvmir", "ptx")
 """What `lower_to` can stop at, in order."""
+
+
+Smaller = Callable[[int], "ir.Module | None"]
+"""The program with the compiler's tiles so many times halved; None where none can be."""
 
 
 @dataclass
@@ -87,13 +94,14 @@ def compile_module(
     module: ir.Module,
     target: Target,
     *,
+    smaller: Smaller | None = None,
     kernel: str | None = None,
     num_warps: int | None = None,
     ptx_version: int = 90,
     dump_dir: str | None = None,
 ) -> CompiledKernel:
     """Compiles a kernel of a `tile` module (it is consumed). `kernel`: its name, if there are
-    several.
+    several. `smaller`: see `lower_to`.
 
     CompileError for a mistake in the program, ValueError for a PTX version the target does not
     have.
@@ -102,6 +110,7 @@ def compile_module(
         module,
         target,
         "ptx",
+        smaller=smaller,
         kernel=kernel,
         num_warps=num_warps,
         ptx_version=ptx_version,
@@ -138,15 +147,41 @@ def lower_to(
     target: Target,
     level: str,
     *,
+    smaller: Smaller | None = None,
     kernel: str | None = None,
     num_warps: int | None = None,
     ptx_version: int = 90,
     dump_dir: str | None = None,
 ) -> Compilation:
-    """Lowers a `tile` module to one of `LEVELS`; `.module` holds MLIR, `.text` LLVM IR or PTX."""
+    """Lowers a `tile` module to one of `LEVELS`; `.module` holds MLIR, `.text` LLVM IR or PTX.
+
+    `smaller`: the same program with smaller tiles, where the author left them to the compiler and
+    they turn out not to fit the target's memory.
+    """
     check_ptx_version(target, ptx_version)
     if LEVELS.index(level) == len(LEVELS) - 1:
         start_worker()  # LLVM loads in its own process while the passes run here
+    for attempt in itertools.count(1):
+        try:
+            return _lower(module, target, level, kernel, num_warps, ptx_version, dump_dir)
+        except DoesNotFit:
+            found = None if smaller is None else smaller(attempt)
+            if found is None:
+                raise
+            module = found
+    raise AssertionError("unreachable")
+
+
+def _lower(
+    module: ir.Module,
+    target: Target,
+    level: str,
+    kernel: str | None,
+    num_warps: int | None,
+    ptx_version: int,
+    dump_dir: str | None,
+) -> Compilation:
+    """The same for tiles as they are."""
     with module.context, ir.Location.unknown():
         job = _prepare(module, target, kernel, num_warps, dump_dir)
         for stage, run in zip(LEVELS[1:], (_to_gpu_tile, _to_llvm, _to_llvmir), strict=False):
@@ -243,9 +278,7 @@ def _written_warps(function: ir.Operation, demanded: int | None, explicit: bool)
 
 
 def _to_gpu_tile(job: Compilation) -> None:
-    function = find_kernel(job.module, job.name)
-    for tile_pass in passes_from(job.level, explicit=is_explicit(function)):
-        run_pass(tile_pass, job)
+    _run_until_it_fits(job)
     function = find_kernel(job.module, job.name)
     job.shared_bytes = function.attributes[SHARED_BYTES].value
     job.total_warps = total_warps(function, job.context.num_warps)
@@ -254,6 +287,30 @@ def _to_gpu_tile(job: Compilation) -> None:
     job.dynamic = is_whole(function)
     job.starts_early = starts_early(function)
     job.cluster = checked_cluster(function, job.context)
+
+
+def _run_until_it_fits(job: Compilation) -> None:
+    """Runs the passes, again with a smaller allowance where memory does not suffice."""
+    function = find_kernel(job.module, job.name)
+    passes = passes_from(job.level, explicit=is_explicit(function))
+    kept, level, dumped = function.clone(ip=False), job.level, job._dumped
+    decisions = list(job.context.report.decisions)
+    while True:
+        try:
+            for tile_pass in passes:
+                run_pass(tile_pass, job)
+            return
+        except DoesNotFit as error:
+            allowance = None if is_explicit(kept) else less(job.context.allowance, error)
+            if allowance is None:
+                raise
+            reason = error.message
+        find_kernel(job.module, job.name).erase()
+        function = kept.clone(ip=ir.InsertionPoint(job.module.body))
+        report = Report(list(decisions))
+        report.add("fit", function, show(allowance), f"else {reason}")
+        job.context = replace(job.context, report=report, allowance=allowance)
+        job.level, job._dumped = level, dumped
 
 
 def run_pass(tile_pass: TilePass, job: Compilation) -> None:

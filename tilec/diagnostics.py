@@ -95,6 +95,18 @@ class CompileError(Exception):
         return "\n".join(lines)
 
 
+class DoesNotFit(CompileError):
+    """A program that needs more of a memory than there is: of `memory` "shared" or "tensor"."""
+
+    memory = "shared"
+
+
+class TensorMemoryFull(DoesNotFit):
+    """The same for the columns of tensor memory."""
+
+    memory = "tensor"
+
+
 class PerformanceWarning(UserWarning):
     """A program that is right and will surely be slow, for a reason its author should hear."""
 

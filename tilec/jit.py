@@ -224,8 +224,22 @@ class Kernel(Launcher, Generic[P]):
         `constants`: values of `tl.const` parameters, defaults for the others; `tl.auto` is resolved
         for `target`. `index_bits=32` is checked at every launch. ValueError for wrong specs.
         """
+        return self.smaller_module(specs, constants, 0, target=target, index_bits=index_bits)
+
+    def smaller_module(
+        self,
+        specs: Sequence[ArgumentSpec],
+        constants: Mapping[str, Any] | None,
+        smaller: int,
+        *,
+        target: str | None = None,
+        index_bits: int = 32,
+    ) -> Any:
+        """As `source_module`, for where that does not fit: a `tl.auto` constant is halved `smaller`
+        times, the largest each time. None if none can be."""
         wanted = specialize_for(self.parameters, specs, constants or {}, index_bits)
-        return self._module(wanted, find_target(target) if target else next(iter(TARGETS.values())))
+        found = find_target(target) if target else next(iter(TARGETS.values()))
+        return self._smaller_module(wanted, found, smaller)
 
     def compile(
         self,
@@ -284,17 +298,30 @@ class Kernel(Launcher, Generic[P]):
         dump_dir: str | None = None,
     ) -> CompiledKernel:
         importlib.import_module("tilec.compiler_start").start_inside()
-        module = self._module(wanted, target)
         compiler = importlib.import_module("tilec.compiler")
-        return compiler.compile_module(module, target, ptx_version=ptx_version, dump_dir=dump_dir)
+        return compiler.compile_module(
+            self._module(wanted, target),
+            target,
+            smaller=functools.partial(self._smaller_module, wanted, target),
+            ptx_version=ptx_version,
+            dump_dir=dump_dir,
+        )
 
     def _module(self, wanted: Specialization, target: Target) -> Any:
+        """The tile-level module, with the compiler's first choice of `tl.auto` constants."""
+        return self._smaller_module(wanted, target, 0)
+
+    def _smaller_module(self, wanted: Specialization, target: Target, smaller: int) -> Any:
+        """The same where a `tl.auto` constant is halved `smaller` times; None if none can be."""
         constants, reasons = dict(wanted.constants), {}
-        if any(value is auto for value in constants.values()):
+        if smaller or any(value is auto for value in constants.values()):
             chooser = importlib.import_module("tilec.auto_constants")
-            constants, reasons = chooser.choose_auto_constants(
-                self.fn, wanted.parameters, constants, target
+            chosen = chooser.choose_auto_constants(
+                self.fn, wanted.parameters, constants, target, smaller
             )
+            if chosen is None:
+                return None
+            constants, reasons = chosen
         return importlib.import_module("tilec.frontend").build_module(
             self.fn,
             wanted.parameters,

@@ -23,6 +23,8 @@ def source_location(location: ir.Location) -> Location | None:
     return Location(location.filename, location.start_line, location.start_col)
 
 
-def error_at(op: ir.Operation, message: str, *notes: str) -> CompileError:
-    """A CompileError at an op's source position."""
-    return CompileError(message, source_location(op.location), notes)
+def error_at(
+    op: ir.Operation, message: str, *notes: str, kind: type[CompileError] = CompileError
+) -> CompileError:
+    """A CompileError, or one of that `kind`, at an op's source position."""
+    return kind(message, source_location(op.location), notes)

@@ -51,13 +51,15 @@ def slots_that_fit(
     other *= teams_of(function)
     leaders = [ring for ring in rings if ring.leader is None]
     own = [buffer_of(alloc.results[0]) for ring in leaders for alloc in ring.allocs]
+    most = context.allowance.stages
     barriers = 2 * 8 * MOST_STAGES * len(rings) + answer_bytes(function)
     other += barriers + max(buffer.alignment_bytes for buffer in own)
     stages = ring_stages(sum(buffer.slot_bytes for buffer in own), other, context.target)
     around = [ring for ring in leaders if is_outer(ring, rings)]
+    stages = max(1, min(stages, most))
     if stages > 1 or not around or len(around) == len(leaders):
-        return max(1, stages), max(1, stages)
+        return stages, stages
     outer = [buffer_of(alloc.results[0]) for ring in around for alloc in ring.allocs]
     once = sum(buffer.slot_bytes for buffer in outer)
     each = sum(buffer.slot_bytes for buffer in own) - once
-    return max(1, ring_stages(each, other + once, context.target)), 1
+    return max(1, min(ring_stages(each, other + once, context.target), most)), 1

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,7 @@ def _options(source: Input, target: Target, arguments: argparse.Namespace) -> di
     if dump_dir and len(arguments.target or ()) > 1:
         dump_dir = str(Path(dump_dir, target.name))
     return {
+        "smaller": partial(source.smaller, target),
         "kernel": source.kernel,
         "num_warps": arguments.num_warps,
         "ptx_version": arguments.ptx_version,

@@ -21,15 +21,16 @@ def read(arguments: argparse.Namespace) -> Input:
     path, name = split_name(arguments.input)
     kernel = load_kernel(path, name or arguments.kernel)
 
-    def module(target: Target) -> ir.Module:
+    def smaller(target: Target, times: int) -> ir.Module | None:
         try:
-            return kernel.source_module(
+            return kernel.smaller_module(
                 arguments.arg,
                 dict(arguments.const),
+                times,
                 target=target.name,
                 index_bits=arguments.index_bits,
             )
         except ValueError as error:
             raise CompileError(str(error), notes=[_HELP]) from None
 
-    return Input(module, None, None)
+    return Input(lambda target: smaller(target, 0), None, None, smaller)

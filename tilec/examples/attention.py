@@ -49,7 +49,7 @@ def attention(
     D: tl.const,
     CAUSAL: tl.const = False,
     BM: tl.const = tl.auto,
-    BN: tl.const = 128,
+    BN: tl.const = tl.auto,
     STAGES: tl.const = None,
     WARP_SPECIALIZE: tl.const = None,
 ):

@@ -41,8 +41,8 @@ def key_gradients(
     scale: tl.f32,
     D: tl.const,
     CAUSAL: tl.const = False,
-    BM: tl.const = 64,
-    BN: tl.const = 128,
+    BM: tl.const = tl.auto,
+    BN: tl.const = tl.auto,
 ):
     """dk, dv of BN keys. Scores lie transposed, (BN, BM): they are left operands as they are."""
     batch, head, n = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BN
@@ -76,8 +76,8 @@ def query_gradients(
     scale: tl.f32,
     D: tl.const,
     CAUSAL: tl.const = False,
-    BM: tl.const = 128,
-    BN: tl.const = 64,
+    BM: tl.const = tl.auto,
+    BN: tl.const = tl.auto,
 ):
     """dq of BM queries."""
     batch, head, m = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM

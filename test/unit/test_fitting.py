@@ -1,0 +1,95 @@
+"""Kernels fit by themselves: where the compiler's own choices exceed a memory, they take less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+from tilec.compiler import lower_to
+from tilec.diagnostics import CompileError
+from tilec.examples.attention import attention, reference
+from tilec.examples.attention_backward import key_gradients
+from tilec.jit import Kernel
+from tilec.target import find_target
+
+
+def chosen(
+    kernel: Kernel, specs: list[str], constants: dict[str, Any], target: str
+) -> dict[str, str]:
+    """What the report of a kernel lowered for `target` says, by subject; the last of each."""
+    module = kernel.source_module(specs, constants, target=target)
+
+    def smaller(times: int) -> Any:
+        return kernel.smaller_module(specs, constants, times, target=target)
+
+    job = lower_to(module, find_target(target), "gpu_tile", smaller=smaller)
+    assert job.shared_bytes <= find_target(target).shared_bytes
+    return {
+        entry["about"]: f"{entry['chosen']}: {entry['why']}"
+        for entry in job.context.report.decisions
+    }
+
+
+HEADS = [f"{name}:bf16[?,?,?,?:8;?:8,?:8,?:8,1]" for name in "qkvo"] + ["scale:f32"]
+
+
+def test_a_ring_takes_fewer_stages_where_they_do_not_fit() -> None:
+    found = chosen(attention, HEADS, {"D": 256, "BM": 128, "BN": 64}, "sm_80")
+    assert found["fit"] == (
+        "one stage: else the kernel needs 212992 bytes of shared memory, sm_80 has 166912"
+    )
+    assert found["pipeline"].startswith("no: a stage takes 65536 bytes of shared memory")
+
+
+def test_demanded_stages_that_do_not_fit_are_an_error() -> None:
+    with pytest.raises(CompileError, match="needs 212992 bytes of shared memory, sm_80 has 166912"):
+        chosen(attention, HEADS, {"D": 256, "BM": 128, "BN": 64, "STAGES": 2}, "sm_80")
+
+
+def test_tiles_of_the_compilers_choice_are_halved_until_they_fit() -> None:
+    arrays = [f"{name}:bf16[?,?,?,?:8;?:8,?:8,?:8,1]" for name in ("q", "k", "v", "do")]
+    rows = [f"{name}:f32[?,?,?;?,?,1]" for name in ("logs", "delta")]
+    made = [f"{name}:bf16[?,?,?,?:8;?:8,?:8,?:8,1]" for name in ("dk", "dv")]
+    specs = [*arrays, *rows, *made, "scale:f32"]
+    assert chosen(key_gradients, specs, {"D": 128}, "sm_80")["fit"].startswith("at most 2 stages")
+    module = key_gradients.smaller_module(specs, {"D": 128}, 1, target="sm_86")
+    constants = module.body.operations[0].attributes["tile.constants"]
+    assert [constants[name].value for name in ("BM", "BN")] == [64, 64]
+    assert "pipeline" in chosen(key_gradients, specs, {"D": 128}, "sm_86")
+    assert key_gradients.smaller_module(specs, {"D": 128}, 9, target="sm_86") is None
+
+
+def test_sums_that_tensor_memory_has_no_room_for_come_to_registers() -> None:
+    @tilec.kernel(grid=1)
+    def three_sums(a: tl.array, b: tl.array, c: tl.array):
+        sums = [tl.zeros((128, 256), tl.f32) for _ in range(3)]
+        for k in tl.range(0, a.shape[1], 32):
+            part = tl.load(a, (0, k), (128, 32))
+            sums = [tl.dot(part, tl.load(b, (k, 256 * n), (32, 256)), sums[n]) for n in range(3)]
+        for n in tl.static_range(3):
+            tl.store(c, (0, 256 * n), sums[n])
+
+    specs = ["a:bf16[?,?:8;?:8,1]", "b:bf16[?,?:8;?:8,1]", "c:f32[?,?:8;?:8,1]"]
+    found = chosen(three_sums, specs, {}, "sm_100a")
+    assert found["fit"].startswith("sums in registers: else the kernel needs 768 columns")
+    assert found["dot instruction"].startswith("mma.m16n8k16")
+
+
+@pytest.mark.parametrize(
+    ("target", "fit"), [("sm_89", "one stage"), ("sm_120a", "no buffers ahead of their use")]
+)
+def test_what_takes_less_is_right(target: str, fit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, 1, 72, 256)).astype(np.float16) for _ in range(3))
+    o = np.full_like(q, np.nan)
+    kernel = attention.on("emulator:check")
+    constants = {"D": 256, "BM": 128, "BN": 32}
+    assert f"fit: {fit}" in kernel.report(q, k, v, o, 1 / 16, **constants)
+    kernel(q, k, v, o, 1 / 16, **constants)
+    expected = reference(q, k, v, False, 1 / 16)
+    assert np.abs(o - expected).max() < 4e-3
