@@ -67,7 +67,7 @@ MENDS = {
     "tensor map": "pass the address of a .param that holds a tensor map of the copy's rank",
     "tensor memory": "allocate before use, free before the end, stay in the warp's own lanes",
     "descriptor": "encode the matrix descriptor as the PTX ISA says",
-    "registers": "let each warpgroup ask setmaxnreg as one, and for so few that the CTA's sum fits",
+    "registers": "let whole warpgroups ask: .dec for no more than they have, .inc for no less",
     "cluster barrier": "let each thread arrive, then wait, in turn",
     "barrier": "use one count, a multiple of 32, for all arrivals of a phase",
 }

@@ -58,13 +58,15 @@ class Program:
         mode: str = "eager",
         progress: bool = False,
         tensor_fences: bool = True,
+        registers: int | None = None,
     ) -> Result:
         """Execute `entry` over the grid; arrays among `args` receive what the kernel stores.
 
         args are in parameter order: a NumPy array is a pointer to its first element, `Pointer`
         one into the middle of an array, everything else is a value of the parameter's size.
         `progress` shows a bar on standard error once a run takes seconds; `tensor_fences`: whether
-        check mode asks for tcgen05.fence, which some compilers leave out.
+        check mode asks for tcgen05.fence, which some compilers leave out; `registers`: those of
+        a thread at launch, which setmaxnreg moves, where not the entry's directives say it.
         Raises EmulatorError for what would crash a GPU, ValueError/TypeError for wrong arguments.
         """
         if entry not in self.module.entries:
@@ -80,6 +82,7 @@ class Program:
             mode,
             shared_bytes,
             tensor_fences,
+            registers,
         )
         check_dimensions(launch)
         launch.place(args)

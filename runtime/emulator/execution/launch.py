@@ -48,6 +48,7 @@ class Launch:
     mode: str
     dynamic_size: int
     tensor_fences: bool = True
+    registers: int | None = None
     memory: GlobalMemory = field(default_factory=GlobalMemory)
     printed: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)

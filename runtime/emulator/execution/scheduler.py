@@ -172,6 +172,18 @@ class Scheduler:
         passed = machine.mbarriers.passed(cells, parity, instruction.place)
         return machine.checker.times_out(cells, lanes, passed, instruction)
 
+    def _set_registers(self, instruction: Instruction, piece: Piece, after: int) -> int | None:
+        """Warps whose CTA has the registers go on, also those that have waited for them."""
+        budgets = self.machine.register_budgets
+        if not budgets.ask(self._lane_numbers(piece).reshape(-1), instruction):
+            return after
+        for warp, cta, site in budgets.granted():
+            self.passes += 1
+            mask = np.zeros(self.machine.shape, np.bool_)
+            mask[warp, cta] = ~self.machine.exited[warp, cta]
+            self.add(site.index + 1, mask)
+        return None
+
     def _cluster_barrier(self, instruction: Instruction, piece: Piece, after: int) -> int | None:
         mask = piece.mask(self.machine.shape)
         barriers = self.cluster_barriers
@@ -314,6 +326,8 @@ class Scheduler:
             return self._indexed_branch(instruction, piece, values[1])
         if opcode == "mbarrier":
             return self._mbarrier(instruction, piece, values, after)
+        if opcode == "setmaxnreg":
+            return self._set_registers(instruction, piece, after)
         if is_cluster_barrier(instruction):
             return self._cluster_barrier(instruction, piece, after)
         if opcode == "trap":
@@ -377,6 +391,7 @@ class Scheduler:
             place = self.machine.entry.instructions[pc].place
             for warp, cta in zip(*np.nonzero(mask.any(2)), strict=True):
                 stuck.add(int(cta), [int(warp)], f"asking again and again, now at {place}")
+        self.machine.register_budgets.report(stuck)
         for pc, mask in self.cluster_barriers.waiting.items():
             place = self.machine.entry.instructions[pc - 1].place
             for warp, cta in zip(*np.nonzero(mask.any(2)), strict=True):
@@ -404,6 +419,8 @@ class Scheduler:
             return parked.instruction.place
         for pc in self.ready:
             return self.machine.entry.instructions[pc].place
+        for _, _, instruction in self.machine.register_budgets.waiting:
+            return instruction.place
         for barrier in self.barriers.barriers.values():
             if barrier.waiting.any() and barrier.instruction is not None:
                 return barrier.instruction.place
