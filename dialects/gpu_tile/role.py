@@ -21,8 +21,13 @@ def total_warps(function: ir.Operation, num_warps: int) -> int:
 
 
 def entry_registers(target: Target, threads: int) -> int:
-    """Registers of each thread when a CTA of `threads` begins whose roles then move them."""
-    return min(target.registers_per_sm // threads, target.registers_per_thread) // 8 * 8
+    """Registers of each thread when a CTA of `threads` begins whose roles then move them: as many
+    as ptxas gives a kernel with `.minnctapersm 1`. Each of the four parts of a multiprocessor has
+    a quarter of them for its warps."""
+    spread = (
+        -(-threads // (WARPGROUP_WARPS * target.warp_size)) * WARPGROUP_WARPS * target.warp_size
+    )
+    return min(target.registers_per_sm // spread, target.registers_per_thread) // 8 * 8
 
 
 class RoleOp(Op, name="role"):

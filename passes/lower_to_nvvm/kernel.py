@@ -134,7 +134,7 @@ def _register_attributes(
     function: ir.Operation, context: PassContext, threads: int
 ) -> dict[str, ir.Attribute]:
     """A kernel whose roles move registers begins with its share of all of them: `setmaxnreg` needs
-    to know it (PTX ISA 9.0). CompileError if the roles hold more than there are."""
+    to know it (PTX ISA 9.0). CompileError if the roles hold more than the CTA begins with."""
     roles: list[RoleOp] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -151,11 +151,11 @@ def _register_attributes(
     for warp in range(threads // warp_size):
         mine = [r for r in roles if r.first_warp <= warp < r.first_warp + r.warps]
         total += warp_size * max((r.registers for r in mine if r.registers), default=entry)
-    if total > context.target.registers_per_sm:
+    if total > entry * threads:
         raise error_at(
             function,
-            f"the roles hold {total} registers, "
-            f"{context.target.name} has {context.target.registers_per_sm}",
+            f"the roles hold {total} registers, a CTA of {threads} threads begins with "
+            f"{entry * threads} ({entry} a thread)",
         )
     i32 = ir.IntegerType.get_signless(32)
     return {

@@ -125,7 +125,15 @@ def kernel(body: str, total: int) -> str:
         ),
         (
             kernel(role("one", 0, 4, "", 240) + role("two", 4, 8, "", 232), 12),
-            "the roles hold 90112 registers, sm_90a has 65536",
+            "the roles hold 90112 registers, a CTA of 384 threads begins with 64512",
+        ),
+        (
+            kernel(role("one", 0, 4, "", 48) + role("two", 4, 8, "", 232), 12),
+            "the roles hold 65536 registers, a CTA of 384 threads begins with 64512",
+        ),
+        (
+            kernel(role("one", 0, 4, "", 96) + role("two", 4, 4, "", 248), 9),
+            r"48384 \(168 a thread\)",
         ),
         (kernel("", 2), "tile.total_warps is 2, fewer than the 4 of layouts"),
     ],
