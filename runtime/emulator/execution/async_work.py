@@ -1,19 +1,26 @@
 """Asynchronous work beside the warps: done at once (eager) or as late as possible (late).
 
-Work that an mbarrier announces (TMA loads, tcgen05) is queued in order and done, in late mode, only
-when no lane can go on without it. Bulk stores belong to commit groups of the issuing lane and are
-done when that lane waits for them, or at the end.
+What an mbarrier announces is done, in late mode, only when no lane can go on without it: copies in
+any order, those first whose mbarrier somebody waits for; the work of the tensor cores (tcgen05) in
+the order of its issue, ahead of copies that nobody waits for. Bulk stores belong to commit groups
+of the issuing lane and are done when that lane waits for them, or at the end.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 Work = Callable[[], None]
+
+
+@dataclass
+class _Copy:
+    signals: frozenset[int]
+    work: Work
 
 
 @dataclass
@@ -29,26 +36,43 @@ class AsyncWork:
     def __init__(self, lanes: int, late: bool) -> None:
         self.late = late
         self.queue: deque[Work] = deque()
+        self.copies: list[_Copy] = []
         self.stores: list[_Store] = []
         self.committed = np.zeros(lanes, np.int64)
 
     def reset(self) -> None:
         self.queue.clear()
+        self.copies.clear()
         self.stores.clear()
         self.committed[...] = 0
 
     def submit(self, work: Work) -> None:
-        """Work that signals its end itself."""
+        """Work of the tensor cores, in order."""
         if self.late:
             self.queue.append(work)
         else:
             work()
 
-    def run_one(self) -> bool:
-        """Do the oldest pending work; False if there is none."""
-        if not self.queue:
+    def submit_copy(self, work: Work, signals: Sequence[int]) -> None:
+        """A copy that signals its end to mbarriers, given by their cells."""
+        if self.late:
+            self.copies.append(_Copy(frozenset(signals), work))
+        else:
+            work()
+
+    def run_one(self, awaited: Collection[int] = ()) -> bool:
+        """Do one piece of pending work, a copy to one of the mbarriers `awaited` if there is one;
+        False if nothing is pending."""
+        wanted = (n for n, copy in enumerate(self.copies) if not copy.signals.isdisjoint(awaited))
+        number = next(wanted, None)
+        if number is not None:
+            self.copies.pop(number).work()
+        elif self.queue:
+            self.queue.popleft()()
+        elif self.copies:
+            self.copies.pop(0).work()
+        else:
             return False
-        self.queue.popleft()()
         return True
 
     def submit_store(self, lane: int, work: Work) -> None:

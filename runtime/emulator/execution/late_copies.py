@@ -67,6 +67,11 @@ class LateCopies:
         self._complete()
         self.done[lanes] = np.maximum(before, self.committed[lanes])
 
+    def chunks(self, size: int) -> np.ndarray:
+        """The chunks of `size` bytes that pending copies write."""
+        parts = [(entry.operands[0] << entry.copy.shift) // size for entry in self.queue]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
     def _complete(self) -> None:
         left: list[_Pending] = []
         for entry in self.queue:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tilec.runtime.emulator.checking.register_checker import RegisterChecker
 from tilec.runtime.emulator.checking.tensor_checker import TensorChecker
+from tilec.runtime.emulator.execution.arriving import Arriving
 from tilec.runtime.emulator.execution.async_work import AsyncWork
 from tilec.runtime.emulator.execution.late_copies import LateCopies
 from tilec.runtime.emulator.instructions.cp_async import CheckedCopies, EagerCopies
@@ -84,6 +85,7 @@ class Machine:
         self.mbarriers = Mbarriers(self)
         self.register_budgets = RegisterBudgets(self)
         self.async_work = AsyncWork(lanes, launch.mode == "late")
+        self.arriving = Arriving(self.shared, self.copies)
         self.products = ProductGroups(self)
         self.tensor_memory = TensorMemory(self)
         self._start = time.perf_counter_ns()
@@ -104,6 +106,7 @@ class Machine:
         self.mbarriers.reset()
         self.register_budgets.reset()
         self.async_work.reset()
+        self.arriving.reset()
         self.products.reset()
         if self.uses_tensor_memory:
             self.tensor_memory.reset()

@@ -83,7 +83,7 @@ class Scheduler:
 
     def _resume(self) -> bool:
         """Nothing is ready: finish asynchronous work, let waits time out, or report a deadlock."""
-        while self.machine.async_work.run_one():
+        while self.machine.async_work.run_one(self._awaited()):
             self._wake()
             if self.ready:
                 return True
@@ -94,6 +94,10 @@ class Scheduler:
             self.parked.clear()
             return True
         return self._deadlock()
+
+    def _awaited(self) -> set[int]:
+        """The mbarriers that lanes wait for."""
+        return {cell for parked in self.parked for cell in np.unique(parked.cells).tolist()}
 
     def _progress(self) -> int:
         """A number that changes whenever a wait may have become true."""

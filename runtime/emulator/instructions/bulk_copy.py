@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError
+from tilec.runtime.emulator.execution.arriving import CHUNK
 from tilec.runtime.emulator.execution.writer import U32, U64, Writer
+from tilec.runtime.emulator.instructions.bulk_form import BulkForm
 from tilec.runtime.emulator.instructions.mbarrier import MbarrierSite, locate_shared
 from tilec.runtime.emulator.instructions.memory import lanes_of, own_base
 from tilec.runtime.emulator.memories.global_memory import ARENA_BASE, GlobalSite, Region
 from tilec.runtime.emulator.memories.shared_memory import SharedSite
-from tilec.runtime.emulator.memories.swizzle import swizzle_chunks
-from tilec.runtime.emulator.memories.tensor_box import box_offsets, combine, read_box, write_box
+from tilec.runtime.emulator.memories.tensor_box import (
+    box_chunks,
+    box_offsets,
+    combine,
+    read_box,
+    write_box,
+)
 from tilec.runtime.emulator.memories.tensor_map import TensorMap
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Address, Immediate, Instruction
@@ -23,48 +29,6 @@ if TYPE_CHECKING:
     from tilec.runtime.emulator.execution.machine import Binding
 
 S32, U16 = TYPES["s32"], TYPES["u16"]
-_REDUCTIONS = {"add", "min", "max", "inc", "dec", "and", "or", "xor"}
-_HINTS = {"L2::cache_hint", "tile", "bulk_group", "mbarrier::complete_tx::bytes", "noftz"}
-_SPACES = {"global", "shared::cta", "shared::cluster"}
-
-
-class BulkForm:
-    """What the modifiers of a bulk copy say."""
-
-    def __init__(self, instruction: Instruction, writer: Writer) -> None:
-        names = list(instruction.modifiers)
-        self.reduce = "reduce" in names
-        names = [name for name in names if name not in ("reduce", "async", "bulk")]
-        self.rank = 0
-        if names[:1] == ["tensor"]:
-            self.rank = int(names[1][0]) if names[1] in ("1d", "2d", "3d", "4d", "5d") else 0
-            names = names[2:]
-            if not self.rank:
-                raise writer.unsupported("tensor rank")
-        spaces = [name for name in names if name in _SPACES]
-        if len(spaces) != 2:
-            raise writer.unsupported("state spaces")
-        self.to, self.source = spaces
-        self.operation = ""
-        self.element = None
-        self.multicast = False
-        self.pairs = False
-        for name in names:
-            if name in _SPACES or name in _HINTS:
-                continue
-            if name in _REDUCTIONS and self.reduce:
-                self.operation = name
-            elif name in TYPES and self.reduce and not self.rank:
-                self.element = TYPES[name]
-            elif name == "multicast::cluster":
-                self.multicast = True
-            elif name in ("cta_group::1", "cta_group::2"):
-                self.pairs = name == "cta_group::2"
-            else:
-                raise writer.unsupported(f"modifier .{name}")
-        self.load = self.to.startswith("shared")
-        self.signals = "mbarrier::complete_tx::bytes" in names
-        self.cached = "L2::cache_hint" in names
 
 
 def emit_bulk(instruction: Instruction, writer: Writer) -> None:
@@ -151,13 +115,6 @@ class _BulkCopy(BulkSite):
         self.everywhere = self.machine.launch.global_checker
         self.regions: dict[int, Region | None] = {}
         """Where the arrays of tensor maps (by id) lie."""
-
-
-@lru_cache(maxsize=512)
-def box_chunks(start: int, count: int, width: int, pitch: int, swizzle: int) -> np.ndarray:
-    """Chunk numbers of a box of `count` chunks in rows of `width`, which lie `pitch` apart."""
-    rows, columns = np.divmod(np.arange(count), width)
-    return swizzle_chunks(start + rows * pitch + columns, swizzle)
 
 
 class TensorCopy(_BulkCopy):
@@ -259,20 +216,20 @@ class TensorCopy(_BulkCopy):
                 cells = np.array([signal for _, signal in targets])
                 machine.checker.mbarrier_signalled(cells, lane, self.instruction)
             tokens = [machine.checker.bulk_load(n, lane, self.instruction.index) for n in numbers]
-        if machine.async_work.late:
-            for chunk in numbers:
-                self.chunks.view(np.uint8).reshape(-1, 16)[chunk] = 0xFF
+        for chunk in numbers:
+            machine.arriving.begin(chunk)
 
         def work() -> None:
             rows = read_box(tensor_map, self.memory.bytes, self._start(tensor_map), corner)
             for position, (chunk, (_, signal)) in enumerate(zip(numbers, targets, strict=True)):
                 self.chunks[chunk] = rows
+                machine.arriving.end(chunk)
                 if machine.checker is not None and tokens is not None:
                     machine.checker.bulk_loaded(tokens[position], signal)
                 count = np.array([tensor_map.box_bytes])
                 machine.mbarriers.complete(np.array([signal]), count, self.place)
 
-        machine.async_work.submit(work)
+        machine.async_work.submit_copy(work, [signal for _, signal in targets])
 
     def _observe(self, tensor_map: TensorMap, corner: tuple[int, ...], lane: int) -> None:
         """Tell the checker of global memory which cells of it are read or written."""
@@ -312,13 +269,14 @@ class TensorCopy(_BulkCopy):
         if checker is not None:
             checker.bulk_store(numbers, lane, self.instruction.index)
             self._observe(tensor_map, corner, lane)
+        early = self.chunks[numbers] if self.machine.arriving.touches(numbers) else None
 
         def work() -> None:
             start = self._start(tensor_map)
             region = self.memory.region_at(start)
             if region is not None:
                 region.dirty = True
-            rows = self.chunks[numbers]
+            rows = self.chunks[numbers] if early is None else early
             memory = self.memory.bytes if region is None else self.memory.bytes[: region.end]
             write_box(tensor_map, memory, start, corner, rows, self.form.operation)
 
@@ -410,24 +368,26 @@ class LinearCopy(_BulkCopy):
                 machine.checker.bulk_load(chunk + where // 16, lane, self.instruction.index)
                 for where, _ in targets
             ]
-        if machine.async_work.late:
-            for where, _ in targets:
-                machine.shared[where : where + count] = 0xFF
+        chunks = [where // CHUNK + np.arange(count // CHUNK) for where, _ in targets]
+        for part in chunks:
+            machine.arriving.begin(part)
 
         def work() -> None:
             raw = memory[come : come + count].copy()
             for position, (where, signal) in enumerate(targets):
                 machine.shared[where : where + count] = raw
+                machine.arriving.end(chunks[position])
                 if machine.checker is not None and tokens is not None:
                     machine.checker.bulk_loaded(tokens[position], signal)
                 machine.mbarriers.complete(np.array([signal]), np.array([count]), self.place)
 
-        machine.async_work.submit(work)
+        machine.async_work.submit_copy(work, [signal for _, signal in targets])
 
     def _store(self, to: int, come: int, count: int, lane: int) -> None:
         machine = self.machine
+        chunks = come // CHUNK + np.arange(count // CHUNK)
+        early = self.chunks[chunks] if machine.arriving.touches(chunks) else None
         if machine.checker is not None:
-            chunks = come // 16 + np.arange(count // 16)
             machine.checker.bulk_store(chunks, lane, self.instruction.index)
         if self.everywhere is not None:
             cells = self.everywhere.shadow.cells(np.array([to]), count)
@@ -436,6 +396,8 @@ class LinearCopy(_BulkCopy):
 
         def work() -> None:
             raw = machine.shared[come : come + count]
+            if early is not None:
+                raw = early.view(np.uint8)
             target = self.memory.bytes[to : to + count]
             if not self.form.operation:
                 target[...] = raw

@@ -112,7 +112,7 @@ class CopiesArrive(MbarrierSite):
             copies.finish(lanes)
             machine.mbarriers.arrive(cells, ones, self.place)
 
-        machine.async_work.submit(work)
+        machine.async_work.submit_copy(work, cells.tolist())
 
 
 class Copy:

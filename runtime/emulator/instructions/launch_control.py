@@ -71,19 +71,19 @@ class Request(BulkSite):
             token = None
             if machine.checker is not None:
                 token = machine.checker.bulk_load(chunk, lane, self.instruction.index)
-            if machine.async_work.late:
-                self.chunks.view(np.uint8).reshape(-1, 16)[chunk] = 0xFF
+            machine.arriving.begin(chunk)
 
             def work(
                 chunk: np.ndarray = chunk, signal: int = signal,
                 token: tuple[int, int, np.ndarray] | None = token,
             ) -> None:  # fmt: skip
                 self.chunks[chunk] = answer.view(np.complex128)
+                machine.arriving.end(chunk)
                 if machine.checker is not None and token is not None:
                     machine.checker.bulk_loaded(token, signal)
                 machine.mbarriers.complete(np.array([signal]), np.array([_BYTES]), self.place)
 
-            machine.async_work.submit(work)
+            machine.async_work.submit_copy(work, [signal])
 
 
 def _emit_query(instruction: Instruction, writer: Writer) -> None:

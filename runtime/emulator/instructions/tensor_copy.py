@@ -111,8 +111,11 @@ class TensorMemoryCopy:
             for target in self.targets:
                 machine.checker.tensor_written(cta, target[:, None], columns, lane, site)
 
+        early = self.chunks.take(numbers) if machine.arriving.touches(numbers) else None
+
         def work() -> None:
-            raw = np.ascontiguousarray(self.chunks.take(numbers)).view(np.uint8)
+            taken = self.chunks.take(numbers) if early is None else early
+            raw = np.ascontiguousarray(taken).view(np.uint8)
             if self.packed:
                 raw = narrow_floats.containers(raw.reshape(-1, 16), self.packed)
             words = np.ascontiguousarray(raw).view(np.uint32).reshape(self.rows, -1)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -165,6 +165,13 @@ class Share:
     off: tuple[int, ...] | None
 
 
+class Taken(NamedTuple):
+    """What one CTA contributes from shared memory, (rows, K); `left`: None in tensor memory."""
+
+    left: np.ndarray | None
+    right: np.ndarray
+
+
 class TensorProduct:
     """One tcgen05.mma instruction; every running lane issues one product."""
 
@@ -213,8 +220,11 @@ class TensorProduct:
             for share in shares:
                 memory.pending[share.cta, share.rows, share.columns] += 1
 
+        parts = [part for share in shares for part in (share.left, share.right) if part is not None]
+        early = self._take(issue, shares) if machine.arriving.touches(*parts) else None
+
         def work() -> None:
-            self._run(issue, shares)
+            self._run(issue, shares, early or self._take(issue, shares))
             if late:
                 for share in shares:
                     memory.pending[share.cta, share.rows, share.columns] -= 1
@@ -315,16 +325,25 @@ class TensorProduct:
             return narrow_floats.container_values(raw.view(np.uint8), issue.form.a)
         return elements(raw, issue.form.a).reshape(raw.shape[0], -1)
 
-    def _run(self, issue: Issue, shares: list[Share]) -> None:
+    def _take(self, issue: Issue, shares: list[Share]) -> list[Taken]:
+        """What the CTAs contribute from their shared memory."""
         form = issue.form
-        rights = [self._matrix(share.right, form.b, form.b_mn_major) for share in shares]
+        return [
+            Taken(
+                None if share.left is None else self._matrix(share.left, form.a, form.a_mn_major),
+                self._matrix(share.right, form.b, form.b_mn_major),
+            )
+            for share in shares
+        ]
+
+    def _run(self, issue: Issue, shares: list[Share], taken: list[Taken]) -> None:
+        form = issue.form
+        rights = [operands.right for operands in taken]
         right = rights[0] if len(rights) == 1 else np.concatenate(rights)
         products = []
-        for share in shares:  # all is read before anything is written
-            if share.left is None:
+        for share, (left, _) in zip(shares, taken, strict=True):  # all is read before any write
+            if left is None:
                 left = self._left_in_memory(issue, share.cta)
-            else:
-                left = self._matrix(share.left, form.a, form.a_mn_major)
             if issue.scales is None:
                 product = left @ right.T
             else:

@@ -7,6 +7,7 @@ D register i of lane l in warp w of the group: row 16*w + l/4 + 8*((i/2)%2), col
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -267,6 +268,7 @@ class Product:
         self.saved: np.ndarray | None = None
         self.chained = False
         self.follower: Product | None = None
+        self.early: tuple[np.ndarray, np.ndarray] | None = None
 
     def overlaps(self, earlier: Product) -> bool:
         """Do both products write some register of some warp?"""
@@ -279,18 +281,29 @@ class Product:
         return same and np.array_equal(self.warps, earlier.warps)
 
     def poison(self) -> None:
-        """Until they are waited for, the accumulators hold nothing usable; keep the old values."""
+        """Until they are waited for, the accumulators hold nothing usable; keep the old values.
+        Operands that have not arrived are taken now (`arriving`)."""
         if isinstance(self.a, tuple):
             self.a = tuple(r.copy() for r in self.a)
+        if self.owner.machine.arriving.touches(*self.chunks):
+            self.early = self._operands()
         words = self.owner.read_accumulator(self.warps).copy()
         if not self.chained:
             self.saved = words
         self.owner.write_accumulator(self.warps, np.full_like(words, 0xFFFFFFFF))
 
-    def _tiles(
-        self, descriptors: np.ndarray, rows: int, kind: str, mn_major: bool, fetch: bool
+    @cached_property
+    def chunks(self) -> list[np.ndarray]:
+        """The chunks of the batch's shared memory that it reads, of B and of A, per group."""
+        form = self.owner.form
+        parts = [self._chunk_numbers(self.b, form.n, form.b, form.transpose_b)]
+        if not isinstance(self.a, tuple):
+            parts.append(self._chunk_numbers(self.a, 64, form.a, form.transpose_a))
+        return parts
+
+    def _chunk_numbers(
+        self, descriptors: np.ndarray, rows: int, kind: str, mn_major: bool
     ) -> np.ndarray:
-        """(groups, rows, k) values, or (fetch=False) batch chunk numbers per group."""
         owner, form = self.owner, self.owner.form
         size = _SIZE[kind]
         ctas = self.warps[::4] % owner.machine.cta_count
@@ -306,34 +319,38 @@ class Product:
                 f"shared memory access out of bounds: wgmma reads offset {int(local.max()) * 16}",
                 owner.instruction.place, "out of bounds",
             )  # fmt: skip
-        chunks = local + base[:, None, None]
-        if not fetch:
-            return chunks
-        words = owner.chunks.take(chunks).view(np.uint32)
+        return local + base[:, None, None]
+
+    def _values(self, chunks: np.ndarray, kind: str, mn_major: bool) -> np.ndarray:
+        """(groups, rows, k)."""
+        words = self.owner.chunks.take(chunks).view(np.uint32)
         values = elements(words, kind).reshape(chunks.shape[0], chunks.shape[1], -1)
         return values.transpose(0, 2, 1) if mn_major else values
 
     def observe(self) -> None:
         """Tell the checker which chunks of shared memory are read."""
-        checker, form = self.owner.machine.checker, self.owner.form
+        checker = self.owner.machine.checker
         if checker is None:
             return
-        if form.a_in_registers:
+        if self.owner.form.a_in_registers:
             checker.fragments_taken(self.warps)
-        parts = [self._tiles(self.b, form.n, form.b, form.transpose_b, False)]
-        if not isinstance(self.a, tuple):
-            parts.append(self._tiles(self.a, 64, form.a, form.transpose_a, False))
         groups = self.owner.machine.products.committed[self.warps[::4]] + 1
-        for chunks in parts:
+        for chunks in self.chunks:
             checker.product_reads(chunks, self.warps[::4], groups, self.owner.instruction.index)
 
-    def run(self) -> None:
-        owner, form = self.owner, self.owner.form
-        right = self._tiles(self.b, form.n, form.b, form.transpose_b, True)
+    def _operands(self) -> tuple[np.ndarray, np.ndarray]:
+        """The values of A and B, (groups, rows, k)."""
+        form = self.owner.form
+        right = self._values(self.chunks[0], form.b, form.transpose_b)
         if isinstance(self.a, tuple):
             left = fragment(self.a, form.a, "A", 16, 8, form.k).reshape(-1, 64, form.k)
         else:
-            left = self._tiles(self.a, 64, form.a, form.transpose_a, True)
+            left = self._values(self.chunks[1], form.a, form.transpose_a)
+        return left, right
+
+    def run(self) -> None:
+        owner, form = self.owner, self.owner.form
+        left, right = self.early or self._operands()
         product = np.matmul(left, right.transpose(0, 2, 1))
         if form.negate_a != form.negate_b:
             product = -product

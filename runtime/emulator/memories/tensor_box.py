@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError
+from tilec.runtime.emulator.memories.swizzle import swizzle_chunks
 from tilec.runtime.emulator.memories.tensor_map import TensorMap
+
+
+@lru_cache(maxsize=512)
+def box_chunks(start: int, count: int, width: int, pitch: int, swizzle: int) -> np.ndarray:
+    """Chunk numbers of a box of `count` chunks in rows of `width`, which lie `pitch` apart."""
+    rows, columns = np.divmod(np.arange(count), width)
+    return swizzle_chunks(start + rows * pitch + columns, swizzle)
 
 
 def _stored_dims(tensor_map: TensorMap) -> tuple[int, ...]:
