@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.gpu_tile import Tcgen05MmaOp
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS, entry_registers
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
 from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
+from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.rings import Ring
 from tilec.target import Target
 
@@ -115,6 +117,8 @@ def why_not_in_turn(function: ir.Operation, rings: list[Ring], *, multiply: bool
         return 'CTAs ask for their programs (persistent="dynamic")'
     if multiply:
         return "products in tensor memory run under the end of the program before without it"
+    if find_ops(function, Tcgen05MmaOp):
+        return "its products in tensor memory are counted through all programs of a CTA"
     for ring in rings:
         around = enclosing_ops(ring.position.operation)
         if not any(is_program_loop(op) for op in around):

@@ -18,6 +18,7 @@ from hopper_kernels import (
     matmul_grid,
     two_loops,
 )
+from rotated_kernels import perceptron
 from rotation import modes
 from test_grouped_gemm import multiply as multiply_groups
 from test_warp_specialized import assert_clean, exact, normal, run
@@ -240,6 +241,15 @@ def test_other_targets(
     monkeypatch.setenv("TILEC_TARGET", target)
     with pytest.raises(CompileError, match=OTHER + reason):
         in_turn(demanded, **demands).on("emulator").compiled(A, B, C, BM=128, BN=64, BK=32)
+
+
+def test_two_products_in_tensor_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have no role of their own: computing warps issue them."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_100a")
+    reason = "its products in tensor memory are counted through all programs of a CTA"
+    with pytest.raises(CompileError, match=OTHER + reason) as caught:
+        in_turn(perceptron).on("emulator").compiled(A, B, B, C, D=64, BM=64, BN=32)
+    assert "def perceptron" in str(caught.value)
 
 
 def test_other_words() -> None:
