@@ -9,10 +9,12 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import itertools
 import numbers
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast, overload
 
 from tilec.declaration import declared_parameters
@@ -50,6 +52,10 @@ ArgumentSpec = str | Parameter
 
 DEMANDS = ("num_warps", "persistent", "cluster", "consumers", "order", "settled")
 """What the decorator may be asked for beside the grid and the device."""
+
+DUMP = "TILEC_DUMP"
+"""Environment variable: a folder for the program at every level; nothing comes from the disk cache
+then."""
 
 _OF_A_LOOP: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     ("stages", "num_stages", "warp_specialize"),
@@ -271,7 +277,7 @@ class Kernel(Launcher, Generic[P]):
         if cache is None:
             return self._compile(wanted, target)
         key = self._disk_key(wanted, target)
-        found = cache.get(key)
+        found = None if os.environ.get(DUMP) else cache.get(key)
         if found is None:
             found = self._compile(wanted, target)
             cache.put(key, found)
@@ -304,7 +310,7 @@ class Kernel(Launcher, Generic[P]):
             target,
             smaller=functools.partial(self._smaller_module, wanted, target),
             ptx_version=ptx_version,
-            dump_dir=dump_dir,
+            dump_dir=dump_dir or _next_dump(f"{self.name}.{target.name}"),
         )
 
     def _module(self, wanted: Specialization, target: Target) -> Any:
@@ -331,6 +337,16 @@ class Kernel(Launcher, Generic[P]):
             **self.demands(),
             auto=reasons,
         )
+
+
+def _next_dump(name: str) -> str | None:
+    """A folder of its own for one compilation in that of the environment's `DUMP`, if it has any:
+    the process's kernels in order."""
+    folder = os.environ.get(DUMP)
+    return str(Path(folder, f"{next(_DUMPS):03}-{name}")) if folder else None
+
+
+_DUMPS = itertools.count()
 
 
 def _found(device: Any) -> Any:

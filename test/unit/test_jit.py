@@ -57,6 +57,24 @@ def vectors(size: int, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray]
     return np.arange(size, dtype=dtype), np.zeros(size, dtype)
 
 
+def test_the_environment_names_a_folder_for_every_level(
+    compiled: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What is on disk is compiled again then: a folder for each compilation, in their order."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_80")
+    fresh(scale)(*vectors(70))
+    monkeypatch.setenv("TILEC_DUMP", str(tmp_path / "dump"))
+    fresh(scale)(*vectors(70))
+    fresh(scale)(*vectors(70))
+    assert len(compiled) == 3
+    folders = sorted((tmp_path / "dump").iterdir())
+    assert [folder.name[3:] for folder in folders] == ["-scale.sm_80"] * 2
+    for folder in folders:
+        first, *_, last = sorted(folder.iterdir())
+        assert first.suffix == ".mlir"
+        assert last.suffix == ".ptx"
+
+
 def test_one_specialisation_serves_equal_facts(compiled: list[Any]) -> None:
     kernel = fresh(scale)
     for size in (64, 128, 4):  # all multiples of 16 bytes
