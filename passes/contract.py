@@ -15,6 +15,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.passes.rewriting.locations import source_location
+from tilec.ptx_version import NEWEST
 from tilec.target import Target
 
 
@@ -82,6 +83,7 @@ class PassContext:
     """What a pass may ask: the target, the CTA's warps, the index width, what its own choices may
     take, and where to report.
 
+    `ptx_version`: the newest, times ten, whose instructions the program may use.
     `verify`: check the program and its level after each pass (environment: TILEC_CHECK=1).
     """
 
@@ -90,6 +92,7 @@ class PassContext:
     index_bits: int = 64
     report: Report = field(default_factory=Report)
     allowance: Allowance = field(default_factory=Allowance)
+    ptx_version: int = NEWEST
     verify: bool = field(default_factory=lambda: os.environ.get("TILEC_CHECK") == "1")
 
     @property

@@ -24,13 +24,14 @@ class Device(Protocol):
 
     `kind` is "cuda" or "emulator", `name` what `device` takes. `compute_capability` is None where a
     device runs the code of every target, `shared_bytes` (the most one CTA may ask for) where it has
-    as many as any.
+    as many as any, `newest_ptx` (PTX version times ten) where it takes any.
     """
 
     kind: str
     name: str
     compute_capability: tuple[int, int] | None
     shared_bytes: int | None
+    newest_ptx: int | None
 
     def load(self, kernel: CompiledKernel) -> Any:
         """Makes `kernel` ready to launch, once."""

@@ -67,6 +67,7 @@ class EmulatorDevice:
     kind = "emulator"
     compute_capability = None
     shared_bytes = None
+    newest_ptx = None
 
     def __init__(self, mode: str = "eager", progress: bool | None = None) -> None:
         if mode not in MODES:

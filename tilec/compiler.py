@@ -37,6 +37,7 @@ from tilec.passes.overlap_launches import starts_early
 from tilec.passes.rewriting.locations import error_at
 from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
 from tilec.program_size import choose_num_warps
+from tilec.ptx_version import NEWEST
 from tilec.target import Target, check_ptx_version
 
 NUM_WARPS = "tile.num_warps"
@@ -97,14 +98,14 @@ def compile_module(
     smaller: Smaller | None = None,
     kernel: str | None = None,
     num_warps: int | None = None,
-    ptx_version: int = 90,
+    ptx_version: int | None = None,
     dump_dir: str | None = None,
 ) -> CompiledKernel:
     """Compiles a kernel of a `tile` module (it is consumed). `kernel`: its name, if there are
     several. `smaller`: see `lower_to`.
 
-    CompileError for a mistake in the program, ValueError for a PTX version the target does not
-    have.
+    `ptx_version`: of the PTX, times ten; None for the lowest that the code needs. CompileError for
+    a mistake in the program, ValueError for a PTX version the target does not have.
     """
     job = lower_to(
         module,
@@ -150,7 +151,7 @@ def lower_to(
     smaller: Smaller | None = None,
     kernel: str | None = None,
     num_warps: int | None = None,
-    ptx_version: int = 90,
+    ptx_version: int | None = None,
     dump_dir: str | None = None,
 ) -> Compilation:
     """Lowers a `tile` module to one of `LEVELS`; `.module` holds MLIR, `.text` LLVM IR or PTX.
@@ -158,7 +159,8 @@ def lower_to(
     `smaller`: the same program with smaller tiles, where the author left them to the compiler and
     they turn out not to fit the target's memory.
     """
-    check_ptx_version(target, ptx_version)
+    if ptx_version is not None:
+        check_ptx_version(target, ptx_version)
     if LEVELS.index(level) == len(LEVELS) - 1:
         start_worker()  # LLVM loads in its own process while the passes run here
     for attempt in itertools.count(1):
@@ -178,12 +180,13 @@ def _lower(
     level: str,
     kernel: str | None,
     num_warps: int | None,
-    ptx_version: int,
+    ptx_version: int | None,
     dump_dir: str | None,
 ) -> Compilation:
     """The same for tiles as they are."""
     with module.context, ir.Location.unknown():
         job = _prepare(module, target, kernel, num_warps, dump_dir)
+        job.context.ptx_version = ptx_version or NEWEST
         for stage, run in zip(LEVELS[1:], (_to_gpu_tile, _to_llvm, _to_llvmir), strict=False):
             if LEVELS.index(level) < LEVELS.index(stage):
                 return job

@@ -12,6 +12,7 @@ import tilec
 from tilec.assembler import locate_tool, tool_version
 from tilec.diagnostics import CompileError, InternalError
 from tilec.emit_ptx import emit_ptx
+from tilec.ptx_version import NEWEST, newest_of_driver, release_with, shown
 from tilec.runtime.cuda.device import cuda_device
 from tilec.runtime.cuda.driver import check, device_count, load_driver
 from tilec.runtime.errors import DeviceError
@@ -105,11 +106,24 @@ def _devices() -> Iterator[Finding]:
         )
         count = 0
     else:
-        major, minor = version // 1000, version % 1000 // 10
-        yield Finding("driver", "ok", f"CUDA {major}.{minor}, {count} devices")
+        yield _driver(version, count)
     for index in range(count):
         yield _device(index)
     yield Finding("emulator", "ok", "runs the PTX of every target on the CPU")
+
+
+def _driver(version: int, devices: int) -> Finding:
+    """What a driver takes of what tilec prints; `version` as 12040."""
+    newest = newest_of_driver(version)
+    text = f"CUDA {version // 1000}.{version % 1000 // 10}, {devices} devices, "
+    text += f"takes PTX ISA {shown(newest)}"
+    if newest >= NEWEST:
+        return Finding("driver", "ok", text)
+    able = [name for name, target in TARGETS.items() if target.lowest_ptx <= newest]
+    remedy = f"CUDA {release_with(NEWEST)} drivers take all that LLVM prints ({shown(NEWEST)})"
+    if not able:
+        return Finding("driver", "wrong", f"{text}, no target prints that", remedy)
+    return Finding("driver", "ok", f"{text}: enough for {', '.join(able)}", remedy)
 
 
 def _device(index: int) -> Finding:
@@ -118,11 +132,15 @@ def _device(index: int) -> Finding:
         device = cuda_device(index)
     except DeviceError as error:
         return Finding(subject, "wrong", str(error))
-    capability = device.compute_capability
+    capability, newest = device.compute_capability, device.newest_ptx
     target = target_for_device(capability, device.shared_bytes)
     memory = f"{device.shared_bytes >> 10} KiB of shared memory a CTA"
-    shown = f"compute capability {'{}.{}'.format(*capability)}, {memory}"
+    capable = f"compute capability {'{}.{}'.format(*capability)}, {memory}"
     if target is None:
-        return Finding(subject, "wrong", f"{shown}: {why_no_target(capability)}")
+        return Finding(subject, "wrong", f"{capable}: {why_no_target(capability)}")
+    if newest < target.lowest_ptx:
+        text = f"{capable}: the driver is older than {target.name}"
+        remedy = f"update the driver to one of CUDA {release_with(target.lowest_ptx)} or later"
+        return Finding(subject, "wrong", text, remedy)
     word = why_not_its_own(target, capability)
-    return Finding(subject, "ok", f"{shown}, runs {target.name}{f' ({word})' if word else ''}")
+    return Finding(subject, "ok", f"{capable}, runs {target.name}{f' ({word})' if word else ''}")

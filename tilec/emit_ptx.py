@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import importlib.util
 import os
+import re
 import select
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from pathlib import Path
 
 from tilec import llvm_worker
 from tilec.diagnostics import InternalError
+from tilec.ptx_version import NEWEST, check_needed, needed, shown
 from tilec.target import Target, check_ptx_version
 
 TIMEOUT_S = 600.0
@@ -29,14 +31,25 @@ TIMEOUT_S = 600.0
 
 
 def emit_ptx(
-    llvm_ir: str, target: Target, ptx_version: int = 90, *, timeout_s: float = TIMEOUT_S
+    llvm_ir: str, target: Target, ptx_version: int | None = None, *, timeout_s: float = TIMEOUT_S
 ) -> str:
-    """The PTX of an LLVM module (text) for `target`, in PTX version `ptx_version` / 10.
+    """The PTX of an LLVM module (text) for `target`.
 
-    ValueError for a version the target does not have; InternalError with LLVM's words where LLVM
-    refuses the module or dies of it.
+    In PTX version `ptx_version` / 10: CompileError where an instruction needs a later one,
+    ValueError where the target does. None is the lowest that the code needs, of code for the
+    newest. InternalError with LLVM's words where LLVM refuses the module or dies of it.
     """
+    if ptx_version is None:
+        ptx = _print(llvm_ir, target, NEWEST, timeout_s)
+        lowest = shown(needed(ptx, target).version)
+        return re.sub(r"^\.version \S+", f".version {lowest}", ptx, count=1, flags=re.MULTILINE)
     check_ptx_version(target, ptx_version)
+    ptx = _print(llvm_ir, target, ptx_version, timeout_s)
+    check_needed(ptx, target, ptx_version)
+    return ptx
+
+
+def _print(llvm_ir: str, target: Target, ptx_version: int, timeout_s: float) -> str:
     request = {"llvm_ir": llvm_ir, "cpu": target.name, "features": f"+ptx{ptx_version}"}
     worker = _workers.take()
     try:

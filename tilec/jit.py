@@ -24,6 +24,7 @@ from tilec.kernel import CompiledKernel, Parameter
 from tilec.language.builtin import function
 from tilec.language.parameters import auto
 from tilec.names import did_you_mean
+from tilec.ptx_version import NEWEST, release_with, shown
 from tilec.report import show_report
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cache import default_cache
@@ -254,36 +255,43 @@ class Kernel(Launcher, Generic[P]):
         *,
         target: str,
         index_bits: int = 32,
-        ptx_version: int = 90,
+        ptx_version: int | None = None,
         dump_dir: str | None = None,
     ) -> CompiledKernel:
-        """Compiles ahead of time, for specs (see `source_module`) and a target; needs no GPU."""
+        """Compiles ahead of time, for specs (see `source_module`) and a target; needs no GPU.
+
+        `ptx_version`: of the PTX, times ten; None for the lowest that the code needs, of the best
+        code. CompileError where an instruction needs a later one.
+        """
         wanted = specialize_for(self.parameters, specs, constants or {}, index_bits)
         return _announced(self._compile(wanted, find_target(target), ptx_version, dump_dir))
 
     def resolve(self, device: Any, bound: Mapping[str, Any]) -> CompiledKernel:
         """The compiled kernel for described arguments on a device: known, on disk, or new."""
         target = target_of(device)
+        version = ptx_version_for(device, target)
         wanted = specialize(self.parameters, bound)
-        key = (target.name, wanted.key)
+        key = (target.name, version, wanted.key)
         found = self._compiled.get(key)
         if found is None:
-            found = self._compiled[key] = _announced(self._load(wanted, target))
+            found = self._compiled[key] = _announced(self._load(wanted, target, version))
         return found
 
-    def _load(self, wanted: Specialization, target: Target) -> CompiledKernel:
+    def _load(self, wanted: Specialization, target: Target, version: int | None) -> CompiledKernel:
         """From the disk cache, or compiled and put there."""
         cache = default_cache()
         if cache is None:
-            return self._compile(wanted, target)
-        key = self._disk_key(wanted, target)
+            return self._compile(wanted, target, version)
+        key = self._disk_key(wanted, target, version)
         found = None if os.environ.get(DUMP) else cache.get(key)
         if found is None:
-            found = self._compile(wanted, target)
+            found = self._compile(wanted, target, version)
             cache.put(key, found)
         return found
 
-    def _disk_key(self, wanted: Specialization, target: Target) -> dict[str, Any]:
+    def _disk_key(
+        self, wanted: Specialization, target: Target, version: int | None
+    ) -> dict[str, Any]:
         """Everything the compiled code depends on."""
         values = [value for _, value in wanted.constants]
         return {
@@ -294,13 +302,14 @@ class Kernel(Launcher, Generic[P]):
             "index_bits": wanted.index_bits,
             "demands": self.demands(),
             "target": target.name,
+            "ptx_version": version,
         }
 
     def _compile(
         self,
         wanted: Specialization,
         target: Target,
-        ptx_version: int = 90,
+        ptx_version: int | None = None,
         dump_dir: str | None = None,
     ) -> CompiledKernel:
         importlib.import_module("tilec.compiler_start").start_inside()
@@ -400,6 +409,23 @@ def target_of(device: Any) -> Target:
         why = why_no_target(device.compute_capability)
         raise DeviceError(f"{device.name} has {shown}: {why}")
     return found
+
+
+def ptx_version_for(device: Any, target: Target) -> int | None:
+    """The PTX version to compile for where a device's driver does not take the newest, else None.
+
+    DeviceError where it takes none that the target has.
+    """
+    newest = device.newest_ptx
+    if newest is None or newest >= NEWEST:
+        return None
+    if newest < target.lowest_ptx:
+        raise DeviceError(
+            f"the driver of {device.name} takes PTX ISA {shown(newest)}, {target.name} needs "
+            f"{shown(target.lowest_ptx)}: update the driver to one of CUDA "
+            f"{release_with(target.lowest_ptx)} or later"
+        )
+    return newest
 
 
 @overload

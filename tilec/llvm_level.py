@@ -22,7 +22,9 @@ def is_llvm_level(module: ir.Module) -> bool:
     return entry_level(module) is Level.NVVM
 
 
-def lower_llvm(module: ir.Module, target: Target, stage: str, ptx_version: int = 90) -> str:
+def lower_llvm(
+    module: ir.Module, target: Target, stage: str, ptx_version: int | None = None
+) -> str:
     """The text of one of `STAGES`. CompileError for ops that do not belong at this level."""
     check_level(module, Level.NVVM)
     context = PassContext(target)

@@ -2,7 +2,8 @@
 loop.
 
 PTX ISA 9.0, "mbarrier": arriving releases, a successful wait acquires, both in the CTA's scope
-unless other CTAs of the cluster arrive.
+unless other CTAs of the cluster arrive. Relaxed ones came with 8.6; for an older version they
+release and acquire, too, which takes longer.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Barriers
 from tilec.passes.rewriting.locations import error_at
+from tilec.ptx_forms import FORMS
+from tilec.ptx_version import shown
+
+RELAXED = FORMS["mbarrier.try_wait"]["relaxed"]
 
 
 def lower_init(op: gpu_tile.BarrierInitOp, state: Lowering) -> None:
@@ -69,7 +74,7 @@ def lower_remote_arrive(op: RemoteArriveOp, state: Lowering) -> None:
     cluster's scope, by a fence that takes longer than a product. Instructions that were waited for
     are over, and a relaxed arrival says so.
     """
-    order = "relaxed" if op.per == "warpgroup" else "release"
+    order = "relaxed" if op.per == "warpgroup" and _has_relaxed(op, state) else "release"
     ranks = prod(state.cluster)
     pointer, mask = _pointer(op, state), state.values[op.mask]
     if op.per == "thread" or (op.per == "once" and state.alone):
@@ -120,7 +125,8 @@ def lower_wait(op: gpu_tile.BarrierWaitOp, state: Lowering) -> None:
     """
     users = [use.owner.opview for use in op.barrier.uses]
     remote = {user.per == "warpgroup" for user in users if isinstance(user, RemoteArriveOp)}
-    order = "" if not remote else ".relaxed.cluster" if all(remote) else ".acquire.cluster"
+    relaxed = all(remote) and _has_relaxed(op, state)
+    order = "" if not remote else ".relaxed.cluster" if relaxed else ".acquire.cluster"
     parity = create("arith.extui", [state.values[op.parity]], state.i32)
     text = (
         "{\n\t.reg .pred complete;\n"
@@ -135,6 +141,16 @@ def lower_cp_async_arrive(op: gpu_tile.CpAsyncArriveOp, state: Lowering) -> None
     """cp.async.mbarrier.arrive.noinc: the barrier counts these arrivals from the start."""
     text = "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];"
     inline_asm(text, ["r"], [_pointer(op, state)], [])
+
+
+def _has_relaxed(op: ir.OpView, state: Lowering) -> bool:
+    """Whether the program may say that an operation on a barrier orders nothing else."""
+    version = state.context.ptx_version
+    if version < RELAXED:
+        why = f"PTX ISA {shown(version)} has no relaxed one, {shown(RELAXED)} does"
+        chosen = f"{op.operation.name} orders what is around it"
+        state.context.report.add("barrier", op.operation, chosen, why)
+    return version >= RELAXED
 
 
 def _pointer(op: ir.OpView, state: Lowering) -> ir.Value:

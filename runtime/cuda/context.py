@@ -16,6 +16,7 @@ class CudaContext:
     """The retained primary context of GPU `index`; lives as long as the interpreter.
 
     `has_others`: whether the driver sees other GPUs, in whose contexts threads may be.
+    `cuda_version`: the driver's, as 12040.
     """
 
     def __init__(self, index: int) -> None:
@@ -37,6 +38,9 @@ class CudaContext:
         )
         self.shared_bytes = int(self._attribute(device, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"))
         self.multiprocessors = int(self._attribute(device, "MULTIPROCESSOR_COUNT"))
+        self.cuda_version = check(
+            self.driver.cuDriverGetVersion(), "asking the driver for its version"
+        )
 
     def _attribute(self, device: object, name: str) -> int:
         attributes = self.driver.CUdevice_attribute

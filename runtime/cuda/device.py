@@ -9,6 +9,7 @@ from typing import Any
 
 from tilec.grid import Grid, check_grid
 from tilec.kernel import CompiledKernel
+from tilec.ptx_version import newest_of_driver
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cuda.context import context_of
 from tilec.runtime.cuda.device_array import DeviceArray, copy_back, copy_in, empty
@@ -31,6 +32,7 @@ class CudaDevice:
         self.name = f"cuda:{index}"
         self.compute_capability = self.context.capability
         self.shared_bytes = self.context.shared_bytes
+        self.newest_ptx = newest_of_driver(self.context.cuda_version)
         self._loaded: dict[int, LoadedKernel] = {}
         self._loading: dict[int, threading.Lock] = {}
 

@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from tilec.kernel import CompiledKernel
+from tilec.ptx_version import newest_of_driver, printed_version, release_with, shown
 from tilec.runtime.cuda.argument_block import ArgumentLayout, lay_out
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check, cuda_error
@@ -18,6 +19,10 @@ _LOG_BYTES = 16384
 _STATIC_SHARED_BYTES = 48 * 1024
 """A launch may ask for this much dynamic shared memory without an attribute (CUDA C++ Programming
 Guide, "Shared Memory")."""
+
+_FIRST_TO_LOAD_LATER = 12040
+"""CUDA version that brought cuFuncLoad (CUDA C++ Programming Guide 12.0, "Lazy Loading": a kernel's
+code comes with cuModuleGetFunction)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +58,9 @@ def load_kernel(kernel: CompiledKernel, context: CudaContext) -> LoadedKernel:
                 f"asking for {kernel.shared_bytes} bytes of shared memory for {kernel.name}",
             )
         # With lazy loading the first launch would load the code, which a stream capture forbids.
-        check(driver.cuFuncLoad(function), f"loading {kernel.name}")
+        # Drivers older than the function that asks for it load when they give the function out.
+        if context.cuda_version >= _FIRST_TO_LOAD_LATER:
+            check(driver.cuFuncLoad(function), f"loading {kernel.name}")
         if kernel.tensor_maps:
             _ = context.zeros  # a capture forbids to allocate it when an array is empty
         shares = kernel.persistent and not kernel.dynamic
@@ -121,6 +128,8 @@ def _load_module(context: CudaContext, kernel: CompiledKernel) -> Any:
     result, module = driver.cuModuleLoadDataEx(image, len(keys), keys, [log, _LOG_BYTES])
     if result:
         text = log.split(b"\0", 1)[0].decode(errors="replace").strip()
+        if result == driver.CUresult.CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+            text = _too_new(kernel, context)
         raise cuda_error(
             result,
             f"assembling the PTX of {kernel.name} ({kernel.target}) for cuda:{context.index}, a "
@@ -128,6 +137,16 @@ def _load_module(context: CudaContext, kernel: CompiledKernel) -> Any:
             f"\n{text}" if text else "",
         )
     return module
+
+
+def _too_new(kernel: CompiledKernel, context: CudaContext) -> str:
+    """What to do where the driver is older than the PTX."""
+    version = printed_version(kernel.ptx)
+    newest = newest_of_driver(context.cuda_version)
+    return (
+        f"the PTX is of version {shown(version)}, the driver takes {shown(newest)}: update it to "
+        f"one of CUDA {release_with(version)} or later, or compile with ptx_version={newest}"
+    )
 
 
 @contextmanager

@@ -29,6 +29,7 @@ class CUresult(IntEnum):
     CUDA_ERROR_INVALID_CONTEXT = 201
     CUDA_ERROR_NO_BINARY_FOR_GPU = 209
     CUDA_ERROR_INVALID_PTX = 218
+    CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222
     CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906
 
 
@@ -175,6 +176,8 @@ class FakeDriver:
     def cuModuleLoadDataEx(self, image: bytes, count: int, keys: Any, values: Any) -> Any:
         assert image.endswith(b"\0")
         assert count == len(keys) == len(values) == 2
+        if "cuModuleLoadDataEx" in self.fail:
+            return self.fail["cuModuleLoadDataEx"], None
         if self.jit_error:
             values[0][: len(self.jit_error)] = self.jit_error.encode()
             return CUresult.CUDA_ERROR_INVALID_PTX, None

@@ -16,6 +16,8 @@ FOLDERS = ("tilec", "dialects", "passes", "runtime")
 LAYERS = (
     (
         "target",
+        "ptx_forms",
+        "ptx_version",
         "layout",
         "layout_notation",
         "shared_layout",
@@ -42,7 +44,7 @@ LAYERS = (
 )
 """The lower layers, lowest first; a module of `tilec` that is in none is above them all."""
 
-RUNTIME_MAY_IMPORT = ("kernel", "grid", "diagnostics", "target", "runtime")
+RUNTIME_MAY_IMPORT = ("kernel", "grid", "diagnostics", "target", "ptx_version", "runtime")
 """What launches a kernel works without MLIR and LLVM."""
 
 PASS_FOLDERS = (
@@ -246,7 +248,7 @@ def test_a_launch_from_the_cache_loads_no_mlir() -> None:
 
 _ARCHITECTURE = re.compile(r"sm_\d+|compute_\d+")
 _COMPARISON = re.compile(r"\b(?:arch|compute_capability|sm)\b\s*(?:[<>]=?|==|!=)")
-_FACTS = ("tilec/target.py", "tilec/mma_shapes.py")
+_FACTS = ("tilec/target.py", "tilec/mma_shapes.py", "tilec/ptx_forms.py")
 
 
 def test_architectures_are_facts_of_the_target_table() -> None:

@@ -7,6 +7,7 @@ import struct
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -293,6 +294,27 @@ def test_a_cubin_is_preferred_and_left_when_it_is_of_another_architecture(fake: 
     fake.fail["cuModuleLoadData"] = CUresult.CUDA_ERROR_INVALID_VALUE
     with pytest.raises(CudaError, match="loading the cubin of k: CUDA_ERROR_INVALID_VALUE"):
         load_kernel(made, cuda_device(0).context)
+
+
+def test_drivers_that_load_code_at_once_are_not_asked_to(fake: FakeDriver):
+    fake.version = 12030
+    cuda_device(0).load(kernel())
+    assert "load function" not in fake.calls
+    uninstall()
+    fake.version = 12040
+    cuda_device(0).load(kernel())
+    assert "load function" in fake.calls
+
+
+def test_ptx_newer_than_the_driver_says_what_to_do(fake: FakeDriver):
+    fake.version = 12020
+    fake.fail["cuModuleLoadDataEx"] = CUresult.CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+    with pytest.raises(CudaError) as caught:
+        cuda_device(0).load(replace(kernel(), ptx="//\n.version 8.6\n.target sm_90a\n"))
+    assert str(caught.value).endswith(
+        "the PTX is of version 8.6, the driver takes 8.2: update it to one of CUDA 12.7 or later, "
+        "or compile with ptx_version=82"
+    )
 
 
 # -- contexts and errors
