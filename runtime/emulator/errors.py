@@ -61,6 +61,7 @@ MENDS = {
     "out of bounds": "mask the access, or make the array larger",
     "misaligned": "align the address to the size of the access",
     "deadlock": "let every warp that is waited for arrive",
+    "step limit": "let the loop end, or allow more steps if the kernel is merely long",
     "assertion": "the kernel's own condition does not hold",
     "divergence": "let all lanes of the warp reach the instruction together",
     "mbarrier": "initialise the mbarrier, and arrive as often as its count says",

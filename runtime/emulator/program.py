@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ _TENSOR_MEMORIES_PER_BATCH = 16
 _SHADOW_PER_BATCH = 96 << 20
 _SILENT_S = 2.0  # a shorter run shows no progress
 _KEPT_PROGRAMS = 16
+STEPS = 50_000_000  # some minutes
 _TURNS = 4  # batches, at least, where CTAs may take over what has not started
 Dimensions = int | tuple[int, ...]
 
@@ -59,6 +61,7 @@ class Program:
         progress: bool = False,
         tensor_fences: bool = True,
         registers: int | None = None,
+        steps: int | None = None,
     ) -> Result:
         """Execute `entry` over the grid; arrays among `args` receive what the kernel stores.
 
@@ -67,6 +70,9 @@ class Program:
         `progress` shows a bar on standard error once a run takes seconds; `tensor_fences`: whether
         check mode asks for tcgen05.fence, which some compilers leave out; `registers`: those of
         a thread at launch, which setmaxnreg moves, where not the entry's directives say it.
+        `steps`: how many instructions may run until the CTAs that run side by side have ended,
+        those that lanes run together counted once; beyond that a loop is taken to be endless.
+        None: what TILEC_EMULATOR_STEPS says, else `STEPS`.
         Raises EmulatorError for what would crash a GPU, ValueError/TypeError for wrong arguments.
         """
         if entry not in self.module.entries:
@@ -83,6 +89,7 @@ class Program:
             shared_bytes,
             tensor_fences,
             registers,
+            step_limit(steps),
         )
         check_dimensions(launch)
         launch.place(args)
@@ -110,6 +117,18 @@ class Program:
                 if not _run_batch(launch, Scheduler(compiler, machine, blocks)):
                     break
                 bar.update(count)
+
+
+def step_limit(steps: int | None) -> int:
+    """The limit that was asked for, by argument or environment. ValueError if it is none."""
+    if steps is None:
+        text = os.environ.get("TILEC_EMULATOR_STEPS") or str(STEPS)
+        if not text.isdecimal() or int(text) < 1:
+            raise ValueError(f"TILEC_EMULATOR_STEPS is {text!r}; expected a positive number")
+        return int(text)
+    if steps < 1:
+        raise ValueError(f"steps is {steps}; expected a positive number")
+    return steps
 
 
 def _run_batch(launch: Launch, scheduler: Scheduler) -> bool:
@@ -174,4 +193,4 @@ def load(ptx_text: str) -> Program:
     return Program(parse_module(ptx_text))
 
 
-__all__ = ["MODES", "Program", "load"]
+__all__ = ["MODES", "STEPS", "Program", "load"]

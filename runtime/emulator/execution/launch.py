@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +50,7 @@ class Launch:
     dynamic_size: int
     tensor_fences: bool = True
     registers: int | None = None
+    steps: int = sys.maxsize
     memory: GlobalMemory = field(default_factory=GlobalMemory)
     printed: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)

@@ -63,6 +63,7 @@ class Scheduler:
         self.ready: dict[int, np.ndarray] = {}
         self.held: dict[int, np.ndarray] = {}
         self.turn = 0
+        self.steps = 0
         self.passes = 0
         self.polling = Polling(machine)
 
@@ -248,6 +249,7 @@ class Scheduler:
                 else -(-len(piece.lanes) // 32)  # type: ignore[arg-type]
             )
             statistics.warp_instructions += warps * (block.next - block.start)
+            self.steps += block.next - block.start
             if block.polls:
                 self.polling.saw()
             if block.terminator is None:
@@ -258,6 +260,8 @@ class Scheduler:
                 return
             pc = following
         self.add(pc, piece.mask(machine.shape))
+        if self.steps > machine.launch.steps:
+            raise self._endless(pc)
 
     def _converged(self, pc: int, piece: Piece, instruction: Instruction) -> bool:
         """Hold lanes back until all of their warp's member lanes stand at this instruction."""
@@ -387,14 +391,29 @@ class Scheduler:
         """Nothing is ready: fine if every lane has exited, else the launch hangs."""
         if self.machine.exited.all():
             return False
-        stuck = StuckWarps()
-        self.barriers.report(stuck)
-        for parked in self.parked:
-            self._report_parked(parked, stuck)
+        lines = ["deadlock: no thread can go on", *self._stuck("asking again and again").lines()]
+        kind = "divergence" if self.held else "deadlock"
+        raise EmulatorError("\n  ".join(lines), self._place(), kind)
+
+    def _endless(self, pc: int) -> EmulatorError:
+        """The step limit is reached: who still runs, and where, and who waits for what."""
+        place = self.machine.entry.instructions[pc].place
+        limit = self.machine.launch.steps
+        head = f"no end after {limit} steps: is a loop endless? (TILEC_EMULATOR_STEPS: the limit)"
+        lines = [head, *self._stuck("running on").lines()]
+        return EmulatorError("\n  ".join(lines), place, "step limit")
+
+    def _stuck(self, doing: str) -> StuckWarps:
+        """Every warp that has not ended, and what it waits for; `doing`: what those do that do
+        not wait."""
+        stuck = StuckWarps(self.machine.first_cta)
         for pc, mask in self.ready.items():
             place = self.machine.entry.instructions[pc].place
             for warp, cta in zip(*np.nonzero(mask.any(2)), strict=True):
-                stuck.add(int(cta), [int(warp)], f"asking again and again, now at {place}")
+                stuck.add(int(cta), [int(warp)], f"{doing}, now at {place}")
+        self.barriers.report(stuck)
+        for parked in self.parked:
+            self._report_parked(parked, stuck)
         self.machine.register_budgets.report(stuck)
         for pc, mask in self.cluster_barriers.waiting.items():
             place = self.machine.entry.instructions[pc - 1].place
@@ -404,9 +423,7 @@ class Scheduler:
             place = self.machine.entry.instructions[pc].place
             warp, cta, lane = (int(part[0]) for part in np.nonzero(mask))
             stuck.add(cta, [warp], f"divergent, lane {lane} waits for the others at {place}")
-        kind = "divergence" if self.held else "deadlock"
-        lines = ["deadlock: no thread can go on", *stuck.lines()]
-        raise EmulatorError("\n  ".join(lines), self._place(), kind)
+        return stuck
 
     def _report_parked(self, parked: Parked, stuck: StuckWarps) -> None:
         pairs = np.stack([parked.lanes >> 5, parked.cells, parked.parity.astype(np.int64)], 1)

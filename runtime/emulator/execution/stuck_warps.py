@@ -8,9 +8,10 @@ _MOST = 12
 
 
 class StuckWarps:
-    """Collects (CTA, warp, what it waits for)."""
+    """Collects (CTA, warp, what it waits for); CTAs are counted from `first` of the grid."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
+        self.first = first
         self.waits: dict[str, dict[int, set[int]]] = {}
 
     def add(self, cta: int, warps: Iterable[int], what: str) -> None:
@@ -22,7 +23,7 @@ class StuckWarps:
         for what, ctas in self.waits.items():
             groups: dict[frozenset[int], list[int]] = {}
             for cta, warps in ctas.items():
-                groups.setdefault(frozenset(warps), []).append(cta)
+                groups.setdefault(frozenset(warps), []).append(self.first + cta)
             for warps, where in groups.items():
                 found.append(f"{ranges('CTA', where)}: {ranges('warp', warps)} {what}")
         more = [f"and {len(found) - _MOST} more"] if len(found) > _MOST else []
