@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from forked import Command, run_batch, run_command
 from hypothesis import settings
-from rotation import WHOLE, is_due
+from shares import PLACES, WHOLE, leave_a_share, place_of
 
 from tilec.runtime.cuda.driver import no_device_reason
 
@@ -99,7 +99,7 @@ def tilec_commands(tmp_path: Path) -> Callable[..., list[Result] | None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` rewrites golden files instead of comparing with them; `--every-mutant`
-    takes all of the lists of which a run takes a share (`rotation.py`)."""
+    takes all of the lists of which a run takes a share (`shares.py`)."""
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
     parser.addoption("--every-mutant", action="store_true", help="all mutants, not a share")
 
@@ -142,19 +142,13 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of marked tests a share runs; those that need a GPU are skipped where there is none."""
-    if not any("[" in argument for argument in config.args):  # cases asked for by name
-        _leave_a_share(config, items)
+    PLACES.update((item.nodeid, place_of(item)) for item in items)
+    by_name = any("[" in argument for argument in config.args)
+    if not by_name and not config.getoption("--every-mutant"):
+        items[:], left = leave_a_share(items)
+        if left:
+            config.hook.pytest_deselected(items=left)
     _skip_without_device(items)
-
-
-def _leave_a_share(config: pytest.Config, items: list[pytest.Item]) -> None:
-    kept: dict[bool, list[pytest.Item]] = {True: [], False: []}
-    for item in items:
-        marks = item.iter_markers("share")
-        kept[all(is_due(item.nodeid, mark.args[0]) for mark in marks)].append(item)
-    if kept[False]:
-        config.hook.pytest_deselected(items=kept[False])
-        items[:] = kept[True]
 
 
 def _skip_without_device(items: list[pytest.Item]) -> None:

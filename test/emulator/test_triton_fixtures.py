@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from ptx_fixtures import cases, index, program
-from rotation import LATE
+from shares import LATE
 
 from tilec.runtime.emulator import Result, TensorMap
 

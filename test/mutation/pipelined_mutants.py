@@ -26,7 +26,7 @@ from pipelined_kernels import (
     row_sums,
     several_products,
 )
-from rotation import share
+from shares import share
 
 from tilec.compiler import Compilation, lower_to
 from tilec.dialects.gpu_tile import (
@@ -292,7 +292,7 @@ def _arguments(job: Compilation, values: Sequence[np.ndarray]) -> list[Any]:
     return found
 
 
-OFTEN = {"shift a slot by one": 4, "drop a copy": 4}
+OFTEN = {"shift a slot by one": 8, "drop a copy": 8}
 """Kinds with many mutants each, all killed: a run that takes shares takes one of so many."""
 
 

@@ -15,7 +15,7 @@ from mlir import ir
 from pipelined_mutants import copy_of, finish
 from role_mutants import drop, flip, moved
 from rotated_kernels import BF16, draw, expected_of, fading
-from rotation import share
+from shares import share_of_each
 
 from tilec.compiler import Compilation, compiled_kernel, lower_to
 from tilec.dialects.gpu_tile import (
@@ -110,7 +110,7 @@ def test_all_are_found(subject: Subject, every_mutant: bool) -> None:
     ]
     assert {name for name, _ in every} == set(BREAKS)
     ends = {}
-    for name, number in share(every, 6, everything=every_mutant):
+    for name, number in share_of_each(every, 6, lambda one: one[0], everything=every_mutant):
         job = copy_of(subject.job)
         with job.module.context:
             BREAKS[name].mutate(ops_of(job, BREAKS[name])[number], BREAKS[name].slots)

@@ -12,7 +12,7 @@ from hopper_kernels import demanded
 from mlir import ir
 from pipelined_mutants import Verdict
 from role_mutants import RoleMutant, RoleProduct, changed, drop, flip, twice
-from rotation import share
+from shares import share_of_each
 
 from tilec.dialects.gpu_tile import BarrierArriveOp, BarrierInitOp, BarrierWaitOp, RoleOp
 from tilec.passes.rewriting.loops import is_program_loop
@@ -20,7 +20,7 @@ from tilec.passes.rewriting.walk import find_ops
 
 Mutate = Callable[[ir.Operation, int], None]
 OFTEN = 3
-"""A run that takes shares takes one kind of so many."""
+"""A run that takes shares takes the first of each kind, and one of so many."""
 
 
 def _before_the_loop(op: ir.Operation, slots: int) -> None:
@@ -40,17 +40,22 @@ class TurnsProduct(RoleProduct):
     programs = 12
 
     def mutants(self, *, everything: bool = True) -> Iterator[Verdict]:
-        """Every mutant, or this run's share of the kinds, judged: in check mode, and in late mode
+        """Every mutant, or the share of each kind, judged: in check mode, and in late mode
         where that schedule hides it."""
-        for name, find, mutate in share(BREAKS, OFTEN, everything=everything):
-            for number in range(len(find(self.job.module))):
-                job = self.copy()
-                with job.module.context:
-                    mutate(find(job.module)[number], self.slots)
-                verdict = self.judge(job)
-                if verdict[0] == "survived":
-                    verdict = self.judge(job, "late")
-                yield Verdict(RoleMutant(name, number), *verdict)
+        every = [
+            (name, find, mutate, number)
+            for name, find, mutate in BREAKS
+            for number in range(len(find(self.job.module)))
+        ]
+        taken = share_of_each(every, OFTEN, lambda one: one[0], everything=everything)
+        for name, find, mutate, number in taken:
+            job = self.copy()
+            with job.module.context:
+                mutate(find(job.module)[number], self.slots)
+            verdict = self.judge(job)
+            if verdict[0] == "survived":
+                verdict = self.judge(job, "late")
+            yield Verdict(RoleMutant(name, number), *verdict)
 
 
 def _order(module: ir.Module) -> BarrierInitOp:

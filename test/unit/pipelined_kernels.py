@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from rotation import modes
+from shares import modes
 
 import tilec
 import tilec.language as tl

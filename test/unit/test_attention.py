@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hopper_kernels import decisions
-from rotation import MODES
+from shares import MODES
 from target_names import MAIN
 
 from tilec.assembler import assemble

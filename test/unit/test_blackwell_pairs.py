@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rotation import MODES
+from shares import MODES
 from test_explicit_kernels import changed
 
 from tilec.assembler import assemble

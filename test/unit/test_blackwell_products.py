@@ -12,7 +12,7 @@ import pytest
 from broken_products import LaunchedProduct, launched
 from hopper_kernels import decisions, demanded
 from hopper_kernels import gated as two_products
-from rotation import modes
+from shares import modes
 
 import tilec
 from tilec import language as tl

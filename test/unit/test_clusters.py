@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from broken_products import LaunchedProduct, launched
 from hopper_kernels import batched, decisions, demanded
-from rotation import modes
+from shares import modes
 
 from tilec.assembler import assemble
 from tilec.diagnostics import CompileError

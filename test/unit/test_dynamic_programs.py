@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from broken_products import LaunchedProduct, launched
 from hopper_kernels import batched, decisions, demanded
-from rotation import MODES, modes
+from shares import MODES, modes
 
 import tilec
 import tilec.language as tl

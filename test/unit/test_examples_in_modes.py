@@ -9,7 +9,7 @@ import importlib
 
 import numpy as np
 import pytest
-from rotation import modes
+from shares import modes
 from target_names import MAIN
 from test_examples import BLACKWELL, DIRECTORY, EXAMPLES, HOPPER
 
@@ -36,7 +36,8 @@ def test_example(
     name: str, target: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TILEC_TARGET", target)
-    for mode in modes():
+    place = EXAMPLES.index(name) + [*TARGETS].index(target)
+    for mode in modes(place):
         monkeypatch.setenv("TILEC_DEVICE", f"emulator:{mode}")
         importlib.import_module(f"tilec.examples.{name}").main()
         shown = capsys.readouterr().out

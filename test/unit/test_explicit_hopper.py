@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from frontend_cases import load_text
-from rotation import MODES
+from shares import MODES
 from test_explicit_kernels import changed
 
 from tilec.assembler import assemble

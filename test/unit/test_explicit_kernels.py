@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from frontend_cases import load_text
-from rotation import MODES
+from shares import MODES
 from target_names import MAIN
 
 import tilec

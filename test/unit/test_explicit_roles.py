@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from frontend_cases import load_text
-from rotation import MODES
+from shares import MODES
 from test_explicit_kernels import check_product
 
 from tilec.jit import Kernel

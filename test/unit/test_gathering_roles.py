@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hopper_kernels import decisions
-from rotation import modes
+from shares import modes
 
 from tilec.assembler import assemble
 from tilec.examples.convolution import convolve, reference

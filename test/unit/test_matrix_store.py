@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from emulated import array_type, lower, run, tile_type
-from rotation import modes
+from shares import modes
 from warpgroup_kernels import DTYPES, buffer_type, load, panels, store
 
 from tilec.assembler import assemble

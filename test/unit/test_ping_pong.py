@@ -19,7 +19,7 @@ from hopper_kernels import (
     two_loops,
 )
 from rotated_kernels import perceptron
-from rotation import modes
+from shares import modes
 from test_grouped_gemm import multiply as multiply_groups
 from test_warp_specialized import assert_clean, exact, normal, run
 

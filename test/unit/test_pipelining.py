@@ -24,7 +24,7 @@ from pipelined_kernels import (
     several_products,
     store_between,
 )
-from rotation import modes
+from shares import modes
 
 from tilec.diagnostics import CompileError
 from tilec.examples.running import poisoned

@@ -18,7 +18,7 @@ from rotated_kernels import (
     squares,
     tied,
 )
-from rotation import modes
+from shares import modes
 
 from tilec.assembler import assemble
 from tilec.examples.running import poisoned

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from hopper_kernels import decisions, demanded
-from rotation import modes
+from shares import modes
 
 import tilec
 import tilec.language as tl

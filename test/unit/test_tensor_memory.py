@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from frontend_cases import load_text
-from rotation import modes
+from shares import modes
 from tensor_cases import COPIES, TARGET, check_copy, check_layouts
 
 from tilec.assembler import assemble

@@ -10,7 +10,7 @@ import pytest
 from hopper_kernels import activated, decisions, demanded, gated, matmul_grid
 from hypothesis import given
 from hypothesis import strategies as st
-from rotation import modes
+from shares import modes
 from test_warp_specialized import BYTES, assert_clean, assert_specialised, exact, normal, run
 
 import tilec

@@ -20,7 +20,7 @@ from hopper_kernels import (
     in_while,
     two_loops,
 )
-from rotation import modes
+from shares import modes
 
 import tilec
 import tilec.language as tl

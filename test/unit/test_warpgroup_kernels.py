@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from emulated import lower, run
-from rotation import MODES, modes
+from shares import MODES, modes
 from warpgroup_kernels import Product, view_text
 
 from tilec.assembler import assemble
