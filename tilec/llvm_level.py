@@ -9,6 +9,7 @@ from mlir.passmanager import PassManager
 from tilec.emit_ptx import emit_ptx
 from tilec.mlir_errors import compile_error
 from tilec.passes.checks.levels import check_level, entry_level
+from tilec.passes.checks.verify_target import verify_target
 from tilec.passes.contract import Level, PassContext
 from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING
 from tilec.target import Target
@@ -25,8 +26,10 @@ def is_llvm_level(module: ir.Module) -> bool:
 def lower_llvm(
     module: ir.Module, target: Target, stage: str, ptx_version: int | None = None
 ) -> str:
-    """The text of one of `STAGES`. CompileError for ops that do not belong at this level."""
+    """The text of one of `STAGES`. CompileError for ops that do not belong at this level,
+    or that the target does not have."""
     check_level(module, Level.NVVM)
+    verify_target(module, target)
     context = PassContext(target)
     with module.context, ir.Location.unknown():
         # The passes after lower-to-nvvm leave alone what they have already done.

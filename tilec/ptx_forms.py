@@ -1,4 +1,4 @@
-"""Which PTX ISA version brought which instruction, and which form of it.
+"""Which PTX ISA version brought which instruction, and which form of it; what takes which hardware.
 
 Source: PTX ISA 9.0, "PTX ISA Notes" of each instruction; ptxas 11.8 to 13.5 agree where they take
 one. Versions are times ten (75: PTX ISA 7.5). What is not said to be later is older than sm_80,
@@ -8,6 +8,8 @@ which began with 7.0.
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from tilec.target import Feature
 
 FIRST = 70
 
@@ -149,3 +151,28 @@ KNOWN = frozenset((_OPCODES + _WORDS).split())
 
 SHAPES = r"[busf](4|8|16|32|64)|x\d+|v[24]|m\d+n\d+(k\d+)?|m8n8|\d+x\d+b|16x32bx2|[1-5]d|a|\d+"
 """Words that are types, vectors and the sizes of matrices."""
+
+FEATURES: Mapping[str, Feature] = {
+    **dict.fromkeys(("cp.async.ca", "cp.async.cg"), Feature.CP_ASYNC),
+    **dict.fromkeys(("mbarrier", "elect"), Feature.MBARRIER),
+    "ldmatrix": Feature.LDMATRIX,
+    "stmatrix": Feature.STMATRIX,
+    "mma.sync": Feature.MMA_SYNC,
+    **dict.fromkeys(("cp.async.bulk", "cp.reduce.async.bulk", "tensormap"), Feature.TMA),
+    **dict.fromkeys(("prefetch.tensormap", "fence.proxy.async"), Feature.TMA),
+    **dict.fromkeys(("mapa", "getctarank", "barrier.cluster", "cluster"), Feature.CLUSTERS),
+    **dict.fromkeys(("clusterid", "nclusterid", "fence.mbarrier_init"), Feature.CLUSTERS),
+    "setmaxnreg": Feature.SETMAXNREG,
+    "griddepcontrol": Feature.GRIDDEPCONTROL,
+    "wgmma": Feature.WGMMA,
+    "tcgen05": Feature.TCGEN05,
+    "clusterlaunchcontrol": Feature.CLUSTER_LAUNCH_CONTROL,
+}
+"""What an instruction, or a register of that name, takes of the hardware ("Target ISA Notes")."""
+
+FEATURES_OF_WORDS: Mapping[str, Feature] = {
+    **dict.fromkeys(("shared::cluster", "multicast::cluster"), Feature.CLUSTERS),
+    **dict.fromkeys(("e4m3x2", "e5m2x2"), Feature.FP8_CONVERT),
+    **dict.fromkeys(("e4m3", "e5m2"), Feature.MMA_SYNC_FP8),
+}
+"""The same of a word in an instruction's name, where the whole is in no row of FEATURES."""

@@ -11,8 +11,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tilec.diagnostics import CompileError, Location
-from tilec.ptx_forms import ANYWHERE, FIRST, FORMS, KNOWN, LATER, SHAPES
-from tilec.target import PTX_VERSIONS, Target
+from tilec.ptx_forms import (
+    ANYWHERE,
+    FEATURES,
+    FEATURES_OF_WORDS,
+    FIRST,
+    FORMS,
+    KNOWN,
+    LATER,
+    SHAPES,
+)
+from tilec.target import PTX_VERSIONS, Feature, Target
 
 NEWEST = PTX_VERSIONS[-1]
 """What tilec prints at most, and takes an instruction for that it does not know."""
@@ -41,7 +50,7 @@ class Need:
 
 def needed(ptx: str, target: Target) -> Need:
     """What of a text needs the highest version, which is at least the target's lowest."""
-    found = {(name, "") for name in _NAME.findall(ptx)}
+    found = {(name, "") for name in instructions(ptx)}
     found |= {(match[1], _given(*match.groups())) for match in _GIVEN.finditer(ptx)}
     needs = [Need(_version(*f, target.name), " with ".join(filter(None, f))) for f in found]
     highest = max(needs, key=lambda need: (need.version, need.instruction), default=None)
@@ -72,6 +81,20 @@ def newest_of_driver(cuda_version: int) -> int:
 def release_with(version: int) -> str:
     """The first CUDA release whose driver takes a version ("12.8"); "11.8" for all before."""
     return "{}.{}".format(*min(release for release, ptx in _RELEASES.items() if ptx >= version))
+
+
+def feature_of(instruction: str) -> Feature | None:
+    """What an instruction takes of the hardware that not every target has."""
+    words = instruction.split(".")
+    for count in range(len(words), 0, -1):
+        if (head := ".".join(words[:count])) in FEATURES:
+            return FEATURES[head]
+    return next((FEATURES_OF_WORDS[w] for w in words if w in FEATURES_OF_WORDS), None)
+
+
+def instructions(text: str) -> set[str]:
+    """The names of the instructions in a text."""
+    return set(_NAME.findall(text))
 
 
 def printed_version(ptx: str) -> int:

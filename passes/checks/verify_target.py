@@ -1,22 +1,24 @@
 """verify-target: a program for other hardware than it is compiled for is an error, op by op.
 
 Passes ask the target before they choose; a program that comes in with its choices made (a `.tile`
-file with layouts, a kernel in `tilec.language.gpu`) is asked here.
+file with layouts, a dump, a kernel in `tilec.language.gpu`) is asked here. Where ops are one
+thread's, instructions are ops of nvvm or text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from mlir import ir
 
 from tilec.diagnostics import CompileError
-from tilec.dialects import gpu_tile
+from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.barrier import TENSOR_FENCES
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.dialects.op import TileOp
 from tilec.mma_shapes import find_instruction
 from tilec.passes.rewriting.locations import error_at
+from tilec.ptx_version import feature_of, instructions
 from tilec.target import TARGETS, Feature, Target
 
 _NEEDS: Mapping[type[TileOp], Feature] = {
@@ -57,12 +59,12 @@ _NEEDS: Mapping[type[TileOp], Feature] = {
 """What an op takes of the hardware, whatever its attributes."""
 
 
-_NAMED = (
-    gpu_tile.MmaOp,
-    gpu_tile.WgmmaOp,
-    gpu_tile.Tcgen05MmaOp,
-)
-"""Ops that name an instruction, which says what it takes."""
+_DOTS = (tile.DotOp, tile.DotScaledOp)
+_NAMED = (gpu_tile.MmaOp, gpu_tile.WgmmaOp, gpu_tile.Tcgen05MmaOp, gpu_tile.Tcgen05MmaScaledOp)
+"""Ops that name an instruction, which says what it takes; dots do where that is chosen."""
+_INLINE = "llvm.inline_asm"
+_CLUSTER = "nvvm.cluster_dim"
+_REGISTER = "read.ptx.sreg."
 
 
 def verify_target(module: ir.Module, target: Target) -> None:
@@ -70,16 +72,17 @@ def verify_target(module: ir.Module, target: Target) -> None:
     errors: list[CompileError] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        feature = _needed(op)
-        if feature is not None and not target.supports(feature):
-            able = [name for name, other in TARGETS.items() if other.supports(feature)]
-            errors.append(
-                error_at(
-                    op,
-                    f"'{op.name}' needs {feature.name}, which {target.name} does not have",
-                    f"help: {', '.join(able)} {'has' if len(able) == 1 else 'have'} it",
+        for feature, name in _needed(op):
+            if not target.supports(feature):
+                able = [name for name, other in TARGETS.items() if other.supports(feature)]
+                errors.append(
+                    error_at(
+                        op,
+                        f"'{name}' needs {feature.name}, which {target.name} does not have",
+                        f"help: {', '.join(able)} {'has' if len(able) == 1 else 'have'} it",
+                    )
                 )
-            )
+                break
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
@@ -87,12 +90,36 @@ def verify_target(module: ir.Module, target: Target) -> None:
         raise CompileError.group(errors)
 
 
-def _needed(op: ir.Operation) -> Feature | None:
-    view = op.opview
+def _needed(op: ir.Operation) -> Iterator[tuple[Feature, str]]:
+    """What an op takes of the hardware, and the name of what takes it."""
+    if op.name.startswith(("llvm.", "nvvm.")):
+        names = _instructions(op)
+        found = ((feature_of(name), name) for name in names)
+    else:
+        found = iter([(_feature_of(op.opview), op.name)])
+    return ((feature, name) for feature, name in found if feature is not None)
+
+
+def _instructions(op: ir.Operation) -> list[str]:
+    """The instructions of an op that is one thread's, as PTX names them."""
+    if op.name == _INLINE:
+        return sorted(instructions(op.attributes["asm_string"].value))
+    if op.name == "llvm.call_intrinsic":
+        return [op.attributes["intrin"].value.removeprefix("llvm.nvvm.")]
+    if op.name == "llvm.func":
+        return ["barrier.cluster"] if _CLUSTER in op.attributes else []
+    name = op.name.removeprefix("nvvm.").removeprefix(_REGISTER)
+    return [] if name == op.name else [name]
+
+
+def _feature_of(view: ir.OpView) -> Feature | None:
     if isinstance(view, gpu_tile.AllocOp):
         return Feature.TCGEN05 if is_tensor_buffer(view.result) else None
     if isinstance(view, gpu_tile.FenceOp) and view.kind in TENSOR_FENCES:
         return Feature.TCGEN05
+    if isinstance(view, _DOTS):
+        named = view.options.get("instruction")
+        return None if named is None else find_instruction(named).feature
     if isinstance(view, _NAMED):
         return find_instruction(view.instruction).feature
     if isinstance(view, gpu_tile.RoleOp):
