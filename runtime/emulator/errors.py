@@ -69,6 +69,7 @@ MENDS = {
     "tensor memory": "allocate before use, free before the end, stay in the warp's own lanes",
     "descriptor": "encode the matrix descriptor as the PTX ISA says",
     "registers": "let whole warpgroups ask: .dec for no more than they have, .inc for no less",
+    "ended CTA": "let the cluster meet (barrier.cluster, not .relaxed) behind the last access",
     "cluster barrier": "let each thread arrive, then wait, in turn",
     "barrier": "use one count, a multiple of 32, for all arrivals of a phase",
 }

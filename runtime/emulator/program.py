@@ -62,6 +62,7 @@ class Program:
         tensor_fences: bool = True,
         registers: int | None = None,
         steps: int | None = None,
+        seed: int | None = None,
     ) -> Result:
         """Execute `entry` over the grid; arrays among `args` receive what the kernel stores.
 
@@ -73,6 +74,8 @@ class Program:
         `steps`: how many instructions may run until the CTAs that run side by side have ended,
         those that lanes run together counted once; beyond that a loop is taken to be endless.
         None: what TILEC_EMULATOR_STEPS says, else `STEPS`.
+        `seed`: in late mode asynchronous work ends at random times and in any order, not as late
+        as possible.
         Raises EmulatorError for what would crash a GPU, ValueError/TypeError for wrong arguments.
         """
         if entry not in self.module.entries:
@@ -90,6 +93,7 @@ class Program:
             tensor_fences,
             registers,
             step_limit(steps),
+            seed,
         )
         check_dimensions(launch)
         launch.place(args)

@@ -91,7 +91,7 @@ def test_bytes_of_one_word_in_two_instructions() -> None:
 
 COPY = (
     "cp.async.ca.shared.global [%r4], [%rd3], 4; cp.async.commit_group; WAIT BARRIER "
-    "ld.shared.u32 %r7, [WHERE];"
+    "ld.shared.u32 %r7, [WHERE]; cp.async.wait_all;"
 )
 
 

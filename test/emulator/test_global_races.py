@@ -52,12 +52,14 @@ ACCESSES = {
     "cp.async": ("st.global.u32 [%rd3], %r1;", "cp.async.ca.shared.global [%r4], [%rd5], 4;", "this read"),
 }  # fmt: skip
 
+END = "cp.async.wait_all;"
+
 
 @pytest.mark.parametrize("kind", ACCESSES)
 def test_warps_of_a_cta_meet_between_their_accesses(kind: str) -> None:
     first, second, missing = ACCESSES[kind]
-    assert [check(first + order + second) for order in ORDERS] == [[]] * len(ORDERS)
-    (finding,) = check(first + "bar.warp.sync -1;" + second)
+    assert [check(first + order + second + END) for order in ORDERS] == [[]] * len(ORDERS)
+    (finding,) = check(first + "bar.warp.sync -1;" + second + END)
     assert (finding.kind, finding.memory, finding.severity) == ("race", "global", "error")
     assert finding.first is not None
     assert finding.second is not None

@@ -294,7 +294,7 @@ CLUSTER = """
     ld.shared::cluster.u32 %r17, [%r16];
     mov.u32 %r18, %ctaid.x; mad.lo.u32 %r19, %r18, 32, %r1; mul.wide.u32 %rd5, %r19, 4;
     add.s64 %rd6, %rd2, %rd5; st.global.u32 [%rd6], %r17;
-    barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;
+    barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
 """
 SYNC = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from broken_products import LaunchedProduct, launched
+from broken_products import LaunchedProduct, launched, output
 from hopper_kernels import batched, decisions, demanded
 from shares import modes
 
@@ -20,6 +21,8 @@ from tilec.examples.attention import attention
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
+from tilec.runtime.emulator import EmulatorError
+from tilec.runtime.emulator_device import EmulatorDevice
 from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16
@@ -200,6 +203,12 @@ def _last_meeting(ptx: str) -> str:
     return ptx
 
 
+def _relaxed_end(ptx: str) -> str:
+    """What an H200 stopped at: arrivals hit the next launch."""
+    before, after = ptx.rsplit(_END[0], 1)
+    return before + _BEGIN[0] + after
+
+
 def _one_reader(ptx: str) -> str:
     return re.sub(r"(mbarrier\.init\S* \[[^]]*\], )2;", r"\g<1>1;", ptx)
 
@@ -218,7 +227,8 @@ BREAKS: dict[Callable[[str], str], str] = {
     _first_meeting: "race on shared memory",
     _cta_alone: "race on shared memory",
     _unfenced: "race on shared memory",
-    _last_meeting: "the CTA that this arrives in may have ended",
+    _last_meeting: "CTAs 0, 1 of the cluster may have ended when this arrives",
+    _relaxed_end: "CTAs 0, 1 of the cluster may have ended when this arrives",
     _one_reader: "more arrivals at an mbarrier than its count",
     _half_the_bytes: "race on shared memory",
     _to_itself: "deadlock",
@@ -239,3 +249,12 @@ def test_the_pair_is_right(pair: LaunchedProduct) -> None:
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda f: f.__name__.strip("_"))
 def test_what_is_broken_is_found(pair: LaunchedProduct, broken: Callable[[str], str]) -> None:
     pair.assert_found(broken, BREAKS[broken])
+
+
+def test_late_mode_lets_the_last_arrivals_hit_a_cta_that_has_ended(pair: LaunchedProduct) -> None:
+    device, c = EmulatorDevice("late"), output(pair.a, pair.b)
+    arguments = [pair.a, pair.b, c]
+    device.launch(device.load(pair.kernel), arguments, pair.programs)
+    broken = replace(pair.kernel, ptx=_relaxed_end(pair.kernel.ptx))
+    with pytest.raises(EmulatorError, match="of the cluster is accessed, which has ended"):
+        device.launch(device.load(broken), arguments, pair.programs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tilec.runtime.emulator.checking.checker import SharedChecker
@@ -13,6 +15,16 @@ from tilec.runtime.emulator.reading.instruction import Instruction
 _FENCE = "run fence.proxy.async after the write, before the async proxy is let at the bytes"
 _OBJECT = "give the mbarrier bytes of its own, or init it again behind the other use"
 _READ_FENCE = "run fence.proxy.async after the read, before others are told that the bytes are free"
+
+
+class BulkLoad(NamedTuple):
+    """A bulk copy that fills shared memory of a CTA: its agent and epoch, and what came before."""
+
+    agent: int
+    epoch: int
+    clock: np.ndarray
+    cta: int
+    place: Place
 
 
 class Checker(SharedChecker):
@@ -31,6 +43,10 @@ class Checker(SharedChecker):
         self.issuer = np.full((self.clocks.warps, self.domains), -1)
         """The lane that issued a warp's last bulk store."""
         self.unwaited: dict[tuple[int, int], tuple[int, int]] = {}
+        self.copying, self.copy_site = (
+            np.zeros((self.clocks.warps, self.domains), np.int32) for _ in range(2)
+        )
+        """Per warp: the group of its last cp.async, and which instruction that is."""
 
     # -- barriers -------------------------------------------------------------------------------
 
@@ -80,6 +96,8 @@ class Checker(SharedChecker):
         self.write(cells.reshape(-1), agent, domain, site, agent + self.clocks.copies, group)
         if self.collision:
             self.collided(site)
+        self.copying[agent, domain] = group
+        self.copy_site[agent, domain] = site
 
     def copies_committed(self, lanes: np.ndarray) -> None:
         agent, domain = self.warps_of(lanes)
@@ -132,6 +150,7 @@ class Checker(SharedChecker):
             self.arrivals.pop(cell, None)
             self.completed.pop(cell, None)
             self.phase_waits.forget(cell)
+            self.lifetimes.forget(cell)
 
     def _touch(self, cells: np.ndarray, lanes: np.ndarray, instruction: Instruction) -> None:
         shadow = self._bytes_of(cells)
@@ -149,13 +168,20 @@ class Checker(SharedChecker):
     ) -> None:
         lanes = np.broadcast_to(np.asarray(lanes).reshape(-1), cells.shape)
         self._touch(cells, lanes, instruction)
-        self.reach("lost arrival", cells * 8, lanes, instruction.index)
         for cell, number in _pairs(cells, lanes >> 5):
             agent, domain = self.agents_of(np.array([number * 32]))
             self._require_wait(cell, int(agent[0]), int(domain[0]), instruction.place)
+            cta = self._cta_of(cell)
+            if cta != number % self.machine.cta_count:
+                phase = int(self.machine.mbarriers.phase[cell])
+                self.lifetimes.arrives(cta, cell, phase, int(agent[0]), instruction.place)
             self.clocks.release(agent, domain, self._accumulator(cell), np.array([0]))
 
-    def reach(self, kind: str, offsets: np.ndarray, lanes: np.ndarray, site: int) -> None:
+    def _cta_of(self, cell: int) -> int:
+        """In which CTA of the batch an mbarrier, or what lies at 8 bytes times this, is."""
+        return cell * 8 // self.machine.shared_stride
+
+    def reach(self, offsets: np.ndarray, lanes: np.ndarray, site: int) -> None:
         """Lanes touch shared memory at batch byte offsets: other CTAs', perhaps."""
         if self.size == 1:
             return
@@ -165,18 +191,18 @@ class Checker(SharedChecker):
         if far.any():
             agents, _ = self.agents_of(numbers[far] * 32)
             place = self.instructions[site].place
-            for finding in self.lifetimes.reached(kind, ctas[far], agents, place):
+            for finding in self.lifetimes.reached(ctas[far], agents, place):
                 self.reports.add(finding)
 
     def shared(
         self, offsets: np.ndarray, size: int, lanes: np.ndarray, store: bool, site: int
     ) -> None:
         super().shared(offsets, size, lanes, store, site)
-        self.reach("lost access", offsets, np.broadcast_to(lanes, offsets.shape), site)
+        self.reach(offsets, np.broadcast_to(lanes, offsets.shape), site)
 
     def atomic(self, offsets: np.ndarray, size: int, lanes: np.ndarray, site: int) -> None:
         super().atomic(offsets, size, lanes, site)
-        self.reach("lost access", offsets, np.broadcast_to(lanes, offsets.shape), site)
+        self.reach(offsets, np.broadcast_to(lanes, offsets.shape), site)
 
     def mbarrier_signalled(self, cells: np.ndarray, lane: int, instruction: Instruction) -> None:
         """A bulk copy will complete bytes at mbarriers: they must have been made by then."""
@@ -227,6 +253,7 @@ class Checker(SharedChecker):
                 epoch = int(self.clocks.known[agent[0], domain[0], agent[0]])
                 self.phase_waits.waited(cell, over, int(agent[0]), epoch)
                 self.time_limits.returned_true(int(agent[0]), cell)
+                self.lifetimes.waited(self._cta_of(cell), cell, over)
 
     # -- bulk copies and wgmma ------------------------------------------------------------------
 
@@ -259,8 +286,8 @@ class Checker(SharedChecker):
                 missing = "the async proxy may not see this write of the generic proxy"
                 self.race(place, second, missing, _FENCE, severity, "missing proxy fence")
 
-    def bulk_load(self, chunks: np.ndarray, lane: int, site: int) -> tuple[int, int, np.ndarray]:
-        """A bulk copy starts to write 16-byte chunks; returns its agent, epoch and clock."""
+    def bulk_load(self, chunks: np.ndarray, lane: int, site: int) -> BulkLoad:
+        """A bulk copy starts to write 16-byte chunks of a CTA."""
         cells = self._chunk_cells(chunks)
         agent, domain = self.agent_of(lane)
         self._async_order(cells, agent, domain, site, "write after write")
@@ -269,15 +296,16 @@ class Checker(SharedChecker):
         if late.any():
             self._report_overwritten(late, cells, clocks.known[agent, domain], site)
         load, epoch = clocks.new_load(domain)
-        cta = int(np.asarray(chunks).flat[0]) * 16 // self.machine.shared_stride
-        self.lifetimes.filled(cta, load, epoch, self.instructions[site].place)
+        cta = self._cta_of(int(np.asarray(chunks).flat[0]) * 2)
+        place = self.instructions[site].place
+        self.lifetimes.uses("unfinished load", cta, load, epoch, place)
         clock = clocks.fork(agent, domain)
         shadow.write_agent[cells] = load
         shadow.write_epoch[cells] = epoch
         shadow.write_site[cells] = site
         shadow.write_atomic[cells] = False
         shadow.initialised[cells] = True
-        return load, epoch, clock
+        return BulkLoad(load, epoch, clock, cta, place)
 
     def _report_overwritten(
         self, late: np.ndarray, cells: np.ndarray, known: np.ndarray, site: int
@@ -306,11 +334,19 @@ class Checker(SharedChecker):
             self.race(place, second, missing, _READ_FENCE, severity, "missing proxy fence")
         shadow.read_epoch[row, overwritten] = 0  # said once: the next copy follows this one
 
-    def bulk_loaded(self, token: tuple[int, int, np.ndarray], cell: int) -> None:
+    def bulk_loaded(self, load: BulkLoad, cell: int) -> None:
         """The copy is complete: its mbarrier learns of it, and of what came before it."""
-        agent, epoch, clock = token
-        self._note(cell, agent, epoch)
-        self._join(cell, clock)
+        self._note(cell, load.agent, load.epoch)
+        self._join(cell, load.clock)
+        cta = self._cta_of(cell)
+        if cta != load.cta:
+            phase = int(self.machine.mbarriers.phase[cell])
+            self.lifetimes.signals(cta, cell, phase, -1, load.place)
+
+    def bulk_sent(self, chunks: np.ndarray, load: BulkLoad) -> None:
+        """The copy reads chunks of shared memory until it is complete."""
+        cta = self._cta_of(int(np.asarray(chunks).flat[0]) * 2)
+        self.lifetimes.uses("unfinished send", cta, load.agent, load.epoch, load.place)
 
     def _join(self, cell: int, clock: np.ndarray) -> None:
         accumulator = self._accumulator(cell)
@@ -353,8 +389,13 @@ class Checker(SharedChecker):
         self._learn(agent, domain, agent + self.clocks.stores, done)
 
     def finish(self) -> None:
-        """The CTAs end: bulk stores must have read their shared memory by now, and arrivals from
-        other CTAs must have come."""
+        """The CTAs end: bulk stores must have read their shared memory by now, and what reaches
+        into it must be over."""
+        for agent, domain in zip(*np.nonzero(self.copying), strict=True):
+            cta = domain * self.size + agent // self.machine.warp_count
+            place = self.instructions[self.copy_site[agent, domain]].place
+            last = int(self.copying[agent, domain])
+            self.lifetimes.uses("unfinished copy", cta, agent + self.clocks.copies, last, place)
         for finding in self.lifetimes.finish():
             self.reports.add(finding)
         for (agent, domain), (group, site) in self.unwaited.items():
@@ -375,6 +416,13 @@ class Checker(SharedChecker):
             self._async_order(cells, agent, domain, site, "read after write", warps=4)
             self.require_initialised(cells, site)
             self.shadow.note_reads(cells, agent + self.clocks.products, group, site)
+            cta = leader % self.machine.cta_count
+            self.multiplies(cta, agent, group, site)
+
+    def multiplies(self, cta: int, agent: int, group: int, site: int) -> None:
+        """A product that a warp issued reads shared memory of a CTA until its group is complete."""
+        place = self.instructions[site].place
+        self.lifetimes.uses("unfinished product", cta, agent + self.clocks.products, group, place)
 
     def fragments_taken(self, warps: np.ndarray) -> None:
         """Warps (lane numbers / 32) issue a product that takes what they have read from registers:

@@ -129,6 +129,7 @@ class TensorChecker(Checker):
             self._async_order(cells, agent, domain, site, "read after write")
             self.require_initialised(cells, site)
             self.shadow.note_reads(cells, stream, group, site)
+            self.multiplies(self._cta_of(int(part.flat[0]) * 2), agent, group, site)
         self.forked[agent, domain] = self.clocks.fork(agent, domain)
 
     def tensor_operand(
@@ -185,6 +186,8 @@ class TensorChecker(Checker):
         for cell in targets:
             self._require_wait(cell, who, where, instruction.place)
             self._join(cell, clock)
+            phase = int(self.machine.mbarriers.phase[cell])
+            self.lifetimes.signals(self._cta_of(cell), cell, phase, lane, instruction.place)
         self.clocks.committed_products[who, where] = group
 
     # -- tcgen05.fence --------------------------------------------------------------------------

@@ -51,6 +51,7 @@ class Launch:
     tensor_fences: bool = True
     registers: int | None = None
     steps: int = sys.maxsize
+    seed: int | None = None
     memory: GlobalMemory = field(default_factory=GlobalMemory)
     printed: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)

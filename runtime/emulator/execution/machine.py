@@ -10,9 +10,11 @@ import numpy as np
 
 from tilec.runtime.emulator.checking.register_checker import RegisterChecker
 from tilec.runtime.emulator.checking.tensor_checker import TensorChecker
+from tilec.runtime.emulator.errors import EmulatorError, Place
 from tilec.runtime.emulator.execution.arriving import Arriving
 from tilec.runtime.emulator.execution.async_work import AsyncWork
 from tilec.runtime.emulator.execution.late_copies import LateCopies
+from tilec.runtime.emulator.execution.stuck_warps import ranges
 from tilec.runtime.emulator.instructions.cp_async import CheckedCopies, EagerCopies
 from tilec.runtime.emulator.instructions.mbarrier import Mbarriers
 from tilec.runtime.emulator.instructions.register_budget import RegisterBudgets
@@ -76,6 +78,8 @@ class Machine:
         self.cta_ids = np.zeros((ctas, 3), np.int64)
         self.first_cta = 0
         self.exited = np.zeros(self.shape, np.bool_)
+        self.ended = np.zeros(ctas, np.bool_)
+        """CTAs whose threads have all exited: their shared memory is somebody else's."""
         self.carry = np.zeros(self.shape, np.bool_)
         self.call_blocks: dict[str, dict[int, np.ndarray]] = {}
         self.uses_tensor_memory = any(i.opcode == "tcgen05" for i in entry.instructions)
@@ -84,7 +88,7 @@ class Machine:
         self.copies = self._make_copies(lanes)
         self.mbarriers = Mbarriers(self)
         self.register_budgets = RegisterBudgets(self)
-        self.async_work = AsyncWork(lanes, launch.mode == "late")
+        self.async_work = AsyncWork(lanes, ctas, launch.mode == "late", launch.seed)
         self.arriving = Arriving(self.shared, self.copies)
         self.products = ProductGroups(self)
         self.tensor_memory = TensorMemory(self)
@@ -118,8 +122,27 @@ class Machine:
             self.register_checker.reset()
         thread = np.arange(self.warp_count * 32).reshape(self.warp_count, 1, 32)
         self.exited[...] = thread >= self.launch.threads
+        self.ended[...] = False
         for (name, _), values in self._special.items():
             values[...] = self._special_values(name)
+
+    def exit(self, lanes: np.ndarray) -> None:
+        """Lanes exit; a CTA without others ends, and whatever comes next finds its own bytes in the
+        shared memory that it had."""
+        self.exited.reshape(-1)[lanes.reshape(-1)] = True
+        before, self.ended = self.ended, self.exited.all((0, 2))
+        if self.async_work.late:
+            self.shared.reshape(self.cta_count, -1)[self.ended & ~before] = 0xFF
+
+    def require_running(self, ctas: np.ndarray | int, place: Place) -> None:
+        """EmulatorError if the shared memory of CTAs is not theirs any more."""
+        lost = np.unique(np.asarray(ctas)[self.ended[ctas]]) if self.ended.any() else []
+        if len(lost):
+            size = self.launch.cluster_size
+            ranks = ranges("CTA", (int(cta) % size for cta in lost))
+            whose = "its CTA" if size == 1 else f"{ranks} of the cluster"
+            text = f"shared memory of {whose} is accessed, which has ended"
+            raise EmulatorError(text, place, "ended CTA")
 
     def address_of(self, name: str) -> int:
         """The address of a variable in its own state space."""

@@ -74,6 +74,7 @@ class Scheduler:
             mask = self.ready.pop(pc)
             for piece in pieces(mask):
                 self._run_piece(pc, piece)
+            self.machine.async_work.tick()
             if self.parked:
                 self._wake()
         self.machine.async_work.finish()
@@ -193,7 +194,10 @@ class Scheduler:
         mask = piece.mask(self.machine.shape)
         barriers = self.cluster_barriers
         if "arrive" in instruction.modifiers:
-            barriers.arrive(mask, instruction.place, "relaxed" in instruction.modifiers)
+            relaxed = "relaxed" in instruction.modifiers
+            if not relaxed:
+                self.machine.async_work.released(self._lane_numbers(piece))
+            barriers.arrive(mask, instruction.place, relaxed)
             self._release_clusters()
             return after
         barriers.wait(after, mask, instruction.place)
@@ -344,7 +348,7 @@ class Scheduler:
 
     def _exit(self, piece: Piece) -> None:
         lanes = self._lane_numbers(piece)
-        self.machine.exited.reshape(-1)[lanes.reshape(-1)] = True
+        self.machine.exit(lanes)
         for pc, mask in self.barriers.recheck():
             self.add(pc, mask)
         self.cluster_barriers.complete()

@@ -9,7 +9,7 @@ import numpy as np
 
 from tilec.runtime.emulator.checking.global_checker import order_of
 from tilec.runtime.emulator.execution.writer import U32, U64, Writer, vector_elements
-from tilec.runtime.emulator.instructions.memory import lanes_of, own_base
+from tilec.runtime.emulator.instructions.memory import lanes_of, own_base, settle_arrivals
 from tilec.runtime.emulator.memories.global_memory import GlobalSite
 from tilec.runtime.emulator.memories.shared_memory import SharedSite, rows
 from tilec.runtime.emulator.memories.spaces import SHARED_WINDOW, WINDOW_SIZE
@@ -91,6 +91,7 @@ def _emit(instruction: Instruction, writer: Writer, form: AtomicForm) -> None:
         base = own_base(writer, "shared")
         where = f"{writer.address(address, U64)}, {base}"
     result = writer.fresh()
+    settle_arrivals(instruction, writer)
     writer.line(f"{result} = {access}({where}, {lanes_of(writer)}, ({', '.join(flat)},))")
     if destination is not None:
         for position, element in enumerate(vector_elements(destination)):

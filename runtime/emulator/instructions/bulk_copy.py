@@ -26,6 +26,7 @@ from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Address, Immediate, Instruction
 
 if TYPE_CHECKING:
+    from tilec.runtime.emulator.checking.sync_checker import BulkLoad
     from tilec.runtime.emulator.execution.machine import Binding
 
 S32, U16 = TYPES["s32"], TYPES["u16"]
@@ -222,6 +223,7 @@ class TensorCopy(_BulkCopy):
         def work() -> None:
             rows = read_box(tensor_map, self.memory.bytes, self._start(tensor_map), corner)
             for position, (chunk, (_, signal)) in enumerate(zip(numbers, targets, strict=True)):
+                machine.require_running(int(chunk.flat[0]) * 16 // stride, self.place)
                 self.chunks[chunk] = rows
                 machine.arriving.end(chunk)
                 if machine.checker is not None and tokens is not None:
@@ -357,17 +359,7 @@ class LinearCopy(_BulkCopy):
         memory = self.memory.bytes if self.form.source == "global" else machine.shared
         tokens = None
         if machine.checker is not None:
-            if self.form.source != "global":
-                source = come // 16 + np.arange(count // 16)
-                machine.checker.bulk_source(source, lane, self.instruction.index)
-            elif self.everywhere is not None:
-                cells = self.everywhere.shadow.cells(np.array([come]), count)
-                self.everywhere.bulk_read(cells, lane, self.instruction.index)
-            chunk = np.arange(count // 16)
-            tokens = [
-                machine.checker.bulk_load(chunk + where // 16, lane, self.instruction.index)
-                for where, _ in targets
-            ]
+            tokens = self._observe_load(come, count, lane, [where for where, _ in targets])
         chunks = [where // CHUNK + np.arange(count // CHUNK) for where, _ in targets]
         for part in chunks:
             machine.arriving.begin(part)
@@ -375,6 +367,7 @@ class LinearCopy(_BulkCopy):
         def work() -> None:
             raw = memory[come : come + count].copy()
             for position, (where, signal) in enumerate(targets):
+                machine.require_running(where // stride, self.place)
                 machine.shared[where : where + count] = raw
                 machine.arriving.end(chunks[position])
                 if machine.checker is not None and tokens is not None:
@@ -382,6 +375,22 @@ class LinearCopy(_BulkCopy):
                 machine.mbarriers.complete(np.array([signal]), np.array([count]), self.place)
 
         machine.async_work.submit_copy(work, [signal for _, signal in targets])
+
+    def _observe_load(self, come: int, count: int, lane: int, targets: list[int]) -> list[BulkLoad]:
+        """Tell the checkers what is read and written, in shared memory or from global memory."""
+        checker, site = self.machine.checker, self.instruction.index
+        assert checker is not None
+        chunk = np.arange(count // 16)
+        if self.form.source == "global" and self.everywhere is not None:
+            cells = self.everywhere.shadow.cells(np.array([come]), count)
+            self.everywhere.bulk_read(cells, lane, site)
+        elif self.form.source != "global":
+            checker.bulk_source(come // 16 + chunk, lane, site)
+        loads = [checker.bulk_load(chunk + where // 16, lane, site) for where in targets]
+        if self.form.source != "global":
+            for load in loads:
+                checker.bulk_sent(come // 16 + chunk, load)
+        return loads
 
     def _store(self, to: int, come: int, count: int, lane: int) -> None:
         machine = self.machine

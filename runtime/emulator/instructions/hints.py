@@ -9,7 +9,7 @@ import numpy as np
 
 from tilec.runtime.emulator.checking.global_checker import order_of
 from tilec.runtime.emulator.execution.writer import Writer
-from tilec.runtime.emulator.instructions.memory import lanes_of
+from tilec.runtime.emulator.instructions.memory import WIDE_SCOPES, lanes_of, settle_arrivals
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Instruction
 
@@ -27,10 +27,6 @@ _PREFETCH_WORDS = {
     "global", "local", "L1", "L2", "L2::evict_last", "L2::evict_normal", "param", "const",
     "tensormap", "L2::evict_first",
 }  # fmt: skip
-
-
-_WIDER = {"cluster", "gpu", "sys", "gl"}
-"""Scopes that hold a whole cluster; membar.gl is membar.gpu."""
 
 
 _DEVICE_WIDE = {"gpu", "sys", "gl"}
@@ -52,13 +48,14 @@ def emit_fence(instruction: Instruction, writer: Writer) -> None:
     unknown = set(instruction.modifiers) - _FENCE_WORDS
     if unknown:
         raise writer.unsupported(f"modifier .{sorted(unknown)[0]}")
+    settle_arrivals(instruction, writer)
     writer.line("pass")
     if not writer.checked:
         return
     checker = writer.bind("checker", lambda b: b.machine.checker)
     if {"proxy", "async"} <= set(instruction.modifiers):
         writer.line(f"{checker}.proxy_fence({lanes_of(writer)})")
-    elif not _WIDER.isdisjoint(instruction.modifiers):
+    elif not WIDE_SCOPES.isdisjoint(instruction.modifiers):
         writer.line(f"{checker}.cluster_fence({lanes_of(writer)})")
         if not _DEVICE_WIDE.isdisjoint(instruction.modifiers):
             fence = writer.bind("global_fence", lambda b: _global_fence(b.machine, instruction))

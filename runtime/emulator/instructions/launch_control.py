@@ -18,6 +18,7 @@ from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Instruction
 
 if TYPE_CHECKING:
+    from tilec.runtime.emulator.checking.sync_checker import BulkLoad
     from tilec.runtime.emulator.execution.machine import Binding
 
 PRED = TYPES["pred"]
@@ -75,7 +76,7 @@ class Request(BulkSite):
 
             def work(
                 chunk: np.ndarray = chunk, signal: int = signal,
-                token: tuple[int, int, np.ndarray] | None = token,
+                token: BulkLoad | None = token,
             ) -> None:  # fmt: skip
                 self.chunks[chunk] = answer.view(np.complex128)
                 machine.arriving.end(chunk)

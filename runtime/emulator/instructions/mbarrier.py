@@ -7,6 +7,7 @@ in progress, so a wait for parity p succeeds when the phase in progress has anot
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,6 +63,7 @@ class Mbarriers:
         self.valid[cells] = False
 
     def _require(self, cells: np.ndarray, place: Place) -> None:
+        self.machine.require_running(cells * 8 // self.machine.shared_stride, place)
         if not self.valid[cells].all():
             bad = int(cells[~self.valid[cells]].flat[0]) * 8
             offset, cta = bad % self.machine.shared_stride, bad // self.machine.shared_stride
@@ -81,6 +83,8 @@ class Mbarriers:
             raise EmulatorError("mbarrier transaction count out of range", place, "mbarrier")
 
     def arrive(self, cells: np.ndarray, count: np.ndarray, place: Place) -> None:
+        if not cells.size:
+            return
         self._require(cells, place)
         np.subtract.at(self.pending, cells, count)
         touched = np.unique(cells)
@@ -236,24 +240,45 @@ class _Arrive(MbarrierSite):
         super().__init__(binding, instruction)
         self.expects = expects
         self.drops = instruction.modifiers[0] == "arrive_drop"
+        self.releases = (
+            "cluster" in instruction.modifiers and "relaxed" not in instruction.modifiers
+        )
 
     def __call__(
         self, address: np.ndarray, base: np.ndarray, lanes: np.ndarray, amount: np.ndarray
     ) -> np.ndarray:
-        barriers = self.machine.mbarriers
         cells = self.cells(address, base)
         amounts = np.broadcast_to(amount, address.shape).reshape(-1).astype(np.int64)
-        state = (barriers.phase[cells] & 1).astype(np.uint64).reshape(address.shape)
+        state = (self.machine.mbarriers.phase[cells] & 1).astype(np.uint64).reshape(address.shape)
         checker = self.machine.checker
         if checker is not None:
             checker.mbarrier_arrived(cells, lanes, self.instruction)
+        if self.machine.async_work.late and self.machine.launch.cluster_size > 1:
+            cells, amounts = self._delay(cells, amounts, np.broadcast_to(lanes, address.shape))
+        self._arrive(cells, amounts)
+        return state
+
+    def _arrive(self, cells: np.ndarray, amounts: np.ndarray) -> None:
+        barriers = self.machine.mbarriers
         if self.expects:
             barriers.expect(cells, amounts, self.place)
             amounts = np.ones_like(amounts)
         if self.drops:
             np.subtract.at(barriers.expected, cells, amounts)
         barriers.arrive(cells, amounts, self.place)
-        return state
+
+    def _delay(
+        self, cells: np.ndarray, amounts: np.ndarray, lanes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Arrivals in other CTAs are under way for a while; those that are left come at once."""
+        lanes = lanes.reshape(-1)
+        work = self.machine.async_work
+        if self.releases:
+            work.released(lanes)
+        far = cells * 8 // self.machine.shared_stride != (lanes >> 5) % self.machine.cta_count
+        for i in np.flatnonzero(far).tolist():
+            work.arrive(int(lanes[i]), partial(self._arrive, cells[i : i + 1], amounts[i : i + 1]))
+        return cells[~far], amounts[~far]
 
 
 def _emit_transactions(instruction: Instruction, writer: Writer) -> None:

@@ -31,6 +31,8 @@ _IGNORED = {
     "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L2::evict_first", "L2::evict_last",
     "L2::evict_normal", "L2::cache_hint", "L2::64B", "L2::128B", "L2::256B",
 }  # fmt: skip
+WIDE_SCOPES = {"cluster", "gpu", "sys", "gl"}
+"""Scopes that hold a whole cluster; membar.gl is membar.gpu."""
 SYNCHRONISING = {"volatile", "relaxed", "acquire", "release", "mmio"}
 Access = Callable[..., np.ndarray]
 
@@ -106,6 +108,7 @@ def emit_st(instruction: Instruction, writer: Writer) -> None:
         raise writer.unsupported("vector length")
     unsigned = TYPES[f"b{form.scalar.bits}"]
     values = ", ".join(writer.read(element, unsigned) for element in elements)
+    settle_arrivals(instruction, writer)
     store = _site(writer, form, instruction, Store)
     writer.line(f"{store}({_arguments(writer, form, address)}, ({values},))")
     return None
@@ -133,6 +136,14 @@ def own_base(writer: Writer, space: str) -> str:
     else:
         writer.factories[name] = lambda b: b.cut(b.machine.local_base)
     return name
+
+
+def settle_arrivals(instruction: Instruction, writer: Writer) -> None:
+    """What releases to the cluster, or wider, is behind the arrivals of its CTA."""
+    words = set(instruction.modifiers)
+    if order_of(instruction)[0] and not words.isdisjoint(WIDE_SCOPES):
+        work = writer.bind("work", lambda b: b.machine.async_work)
+        writer.line(f"{work}.released({lanes_of(writer)})")
 
 
 def lanes_of(writer: Writer) -> str:

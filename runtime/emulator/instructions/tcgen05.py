@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tilec.runtime.emulator.execution.writer import Writer
@@ -74,11 +76,9 @@ class Commit(MbarrierSite):
             if machine.checker is not None:
                 machine.checker.products_committed(targets, lane, self.instruction)
 
-            def work(targets: list[int] = targets) -> None:
-                for target in targets:
-                    machine.mbarriers.arrive_late(target, self.place)
-
-            machine.async_work.submit(work)
+            for target in targets:
+                arrival = partial(machine.mbarriers.arrive_late, target, self.place)
+                machine.async_work.submit(arrival, lane)
 
     def _multicast(self, cell: int, lane: int, mask: int) -> list[int]:
         size, step = self.machine.launch.cluster_size, self.machine.shared_stride // 8

@@ -122,7 +122,7 @@ class TensorMemoryCopy:
             for target in self.targets:
                 machine.tensor_memory.words[cta, target[:, None], columns] = words
 
-        machine.async_work.submit(work)
+        machine.async_work.submit(work, lane)
 
 
 def copy_lanes(shape: str, multicast: str) -> list[np.ndarray]:
@@ -181,4 +181,4 @@ class TensorShift:
                     words = machine.tensor_memory.words[cta]
                     words[rows[1:], at] = words[rows[:-1], at]
 
-                machine.async_work.submit(work)
+                machine.async_work.submit(work, lane)

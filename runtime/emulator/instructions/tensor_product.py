@@ -229,7 +229,7 @@ class TensorProduct:
                 for share in shares:
                     memory.pending[share.cta, share.rows, share.columns] -= 1
 
-        machine.async_work.submit(work)
+        machine.async_work.submit(work, lane)
 
     def _shares(self, issue: Issue, cta: int) -> list[Share]:
         form, group = issue.form, self.form.group

@@ -62,6 +62,7 @@ class SharedSite:
         stride = self.machine.shared_stride
         own = base // stride
         cta = own // count * count + rank
+        self.machine.require_running(cta, self.place)
         return inside + cta * stride
 
 
