@@ -62,6 +62,10 @@ class SharedChecker:
         self.of_objects = np.array([i.opcode == "mbarrier" for i in self.instructions])
         """Per instruction: whether it works on mbarriers."""
         self.fragments = any(takes_fragments(instruction) for instruction in self.instructions)
+        self.relaxed = any(
+            i.opcode in ("mbarrier", "barrier") and "relaxed" in i.modifiers
+            for i in self.instructions
+        )
         self.reset()
 
     def reset(self) -> None:
@@ -70,7 +74,7 @@ class SharedChecker:
         self.size = self.launch.cluster_size
         self.domains = ctas // self.size
         tensor = self.machine.uses_tensor_memory
-        self.clocks = Clocks(warps * self.size, self.domains, tensor, self.fragments)
+        self.clocks = Clocks(warps * self.size, self.domains, tensor, self.fragments, self.relaxed)
         self.shadow = SharedShadow(self.machine.shared.size, self.granule, self.clocks.readers)
         self.time_limits = TimeLimits()
         self.collision = False

@@ -11,6 +11,11 @@ what a relaxed arrival at the cluster's barrier publishes. Accesses of tensor me
 (tcgen05.fence::before_thread_sync), `tensor_order` what is ordered before its next access
 (tcgen05.fence::after_thread_sync). `performed` is `fenced` for reads alone: a read whose value was
 used has happened, whatever the async proxy does then.
+
+What is .relaxed orders nothing, but tells what is over: reads of engines, and writes of bulk
+copies, that the warp has waited for; reads that are `performed`; and what a fence of cluster scope
+releases in front of a relaxed arrival, or acquires behind a relaxed wait. `happened` knows what
+came earlier in time by whatever way, `known` what is ordered.
 """
 
 from __future__ import annotations
@@ -22,9 +27,11 @@ LOAD_SLOTS = 64
 
 class Clocks:
     """Clocks of one batch: `warps` per domain, `domains` domains; `tensor`: with tensor memory;
-    `fragments`: products take what threads have read from registers."""
+    `fragments`: products take what threads have read from registers; `relaxed`: something is."""
 
-    def __init__(self, warps: int, domains: int, tensor: bool, fragments: bool) -> None:
+    def __init__(
+        self, warps: int, domains: int, tensor: bool, fragments: bool, relaxed: bool
+    ) -> None:
         self.warps = warps
         self.products = warps
         self.stores = 2 * warps
@@ -49,6 +56,11 @@ class Clocks:
         self.performed = np.zeros_like(self.known) if fragments else self.fenced
         if fragments:
             self.published.append(self.performed)
+        self._happened = np.zeros_like(self.known) if relaxed else self.known
+        if relaxed:
+            self.published.append(self._happened)
+        self._unacquired: dict[tuple[int, int], np.ndarray] = {}
+        """Per warp: what relaxed waits have told it, and a fence would make it acquire."""
         self._tensor_streams = self.products, self.tensor_loads, self.tensor_stores
         self.released = np.zeros_like(self.known)
         self.committed_copies = np.zeros((warps, domains), np.int32)
@@ -66,6 +78,7 @@ class Clocks:
         self, warp: np.ndarray, domain: np.ndarray, accumulator: np.ndarray, target: np.ndarray
     ) -> None:
         """Warps publish what they know to `target` objects of an accumulator, then tick."""
+        self._note_time(warp, domain)
         for kept, clock in zip(accumulator, self.published, strict=True):
             np.maximum.at(kept, target, clock[warp, domain])
         self.known[warp, domain, warp] += 1
@@ -75,6 +88,53 @@ class Clocks:
     ) -> None:
         for kept, clock in zip(accumulator, self.published, strict=True):
             clock[warp, domain] = np.maximum(clock[warp, domain], kept[source])
+
+    def _note_time(self, warp: np.ndarray | int, domain: np.ndarray | int) -> None:
+        now = warp, domain
+        if self._happened is not self.known:
+            self._happened[now] = np.maximum(self._happened[now], self.known[now])
+
+    def happened(self, warp: np.ndarray | int | slice, domain: np.ndarray | int) -> np.ndarray:
+        """The newest epochs that came earlier in time than a warp's next instruction."""
+        return np.maximum(self._happened[warp, domain], self.known[warp, domain])
+
+    def release_relaxed(
+        self, warp: np.ndarray, domain: np.ndarray, accumulator: np.ndarray, target: np.ndarray
+    ) -> None:
+        """Warps publish what is over, and what fences have released, then tick."""
+        self._note_time(warp, domain)
+        for kept, clock in zip(accumulator, self.published, strict=True):
+            values = clock[warp, domain]
+            if clock is self.known or clock is self.fenced:
+                fenced = np.minimum(values, self.released[warp, domain])
+                values = np.where(self.generic, fenced, values)
+            np.maximum.at(kept, target, values)
+        self.known[warp, domain, warp] += 1
+
+    def acquire_relaxed(
+        self, warp: int, domain: int, heard: np.ndarray, loads: dict[int, int]
+    ) -> None:
+        """A warp learns of an accumulator's [published clock, agent] what is over, but not of the
+        data of bulk loads (agents and epochs) that the mbarrier itself counted."""
+        before = self.known[warp, domain].copy()
+        for kept, clock in zip(heard, self.published, strict=True):
+            now = clock[warp, domain]
+            ordered = clock is self.known or clock is self.fenced
+            chosen = ~self.generic if ordered else np.ones_like(self.generic)
+            clock[warp, domain] = np.where(chosen, np.maximum(now, kept), now)
+        for agent, epoch in loads.items():
+            if self.known[warp, domain, agent] == epoch:
+                self.known[warp, domain, agent] = before[agent]
+        earlier = self._unacquired.get((warp, domain))
+        self._unacquired[warp, domain] = heard if earlier is None else np.maximum(earlier, heard)
+
+    def acquire_fence(self, warp: np.ndarray, domain: np.ndarray) -> None:
+        """fence of cluster scope: what relaxed waits have told the warps is ordered before what
+        follows."""
+        for now in zip(warp.tolist(), domain.tolist(), strict=True) if self._unacquired else ():
+            heard = self._unacquired.pop(now, None)
+            for kept, clock in zip(() if heard is None else heard, self.published, strict=False):
+                clock[now] = np.maximum(clock[now], kept)
 
     def fence(self, warp: np.ndarray, domain: np.ndarray) -> None:
         """fence.proxy.async: all the warp knows of is now ordered for the async proxy too."""
@@ -90,8 +150,11 @@ class Clocks:
         """[agent]: the newest epoch whose reads come before work of the async proxy that the warp
         starts now. Those of the generic proxy take a fence for that, or must be over."""
         now = warp, domain
-        known, done = self.known[now], np.maximum(self.fenced[now], self.performed[now])
-        return np.where(self.generic, np.minimum(known, done), known)
+        known = self.known[now]
+        done = np.minimum(known, self.fenced[now])
+        if self.performed is not self.fenced:
+            done = np.maximum(done, self.performed[now])
+        return np.where(self.generic, done, known)
 
     def release_fence(self, warp: np.ndarray, domain: np.ndarray) -> None:
         """fence of cluster scope: a relaxed arrival may publish what the warp knows of now."""
@@ -109,6 +172,8 @@ class Clocks:
         """tcgen05.commit: a group of products is complete in a clock, and what the warp itself
         did is fenced as by tcgen05.fence::before_thread_sync."""
         clock[0, self.products + warp] = group
+        if self._happened is not self.known:
+            clock[-1, self.products + warp] = group
         for first in self._tensor_streams:
             clock[2, first + warp] = clock[0, first + warp]
 
@@ -119,6 +184,7 @@ class Clocks:
 
     def fork(self, warp: int, domain: int) -> np.ndarray:
         """The clock of work that a warp starts now: [published clock, agent]; the warp ticks."""
+        self._note_time(warp, domain)
         clock = np.stack([published[warp, domain] for published in self.published])
         self.known[warp, domain, warp] += 1
         return clock

@@ -79,8 +79,6 @@ class Lifetimes:
     def __init__(self, clocks: Clocks, warps: int, size: int) -> None:
         self.clocks = clocks
         self.warps, self.size = warps, size
-        self.met = np.zeros_like(clocks.known)
-        """What has happened before the last meeting of the cluster that a warp passed."""
         self._last: dict[tuple[str, int, int], tuple[int, Place]] = {}
         """Per kind, CTA and agent: the newest epoch and place."""
         self._arrivals: dict[tuple[int, int, int], tuple[int, _Signal]] = {}
@@ -95,8 +93,9 @@ class Lifetimes:
         """Whether some warp of a CTA is behind an epoch of an agent."""
         rank, domain = cta % self.size, cta // self.size
         own = slice(rank * self.warps, (rank + 1) * self.warps)
-        clocks = (self.clocks.known, self.met) if observed else (self.clocks.known,)
-        return any(int(clock[own, domain, agent].max()) >= epoch for clock in clocks)
+        if observed:
+            return int(self.clocks.happened(own, domain)[:, agent].max()) >= epoch
+        return int(self.clocks.known[own, domain, agent].max()) >= epoch
 
     def reached(self, ctas: np.ndarray, agents: np.ndarray, place: Place) -> list[Finding]:
         """Warps (`agents`) access shared memory of other CTAs. Returns what is wrong already."""
@@ -106,7 +105,7 @@ class Lifetimes:
             epoch = int(self.clocks.known[agent, domain, agent])
             self.uses("lost access", cta, agent, epoch, place)
             theirs = slice(rank, rank + self.warps)
-            if not any(c[agent, domain, theirs].any() for c in (self.clocks.known, self.met)):
+            if not self.clocks.happened(agent, domain)[theirs].any():
                 found.append(Finding("early access", "shared", None, place, *_BEGUN))
         return found
 

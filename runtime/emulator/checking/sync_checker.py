@@ -34,9 +34,9 @@ class Checker(SharedChecker):
         super().reset()
         self.barriers: dict[int, np.ndarray] = {}
         self.cluster = self.clocks.empty(self.domains)
-        # What has happened before a cluster's meetings, whether it is visible behind them or not.
-        self.meeting = np.zeros((self.domains, self.clocks.agents), np.int32)
         self.arrivals: dict[int, np.ndarray] = {}
+        self.counted: dict[int, dict[int, int]] = {}
+        """Per mbarrier: agents and epochs of the bulk copies whose bytes it has counted."""
         self.completed: dict[int, np.ndarray] = {}
         self.phase_waits = PhaseWaits()
         self.lifetimes = Lifetimes(self.clocks, self.machine.warp_count, self.size)
@@ -65,23 +65,18 @@ class Checker(SharedChecker):
     def cluster_arrived(self, arrivals: np.ndarray, relaxed: bool) -> None:
         """barrier.cluster.arrive; .relaxed publishes what fences before it did, nothing else."""
         agent, domain = self.place_warps(*np.nonzero(arrivals))
-        np.maximum.at(self.meeting, domain, self.clocks.known[agent, domain])
-        if relaxed:
-            np.maximum.at(self.cluster[0], domain, self.clocks.released[agent, domain])
-            for kept, clock in zip(self.cluster[2:], self.clocks.published[2:], strict=True):
-                np.maximum.at(kept, domain, clock[agent, domain])
-        else:
-            self.clocks.release(agent, domain, self.cluster, domain)
+        publish = self.clocks.release_relaxed if relaxed else self.clocks.release
+        publish(agent, domain, self.cluster, domain)
 
     def cluster_fence(self, lanes: np.ndarray) -> None:
         """fence.acq_rel, fence.sc or fence.mbarrier_init (taken for all writes) of wide scope."""
-        self.clocks.release_fence(*self.warps_of(lanes))
+        warps = self.warps_of(lanes)
+        self.clocks.acquire_fence(*warps)
+        self.clocks.release_fence(*warps)
 
     def cluster_released(self, waiters: np.ndarray) -> None:
         agent, domain = self.place_warps(*np.nonzero(waiters))
         self.clocks.acquire(agent, domain, self.cluster, domain)
-        met = self.lifetimes.met
-        met[agent, domain] = np.maximum(met[agent, domain], self.meeting[domain])
 
     def proxy_fence(self, lanes: np.ndarray) -> None:
         self.clocks.fence(*self.warps_of(lanes))
@@ -133,7 +128,8 @@ class Checker(SharedChecker):
 
     def _note(self, cell: int, agent: int, epoch: int) -> None:
         accumulator = self._accumulator(cell)
-        accumulator[0, 0, agent] = max(accumulator[0, 0, agent], epoch)
+        for row in (0, -1) if self.relaxed else (0,):
+            accumulator[row, 0, agent] = max(accumulator[row, 0, agent], epoch)
 
     def _bytes_of(self, cells: np.ndarray) -> np.ndarray:
         """Shadow cells of 8-byte mbarrier cells."""
@@ -168,6 +164,7 @@ class Checker(SharedChecker):
     ) -> None:
         lanes = np.broadcast_to(np.asarray(lanes).reshape(-1), cells.shape)
         self._touch(cells, lanes, instruction)
+        relaxed = "relaxed" in instruction.modifiers
         for cell, number in _pairs(cells, lanes >> 5):
             agent, domain = self.agents_of(np.array([number * 32]))
             self._require_wait(cell, int(agent[0]), int(domain[0]), instruction.place)
@@ -175,7 +172,8 @@ class Checker(SharedChecker):
             if cta != number % self.machine.cta_count:
                 phase = int(self.machine.mbarriers.phase[cell])
                 self.lifetimes.arrives(cta, cell, phase, int(agent[0]), instruction.place)
-            self.clocks.release(agent, domain, self._accumulator(cell), np.array([0]))
+            publish = self.clocks.release_relaxed if relaxed else self.clocks.release
+            publish(agent, domain, self._accumulator(cell), np.array([0]))
 
     def _cta_of(self, cell: int) -> int:
         """In which CTA of the batch an mbarrier, or what lies at 8 bytes times this, is."""
@@ -210,10 +208,19 @@ class Checker(SharedChecker):
 
     def _require_wait(self, cell: int, agent: int, domain: int, place: Place) -> None:
         phase = int(self.machine.mbarriers.phase[cell])
-        known = self.clocks.known[agent, domain]
+        known = self.clocks.happened(agent, domain)
         finding = self.phase_waits.arrived(cell, phase, known, place)
         if finding is not None:
             self.reports.add(finding)
+
+    def _acquire(self, cell: int, agent: np.ndarray, domain: np.ndarray, relaxed: bool) -> None:
+        """A warp has waited for the last phase of an mbarrier."""
+        told = self.completed[cell]
+        if relaxed:
+            loads = self.counted.get(cell, {})
+            self.clocks.acquire_relaxed(int(agent[0]), int(domain[0]), told[:, 0], loads)
+        else:
+            self.clocks.acquire(agent, domain, told, np.array([0]))
 
     def phase_completed(self, cells: np.ndarray) -> None:
         for cell in np.asarray(cells).tolist():
@@ -248,7 +255,7 @@ class Checker(SharedChecker):
         for cell, number in _pairs(cells, lanes >> 5):
             if cell in self.completed:
                 agent, domain = self.agents_of(np.array([number * 32]))
-                self.clocks.acquire(agent, domain, self.completed[cell], np.array([0]))
+                self._acquire(cell, agent, domain, "relaxed" in instruction.modifiers)
                 over = int(self.machine.mbarriers.phase[cell]) - 1
                 epoch = int(self.clocks.known[agent[0], domain[0], agent[0]])
                 self.phase_waits.waited(cell, over, int(agent[0]), epoch)
@@ -338,6 +345,8 @@ class Checker(SharedChecker):
         """The copy is complete: its mbarrier learns of it, and of what came before it."""
         self._note(cell, load.agent, load.epoch)
         self._join(cell, load.clock)
+        if self.relaxed:
+            self.counted.setdefault(cell, {})[load.agent] = load.epoch
         cta = self._cta_of(cell)
         if cta != load.cta:
             phase = int(self.machine.mbarriers.phase[cell])
