@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tilec.diagnostics import CompileError, InternalError
+from tilec.isolation import run_program
 from tilec.target import Target
 
 _TIMEOUT_S = 600.0
@@ -116,14 +117,7 @@ def _directories() -> Iterator[Path]:
 
 def _run(command: list[str | Path]) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
+        return run_program(command, _TIMEOUT_S)
     except subprocess.TimeoutExpired:
         raise InternalError(f"{command[0]} did not finish within {_TIMEOUT_S:g} s") from None
     except OSError as error:

@@ -17,6 +17,7 @@ from mlir import ir
 from mlir.dialects import llvm
 from mlir.passmanager import PassManager
 
+from tilec import progress
 from tilec.diagnostics import CompileError, DoesNotFit, InternalError
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.emit_ptx import emit_ptx, start_worker
@@ -34,7 +35,7 @@ from tilec.passes.copies.tensor_map_recipes import tensor_maps
 from tilec.passes.demands.kernels import is_explicit, is_in_line, is_whole
 from tilec.passes.lower_to_nvvm.kernel import checked_cluster
 from tilec.passes.overlap_launches import starts_early
-from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.locations import error_at, source_location
 from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
 from tilec.program_size import choose_num_warps
 from tilec.ptx_version import NEWEST
@@ -229,6 +230,7 @@ def _prepare(
     if level is Level.LAYOUTS:
         verify_target(module, target)
     function = find_kernel(module, kernel)
+    progress.at("the compiler", source_location(function.location))
     for op in list(module.body.operations):
         if op.operation != function:
             op.operation.erase()
@@ -318,6 +320,7 @@ def _run_until_it_fits(job: Compilation) -> None:
 
 def run_pass(tile_pass: TilePass, job: Compilation) -> None:
     """Runs one pass, checks what it left, dumps it. InternalError if it broke the program."""
+    progress.at(f"'{tile_pass.name}'")
     tile_pass(job.module, job.context)
     job.level = tile_pass.ensures or job.level
     job.dump(tile_pass.name, "mlir")
@@ -332,6 +335,7 @@ def run_pass(tile_pass: TilePass, job: Compilation) -> None:
 def _to_llvm(job: Compilation) -> None:
     for tile_pass in LLVM_PIPELINE:
         run_pass(tile_pass, job)
+    progress.at("MLIR's lowering to the llvm dialect")
     try:
         manager = PassManager.parse(UPSTREAM_LOWERING)
         manager.enable_verifier(False)  # once, after the last; each of them costs a walk
@@ -343,6 +347,7 @@ def _to_llvm(job: Compilation) -> None:
 
 
 def _to_llvmir(job: Compilation) -> None:
+    progress.at("MLIR's translation to LLVM IR")
     job.text = llvm.translate_module_to_llvmir(job.module.operation)
     job.dump(job.name, "ll", job.text)
 

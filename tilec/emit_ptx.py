@@ -30,6 +30,10 @@ TIMEOUT_S = 600.0
 """Longest LLVM may take for one module before it counts as hanging."""
 
 
+class LLVMError(InternalError):
+    """LLVM refuses a module, dies of it, or does not come to an end."""
+
+
 def emit_ptx(
     llvm_ir: str, target: Target, ptx_version: int | None = None, *, timeout_s: float = TIMEOUT_S
 ) -> str:
@@ -37,7 +41,7 @@ def emit_ptx(
 
     In PTX version `ptx_version` / 10: CompileError where an instruction needs a later one,
     ValueError where the target does. None is the lowest that the code needs, of code for the
-    newest. InternalError with LLVM's words where LLVM refuses the module or dies of it.
+    newest. LLVMError with LLVM's words where LLVM refuses the module or dies of it.
     """
     if ptx_version is None:
         ptx = _print(llvm_ir, target, NEWEST, timeout_s)
@@ -55,11 +59,11 @@ def _print(llvm_ir: str, target: Target, ptx_version: int, timeout_s: float) -> 
     try:
         answer = worker.ask(request, timeout_s)
     except BaseException:
-        worker.stop()
+        _workers.stop_busy(worker)
         raise
     _workers.give_back(worker)
     if "error" in answer:
-        raise InternalError(f"LLVM refuses the module for {target.name}: {answer['error']}")
+        raise LLVMError(f"LLVM refuses the module for {target.name}: {answer['error']}")
     return answer["ptx"]
 
 
@@ -90,7 +94,7 @@ class _Worker:
         return self._process.poll() is None
 
     def ask(self, request: dict[str, str], timeout_s: float) -> dict[str, str]:
-        """The answer to a request. InternalError if the process dies, stays silent or complains."""
+        """The answer to a request. LLVMError if the process dies, stays silent or complains."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
@@ -98,16 +102,14 @@ class _Worker:
         poll = select.poll()
         poll.register(self._process.stdout, select.POLLIN)
         if not poll.poll(timeout_s * 1000):
-            raise InternalError(f"LLVM did not finish within {timeout_s:g} s")
+            raise LLVMError(f"LLVM did not finish within {timeout_s:g} s")
         answer = llvm_worker.read_message(self._process.stdout)
         words = self._new_words()
         if answer is None:
-            raise InternalError(
-                f"LLVM {_how_it_ended(self._process.wait())}: {words or 'no message'}"
-            )
+            raise LLVMError(f"LLVM {_how_it_ended(self._process.wait())}: {words or 'no message'}")
         if words and "error" not in answer:
             # LLVM only warns where it falls back to another chip or PTX version than asked for.
-            raise InternalError(f"LLVM warns: {words}")
+            raise LLVMError(f"LLVM warns: {words}")
         return answer
 
     def _new_words(self) -> str:
@@ -123,6 +125,14 @@ class _Worker:
         self.forget()
         self._process.wait()
 
+    def abandon(self) -> None:
+        """In a forked child: the number of the pipe stays taken, in case somebody of the parent's
+        was about to use it, but this process no longer keeps the asker's end of it open."""
+        assert self._process.stdin is not None
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._process.stdin.fileno())
+        os.close(nowhere)
+
     def forget(self) -> None:
         """Closes this process's ends of the pipes; an idle worker ends with its last asker."""
         for stream in (self._process.stdin, self._process.stdout, self._log):
@@ -137,6 +147,7 @@ class _Workers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[_Worker] = []
+        self._busy: set[_Worker] = set()
 
     def take(self) -> _Worker:
         """An idle worker, else a new one."""
@@ -144,19 +155,31 @@ class _Workers:
             while self._idle:
                 worker = self._idle.pop()
                 if worker.is_alive:
-                    return worker
+                    break
                 worker.stop()
-        return _Worker()
+            else:
+                worker = _Worker()
+            self._busy.add(worker)
+        return worker
 
     def give_back(self, worker: _Worker) -> None:
         """Makes a worker available to the next taker."""
         with self._lock:
+            self._busy.discard(worker)
             self._idle.append(worker)
+
+    def stop_busy(self, worker: _Worker) -> None:
+        """Ends a worker whose taker has no more use for it."""
+        with self._lock:
+            self._busy.discard(worker)
+        worker.stop()
 
     def after_fork(self) -> None:
         """In a forked child: the workers are the parent's, two askers would mix their answers."""
         for worker in self._idle:
             worker.forget()
+        for worker in self._busy:
+            worker.abandon()
         self._lock = threading.Lock()
         self._idle = []
 

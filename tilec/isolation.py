@@ -6,15 +6,24 @@ costs a few milliseconds and turns the death of the process into a value.
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
+import functools
 import os
 import resource
 import select
 import signal
+import subprocess
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+
+_PR_SET_PDEATHSIG = 1
+_prctl = ctypes.CDLL(None).prctl
+"""Looked up here: a forked child takes no locks of the loader's."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +40,13 @@ def death_of(action: Callable[[], object], timeout_s: float) -> Death | None:
     The child has nothing but this thread: `action` must not wait for another one.
     """
     read_end, write_end = os.pipe()
+    parent = os.getpid()
     with warnings.catch_warnings():
         # Python 3.12 warns of forks beside other threads: the child takes none of their locks.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
-        _act(action, write_end)
+        _act(action, write_end, parent)
     os.close(write_end)
     words = None
     try:
@@ -55,9 +65,37 @@ def death_of(action: Callable[[], object], timeout_s: float) -> Death | None:
     return None
 
 
-def _act(action: Callable[[], object], log: int) -> None:
+def end_with_parent(parent: int) -> None:
+    """In a child: Linux ends it as soon as the thread that forked it, of the process `parent`,
+    ends, by whatever. It must be a thread that waits for the child."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended in between
+        os._exit(1)
+
+
+def run_program(command: Sequence[str | Path], timeout_s: float) -> CompletedProcess[str]:
+    """`subprocess.run` of a program that ends with this process, however that ends.
+
+    OSError where it cannot be started, TimeoutExpired where it takes longer.
+    """
+    with warnings.catch_warnings():
+        # Python 3.12 warns as of forks: the child calls one function of the C library.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+            preexec_fn=functools.partial(end_with_parent, os.getpid()),
+        )
+
+
+def _act(action: Callable[[], object], log: int, parent: int) -> None:
     """The child: ends the process, whatever happens."""
     try:
+        end_with_parent(parent)
         faulthandler.disable()  # a death that is expected is no report to the author
         os.dup2(log, 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -6,11 +6,14 @@ from mlir import ir
 from mlir.dialects import llvm
 from mlir.passmanager import PassManager
 
-from tilec.emit_ptx import emit_ptx
+from tilec import progress
+from tilec.diagnostics import CompileError, Location
+from tilec.emit_ptx import LLVMError, emit_ptx
 from tilec.mlir_errors import compile_error
 from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.checks.verify_target import verify_target
 from tilec.passes.contract import Level, PassContext
+from tilec.passes.rewriting.locations import source_location
 from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING
 from tilec.target import Target
 
@@ -26,11 +29,16 @@ def is_llvm_level(module: ir.Module) -> bool:
 def lower_llvm(
     module: ir.Module, target: Target, stage: str, ptx_version: int | None = None
 ) -> str:
-    """The text of one of `STAGES`. CompileError for ops that do not belong at this level,
-    or that the target does not have."""
+    """The text of one of `STAGES`.
+
+    CompileError for ops that do not belong at this level, or that the target does not have, and for
+    what LLVM cannot take.
+    """
     check_level(module, Level.NVVM)
     verify_target(module, target)
     context = PassContext(target)
+    kernel = _first_function(module)
+    progress.at("MLIR's lowering to LLVM IR", kernel)
     with module.context, ir.Location.unknown():
         # The passes after lower-to-nvvm leave alone what they have already done.
         for tile_pass in LLVM_PIPELINE[1:]:
@@ -42,4 +50,16 @@ def lower_llvm(
         if stage == "llvm":
             return f"{module}\n"
         text = llvm.translate_module_to_llvmir(module.operation)
-    return text if stage == "llvmir" else emit_ptx(text, target, ptx_version)
+    if stage == "llvmir":
+        return text
+    try:
+        return emit_ptx(text, target, ptx_version)
+    except LLVMError as error:
+        raise CompileError(error.message, kernel) from None
+
+
+def _first_function(module: ir.Module) -> Location | None:
+    """Where the text has its code."""
+    ops = [op.operation for op in module.body.operations]
+    found = next((op for op in ops if op.name == "llvm.func"), module.operation)
+    return source_location(found.location)

@@ -11,8 +11,11 @@ A message is four bytes of length (big-endian) and that much JSON. A request is
 from __future__ import annotations
 
 import json
+import os
+import select
 import struct
 import sys
+import threading
 from typing import IO, Any
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -112,8 +115,18 @@ def _with_layout(llvm_ir: str) -> str:
     return f'target datalayout = "{DATA_LAYOUT}"\ntarget triple = "{TRIPLE}"\n{llvm_ir}'
 
 
+def _end_with_the_asker() -> None:
+    """Ends this process, whatever LLVM is doing in it, when nobody holds the other end of standard
+    input any more: an asker that was killed says nothing."""
+    poll = select.poll()
+    poll.register(sys.stdin.fileno(), 0)  # its end alone, which is always reported
+    poll.poll()
+    os._exit(0)
+
+
 def main(directory: str) -> None:
     """Serves requests until standard input ends. `directory` holds the llvmlite package."""
+    threading.Thread(target=_end_with_the_asker, daemon=True).start()
     sys.path.append(directory)
     from llvmlite import binding
 

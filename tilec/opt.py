@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from mlir import ir
 from mlir.passmanager import PassManager
 
+from tilec import progress
 from tilec.diagnostics import CompileError
 from tilec.expectations import find_expectations, unmet
 from tilec.mlir_errors import compile_error
@@ -73,6 +74,7 @@ def _check_upstream(name: str, ours: Iterable[str]) -> None:
 def run_passes(module: ir.Module, steps: Steps, context: PassContext) -> None:
     """Runs every step, verifying after each. CompileError carries what a step diagnosed."""
     for step in steps.passes:
+        progress.at(f"'{step.name if isinstance(step, TilePass) else step}'")
         try:
             if isinstance(step, TilePass):
                 _check_level(module, step)

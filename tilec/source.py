@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mlir import ir
 
+from tilec import progress
 from tilec.diagnostics import CompileError, Location, register_source
 from tilec.dialects import gpu_tile, tile
 from tilec.isolation import Death, death_of
@@ -66,6 +67,7 @@ def parse_source(text: str, name: str, context: ir.Context, *, survives: bool = 
     the caller knows (`can_be_parsed`) that this one `survives`.
     """
     register_source(name, text)
+    progress.at("the parser", Location(name, 1), is_text=True)
     _check_depth(text, name)
     if not survives:
         _check_survives(text, name, context)

@@ -14,6 +14,7 @@ from tilec.dialects.elementwise import ELEMENTWISE
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.op import NAMESPACES
 from tilec.dialects.types import encoding, is_tile, shape
+from tilec.passes.checks.inline_asm import wrong_assembly
 from tilec.passes.checks.rules import Rule, look_at_all
 from tilec.passes.contract import Level
 from tilec.passes.layouts.maps import register_permutation
@@ -227,6 +228,6 @@ _SPECIAL: dict[Level, dict[str, tuple[Rule, ...]]] = {
     Level.LAYOUTS: _CHOSEN,
     Level.BUFFERS: _BUFFERS,
     Level.ALLOCATED: {**_BUFFERS, **{op.OPERATION_NAME: (_has_offset,) for op in _PLACED}},
-    Level.NVVM: {},
+    Level.NVVM: {"llvm.inline_asm": (wrong_assembly,)},
 }
 """Rules for the ops of one name, behind the general ones."""

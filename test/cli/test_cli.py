@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
-import tilec
+import tilec.examples
 from tilec.cli.command import COMMANDS
 from tilec.cli.parser import AT_FAULT, BUG, USAGE
+from tilec.passes.contract import Level, tile_pass
+
+Value = TypeVar("Value")
 
 GOOD = "func.func @k() attributes {tile.kernel} { return }"
 
@@ -85,6 +94,116 @@ def test_death_of_the_process_is_one_internal_error(
     done = tilec_command("opt", "-", stdin=GOOD)
     assert done.code == BUG
     assert done.errors.startswith("internal error: tilec died of SIGKILL\n")
+
+
+@tile_pass(requires=Level.TILE, ensures=None)
+def fall_over(*_: object) -> None:
+    """Ends as MLIR does."""
+    faulthandler.disable()
+    os.write(2, b"x.cpp:1: f(): Assertion `n > 0' failed.\nStack dump:\n")
+    os.abort()
+
+
+@pytest.fixture
+def deadly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipeline that ends the process."""
+    monkeypatch.setattr("tilec.compiler.passes_from", lambda *_, **__: (fall_over,))
+
+
+@pytest.mark.usefixtures("deadly")
+def test_death_over_a_text_is_the_text_s_mistake(tilec_command) -> None:
+    done = tilec_command("compile", "-", stdin=f"\n  {GOOD}")
+    assert (done.code, done.output) == (AT_FAULT, "")
+    assert done.errors.splitlines() == [
+        "<stdin>:2:3: error: 'fall-over' cannot take this program: the compiler died of SIGABRT",
+        "note: it says: Assertion `n > 0' failed",
+        "note: if the program is right, this is a bug in tilec; please report it",
+    ]
+
+
+@pytest.mark.usefixtures("deadly")
+def test_death_over_a_kernel_of_python_s_is_a_bug(tilec_command) -> None:
+    file = str(Path(tilec.examples.__file__).parent / "softmax.py")
+    words = [word for spec in ("x:f32[?,?]", "y:f32[?,?]") for word in ("--arg", spec)]
+    done = tilec_command("compile", f"{file}:softmax", *words)
+    assert done.code == BUG
+    assert "tilec died of SIGABRT in 'fall-over', of the kernel at" in done.errors
+    assert "softmax.py:15:1; it says: Assertion `n > 0' failed" in done.errors
+
+
+FAULTS = {
+    "full": (">/dev/full", "No space left on device"),
+    "closed": (">&-", "Bad file descriptor"),
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [("compile", "full"), ("opt", "closed"), ("--version", "full"), ("--help", "closed")],
+)
+def test_output_that_cannot_be_written_is_an_error(
+    command: str, fault: str, tmp_path: Path
+) -> None:
+    (tmp_path / "k.tile").write_text(GOOD)
+    words = f"{command} {tmp_path}/k.tile" if command in ("compile", "opt") else command
+    where, why = FAULTS[fault]
+    done = _in_shell(f"{sys.executable} -m tilec.cli {words} {where}")
+    assert done.stderr.splitlines()[-1] == f"error: cannot write standard output: {why}"
+    assert done.returncode == AT_FAULT
+
+
+def test_streams_that_are_closed(tmp_path: Path) -> None:
+    (tmp_path / "k.tile").write_text(GOOD)
+    (tmp_path / "wrong.tile").write_text("wrong")
+    tilec_ = f"{sys.executable} -m tilec.cli"
+    done = _in_shell(f"{tilec_} opt - <&-")
+    assert (done.returncode, done.stderr) == (1, "error: cannot read -: Bad file descriptor\n")
+    done = _in_shell(f"{tilec_} opt {tmp_path}/wrong.tile 2>&-; echo $?")
+    assert (done.stdout, done.stderr) == ("1\n", "")
+    done = _in_shell(f"{tilec_} compile {tmp_path}/k.tile -o {tmp_path}/k.ptx <&- >&- 2>&-")
+    assert done.returncode == 0
+    assert (tmp_path / "k.ptx").read_text().startswith("//")
+
+
+def _in_shell(line: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["/bin/sh", "-c", line], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def _descendants(root: int) -> set[int]:
+    """The living processes below one."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+            parents[int(stat.parent.name)] = int(parent) if state != "Z" else 0
+    found = {root}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {root}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_outlives_a_command_that_is_ended(number: int, tmp_path: Path) -> None:
+    (tmp_path / "k.tile").write_text(GOOD)
+    os.mkfifo(
+        tmp_path / "out.ptx"
+    )  # which nobody reads: the child waits there, with LLVM's process
+    words = [str(tmp_path / "k.tile"), "-o", str(tmp_path / "out.ptx")]
+    command = subprocess.Popen([sys.executable, "-m", "tilec.cli", "compile", *words])
+    begun = _wait_for(lambda: len(found := _descendants(command.pid)) == 2 and found)
+    command.send_signal(number)
+    assert command.wait(10) == -number
+    assert _wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in begun))
+
+
+def _wait_for(condition: Callable[[], Value]) -> Value:
+    """What a condition gives as soon as it holds, or after 20 s."""
+    end = time.monotonic() + 20
+    while not (found := condition()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
 
 
 def _closed_pipe(_: object) -> int:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from tilec import emit_ptx as module_under_test
 from tilec.diagnostics import InternalError
 from tilec.emit_ptx import emit_ptx, start_worker
+from tilec.isolation import death_of
 from tilec.llvm_worker import DATA_LAYOUT
 from tilec.ptx_version import shown
 from tilec.target import TARGETS
@@ -110,6 +112,67 @@ def test_addresses_do_not_wait_for_each_other() -> None:
     bases = re.findall(r"add\.s64 .*, (%rd\d+), %rd\d+;", emit_ptx(ir, TARGETS["sm_90a"]))
     assert len(bases) == 5
     assert len(set(bases)) == 1
+
+
+BUSY = """
+import sys, tilec.emit_ptx as e
+from tilec.target import TARGETS
+e.start_worker()
+print(e._workers._idle[0]._process.pid, flush=True)
+lines = [f"%v{i} = fmul float %v{i - 1}, %v{i // 2}" for i in range(1, 200000)]
+ends = ["store float %v199999, ptr %p", "ret void"]
+body = chr(10).join(["%v0 = load float, ptr %p", *lines, *ends])
+text = "define ptx_kernel void @k(ptr %p) {" + body + "}"
+e.emit_ptx(text, TARGETS["sm_80"])
+print("done", flush=True)
+"""
+
+
+def test_a_busy_worker_ends_with_its_asker() -> None:
+    asker = subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True)
+    assert asker.stdout is not None
+    worker = int(asker.stdout.readline())
+    start = cpu_seconds(worker)
+    while cpu_seconds(worker) < start + 0.5:  # LLVM is at it
+        time.sleep(0.01)
+    asker.kill()
+    assert asker.communicate()[0] == ""
+    end = time.monotonic() + 5
+    while is_alive(worker) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not is_alive(worker)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there, and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has used."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, words[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_fork_does_not_keep_a_busy_worker_s_pipe() -> None:
+    worker = module_under_test._workers.take()
+    pipe = os.readlink(f"/proc/self/fd/{worker._process.stdin.fileno()}")
+
+    def look() -> None:
+        held = {os.readlink(f"/proc/self/fd/{number}") for number in open_numbers()}
+        os._exit(1 if pipe in held else 0)
+
+    assert death_of(look, 10) is None
+    module_under_test._workers.give_back(worker)
+    assert "add_one" in emit_ptx(ADD_ONE, TARGETS["sm_80"])
+
+
+def open_numbers() -> list[str]:
+    """The numbers of this process's open files."""
+    return [n for n in os.listdir("/proc/self/fd") if Path(f"/proc/self/fd/{n}").is_symlink()]
 
 
 def test_silence_of_llvm_ends_after_the_timeout() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -56,24 +57,24 @@ def test_what_never_ends_is_ended() -> None:
     assert time.monotonic() - start < 10
 
 
-def children() -> set[str]:
-    """The process numbers of this process's children, dead ones not waited for included."""
+def children(of: int) -> set[str]:
+    """The process numbers of a process's children, dead ones not waited for included."""
     found = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             parent = stat.read_text().rpartition(")")[2].split()[1]
         except OSError:
             continue
-        if int(parent) == os.getpid():
+        if int(parent) == of:
             found.add(stat.parent.name)
     return found
 
 
 def test_no_child_is_left() -> None:
-    before = children()
+    before = children(os.getpid())
     death_of(lambda: None, 10)
     death_of(lambda: time.sleep(60), 0.05)
-    assert children() <= before
+    assert children(os.getpid()) <= before
 
 
 def test_many_open_files_do_no_harm() -> None:
@@ -100,3 +101,38 @@ def test_threads_bring_no_warning() -> None:
     finally:
         stop.set()
         thread.join()
+
+
+ORPHANS = {
+    "a trial": "death_of(lambda: time.sleep(60), 60)",
+    "a program": "run_program(['sleep', '60'], 60)",
+    "a thread's": "threading.Thread(target=run_program, args=(['sleep', '60'], 60)).start()",
+}
+
+
+@pytest.mark.parametrize("name", ORPHANS)
+def test_a_child_ends_with_its_parent(name: str) -> None:
+    program = f"""
+import threading, time
+from tilec.isolation import death_of, run_program
+{ORPHANS[name]}
+"""
+    parent = subprocess.Popen([sys.executable, "-c", program])
+    while not (child := children(parent.pid)):
+        assert parent.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.1)  # until it has asked for its end
+    parent.kill()
+    parent.wait()
+    end = time.monotonic() + 10
+    while any(is_alive(number) for number in child) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not any(is_alive(number) for number in child)
+
+
+def is_alive(number: str) -> bool:
+    """Whether a process is there, and no zombie."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -37,6 +37,7 @@ LAYERS = (
         "report",
         "ring_stages",
         "isolation",
+        "progress",
         "llvm_worker",
     ),
     ("dialects",),

@@ -8,17 +8,18 @@ out. `TILEC_DEBUG=1` switches that off and shows Python's traceback.
 from __future__ import annotations
 
 import argparse
-import gc
 import importlib
 import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import tilec
+from tilec.cli.child import run_in_child
 from tilec.cli.parser import AT_FAULT, BUG, DONE, USAGE, Parser
+from tilec.cli.streams import complain, open_closed, write_out
 from tilec.diagnostics import CompileError, InternalError
 
 
@@ -58,13 +59,14 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code."""
+    open_closed()
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0] not in COMMANDS:
-        return _without_command(words)
+        return _guarded(lambda: _without_command(words))
     command = COMMANDS[words[0]]
     if not command.isolated or _is_debugging():
-        return _guarded(words[0], words[1:])
-    return _in_child(words[0], words[1:])
+        return _guarded(lambda: _run(words[0], words[1:]))
+    return run_in_child(lambda: _guarded(lambda: _run(words[0], words[1:])))
 
 
 def _without_command(words: list[str]) -> int:
@@ -82,69 +84,33 @@ def _without_command(words: list[str]) -> int:
         "command", choices=COMMANDS, metavar="COMMAND", help="what to do, see below"
     )
     parser.add_argument("arguments", nargs="*", help="the command's arguments")
-    if not words:
-        parser.print_help(sys.stderr)
-        return USAGE
-    try:
+    if words:
         parser.parse_args(words)
-    except SystemExit as end:
-        return int(end.code or 0)
+    else:
+        parser.print_help(sys.stderr)
     return USAGE
 
 
-def _in_child(name: str, words: list[str]) -> int:
-    """Runs a command in a forked child, whose death is one internal error here."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    child = os.fork()
-    if child == 0:
-        # Loading the compiler makes much that stays: to look for what does not takes 7 % of it.
-        gc.set_threshold(100_000)
-        code = BUG
-        try:
-            code = _guarded(name, words)
-            sys.stdout.flush()
-            sys.stderr.flush()
-        finally:
-            _leave(code)
-    while True:
-        try:
-            _, status = os.waitpid(child, 0)
-            break
-        except KeyboardInterrupt:
-            continue  # the child got it, too, and ends by itself
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        if number == signal.SIGINT:
-            return 128 + number
-        print(InternalError(f"tilec died of {signal.Signals(number).name}"), file=sys.stderr)
-        return BUG
-    return os.WEXITSTATUS(status)
-
-
-def _leave(code: int) -> None:
-    """Ends a child without tearing MLIR down: that would only take time."""
-    os._exit(code)
-
-
-def _guarded(name: str, words: list[str]) -> int:
+def _guarded(run: Callable[[], int]) -> int:
     """Runs a command; whatever it raises becomes one diagnostic and an exit code."""
     try:
-        return _run(name, words)
-    except SystemExit as end:  # the parser has printed what is wrong, or the help
-        return end.code if isinstance(end.code, int) else DONE
+        try:
+            return run()
+        except SystemExit as end:  # the parser has printed what is wrong, or the help
+            return end.code if isinstance(end.code, int) else DONE
+        finally:
+            write_out("")
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    except BrokenPipeError:  # the reader of our output is gone, as in `tilec ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
         return AT_FAULT
     except CompileError as error:
-        print(error, file=sys.stderr)
+        complain(error)
         return AT_FAULT
     except Exception as error:
         if _is_debugging():
             traceback.print_exc()
-        print(error if isinstance(error, InternalError) else _unexpected(error), file=sys.stderr)
+        complain(error if isinstance(error, InternalError) else _unexpected(error))
         return BUG
 
 

@@ -13,7 +13,6 @@ import argparse
 import importlib
 import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,6 +25,7 @@ from mlir import ir
 from tilec.assembler import assemble, disassemble
 from tilec.cli.arguments import add_num_warps, add_target, split_name, usage
 from tilec.cli.input import Input, read_tile
+from tilec.cli.streams import write_out
 from tilec.compiler import compile_module, lower_to
 from tilec.diagnostics import CompileError, Location
 from tilec.kernel import CompiledKernel
@@ -244,7 +244,7 @@ def _write(
     """To the output; of several targets, each to its own file or under a heading."""
     if arguments.output is None:
         heading = f"// ----- {target.name}\n" if several else ""
-        sys.stdout.write(f"{heading}{content!s}")
+        write_out(f"{heading}{content!s}")
         return
     path = Path(arguments.output)
     if several:

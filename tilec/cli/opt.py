@@ -12,6 +12,7 @@ import sys
 from mlir import ir
 
 from tilec.cli.arguments import add_num_warps, add_target, usage
+from tilec.cli.streams import write_out
 from tilec.diagnostics import CompileError
 from tilec.dialects.context import make_context
 from tilec.expectations import SEPARATOR, split_input
@@ -68,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
             wrong = True
         if output is not None:
             outputs.append(output)
-    sys.stdout.write(f"{SEPARATOR}\n".join(outputs))
+    write_out(f"{SEPARATOR}\n".join(outputs))
     return 1 if wrong else 0
 
 

@@ -1,0 +1,72 @@
+"""Programs of the llvm dialect: what LLVM cannot take is an error at the text, not its death."""
+
+from __future__ import annotations
+
+import pytest
+
+FUNCTION = """
+llvm.func ptx_kernelcc @k(%p: !llvm.ptr<1>, %i: i32) {
+  BODY
+  llvm.return
+}
+"""
+ASM = FUNCTION.replace("BODY", "%x = llvm.inline_asm has_side_effects BODY%i : (i32) -> i32")
+
+ASSEMBLY = {
+    '"mov.b32 $0, $2;", "=r,r" ': "the text names $2, of 2 operands",
+    '"mov.b32 $0, ${7};", "=r,r" ': "the text names $7, of 2 operands",
+    '"mov.b32 $0, $1; $", "=r,r" ': "a '$' in the text must name an operand",
+    '"mov.b32 $0, ${1:q};", "=r,r" ': "a '$' in the text must name an operand",
+    '"mov.b32 $0, $1;", "=r,x" ': "unknown constraint 'x'",
+    '"mov.b32 $0, $1;", "=r,(" ': "unknown constraint '('",
+    '"mov.b32 $0, $1;", "=r,=r" ': "unknown constraint '=r'",
+    '"mov.b32 $0, $1;", "=r" ': "1 results and 1 operands do not fit the constraints '=r'",
+    '"mov.b32 $0, $1;", "r,r" ': "1 results and 1 operands do not fit the constraints",
+    '"mov.b32 $0, $1;", "=r,r,r" ': "1 results and 1 operands do not fit the constraints",
+    '"mov.b32 $0, $1;", "=r,~{memory},r" ': "clobbers stand behind all other constraints",
+    '"mov.b32 $0, $1;", "=r,1" ': "each result may share its register with one operand",
+    '"mov.b32 $0, $1;", "" ': "1 results and 1 operands do not fit the constraints ''",
+}
+
+
+@pytest.mark.parametrize("asm", ASSEMBLY)
+def test_assembly_that_llvm_does_not_survive(tilec_command, asm: str) -> None:
+    done = tilec_command("compile", "-", stdin=ASM.replace("BODY", asm))
+    assert done.code == 1
+    assert done.errors.startswith(f"<stdin>:3:8: error: {ASSEMBLY[asm]}"), done.errors
+
+
+@pytest.mark.parametrize(
+    "asm",
+    [
+        '"mov.b32 $0, ${1}; // $$", "=r,r" ',
+        '"mov.b32 $0, $1;", "=&r,0,~{memory}" ',
+    ],
+)
+def test_assembly_that_it_takes(tilec_command, asm: str) -> None:
+    done = tilec_command("compile", "-", stdin=ASM.replace("BODY", asm))
+    assert (done.code, done.errors) == (0, "")
+    assert "mov.b32 " in done.output
+
+
+REFUSED = {
+    "no instruction": (
+        '%f = llvm.sitofp %i : i32 to f64 %s = "llvm.intr.sin"(%f) : (f64) -> f64 '
+        "llvm.store %s, %p : f64, !llvm.ptr<1>",
+        "LLVM ",
+    ),
+    "an alignment that is no power of two": (
+        "%s = llvm.load %p {alignment = 3 : i64} : !llvm.ptr<1> -> i32 "
+        "llvm.store %s, %p : i32, !llvm.ptr<1>",
+        "MLIR's lowering to LLVM IR cannot take this program: the compiler died of SIGABRT",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_llvm_cannot_take(tilec_command, name: str) -> None:
+    body, message = REFUSED[name]
+    done = tilec_command("compile", "-", stdin=FUNCTION.replace("BODY", body))
+    assert done.code == 1
+    assert f"<stdin>:2:1: error: {message}" in done.errors, done.errors
+    assert "Traceback" not in done.errors
