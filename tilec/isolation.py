@@ -28,10 +28,14 @@ _prctl = ctypes.CDLL(None).prctl
 
 @dataclass(frozen=True)
 class Death:
-    """How a child ended: `reason` ("died of SIGSEGV"), and its last `words` on standard error."""
+    """How a child ended: `reason` ("died of SIGSEGV"), and its last `words` on standard error.
+
+    `is_late`: it took longer than it was given.
+    """
 
     reason: str
     words: str
+    is_late: bool = False
 
 
 def death_of(action: Callable[[], object], timeout_s: float) -> Death | None:
@@ -57,7 +61,7 @@ def death_of(action: Callable[[], object], timeout_s: float) -> Death | None:
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     if words is None:
-        return Death(f"did not finish within {timeout_s:g} s", "")
+        return Death(f"did not finish within {timeout_s:g} s", "", is_late=True)
     if os.WIFSIGNALED(status):
         return Death(f"died of {signal.Signals(os.WTERMSIG(status)).name}", words)
     if os.WEXITSTATUS(status):

@@ -21,17 +21,27 @@ from tilec.passes.checks.verify_ops import verify_attributes, verify_ops
 MAX_DEPTH = 200
 """Deepest nesting of brackets: MLIR's parser, verifier and printer recurse with much stack."""
 
+MAX_BYTES = 16 << 20
+"""Longest text: of constants, a line each, 400,000, which take 40 s to compile."""
+
 _PARSE_TIMEOUT_S = 30.0
 _UNNAMED = "-"
 """What MLIR calls a text that has no file."""
 
 
 def read_source(path: str) -> str:
-    """The text of a file, of standard input for "-". CompileError if it is not readable UTF-8."""
+    """The text of a file, of standard input for "-". CompileError if it is not readable UTF-8, or
+    longer than MAX_BYTES."""
     try:
-        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        if path == "-":
+            content = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:
+                content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise CompileError(f"cannot read {path}: {error.strerror or error}") from None
+    if len(content) > MAX_BYTES:
+        raise CompileError(f"{source_name(path)} has more than {MAX_BYTES >> 20} MiB")
     return decode_source(content, source_name(path))
 
 
@@ -152,7 +162,10 @@ def _check_survives(text: str, name: str, context: ir.Context) -> None:
     death = _try_parsing(text, context)
     if death is None:
         return
-    line = _first_line(text, lambda part: _try_parsing(part, context) is not None)
+    # Each trial of a text that takes too long would take as long again.
+    line = 1
+    if not death.is_late:
+        line = _first_line(text, lambda part: _try_parsing(part, context) is not None)
     said = re.search(r"Assertion `(.*)' failed", death.words)
     raise CompileError(
         f"MLIR's parser cannot take this text: it {death.reason}",

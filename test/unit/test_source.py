@@ -9,7 +9,15 @@ from mlir import ir
 
 from tilec.diagnostics import CompileError, Location
 from tilec.dialects.context import make_context
-from tilec.source import MAX_DEPTH, can_be_parsed, decode_source, parse_source, read_source
+from tilec.isolation import Death
+from tilec.source import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    can_be_parsed,
+    decode_source,
+    parse_source,
+    read_source,
+)
 
 GOOD = 'func.func @k() {\n  %i = "tile.program_id"() {axis = 0 : i32} : () -> index\n  return\n}\n'
 
@@ -177,3 +185,34 @@ class TestBytes:
             read_source(str(tmp_path))
         with pytest.raises(CompileError, match="cannot read /nowhere/a: No such file"):
             read_source("/nowhere/a")
+
+
+def test_a_text_that_never_ends_is_refused() -> None:
+    with pytest.raises(CompileError, match="/dev/zero has more than 16 MiB"):
+        read_source("/dev/zero")
+
+
+def test_a_text_of_the_greatest_length_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.tile"
+    with path.open("wb") as file:
+        file.write(b"\n" * MAX_BYTES)
+    assert len(read_source(str(path))) == MAX_BYTES
+    with path.open("ab") as file:
+        file.write(b"\n")
+    with pytest.raises(CompileError, match=r"a\.tile has more than 16 MiB"):
+        read_source(str(path))
+
+
+def test_a_parser_that_takes_too_long_is_tried_once(
+    context: ir.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trials = []
+
+    def late(action: object, timeout_s: float) -> Death:
+        trials.append(timeout_s)
+        return Death("did not finish within 30 s", "", is_late=True)
+
+    monkeypatch.setattr("tilec.source.death_of", late)
+    error = mistake(GOOD * 100, context)
+    assert error.message.endswith("it did not finish within 30 s")
+    assert trials == [30.0]
