@@ -23,6 +23,7 @@ from tilec.target import (
     why_no_target,
     why_not_its_own,
 )
+from tilec.tuning.machine import machine_of
 
 
 @dataclass(frozen=True)
@@ -143,4 +144,5 @@ def _device(index: int) -> Finding:
         remedy = f"update the driver to one of CUDA {release_with(target.lowest_ptx)} or later"
         return Finding(subject, "wrong", text, remedy)
     word = why_not_its_own(target, capability)
-    return Finding(subject, "ok", f"{capable}, runs {target.name}{f' ({word})' if word else ''}")
+    runs = f"runs {target.name}{f' ({word})' if word else ''}"
+    return Finding(subject, "ok", f"{capable}, {runs}; {machine_of(device, target).figures}")

@@ -11,11 +11,15 @@ from tilec.runtime.cuda.driver import check
 
 @dataclass(frozen=True)
 class DeviceProperties:
-    """`name` as the driver gives it ("NVIDIA H200"); clock in MHz, sizes in bytes."""
+    """`name` as the driver gives it ("NVIDIA H200"); clock in MHz, sizes in bytes.
+
+    `memory_gb_per_s`: of DRAM, two words of its bus a clock; 0 where the driver does not know them.
+    """
 
     name: str
     multiprocessors: int
     clock_mhz: int
+    memory_gb_per_s: int
     l2_bytes: int
 
 
@@ -35,5 +39,12 @@ def device_properties(index: int) -> DeviceProperties:
         text.split(b"\0", 1)[0].decode(errors="replace"),
         attribute("MULTIPROCESSOR_COUNT"),
         attribute("CLOCK_RATE") // 1000,
+        _memory_gb_per_s(attribute("MEMORY_CLOCK_RATE"), attribute("GLOBAL_MEMORY_BUS_WIDTH")),
         attribute("L2_CACHE_SIZE"),
     )
+
+
+def _memory_gb_per_s(clock_khz: int, bus_bits: int) -> int:
+    """DRAM of GPUs sends at both edges of its clock (CUDA C++ Best Practices Guide, "Theoretical
+    Bandwidth Calculation")."""
+    return round(2 * clock_khz * 1e3 * bus_bits / 8 / 1e9)

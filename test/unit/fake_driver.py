@@ -16,10 +16,18 @@ from tilec.kernel import ELEMENT_BYTES, TENSOR_MAP_BYTES, CompiledKernel
 from tilec.runtime import device
 from tilec.runtime.cuda import context, driver
 from tilec.runtime.cuda import device as cuda_device
+from tilec.runtime.cuda.properties import device_properties
 from tilec.runtime.cuda.tensor_map import encoded
 
 MULTIPROCESSORS = 4
-"""Of every device."""
+FIGURES = {
+    "MULTIPROCESSOR_COUNT": MULTIPROCESSORS,
+    "CLOCK_RATE": 1_755_000,
+    "MEMORY_CLOCK_RATE": 2_619_000,
+    "GLOBAL_MEMORY_BUS_WIDTH": 5120,
+    "L2_CACHE_SIZE": 50 << 20,
+}
+"""Of every device: clocks in kHz, the bus in bits, the cache in bytes."""
 
 
 class CUresult(IntEnum):
@@ -134,11 +142,14 @@ class FakeDriver:
         return CUresult.CUDA_SUCCESS, index
 
     def cuDeviceGetAttribute(self, attribute: str, index: int) -> Any:
+        if "COMPUTE_CAPABILITY" in attribute:
+            return CUresult.CUDA_SUCCESS, self.devices[index]["MINOR" in attribute]
         if "SHARED_MEMORY" in attribute:
             return CUresult.CUDA_SUCCESS, self.shared_bytes
-        if "MULTIPROCESSOR" in attribute:
-            return CUresult.CUDA_SUCCESS, MULTIPROCESSORS
-        return CUresult.CUDA_SUCCESS, self.devices[index]["MINOR" in attribute]
+        return CUresult.CUDA_SUCCESS, FIGURES[attribute.removeprefix("CU_DEVICE_ATTRIBUTE_")]
+
+    def cuDeviceGetName(self, length: int, index: int) -> Any:
+        return CUresult.CUDA_SUCCESS, b"Fake GPU\0\0"
 
     def cuDevicePrimaryCtxRetain(self, index: int) -> Any:
         return CUresult.CUDA_SUCCESS, 100 + index
@@ -379,6 +390,7 @@ def uninstall() -> None:
         device._default_name,
         driver.load_driver,
         encoded,
+        device_properties,
     ):
         cached.cache_clear()
     context._opened.clear()

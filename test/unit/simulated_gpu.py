@@ -34,6 +34,7 @@ class SimulatedGpu(FakeDriver):
         self.ran: list[dict[str, Any]] = []
         self.flushed = 0
         self.capturing = 0
+        self.memory_khz = 1_593_000
         self.by_image: dict[bytes, CompiledKernel] = {}
         self.by_function: dict[int, CompiledKernel] = {}
         self._programs: dict[str, emulator.Program] = {}
@@ -46,6 +47,8 @@ class SimulatedGpu(FakeDriver):
             "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT": MULTIPROCESSORS,
             "CU_DEVICE_ATTRIBUTE_CLOCK_RATE": 1_410_000,
             "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE": L2_BYTES,
+            "CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE": self.memory_khz,
+            "CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH": 5120,
         }
         if attribute in known:
             return CUresult.CUDA_SUCCESS, known[attribute]

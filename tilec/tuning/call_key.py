@@ -36,6 +36,8 @@ def tuning_key(
         "tilec": tilec.__version__,
         "target": machine.target.name,
         "device": machine.name,
+        "multiprocessors": machine.multiprocessors,
+        "memory_gb_per_s": machine.memory_gb_per_s,
         "demands": {name: repr(value) for name, value in kernel.demands().items()},
         "constants": Candidate(given).fingerprint,
         "arguments": {

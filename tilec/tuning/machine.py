@@ -9,6 +9,8 @@ from tilec.runtime.arrays import CUDA
 from tilec.runtime.cuda.properties import device_properties
 from tilec.target import Target
 
+FIGURES = ("multiprocessors", "clock_mhz", "memory_gb_per_s", "l2_bytes")
+"""What a device says of itself."""
 CLUSTERED = 0.91
 """The part of multiprocessors that clusters of 4 can be on: 30 of them on an H200's 132."""
 
@@ -17,7 +19,8 @@ CLUSTERED = 0.91
 class Machine:
     """A device: its name, its target's limits, and the speeds that predictions use.
 
-    `clock_mhz`: of the multiprocessors. `memory_gb_per_s`: of DRAM, the target's usual device's.
+    `clock_mhz`: of the multiprocessors. `memory_gb_per_s`: of DRAM. `assumed`: which of these are
+    the target's usual device's.
     """
 
     name: str
@@ -26,6 +29,19 @@ class Machine:
     clock_mhz: int
     memory_gb_per_s: int
     l2_bytes: int
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def figures(self) -> str:
+        """What predictions go by, in words."""
+        text = (
+            f"{self.multiprocessors} multiprocessors at {self.clock_mhz} MHz, DRAM of "
+            f"{self.memory_gb_per_s} GB/s, {self.l2_bytes >> 20} MB of L2"
+        )
+        if not self.assumed:
+            return f"{text}, as the device says"
+        what = "" if len(self.assumed) == len(FIGURES) else f" ({', '.join(self.assumed)})"
+        return f"{text}, as {self.target.name}'s usual device has{what}"
 
     def clustered(self, size: int) -> int:
         """CTAs that fill a multiprocessor each and run at once in clusters of `size`: those do not
@@ -38,23 +54,12 @@ class Machine:
 
 
 def machine_of(device: Any, target: Target) -> Machine:
-    """The machine behind a device; for the emulator the target's usual one, named "emulator"."""
-    speed = target.speed
+    """The machine behind a device; what it does not say of itself is as on the target's usual one,
+    all of it for the emulator."""
+    usual = {name: getattr(target.speed, name) for name in FIGURES}
     if device.kind != CUDA:
-        return Machine(
-            device.kind,
-            target,
-            speed.multiprocessors,
-            speed.clock_mhz,
-            speed.memory_gb_per_s,
-            speed.l2_bytes,
-        )
+        return Machine(device.kind, target, **usual, assumed=FIGURES)
     found = device_properties(device.index)
-    return Machine(
-        found.name,
-        target,
-        found.multiprocessors,
-        found.clock_mhz,
-        speed.memory_gb_per_s,
-        found.l2_bytes,
-    )
+    said = {name: value for name in FIGURES if (value := getattr(found, name))}
+    missing = tuple(name for name in FIGURES if name not in said)
+    return Machine(found.name, target, **{**usual, **said}, assumed=missing)

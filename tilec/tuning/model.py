@@ -49,7 +49,7 @@ AUTO_CTAS = 2
 """CTAs a multiprocessor is to have shared memory for, if it has registers for so many."""
 REGISTERS_PER_ACCUMULATOR = 2
 """What a loop of matrix instructions takes for each register of its sum."""
-DRAM_EFFICIENCY = 0.97
+DRAM_EFFICIENCY = 0.947
 """The part of DRAM's rate that reading arrays once reaches."""
 THREADS_EFFICIENCY = 0.83
 """What is left of that where threads ask instead of the copy engine."""

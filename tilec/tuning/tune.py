@@ -146,7 +146,7 @@ def _outcome(
         source,
         why,
         tuple(trials),
-        notes=ranking.notes,
+        notes=(f"predictions go by {call.machine.figures}", *ranking.notes),
     )
 
 
