@@ -41,6 +41,6 @@ def test_a_new_driver_needs_no_word(old_driver: FakeDriver) -> None:
     )
     assert found["cuda:1"].state == "ok"
     assert found["cuda:0"].text == (
-        "compute capability 9.0, runs sm_90a; 4 multiprocessors at 1755 MHz, DRAM of 3352 GB/s, "
-        "50 MB of L2, as the device says"
+        "compute capability 9.0, 227 KiB of shared memory a CTA, runs sm_90a; 4 multiprocessors at "
+        "1755 MHz, DRAM of 3352 GB/s, 50 MB of L2, as the device says"
     )
