@@ -10,7 +10,7 @@ from tilec.runtime.emulator.errors import (
     SourceLocation,
     UnsupportedInstruction,
 )
-from tilec.runtime.emulator.execution.launch import Result, Statistics
+from tilec.runtime.emulator.execution.launch import Launch, Result, Statistics
 from tilec.runtime.emulator.memories.global_memory import Pointer
 from tilec.runtime.emulator.memories.tensor_map import TensorMap
 from tilec.runtime.emulator.program import Program, load
@@ -18,6 +18,7 @@ from tilec.runtime.emulator.program import Program, load
 __all__ = [
     "EmulatorError",
     "Finding",
+    "Launch",
     "Place",
     "Pointer",
     "Program",

@@ -25,7 +25,7 @@ _TENSOR_MEMORIES_PER_BATCH = 16
 _SHADOW_PER_BATCH = 96 << 20
 _SILENT_S = 2.0  # a shorter run shows no progress
 _KEPT_PROGRAMS = 16
-STEPS = 50_000_000  # some minutes
+STEPS = 20_000_000  # some minutes
 _TURNS = 4  # batches, at least, where CTAs may take over what has not started
 Dimensions = int | tuple[int, ...]
 
@@ -78,6 +78,36 @@ class Program:
         as possible.
         Raises EmulatorError for what would crash a GPU, ValueError/TypeError for wrong arguments.
         """
+        launch = self.prepare(
+            entry,
+            grid,
+            block,
+            args,
+            shared_bytes,
+            cluster,
+            mode,
+            tensor_fences,
+            registers,
+            steps,
+            seed,
+        )
+        return self.execute(launch, progress)
+
+    def prepare(
+        self,
+        entry: str,
+        grid: Dimensions,
+        block: Dimensions,
+        args: Sequence[Any],
+        shared_bytes: int = 0,
+        cluster: Dimensions = (1, 1, 1),
+        mode: str = "eager",
+        tensor_fences: bool = True,
+        registers: int | None = None,
+        steps: int | None = None,
+        seed: int | None = None,
+    ) -> Launch:
+        """What `run` does before anything is executed: ValueError/TypeError for wrong arguments."""
         if entry not in self.module.entries:
             raise ValueError(f"no entry {entry!r}; the module has {', '.join(self.entries)}")
         if mode not in MODES:
@@ -97,8 +127,12 @@ class Program:
         )
         check_dimensions(launch)
         launch.place(args)
+        return launch
+
+    def execute(self, launch: Launch, progress: bool = False) -> Result:
+        """Execute what `prepare` gave, once. Raises EmulatorError."""
         with np.errstate(all="ignore"):
-            self._run_batches(launch, self._compiler(entry, mode), progress)
+            self._run_batches(launch, self._compiler(launch.entry.name, launch.mode), progress)
         launch.memory.copy_back()
         return Result("".join(launch.printed), launch.findings, launch.statistics)
 

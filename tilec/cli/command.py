@@ -51,6 +51,7 @@ COMMANDS = {
         warm="tilec.compiler_start:load_mlir",
     ),
     "run": Command("tilec.cli.run", "run a Python file's kernels on a GPU or the emulator"),
+    "check": Command("tilec.cli.check", "look for races in the PTX of any compiler"),
     "doctor": Command(
         "tilec.cli.doctor", "show versions, devices and targets, and what is missing"
     ),
