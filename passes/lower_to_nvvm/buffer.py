@@ -41,6 +41,7 @@ from tilec.passes.lower_to_nvvm.shared_address import (
 )
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Buffer
+from tilec.passes.rewriting.locations import error_at
 from tilec.target import Feature
 
 
@@ -86,6 +87,8 @@ def lower_slot(op: gpu_tile.SlotOp, state: Lowering) -> None:
     LLVM must not look into the slot's offset: it would write a remainder as count - count/slots *
     slots, spread a swizzle's XOR over the sum, and add the terms to every address by itself. A
     copy keeps one sum per address, which the uniform data path and immediate offsets take over.
+    The comment beside it tells the emulator how many slots there are: it stops where the index is
+    none of them, which on a GPU reaches the buffer beside. CompileError for such a constant.
     """
     if is_tensor_buffer(op.src):
         tensor_memory.lower_slot(op, state)
@@ -93,8 +96,12 @@ def lower_slot(op: gpu_tile.SlotOp, state: Lowering) -> None:
     ring = state.values[op.src]
     step = state.i32_constant(ring.type.slot_bytes)
     offset = create("arith.muli", [state.values[op.index], step], state.i32)
-    if constant_of(op.index) is None:
-        (offset,) = inline_asm("mov.b32 $0, $1;", ["=r", "r"], [offset], [state.i32], pure=True)
+    known, slots = constant_of(op.index), any_buffer_of(op.src).slots
+    if known is not None and not 0 <= known < slots:
+        raise error_at(op.operation, f"slot {known} of a ring of {slots}")
+    if known is None:
+        text = f"mov.b32 $0, $1;\n\t//@emulator slot.u32 $0, {ring.type.slot_bytes}, {slots};"
+        (offset,) = inline_asm(text, ["=r", "r"], [offset], [state.i32], pure=True)
     address = create("arith.addi", [ring.address, offset], state.i32)
     state.values[op.result] = Buffer(ring.type.slot(), address, ring.origin[1:])
 

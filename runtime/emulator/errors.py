@@ -66,6 +66,7 @@ MENDS = {
     "divergence": "let all lanes of the warp reach the instruction together",
     "mbarrier": "initialise the mbarrier, and arrive as often as its count says",
     "tensor map": "pass the address of a .param that holds a tensor map of the copy's rank",
+    "slot": "let the index stay below the number of slots, as gpu.ring_position does",
     "tensor memory": "allocate before use, free before the end, stay in the warp's own lanes",
     "descriptor": "encode the matrix descriptor as the PTX ISA says",
     "registers": "let whole warpgroups ask: .dec for no more than they have, .inc for no less",

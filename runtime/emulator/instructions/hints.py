@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.checking.global_checker import order_of
+from tilec.runtime.emulator.errors import EmulatorError
 from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.instructions.memory import WIDE_SCOPES, lanes_of, settle_arrivals
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
-from tilec.runtime.emulator.reading.instruction import Instruction
+from tilec.runtime.emulator.reading.instruction import Immediate, Instruction
 
 if TYPE_CHECKING:
     from tilec.runtime.emulator.execution.machine import Machine
@@ -102,7 +103,35 @@ def emit_createpolicy(instruction: Instruction, writer: Writer) -> None:
     writer.assign(instruction.operands[0], _B64, "np.uint64(0)")
 
 
+def emit_slot(instruction: Instruction, writer: Writer) -> None:
+    """`slot.u32 offset, bytes, count;`, which tilec writes into a comment: the offset in bytes of
+    one of `count` slots. Shared memory is flat, so no address tells that its slot is none."""
+    offset, size, count = instruction.operands
+    if instruction.modifiers != ("u32",) or not isinstance(size, Immediate):
+        raise writer.unsupported("modifiers")
+    if not isinstance(count, Immediate):
+        raise writer.unsupported("operands")
+    check = writer.bind(
+        "slot", lambda b: _slot_check(instruction, int(size.value), int(count.value))
+    )
+    writer.line(f"{check}({writer.read(offset, TYPES['u32'])})")
+
+
+def _slot_check(instruction: Instruction, size: int, count: int) -> Callable[[np.ndarray], None]:
+    limit = size * count
+
+    def check(offsets: np.ndarray) -> None:
+        wrong = np.asarray(offsets) >= limit
+        if wrong.any():
+            slot = int(np.asarray(offsets)[wrong].flat[0].astype(np.int32)) // size
+            message = f"slot {slot} of a ring of {count}"
+            raise EmulatorError(message, instruction.place, "slot")
+
+    return check
+
+
 RULES = {
+    "slot": emit_slot,
     "fence": emit_fence,
     "membar": emit_fence,
     "prefetch": emit_prefetch,

@@ -1,4 +1,7 @@
-"""Cut PTX text into tokens, each with its line; comments and DWARF sections fall away."""
+"""Cut PTX text into tokens, each with its line; comments and DWARF sections fall away.
+
+A comment `//@emulator INSTRUCTION;` is an instruction that only the emulator executes
+(`instructions/hints.py`)."""
 
 from __future__ import annotations
 
@@ -31,6 +34,8 @@ _KINDS = {
 """Of a token, by its first character; only strings and comments need a second look."""
 _DROPPED = re.compile(r"^\s*\.section\s+[.\w]+\s*\{[^}]*\}|/\*.*?\*/", re.MULTILINE | re.DOTALL)
 
+_OWN = "//@emulator "
+
 
 class Token(NamedTuple):
     """One token. kind: number, word, string or punctuation."""
@@ -42,6 +47,7 @@ class Token(NamedTuple):
 
 def tokenize(text: str) -> list[Token]:
     """Tokens of a PTX text in order. Raises PtxError at the first character that fits nothing."""
+    text = text.replace(_OWN, "")
     text = _DROPPED.sub(lambda match: "\n" * match.group().count("\n"), text.rstrip("\0 \n"))
     tokens: list[Token] = []
     append, kinds, make = tokens.append, _KINDS, tuple.__new__  # half of Token()'s time
