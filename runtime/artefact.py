@@ -20,6 +20,7 @@ from tilec.runtime.atomic_file import write_atomically
 from tilec.runtime.device import device as find_device
 from tilec.runtime.errors import ArgumentError, ArtefactError
 from tilec.runtime.facts import check
+from tilec.runtime.foreign_files import parse_json, read_regular
 from tilec.runtime.launch_argument import LaunchArgument
 from tilec.runtime.launcher import Launcher
 from tilec.runtime.manifest import checked_kernel
@@ -130,7 +131,7 @@ def load(path: str | PathLike[str], device: Any = None, target: str | None = Non
     where = Path(path)
     if where.stat().st_size > _MAX_FILE_BYTES:
         raise ArtefactError(f"{where}: larger than any artefact ({_MAX_FILE_BYTES} bytes)")
-    content = where.read_bytes()
+    content, _ = read_regular(where)
     if isinstance(device, str):
         device = find_device(device)
     if target is not None:
@@ -146,7 +147,7 @@ def load(path: str | PathLike[str], device: Any = None, target: str | None = Non
 
 def _parse(content: bytes) -> tuple[str, list[CompiledKernel]]:
     with zipfile.ZipFile(io.BytesIO(content)) as file:
-        found = json.loads(_member(file, MANIFEST))
+        found = parse_json(_member(file, MANIFEST))
         manifest = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
         if type(manifest.get("format")) is not int:
             raise ValueError("the manifest has no format number")

@@ -3,7 +3,8 @@
 An entry's name is the hash of everything that went into it, so an entry is never out of date; what
 no longer hits is evicted, least recently used first. Files are written aside and moved into place,
 so that any number of processes may share a directory. Nothing read is trusted: an entry that is cut
-off, changed or not ours counts as missing and is removed.
+off or changed counts as missing and is removed; one that another user could have written counts as
+missing, too, and so does the whole cache, with a warning, where another user may write its folders.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ from typing import Any
 
 from tilec.kernel import CompiledKernel
 from tilec.runtime.atomic_file import write_atomically
+from tilec.runtime.foreign_files import (
+    make_own_folder,
+    parse_json,
+    read_regular,
+    untrusted_folder,
+    who_may_write,
+)
 from tilec.runtime.manifest import checked_kernel
 
 DEFAULT_LIMIT_BYTES = 1 << 30
@@ -72,6 +80,8 @@ class DiskCache:
         """
         digest = key_digest(key)
         path = self._path(digest)
+        if not _is_ours(self.directory):
+            return None
         payload = _read_entry(path, digest)
         if payload is None:
             return None
@@ -83,12 +93,17 @@ class DiskCache:
 
     def put(self, key: Mapping[str, Any], kernel: CompiledKernel) -> None:
         """Stores `kernel`; where the disk refuses it, warns and goes on."""
+        if not _is_ours(self.directory):
+            return
         digest = key_digest(key)
         payload = _encode(kernel)
         checksum = hashlib.sha256(digest + payload).digest()
         entry = _HEADER.pack(_MAGIC, checksum, len(payload)) + payload
         try:
-            write_atomically(self._path(digest), entry)
+            path = self._path(digest)
+            make_own_folder(self.directory)
+            make_own_folder(path.parent)
+            write_atomically(path, entry)
             self._evict_when_full(len(entry))
         except OSError as error:
             warnings.warn(f"tilec: cannot keep a compiled kernel: {error}", stacklevel=2)
@@ -133,17 +148,32 @@ def key_digest(key: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
+@functools.cache
+def _is_ours(directory: Path) -> bool:
+    """Whether nobody else may write a cache; said once where somebody may."""
+    reason = untrusted_folder(directory.absolute())
+    if reason is None:
+        return True
+    warnings.warn(
+        f"tilec: compiled kernels are not kept, since others could replace them: {reason}; "
+        "take away the right (chmod go-w), or name another folder (TILEC_CACHE_DIR)",
+        stacklevel=3,
+    )
+    return False
+
+
 def _read_entry(path: Path, digest: bytes) -> bytes | None:
     """The checked payload of an entry, marked as used; None if missing or not to be trusted."""
     try:
-        with open(path, "rb") as file:
-            entry = file.read()
-            age = time.time() - os.fstat(file.fileno()).st_mtime
+        entry, status = read_regular(path)
+        if who_may_write(status) or who_may_write(path.parent.stat()):
+            return None
     except FileNotFoundError:
         return None
     except OSError:
         _remove(path)
         return None
+    age = time.time() - status.st_mtime
     payload = entry[_HEADER.size :]
     if len(entry) >= _HEADER.size:
         magic, checksum, length = _HEADER.unpack_from(entry)
@@ -174,7 +204,7 @@ def _decode(payload: bytes) -> CompiledKernel:
     if cubin_start > len(payload):
         raise ValueError("cut off")
     return checked_kernel(
-        json.loads(payload[_PAYLOAD.size : ptx_start]),
+        parse_json(payload[_PAYLOAD.size : ptx_start]),
         payload[ptx_start:cubin_start].decode(),
         payload[cubin_start:] or None,
     )

@@ -14,6 +14,7 @@ import linecache
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -48,7 +49,7 @@ def compiler_digest() -> str:
     for root in tilec.__path__:
         whole = os.path.basename(root) == "tilec"
         for part in [root] if whole else [f"{root}/{n}" for n in ("dialects", "passes", "runtime")]:
-            states += _file_states(part)
+            states += _file_states(part) if os.path.isdir(part) else _archive_state(part)
     return hashlib.sha256("\n".join(states).encode()).hexdigest()
 
 
@@ -71,6 +72,13 @@ def _file_states(folder: str, inside: int | None = None) -> Iterator[str]:
                     yield from states
     finally:
         os.close(here)
+
+
+def _archive_state(folder: str) -> Iterator[str]:
+    """Name, size and time of the archive that a folder is in. OSError if it is in none."""
+    archive = next((path for path in Path(folder).parents if path.is_file()), Path(folder))
+    status = archive.stat()
+    yield f"{archive.name} {status.st_size} {status.st_mtime_ns}"
 
 
 class _Digest:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib.util
+import inspect
 import os
 import re
 import select
@@ -81,7 +82,7 @@ class _Worker:
         # Isolated and without site: it starts faster, and no file beside the author's script can
         # stand in for a module of the standard library.
         self._process = subprocess.Popen(
-            [_interpreter(), "-I", "-S", llvm_worker.__file__, _llvmlite_directory()],
+            [_interpreter(), "-I", "-S", *_worker_program(), _llvmlite_directory()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -192,6 +193,13 @@ class _Workers:
 _workers = _Workers()
 atexit.register(_workers.stop)
 os.register_at_fork(after_in_child=_workers.after_fork)
+
+
+def _worker_program() -> list[str]:
+    """How Python is told what to run: the file, or its text where it lies in an archive."""
+    if os.path.isfile(llvm_worker.__file__):
+        return [llvm_worker.__file__]
+    return ["-c", inspect.getsource(llvm_worker)]
 
 
 def _interpreter() -> str:

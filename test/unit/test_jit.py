@@ -16,7 +16,7 @@ from target_names import MAIN
 import tilec
 import tilec.language as tl
 from tilec import compiler
-from tilec.dependencies import _file_states, source_digest
+from tilec.dependencies import _file_states, compiler_digest, source_digest
 from tilec.examples.matmul import matmul
 from tilec.jit import Kernel
 from tilec.language.parameters import auto
@@ -196,6 +196,18 @@ def test_the_digest_sees_the_files_of_kernels_and_compiler(tmp_path: Path) -> No
     os.utime(tmp_path / "more.py", ns=(1, 1))
     states.append(list(_file_states(str(tmp_path))))
     assert len(set(map(str, states))) == 4
+
+
+def test_the_digest_of_a_compiler_in_an_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "site.zip"
+    archive.write_bytes(b"one")
+    monkeypatch.setattr("tilec.__path__", [f"{archive}/tilec"])
+    first = compiler_digest.__wrapped__()
+    assert first == compiler_digest.__wrapped__()
+    archive.write_bytes(b"other")
+    assert compiler_digest.__wrapped__() != first
 
 
 def test_the_digest_of_a_function_in_no_file_is_of_its_code() -> None:

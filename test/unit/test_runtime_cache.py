@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import stat
+import struct
 import time
+import warnings
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilec.kernel import CompiledKernel, Facts, Parameter
+from tilec.runtime import cache as cache_module
+from tilec.runtime import foreign_files
 from tilec.runtime.cache import DiskCache, default_cache, key_digest
 
 
@@ -224,3 +230,107 @@ def test_switches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     cache = default_cache()
     assert cache is not None
     assert cache.directory.name == "tilec"
+
+
+def test_a_pipe_in_place_of_an_entry_keeps_nobody_waiting(tmp_path: Path):
+    cache = DiskCache(tmp_path)
+    cache.put({"k": 1}, kernel())
+    (path,) = files(tmp_path)
+    path.unlink()
+    os.mkfifo(path)
+    assert cache.get({"k": 1}) is None
+    cache.put({"k": 1}, kernel())
+    assert cache.get({"k": 1}) == kernel()
+
+
+def test_json_that_nests_deep_counts_as_missing(tmp_path: Path, monkeypatch: Any):
+    deep = b"[" * 100_000 + b"]" * 100_000
+    monkeypatch.setattr(cache_module, "_encode", lambda _: struct.pack("<QQ", len(deep), 0) + deep)
+    cache = DiskCache(tmp_path)
+    cache.put({"k": 1}, kernel())
+    assert cache.get({"k": 1}) is None
+    assert files(tmp_path) == []
+
+
+OTHERS = {
+    "the folder": ("", 0o777, "every user may write it"),
+    "the entry's folder": ("??", 0o777, None),
+    "the entry": ("??/*", 0o666, None),
+    "a group": ("", 0o770, "group 4242 may write it"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_others_may_write_is_not_trusted(tmp_path: Path, name: str, monkeypatch: Any):
+    pattern, mode, warning = OTHERS[name]
+    DiskCache(tmp_path / "c").put({"k": 1}, kernel())
+    (found,) = (tmp_path / "c").glob(pattern) if pattern else [tmp_path / "c"]
+    found.chmod(mode)
+    if name == "a group":
+        pytest.importorskip("grp")
+        change_status(monkeypatch, found, st_gid=4242)
+    cache = DiskCache(tmp_path / "c")
+    cache_module._is_ours.cache_clear()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert cache.get({"k": 1}) is None
+        assert cache.get({"k": 1}) is None
+        cache.put({"k": 2}, kernel())
+    said = [str(one.message) for one in caught]
+    assert len(said) == (warning is not None)  # once
+    assert all(f"{found}: {warning}; take away the right" in text for text in said)
+    assert len(files(tmp_path)) == (1 if warning else 2)
+
+
+@pytest.mark.parametrize("pattern", ["", "??", "??/*"])
+def test_what_belongs_to_another_user_is_not_trusted(
+    tmp_path: Path, pattern: str, monkeypatch: Any
+):
+    DiskCache(tmp_path).put({"k": 1}, kernel())
+    (found,) = tmp_path.glob(pattern) if pattern else [tmp_path]
+    change_status(monkeypatch, found, st_uid=os.geteuid() + 1)
+    cache_module._is_ours.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert DiskCache(tmp_path).get({"k": 1}) is None
+    cache_module._is_ours.cache_clear()
+
+
+def change_status(monkeypatch: Any, path: Path, **fields: int) -> None:
+    """Makes a file look as if it were of another user or group."""
+    real = foreign_files.who_may_write
+    number = path.stat().st_ino
+
+    def look(status: os.stat_result) -> str | None:
+        if status.st_ino != number:
+            return real(status)
+        names = ("st_uid", "st_gid", "st_mode")
+        return real(SimpleNamespace(**{n: getattr(status, n) for n in names} | fields))
+
+    monkeypatch.setattr(foreign_files, "who_may_write", look)
+    monkeypatch.setattr(cache_module, "who_may_write", look)
+
+
+def test_a_group_of_one_user_and_a_sticky_folder_are_no_others(monkeypatch: Any):
+    mode = stat.S_IFDIR | 0o770
+    own = SimpleNamespace(st_uid=os.geteuid(), st_gid=7, st_mode=mode)
+    user = SimpleNamespace(pw_name="ann")
+    monkeypatch.setattr("pwd.getpwuid", lambda _: user)
+    monkeypatch.setattr("grp.getgrgid", lambda _: SimpleNamespace(gr_name="ann", gr_mem=[]))
+    assert foreign_files.who_may_write(own) is None
+    monkeypatch.setattr("grp.getgrgid", lambda _: SimpleNamespace(gr_name="ann", gr_mem=["bob"]))
+    assert foreign_files.who_may_write(own) == "group 7 may write it"
+    own.st_mode = stat.S_IFDIR | stat.S_ISVTX | 0o777
+    assert foreign_files.who_may_write(own) is None
+    own.st_uid = 0
+    assert foreign_files.who_may_write(own) is None
+
+
+def test_folders_are_made_for_their_user_alone(tmp_path: Path):
+    before = os.umask(0)
+    try:
+        DiskCache(tmp_path / "c").put({"k": 1}, kernel())
+    finally:
+        os.umask(before)
+    made = [tmp_path / "c", *(tmp_path / "c").rglob("*")]
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o700, 0o700, 0o600]

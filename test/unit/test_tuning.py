@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -512,6 +513,17 @@ def test_a_file_of_somebody_else_is_not_read(tmp_path: Path) -> None:
     kept.path.write_text(json.dumps({"format": "other", "entries": {}}))
     with pytest.warns(UserWarning, match="is no 'tilec tuning 1' file; tuning anew"):
         assert kept.find(KEY, OPTIONS) is None
+
+
+@pytest.mark.parametrize("what", ["a pipe", "deep"])
+def test_a_file_of_winners_that_cannot_be_read_is_tuned_anew(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "file.json"
+    if what == "deep":
+        path.write_text("[" * 100_000)
+    else:
+        os.mkfifo(path)
+    with pytest.warns(UserWarning, match="is not readable .*; tuning anew"):
+        assert WinnerFile(path).find({"kernel": "k"}, []) is None
 
 
 def test_many_may_add_to_one_file_at_once(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from tilec.runtime.atomic_file import write_atomically
 from tilec.runtime.cache import default_cache, key_digest
+from tilec.runtime.foreign_files import parse_json, read_regular
 from tilec.tuning.candidates import Candidate
 from tilec.tuning.outcome import Outcome, Trial
 
@@ -68,7 +69,7 @@ class WinnerFile:
 
     def _entries(self) -> dict[str, Any]:
         try:
-            content = json.loads(self.path.read_text())
+            content = parse_json(read_regular(self.path)[0])
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
