@@ -25,7 +25,13 @@ from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.walk import kernels
 
 
-@tile_pass(requires=Level.BUFFERS, ensures=Level.ALLOCATED)
+@tile_pass(
+    requires=Level.BUFFERS,
+    ensures=Level.ALLOCATED,
+    behind={
+        "allocate-tensor-memory": "the address of tensor memory lies in shared memory",
+    },
+)
 def allocate_shared(module: ir.Module, context: PassContext) -> None:
     """Fills in offsets. CompileError naming the buffers if they do not fit."""
     for function in kernels(module):

@@ -65,7 +65,13 @@ from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.roles.program_slice import Slice
 
 
-@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+@tile_pass(
+    requires=Level.BUFFERS,
+    ensures=Level.BUFFERS,
+    behind={
+        "overlap-mma": "a second set of warps does what the first does by then",
+    },
+)
 def alternate_programs(module: ir.Module, context: PassContext) -> None:
     """Lets two sets of computing warps take programs in turn where the author wants it."""
     for function in kernels(module):

@@ -7,7 +7,7 @@ checked between passes when `PassContext.verify` is set.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -106,12 +106,16 @@ PassFunction = Callable[[ir.Module, PassContext], None]
 
 @dataclass(frozen=True)
 class TilePass:
-    """A pass with its contract; call it like the function it wraps."""
+    """A pass with its contract; call it like the function it wraps.
+
+    `behind`: passes that come in front of it wherever both run, and why. Either may run alone.
+    """
 
     name: str
     run: PassFunction
     requires: Level
     ensures: Level | None
+    behind: tuple[tuple[str, str], ...] = ()
 
     @property
     def summary(self) -> str:
@@ -122,13 +126,18 @@ class TilePass:
         self.run(module, context)
 
 
-def tile_pass(*, requires: Level, ensures: Level | None) -> Callable[[PassFunction], TilePass]:
+def tile_pass(
+    *, requires: Level, ensures: Level | None, behind: Mapping[str, str] | None = None
+) -> Callable[[PassFunction], TilePass]:
     """Declares a pass; its name is the function's in kebab case.
 
-    `ensures` None: it keeps the level it finds, which may be `requires` or a later one.
+    `ensures` None: it keeps the level it finds, which may be `requires` or a later one. `behind`:
+    see `TilePass`.
     """
 
+    reasons = tuple((behind or {}).items())
+
     def declare(run: PassFunction) -> TilePass:
-        return TilePass(run.__name__.replace("_", "-"), run, requires, ensures)
+        return TilePass(run.__name__.replace("_", "-"), run, requires, ensures, reasons)
 
     return declare

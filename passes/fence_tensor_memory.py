@@ -43,7 +43,13 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.walk import kernels
 
 
-@tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
+@tile_pass(
+    requires=Level.ALLOCATED,
+    ensures=Level.ALLOCATED,
+    behind={
+        "insert-barriers": "fences stand at the syncs that it makes",
+    },
+)
 def fence_tensor_memory(module: ir.Module, context: PassContext) -> None:
     """Puts fences between accesses to tensor memory and what orders them."""
     for function in kernels(module):

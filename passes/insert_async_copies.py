@@ -60,7 +60,13 @@ from tilec.passes.roles.fills import (
 from tilec.target import Feature
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+@tile_pass(
+    requires=Level.LAYOUTS,
+    ensures=Level.LAYOUTS,
+    behind={
+        "stage-operands": "that makes the buffers that copies fill",
+    },
+)
 def insert_async_copies(module: ir.Module, context: PassContext) -> None:
     """Turns loads that fill buffers in loops into cp_async, where the target has it."""
     if not context.target.supports(Feature.CP_ASYNC):

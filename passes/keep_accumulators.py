@@ -33,7 +33,13 @@ from tilec.passes.rewriting.loops import behind, find_loops, terminator, without
 from tilec.passes.rewriting.scalars import is_zero, less
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+@tile_pass(
+    requires=Level.LAYOUTS,
+    ensures=Level.LAYOUTS,
+    behind={
+        "stage-operands": "that puts the sums into tensor memory",
+    },
+)
 def keep_accumulators(module: ir.Module, context: PassContext) -> None:
     """Takes accumulators in tensor memory out of the values that loops carry."""
     for loop in find_loops(module):

@@ -67,7 +67,13 @@ SETTLED = "tile.settled"
 _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role")
 
 
-@tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
+@tile_pass(
+    requires=Level.ALLOCATED,
+    ensures=Level.ALLOCATED,
+    behind={
+        "overlap-launches": "it takes copies out from behind the waits that it makes",
+    },
+)
 def load_early(module: ir.Module, context: PassContext) -> None:
     """Lets copies of settled arrays go in front of the wait for earlier launches."""
     for function in kernels(module):

@@ -66,7 +66,13 @@ _SCALAR_OPS = ("memref.dim", "tile.program_id", "tile.num_programs", "tile.assum
 _ENDS = ("func.return", "gpu.yield", "scf.yield")
 
 
-@tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
+@tile_pass(
+    requires=Level.ALLOCATED,
+    ensures=Level.ALLOCATED,
+    behind={
+        "share-copies": "it waits in front of the first access of each role",
+    },
+)
 def overlap_launches(module: ir.Module, context: PassContext) -> None:
     """Lets kernels with roles start early, and the next launch with them where it has to wait."""
     if not context.target.supports(Feature.GRIDDEPCONTROL):

@@ -54,7 +54,14 @@ from tilec.passes.rewriting.loops import behind, find_loops, is_inside, terminat
 from tilec.passes.rewriting.scalars import binary, i32_constant, less
 
 
-@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+@tile_pass(
+    requires=Level.BUFFERS,
+    ensures=Level.BUFFERS,
+    behind={
+        "specialize-warps": "that gives slots back behind waits, which this moves",
+        "rotate-dots": "products in flight across the back edge are not rotated",
+    },
+)
 def overlap_mma(module: ir.Module, context: PassContext) -> None:
     """Keeps one group of warpgroup instructions in flight across the back edge of loops."""
     for loop in find_loops(module):

@@ -72,7 +72,13 @@ BOTH, EVEN = 3, 1
 """Masks of the CTAs of a pair of ranks 0 and 1."""
 
 
-@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+@tile_pass(
+    requires=Level.BUFFERS,
+    ensures=Level.BUFFERS,
+    behind={
+        "specialize-warps": "that makes the roles whose products are paired",
+    },
+)
 def pair_products(module: ir.Module, context: PassContext) -> None:
     """Makes products of CTA pairs where clusters of two share their rhs."""
     if not context.target.supports(Feature.TCGEN05):

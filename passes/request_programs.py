@@ -80,7 +80,13 @@ from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
 from tilec.passes.roles.threads import runs_in_one_thread
 
 
-@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+@tile_pass(
+    requires=Level.BUFFERS,
+    ensures=Level.BUFFERS,
+    behind={
+        "alternate-programs": "until then every loop over programs is an scf.for",
+    },
+)
 def request_programs(module: ir.Module, context: PassContext) -> None:
     """Lets CTAs ask for programs where the author wants it."""
     for function in module.body.operations:

@@ -59,7 +59,14 @@ from tilec.passes.rewriting.scalars import binary, constant, less
 from tilec.passes.rewriting.walk import is_pure
 
 
-@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+@tile_pass(
+    requires=Level.BUFFERS,
+    ensures=Level.BUFFERS,
+    behind={
+        "specialize-warps": "that gives slots back where their readers end, which rotating moves",
+        "pair-products": "a rotated product is not recognised as half of a pair",
+    },
+)
 def rotate_dots(module: ir.Module, context: PassContext) -> None:
     """Starts the next iteration's first warpgroup product before the rest of this one."""
     for loop in find_loops(module):

@@ -56,7 +56,14 @@ from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels
 
 
-@tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
+@tile_pass(
+    requires=Level.ALLOCATED,
+    ensures=Level.ALLOCATED,
+    behind={
+        "specialize-warps": "that makes the load role whose copies are shared",
+        "insert-barriers": "syncs stand between the accesses of one CTA, whoever loaded for it",
+    },
+)
 def share_copies(module: ir.Module, context: PassContext) -> None:
     """Multicasts what the CTAs of a cluster load alike."""
     for function in kernels(module):

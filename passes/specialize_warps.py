@@ -101,7 +101,14 @@ from tilec.passes.roles.rings import (
 from tilec.target import Feature
 
 
-@tile_pass(requires=Level.BUFFERS, ensures=Level.BUFFERS)
+@tile_pass(
+    requires=Level.BUFFERS,
+    ensures=Level.BUFFERS,
+    behind={
+        "schedule-programs": "roles run the whole loop over programs",
+        "insert-async-copies": "roles issue the copies that it makes",
+    },
+)
 def specialize_warps(module: ir.Module, context: PassContext) -> None:
     """Gives the tensor copies of every kernel a warp of their own."""
     for function in kernels(module):

@@ -21,7 +21,7 @@ from tilec.names import did_you_mean
 from tilec.passes.checks.levels import check_level
 from tilec.passes.checks.verify_ops import verify_ops
 from tilec.passes.contract import Level, PassContext, TilePass
-from tilec.pipeline import ALL_PASSES
+from tilec.pipeline import ALL_PASSES, check_order
 from tilec.source import parse_source
 
 
@@ -33,7 +33,8 @@ class Steps:
 
 
 def parse_passes(names: str, known: Iterable[TilePass] = ALL_PASSES) -> Steps:
-    """Reads `simplify,canonicalize{max-iterations=2},cse`. ValueError names what is unknown."""
+    """Reads `simplify,canonicalize{max-iterations=2},cse`. ValueError: what is unknown, or stands
+    where it cannot work."""
     ours = {tile_pass.name: tile_pass for tile_pass in known}
     steps: list[TilePass | str] = []
     for name in _split(names):
@@ -45,6 +46,7 @@ def parse_passes(names: str, known: Iterable[TilePass] = ALL_PASSES) -> Steps:
             steps[-1] += f",{name}"
         else:
             steps.append(name)
+    check_order([step for step in steps if isinstance(step, TilePass)])
     return Steps(tuple(steps))
 
 

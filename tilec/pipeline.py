@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilec.passes.allocate_shared import allocate_shared
 from tilec.passes.allocate_tensor_memory import allocate_tensor_memory
 from tilec.passes.alternate_programs import alternate_programs
@@ -125,7 +127,31 @@ def passes_from(level: Level, *, explicit: bool = False) -> tuple[TilePass, ...]
     return TILE_PIPELINE[TILE_PIPELINE.index(schedule_programs) :]
 
 
+def check_order(passes: Sequence[TilePass]) -> None:
+    """ValueError with the reason where one of several passes has to run behind a later one."""
+    for number, early in enumerate(passes):
+        later = {tile_pass.name for tile_pass in passes[number + 1 :]}
+        for name, reasons in _in_front_of(early).items():
+            if name in later and name != early.name:
+                raise ValueError(f"'{early.name}' runs behind '{name}': {'; '.join(reasons)}")
+
+
+def _in_front_of(tile_pass: TilePass) -> dict[str, tuple[str, ...]]:
+    """The passes that run in front of one, and why, by way of others as well."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, reason in tile_pass.behind:
+        found[name] = (f"'{tile_pass.name}' behind '{name}', {reason}",)
+    for name, reasons in list(found.items()):
+        for other, more in _in_front_of(_BY_NAME[name]).items():
+            found.setdefault(other, (*reasons, *more))
+    return found
+
+
 ALL_PASSES: tuple[TilePass, ...] = tuple(
     dict.fromkeys((*TILE_PIPELINE, *EXPLICIT_PIPELINE, *LLVM_PIPELINE))
 )
 """Every pass by name, for `tilec opt`."""
+
+_BY_NAME = {tile_pass.name: tile_pass for tile_pass in ALL_PASSES}
+for _pipeline in (TILE_PIPELINE, EXPLICIT_PIPELINE, LLVM_PIPELINE):
+    check_order(_pipeline)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tilec.pipeline import ALL_PASSES
+from tilec.passes.contract import TilePass
+from tilec.pipeline import (
+    ALL_PASSES,
+    EXPLICIT_PIPELINE,
+    LLVM_PIPELINE,
+    TILE_PIPELINE,
+    check_order,
+)
 
 TWICE = """
 func.func @k(%x: i32) -> i32 {
@@ -92,6 +99,43 @@ def test_a_pass_that_fails_is_diagnosed(tilec_command) -> None:
     done = tilec_command("opt", "--passes", "inline", stdin=program)
     assert done.code == 1
     assert "<stdin>:2:3: error: " in done.errors
+
+
+@pytest.mark.parametrize(
+    ("passes", "reason"),
+    [
+        (
+            "overlap-mma,rotate-dots,specialize-warps",
+            "'overlap-mma' runs behind 'specialize-warps': 'overlap-mma' behind 'specialize-warps',"
+            " that gives slots back behind waits, which this moves",
+        ),
+        (
+            "alternate-programs,simplify,specialize-warps",
+            "'alternate-programs' runs behind 'specialize-warps': 'alternate-programs' behind "
+            "'overlap-mma', a second set of warps does what the first does by then; 'overlap-mma' "
+            "behind 'specialize-warps'",
+        ),
+        ("allocate-shared,cse,allocate-tensor-memory", "'allocate-shared' runs behind"),
+    ],
+)
+def test_an_order_that_cannot_work_is_refused(tilec_command, passes: str, reason: str) -> None:
+    done = tilec_command("opt", "--passes", passes, stdin=TWICE)
+    assert (done.code, done.output) == (2, "")
+    assert done.errors.startswith(f"error: argument --passes: {reason}")
+
+
+@pytest.mark.parametrize("pipeline", [TILE_PIPELINE, EXPLICIT_PIPELINE, LLVM_PIPELINE])
+def test_parts_of_a_pipeline_are_in_order(pipeline: tuple[TilePass, ...]) -> None:
+    for number, tile_pass in enumerate(pipeline):
+        check_order([tile_pass])
+        check_order([tile_pass, tile_pass])
+        check_order(pipeline[number:])
+        check_order(pipeline[:number])
+
+
+def test_what_a_pass_runs_behind_exists() -> None:
+    known = {tile_pass.name for tile_pass in ALL_PASSES}
+    assert known >= {name for tile_pass in ALL_PASSES for name, _ in tile_pass.behind}
 
 
 def test_lists_the_passes(tilec_command) -> None:
