@@ -25,7 +25,7 @@ from tilec.language.builtin import function
 from tilec.language.parameters import auto
 from tilec.names import did_you_mean
 from tilec.ptx_version import NEWEST, release_with, shown
-from tilec.report import show_report
+from tilec.report import show_report, slow
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cache import default_cache
 from tilec.runtime.device import device as find_device
@@ -33,6 +33,7 @@ from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError, DeviceError
 from tilec.runtime.launch_argument import RESERVED
 from tilec.runtime.launcher import Launcher, located
+from tilec.signature import add_promises
 from tilec.specialization import Specialization, specialize, specialize_for
 from tilec.target import (
     TARGETS,
@@ -264,7 +265,9 @@ class Kernel(Launcher, Generic[P]):
         code. CompileError where an instruction needs a later one.
         """
         wanted = specialize_for(self.parameters, specs, constants or {}, index_bits)
-        return _announced(self._compile(wanted, find_target(target), ptx_version, dump_dir))
+        kernel = self._compile(wanted, find_target(target), ptx_version, dump_dir)
+        add_promises(kernel)
+        return _announced(kernel)
 
     def resolve(self, device: Any, bound: Mapping[str, Any]) -> CompiledKernel:
         """The compiled kernel for described arguments on a device: known, on disk, or new."""
@@ -373,11 +376,11 @@ _ANNOUNCED: dict[Any, Any] = {}
 
 def _announced(kernel: CompiledKernel) -> CompiledKernel:
     """The same, with a PerformanceWarning for each thing that surely makes it slow."""
-    for entry in kernel.report["decisions"]:
-        if entry["about"] == "registers":
-            text = f"{entry['at']}: registers: {entry['chosen']} ({entry['why']})"
-            path, line, _ = entry["at"].rsplit(":", 2)
-            warnings.warn_explicit(text, PerformanceWarning, path, int(line), registry=_ANNOUNCED)
+    for at, text in slow(kernel.report):
+        path, line, _ = at.rsplit(":", 2)
+        warnings.warn_explicit(
+            f"{at}: {text}", PerformanceWarning, path, int(line), registry=_ANNOUNCED
+        )
     return kernel
 
 

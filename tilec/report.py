@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 
@@ -20,6 +20,17 @@ def show_report(report: Mapping[str, Any]) -> str:
         spent = ", ".join(f"{stage} {value:.0f}" for stage, value in times.items())
         lines.append(f"compile time in ms: {spent}; {sum(times.values()):.0f} in all")
     return "\n".join(lines)
+
+
+WARNED = ("registers", "array")
+"""What decisions are about that surely make a kernel slow."""
+
+
+def slow(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The position and the text of each decision that the author should hear of."""
+    for entry in report["decisions"]:
+        if entry["about"] in WARNED:
+            yield entry["at"], f"{entry['about']}: {entry['chosen']} ({entry['why']})"
 
 
 def _from_here(place: str) -> str:

@@ -7,20 +7,24 @@
     strides := the same, in elements; without them: '?' but the last, which is 1
     dtype   := f64 f32 f16 bf16 f8e4m3 f8e5m2 i1 i8 i16 i32 i64
 
-`a:bf16[?,?]` is a row-major matrix of any size whose pointer is a multiple of 16 bytes (the
-default alignment; `@1` promises nothing). `a:bf16[?:8,?:8;?:8,1]` also promises that sizes and the
-row stride are multiples of 8 elements. What is promised here is checked at every launch.
+`a:bf16[?,?:8;?:8,1]` is a row-major matrix whose columns and row stride are multiples of 8 elements
+and whose pointer is one of 16 bytes (the default alignment; `@1` promises nothing): rows of whole
+16 bytes, which wide accesses and tensor copies need. `a:bf16[?,?]` is one of any size, whose
+elements are read one by one. What is promised here is checked at every launch.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping, Sequence
+from math import lcm
 from typing import Any
 
-from tilec.kernel import ELEMENT_BYTES, Facts, Parameter
+from tilec.kernel import ELEMENT_BYTES, CompiledKernel, Facts, Parameter
 from tilec.language.dtypes import BY_NAME
 from tilec.language.parameters import auto
+from tilec.target import Feature, find_target
 
 DEFAULT_ALIGNMENT = 16
 MOST_DIMENSIONS = 8
@@ -95,6 +99,58 @@ def _dimensions(name: str, what: str, text: str) -> tuple[list[int | None], list
     if len(values) > MOST_DIMENSIONS:
         raise ValueError(f"argument {name!r}: more than {MOST_DIMENSIONS} dimensions")
     return values, divisors
+
+
+_NARROW = re.compile(r"the stride of dimension (\d+) is not a known multiple")
+_SLOW_BYTES = 4
+"""What accesses of one thread may move without being slow; a warp's are whole lines then."""
+
+
+def add_promises(kernel: CompiledKernel) -> None:
+    """Adds to the report of a kernel compiled for specs what they would have to promise of an array
+    for wider accesses, or tensor copies: strides that are multiples of 16 bytes."""
+    decisions = kernel.report["decisions"]
+    engine = find_target(kernel.target).supports(Feature.TMA)
+    for number, parameter in enumerate(kernel.parameters):
+        narrow = [e for e in decisions if e.get("array") == number and _is_open(e, parameter)]
+        if narrow:
+            least = min(narrow, key=lambda entry: entry["bytes"])
+            decisions.append(
+                {
+                    "about": "array",
+                    "at": least["at"],
+                    "chosen": f"{parameter.name} by {least['chosen']}"
+                    f"{', without tensor copies' if engine else ''}",
+                    "why": f"{least['why']}; {_promised(parameter)} promises that it is",
+                }
+            )
+
+
+def _is_open(access: Mapping[str, Any], parameter: Parameter) -> bool:
+    """Whether nothing but a stride that a spec may promise makes an access narrow."""
+    match = _NARROW.fullmatch(access["why"])
+    narrow = match is not None and access["bytes"] < _SLOW_BYTES
+    return narrow and parameter.strides[int(match[1])] is None
+
+
+def _promised(parameter: Parameter) -> str:
+    """The spec of an array whose rows are whole vectors of 16 bytes."""
+    vector = DEFAULT_ALIGNMENT // ELEMENT_BYTES[parameter.dtype]
+    row = parameter.strides.index(1)
+    sizes, strides = list(parameter.facts.sizes), list(parameter.facts.strides)
+    sizes[row] = lcm(sizes[row], vector)
+    strides = [lcm(d, vector) if axis != row else d for axis, d in enumerate(strides)]
+    dtype = next(name for name, found in BY_NAME.items() if found.mlir == parameter.dtype)
+    texts = (_dimensions_of(parameter.sizes, sizes), _dimensions_of(parameter.strides, strides))
+    return f"{parameter.name}:{dtype}[{';'.join(texts)}]"
+
+
+def _dimensions_of(values: Sequence[int | None], divisors: Sequence[int]) -> str:
+    """Sizes or strides as a spec has them."""
+    return ",".join(
+        str(value) if value is not None else "?" if divisor == 1 else f"?:{divisor}"
+        for value, divisor in zip(values, divisors, strict=True)
+    )
 
 
 def parse_constant(text: str) -> Any:

@@ -305,6 +305,8 @@ def _rectangle(
         f"{access.bytes}-byte {'loads' if isinstance(op, tile.LoadOp) else 'stores'}",
         access.why,
         layout=str(layout),
+        array=ir.BlockArgument(array).arg_number,
+        bytes=access.bytes,
     )
     # Made here so that both branches of a ragged access may use them.
     _ = place.base, place.outside_dims, place._valid

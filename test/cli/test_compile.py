@@ -153,6 +153,15 @@ def test_sass(tilec_command) -> None:
     assert "EXIT" in tilec_command("compile", "-", "--emit", "sass", stdin=COPY).output
 
 
+def test_slow_kernels_are_warned_of(tilec_command) -> None:
+    words = ["compile", "tilec/examples/matmul.py:matmul", "--const", "BM=32", "--const", "BN=32"]
+    for type_, warned in (("bf16[?,?]", 3), ("bf16[?,?:8;?:8,1]", 0)):
+        arrays = [word for name in "abc" for word in ("--arg", f"{name}:{type_}")]
+        done = tilec_command(*words, *arrays)
+        assert (done.code, done.errors.count(": warning: array: ")) == (0, warned)
+        assert ".entry matmul" in done.output
+
+
 def test_the_ptx_version_is_as_asked(tilec_command) -> None:
     assert (
         ".version 7.5\n" in tilec_command("compile", "-", "--ptx-version", "75", stdin=COPY).output

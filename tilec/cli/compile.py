@@ -1,10 +1,10 @@
 """Compiles a kernel for one or several targets.
 
 INPUT is a `.tile` file of any level (- for standard input) or a Python kernel, `kernel.py:name`. A
-Python kernel needs to know its arguments (--arg 'a:bf16[?,?]', see tilec/signature.py) and may be
-given constants (--const BM=128). What is written follows from --emit, else from the name of the
-output: .ptx, .cubin, .sass, .ll, .mlir (llvm), .tile, .txt (report), .tilec (an artefact, one file
-for all targets). Without either it is PTX, or an artefact for several targets in a file.
+Python kernel needs to know its arguments (--arg 'a:bf16[?,?:8;?:8,1]', see tilec/signature.py) and
+may be given constants (--const BM=128). What is written follows from --emit, else from the name of
+the output: .ptx, .cubin, .sass, .ll, .mlir (llvm), .tile, .txt (report), .tilec (an artefact, one
+file for all targets). Without either it is PTX, or an artefact for several targets in a file.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tilec.compiler import compile_module, lower_to
 from tilec.diagnostics import CompileError, Location
 from tilec.kernel import CompiledKernel
 from tilec.llvm_level import STAGES, is_llvm_level, lower_llvm
-from tilec.report import show_report
-from tilec.signature import parse_constant, parse_spec
+from tilec.report import show_report, slow
+from tilec.signature import add_promises, parse_constant, parse_spec
 from tilec.target import TARGETS, Target, check_ptx_version
 
 LEVELS = ("tile", "gpu_tile", "llvm", "llvmir")
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=usage(parse_spec),
         metavar="SPEC",
-        help="an argument of a Python kernel, e.g. 'a:bf16[?,?]' or n:i32; repeated",
+        help="an argument of a Python kernel, e.g. 'a:bf16[?,?:8;?:8,1]' or n:i32; repeated",
     )
     parser.add_argument(
         "--const",
@@ -172,7 +172,7 @@ def _emitted(
             job = lower_to(module, target, emit, **options)
         return job.text if emit == "llvmir" else f"{job.module}\n"
     with _whole_text(source):
-        kernel = compile_module(module, target, **options)
+        kernel = _told(compile_module(module, target, **options), arguments)
     if emit == "ptx":
         return kernel.ptx
     if emit == "report-json":
@@ -180,6 +180,15 @@ def _emitted(
     if emit == "report":
         return f"{kernel.name} for {target.name}\n{show_report(kernel.report)}\n"
     return _machine_code(kernel.ptx, target, emit)
+
+
+def _told(kernel: CompiledKernel, arguments: argparse.Namespace) -> CompiledKernel:
+    """The same, with what surely makes it slow on standard error."""
+    if arguments.arg:
+        add_promises(kernel)
+    for at, text in slow(kernel.report):
+        print(f"{at}: warning: {text}", file=sys.stderr)
+    return kernel
 
 
 def _machine_code(ptx: str, target: Target, emit: str) -> str | bytes:
@@ -221,7 +230,9 @@ def _compiled(source: Input, target: Target, arguments: argparse.Namespace) -> C
     if is_llvm_level(module):
         _from_llvm(module, target, "artefact", arguments)
     with _whole_text(source):
-        return compile_module(module, target, **_options(source, target, arguments))
+        return _told(
+            compile_module(module, target, **_options(source, target, arguments)), arguments
+        )
 
 
 def _write_artefact(source: Input, targets: list[Target], arguments: argparse.Namespace) -> None:
