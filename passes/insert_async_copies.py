@@ -112,7 +112,9 @@ def _use_tensor_maps(
     by_block: dict[ir.Block, list[tile.LoadOp]] = {}
     for load in loads:
         fills = uses_of(load.result, load.dims).fills
-        if _loop_of(load.operation) is not None and any(feeds_tensor_cores(f) for f in fills):
+        if _loop_of(load.operation) is not None and any(
+            feeds_tensor_cores(f, context) for f in fills
+        ):
             by_block.setdefault(load.operation.block, []).append(load)
     with_roles = context.target.supports(Feature.WGMMA) and demands_roles(function)
     rest: list[BufferStoreOp] = operand_fills(function) if with_roles else []

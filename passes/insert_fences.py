@@ -37,6 +37,7 @@ from tilec.dialects.gpu_tile import (
     FenceOp,
     RemoteArriveOp,
     SyncOp,
+    WgmmaOp,
 )
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
@@ -91,7 +92,7 @@ def _fence(function: ir.Operation) -> None:
         stored = isinstance(op, BufferStoreOp) and is_buffer(op.dst) and _root(op.dst) in touched
         if stored or (isinstance(op, CpAsyncWaitOp) and copied):
             _fence_behind(op.operation, _TELLS_OTHERS)
-        if isinstance(op, _THREADS_READ) and is_buffer(op.src) and not products_of(op):
+        if isinstance(op, _THREADS_READ) and is_buffer(op.src) and not _feeds_wgmma(op):
             source = _root(op.src)
             if any(number < last and _overlap(source, other) for other, last in loads.items()):
                 _fence_behind(op.operation, _GIVES_BACK)
@@ -99,6 +100,10 @@ def _fence(function: ir.Operation) -> None:
         for reader in readers:
             if any(_root(buffer) in copied for buffer in _read_by(reader)):
                 _fence_before(reader.operation)
+
+
+def _feeds_wgmma(op: ir.OpView) -> bool:
+    return any(isinstance(product.opview, WgmmaOp) for product in products_of(op))
 
 
 def _last_loads(ops: list[ir.OpView]) -> dict[ir.Operation, int]:

@@ -6,9 +6,10 @@ After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (
           %d0 = "gpu_tile.mma"(%fa, %fb, %c) {instruction = ...}
 
 A dot by an instruction that reads its buffers itself: `warpgroup_dot`, `tensor_memory_dot`.
-An operand from outside a loop is stored once, in front of it; dots that read one tile alike share
-its buffer. A k that is no multiple of the
-instruction's is padded with zeros in the last step's fragments.
+Where tensor copies bring what warps read (12.x), the buffer lies in swizzled panels as the copy
+engine writes them. An operand from outside a loop is stored once, in front of it; dots that read
+one tile alike share its buffer. A k that is no multiple of the instruction's is padded with zeros
+in the last step's fragments.
 Does not handle: operands that already lie in a buffer, or in fragments of the same warp.
 """
 
@@ -19,13 +20,18 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp, ViewOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
-from tilec.dialects.types import element, shape, with_element
+from tilec.dialects.types import bit_width, element, shape, with_element
 from tilec.fragments import operand_layouts
 from tilec.layout import Layout
 from tilec.mma_shapes import find_instruction
+from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.copies.buffer_fills import copies_fragments
+from tilec.passes.copies.tensor_copies import why_no_tensor_copy
+from tilec.passes.demands.loops import forbids_roles
 from tilec.passes.dots.computed_lhs import ComputedOperands
-from tilec.passes.dots.operand_buffers import staged_as
+from tilec.passes.dots.operand_buffers import operand_layout, staged_as, swizzle_bytes
 from tilec.passes.dots.tensor_memory_dot import stage_tensor_memory_dot
 from tilec.passes.dots.warpgroup_dot import stage_warpgroup_dot
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
@@ -33,6 +39,7 @@ from tilec.passes.rewriting.scalars import constant, i32_constant, less, scalar_
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.shared_layout import strided
 
+REGISTER_BITS = 32
 FMA_STEP = 1
 """Elements of k a step of an fma dot takes. Both operands then lie with stride 1 along m and n, so
 that one 16-byte read serves four rows or columns, and two steps' fragments fit the registers."""
@@ -43,13 +50,16 @@ def stage_operands(module: ir.Module, context: PassContext) -> None:
     """Turns every dot into buffer traffic and `gpu_tile.mma` per k-step."""
     for function in kernels(module):
         computed = ComputedOperands(function, context)
+        panels = _Panels(function, context)
         for dot in [op.opview for op in find_ops(function, tile.DotOp)]:
             with ir.InsertionPoint(dot.operation), dot.operation.location:
-                _stage(dot, computed, context)
+                _stage(dot, computed, panels, context)
         computed.erase_unused()
 
 
-def _stage(dot: tile.DotOp, computed: ComputedOperands, context: PassContext) -> None:
+def _stage(
+    dot: tile.DotOp, computed: ComputedOperands, panels: _Panels, context: PassContext
+) -> None:
     row = find_instruction(dot.options["instruction"])
     if row.is_warpgroup:
         stage_warpgroup_dot(dot, row, computed, context)
@@ -68,8 +78,12 @@ def _stage(dot: tile.DotOp, computed: ComputedOperands, context: PassContext) ->
         lhs_k_first=_runs_along(dot.lhs, rank - 1),
         rhs_k_first=_runs_along(dot.rhs, rank - 2),
     )
-    lhs = _staged(dot.lhs, layouts.lhs, rank - 1, step, context, dot)
-    rhs = _staged(dot.rhs, layouts.rhs, rank - 2, step, context, dot)
+    lhs = panels.staged(dot, dot.lhs, "lhs")
+    rhs = panels.staged(dot, dot.rhs, "rhs")
+    if lhs is None:
+        lhs = _staged(dot.lhs, layouts.lhs, rank - 1, step, context, dot)
+    if rhs is None:
+        rhs = _staged(dot.rhs, layouts.rhs, rank - 2, step, context, dot)
     steps = [
         lambda k=k: (
             _fragment(lhs, rank - 1, k, min(step, depth - k), layouts.lhs),
@@ -86,6 +100,49 @@ def _stage(dot: tile.DotOp, computed: ComputedOperands, context: PassContext) ->
         total = MmaOp.build(left, right, total, instruction=row.name)
     dot.result.replace_all_uses_with(total)
     dot.operation.erase()
+
+
+class _Panels:
+    """Operands that tensor copies bring, where threads read them as fragments."""
+
+    def __init__(self, function: ir.Operation, context: PassContext) -> None:
+        self._context = context
+        wanted = copies_fragments(context) and context.allowance.copies
+        self._facts = Divisibility(function) if wanted and not forbids_roles(function) else None
+
+    def staged(self, dot: tile.DotOp, value: ir.Value, side: str) -> ir.Value | None:
+        """A buffer that holds `value` as the copy engine writes it, None if it cannot bring it.
+
+        In panels as wide as the widest swizzle that its rows in memory are a multiple of: eight
+        rows' 16 bytes then lie in different banks, and one ldmatrix reads them at once.
+        """
+        load, order = value.owner, [0, 1]
+        if isinstance(load, tile.TransposeOp):
+            order, load = list(load.permutation), load.src.owner
+        if self._facts is None or not isinstance(load, tile.LoadOp) or len(order) != 2:
+            return None
+        dims, k_dim = [load.dims[d] for d in order], int(side == "lhs")
+        row = contiguous_dim(load.src, dims)
+        in_loop = load.operation.block.owner.name == "scf.for"
+        if not in_loop or row is None or not _matrices(dot, value, row == k_dim):
+            return None
+        if not swizzle_bytes(shape(value)[row], element(value)):
+            return None
+        layout = operand_layout(shape(value), element(value), row)
+        type_ = BufferType(shape(value), element(value), layout)
+        if why_no_tensor_copy(load, type_, dims, self._facts, self._context) is not None:
+            return None
+        why = "fragments are read by threads that did not load them"
+        return staged_as(dot, value, type_, self._context, side, why)
+
+
+def _matrices(dot: tile.DotOp, value: ir.Value, along_k: bool) -> bool:
+    """Whether ldmatrix reads an operand's fragments from panels: with .trans of 16 bits only (PTX
+    ISA 9.0, "ldmatrix")."""
+    bits = bit_width(element(value))
+    if find_instruction(dot.options["instruction"]).acc_layout is None or bits > REGISTER_BITS:
+        return False
+    return bits == 16 or along_k
 
 
 def _runs_along(value: ir.Value, dim: int) -> bool:

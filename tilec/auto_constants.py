@@ -53,6 +53,8 @@ beside the sums (gradients of attention: 64 keys or queries at a time on an H200
 FMA_SIDE = 64
 LEAST_SIDE = 16
 MANY_DOTS = 2
+SMALL_SHARED = 128 * 1024
+"""Bytes; below, what a loop of two dots walks along is as short."""
 ELEMENTWISE_BYTES = 4096
 SHARED_ROW = 64
 
@@ -167,8 +169,10 @@ def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
         if roles.dots[name][0] == "m" and _leaves_three_warpgroups_room(roles, target):
             return THREE_WARPGROUPS, f"m of dots of one loop by three warpgroups of {target.name}"
         side, why = _dot_size(*roles.dots[name], target, alone=roles.dot_count == 1)
-        if side > STREAMED_SIDE and _is_streamed(name, roles):
+        if side > STREAMED_SIDE and _is_streamed(name, roles, MANY_DOTS):
             return STREAMED_SIDE, f"{why}, of three or more in a loop along it"
+        if side > STREAMED_SIDE and _is_small(target) and _is_streamed(name, roles, 1):
+            return STREAMED_SIDE, f"{why}, in a loop along it, which leaves memory for two stages"
         return side, why
     if name not in roles.tiles:
         raise CompileError(
@@ -193,10 +197,14 @@ def _leaves_three_warpgroups_room(roles: _Roles, target: Target) -> bool:
     return target.supports(Feature.WGMMA) and narrow and not exact
 
 
-def _is_streamed(name: str, roles: _Roles) -> bool:
-    """Whether a loop of three or more dots sums over a constant that is a side of a dot before."""
+def _is_small(target: Target) -> bool:
+    return target.shared_bytes < SMALL_SHARED
+
+
+def _is_streamed(name: str, roles: _Roles, most: int) -> bool:
+    """Whether a loop of more than `most` dots sums over a constant that is a side of one before."""
     uses = roles.uses[name]
-    crowded = [block for block, columns in roles.columns.items() if len(columns) > MANY_DOTS]
+    crowded = [block for block, columns in roles.columns.items() if len(columns) > most]
     return any((block, "k") in uses and len(uses) > 1 for block in crowded)
 
 

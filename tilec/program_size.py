@@ -66,7 +66,9 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
             wanted = _power_above(-(-program.accumulators // room))
         # One warpgroup multiplies while another does what stands between two products, or issues.
         by_warpgroups = target.supports(Feature.WGMMA) and not program.uses_fma
-        if by_warpgroups and program.rows >= 2 * WGMMA_M:
+        # So do two sets of warps beside one that loads, of a CTA that fills a multiprocessor.
+        beside_loads = target.copies_fragments and not program.uses_fma
+        if (by_warpgroups or beside_loads) and program.rows >= 2 * WGMMA_M:
             least = 8
         warps, why = _power(wanted, least, 8), f"{program.accumulators} accumulators"
         if by_warpgroups and program.products > 1 and program.rows == 3 * WGMMA_M:

@@ -111,6 +111,13 @@ class Target:
         whole = self.shared_bytes + self.shared_bytes_per_cta
         return 2 * (shared_bytes + self.shared_bytes_per_cta) <= whole
 
+    @property
+    def copies_fragments(self) -> bool:
+        """Whether tensor copies bring what threads read as fragments: where no instruction reads
+        its operands from shared memory itself."""
+        by_itself = {Feature.WGMMA, Feature.TCGEN05}
+        return Feature.TMA in self.features and not by_itself & self.features
+
     def supports(self, feature: Feature) -> bool:
         """Whether the hardware has `feature`."""
         return feature in self.features

@@ -13,10 +13,12 @@ from tilec.dialects.gpu_tile import (
     BufferLoadOp,
     BufferStoreOp,
     CpAsyncOp,
+    MmaOp,
     Tcgen05CopyOp,
     TmaLoadOp,
     WgmmaOp,
 )
+from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, is_tensor_buffer
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.passes.analysis.async_readers import PRODUCTS
@@ -142,11 +144,21 @@ def feeds_warpgroup(fill: Fill) -> bool:
     return any(isinstance(reader, WgmmaOp) for reader in readers(fill.store.dst))
 
 
-def feeds_tensor_cores(fill: Fill) -> bool:
+def copies_fragments(context: PassContext) -> bool:
+    """Whether tensor copies bring what warps read as fragments: where no instruction reads buffers
+    itself, and whole warpgroups leave room for one that loads ahead."""
+    room = context.target.max_threads // context.target.warp_size - WARPGROUP_WARPS
+    whole = context.num_warps % WARPGROUP_WARPS == 0 and context.num_warps <= room
+    return context.target.copies_fragments and whole
+
+
+def feeds_tensor_cores(fill: Fill, context: PassContext) -> bool:
     """Whether an instruction that takes its operand from a buffer reads what the store fills, or a
-    warpgroup's reads what is computed from it."""
+    warpgroup's reads what is computed from it; or warps' own, where there are no others."""
+    fragments = copies_fragments(context)
     return any(
-        isinstance(reader, (*PRODUCTS, Tcgen05CopyOp)) or products_of(reader)
+        isinstance(reader, (*PRODUCTS, Tcgen05CopyOp))
+        or any(isinstance(p.opview, WgmmaOp) or fragments for p in products_of(reader))
         for reader in readers(fill.store.dst)
     )
 
@@ -163,14 +175,14 @@ def readers(buffer: ir.Value) -> list[ir.OpView]:
 
 
 def products_of(op: ir.OpView) -> list[ir.Operation]:
-    """The warpgroup instructions whose registers follow, element by element, from those that an op
+    """The matrix instructions whose registers follow, element by element, from those that an op
     loads from a buffer; none of another op."""
     found: list[ir.Operation] = []
     pending, seen = [op.result] if isinstance(op, BufferLoadOp) else [], set()
     while pending:
         for use in pending.pop().uses:
             user = use.owner
-            if isinstance(user.opview, WgmmaOp):
+            if isinstance(user.opview, (WgmmaOp, MmaOp)):
                 found.append(user.operation)
             passed = is_elementwise(user.operation) or isinstance(user.opview, tile.TransposeOp)
             if passed and user.operation not in seen:

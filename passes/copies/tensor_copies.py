@@ -26,6 +26,7 @@ from tilec.dialects.gpu_tile import (
     BufferStoreOp,
     FenceOp,
     MakeTensorMapOp,
+    MmaOp,
     RingPositionOp,
     SyncOp,
     TmaLoadOp,
@@ -37,7 +38,7 @@ from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import PassContext
-from tilec.passes.copies.buffer_fills import readers
+from tilec.passes.copies.buffer_fills import products_of, readers
 from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
 from tilec.passes.rewriting.loops import add_counter, enclosing_ops, top_level
 from tilec.shared_layout import SharedLayout
@@ -190,15 +191,21 @@ def _runs(copies: Sequence[TensorCopy]) -> list[list[TensorCopy]]:
 
 def _first_product(copy: TensorCopy) -> ir.Operation | None:
     """The first matrix instruction of the load's block that reads what a copy brings."""
-    reading = [reader.operation for reader in readers(copy.store.dst)]
+    found = readers(copy.store.dst)
+    fragments = [op for reader in found for op in products_of(reader) if _takes_fragments(op)]
+    reading = [*(reader.operation for reader in found), *fragments]
     return next(
         (
             view.operation
             for view in copy.load.operation.block.operations
-            if isinstance(view, PRODUCTS) and view.operation in reading
+            if isinstance(view, (*PRODUCTS, MmaOp)) and view.operation in reading
         ),
         None,
     )
+
+
+def _takes_fragments(op: ir.Operation) -> bool:
+    return isinstance(op.opview, MmaOp)
 
 
 def _is_between(op: ir.Operation) -> bool:

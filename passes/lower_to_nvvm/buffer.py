@@ -164,8 +164,11 @@ def _opaque(word: ir.Value) -> ir.Value:
 def _rows_aligned(buffer: ir.Value, element_bytes: int, state: Lowering) -> bool:
     """Whether views moved the buffer's origin by whole 16-byte units along its contiguous
     dimension."""
-    while isinstance(buffer.owner, gpu_tile.ViewOp):
+    while isinstance(buffer.owner, (gpu_tile.ViewOp, gpu_tile.TransposeViewOp)):
         view = buffer.owner
+        if isinstance(view, gpu_tile.TransposeViewOp):
+            buffer = view.src
+            continue
         for dim, parts in enumerate(buffer_of(buffer).layout.dims):
             step = state.divisibility.of(view.offsets[dim]) * element_bytes
             if parts[0][1] == 1 and step % ROW_BYTES:

@@ -1,0 +1,118 @@
+"""Tensor copies that bring what warps read as fragments: 12.x has these and no wgmma or tcgen05."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from shares import modes
+
+import tilec
+import tilec.language as tl
+from tilec.assembler import assemble
+from tilec.compiler import lower_to
+from tilec.examples.attention import attention
+from tilec.examples.attention import reference as attention_reference
+from tilec.target import find_target
+
+TARGET = "sm_120a"
+
+
+def product(stages: int | None, specialize: bool | None, **demands: Any) -> tilec.jit.Kernel:
+    def matmul(a: tl.array, b: tl.array, c: tl.array, BM: tl.const, BN: tl.const, BK: tl.const):
+        m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+        acc = tl.zeros((BM, BN), tl.f32)
+        for k in tl.range(0, a.shape[1], BK, stages=stages, warp_specialize=specialize):
+            acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN)), acc)
+        tl.store(c, (m, n), acc)
+
+    def grid(c: Any, BM: int, BN: int) -> Any:
+        return tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)
+
+    return tilec.kernel(grid=grid, **demands)(matmul)
+
+
+CASES = {
+    "the compiler's choice": (None, None, {}, "1 loading warp, 4 computing"),
+    "two slots": (2, True, {"num_warps": 4}, "4 computing, 2 stages"),
+    "persistent": (3, True, {"num_warps": 8, "persistent": True}, "8 computing, 3 stages"),
+    "cluster": (None, None, {"num_warps": 4, "cluster": 2}, "1 loading warp, 4 computing"),
+    "in turn": (
+        2,
+        None,
+        {"num_warps": 4, "consumers": "pingpong", "persistent": True},
+        "8 computing, 2 stages",
+    ),
+}
+LAYOUTS = ("NN", "TN", "NT", "TT")
+EVERY = [(case, layout) for case in CASES for layout in LAYOUTS]
+FIXED = {*zip(CASES, ("TT", "NN", "TN", "NT", "NN"), strict=True), ("two slots", "TT")}
+
+
+@pytest.mark.parametrize(
+    ("case", "layout"),
+    [pytest.param(*one, marks=[] if one in FIXED else pytest.mark.share(6)) for one in EVERY],
+)
+def test_products(case: str, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rings wrap; sizes fill no tile."""
+    monkeypatch.setenv("TILEC_TARGET", TARGET)
+    stages, specialize, demands, roles = CASES[case]
+    rng = np.random.default_rng(len(case))
+    a, b = (rng.standard_normal(s).astype(ml_dtypes.bfloat16) for s in ((72, 232), (232, 104)))
+    a = a if layout[0] == "N" else np.asfortranarray(a)
+    b = b if layout[1] == "N" else np.asfortranarray(b)
+    kernel = product(stages, specialize, **demands)
+    for mode in modes():
+        c = np.full((72, 104), np.nan, np.float32)
+        run = kernel.on(f"emulator:{mode}")
+        run(a, b, c, BM=64, BN=64, BK=32)
+        expected = a.astype(np.float64) @ b.astype(np.float64)
+        assert np.abs(c - expected).max() < 1e-4
+    compiled = run.compiled(a, b, c, BM=64, BN=64, BK=32)
+    assert roles in run.report(a, b, c, BM=64, BN=64, BK=32)
+    assert "cp.async.bulk.tensor" in compiled.ptx
+    assert not re.search(r"cp\.async\.c[ag]|ld\.shared\.b16|wgmma|tcgen05", compiled.ptx)
+    assert ("ldmatrix.sync.aligned.m8n8.x4.trans" in compiled.ptx) == (layout != "NT")
+
+
+@pytest.mark.parametrize("dtype", ["f8E4M3FN", "i8", "f32"])
+def test_types_that_ldmatrix_reads_along_k_only(dtype: str) -> None:
+    """With the rhs along k both operands come by tensor copies, else none does."""
+    precision = "tf32" if dtype == "f32" else "ieee"
+    along = f"b:{dtype}[?,?;1,?:16]", f"b:{dtype}[?,?:16;?:16,1]"
+    for b, copied in zip(along, (True, False), strict=True):
+        specs = [f"a:{dtype}[?,?:16;?:16,1]", b, f"c:{'i32' if dtype == 'i8' else 'f32'}[?,?]"]
+
+        def matmul(a: tl.array, b: tl.array, c: tl.array):
+            acc = tl.zeros((64, 64), c.dtype)
+            for k in tl.range(0, a.shape[1], 32):
+                part = tl.load(b, (k, 0), (32, 64))
+                acc = tl.dot(tl.load(a, (0, k), (64, 32)), part, acc, precision=precision)
+            tl.store(c, (0, 0), acc)
+
+        module = tilec.kernel(grid=1)(matmul).source_module(specs, target=TARGET)
+        job = lower_to(module, find_target(TARGET), "gpu_tile")
+        assert ("gpu_tile.tma_load" in str(job.module)) == copied
+
+
+def test_attention_shares_the_buffers_of_what_is_read_both_ways(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", TARGET)
+    rng = np.random.default_rng(3)
+    q, k, v = (rng.standard_normal((1, 1, 136, 64)).astype(np.float16) for _ in range(3))
+    for mode in modes():
+        o = np.full_like(q, np.nan)
+        run = attention.on(f"emulator:{mode}")
+        run(q, k, v, o, 0.125, D=64, CAUSAL=True)
+        assert np.abs(o - attention_reference(q, k, v, True, 0.125)).max() < 4e-3
+    assert "1 loading warp, 8 computing, 4 stages" in run.report(
+        q, k, v, o, 0.125, D=64, CAUSAL=True
+    )
+    assembled = assemble(
+        run.compiled(q, k, v, o, 0.125, D=64, CAUSAL=True).ptx, find_target(TARGET)
+    )
+    assert assembled.spills == 0
