@@ -59,16 +59,18 @@ def place_of(case: pytest.Item) -> int:
 
 
 def leave_a_share(cases: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """The cases that run, and those marked `share` that do not. Of each test's marked cases one
-    runs at least."""
+    """The cases that run, and those marked `share` that do not. Of each test's cases with a mark
+    one is in its share at least; `share(3, place=n)` says a case's place."""
     groups: defaultdict[Hashable, list[pytest.Item]] = defaultdict(list)
+    places: dict[tuple[str, int], int] = {}
     for case in cases:
-        mark = case.get_closest_marker("share")
-        if mark is not None:
-            groups[case.nodeid.partition("[")[0], mark.args[0]].append(case)
+        for mark in case.iter_markers("share"):
+            of = mark.args[0]
+            places[case.nodeid, of] = mark.kwargs.get("place", PLACES[case.nodeid])
+            groups[case.nodeid.partition("[")[0], of].append(case)
     left = set()
     for (_, of), members in groups.items():
-        due = {case for case in members if PLACES[case.nodeid] % of == 0} or {members[0]}
+        due = {case for case in members if places[case.nodeid, of] % of == 0} or {members[0]}
         left |= {*members} - due
     return [case for case in cases if case not in left], [case for case in cases if case in left]
 

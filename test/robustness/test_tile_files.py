@@ -63,7 +63,7 @@ def test_the_programs_are_right(tilec_command, name: str) -> None:
     assert tilec_command("compile", "-", stdin=PROGRAMS[name]).errors == ""
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("batch", range(MUTANTS_A_PROGRAM // BATCH))
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_mutants_compile_or_are_diagnosed(check, name: str, batch: int) -> None:

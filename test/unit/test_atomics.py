@@ -40,6 +40,7 @@ func.func @k(%x: {array}, %y: {array}, %m: {flags}, %i: {indices}, %j: {indices}
 }}"""  # noqa: E501
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("index", ["i32", "i64", "i16"])
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize(("shape", "num_warps"), SHAPES)
@@ -123,6 +124,7 @@ CASES = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("target", "seeds"), [("sm_80", (1, 2)), ("sm_90a", (2, 1))])
 @pytest.mark.parametrize(("kind", "element"), CASES)
 def test_every_kind(kind: str, element: str, target: str, seeds: tuple[int, int]) -> None:
@@ -233,6 +235,7 @@ def test_compare_and_swap(element: str) -> None:
         assert (old[here & (old != 0)] == a[place]).all()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
 @pytest.mark.parametrize("order", ["relaxed", "acquire", "release", "acq_rel"])
 def test_orders_and_scopes_are_spelled(target: str, order: str) -> None:
@@ -274,7 +277,7 @@ func.func @k({", ".join(parameters)}) attributes {{tile.kernel}} {{
 }}"""
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
 def test_ptxas_takes_every_kind(target: str) -> None:
     layout = random_layout(random.Random(1), (32,), 1)

@@ -33,6 +33,7 @@ def error(o: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(o.astype(np.float64) - expected).max() / np.abs(expected).max())
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", MAIN)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
@@ -62,6 +63,7 @@ def test_any_length(
     assert error(o, reference(q, k, v, causal, 0.125)) <= TOLERANCE[dtype]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("mode", "dtype"), [("late", np.float16), ("check", BF16)])
 @pytest.mark.parametrize("causal", [False, True])
 def test_tiles_of_its_own_choice(

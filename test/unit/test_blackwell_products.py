@@ -56,6 +56,7 @@ def run(kernel: Kernel, arguments: list[Any], expected: np.ndarray, **constants:
     return there.compiled(*arguments, c, **constants)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", sorted(set(PRECISIONS) - {"f32", "f64"}))
 @pytest.mark.parametrize("cluster", [1, 2])
 def test_every_type_adds_up_in_tensor_memory(name: str, cluster: int) -> None:
@@ -77,6 +78,7 @@ def test_every_type_adds_up_in_tensor_memory(name: str, cluster: int) -> None:
     assert bool(decisions(kernel, "CTA pair")) == (cluster == 2)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("cluster", [1, 2])
 @pytest.mark.parametrize("order", ["CC", "FC", "CF", "FF"])
 def test_rings_come_round_in_ragged_programs(cluster: int, order: str) -> None:

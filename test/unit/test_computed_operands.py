@@ -94,6 +94,7 @@ CONVERSIONS = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("rows_first", [False, True])
 @pytest.mark.parametrize("name", CONVERSIONS)
 def test_conversions(name: str, rows_first: bool) -> None:

@@ -6,9 +6,11 @@ Late: what is not waited for has not arrived. Check: a race, a missing wait or f
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from _pytest.mark import ParameterSet
 from shares import modes
 from target_names import MAIN
 from test_examples import BLACKWELL, DIRECTORY, EXAMPLES, HOPPER
@@ -23,20 +25,26 @@ from tilec.target import TARGETS, Feature, find_target
 
 NEEDS = {**dict.fromkeys(HOPPER, Feature.WGMMA), **dict.fromkeys(BLACKWELL, Feature.TCGEN05)}
 """Elsewhere these examples run for a target that has it: `test_examples.py`."""
-CASES = [
-    (name, target)
-    for name in sorted({*EXAMPLES} - {"matmul"})
-    for target in MAIN
-    if name not in NEEDS or TARGETS[target].supports(NEEDS[name])
-]
 
 
-@pytest.mark.parametrize(("name", "target"), CASES)
+def cases() -> Iterator[ParameterSet]:
+    """Of the examples for several targets a run takes every other one, of each example some."""
+    for number, name in enumerate(sorted({*EXAMPLES} - {"matmul"})):
+        able = [t for t in MAIN if name not in NEEDS or TARGETS[t].supports(NEEDS[name])]
+        for place, target in enumerate(able, number):
+            marks = [pytest.mark.share(2, place=place)] if len(able) > 1 else []
+            yield pytest.param(name, target, place, marks=marks, id=f"{name}-{target}")
+
+
+@pytest.mark.parametrize(("name", "target", "place"), [*cases()])
 def test_example(
-    name: str, target: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str,
+    target: str,
+    place: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("TILEC_TARGET", target)
-    place = EXAMPLES.index(name) + [*TARGETS].index(target)
     for mode in modes(place):
         monkeypatch.setenv("TILEC_DEVICE", f"emulator:{mode}")
         importlib.import_module(f"tilec.examples.{name}").main()

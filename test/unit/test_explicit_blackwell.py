@@ -62,6 +62,7 @@ def results(
     return found
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("m", "n", "warps"), [*product((64, 128, 256), (64, 128), (4, 8))])
 def test_there_and_back(m: int, n: int, warps: int) -> None:
     x = np.random.default_rng(m + n).standard_normal((m, n)).astype(np.float32)
@@ -72,6 +73,7 @@ def test_there_and_back(m: int, n: int, warps: int) -> None:
 SMALL = ((128, 128, 128), (64, 128, 128), (64, 256, 256), (256, 64, 64))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("warps", [4, 8])
 @pytest.mark.parametrize("commit", [False, True], ids=["barrier", "commit"])
 @pytest.mark.parametrize("in_tensor_memory", [False, True], ids=["shared", "tensor"])
@@ -119,6 +121,7 @@ def check_tiles(
             np.testing.assert_allclose(found, expected, rtol=2**-10, atol=1e-5 * k)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("warps", [4, 8])
 @pytest.mark.parametrize("transposed", [False, True], ids=["b", "b.T"])
 @pytest.mark.parametrize("tile", [64, 128])
@@ -127,6 +130,7 @@ def test_a_tile_a_cta(sizes: tuple[int, int, int], tile: int, transposed: bool, 
     check_tiles(blocked_product, sizes, tile, warps, tile, transposed, TRANSPOSED=transposed)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("warps", [4, 8])
 @pytest.mark.parametrize("tile", [64, 128])
 @pytest.mark.parametrize("sizes", LARGE, ids=str)

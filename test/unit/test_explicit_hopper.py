@@ -175,6 +175,7 @@ OPERANDS = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("registers", [False, True], ids=["buffer", "registers"])
 @pytest.mark.parametrize("major", [0, 1], ids=["k", "n"])
 @pytest.mark.parametrize("types", OPERANDS)

@@ -44,6 +44,7 @@ def check_product(kernel: Kernel, device: str, sizes: tuple[int, int, int]) -> N
     np.testing.assert_allclose(d, expected, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", MAIN)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", KERNELS)

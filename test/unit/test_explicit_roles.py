@@ -83,6 +83,7 @@ def kernel(tmp_path: Path, producer: str, loaders: int, *changes: tuple[str, str
     return load_text(text, tmp_path).k
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("loaders", [1, 2, 4])
 @pytest.mark.parametrize("producer", PRODUCERS)

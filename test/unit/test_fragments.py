@@ -80,7 +80,7 @@ def multiply(
 
 
 @pytest.mark.parametrize("row", TENSOR_CORE, ids=lambda row: row.name)
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_warps_compute_the_matrix_product(row: MmaInstruction, data: st.DataObject) -> None:
     batch = data.draw(st.lists(st.integers(1, 2), max_size=1))

@@ -48,6 +48,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize(("kind", "element"), list(product(LAYOUTS, ("bf16", "f16", "f8E4M3FN"))))
 def test_fragments_are_stored_by_matrices(kind: str, element: str, target: str) -> None:

@@ -35,6 +35,7 @@ def check(
     np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("kinds", "scale"),
     [((E4M3, E5M2), E8M0), ((E2M1, E2M1), E8M0), ((E2M1, E2M1), E4M3), ((E4M3, E2M1), E8M0)],

@@ -191,6 +191,7 @@ def arguments_of(compiled: CompiledKernel, values: list[np.ndarray]) -> list[Any
     return found
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("order", ["CC", "CF", "FC", "FF"])
 @pytest.mark.parametrize("name", sorted({*PRECISIONS} - {"fp8"}))
 def test_operands_have_no_bank_conflicts(name: str, order: str) -> None:
