@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from forked import Command, run_batch, run_command
 from hypothesis import settings
-from shares import PLACES, WHOLE, leave_a_share, place_of
+from shares import WHOLE, leave_a_share, note_places
 
 from tilec.runtime.cuda.driver import no_device_reason
 
@@ -142,7 +142,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of marked tests a share runs; those that need a GPU are skipped where there is none."""
-    PLACES.update((item.nodeid, place_of(item)) for item in items)
+    note_places(items)
     by_name = any("[" in argument for argument in config.args)
     if not by_name and not config.getoption("--every-mutant"):
         items[:], left = leave_a_share(items)

@@ -47,15 +47,18 @@ def share_of_each(
         seen[kind(item)] += 1
 
 
-def place_of(case: pytest.Item) -> int:
-    """A number by which shares are taken: of the test's name and its parameters' positions."""
-    start = zlib.crc32(case.nodeid.partition("[")[0].encode())
-    positions = dict(case.callspec.indices) if hasattr(case, "callspec") else {}
-    for mark in case.iter_markers("parametrize"):  # names in one list have one position
-        names = mark.args[0] if not isinstance(mark.args[0], str) else mark.args[0].split(",")
-        for name in list(names)[1:]:
-            positions.pop(name.strip(), None)
-    return start + sum(positions.values())
+def note_places(cases: Sequence[pytest.Item]) -> None:
+    """Fills `PLACES` with numbers by which shares are taken: of the test's name, and of each
+    parameter how many other values of it came before."""
+    ranks: defaultdict[Hashable, dict[str, int]] = defaultdict(dict)
+    for case in cases:
+        test = case.nodeid.partition("[")[0]
+        place = zlib.crc32(test.encode())
+        values = case.callspec._idlist if hasattr(case, "callspec") else ()
+        for axis, value in enumerate(values):
+            known = ranks[test, axis]
+            place += known.setdefault(value, len(known))
+        PLACES[case.nodeid] = place
 
 
 def leave_a_share(cases: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from shares import PLACES, WHOLE, leave_a_share, modes, place_of, share, share_of_each
+import shares
+from shares import WHOLE, leave_a_share, modes, note_places, share, share_of_each
 
 
 def test_a_share_of_a_list() -> None:
@@ -25,12 +26,8 @@ class Case:
     """As much of a pytest item as shares look at."""
 
     nodeid: str
-    indices: dict[str, int] = field(default_factory=dict)
+    callspec: SimpleNamespace
     marks: tuple[Any, ...] = ()
-
-    @property
-    def callspec(self) -> SimpleNamespace:
-        return SimpleNamespace(indices=self.indices)
 
     def iter_markers(self, name: str) -> list[Any]:
         return [mark for mark in self.marks if mark.name == name]
@@ -40,22 +37,18 @@ class Case:
 
 
 def table(name: str, rows: int, columns: int, of: int) -> list[Case]:
-    """The cases of a test with two parameters, the second of two names."""
-    marks = (
-        pytest.mark.share(of).mark,
-        pytest.mark.parametrize("row", range(rows)).mark,
-        pytest.mark.parametrize(("column", "twice"), [(n, n) for n in range(columns)]).mark,
-    )
+    """The cases of a test with two parameters."""
+    mark = pytest.mark.share(of).mark
     return [
-        Case(f"{name}[{row}-{column}]", {"row": row, "column": column, "twice": column}, marks)
+        Case(f"{name}[{row}-{column}]", SimpleNamespace(_idlist=[f"{row}", f"{column}"]), (mark,))
         for row in range(rows)
         for column in range(columns)
     ]
 
 
 def taken(cases: list[Case], monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    for case in cases:
-        monkeypatch.setitem(PLACES, case.nodeid, place_of(case))
+    monkeypatch.setattr(shares, "PLACES", {})
+    note_places(cases)
     kept, left = leave_a_share(cases)
     assert len(kept) + len(left) == len(cases)
     assert kept == [case for case in cases if case in kept]
@@ -83,3 +76,11 @@ def test_the_late_mode_is_for_one_case_in_three(monkeypatch: pytest.MonkeyPatch)
     assert [modes(place) for place in range(3)] == [("late", "check"), ("check",), ("check",)]
     monkeypatch.setenv(WHOLE, "1")
     assert modes(1) == ("late", "check")
+
+
+@pytest.mark.parametrize("column", "abc")
+@pytest.mark.parametrize("row", range(3))
+def test_places_are_what_pytest_says(row: int, column: str, request: pytest.FixtureRequest) -> None:
+    """Of the values of stacked parameters, of which `callspec.indices` does not tell."""
+    first = shares.PLACES[request.node.nodeid.partition("[")[0] + "[0-a]"]
+    assert shares.PLACES[request.node.nodeid] - first == row + "abc".index(column)
