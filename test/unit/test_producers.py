@@ -82,6 +82,7 @@ def stages(kernel: CompiledKernel) -> int:
 # -- {TMA, cp.async, plain} x {4, 8 warps} x {128, 256 rows} --------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("rows", [128, 256])
 @pytest.mark.parametrize("warps", [4, 8])
 @pytest.mark.parametrize("producer", PRODUCERS)

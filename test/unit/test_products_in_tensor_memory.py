@@ -19,6 +19,7 @@ def _blackwell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEC_TARGET", TARGET)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("tensor", [False, True], ids=["shared", "tensor"])
 @pytest.mark.parametrize("m", [64, 128])
 @pytest.mark.parametrize("kind", KINDS)
@@ -37,6 +38,7 @@ def test_widths_that_are_no_powers_of_two(m: int, n: int, span: int) -> None:
     check_product(CHECK, "k16.f32.bf16.bf16", m, n, B_MAJOR=0, SPAN=span)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("b_major", [0, 1])
 @pytest.mark.parametrize("a_major", [0, 1])
 @pytest.mark.parametrize("kind", ["k16.f32.f16.f16", "k32.f32.e4m3.e5m2", "k32.s32.s8.s8"])

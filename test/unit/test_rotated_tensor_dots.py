@@ -50,6 +50,7 @@ def run(kernel: Kernel, arguments: list[np.ndarray], sizes: dict[str, int]) -> A
 SMALL = {"D": 64, "BM": 64, "BN": 32}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("hidden", [0, 40, 456])
 @pytest.mark.parametrize("kernel", [perceptron, fading, gated, squares], ids=lambda one: one.name)
 def test_any_number_of_blocks(kernel: Kernel, hidden: int) -> None:

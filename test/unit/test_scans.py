@@ -86,6 +86,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
@@ -112,6 +113,7 @@ RECURRENCE = """
 """
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("num_warps", [1, 2, 8])
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)

@@ -97,6 +97,7 @@ def assert_clean(kernel: CompiledKernel) -> None:
 ORDERS = ("CC", "CF", "FC", "FF")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("precision", BYTES)
 def test_every_precision_and_order(precision: str, order: str) -> None:
@@ -349,6 +350,7 @@ def moved_rows(a: np.ndarray, start: np.ndarray, rows: int) -> np.ndarray:
 # -- Attention ------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
 @pytest.mark.parametrize(("width", "dtype"), [(64, np.float16), (128, BF16)])
 def test_attention(width: int, dtype: Any, causal: bool) -> None:
