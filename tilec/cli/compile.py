@@ -13,6 +13,7 @@ import argparse
 import importlib
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
