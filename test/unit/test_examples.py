@@ -52,7 +52,7 @@ EXAMPLES = (
 DIRECTORY = Path(tilec.examples.__file__).parent
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.share(3)) for n in EXAMPLES])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.share(6)) for n in EXAMPLES])
 def test_example_runs(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,11 +28,11 @@ NEEDS = {**dict.fromkeys(HOPPER, Feature.WGMMA), **dict.fromkeys(BLACKWELL, Feat
 
 
 def cases() -> Iterator[ParameterSet]:
-    """Of the examples for several targets a run takes every other one, of each example some."""
+    """Each example and target; of an example that is for every target a run takes one of them."""
     for number, name in enumerate(sorted({*EXAMPLES} - {"matmul"})):
         able = [t for t in MAIN if name not in NEEDS or TARGETS[t].supports(NEEDS[name])]
         for place, target in enumerate(able, number):
-            marks = [pytest.mark.share(2, place=place)] if len(able) > 1 else []
+            marks = [pytest.mark.share(len(MAIN), place=place)] if len(able) == len(MAIN) else []
             yield pytest.param(name, target, place, marks=marks, id=f"{name}-{target}")
 
 
@@ -45,7 +45,7 @@ def test_example(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("TILEC_TARGET", target)
-    for mode in modes(place):
+    for mode in modes(place // len(MAIN)):
         monkeypatch.setenv("TILEC_DEVICE", f"emulator:{mode}")
         importlib.import_module(f"tilec.examples.{name}").main()
         shown = capsys.readouterr().out

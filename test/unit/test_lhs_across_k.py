@@ -137,6 +137,7 @@ def test_sums_in_a_tile_too_large_for_registers() -> None:
     assert not is_paired(kernel)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("rows_first", [False, True])
 @pytest.mark.parametrize(
     ("warps", "constants"),

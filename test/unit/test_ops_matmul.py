@@ -70,6 +70,7 @@ CASES = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("one", "two", "result", "a_shape", "b_shape"), CASES)
 def test_dtypes(one: Any, two: Any, result: Any, a_shape: Any, b_shape: Any) -> None:
     rng = np.random.default_rng(1)
@@ -303,6 +304,7 @@ def test_which_operands_are_copied(
     assert copied == dict.fromkeys(expected, 1)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("order", ["CC", "CF", "FC", "FF"])
 @pytest.mark.parametrize(
     ("dtype", "target", "kept"),

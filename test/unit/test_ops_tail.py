@@ -41,6 +41,7 @@ def wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("dtype", "out", "named", "error"),
     [
@@ -86,6 +87,7 @@ def test_epilogue_and_batch(target: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert np.abs(found - expected).max() < 1e-4
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("mode", ["late", "check"])
 @pytest.mark.parametrize(
     ("shape", "workers", "parts"),

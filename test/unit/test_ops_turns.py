@@ -26,6 +26,7 @@ def wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("dtype", "out", "is_turned", "error"),
     [

@@ -141,6 +141,7 @@ def test_a_pipelined_loop_in_a_loop(depth: int, stages: int) -> None:
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("keys", [16, 50, 96])
 @pytest.mark.parametrize("stages", [None, 2, 3])
 def test_two_dots_in_an_iteration(stages: int | None, keys: int) -> None:
@@ -213,6 +214,7 @@ def test_every_dtype_in_every_order(name: str, lhs: str, rhs: str) -> None:
     assert all(copy.startswith("cp.async of") for copy in copies)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", DTYPES)
 def test_tiles_of_odd_sizes(name: str) -> None:
     """96x80x48 tiles on a ragged matrix."""

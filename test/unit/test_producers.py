@@ -103,6 +103,7 @@ def test_the_twelve(producer: str, warps: int, rows: int) -> None:
 # -- Other precisions and orders ------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("order", ["CC", "FC", "FF"])
 @pytest.mark.parametrize("precision", ["tf32", "fp8", "s8"])
 def test_operands_that_are_not_contiguous_along_k(precision: str, order: str) -> None:
@@ -136,6 +137,7 @@ def test_tf32_with_odd_rows() -> None:
     assert decisions(kernel, "producer")[0].startswith("cp.async of 4 bytes")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("warps", [4, 8])
 @pytest.mark.parametrize(("m", "n", "k"), [(71, 99, 67), (70, 99, 72), (70, 96, 66)])
 def test_odd_rows(m: int, n: int, k: int, warps: int) -> None:
@@ -172,6 +174,7 @@ def squares(b: np.ndarray) -> np.ndarray:
     return exact((np.maximum(exact(b), 0) ** 2).astype(ml_dtypes.bfloat16))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("warps", [4, 8])
 @pytest.mark.parametrize(("columns", "demand"), [(72, None), (72, True), (73, True)])
 def test_elementwise_work_runs_in_the_load_role(

@@ -145,6 +145,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_warps", [1, 2, 4, 8])
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
 def test_sums_do_not_count_phantoms(shape: tuple[int, ...], axis: int, num_warps: int) -> None:
@@ -230,6 +231,7 @@ ARGMAX = """
 """
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_warps", [1, 4, 8])
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
 def test_argmax_carries_two_values(shape: tuple[int, ...], axis: int, num_warps: int) -> None:

@@ -170,6 +170,7 @@ def test_two_values_of_two_types(reverse: bool) -> None:
     np.testing.assert_array_equal(y, want[1])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("element", ["f16", "bf16", "f32", "f64", "i8", "i16", "i64"])
 def test_dtypes(element: str) -> None:
     shape = (3, 200)

@@ -75,6 +75,7 @@ def test_blocked_layouts(shape: tuple[int, ...], contiguous: int, width: int) ->
     assert whole.num_values in (third.num_values, third.num_values / 3)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("precision", BYTES)
 def test_precisions(precision: str) -> None:
     row = PRECISIONS[precision]

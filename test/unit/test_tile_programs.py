@@ -84,6 +84,7 @@ INSTRUCTIONS = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("lay", [aligned, crooked])
 @pytest.mark.parametrize("kernel", INSTRUCTIONS, ids=str)
 def test_every_instruction_multiplies_odd_sizes(kernel: Matmul, lay: object) -> None:
@@ -95,6 +96,7 @@ def test_no_one_and_many_iterations(depth: int) -> None:
     run_matmul(Matmul(32, 32, 32, "f16"), (40, 24, depth), Options())
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("a_transposed", [False, True])
 @pytest.mark.parametrize("b_transposed", [False, True])
 @pytest.mark.parametrize("element", ["bf16", "f32", "f64", "i8"])
@@ -110,6 +112,7 @@ def test_bias_and_residual(lay: object) -> None:
     run_matmul(kernel, (50, 70, 40), Options(), lay)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("index_bits", [32, 64])
 @pytest.mark.parametrize("num_warps", [1, 2, 4, 8, 16, None])
 def test_any_number_of_warps(num_warps: int | None, index_bits: int) -> None:

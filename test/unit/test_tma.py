@@ -45,6 +45,7 @@ def run(
     assert same(memory, expected)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_copies(seed: int):
     """Ranks 1 to 5, any dtype, swizzle, order of dimensions, panels, corners over the edges."""
@@ -56,6 +57,7 @@ def test_random_copies(seed: int):
         run(copy, made, copy.array(sizes, rng), corner, seed + trial, MODES[trial])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
 @pytest.mark.parametrize("dtype", list(DTYPES))
 def test_every_dtype_and_swizzle(dtype: str, swizzle: int):

@@ -147,6 +147,7 @@ def test_precisions_without_warpgroup_instructions(precision: str) -> None:
     assert not decisions(kernel, "warp specialisation")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("warps", "tiles"),
     [

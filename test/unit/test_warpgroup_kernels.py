@@ -91,6 +91,7 @@ def name_of(case: Product) -> str:
     return f"{case.name[6:]}-{case.m}x{case.n}x{case.k}-w{case.warps}-{'-'.join(sides)}{extra}"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("case", ALL, ids=name_of)
 def test_products_are_right_in_every_mode(case: Product) -> None:
     a, b, c = case.arguments(seed=case.n + case.k)
@@ -108,6 +109,7 @@ ASSEMBLED = [TYPES[0], *TYPES[2:4], TYPES[5], TYPES[-1], *MAJORS[2:4], *WIDTHS[:
 ASSEMBLED += [*SHARED_TILES[1:3], *REGISTERS, *LOOPS, *ZEROS]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("case", ASSEMBLED, ids=name_of)
 def test_ptxas_keeps_them_asynchronous(case: Product) -> None:
     ptx, _ = lower(case.text(), num_warps=case.warps, target=TARGET)
