@@ -67,7 +67,10 @@ class ReduceOp(Op, name="reduce", pure=True):
 
 
 class ScanOp(Op, name="scan", pure=True, one_layout=True):
-    """Inclusive scan along `axis`, from the last element where `reverse`; same region as `reduce`.
+    """Inclusive scan along `axis`; same region as `reduce`.
+
+    With `reverse` it starts at the last element, and combines what it has met with the element
+    before: flip, scan, flip.
 
     Example:
         %s = "tile.scan"(%x) ({

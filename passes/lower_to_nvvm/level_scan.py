@@ -4,7 +4,7 @@ Going up, each level turns the totals of the blocks below it into running totals
 of its own, larger blocks: registers one after another, lanes by doubling steps (Hillis and Steele,
 "Data Parallel Algorithms", CACM 1986). Going down, each block learns what all blocks before it add
 up to. Order is respected: the region need not be commutative. A reverse scan walks every level from
-its end.
+its end, and what it has met first stays the first operand: it is flip, scan, flip.
 """
 
 from __future__ import annotations
@@ -46,12 +46,8 @@ class Scan:
     state: Lowering
 
     def chain(self, before: Item | None, after: Item) -> Item:
-        """`before` and `after` combined, in the axis's order whichever way the scan walks."""
-        if before is None:
-            return after
-        if self.reverse:
-            return self.combination.combine(after, before)
-        return self.combination.combine(before, after)
+        """`before` and `after` combined, in the order in which the scan walks."""
+        return after if before is None else self.combination.combine(before, after)
 
     def run(
         self, blocks: Blocks, levels: Sequence[Level], *, with_totals: bool

@@ -51,14 +51,14 @@ def scanned(
     reverse: bool,
     combine: Callable[..., Sequence[np.ndarray]],
 ) -> list[np.ndarray]:
-    """The definition: element i is the combination of elements 0 to i in order (from i on)."""
+    """The definition: element i is the combination of elements 0 to i in order; reversed, that of
+    the last to i, as flip, scan, flip gives it."""
     moved = [np.moveaxis(a, axis, 0).copy() for a in arrays]
     length = len(moved[0])
     for i in range(length - 2, -1, -1) if reverse else range(1, length):
         before = [a[i + 1] if reverse else a[i - 1] for a in moved]
         mine = [a[i] for a in moved]
-        new = combine(mine, before) if reverse else combine(before, mine)
-        for a, value in zip(moved, new, strict=True):
+        for a, value in zip(moved, combine(before, mine), strict=True):
             a[i] = value
     return [np.moveaxis(a, 0, axis) for a in moved]
 

@@ -41,7 +41,11 @@ def reduce(x: Tile | Sequence[Tile], axis: int | None, combine: Callable[..., An
 def associative_scan(
     x: Tile | Sequence[Tile], axis: int, combine: Callable[..., Any], reverse: bool = False
 ) -> Any:
-    """Inclusive scan along `axis`, from its end where `reverse`; `x` and `combine` as `reduce`."""
+    """Inclusive scan along `axis`; `x` and `combine` as `reduce`.
+
+    Element i is `combine(... combine(x[0], x[1]) ..., x[i])`. With `reverse` the scan runs from the
+    end, as flip, scan, flip does: `combine(... combine(x[n - 1], x[n - 2]) ..., x[i])`.
+    """
 
 
 @builtin
