@@ -30,10 +30,12 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
     sizes = buffer.type.shape
     width = op.bytes // buffer.type.element_bytes
     contiguous = contiguous_dim(op.src, op.dims)
-    run = 0 if contiguous is None else contiguous
     layout = copy_layout(op, state.context)
     offsets = [state.values[offset] for offset in op.offsets]
-    whole = state.divisibility.of_array(op.src, "sizes", op.dims[run]) % width == 0
+    # A vector of one element, as where no dimension has stride 1, lies inside or outside.
+    whole = contiguous is None or (
+        state.divisibility.of_array(op.src, "sizes", op.dims[contiguous]) % width == 0
+    )
     place = Rectangle(
         state, state.values[op.src], offsets, op.dims, layout, sizes, width, contiguous, whole
     )
