@@ -88,14 +88,11 @@ class EmulatorDevice:
                 self._loaded[id(kernel)] = loaded
             return loaded
 
-    def launch(
-        self, loaded: EmulatedKernel, arguments: Sequence[Any], grid: Any, stream: Any = None
-    ) -> None:
-        """Runs the kernel on a host array or a number a parameter; there are no streams here.
-
-        ArgumentError for wrong arguments, EmulatorError for what would crash a GPU, FindingsError
-        for errors that the check mode finds; its warnings go to standard error, each once.
-        """
+    def run_of(
+        self, loaded: EmulatedKernel, arguments: Sequence[Any], grid: Any
+    ) -> emulator.Run | None:
+        """One launch as the emulator takes it, alone or in a stream (`emulator.run_stream`); None
+        of an empty grid. ArgumentError for wrong arguments."""
         kernel = loaded.kernel
         values = [
             _host_view(parameter.name, value)
@@ -106,20 +103,42 @@ class EmulatorDevice:
         check(kernel, {p.name: v for p, v in zip(kernel.parameters, values, strict=True)})
         sizes = check_grid(grid)
         if not all(sizes):
+            return None
+        return emulator.Run(
+            loaded.program,
+            kernel.name,
+            grid=kernel.launched(sizes, RESIDENT_CTAS * prod(kernel.cluster)),
+            cluster=(prod(kernel.cluster), 1, 1),
+            block=kernel.threads,
+            args=[
+                encode(slot.dtype, sizes[slot.axis])
+                if slot.field == "grid"
+                else _slot_value(kernel, slot, values[slot.parameter])
+                for slot in kernel.abi()
+            ],
+            shared_bytes=kernel.shared_bytes,
+        )
+
+    def launch(
+        self, loaded: EmulatedKernel, arguments: Sequence[Any], grid: Any, stream: Any = None
+    ) -> None:
+        """Runs the kernel on a host array or a number a parameter; there are no streams here.
+
+        ArgumentError for wrong arguments, EmulatorError for what would crash a GPU, FindingsError
+        for errors that the check mode finds; its warnings go to standard error, each once.
+        """
+        run = self.run_of(loaded, arguments, grid)
+        if run is None:
             return
+        kernel = loaded.kernel
         with self._lock:
-            result = loaded.program.run(
-                kernel.name,
-                grid=kernel.launched(sizes, RESIDENT_CTAS * prod(kernel.cluster)),
-                cluster=(prod(kernel.cluster), 1, 1),
-                block=kernel.threads,
-                args=[
-                    encode(slot.dtype, sizes[slot.axis])
-                    if slot.field == "grid"
-                    else _slot_value(kernel, slot, values[slot.parameter])
-                    for slot in kernel.abi()
-                ],
-                shared_bytes=kernel.shared_bytes,
+            result = run.program.run(
+                run.entry,
+                run.grid,
+                run.block,
+                run.args,
+                run.shared_bytes,
+                run.cluster,
                 mode=self.mode,
                 progress=self.progress,
             )

@@ -14,6 +14,7 @@ from tilec.runtime.emulator.execution.launch import Launch, Result, Statistics
 from tilec.runtime.emulator.memories.global_memory import Pointer
 from tilec.runtime.emulator.memories.tensor_map import TensorMap
 from tilec.runtime.emulator.program import Program, load
+from tilec.runtime.emulator.stream import Run, run_stream
 
 __all__ = [
     "EmulatorError",
@@ -24,9 +25,11 @@ __all__ = [
     "Program",
     "PtxError",
     "Result",
+    "Run",
     "SourceLocation",
     "Statistics",
     "TensorMap",
     "UnsupportedInstruction",
     "load",
+    "run_stream",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,27 @@ class Program:
         grid: Dimensions,
         block: Dimensions,
         args: Sequence[Any],
+        *options: Any,
+        **named: Any,
+    ) -> Launch:
+        """What `run` does before anything is executed: ValueError/TypeError for wrong arguments."""
+        launch = self.launch(entry, grid, block, *options, **named)
+        launch.place(args)
+        return launch
+
+    def execute(self, launch: Launch, progress: bool = False) -> Result:
+        """Execute what `prepare` gave, once. Raises EmulatorError."""
+        with np.errstate(all="ignore"):
+            for _ in self.advance(launch, progress):
+                pass
+        launch.memory.copy_back()
+        return Result("".join(launch.printed), launch.findings, launch.statistics)
+
+    def launch(
+        self,
+        entry: str,
+        grid: Dimensions,
+        block: Dimensions,
         shared_bytes: int = 0,
         cluster: Dimensions = (1, 1, 1),
         mode: str = "eager",
@@ -107,7 +128,7 @@ class Program:
         steps: int | None = None,
         seed: int | None = None,
     ) -> Launch:
-        """What `run` does before anything is executed: ValueError/TypeError for wrong arguments."""
+        """A launch, checked, whose arguments have no place yet; see `run`."""
         if entry not in self.module.entries:
             raise ValueError(f"no entry {entry!r}; the module has {', '.join(self.entries)}")
         if mode not in MODES:
@@ -126,17 +147,11 @@ class Program:
             seed,
         )
         check_dimensions(launch)
-        launch.place(args)
         return launch
 
-    def execute(self, launch: Launch, progress: bool = False) -> Result:
-        """Execute what `prepare` gave, once. Raises EmulatorError."""
-        with np.errstate(all="ignore"):
-            self._run_batches(launch, self._compiler(launch.entry.name, launch.mode), progress)
-        launch.memory.copy_back()
-        return Result("".join(launch.printed), launch.findings, launch.statistics)
-
-    def _run_batches(self, launch: Launch, compiler: BlockCompiler, progress: bool) -> None:
+    def advance(self, launch: Launch, progress: bool = False) -> Iterator[None]:
+        """Runs a launch whose arguments have their places, a little between two items."""
+        compiler = self._compiler(launch.entry.name, launch.mode)
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]
         size = batch_size(launch, total)
         machine: Machine | None = None
@@ -152,9 +167,10 @@ class Program:
                     machine = Machine(launch, launch.entry, count)
                     blocks = BoundBlocks(compiler, machine)
                 machine.reset(first)
-                if not _run_batch(launch, Scheduler(compiler, machine, blocks)):
+                if not (yield from _run_batch(launch, Scheduler(compiler, machine, blocks))):
                     break
                 bar.update(count)
+        launch.end()
 
 
 def step_limit(steps: int | None) -> int:
@@ -169,10 +185,10 @@ def step_limit(steps: int | None) -> int:
     return steps
 
 
-def _run_batch(launch: Launch, scheduler: Scheduler) -> bool:
+def _run_batch(launch: Launch, scheduler: Scheduler) -> Generator[None, None, bool]:
     """Run one batch; in check mode an error becomes a finding and ends the launch."""
     try:
-        scheduler.run()
+        yield from scheduler.run()
     except EmulatorError as error:
         launch.memory.copy_back()
         if launch.mode != "check":

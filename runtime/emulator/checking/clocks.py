@@ -3,7 +3,8 @@
 The domain of a clock is a cluster (a CTA, where there are none). Its agents, by index:
 warps; one stream of matrix-product reads per warp (for wgmma the warpgroup's first); one stream of
 bulk-store reads per warp; where there is tensor memory, one stream of tcgen05.ld reads per warp;
-one stream of cp.async writes and one of tcgen05.st writes per warp; slots for bulk loads, in turn.
+one stream of cp.async writes and one of tcgen05.st writes per warp; slots for bulk loads, in turn;
+the launches before this one, whose epoch is 1.
 `known[warp, domain, agent]` is the newest epoch of the agent that the warp is ordered after;
 `fenced` the same for what the async proxy may rely on (after fence.proxy.async), `released` for
 what a relaxed arrival at the cluster's barrier publishes. Accesses of tensor memory have two more:
@@ -40,7 +41,8 @@ class Clocks:
         self.copies = self.readers
         self.tensor_stores = self.copies + warps
         self.loads = self.tensor_stores + (warps if tensor else 0)
-        self.agents = self.loads + LOAD_SLOTS
+        self.launches = self.loads + LOAD_SLOTS
+        self.agents = self.launches + 1
         number = np.arange(self.agents)
         self.generic = (number < warps) | (
             (number >= self.copies) & (number < self.tensor_stores)

@@ -7,7 +7,11 @@ keeps few accesses a cell: enough for one of them to be unordered where a barrie
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+
+from tilec.runtime.emulator.reading.instruction import Instruction
 
 _SITE_BITS, _EPOCH_BITS = 17, 18
 WARP_SHIFT = _SITE_BITS + _EPOCH_BITS + 2
@@ -89,3 +93,46 @@ class GlobalShadow:
             where = cells[lost]
             self.other_read[where] = marks[lost]
             self.shared[where] |= strange(self.read[where], marks[lost], team)
+
+
+@dataclass(frozen=True)
+class OverLaunch:
+    """A launch of a stream that is over: its number, and the marks it has left."""
+
+    number: int
+    writes: np.ndarray
+    reads: np.ndarray
+
+
+class GlobalHistory:
+    """What the launches of a stream do to global memory. Warps and instructions are numbered on
+    from launch to launch."""
+
+    def __init__(self, size: int, granule: int) -> None:
+        self.shadow = GlobalShadow(size, granule)
+        self.instructions: list[Instruction] = []
+        self.warps = 0
+        self.launches = 0
+        self.over: list[OverLaunch] = []
+        self.written = False
+
+    def begin(self, instructions: list[Instruction], warps: int, team: int) -> tuple[int, int, int]:
+        """The launch's number, and those of its first warp and instruction; `team` of a cluster."""
+        first, site = -(-self.warps // team) * team, len(self.instructions)
+        self.instructions += instructions
+        self.warps = first + warps
+        self.launches += 1
+        return self.launches - 1, first, site
+
+    def end(self, number: int, first_warp: int, end_warp: int) -> None:
+        """A launch is over: its marks are kept apart from those of what runs."""
+        shadow = self.shadow
+        kept = []
+        for marks in (shadow.write, shadow.read, shadow.other_read):
+            warps = warp_of(marks)
+            mine = (marks != 0) & (first_warp <= warps) & (warps < end_warp)
+            kept.append(np.where(mine, marks, 0))
+            marks[mine] = 0
+        writes, last, other = kept
+        shadow.shared[(shadow.read == 0) & (shadow.other_read == 0)] = False
+        self.over.append(OverLaunch(number, writes, np.where(last != 0, last, other)))

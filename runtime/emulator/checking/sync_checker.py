@@ -81,6 +81,11 @@ class Checker(SharedChecker):
     def proxy_fence(self, lanes: np.ndarray) -> None:
         self.clocks.fence(*self.warps_of(lanes))
 
+    def launches_waited(self, lanes: np.ndarray) -> None:
+        """griddepcontrol.wait: the launch before is over, and what it wrote is there."""
+        agent, domain = self.warps_of(lanes)
+        self.clocks.known[agent, domain, self.clocks.launches] = 1
+
     # -- cp.async -------------------------------------------------------------------------------
 
     def copy_issued(self, offsets: np.ndarray, size: int, lanes: np.ndarray, site: int) -> None:

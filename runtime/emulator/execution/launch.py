@@ -12,6 +12,8 @@ import numpy as np
 
 from tilec.runtime.emulator.checking.checker import Reports
 from tilec.runtime.emulator.checking.global_checker import GlobalChecker
+from tilec.runtime.emulator.checking.global_shadow import GlobalHistory
+from tilec.runtime.emulator.checking.shadow import granule_of
 from tilec.runtime.emulator.errors import EmulatorError, Finding
 from tilec.runtime.emulator.memories.global_memory import ARENA_BASE, GlobalMemory, Pointer
 from tilec.runtime.emulator.memories.spaces import SHARED_WINDOW
@@ -37,7 +39,7 @@ class Result:
     statistics: Statistics
 
 
-@dataclass
+@dataclass(eq=False)
 class Launch:
     """The launch-wide state that machines of all batches share."""
 
@@ -57,7 +59,18 @@ class Launch:
     findings: list[Finding] = field(default_factory=list)
     statistics: Statistics = field(default_factory=Statistics)
 
+    previous: Launch | None = None
+    """The launch before this one in its stream, if this one may begin under it."""
+    history: GlobalHistory | None = None
+
     def __post_init__(self) -> None:
+        self.is_over = self.is_followed = False
+        self.waits = False
+        """Whether a thread has run griddepcontrol.wait."""
+        ctas = self.grid[0] * self.grid[1] * self.grid[2]
+        self.lets_next = np.zeros(ctas, np.bool_)
+        """CTAs that have run griddepcontrol.launch_dependents, or ended."""
+        self.covered: set[int] | None = None
         self.threads = self.block[0] * self.block[1] * self.block[2]
         self.cluster_size = self.cluster[0] * self.cluster[1] * self.cluster[2]
         self.started_end = 0  # CTAs before this one are in a batch
@@ -99,6 +112,23 @@ class Launch:
             self._spaces[variable.name] = space
         self.shared_size = offset + self.dynamic_size
 
+    # -- the stream ----------------------------------------------------------------------------
+
+    def let_next(self, ctas: np.ndarray) -> None:
+        """CTAs of the grid let the next launch begin."""
+        self.lets_next[ctas] = True
+
+    @property
+    def next_may_begin(self) -> bool:
+        """Whether all CTAs let it; those that another one has taken over do not begin."""
+        return bool(self.lets_next[: self.unstarted_end].all())
+
+    def end(self) -> None:
+        """All CTAs have ended."""
+        self.is_over = True
+        if self.global_checker is not None:
+            self.global_checker.end()
+
     # -- the grid ------------------------------------------------------------------------------
 
     def cta_ids(self, linear: np.ndarray) -> np.ndarray:
@@ -125,6 +155,14 @@ class Launch:
 
     def place(self, arguments: Sequence[Any]) -> None:
         """Give every argument and global variable its place in memory."""
+        self.note(arguments)
+        self.memory.place_arguments()
+        self.allocate(arguments)
+        self.memory.seal()
+        self.fill()
+
+    def note(self, arguments: Sequence[Any]) -> None:
+        """Tell the memory which arrays it has to hold."""
         parameters = self.entry.parameters
         if len(arguments) != len(parameters):
             names = ", ".join(parameter.name for parameter in parameters)
@@ -140,7 +178,10 @@ class Launch:
             if isinstance(array, np.ndarray):
                 name = argument.name if isinstance(argument, Pointer) else ""
                 memory.add_argument(f"argument {name!r}" if name else f"argument {position}", array)
-        memory.place_arguments()
+
+    def allocate(self, arguments: Sequence[Any]) -> None:
+        """Give every argument's bytes and every global variable its place in memory."""
+        memory, parameters = self.memory, self.entry.parameters
         globals_ = [v for v in self._variables().values() if v.space in ("global", "const")]
         for variable in globals_:
             label = f"variable {variable.name}"
@@ -152,17 +193,24 @@ class Launch:
             self._parameters[parameter.name] = raw
             label = f"parameter {parameter.name}"
             self._addresses[parameter.name] = memory.allocate(label, parameter.size, 64)
-        memory.seal()
+
+    def fill(self) -> None:
+        """Write parameters and variables, and begin to watch the memory in check mode."""
+        memory = self.memory
         for name, raw in self._parameters.items():
             self._write(name, raw)
-        for variable in globals_:
-            self._initialise(variable)
+        for variable in self._variables().values():
+            if variable.space in ("global", "const"):
+                self._initialise(variable)
         if self.mode == "check":
             ctas = self.grid[0] * self.grid[1] * self.grid[2]
             warps = -(-self.threads // 32)
+            if self.history is None:
+                granule = granule_of(self.entry.instructions, "global")
+                self.history = GlobalHistory(memory.bytes.size, granule)
             self.global_checker = GlobalChecker(
-                memory.bytes.size, ctas, warps, self.cluster_size, self.entry.instructions,
-                self.reports,
+                self.history, ctas, warps, self.cluster_size, self.entry.instructions,
+                self.reports, self.covered,
             )  # fmt: skip
 
     def _write(self, name: str, raw: bytes) -> None:

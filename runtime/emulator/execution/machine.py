@@ -131,6 +131,8 @@ class Machine:
         shared memory that it had."""
         self.exited.reshape(-1)[lanes.reshape(-1)] = True
         before, self.ended = self.ended, self.exited.all((0, 2))
+        if self.ended.any():
+            self.launch.let_next(self.first_cta + np.flatnonzero(self.ended))
         if self.async_work.late:
             self.shared.reshape(self.cta_count, -1)[self.ended & ~before] = 0xFF
 

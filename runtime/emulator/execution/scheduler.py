@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,22 +67,31 @@ class Scheduler:
         self.steps = 0
         self.passes = 0
         self.polling = Polling(machine)
+        self.gated: dict[int, np.ndarray] = {}
+        """Lanes that wait for the launch before, by where they go on."""
 
-    def run(self) -> None:
+    def run(self) -> Iterator[None]:
+        """Runs all lanes, a block of code for some of them between two items; an item where
+        nothing happens if all wait for the launch before."""
         self.add(0, ~self.machine.exited)
-        while self.ready or self._resume():
-            pc = self._choose()
-            mask = self.ready.pop(pc)
-            for piece in pieces(mask):
-                self._run_piece(pc, piece)
-            self.machine.async_work.tick()
-            if self.parked:
-                self._wake()
+        while self._gate() or self.ready or self._resume():
+            if self.ready:
+                self._run_some()
+            yield
         self.machine.async_work.finish()
         self.machine.tensor_memory.check_leaks()
         self.machine.register_budgets.check()
         if self.machine.checker is not None:
             self.machine.checker.finish()
+
+    def _run_some(self) -> None:
+        pc = self._choose()
+        mask = self.ready.pop(pc)
+        for piece in pieces(mask):
+            self._run_piece(pc, piece)
+        self.machine.async_work.tick()
+        if self.parked:
+            self._wake()
 
     def _resume(self) -> bool:
         """Nothing is ready: finish asynchronous work, let waits time out, or report a deadlock."""
@@ -89,6 +99,8 @@ class Scheduler:
             self._wake()
             if self.ready:
                 return True
+        if self.gated:
+            return True
         if self.parked and self.timed_out_at != self._progress():
             self.timed_out_at = self._progress()
             for parked in self.parked:
@@ -96,6 +108,39 @@ class Scheduler:
             self.parked.clear()
             return True
         return self._deadlock()
+
+    def _let_next(self, piece: Piece, after: int) -> int | None:
+        """griddepcontrol.launch_dependents: the next launch may have its turn before the lanes."""
+        machine, mask = self.machine, piece.mask(self.machine.shape)
+        machine.launch.let_next(machine.first_cta + np.flatnonzero(mask.any((0, 2))))
+        if not machine.launch.is_followed:
+            return after
+        self.add(after, mask)
+        return None
+
+    def _grid_wait(self, piece: Piece, after: int) -> int | None:
+        """griddepcontrol.wait: lanes go on when the launch before is over."""
+        launch = self.machine.launch
+        launch.waits = True
+        if launch.previous is not None and not launch.previous.is_over:
+            mask = piece.mask(self.machine.shape)
+            self.gated[after] = self.gated.get(after, False) | mask
+            return None
+        if self.machine.checker is not None:
+            self.machine.checker.launches_waited(self._lane_numbers(piece))
+        return after
+
+    def _gate(self) -> bool:
+        """Lets lanes go on whose wait for the launch before is over; False."""
+        previous = self.machine.launch.previous
+        if self.gated and previous is not None and previous.is_over:
+            for pc, mask in self.gated.items():
+                if self.machine.checker is not None:
+                    self.machine.checker.launches_waited(np.flatnonzero(mask))
+                self.add(pc, mask)
+            self.gated.clear()
+            self.passes += 1
+        return False
 
     def _awaited(self) -> set[int]:
         """The mbarriers that lanes wait for."""
@@ -342,6 +387,9 @@ class Scheduler:
             return self._set_registers(instruction, piece, after)
         if is_cluster_barrier(instruction):
             return self._cluster_barrier(instruction, piece, after)
+        if opcode == "griddepcontrol":
+            lets = "launch_dependents" in instruction.modifiers
+            return (self._let_next if lets else self._grid_wait)(piece, after)
         if opcode == "trap":
             raise EmulatorError("the kernel executed trap", instruction.place)
         return self._barrier(instruction, piece, values, after)

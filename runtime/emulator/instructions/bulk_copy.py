@@ -237,7 +237,8 @@ class TensorCopy(_BulkCopy):
         """Tell the checker of global memory which cells of it are read or written."""
         everywhere = self.everywhere
         assert everywhere is not None
-        if self.form.load and not (everywhere.written and self._is_written(tensor_map)):
+        written = everywhere.history.written and self._is_written(tensor_map)
+        if self.form.load and not (written or everywhere.early):
             return
         start = self._start(tensor_map)
         granule = everywhere.shadow.granule

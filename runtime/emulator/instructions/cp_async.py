@@ -218,7 +218,7 @@ class CheckedCopies(EagerCopies):
         site = copy.instruction.index
         self.checker.copy_issued(where << copy.shift, copy.size, lanes, site)
         everywhere = self.checker.launch.global_checker
-        if everywhere is not None and everywhere.written:
+        if everywhere is not None and (everywhere.history.written or everywhere.early):
             whole = slice(None) if full is None else full
             sources, readers = index[whole] << copy.shift, np.broadcast_to(lanes, index.shape)
             everywhere.copied(sources, copy.size, readers[whole], site)

@@ -10,6 +10,7 @@ import numpy as np
 from tilec.runtime.emulator.checking.global_checker import order_of
 from tilec.runtime.emulator.errors import EmulatorError
 from tilec.runtime.emulator.execution.writer import Writer
+from tilec.runtime.emulator.instructions.control import returns
 from tilec.runtime.emulator.instructions.memory import WIDE_SCOPES, lanes_of, settle_arrivals
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Immediate, Instruction
@@ -77,9 +78,10 @@ def emit_discard(instruction: Instruction, writer: Writer) -> None:
 
 
 def emit_griddepcontrol(instruction: Instruction, writer: Writer) -> None:
+    """The scheduler executes both."""
     if instruction.modifiers not in (("wait",), ("launch_dependents",)):
         raise writer.unsupported("modifiers")
-    writer.line("pass")
+    returns(instruction, writer)
 
 
 def emit_nanosleep(instruction: Instruction, writer: Writer) -> None:

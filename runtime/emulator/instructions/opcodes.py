@@ -46,7 +46,7 @@ for _family in _FAMILIES:
     RULES.update(_family.RULES)
 
 # Opcodes after which a block ends, because the scheduler has to act.
-CONTROL = {"bra", "brx", "exit", "ret", "trap", "barrier", "setmaxnreg"}
+CONTROL = {"bra", "brx", "exit", "ret", "trap", "barrier", "setmaxnreg", "griddepcontrol"}
 
 
 def is_control(instruction: Instruction) -> bool:
