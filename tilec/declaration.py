@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tilec.diagnostics import CompileError, Location
+from tilec.diagnostics import CompileError, Location, quote_file
 from tilec.language.dtypes import DType
 from tilec.language.parameters import array, auto, const
 from tilec.runtime.launch_argument import REQUIRED, LaunchArgument, check_arguments
@@ -39,6 +39,7 @@ def declared_parameters(fn: Callable[..., Any]) -> tuple[DeclaredParameter, ...]
     if code is None:
         raise CompileError(f"a kernel must be a Python function, found {fn!r}")
     location = Location(code.co_filename, code.co_firstlineno)
+    quote_file(location.file)
     found = []
     for parameter in inspect.signature(fn).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

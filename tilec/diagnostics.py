@@ -15,6 +15,7 @@ _EXCERPT_WIDTH = 160
 """Longest piece of a source line that is shown; longer lines are cut around the caret."""
 
 _SOURCES: dict[str, list[str]] = {}
+_QUOTED: set[str] = set()
 
 
 @dataclass(frozen=True, order=True)
@@ -38,12 +39,20 @@ def register_source(name: str, text: str) -> None:
     _SOURCES[name] = text.split("\n")
 
 
+def quote_file(name: str) -> None:
+    """Lets positions in a file of Python be shown with its lines: it is the author's own, and was
+    read to be run. A `.tile` text can name any file as the place it was made from."""
+    _QUOTED.add(name)
+
+
 def source_line(location: Location) -> str | None:
     """The text of the line at `location` without its end; None where the source is not known."""
     registered = _SOURCES.get(location.file)
     if registered is not None:
         inside = 1 <= location.line <= len(registered)
         return registered[location.line - 1].rstrip("\r") if inside else None
+    if location.file not in _QUOTED:
+        return None
     # linecache also knows the cells of IPython, and gives "" for what it cannot read.
     linecache.checkcache(location.file)
     return linecache.getline(location.file, location.line).rstrip("\r\n") or None

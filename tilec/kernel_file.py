@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tilec.diagnostics import CompileError, Location
+from tilec.diagnostics import CompileError, Location, quote_file
 from tilec.jit import Kernel
 from tilec.names import did_you_mean
 
@@ -58,6 +58,7 @@ def _run(path: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise CompileError(f"cannot read {path}: expected a Python file (.py)")
     module = importlib.util.module_from_spec(spec)
+    quote_file(str(file))
     sys.path.insert(0, str(file.parent))
     try:
         sys.modules[spec.name] = module  # dataclasses look their module up
@@ -66,6 +67,7 @@ def _run(path: str) -> ModuleType:
         raise
     except SyntaxError as error:
         where = Location(error.filename or str(file), error.lineno or 1, error.offset or 1)
+        quote_file(where.file)
         raise CompileError(f"syntax error: {error.msg}", where) from None
     except Exception as error:  # whatever the author's file raises is the author's mistake
         message = f"running {path} failed: {type(error).__name__}: {error}"

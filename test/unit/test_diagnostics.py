@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tilec.diagnostics import CompileError, InternalError, Location, register_source
+from tilec.diagnostics import CompileError, InternalError, Location, quote_file, register_source
 
 
 def shown(text: str, line: int, column: int, message: str = "bad", **more: object) -> list[str]:
@@ -58,6 +58,8 @@ def test_line_outside_the_source_gives_no_excerpt(line: int):
 def test_line_is_read_from_the_file(tmp_path: Path):
     path = tmp_path / "kernel.tile"
     path.write_text("first\r\nsecond\r\n")
+    assert "\n" not in str(CompileError("m", Location(str(path), 2, 3)))  # whose is it?
+    quote_file(str(path))
     assert str(CompileError("m", Location(str(path), 2, 3))).split("\n")[1:] == [
         "   2 | second",
         "     |   ^",
@@ -70,6 +72,7 @@ def test_missing_unreadable_and_binary_files_give_no_excerpt(tmp_path: Path):
     binary = tmp_path / "b"
     binary.write_bytes(b"\xff\xfe\x00\x80\n")
     for name in (str(tmp_path / "absent"), str(tmp_path), str(binary), "<stdin>", ""):
+        quote_file(name)
         assert "\n" not in str(CompileError("m", Location(name, 1, 1)))
 
 

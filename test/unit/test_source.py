@@ -216,3 +216,13 @@ def test_a_parser_that_takes_too_long_is_tried_once(
     error = mistake(GOOD * 100, context)
     assert error.message.endswith("it did not finish within 30 s")
     assert trials == [30.0]
+
+
+def test_a_text_does_not_show_files_that_it_names(context: ir.Context, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hidden\nlines\n")
+    text = GOOD.replace("axis = 0", "axis = 3").replace("-> index", f'-> index loc("{secret}":2:1)')
+    with pytest.raises(CompileError) as caught:
+        parse_source(text, "a.tile", context)
+    assert f"{secret}:2:1: error: 'tile.program_id' op axis must be 0, 1 or 2" in str(caught.value)
+    assert "lines" not in str(caught.value)

@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any
 
 import tilec.language
-from tilec.diagnostics import CompileError, Location
+from tilec.diagnostics import CompileError, Location, quote_file
 from tilec.frontend.liveness import assigned_names
 from tilec.python_ast import parse_python
 
@@ -50,6 +50,7 @@ def read_source(fn: Callable[..., Any]) -> FunctionSource:
     if found is not None and found.fn is fn:
         return found
     start = Location(code.co_filename, code.co_firstlineno)
+    quote_file(code.co_filename)
     try:
         lines, first = inspect.getsourcelines(fn)
     except (OSError, TypeError, SyntaxError, IndexError):
