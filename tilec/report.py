@@ -22,7 +22,7 @@ def show_report(report: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-WARNED = ("registers", "array")
+WARNED = ("registers", "array", "wgmma")
 """What decisions are about that surely make a kernel slow."""
 
 

@@ -140,7 +140,8 @@ def _promised(parameter: Parameter) -> str:
     sizes, strides = list(parameter.facts.sizes), list(parameter.facts.strides)
     sizes[row] = lcm(sizes[row], vector)
     strides = [lcm(d, vector) if axis != row else d for axis, d in enumerate(strides)]
-    dtype = next(name for name, found in BY_NAME.items() if found.mlir == parameter.dtype)
+    names = (name for name, found in BY_NAME.items() if found.mlir == parameter.dtype)
+    dtype = min(names, key=len)
     texts = (_dimensions_of(parameter.sizes, sizes), _dimensions_of(parameter.strides, strides))
     return f"{parameter.name}:{dtype}[{';'.join(texts)}]"
 

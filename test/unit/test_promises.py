@@ -55,11 +55,11 @@ def test_strides_that_no_promise_changes(strides: str) -> None:
 
 
 def test_columns_and_targets_without_tensor_copies() -> None:
-    a = "i8[?:3,?;1,?]"
-    (found, *_) = promises(compiled("sm_80", a, "i8[?,?:16;?:16,1]", "i32[?,?:4;?:4,1]"))
+    a = "f8e4m3[?:3,?;1,?]"
+    (found, *_) = promises(compiled("sm_80", a, "f8e4m3[?,?:16;?:16,1]", "f16[?,?:8;?:8,1]"))
     assert found == (
         "matmul.py:39:22: a by 1-byte loads (the stride of dimension 1 is not a known multiple; "
-        "a:i8[?:48,?;1,?:16] promises that it is)"
+        "a:f8e4m3[?:48,?;1,?:16] promises that it is)"
     )
 
 

@@ -32,6 +32,7 @@ from tilec.diagnostics import CompileError, Location
 from tilec.kernel import CompiledKernel
 from tilec.llvm_level import STAGES, is_llvm_level, lower_llvm
 from tilec.report import show_report, slow
+from tilec.resources import ask_ptxas
 from tilec.signature import add_promises, parse_constant, parse_spec
 from tilec.target import TARGETS, Target, check_ptx_version
 
@@ -187,6 +188,8 @@ def _told(kernel: CompiledKernel, arguments: argparse.Namespace) -> CompiledKern
     """The same, with what surely makes it slow on standard error."""
     if arguments.arg:
         add_promises(kernel)
+    if arguments.emit in ("report", "report-json"):
+        ask_ptxas(kernel)
     for at, text in slow(kernel.report):
         print(f"{at}: warning: {text}", file=sys.stderr)
     return kernel
