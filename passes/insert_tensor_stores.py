@@ -35,6 +35,7 @@ from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
 from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.layout import Layout, warp_boxes
+from tilec.passes.analysis.coordinates import as_copy_coordinate
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes, provable_width
@@ -229,7 +230,7 @@ def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
                 ).type()
             ]
         )
-        at = [_i32_cast(offset) for offset in store.offsets]
+        at = [as_copy_coordinate(offset) for offset in store.offsets]
         axis = store.dims[plan.row]
         for number, part in enumerate(_parts(held, plan)):
             corner = list(at)
@@ -250,7 +251,3 @@ def _parts(value: ir.Value, plan: _Plan) -> list[ir.Value]:
         return [value]
     type_ = tile_type(plan.buffer.shape, plan.buffer.element, layout_attr(plan.layout))
     return tile.SplitOp.build(value, results=[type_] * plan.panels, axis=plan.row)
-
-
-def _i32_cast(value: ir.Value) -> ir.Value:
-    return scalar_op("arith.index_cast", [value], ir.IntegerType.get_signless(32))

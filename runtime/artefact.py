@@ -15,18 +15,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from tilec.kernel import CompiledKernel
+from tilec.kernel import CompiledKernel, Grid
 from tilec.runtime.atomic_file import write_atomically
 from tilec.runtime.device import device as find_device
 from tilec.runtime.errors import ArgumentError, ArtefactError
-from tilec.runtime.facts import check
+from tilec.runtime.facts import check, check_programs
 from tilec.runtime.foreign_files import parse_json, read_regular
 from tilec.runtime.launch_argument import LaunchArgument
 from tilec.runtime.launcher import Launcher
 from tilec.runtime.manifest import checked_kernel
 from tilec.target import find_target, targets_for_device
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = "manifest.json"
 
 _MAX_FILE_BYTES = 256 << 20
@@ -55,14 +55,18 @@ class Artefact(Launcher):
         arguments = [LaunchArgument(p.name, p.kind) for p in self.kernels[0].parameters]
         super().__init__(name, arguments, self._pick, device)
 
-    def _pick(self, device: Any, bound: Mapping[str, Any]) -> CompiledKernel:
-        """The specialisation to launch. ArtefactError if there is no code for the device,
-        ArgumentError if none of it takes the arguments."""
+    def _pick(
+        self, device: Any, bound: Mapping[str, Any], grid: Grid | None = None
+    ) -> CompiledKernel:
+        """The specialisation to launch, with `grid` if that is known. ArtefactError if there is no
+        code for the device, ArgumentError if none of it takes the arguments."""
         candidates = self._kernels_for(device)
         refusals: list[str] = []
         for kernel in sorted(candidates, key=_assumptions, reverse=True):
             try:
                 check(kernel, bound)
+                if grid is not None:
+                    check_programs(kernel, grid)
             except ArgumentError as error:
                 refusals.append(str(error))
                 continue

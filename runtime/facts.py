@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tilec.kernel import CompiledKernel, Facts, Parameter
+from tilec.grid import compile_sizes
+from tilec.kernel import INDEX_LIMIT_32, CompiledKernel, Facts, Grid, Parameter
 from tilec.runtime.arrays import VECTOR_BYTES, ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.tensor_maps import hardware_map
-
-INDEX_LIMIT_32 = 2**31 - 2**16
-"""Sizes and byte spans below this take 32-bit indices: the last tile may hang over by 2^16."""
 
 
 def observe_parameter(name: str, array: ArrayView) -> Parameter:
@@ -77,9 +75,52 @@ def check(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> None:
                     "less than 2 GiB (32-bit indices)",
                     f"shape {array.shape}, strides {array.strides} of {array.dtype}",
                 )
+    _check_limits(kernel, arguments)
     for tensor_map in kernel.tensor_maps:
         name = kernel.parameters[tensor_map.parameter].name
         hardware_map(tensor_map, name, arguments[name])
+
+
+def check_programs(kernel: CompiledKernel, grid: Grid) -> None:
+    """ArgumentError for a grid that a kernel's 32-bit indices do not reach."""
+    if grid[0] > kernel.most_programs:
+        raise ArgumentError(
+            f"kernel {kernel.name}: a grid of {grid[0]} programs along x; its 32-bit indices reach "
+            f"{kernel.most_programs}"
+        )
+
+
+def reaches(kernel: CompiledKernel, arguments: Mapping[str, Any], grid: Grid | None = None) -> bool:
+    """Whether a kernel's indices hold what it computes of the shapes of arguments, and of the ids
+    of programs where the grid is known."""
+    if grid is not None and grid[0] > kernel.most_programs:
+        return False
+    return _beyond(kernel, arguments) is None
+
+
+def _check_limits(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> None:
+    found = _beyond(kernel, arguments)
+    if found is not None:
+        text, size, most = found
+        raise ArgumentError(
+            f"kernel {kernel.name}: {text} is {size}; its 32-bit indices reach {most}"
+        )
+
+
+def _beyond(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> tuple[str, int, int] | None:
+    """The first limit that arguments break: the expression, its value and what that may be."""
+    if not kernel.limits:
+        return None
+    texts = tuple(text for text, _ in kernel.limits)
+    shapes = [getattr(arguments.get(p.name), "shape", None) for p in kernel.parameters]
+    try:
+        sizes = compile_sizes(texts, kernel.parameters)(shapes)
+    except ZeroDivisionError:  # the kernel divides, too, and gets some number
+        return None
+    for (text, most), size in zip(kernel.limits, sizes, strict=True):
+        if abs(size) > most:
+            return text, size, most
+    return None
 
 
 def check_array(parameter: Parameter, array: ArrayView) -> None:

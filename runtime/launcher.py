@@ -29,8 +29,9 @@ from tilec.runtime.launch_argument import LaunchArgument, check_arguments
 from tilec.runtime.scalars import check_scalar
 from tilec.runtime.streams import DEFAULT_STREAM, current_stream_of, stream_number
 
-Resolve = Callable[[Any, Mapping[str, Any]], CompiledKernel]
-"""(device, {name: ArrayView, scalar or constant}) -> the kernel to launch.
+Resolve = Callable[..., CompiledKernel]
+"""(device, {name: ArrayView, scalar or constant}, [grid]) -> the kernel to launch. It is asked a
+second time, with the grid, where that of the first answer is larger than its indices reach.
 
 It may raise ArgumentError or CompileError. Called with a lock held, and only for arguments whose
 shapes, strides, dtypes, alignment or constants are new to the calling thread.
@@ -97,14 +98,17 @@ class Launcher:
         device = device_of(list(arrays.items()), self.device)
         with self._lock:
             kernel = self._resolve(device, bound)
-            loaded = device.load(kernel)
             rule = self._rule(kernel)
-        check(kernel, arrays)
         parameters = [_parameter_value(parameter, bound) for parameter in kernel.parameters]
         fixed, of_scalars = _grid_parts(kernel, rule, parameters)
         given = None if grid is None else check_grid(grid)
         if given is None:
             given = fixed if of_scalars is None else of_scalars(_scalars(parameters))
+        with self._lock:
+            if given[0] > kernel.most_programs:
+                kernel = self._resolve(device, bound, given)
+            loaded = device.load(kernel)
+        check(kernel, arrays)
         if device.kind != CUDA:
             device.launch(loaded, parameters, given)
             return

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tilec.grid import compile_grid
+from tilec.grid import compile_grid, compile_sizes
 from tilec.kernel import CODES, ELEMENT_BYTES, CompiledKernel
 from tilec.runtime.tensor_maps import wrong_recipe
 from tilec.target import TARGETS
@@ -18,6 +18,7 @@ from tilec.target import TARGETS
 _ENTRY_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,1023}")
 _MAX_RANK = 16
 _MAX_PARAMETERS = 1024
+_MAX_LIMITS = 1024
 
 
 def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> CompiledKernel:
@@ -44,6 +45,8 @@ def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> Compile
             raise ValueError(f"kernel.tensor_maps[{number}]: {wrong}")
     if kernel.grid is not None:
         compile_grid(kernel.grid, kernel.parameters)
+    if kernel.limits:
+        compile_sizes(tuple(text for text, _ in kernel.limits), kernel.parameters)
     return kernel
 
 
@@ -104,6 +107,11 @@ def _is_grid(value: Any) -> bool:
     )
 
 
+def _is_limit(value: Any) -> bool:
+    pair = isinstance(value, (list, tuple)) and len(value) == 2
+    return pair and isinstance(value[0], str) and _is_divisor(value[1])
+
+
 def _one_of(choices: Sequence[Any]) -> tuple[str, Callable[[Any], bool]]:
     expected = "one of " + ", ".join(map(str, choices))
     return expected, lambda value: type(value) in (str, int) and value in choices
@@ -142,6 +150,11 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
         "a list of objects",
         lambda value: _is_list(value, lambda _: True, _MAX_PARAMETERS),
     ),
+    "limits": (
+        "a list of pairs of a text and an integer",
+        lambda value: _is_list(value, _is_limit, _MAX_LIMITS),
+    ),
+    "most_programs": ("a positive integer", _is_divisor),
 }
 _PARAMETER: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "name": ("a Python name", _is_name),

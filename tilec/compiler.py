@@ -22,7 +22,7 @@ from tilec.diagnostics import CompileError, DoesNotFit, InternalError
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.emit_ptx import emit_ptx, start_worker
 from tilec.fitting import less, show
-from tilec.kernel import CompiledKernel, Facts, Parameter, TensorMap
+from tilec.kernel import MOST_PROGRAMS, CompiledKernel, Facts, Parameter, TensorMap
 from tilec.mlir_errors import interruptible
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
 from tilec.passes.analysis.placement import SHARED_BYTES
@@ -32,7 +32,13 @@ from tilec.passes.checks.verify_ops import verify_ops
 from tilec.passes.checks.verify_target import verify_target
 from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
-from tilec.passes.demands.kernels import is_explicit, is_in_line, is_whole
+from tilec.passes.demands.kernels import (
+    is_explicit,
+    is_in_line,
+    is_whole,
+    most_programs,
+    size_limits,
+)
 from tilec.passes.lower_to_nvvm.kernel import checked_cluster
 from tilec.passes.overlap_launches import starts_early
 from tilec.passes.rewriting.locations import error_at, source_location
@@ -72,6 +78,8 @@ class Compilation:
     dynamic: bool = False
     starts_early: bool = False
     cluster: tuple[int, int, int] = (1, 1, 1)
+    limits: tuple[tuple[str, int], ...] = ()
+    most_programs: int = MOST_PROGRAMS
     text: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     check: ProgramCheck = field(default_factory=ProgramCheck)
@@ -140,6 +148,8 @@ def compiled_kernel(job: Compilation) -> CompiledKernel:
         dynamic=job.dynamic,
         starts_early=job.starts_early,
         cluster=job.cluster,
+        limits=job.limits,
+        most_programs=job.most_programs,
     )
 
 
@@ -292,6 +302,8 @@ def _to_gpu_tile(job: Compilation) -> None:
     job.dynamic = is_whole(function)
     job.starts_early = starts_early(function)
     job.cluster = checked_cluster(function, job.context)
+    job.limits = size_limits(function)
+    job.most_programs = most_programs(function)
 
 
 def _run_until_it_fits(job: Compilation) -> None:

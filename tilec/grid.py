@@ -75,11 +75,33 @@ def _compiled(texts: tuple[str, ...], parameters: tuple[Parameter, ...]) -> Grid
     if not 1 <= len(texts) <= 3:
         raise ValueError(f"a grid rule has one to three expressions, not {len(texts)}")
     texts += ("1",) * (3 - len(texts))
+    evaluate, scalars = _evaluator(texts, parameters)
+    return GridRule((texts[0], texts[1], texts[2]), evaluate, scalars)
+
+
+@functools.lru_cache(maxsize=256)
+def compile_sizes(
+    texts: tuple[str, ...], parameters: tuple[Parameter, ...]
+) -> Callable[[Sequence[Any]], tuple[int, ...]]:
+    """Expressions over shapes alone, in the language of grid rules, as a function of one shape a
+    parameter (of a scalar: anything). ValueError names text and column.
+
+    The function may raise ZeroDivisionError.
+    """
+    evaluate, scalars = _evaluator(texts, parameters)
+    if scalars:
+        raise ValueError(f"{', '.join(texts)}: expected sizes of arrays, found a scalar parameter")
+    return evaluate
+
+
+def _evaluator(
+    texts: tuple[str, ...], parameters: tuple[Parameter, ...]
+) -> tuple[Callable[[Sequence[Any]], Any], frozenset[int]]:
+    """A function of the parameters' values, and the scalars it reads."""
     printers = [_Printer(text, parameters) for text in texts]
     code = f"lambda v: ({', '.join(printer.print() for printer in printers)},)"
     scalars = frozenset[int]().union(*(printer.scalars for printer in printers))
-    evaluate = eval(code, {"__builtins__": {}, "min": min, "max": max})
-    return GridRule((texts[0], texts[1], texts[2]), evaluate, scalars)
+    return eval(code, {"__builtins__": {}, "min": min, "max": max}), scalars
 
 
 def check_grid(grid: Any) -> Grid:

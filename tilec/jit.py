@@ -14,13 +14,14 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast, overload
 
 from tilec.declaration import declared_parameters
 from tilec.dependencies import compiler_digest, source_digest
 from tilec.diagnostics import PerformanceWarning
-from tilec.kernel import CompiledKernel, Parameter
+from tilec.kernel import CompiledKernel, Grid, Parameter
 from tilec.language.builtin import function
 from tilec.language.parameters import auto
 from tilec.names import did_you_mean
@@ -31,6 +32,7 @@ from tilec.runtime.cache import default_cache
 from tilec.runtime.device import device as find_device
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError, DeviceError
+from tilec.runtime.facts import reaches
 from tilec.runtime.launch_argument import RESERVED
 from tilec.runtime.launcher import Launcher, located
 from tilec.signature import add_promises
@@ -269,11 +271,23 @@ class Kernel(Launcher, Generic[P]):
         add_promises(kernel)
         return _announced(kernel)
 
-    def resolve(self, device: Any, bound: Mapping[str, Any]) -> CompiledKernel:
-        """The compiled kernel for described arguments on a device: known, on disk, or new."""
+    def resolve(
+        self, device: Any, bound: Mapping[str, Any], grid: Grid | None = None
+    ) -> CompiledKernel:
+        """The compiled kernel for described arguments on a device: known, on disk, or new.
+
+        Its indices have 64 bits where those of the arrays, the kernel's limits or `grid`, if that
+        is known, ask for it.
+        """
         target = target_of(device)
         version = ptx_version_for(device, target)
         wanted = specialize(self.parameters, bound)
+        found = self._known(wanted, target, version)
+        if not reaches(found, bound, grid):
+            found = self._known(replace(wanted, index_bits=64), target, version)
+        return found
+
+    def _known(self, wanted: Specialization, target: Target, version: int | None) -> CompiledKernel:
         key = (target.name, version, wanted.key)
         found = self._compiled.get(key)
         if found is None:

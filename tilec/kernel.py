@@ -73,6 +73,8 @@ class Parameter:
         return len(self.sizes)
 
 
+INDEX_LIMIT_32 = 2**31 - 2**16
+"""Sizes and byte spans below this take 32-bit indices: the last tile may hang over by 2^16."""
 MOST_PROGRAMS = 2**31 - 1
 """CTAs in one dimension of a launch (CUDA C++ Programming Guide, "Compute Capabilities")."""
 LEFT_OUT = 32
@@ -139,7 +141,10 @@ class CompiledKernel:
     `starts_early`: waits by
     itself for earlier launches of its stream, and so may be started before they end. `cluster`:
     programs along each axis of the grid whose CTAs run as a cluster; all CTAs of a cluster are
-    launched. `tensor_maps`: in the order of their parameters. `cubin`: the PTX assembled for
+    launched. `tensor_maps`: in the order of their parameters. `limits`: of 32-bit indices,
+    expressions over shapes in the language of `tilec.grid` and the largest value, or most
+    negative, of each, and `most_programs`: the largest grid along x; the launcher takes a kernel of
+    64-bit indices where one does not hold. `cubin`: the PTX assembled for
     exactly this target, where somebody asked for it.
     """
 
@@ -159,6 +164,8 @@ class CompiledKernel:
     dynamic: bool = False
     starts_early: bool = False
     cluster: tuple[int, int, int] = (1, 1, 1)
+    limits: tuple[tuple[str, int], ...] = ()
+    most_programs: int = MOST_PROGRAMS
 
     def launched(self, programs: Grid, resident: int) -> Grid:
         """The CTAs to launch for a grid of programs: all, or of a persistent kernel as many as run
@@ -258,4 +265,6 @@ class CompiledKernel:
             dynamic=fields["dynamic"],
             starts_early=fields["starts_early"],
             cluster=tuple(fields["cluster"]),
+            limits=tuple((text, most) for text, most in fields["limits"]),
+            most_programs=fields["most_programs"],
         )

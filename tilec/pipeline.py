@@ -44,9 +44,11 @@ from tilec.passes.split_conversions import split_conversions
 from tilec.passes.split_reductions import split_reductions
 from tilec.passes.stage_operands import stage_operands
 from tilec.passes.turn_products import turn_products
+from tilec.passes.widen_indices import widen_indices
 
 TILE_PIPELINE: tuple[TilePass, ...] = (
     simplify,
+    widen_indices,
     multiply_out,
     turn_products,
     select_mma,
@@ -90,6 +92,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
 
 EXPLICIT_PIPELINE: tuple[TilePass, ...] = (
     simplify,
+    widen_indices,
     keep_explicit,
     allocate_tensor_memory,
     allocate_shared,

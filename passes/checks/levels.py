@@ -34,6 +34,7 @@ _SCALAR_OPS = {
     "tensor.splat",
 }
 _DEMANDS = {
+    "arith.index_cast": ("tile.coordinate",),
     "func.func": (
         "tile.auto",
         "tile.cluster",
@@ -44,6 +45,8 @@ _DEMANDS = {
         "tile.group",
         "tile.index_bits",
         "tile.kernel",
+        "tile.limits",
+        "tile.most_programs",
         "tile.num_warps",
         "tile.order",
         "tile.persistent",

@@ -34,6 +34,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.tma import MOST_BOX, SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.passes.analysis.async_readers import PRODUCTS
+from tilec.passes.analysis.coordinates import as_copy_coordinate
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import contiguous_dim
@@ -237,8 +238,4 @@ def _map(copy: TensorCopy, loop: ir.Operation) -> ir.Value:
 
 
 def _at(copy: TensorCopy) -> list[ir.Value]:
-    i32 = ir.IntegerType.get_signless(32)
-    return [
-        ir.Operation.create("arith.index_cast", results=[i32], operands=[offset]).results[0]
-        for offset in copy.load.offsets
-    ]
+    return [as_copy_coordinate(offset) for offset in copy.load.offsets]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.gpu_tile.cluster import cluster_shape
+from tilec.kernel import MOST_PROGRAMS
 from tilec.passes.rewriting.locations import error_at
 
 PERSISTENT = "tile.persistent"
@@ -25,6 +26,14 @@ KINDS = ("cooperative", PINGPONG)
 TEAMS = 2
 EXPLICIT = "tile.explicit"
 """Kernel attribute: nothing is added to it."""
+INDEX_BITS = "tile.index_bits"
+"""Kernel attribute: 32 or 64, as which it is without."""
+PROGRAM_LIMIT = "tile.most_programs"
+"""Kernel attribute: how many programs along x its indices are computed for, a number below
+`MOST_PROGRAMS`: of a larger grid they would not fit 32 bits."""
+SIZE_LIMITS = "tile.limits"
+"""Kernel attribute: expressions over sizes of arrays (`tilec.grid`), each with the largest value,
+or the most negative, that its indices are computed for."""
 ALONE = (1, 1, 1)
 """The shape of a cluster of one program."""
 
@@ -32,6 +41,23 @@ ALONE = (1, 1, 1)
 def is_persistent(function: ir.Operation) -> bool:
     """Whether CTAs share the programs."""
     return PERSISTENT in function.attributes and bool(function.attributes[PERSISTENT].value)
+
+
+def has_narrow_indices(function: ir.Operation) -> bool:
+    """Whether a kernel's indices have 32 bits."""
+    return INDEX_BITS in function.attributes and function.attributes[INDEX_BITS].value == 32
+
+
+def most_programs(function: ir.Operation) -> int:
+    """How many programs along x the indices of a kernel reach."""
+    known = function.attributes.get(PROGRAM_LIMIT)
+    return MOST_PROGRAMS if known is None else known.value
+
+
+def size_limits(function: ir.Operation) -> tuple[tuple[str, int], ...]:
+    """What a launch has to evaluate for the indices of a kernel to fit, and what it may come to."""
+    written = function.attributes.get(SIZE_LIMITS, ())
+    return tuple((text.value, most.value) for text, most in written)
 
 
 def is_in_line(function: ir.Operation) -> bool:

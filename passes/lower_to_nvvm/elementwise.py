@@ -5,6 +5,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.types import bit_width, element, is_tile
+from tilec.passes.analysis.coordinates import COORDINATE, clamped
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
 
@@ -75,6 +76,9 @@ def lower_index_cast(op: ir.Operation, state: Lowering) -> None:
     else:
         name = "arith.trunci"
     registers = state.registers(source)
+    if COORDINATE in op.attributes and bit_width(from_type) > bit_width(to_type):
+        with op.location:
+            registers = [clamped(r) for r in registers]
     if from_type != to_type:
         registers = [create(name, [r], to_type) for r in registers]
     state.values[result] = list(registers) if is_tile(result) else registers[0]

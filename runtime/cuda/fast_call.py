@@ -50,6 +50,8 @@ def _tilec_call({signature}):
             return _tilec_whole_way({values}, grid, stream)
         _tilec_grid = (_tilec_grid_of_scalars({scalars}) if grid is None
                        else _tilec_check_grid(grid))
+        if _tilec_grid[0] > _tilec_plan.loaded.kernel.most_programs:
+            return _tilec_whole_way({values}, grid, stream)
         if 0 in _tilec_grid:
             return
     stream = {stream} if stream is None else _tilec_stream_number(stream)

@@ -293,7 +293,7 @@ SCALAR = (*KERNEL, "parameters", 2)
     ("change", "message"),
     [
         (lambda m: [], "the manifest has no format number"),
-        (edit("format", to=1), "format 1; this version of tilec reads 2"),
+        (edit("format", to=1), "format 1; this version of tilec reads 3"),
         (edit("format", to=True), "the manifest has no format number"),
         (edit("name", to=3), "the manifest has no name"),
         (edit("kernels", to={}), "no list of kernels"),

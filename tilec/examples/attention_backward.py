@@ -49,7 +49,7 @@ def key_gradients(
     shared_by = q.shape[1] // k.shape[1]
     key, value = (tl.load(x, (batch, head, n, 0), (BN, D)) for x in (k, v))
     dkey, dvalue = tl.zeros((BN, D), tl.f32), tl.zeros((BN, D), tl.f32)
-    for h in tl.range(head * shared_by, (head + 1) * shared_by):
+    for h in tl.range(head * shared_by, tl.minimum((head + 1) * shared_by, q.shape[1])):
         for m in tl.range(n // BM * BM if CAUSAL else 0, q.shape[2], BM):
             query, grad = (tl.load(x, (batch, h, m, 0), (BM, D)) for x in (q, do))
             log, off = (tl.load(x, (batch, h, m), BM)[None, :] for x in (logs, delta))

@@ -33,8 +33,9 @@ def find_tile(ends, tile, BM):
     groups = ends.shape[0]
     group = 0
     for step in tl.range(count_bits(groups)):
-        half = group + (1 << (count_bits(groups) - 1 - step))
-        start = tl.load(ends, (tl.minimum(half, groups) - 1,), ())
+        half = tl.minimum(group + (1 << (count_bits(groups) - 1 - step)), groups)
+        half = tl.assume(half, min=1)
+        start = tl.load(ends, (half - 1,), ())
         group = tl.where((half < groups) & (start // BM + half <= tile), half, group)
     start = tl.where(group > 0, tl.load(ends, (tl.maximum(group, 1) - 1,), ()), 0)
     first = tl.assume(start + (tile - start // BM - group) * BM, min=0)

@@ -38,7 +38,7 @@ def attend_pages(
     parts (batch, heads / HEADS, splits, HEADS, D), logs the same without D, in f32.
     """
     split, head, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
-    length = tl.load(lengths, batch, ())
+    length = tl.assume(tl.load(lengths, batch, ()), min=0)
     pages = tl.cdiv(length, PAGE)
     share = tl.cdiv(pages, tl.num_programs(0))
     rows: tl.const = tl.cdiv(HEADS, 16) * 16

@@ -41,14 +41,15 @@ from tilec.frontend.values import (
     describe,
     show_shape,
 )
-from tilec.language.dtypes import BY_MLIR, i1, i32
+from tilec.language.dtypes import BY_MLIR, i1, i32, i64, index
+from tilec.passes.analysis.coordinates import as_copy_coordinate
 
 _I32_LIMIT = 1 << 31
 
 
 def operand(frame: Frame, field: Operand, value: Any) -> Any:
     """The SSA value (or list of them) for a declared operand. Mistake naming what was expected."""
-    convert = _OPERANDS[field.constraint]
+    convert = _coordinate if field.name == "coordinates" else _OPERANDS[field.constraint]
     if not field.variadic:
         return convert(frame, value, field.name)
     parts = as_tuple(frame.builder, value)
@@ -109,6 +110,15 @@ def _i32(frame: Frame, value: Any, name: str) -> ir.Value:
     if isinstance(value, bool) or not (isinstance(value, int) or to_index_check):
         raise Mistake(f"{name} must be an integer scalar, found {describe(value)}", argument=name)
     return materialize(frame.builder, value, i32, None)
+
+
+def _coordinate(frame: Frame, value: Any, name: str) -> ir.Value:
+    """Of the copy engine: what 32 bits do not hold lies outside of any array."""
+    if isinstance(value, Scalar) and value.dtype in (index, i64):
+        return as_copy_coordinate(to_index(frame.builder, value, name, name))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return as_copy_coordinate(to_index(frame.builder, value, name, name))
+    return _i32(frame, value, name)
 
 
 def _index(frame: Frame, value: Any, name: str) -> ir.Value:

@@ -1,0 +1,224 @@
+"""The integers of a kernel, read once for `index_ranges.py`: a step an op, a rule a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mlir import ir
+
+from tilec.dialects import gpu_tile, tile
+from tilec.dialects.gpu_tile.cluster import MOST_CTAS
+from tilec.dialects.op import TileOp
+from tilec.dialects.types import element, is_tile, shape
+from tilec.grid import GRID_LIMITS
+from tilec.kernel import MOST_PROGRAMS
+from tilec.passes.analysis.divisibility import constant_of, static_sizes
+from tilec.passes.analysis.intervals import (
+    ANYTHING,
+    NARROW,
+    RULES,
+    Interval,
+    Rule,
+    always,
+    constant_rule,
+    joined,
+    modulo,
+)
+from tilec.passes.demands.kernels import is_whole
+
+
+@dataclass
+class Block:
+    """Integers that come in, and ops."""
+
+    arguments: list[int | None]
+    steps: list[Step] = field(default_factory=list)
+
+
+@dataclass
+class Step:
+    """An op: values by their numbers, None for those that are no integers."""
+
+    name: str
+    operands: list[int | None]
+    results: list[int | None]
+    rule: Rule | None
+    blocks: list[Block]
+    op: ir.Operation
+
+
+class IntegerProgram:
+    """The integers of one function: scalars and tiles, carried values included.
+
+    `size_limit`: sizes of arrays are below it.
+    """
+
+    def __init__(self, function: ir.Operation, size_limit: int) -> None:
+        self.full: list[Interval] = []
+        """What a value's type holds."""
+        self.assumed: dict[int, Interval] = {}
+        self.of_grid: dict[int, int] = {}
+        """Ids of programs along x (0) and how many there are (1)."""
+        self.texts: dict[int, str] = {}
+        self.sizes: set[int] = set()
+        """Sizes of arrays, as they are."""
+        self._size_limit = size_limit
+        self._most_ctas = MOST_PROGRAMS if is_whole(function) else _MOST_RESIDENT
+        self._numbers: dict[ir.Value, int] = {}
+        body = function.regions[0].blocks[0]
+        self.body = self._read(body)
+        for argument in body.arguments:  # launched with what 32 bits hold
+            if isinstance(argument.type, ir.IndexType):
+                self.full[self._numbers[argument]] = NARROW
+
+    @property
+    def values(self) -> Mapping[ir.Value, int]:
+        """Every integer value, in the order of the program, and its number."""
+        return self._numbers
+
+    def _read(self, block: ir.Block) -> Block:
+        found = Block([self._number(argument) for argument in block.arguments])
+        for view in block.operations:
+            op = view.operation
+            operands = [self._numbers.get(operand) for operand in op.operands]
+            results = [self._number(result) for result in op.results]
+            if isinstance(view, tile.AssumeOp) and operands[0] is not None:
+                self._assume(view, operands[0])
+            inner = [self._read(b) for region in op.regions for b in region.blocks]
+            if len(results) == 1 and results[0] is not None and not inner:
+                self._describe(op, results[0])
+            if inner or any(result is not None for result in results) or op.name in TERMINATORS:
+                rule = None if inner else self._rule(op, results)
+                found.steps.append(Step(op.name, operands, results, rule, inner, op))
+        return found
+
+    def _number(self, value: ir.Value) -> int | None:
+        kind = element(value) if is_tile(value) else value.type
+        if isinstance(kind, ir.IndexType):
+            full = ANYTHING
+        elif isinstance(kind, ir.IntegerType):
+            half = 1 << (kind.width - 1)
+            full = (0, 1) if kind.width == 1 else (-half, half - 1)
+        else:
+            return None
+        self._numbers[value] = number = len(self.full)
+        self.full.append(full)
+        return number
+
+    def _describe(self, op: ir.Operation, number: int) -> None:
+        """Writes what follows from sizes as an expression of `tilec.grid`."""
+        if not isinstance(op.results[0].type, ir.IndexType):
+            return
+        if op.name == "arith.constant":
+            self.texts[number] = str(op.attributes["value"].value)
+        elif op.name == "memref.dim":
+            axis, name = constant_of(op.operands[1]), _name(op.operands[0])
+            if axis is not None and name is not None:
+                self.texts[number] = f"{name}.shape[{axis}]"
+                self.sizes.add(number)
+        elif op.name in _SHIFTS:
+            shift, text = constant_of(op.operands[1]), self.texts.get(self._numbers[op.operands[0]])
+            if shift is not None and text is not None and 0 <= shift < 63:
+                self.texts[number] = f"({text} {_SHIFTS[op.name]} {1 << shift})"
+        elif op.name in _FORMULAS:
+            parts = [self.texts.get(self._numbers[operand]) for operand in op.operands]
+            if None not in parts:
+                text = _FORMULAS[op.name].format(*parts)
+                if len(text) <= _LONGEST:
+                    self.texts[number] = text
+
+    def _assume(self, op: tile.AssumeOp, number: int) -> None:
+        low, high = self.assumed.get(number, ANYTHING)
+        facts = op.facts
+        self.assumed[number] = (max(low, facts.get("min", low)), min(high, facts.get("max", high)))
+
+    def _rule(self, op: ir.Operation, results: Sequence[int | None]) -> Rule | None:
+        """What an op without regions makes of its operands' intervals; None: anything."""
+        view = op.opview
+        if isinstance(view, _GRID):
+            return self._of_grid(view, results)
+        if isinstance(view, _CTAS):
+            first = int(isinstance(view, _COUNTS))
+            return always((first, self._most_ctas - 1 + first))
+        if isinstance(view, gpu_tile.ClusterPositionOp):
+            return always((0, MOST_CTAS - 1))
+        if op.name == "arith.addi" and _is_modulo(op):
+            return modulo
+        if isinstance(view, tile.IotaOp):
+            return always((0, shape(view.result)[view.axis] - 1))
+        if isinstance(view, _MOVES):
+            return joined
+        if op.name == "memref.dim":
+            return always(self._size(op))
+        if op.name == "arith.constant":
+            return constant_rule(op.attributes["value"])
+        if not isinstance(view, TileOp) or isinstance(view, tile.InlinePtxOp):
+            return RULES.get(op.name)
+        # Another op of ours that gives an index counts something.
+        counts = any(isinstance(value.type, ir.IndexType) for value in op.results)
+        return always(NARROW) if counts else None
+
+    def _of_grid(self, op: ir.OpView, results: Sequence[int | None]) -> Rule | None:
+        first = int(isinstance(op, _COUNTS))
+        if op.axis == 0 and results[0] is not None:
+            self.of_grid[results[0]] = first
+            return None
+        return always((first, GRID_LIMITS[op.axis] - 1 + first))
+
+    def _size(self, op: ir.Operation) -> Interval:
+        axis = constant_of(op.operands[1])
+        known = None if axis is None else static_sizes(op.operands[0])[axis]
+        return (0, self._size_limit - 1) if known is None else (known, known)
+
+
+TERMINATORS = ("scf.yield", "scf.condition", "gpu.yield", "func.return")
+_GRID = (tile.ProgramIdOp, tile.NumProgramsOp)
+_CTAS = (gpu_tile.CtaIdOp, gpu_tile.ClusterIdOp, gpu_tile.NumCtasOp, gpu_tile.NumClustersOp)
+_COUNTS = (tile.NumProgramsOp, gpu_tile.NumCtasOp, gpu_tile.NumClustersOp)
+_MOST_RESIDENT = 2**16
+"""CTAs that run side by side: 32 a multiprocessor (CUDA C++ Programming Guide, "Compute
+Capabilities"), and a few hundred of these."""
+_MOVES = (
+    tile.BroadcastOp,
+    tile.TransposeOp,
+    tile.ReshapeOp,
+    tile.JoinOp,
+    tile.SplitOp,
+    gpu_tile.ConvertLayoutOp,
+)
+
+
+_FORMULAS: Mapping[str, str] = {
+    "arith.addi": "({} + {})",
+    "arith.subi": "({} - {})",
+    "arith.muli": "({} * {})",
+    "arith.floordivsi": "({} // {})",
+    "arith.ceildivsi": "cdiv({}, {})",
+    "arith.minsi": "min({}, {})",
+    "arith.maxsi": "max({}, {})",
+}
+"""Operations that mean the same at a launch."""
+_SHIFTS = {"arith.shli": "*", "arith.shrsi": "//"}
+_LONGEST = 500
+"""Characters of an expression: the language has a limit on how deep it nests."""
+
+
+def _name(array: ir.Value) -> str | None:
+    """A kernel parameter's name."""
+    if not isinstance(array.owner, ir.Block):
+        return None
+    function, number = array.owner.owner, ir.BlockArgument(array).arg_number
+    written = list(function.attributes.get("arg_attrs", []))
+    known = written[number] if number < len(written) else {}
+    return known["tile.name"].value if "tile.name" in known else f"arg{number}"
+
+
+def _is_modulo(op: ir.Operation) -> bool:
+    """Whether an addition is that of `x % y` as Python has it: a remainder and its divisor, chosen
+    where the signs differ."""
+    remainder, divisor = op.operands
+    if isinstance(remainder.owner, ir.Block) or remainder.owner.name != "arith.remsi":
+        return False
+    users = [use.owner.name for use in op.results[0].uses]
+    return remainder.owner.operands[1] == divisor and set(users) == {"arith.select"}

@@ -1,0 +1,172 @@
+"""Interval arithmetic of the integer ops: what a result can be, of what its operands can be.
+
+Exact where an op is monotone, and on the safe side elsewhere. A result may leave the type: whoever
+uses these rules knows the type and says "anything".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from mlir import ir
+
+Interval = tuple[int, int]
+"""(lowest, highest), both included."""
+
+ANYTHING: Interval = (-(2**63), 2**63 - 1)
+"""What an index can be: in a program it has 64 bits, whatever it is computed in."""
+NARROW: Interval = (-(2**31), 2**31 - 1)
+"""What 32 bits hold."""
+
+
+def holds(outer: Interval, inner: Interval) -> bool:
+    """Whether one interval is a part of the other."""
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+Rule = Callable[[Sequence[Interval]], Interval]
+"""From the operands' intervals to the result's."""
+
+
+def hull(intervals: Sequence[Interval | None]) -> Interval | None:
+    """All of them together; None if one is unknown."""
+    known = [interval for interval in intervals if interval is not None]
+    if len(known) != len(intervals):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+def joined(operands: Sequence[Interval]) -> Interval:
+    """Any of the operands."""
+    return min(low for low, _ in operands), max(high for _, high in operands)
+
+
+def always(interval: Interval) -> Rule:
+    """Whatever the operands."""
+    return lambda _: interval
+
+
+def constant_rule(attribute: ir.Attribute) -> Rule | None:
+    """Of `arith.constant`; None where its elements differ."""
+    if isinstance(attribute, ir.DenseElementsAttr):
+        if not attribute.is_splat:
+            return None
+        attribute = attribute.get_splat_value()
+    if not isinstance(attribute, ir.IntegerAttr):
+        return None
+    number = int(attribute.value)
+    if str(attribute.type) == "i1":
+        number = abs(number)
+    return always((number, number))
+
+
+def _corners(combine: Callable[[int, int], int]) -> Rule:
+    """Of an operation that is monotone in each operand."""
+
+    def rule(operands: Sequence[Interval]) -> Interval:
+        left, right = operands
+        found = [combine(a, b) for a in left for b in right]
+        return min(found), max(found)
+
+    return rule
+
+
+def _quotient(round_: Callable[[int, int], int]) -> Rule:
+    """Of a division: divisors nearest to 0 and furthest from it; 0 itself gives some number."""
+
+    def rule(operands: Sequence[Interval]) -> Interval:
+        left, (low, high) = operands
+        divisors = {n for n in (low, high, -1, 1) if n and low <= n <= high}
+        if not divisors:
+            return ANYTHING
+        found = [round_(a, b) for a in left for b in divisors]
+        return min(found), max(found)
+
+    return rule
+
+
+def _remainder(operands: Sequence[Interval]) -> Interval:
+    """Has the sign of the dividend, and is smaller than the divisor and no larger than it."""
+    (low, high), divisor = operands
+    most = max(abs(divisor[0]), abs(divisor[1]), 1) - 1
+    return max(min(low, 0), -most), min(max(high, 0), most)
+
+
+def modulo(operands: Sequence[Interval]) -> Interval:
+    """Of the addition in `x % y` as Python has it: a remainder and its divisor, chosen where their
+    signs differ. Where it is not chosen it may be cut."""
+    _, (low, high) = operands
+    return min(low, 0), max(high, 0)
+
+
+def _truncated(x: int, y: int) -> int:
+    return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+
+def _bits(operands: Sequence[Interval]) -> Interval:
+    """Of `|` and `^`."""
+    if min(low for low, _ in operands) < 0:
+        return ANYTHING
+    return 0, (1 << max(high for _, high in operands).bit_length()) - 1
+
+
+def _masked(operands: Sequence[Interval]) -> Interval:
+    """Of `&`: not above a factor that is not negative."""
+    bounds = [high for low, high in operands if low >= 0]
+    return (0, min(bounds)) if bounds else ANYTHING
+
+
+def _shifted(combine: Callable[[int, int], int]) -> Rule:
+    def rule(operands: Sequence[Interval]) -> Interval:
+        value, (low, high) = operands
+        if low < 0 or high > 63:
+            return ANYTHING
+        return _corners(combine)([value, (low, high)])
+
+    return rule
+
+
+def _unsigned(rule: Rule) -> Rule:
+    """Of an unsigned operation, which is the signed one where nothing is negative."""
+
+    def checked(operands: Sequence[Interval]) -> Interval:
+        return ANYTHING if min(low for low, _ in operands) < 0 else rule(operands)
+
+    return checked
+
+
+def _chosen(operands: Sequence[Interval]) -> Interval:
+    return joined(operands[1:])
+
+
+_QUOTIENT = _quotient(_truncated)
+RULES: Mapping[str, Rule] = {
+    "arith.addi": _corners(lambda x, y: x + y),
+    "arith.subi": _corners(lambda x, y: x - y),
+    "arith.muli": _corners(lambda x, y: x * y),
+    "arith.divsi": _QUOTIENT,
+    "arith.divui": _unsigned(_QUOTIENT),
+    "arith.floordivsi": _quotient(lambda x, y: x // y),
+    "arith.ceildivsi": _quotient(lambda x, y: -(-x // y)),
+    "arith.remsi": _remainder,
+    "arith.remui": _unsigned(_remainder),
+    "arith.minsi": _corners(min),
+    "arith.maxsi": _corners(max),
+    "arith.minui": _unsigned(_corners(min)),
+    "arith.maxui": _unsigned(_corners(max)),
+    "arith.andi": _masked,
+    "arith.ori": _bits,
+    "arith.xori": _bits,
+    "arith.shli": _shifted(lambda x, n: x << n),
+    "arith.shrsi": _shifted(lambda x, n: x >> n),
+    "arith.shrui": _unsigned(_shifted(lambda x, n: x >> n)),
+    "arith.select": _chosen,
+    "arith.extsi": joined,
+    "arith.extui": _unsigned(joined),
+    "arith.trunci": joined,
+    "arith.index_cast": joined,
+    "arith.index_castui": _unsigned(joined),
+    "tensor.splat": joined,
+    "tensor.extract": joined,
+}
+"""By the name of an op without regions."""

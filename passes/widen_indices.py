@@ -1,0 +1,414 @@
+"""widen-indices: in a kernel of 32-bit indices, what may not fit 32 bits becomes i64.
+
+Before:   %o = arith.muli %p, %c85899346 : index
+          %t = "tile.load"(%x, %o) ...
+Before:   scf.for %i = %c0 to %n step %c64         (%n any i32: %i + 64 may not fit)
+After:    %o = arith.muli %p, %c85899346 : i64
+          %1 = arith.maxsi (arith.minsi %o, %limit), %-limit : i64
+          %2 = arith.index_cast %1 : i64 to index
+          %t = "tile.load"(%x, %2) ...
+After:    scf.for %k = %c0 to ceildiv(%n, 64) step %c1 { %i = %k * 64 ...
+
+An index means a 64-bit number, and behind this pass 32 bits hold every one that is left
+(`analysis/coordinates.py`):
+
+1. The interval of every integer is computed (`analysis/index_ranges.py`), for launches in which as
+   few values as possible are wide: program ids count up to `tile.most_programs`, and what follows
+   from sizes of arrays up to `tile.limits`. The launcher takes the kernel of 64-bit indices for
+   larger ones.
+2. A loop whose variable may step over the edge, at its end or as far ahead as copies run, counts
+   its iterations instead, where their number fits.
+3. Every other value that may not fit has i64, and so has what it is computed or compared with.
+   A result that fits again is an index again; a coordinate is clamped.
+
+Kernels of 64-bit indices stay as they are. Does not handle: what later passes compute; they add
+less than 2**16 to coordinates, which are below 2**31 - 2**16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.constraints import INDEX
+from tilec.dialects.op import TileOp
+from tilec.dialects.types import element, is_tile, with_element
+from tilec.kernel import INDEX_LIMIT_32, MOST_PROGRAMS
+from tilec.passes.analysis.coordinates import COORDINATE, clamped
+from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.analysis.index_ranges import Launch, find_ranges
+from tilec.passes.analysis.integer_program import IntegerProgram
+from tilec.passes.analysis.intervals import NARROW, Interval, holds
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.demands.kernels import PROGRAM_LIMIT, SIZE_LIMITS, has_narrow_indices
+from tilec.passes.rewriting.loops import behind, find_loops, terminator
+from tilec.passes.rewriting.scalars import binary, constant, scalar_op
+from tilec.passes.rewriting.walk import kernels
+
+ITERATIONS_AHEAD = 16
+"""How far behind a loop's end its variable may be looked at, by copies that run ahead."""
+_FEWEST_PROGRAMS = 2**11
+"""With the largest tile, 2**20 elements, an id of a grid of so many leads to 2**31."""
+_SIZES = (
+    (INDEX_LIMIT_32, INDEX_LIMIT_32),
+    (2**30, 2**30),
+    (2**30, 2**28),
+)
+"""Largest sizes of arrays, and what is computed of sizes at most, that a kernel may be compiled
+for: the first that helps. A sum of two fits, then one of eight products."""
+_CASTS = ("arith.index_cast", "arith.index_castui")
+_COMBINING = (tile.ReduceOp, tile.ScanOp)
+_READERS = (tile.AssumeOp, tile.AssertOp, tile.PrintOp)
+"""Ops that take integers of any type."""
+
+
+@tile_pass(requires=Level.TILE, ensures=None)
+def widen_indices(module: ir.Module, context: PassContext) -> None:
+    """Gives i64 to what 32 bits might not hold."""
+    for function in kernels(module):
+        if not has_narrow_indices(function):
+            continue
+        indices = _Indices(function)
+        launch = _choose_launch(indices)
+        indices.look(launch)
+        if _count_iterations(indices):
+            indices = _Indices(function)
+            indices.look(launch)
+        _write_launch(function, launch, indices.limits)
+        if indices.wide:
+            _report(indices, context)
+            _Widening(indices).run(function)
+
+
+def _choose_launch(indices: _Indices) -> Launch:
+    """The launches to compile for: as large as those with the fewest wide values."""
+    sizes = [Launch(_FEWEST_PROGRAMS, size, computed) for size, computed in _SIZES]
+    counts = [indices.look(launch) for launch in sizes]
+    least = min(counts)
+    chosen = sizes[counts.index(least)]
+    if indices.look(replace(chosen, programs=MOST_PROGRAMS)) == least:
+        return replace(chosen, programs=MOST_PROGRAMS)
+    low, high = _FEWEST_PROGRAMS.bit_length() - 1, MOST_PROGRAMS.bit_length()
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = indices.look(replace(chosen, programs=1 << middle)) == least
+        low, high = (middle, high) if fits else (low, middle)
+    return replace(chosen, programs=1 << low)
+
+
+def _write_launch(
+    function: ir.Operation, launch: Launch, limits: Sequence[tuple[str, int]]
+) -> None:
+    i64 = ir.IntegerType.get_signless(64)
+    if launch.programs < MOST_PROGRAMS:
+        function.attributes[PROGRAM_LIMIT] = ir.IntegerAttr.get(i64, launch.programs)
+    if limits:
+        written = [
+            ir.ArrayAttr.get([ir.StringAttr.get(text), ir.IntegerAttr.get(i64, most)])
+            for text, most in dict(limits).items()
+        ]
+        function.attributes[SIZE_LIMITS] = ir.ArrayAttr.get(written)
+
+
+class _Indices:
+    """The indices of a kernel, and which of them 32 bits may not hold."""
+
+    def __init__(self, function: ir.Operation) -> None:
+        self.program = IntegerProgram(function, INDEX_LIMIT_32)
+        self.known: list[Interval] = []
+        self.limits: tuple[tuple[str, int], ...] = ()
+        self.wide: set[int] = set()
+        """Numbers of the values that need i64."""
+        values = self.program.values
+        self.all = {number for value, number in values.items() if _is_index(value)}
+        self.loops = [
+            (loop, [values[value] for value in [*list(loop.operands)[:3], _variable(loop)]])
+            for loop in find_loops(function)
+            if _is_index(loop.operands[0])
+        ]
+        self.groups = [
+            {values[value] for value in group}
+            for group in _groups(function)
+            if group and _is_index(group[0])
+        ]
+
+    def look(self, launch: Launch) -> int:
+        """How many are wide in such launches."""
+        self.limits = (found := find_ranges(self.program, launch)).limits
+        self.known = found.of
+        self.wide = {number for number in self.all if not holds(NARROW, self.known[number])}
+        self.wide |= {numbers[-1] for _, numbers in self.loops if not self.counts_narrowly(numbers)}
+        growing = bool(self.wide)
+        while growing:
+            before = len(self.wide)
+            for group in self.groups:
+                if not group.isdisjoint(self.wide):
+                    self.wide |= group
+            growing = len(self.wide) > before
+        return len(self.wide)
+
+    def counts_narrowly(self, loop: Sequence[int]) -> bool:
+        """Whether a loop's variable fits 32 bits wherever it is looked at."""
+        lower, upper, step, _ = (self.known[number] for number in loop)
+        if not holds(NARROW, step) or lower[0] < NARROW[0] or upper[1] > NARROW[1]:
+            return False
+        beyond = lower[1] > NARROW[1] or upper[0] < NARROW[0]
+        if beyond and not self.can_bound(loop):
+            return False
+        # Steps of 1 never pass the end, and what is looked at behind it is masked. No copies run
+        # ahead in steps that are no constant.
+        ahead = ITERATIONS_AHEAD if step[0] == step[1] else 1
+        return step == (1, 1) or upper[1] - 1 + ahead * step[1] <= NARROW[1]
+
+    def can_bound(self, loop: Sequence[int]) -> bool:
+        """Whether a loop's bounds may be clamped: it then runs as often, which is not at all where
+        one is beyond 32 bits."""
+        lower, upper, *_ = (self.known[number] for number in loop)
+        return lower[0] >= -INDEX_LIMIT_32 and upper[1] <= INDEX_LIMIT_32
+
+
+def _kind(value: ir.Value) -> ir.Type:
+    return element(value) if is_tile(value) else value.type
+
+
+def _is_index(value: ir.Value) -> bool:
+    return isinstance(_kind(value), ir.IndexType)
+
+
+def _variable(loop: ir.Operation) -> ir.Value:
+    return loop.regions[0].blocks[0].arguments[0]
+
+
+def _groups(function: ir.Operation) -> list[list[ir.Value]]:
+    """The integers that have one type because control flow, or a combination, passes one on as the
+    other."""
+    found: list[list[ir.Value]] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        blocks = [block for region in op.regions for block in region.blocks]
+        if op.name == "scf.for":
+            columns = [list(op.results), list(blocks[0].arguments)[1:]]
+        elif op.name == "scf.while":
+            columns = [list(op.results), list(blocks[1].arguments)]
+        elif isinstance(op.opview, _COMBINING):
+            # Several inputs have one type, but for the first.
+            mine = [*op.results, *blocks[0].arguments]
+            columns = []
+            found.append([value for value in mine if _is_index(value)])
+        else:
+            return ir.WalkResult.ADVANCE
+        found.extend(map(list, zip(*columns, strict=True)))
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    return found
+
+
+def _count_iterations(indices: _Indices) -> bool:
+    """Has loops count their iterations where their variable may leave 32 bits, and the number of
+    iterations does not. Whether there were any."""
+    found = False
+    for loop, numbers in indices.loops:
+        lower, upper, step = (indices.known[number] for number in numbers[:3])
+        if indices.counts_narrowly(numbers) or step[0] != step[1] or step[0] < 2:
+            continue
+        fits = holds(NARROW, lower) and holds(NARROW, upper)
+        if fits and (upper[1] - lower[0]) // step[0] + ITERATIONS_AHEAD < NARROW[1]:
+            _count(loop)
+            found = True
+    return found
+
+
+def _count(loop: ir.Operation) -> None:
+    lower, upper, step, *_ = loop.operands
+    variable = _variable(loop)
+    with ir.InsertionPoint(loop), loop.location:
+        distance = binary("arith.subi", upper, lower)
+        loop.operands[1] = binary("arith.ceildivsi", distance, step)
+        loop.operands[0] = constant(step.type, 0)
+        loop.operands[2] = constant(step.type, 1)
+    with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), loop.location:
+        there = binary("arith.muli", variable, step)
+        value = there if constant_of(lower) == 0 else binary("arith.addi", lower, there)
+    variable.replace_all_uses_except(value, there.owner.operation)
+
+
+def _report(indices: _Indices, context: PassContext) -> None:
+    values = [value for value, number in indices.program.values.items() if number in indices.wide]
+    owners = [value.owner for value in values]
+    places = [owner.owner if isinstance(owner, ir.Block) else owner.operation for owner in owners]
+    for place in dict.fromkeys(place for place in places if place.name != "arith.constant"):
+        context.report.add("index", place, "64 bits", "32 bits may not hold it")
+
+
+class _Widening:
+    """Gives the wide values i64, and what they meet casts."""
+
+    def __init__(self, indices: _Indices) -> None:
+        values = indices.program.values
+        self.known = {value: indices.known[number] for value, number in values.items()}
+        self.wide = {value for value, number in values.items() if number in indices.wide}
+        self.all = {value for value, number in values.items() if number in indices.all}
+        self.i64 = ir.IntegerType.get_signless(64)
+
+    def run(self, function: ir.Operation) -> None:
+        """Rewrites the function."""
+        ops: list[ir.Operation] = []
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            ops.append(op)
+            return ir.WalkResult.ADVANCE
+
+        function.walk(visit)
+        touched = [op for op in ops if self._is_touched(op)]
+        for value in self.wide:
+            value.set_type(self._wide_type(value))
+        for op in touched:
+            with op.location:
+                self._rewrite(op)
+
+    def _is_touched(self, op: ir.Operation) -> bool:
+        return any(value in self.wide for value in (*op.operands, *op.results)) or (
+            bool(op.regions) and op.name != "func.func"
+        )
+
+    def _wide_type(self, value: ir.Value) -> ir.Type:
+        return with_element(value, self.i64) if is_tile(value) else self.i64
+
+    def _rewrite(self, op: ir.Operation) -> None:
+        view = op.opview
+        if op.name in _CASTS:
+            self._cast(op)
+        elif op.name == "arith.constant":
+            self._constant(op)
+        elif op.name.startswith("scf."):
+            self._control(op)
+        elif isinstance(view, tile.InlinePtxOp):
+            self._inline_ptx(view)
+        elif isinstance(view, TileOp):
+            if any(field.constraint is INDEX for field in view.OPERANDS):
+                self._coordinates(op, range(len(op.operands)))
+            if not isinstance(view, _READERS):
+                self._unify(op)
+            if isinstance(view, _COMBINING):
+                self._match_yield(op, list(map(_kind, op.results)))
+        else:
+            self._unify(op)
+
+    def _cast(self, op: ir.Operation) -> None:
+        """index_cast to or from what is no index now."""
+        source, result = op.operands[0], op.results[0]
+        if COORDINATE in op.attributes:  # the copy engine's, from a wide index
+            self._bound(op, 0)
+            return
+        from_bits, to_bits = (
+            64 if value in self.wide else _kind(value).width for value in (source, result)
+        )
+        value = source
+        with ir.InsertionPoint(op):
+            if from_bits > to_bits:
+                value = scalar_op("arith.trunci", [source], result.type)
+            elif from_bits < to_bits:
+                extend = "arith.extsi" if op.name == _CASTS[0] else "arith.extui"
+                value = scalar_op(extend, [source], result.type)
+        self._replace(op, value)
+
+    def _replace(self, op: ir.Operation, value: ir.Value) -> None:
+        """Has `value` stand for the result of `op`."""
+        (result,) = op.results
+        for known in (self.wide, self.all):
+            if result in known:  # its place in memory will be another's
+                known.discard(result)
+                known.add(value)
+        self.known[value] = self.known.pop(result)
+        result.replace_all_uses_with(value)
+        op.erase()
+
+    def _constant(self, op: ir.Operation) -> None:
+        (result,) = op.results
+        known = op.attributes["value"]
+        with ir.InsertionPoint(op):
+            number = known.get_splat_value() if is_tile(result) else known
+            made = constant(result.type, ir.IntegerAttr(number).value)
+        self._replace(op, made)
+
+    def _control(self, op: ir.Operation) -> None:
+        """Operands as block arguments and results have them."""
+        blocks = [block for region in op.regions for block in region.blocks]
+        if op.name == "scf.for":
+            kinds = [argument.type for argument in blocks[0].arguments]
+            if isinstance(kinds[0], ir.IndexType):
+                self._coordinates(op, range(2))
+            self._match(op, 0, [kinds[0]] * 3 + kinds[1:])
+            self._match_yield(op, kinds[1:])
+        elif op.name == "scf.while":
+            kinds = [argument.type for argument in blocks[0].arguments]
+            self._match(op, 0, kinds)
+            self._match(terminator(blocks[0]), 1, [value.type for value in op.results])
+            self._match(terminator(blocks[1]), 0, kinds)
+        elif op.name == "scf.if":
+            self._match_yield(op, [value.type for value in op.results])
+
+    def _match_yield(self, op: ir.Operation, kinds: Sequence[ir.Type]) -> None:
+        for region in op.regions:
+            for block in region.blocks:
+                self._match(terminator(block), 0, kinds)
+
+    def _match(self, op: ir.Operation, first: int, kinds: Sequence[ir.Type]) -> None:
+        for number, kind in enumerate(kinds, first):
+            if op.operands[number].type != kind:
+                op.operands[number] = self._widened(op, op.operands[number])
+
+    def _widened(self, op: ir.Operation, value: ir.Value) -> ir.Value:
+        """A narrow index as i64, in front of `op`."""
+        known = constant_of(value)
+        with ir.InsertionPoint(op), op.location:
+            if known is not None:
+                return constant(self.i64, known)
+            return scalar_op("arith.index_cast", [value], self._wide_type(value))
+
+    def _unify(self, op: ir.Operation) -> None:
+        """One type for the indices of an op; a result that fits is an index behind it."""
+        mine = [value for value in (*op.operands, *op.results) if value in self.all]
+        if not any(value in self.wide for value in mine):
+            return
+        for number, operand in enumerate(op.operands):
+            if operand in self.all and operand not in self.wide:
+                op.operands[number] = self._widened(op, operand)
+        for result in op.results:
+            if result in self.all and result not in self.wide:
+                self._narrow_behind(op, result)
+
+    def _narrow_behind(self, op: ir.Operation, result: ir.Value) -> None:
+        narrow = result.type
+        result.set_type(self._wide_type(result))
+        with ir.InsertionPoint(behind(op)), op.location:
+            cast = scalar_op("arith.index_cast", [result], narrow)
+        self.all.add(cast)
+        result.replace_all_uses_except(cast, cast.owner.operation)
+
+    def _coordinates(self, op: ir.Operation, numbers: Iterable[int]) -> None:
+        """Has operands be indices again: where an op wants an index it wants a coordinate."""
+        for number in numbers:
+            operand = op.operands[number]
+            if operand in self.wide and not is_tile(operand):
+                self._bound(op, number)
+
+    def _bound(self, op: ir.Operation, number: int) -> None:
+        value = op.operands[number]
+        with ir.InsertionPoint(op), op.location:
+            bounded = clamped(value, *self.known[value])
+            op.operands[number] = scalar_op("arith.index_cast", [bounded], ir.IndexType.get())
+
+    def _inline_ptx(self, op: tile.InlinePtxOp) -> None:
+        """An index goes into a register of 64 bits as it is, into narrower ones cut."""
+        letters = [part.strip() for part in op.constraints.split(",")][len(op.outputs) :]
+        index = ir.IndexType.get()
+        for number, (value, letter) in enumerate(zip(op.inputs, letters, strict=True)):
+            if value in self.wide and letter != "l":
+                kind = with_element(value, index) if is_tile(value) else index
+                with ir.InsertionPoint(op.operation):
+                    op.operation.operands[number] = scalar_op("arith.index_cast", [value], kind)

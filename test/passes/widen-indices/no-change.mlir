@@ -1,0 +1,38 @@
+// Ids times tiles: the launcher keeps the grid below the limit. Kernels of 64-bit indices.
+// RUN: tilec opt %s --passes widen-indices --target sm_80 | filecheck %s
+
+// CHECK: func.func @tiles({{.*}}tile.most_programs = 33554432 : i64
+// CHECK-NOT: i64
+// CHECK: "tile.load"
+func.func @tiles(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.index_bits = 32 : i32} {
+  %c64 = arith.constant 64 : index
+  %p = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %m = arith.muli %p, %c64 : index
+  %a = "tile.load"(%x, %m) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (memref<?xf32, strided<[1]>>, index) -> tensor<64xf32>
+  "tile.store"(%a, %x, %m) {dims = array<i32: 0>, options = {}} : (tensor<64xf32>, memref<?xf32, strided<[1]>>, index) -> ()
+  return
+}
+
+// What is computed of sizes alone is the launcher's to look at.
+// CHECK: func.func @sizes({{.*}}tile.limits = {{\[\[}}"(arg0.shape[0] * arg0.shape[1])", 2147418112]
+// CHECK-NOT: i64
+// CHECK: "tile.load"
+func.func @sizes(%x: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel, tile.index_bits = 32 : i32} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %x, %c0 : memref<?x?xf32, strided<[?, 1]>>
+  %n = memref.dim %x, %c1 : memref<?x?xf32, strided<[?, 1]>>
+  %all = arith.muli %m, %n : index
+  %a = "tile.load"(%x, %c0, %all) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (memref<?x?xf32, strided<[?, 1]>>, index, index) -> tensor<64xf32>
+  "tile.store"(%a, %x, %c0, %c0) {dims = array<i32: 1>, options = {}} : (tensor<64xf32>, memref<?x?xf32, strided<[?, 1]>>, index, index) -> ()
+  return
+}
+
+// CHECK: func.func @wide
+// CHECK: arith.muli %{{.*}} : index
+func.func @wide(%x: memref<?xf32, strided<[1]>>, %n: index) attributes {tile.kernel, tile.index_bits = 64 : i32} {
+  %m = arith.muli %n, %n : index
+  %a = "tile.load"(%x, %m) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (memref<?xf32, strided<[1]>>, index) -> tensor<64xf32>
+  "tile.store"(%a, %x, %m) {dims = array<i32: 0>, options = {}} : (tensor<64xf32>, memref<?xf32, strided<[1]>>, index) -> ()
+  return
+}
