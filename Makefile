@@ -7,7 +7,7 @@ TARGETS := sm_80 sm_90a sm_100a
 MATMUL := tilec/examples/matmul.py:matmul $(foreach x,a b c,--arg '$(x):bf16[?,?:8;?:8,1]')
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-unit test-mutants test-lit golden test-gpu soak bench check types
+.PHONY: help install run test test-unit test-mutants sweep-rings test-lit golden test-gpu soak bench check types
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,9 @@ test-unit: install ## the part of them that is pytest's
 
 test-mutants: install ## the whole of what `make test` takes a share of: broken programs, modes, random sources
 	$(BIN)/python -m pytest -n 2 --dist worksteal --every-mutant
+
+sweep-rings: install ## every ring at full length, all targets, check and late mode: a line a kernel (WORDS="attention ops")
+	$(BIN)/python -W ignore test/long_rings/ring_sweep.py $(WORDS)
 
 test-lit: install ## the part of them that is lit's
 	$(BIN)/lit -sv test
