@@ -14,7 +14,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import AllocOp, BufferStoreOp, TransposeViewOp
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
+from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import bit_width, byte_width, element, shape
 from tilec.mma_shapes import MmaInstruction
 from tilec.passes.contract import PassContext
@@ -92,7 +92,8 @@ def _stored(value: ir.Value, wanted: BufferType, place: ir.Operation) -> ir.Valu
         store = use.owner.opview
         if not isinstance(store, BufferStoreOp) or store.operation not in before:
             continue
-        if buffer_of(store.dst) == wanted and store.dst.owner.operation.block == place.block:
+        # It may as well lie in tensor memory, where an accumulator begins.
+        if store.dst.type == wanted.type() and store.dst.owner.operation.block == place.block:
             return store.dst
     return None
 

@@ -1,0 +1,44 @@
+"""Products of products: the result of one is an operand, or both, of the next."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+
+KINDS = {"tf32": np.float32, "f16": np.float16}
+
+
+@tilec.kernel(grid=(1,))
+def chain(x: tl.array, y: tl.array, FORM: tl.const, PRECISION: tl.const):
+    a = tl.load(x, (0, 0), (64, 64))
+    first = tl.dot(a, a, precision=PRECISION)
+    b = first.to(x.dtype)
+    if FORM == "twice":
+        first = tl.dot(b, b, precision=PRECISION)
+    if FORM == "transposed":
+        first = tl.dot(b, b.T, precision=PRECISION)
+    if FORM == "onto itself":
+        first = tl.dot(b, a, first, precision=PRECISION)
+    if FORM == "loaded":
+        first = tl.dot(b, a, a.to(tl.f32), precision=PRECISION)
+    tl.store(y, (0, 0), first)
+
+
+@pytest.mark.parametrize("form", ["twice", "transposed", "onto itself", "loaded"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+def test_a_product_of_a_product(
+    target: str, kind: str, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    x = (np.random.default_rng(8).standard_normal((64, 64)) * 0.2).astype(KINDS[kind])
+    y = np.zeros((64, 64), np.float32)
+    chain.check(x, y, form, "tf32" if kind == "tf32" else "ieee")
+    a = x.astype(np.float64)
+    b = a @ a
+    right = {"twice": b, "transposed": b.T}.get(form, a)
+    added = {"onto itself": b, "loaded": a}.get(form, 0)
+    np.testing.assert_allclose(y, b @ right + added, atol=0.02 * abs(b).max())
