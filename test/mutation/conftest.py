@@ -3,5 +3,5 @@
 import sys
 from pathlib import Path
 
-for folder in ("unit", "emulator", "."):
+for folder in ("unit", "emulator", "long_rings", "."):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / folder))

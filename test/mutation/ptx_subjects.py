@@ -1,6 +1,6 @@
 """The kernels whose PTX is broken: tilec's, Triton's and nvcc's, for every target.
 
-Sizes are the smallest that fill and drain a pipeline.
+Sizes are the smallest at which rings wrap twice, so that pipelines fill, turn and drain.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from hopper_kernels import demanded
 from pipelined_kernels import attention, gemm, row_sums
 from ptx_fixtures import archive, index
+from ring_plans import RingPlan
 from target_names import MAIN
 
 from tilec.examples.attention import attention as heads_of_attention
@@ -140,16 +141,18 @@ def tilec_subjects(target: str) -> tuple[Subject, ...]:
     """tilec's kernels, compiled for a target."""
     f32 = np.float32
     small = {"BM": 64, "BN": 64, "BK": 16}
-    a, b = _draw(64, 120), _draw(120, 64, seed=1)
-    q, k = _draw(32, 32) / 4, _draw(88, 32, seed=1)
-    x = _draw(8, 448)
+    three = RingPlan(3)
+    q, k = _draw(32, 32) / 4, _draw(three.along(16, 8), 32, seed=1)
+    x = _draw(8, three.along(64, 64))
     return (
         *_by_hand(target),
         *_specialised(target),
         *(
-            _tilec(f"gemm, {stages} stages", gemm, target, [a, b, np.zeros((64, 64), f32)], 1,
+            _tilec(f"gemm, {stages} stages", gemm, target,
+                   [_draw(64, depth), _draw(depth, 64, seed=1), np.zeros((64, 64), f32)], 1,
                    **small, STAGES=stages)
             for stages in (2, 4)
+            for depth in (RingPlan(stages).along(small["BK"], 8),)
         ),
         _tilec("attention", attention, target, [q, k, k, np.zeros((32, 32), f32)], 1, STAGES=3),
         _tilec("row sums", row_sums, target, [x, x, np.zeros(8, f32)], 1, LOADS=2, STAGES=3),

@@ -9,6 +9,7 @@ import pytest
 from hopper_kernels import demanded
 from mlir import ir
 from pipelined_mutants import copy_of, finish
+from ring_plans import RingPlan
 from role_mutants import BF16, changed, drop
 
 from tilec.compiler import Compilation, compiled_kernel, lower_to
@@ -59,7 +60,7 @@ class Subject:
         rng = np.random.default_rng(cluster)
         m, n = 128 * cluster[0], 64 * cluster[1]
         self.grid = (*cluster, 1)
-        self.a = rng.standard_normal((m, 32 * (2 * STAGES + 1))).astype(BF16)
+        self.a = rng.standard_normal((m, 32 * RingPlan(STAGES).iterations)).astype(BF16)
         self.b = rng.standard_normal((self.a.shape[1], n)).astype(BF16)
         self.expected = self.a.astype(np.float64) @ self.b.astype(np.float64)
         specs = [f"{name}:bf16[?,?:8;?:8,1]" for name in "abc"]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from mlir import ir
 from pipelined_mutants import copy_of, finish
+from ring_plans import RingPlan
 from role_mutants import drop, flip, moved
 from rotated_kernels import BF16, draw, expected_of, fading
 from shares import share_of_each
@@ -34,7 +35,7 @@ from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 from tilec.target import find_target
 
 SIZES = {"D": 64, "BM": 64, "BN": 32, "STAGES": 3}
-BLOCKS = 7
+BLOCKS = RingPlan(SIZES["STAGES"]).iterations
 
 
 @dataclass(frozen=True)
