@@ -1,5 +1,7 @@
 """mma.sync: matrix products of one warp (PTX ISA 9.7.14.5), all dense shapes from sm_80 to sm_89.
 
+With block scaling: `scaled_mma.py`, whose rule hands all others to `emit_mma`.
+
 Fragment layout, one formula for every type: with `per` elements in a 32-bit register, lane l,
 g = l/4 and t = l%4, element s of register r of A is row g + 8*(r%2), column per*t + s +
 4*per*(r/2); of B it is row per*t + s + 4*per*r, column g; C and D hold in register r (one f32 or
@@ -159,10 +161,15 @@ def fragment(
     stacked = np.empty((warps, len(registers), 32), registers[0].dtype)
     for position, register in enumerate(registers):
         stacked[:, position] = register
-    values = elements(stacked, kind).reshape(warps, -1)
+    return place_fragment(elements(stacked, kind), operand, m, n, k)
+
+
+def place_fragment(values: np.ndarray, operand: str, m: int, n: int, k: int) -> np.ndarray:
+    """Numbers (warps, registers, 32, per register) as matrices."""
+    warps, registers, _, per = values.shape
     shape = (m, k) if operand == "A" else (k, n)
-    order = _order(operand, shape, len(registers), values.shape[1] // (32 * len(registers)))
-    return values.take(order, 1).reshape(warps, *shape)
+    order = _order(operand, shape, registers, per)
+    return values.reshape(warps, -1).take(order, 1).reshape(warps, *shape)
 
 
 def elements(words: np.ndarray, kind: str) -> np.ndarray:
@@ -249,6 +256,3 @@ def _add_accumulator(product: np.ndarray, c: tuple[np.ndarray, ...], form: MmaFo
     for position, register in enumerate(c):
         product[:, position] += register
     return product
-
-
-RULES = {"mma": emit_mma}

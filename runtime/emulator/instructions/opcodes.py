@@ -23,9 +23,9 @@ from tilec.runtime.emulator.instructions import (
     matrix,
     mbarrier,
     memory,
-    mma,
     move,
     register_budget,
+    scaled_mma,
     tcgen05,
     warp,
     wgmma,
@@ -36,7 +36,8 @@ Rule = Callable[[Instruction, Writer], None]
 
 _FAMILIES = (
     atomics, bits, call, cluster, compare, control, convert, cp_async, floating, hints, integer,
-    launch_control, matrix, mbarrier, memory, mma, move, register_budget, tcgen05, warp, wgmma,
+    launch_control, matrix, mbarrier, memory, move, register_budget, scaled_mma, tcgen05,
+    warp, wgmma,
 )  # fmt: skip
 RULES: dict[str, Rule] = {}
 for _family in _FAMILIES:
