@@ -47,6 +47,7 @@ def lower_llvm(
             PassManager.parse(UPSTREAM_LOWERING).run(module.operation)
         except ir.MLIRError as error:
             raise compile_error(error) from None
+        check_level(module, Level.NVVM)  # inline assembly that nvvm ops became
         if stage == "llvm":
             return f"{module}\n"
         text = llvm.translate_module_to_llvmir(module.operation)

@@ -9,6 +9,7 @@ from mlir import ir
 
 from tilec.dialects.attributes import BOOL, INT, STRING, options
 from tilec.dialects.constraints import ANY, INDEX
+from tilec.dialects.inline_text import wrong_text
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
 from tilec.dialects.types import element, is_integer, is_tile, shape
@@ -134,9 +135,12 @@ class InlinePtxOp(Op, name="inline_ptx", one_layout=True):
             return f"{len(self.outputs)} results need as many leading '=' constraints"
         if len(letters) - len(outputs) != len(self.inputs):
             return f"{len(self.inputs)} inputs but {len(letters) - len(outputs)} input constraints"
-        for letter in letters:
-            if letter.lstrip("=&") not in tuple("hrlfd"):
+        for number, letter in enumerate(letters):
+            mark = "=&?" if number < len(outputs) else ""
+            if not re.fullmatch(f"{mark}[hrlfd]", letter):
                 return f"unknown constraint '{letter}'; use h, r, l, f or d"
+        if wrong := wrong_text(self.text, len(letters)):
+            return wrong
         shapes = {shape(v) for v in [*self.inputs, *self.outputs] if is_tile(v)}
         if len(shapes) > 1:
             return "all tiles must have one shape"

@@ -8,13 +8,14 @@ from __future__ import annotations
 from functools import partial
 
 from mlir import ir
+from mlir.dialects import llvm
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.elementwise import ELEMENTWISE
 from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.inline_text import wrong_constraints, wrong_text
 from tilec.dialects.op import NAMESPACES
 from tilec.dialects.types import encoding, is_tile, shape
-from tilec.passes.checks.inline_asm import wrong_assembly
 from tilec.passes.checks.rules import Rule, look_at_all
 from tilec.passes.contract import Level
 from tilec.passes.layouts.maps import register_permutation
@@ -225,12 +226,27 @@ _BUFFERS: dict[str, tuple[Rule, ...]] = {
     **{op.OPERATION_NAME: (_no_split_op,) for op in SPLIT_OPS},
     gpu_tile.ConvertLayoutOp.OPERATION_NAME: (_no_cross_thread_conversion,),
 }
+
+
+def _wrong_assembly(op: ir.Operation) -> str | None:
+    """LLVM would die of it."""
+    kinds = [value.type for value in op.results]
+    if len(kinds) == 1 and isinstance(kinds[0], llvm.StructType):
+        kinds = list(kinds[0].body or ())
+    inputs = [str(value.type) for value in op.operands]
+    if "asm_dialect" in op.attributes and op.attributes["asm_dialect"].value != 0:
+        return "'llvm.inline_asm' op PTX has no Intel dialect"
+    wrong = wrong_constraints(op.attributes["constraints"].value, len(kinds), inputs)
+    wrong = wrong or wrong_text(op.attributes["asm_string"].value, len(kinds) + len(inputs))
+    return wrong and f"'llvm.inline_asm' op {wrong}"
+
+
 _SPECIAL: dict[Level, dict[str, tuple[Rule, ...]]] = {
     Level.TILE: _PROGRAM,
     Level.SELECTED: _CHOSEN,
     Level.LAYOUTS: _CHOSEN,
     Level.BUFFERS: _BUFFERS,
     Level.ALLOCATED: {**_BUFFERS, **{op.OPERATION_NAME: (_has_offset,) for op in _PLACED}},
-    Level.NVVM: {"llvm.inline_asm": (wrong_assembly,)},
+    Level.NVVM: {"llvm.inline_asm": (_wrong_assembly,)},
 }
 """Rules for the ops of one name, behind the general ones."""
