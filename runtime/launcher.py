@@ -26,6 +26,7 @@ from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import check
 from tilec.runtime.launch_argument import LaunchArgument, check_arguments
+from tilec.runtime.outside import Outside
 from tilec.runtime.scalars import check_scalar
 from tilec.runtime.streams import DEFAULT_STREAM, current_stream_of, stream_number
 
@@ -45,6 +46,7 @@ class Launcher:
 
     `arguments` in the author's order; the resolved kernels' parameters are those that are not
     constants, in the same order. `device`: where to run; None for where the arrays are.
+    `outside`: values that the kernels were compiled from, which launches compare.
     """
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
@@ -68,6 +70,7 @@ class Launcher:
         self._lock = threading.RLock()
         self._fast: dict[tuple[Reader, ...], FastCall] = {}
         self._last: FastCall | None = None
+        self.outside: tuple[Outside, ...] = ()
         self._rules: dict[int, tuple[CompiledKernel, GridRule | None]] = {}
 
     def __call__(self, *arguments: Any, **named: Any) -> None:
@@ -84,6 +87,12 @@ class Launcher:
             return None if self._last is None else self._last.plan(*arguments, **named)
         except AttributeError:  # meanwhile another thread has launched on other kinds of arrays
             return None
+
+    def forget(self) -> None:
+        """Takes the next call the whole way: what kernels are compiled from has changed."""
+        self._fast = {}
+        self._last = None
+        self._use(build_slow_call(self.name, self.arguments, self._launch))
 
     def _use(self, call: Callable[..., None]) -> None:
         """Makes `call` what calling us runs, without the cost of a method that passes on."""
@@ -150,7 +159,7 @@ class Launcher:
             return
         fast = self._fast.get(readers)
         if fast is None:
-            fast = build_fast_call(self.name, self.arguments, readers, self._launch)
+            fast = build_fast_call(self.name, self.arguments, readers, self._launch, self.outside)
             self._fast[readers] = fast
         fast.remember(values, plan)
         self._last = fast

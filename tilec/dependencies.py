@@ -22,9 +22,11 @@ import tilec
 from tilec.language.builtin import Function
 from tilec.language.dtypes import DType
 from tilec.layout import Layout
+from tilec.runtime.outside import Outside
 from tilec.shared_layout import SharedLayout
 
 _LANGUAGE = "tilec.language"
+_OWN = ("tilec.language", "tilec.ops", "tilec.tuning")
 _NO_COMPILER = ("__pycache__", "cuda", "emulator", "examples", "ops", "tuning")
 """Folders that no compiled code depends on: what launches it, kernels, what chooses constants."""
 
@@ -79,6 +81,58 @@ def _archive_state(folder: str) -> Iterator[str]:
     archive = next((path for path in Path(folder).parents if path.is_file()), Path(folder))
     status = archive.stat()
     yield f"{archive.name} {status.st_size} {status.st_mtime_ns}"
+
+
+def outside_values(fn: Callable[..., Any], *others: Any) -> tuple[Outside, ...]:
+    """What a kernel function and `others` (its grid rule) read from outside themselves, through the
+    functions they call: what `source_digest` digests. Code of tilec's own does not change."""
+    found: dict[tuple[str, int, str], Outside] = {}
+    roots = [fn, *others]
+    pending = list(roots)
+    while pending:
+        value = pending.pop()
+        value = value.fn if isinstance(value, Function) else value
+        if not isinstance(value, FunctionType) or (value.__module__ or "").startswith(_OWN):
+            continue
+        for one in _read_by(value):
+            if one.kind == "code" and value in roots:
+                continue  # the author's kernel is another one then
+            key = (one.kind, id(one.owner), one.name)
+            if key not in found:
+                found[key] = one
+                pending.append(one.value)
+    return tuple(found.values())
+
+
+def _read_by(fn: FunctionType) -> Iterator[Outside]:
+    """What one function reads from outside."""
+    yield Outside("code", fn, "", fn.__code__)
+    names = set(_names(fn.__code__))
+    for name in sorted(names & fn.__globals__.keys()):
+        value = fn.__globals__[name]
+        if _is_read(value):
+            yield Outside("name", fn.__globals__, name, value)
+        if not isinstance(value, ModuleType):
+            continue
+        if not value.__name__.startswith((_LANGUAGE, "math", "tilec")):
+            inside = {each: vars(value)[each] for each in sorted(names & vars(value).keys())}
+            yield from (
+                Outside("name", vars(value), each, one)
+                for each, one in inside.items()
+                if _is_read(one)
+            )
+    for cell in fn.__closure__ or ():
+        with suppress(ValueError):  # an empty cell: compiling will say so
+            if _is_read(cell.cell_contents):
+                yield Outside("cell", cell, "", cell.cell_contents)
+
+
+def _is_read(value: Any) -> bool:
+    """Whether code can depend on a value of this kind, and it can be another one."""
+    if isinstance(value, (Function, FunctionType)):
+        return not (value.__module__ or "").startswith(_OWN)
+    kinds = (bool, int, float, str, tuple, list, type(None), DType, Layout, SharedLayout)
+    return isinstance(value, kinds) or type(value).__module__ == "numpy"
 
 
 class _Digest:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast, overload
 
 from tilec.declaration import declared_parameters
-from tilec.dependencies import compiler_digest, source_digest
+from tilec.dependencies import compiler_digest, outside_values, source_digest
 from tilec.diagnostics import PerformanceWarning
 from tilec.kernel import CompiledKernel, Grid, Parameter
 from tilec.language.builtin import function
@@ -35,6 +35,7 @@ from tilec.runtime.errors import ArgumentError, DeviceError
 from tilec.runtime.facts import reaches
 from tilec.runtime.launch_argument import RESERVED
 from tilec.runtime.launcher import Launcher, located
+from tilec.runtime.outside import Outside, is_same
 from tilec.signature import add_promises
 from tilec.specialization import Specialization, specialize, specialize_for
 from tilec.target import (
@@ -152,6 +153,7 @@ class Kernel(Launcher, Generic[P]):
                 for p in self.parameters
             ]
             variant = Launcher(self.name, arguments, self.resolve, self.device)
+            variant.outside = self.outside
             self._variants[kinds] = variant
         return variant
 
@@ -281,6 +283,8 @@ class Kernel(Launcher, Generic[P]):
         """
         target = target_of(device)
         version = ptx_version_for(device, target)
+        if not is_same(self.outside):
+            self._forget()
         wanted = specialize(self.parameters, bound)
         found = self._known(wanted, target, version)
         if not reaches(found, bound, grid):
@@ -291,8 +295,21 @@ class Kernel(Launcher, Generic[P]):
         key = (target.name, version, wanted.key)
         found = self._compiled.get(key)
         if found is None:
+            self._watch(outside_values(self.fn, self.grid))
             found = self._compiled[key] = _announced(self._load(wanted, target, version))
         return found
+
+    def _watch(self, outside: tuple[Outside, ...]) -> None:
+        """Launches compare these from now on, before they use what was compiled."""
+        for launcher in (self, *self._variants.values()):
+            launcher.outside = outside
+
+    def _forget(self) -> None:
+        """A global or a function that the kernel reads is another one: all is compiled anew."""
+        self._compiled = {}
+        self._watch(())
+        for launcher in (self, *self._variants.values()):
+            launcher.forget()
 
     def _load(self, wanted: Specialization, target: Target, version: int | None) -> CompiledKernel:
         """From the disk cache, or compiled and put there."""

@@ -22,6 +22,7 @@ from tilec.runtime.cuda.driver import device_count
 from tilec.runtime.cuda.plan import Plan, run_in_context
 from tilec.runtime.cuda.reader import Reader
 from tilec.runtime.launch_argument import REQUIRED, LaunchArgument
+from tilec.runtime.outside import Outside, expression
 from tilec.runtime.streams import current_stream_in, stream_number
 
 MAX_PLANS = 4096
@@ -41,6 +42,7 @@ def _tilec_call({signature}):
         (_tilec_launch, _tilec_grid, _tilec_block, _tilec_pack, _tilec_index,
          _tilec_grid_of_scalars, _tilec_plan) = _tilec_local.plans[{key}]
         _tilec_pack(_tilec_block, 0, {changing})
+        {watch}
     except Exception:
         _tilec_plan = None
     if _tilec_plan is None:
@@ -113,9 +115,16 @@ def build_slow_call(
 
 
 def build_fast_call(
-    name: str, arguments: Sequence[LaunchArgument], readers: Sequence[Reader], launch: Launch
+    name: str,
+    arguments: Sequence[LaunchArgument],
+    readers: Sequence[Reader],
+    launch: Launch,
+    outside: Sequence[Outside] = (),
 ) -> FastCall:
-    """The function for arrays that `readers`, one an array argument in order, read."""
+    """The function for arrays that `readers`, one an array argument in order, read.
+
+    `outside`: what the kernel was compiled from; calls go the whole way where it has changed.
+    """
     arrays = _names(arguments, "array")
     pointers = [f"_tilec_p{number}" for number in range(len(arrays))]
     read = [
@@ -124,10 +133,12 @@ def build_fast_call(
     ]
     scalars = _names(arguments, "scalar", "typed")
     stream, elsewhere, names = _environment(readers)
+    changed, watched = expression(outside)
     text = _CALL.format(
         signature=_signature(arguments),
         read="; ".join(read) or "pass",
         key=_tuple([*_array_keys(arrays, readers, pointers), *_value_keys(arguments)]),
+        watch=f"if {changed}: _tilec_plan = None" if outside else "",
         changing=", ".join([*pointers, *scalars]),
         values=_tuple(_names(arguments)),
         scalars=_tuple(scalars),
@@ -135,7 +146,7 @@ def build_fast_call(
         elsewhere=elsewhere,
     )
     local = threading.local()
-    made = _compile(name, text, arguments, names | {"whole_way": launch, "local": local})
+    made = _compile(name, text, arguments, names | watched | {"whole_way": launch, "local": local})
     return FastCall(made["_tilec_call"], made["_tilec_key"], local)
 
 

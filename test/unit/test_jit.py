@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frontend_cases import load_text
 from mlir import ir
 from target_names import MAIN
 
@@ -435,3 +436,35 @@ def test_other_numbers_than_annotated_are_refused(named: Any, message: str) -> N
 def test_other_specs_than_annotated_are_refused() -> None:
     with pytest.raises(ValueError, match="argument 'n' is f32; expected one of i32, i64"):
         annotated.compile(["out:f32[?]", "n:f32", "x:f32", "b:i1"], target="sm_80")
+
+
+CHANGING = """
+SCALE = 2.0
+
+def helper(v):
+    return v * SCALE
+
+@tilec.kernel(grid=lambda y: 1)
+def k(x: tl.array, y: tl.array):
+    tl.store(y, 0, helper(tl.load(x, 0, 32)))
+"""
+
+
+def test_a_changed_global_and_a_redefined_helper_are_seen(tmp_path: Path) -> None:
+    module = load_text(CHANGING, tmp_path)
+    x, y = np.ones(32, np.float32), np.zeros(32, np.float32)
+
+    def result() -> float:
+        module.k(x, y)
+        return y[0]
+
+    assert result() == 2.0
+    module.SCALE = 3.0
+    assert result() == 3.0
+    other = load_text("def helper(v):\n    return v + 10.0\n", tmp_path)
+    kept, module.helper = module.helper, other.helper
+    assert result() == 11.0
+    module.helper = kept
+    assert result() == 3.0
+    module.helper.__code__ = other.helper.__code__  # as IPython's autoreload does
+    assert result() == 11.0

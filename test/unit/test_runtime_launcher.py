@@ -22,6 +22,7 @@ from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import index_bits, observe_parameter
 from tilec.runtime.launch_argument import LaunchArgument
 from tilec.runtime.launcher import Launcher
+from tilec.runtime.outside import Outside
 
 
 class FakeTensor:
@@ -154,6 +155,37 @@ def test_the_second_launch_takes_the_generated_path(fake: FakeDriver):
     assert [launch.grid for launch in fake.launches] == [(2, 8, 1)] * 2
     assert [launch.stream for launch in fake.launches] == [0x500] * 2
     assert compiler.asked == 1
+
+
+def test_a_launch_compares_what_its_kernel_was_compiled_from(fake: FakeDriver):
+    run, compiler = launcher(fake)
+    names, values = {"SCALE": 2.0, "f": len}, [3.0]
+    cell = (lambda: values).__closure__[0]
+    run.outside = (
+        Outside("name", names, "SCALE", names["SCALE"]),
+        Outside("name", names, "f", len),
+        Outside("cell", cell, "", values),
+        Outside("code", launcher, "", launcher.__code__),
+    )
+
+    def asked() -> int:
+        run(FakeTensor(0x1000), FakeTensor(0x2000))
+        return compiler.asked
+
+    assert [asked(), asked()] == [1, 1]
+    names["SCALE"] = 4.0
+    assert asked() == 2
+    names["SCALE"] = run.outside[0].value
+    del names["f"]
+    assert asked() == 3
+    names["f"] = len
+    assert asked() == 3
+    values = []
+    assert asked() == 4
+    run.outside = ()
+    run.forget()
+    assert [asked(), asked()] == [5, 5]
+    assert len(fake.launches) == 8
 
 
 @pytest.mark.parametrize(
