@@ -161,9 +161,21 @@ def _from_torch(tensor: Any, name: str, stream: int | None) -> ArrayView:
             f"argument {name!r}: a view with a pending negation or conjugation; "
             "call .resolve_neg() or .resolve_conj() first"
         )
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ArgumentError(
+            f"argument {name!r}: a tensor that requires a gradient, which no kernel records; "
+            "pass tensor.detach(), or launch under torch.no_grad()"
+        )
     on_device = tensor.device.type == "cuda"
+    traced = type(tensor).__module__.startswith("torch._subclasses.")
+    pointer = 0 if traced else tensor.data_ptr()
+    if not pointer and 0 not in tuple(tensor.shape):
+        raise ArgumentError(
+            f"argument {name!r}: a tensor without memory ({_type_name(tensor)}), as torch.compile "
+            "and torch.export trace with; register the call as an operator (torch.library)"
+        )
     return ArrayView(
-        tensor.data_ptr(),
+        pointer,
         tuple(tensor.shape),
         tuple(tensor.stride()),
         _dtype(str(tensor.dtype).removeprefix("torch."), name),
@@ -183,6 +195,11 @@ def _from_cupy(array: Any, name: str, stream: int | None) -> ArrayView:
 
 
 def _from_numpy(array: Any, name: str, stream: int | None) -> ArrayView:
+    if isinstance(array, sys.modules["numpy"].ma.MaskedArray):
+        raise ArgumentError(
+            f"argument {name!r}: a masked array, whose mask a kernel does not see; "
+            "pass array.filled(value), or array.data"
+        )
     dtype = _numpy_dtype(array.dtype, name)
     return ArrayView(
         array.__array_interface__["data"][0],

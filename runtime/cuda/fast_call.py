@@ -43,6 +43,7 @@ def _tilec_call({signature}):
          _tilec_grid_of_scalars, _tilec_plan) = _tilec_local.plans[{key}]
         _tilec_pack(_tilec_block, 0, {changing})
         {watch}
+        {refuse}
     except Exception:
         _tilec_plan = None
     if _tilec_plan is None:
@@ -139,6 +140,7 @@ def build_fast_call(
         read="; ".join(read) or "pass",
         key=_tuple([*_array_keys(arrays, readers, pointers), *_value_keys(arguments)]),
         watch=f"if {changed}: _tilec_plan = None" if outside else "",
+        refuse=_refused(arrays, readers, pointers),
         changing=", ".join([*pointers, *scalars]),
         values=_tuple(_names(arguments)),
         scalars=_tuple(scalars),
@@ -148,6 +150,17 @@ def build_fast_call(
     local = threading.local()
     made = _compile(name, text, arguments, names | watched | {"whole_way": launch, "local": local})
     return FastCall(made["_tilec_call"], made["_tilec_key"], local)
+
+
+def _refused(arrays: Sequence[str], readers: Sequence[Reader], pointers: Sequence[str]) -> str:
+    """A statement that sends arrays the whole way which that may refuse: tensors whose gradients
+    are recorded, and those without memory, which traces are made with."""
+    recorded = [r.recorded.format(a) for a, r in zip(arrays, readers, strict=True) if r.recorded]
+    if not recorded:
+        return ""
+    missing = f"not ({' and '.join(pointers)})"
+    wrong = f"{missing} or ({' or '.join(recorded)}) and _tilec_grad_enabled()"
+    return f"if {wrong}: _tilec_plan = None"
 
 
 def _array_keys(
@@ -181,6 +194,9 @@ def _environment(readers: Sequence[Reader]) -> tuple[str, str, dict[str, Any]]:
     }
     frameworks = sorted({reader.framework for reader in readers} - {""})
     stream = "0"
+    if "torch" in frameworks:
+        torch: Any = sys.modules["torch"]
+        names["grad_enabled"] = torch.is_grad_enabled
     if frameworks:
         names["current_stream"] = current_stream_in(frameworks[0])
         stream = "_tilec_current_stream(_tilec_index)"

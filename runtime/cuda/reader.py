@@ -15,13 +15,14 @@ class Reader:
     """Expressions for one kind of array, `{0}` in place of the argument.
 
     `pointer`: its address. `key`: what tells it from arrays with other plans; its alignment, too,
-    where `tells_alignment`.
+    where `tells_alignment`. `recorded`: whether a framework may record what is done to it.
     """
 
     framework: str
     pointer: str
     key: str
     tells_alignment: bool = False
+    recorded: str = ""
 
     def address(self) -> Callable[[Any], int]:
         """What gives an array's address."""
@@ -37,6 +38,7 @@ _TORCH = Reader(
     "torch",
     "{0}.data_ptr()",
     "{0}.dtype, {0}.shape, {0}.stride(), {0}.get_device(), {0}.is_neg()",
+    recorded="{0}.requires_grad",
 )
 _CUPY = Reader("cupy", "{0}.data.ptr", "{0}.dtype, {0}.shape, {0}.strides, {0}.device.id")
 _VIEW = Reader("", "{0}.pointer", "{0}.form", tells_alignment=True)

@@ -244,10 +244,12 @@ class FakeTensor:
         self.device = SimpleNamespace(type="cuda")
         self.layout = "strided"
         self.negative = False
+        self.requires_grad = False
+        self.address = 0x3000
         self.__dict__.update(changes)
 
     def data_ptr(self) -> int:
-        return 0x3000
+        return self.address
 
     def stride(self) -> tuple[int, ...]:
         return (8, 1)
@@ -264,7 +266,7 @@ class FakeTensor:
 
 @pytest.fixture
 def torch_double(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = SimpleNamespace(Tensor=FakeTensor, strided="strided")
+    module = SimpleNamespace(Tensor=FakeTensor, strided="strided", is_grad_enabled=lambda: True)
     monkeypatch.setitem(sys.modules, "torch", module)  # type: ignore[arg-type]
 
 
@@ -283,12 +285,26 @@ def test_torch_tensors_on_a_gpu():
         ({"layout": "sparse"}, "expected a dense tensor, found sparse"),
         ({"device": SimpleNamespace(type="meta")}, "expected a CUDA or CPU tensor"),
         ({"negative": True}, "call .resolve_neg"),
+        ({"requires_grad": True}, r"requires a gradient, .*; pass tensor.detach\(\)"),
+        ({"address": 0}, "a tensor without memory"),
         ({"dtype": "torch.uint8"}, "dtype uint8 is not supported"),
     ],
 )
 def test_unusable_tensors(changes: dict[str, Any], message: str):
     with pytest.raises(ArgumentError, match="argument 'x': .*" + message):
         describe(FakeTensor(**changes), "x")
+
+
+@pytest.mark.usefixtures("torch_double")
+def test_usable_tensors(monkeypatch: pytest.MonkeyPatch):
+    assert describe(FakeTensor(address=0, shape=(0, 8))).pointer == 0
+    monkeypatch.setattr(sys.modules["torch"], "is_grad_enabled", lambda: False)
+    assert describe(FakeTensor(requires_grad=True)).pointer == 0x3000
+
+
+def test_a_masked_array_is_refused():
+    with pytest.raises(ArgumentError, match=r"'x': a masked array, .*pass array.filled\(value\)"):
+        describe(np.ma.masked_array([1.0, 2.0], [True, False]), "x")
 
 
 def test_cupy_arrays(monkeypatch: pytest.MonkeyPatch):

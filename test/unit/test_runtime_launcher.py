@@ -45,6 +45,7 @@ class FakeTensor:
         self.device = SimpleNamespace(type="cuda" if device >= 0 else "cpu")
         self.is_cuda = device >= 0
         self.is_negated = False
+        self.requires_grad = False
 
     def data_ptr(self) -> int:
         return self.pointer
@@ -116,6 +117,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, fake: FakeDriver) -> Iterator[Fak
     module = SimpleNamespace(
         Tensor=FakeTensor,
         strided="strided",
+        is_grad_enabled=lambda: getattr(fake, "records", False),
         _C=SimpleNamespace(
             _cuda_getCurrentRawStream=lambda index: 0x500 + index,
             _cuda_getDevice=lambda: fake.current - 100,
@@ -368,6 +370,24 @@ def test_a_pending_negation_is_found_at_every_call(fake: FakeDriver):
     b.is_negated = True
     with pytest.raises(ArgumentError, match="argument 'b': a view with a pending negation"):
         run(a, b)
+
+
+def test_gradients_and_memory_are_looked_at_at_every_call(
+    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch
+):
+    run, compiler = launcher(fake)
+    a, b = FakeTensor(0x1000), FakeTensor(0x2000)
+    run(a, b)
+    b.requires_grad = True
+    run(a, b)
+    assert compiler.asked == 1
+    monkeypatch.setattr(fake, "records", True, raising=False)
+    with pytest.raises(ArgumentError, match="argument 'b': a tensor that requires a gradient"):
+        run(a, b)
+    b.requires_grad, b.pointer = False, 0
+    with pytest.raises(ArgumentError, match="argument 'b': a tensor without memory"):
+        run(a, b)
+    assert len(fake.launches) == 2
 
 
 def test_views_of_other_frameworks_are_described_anew(fake: FakeDriver):
