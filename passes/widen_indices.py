@@ -104,7 +104,8 @@ def _write_launch(
 ) -> None:
     i64 = ir.IntegerType.get_signless(64)
     if launch.programs < MOST_PROGRAMS:
-        function.attributes[PROGRAM_LIMIT] = ir.IntegerAttr.get(i64, launch.programs)
+        i32 = ir.IntegerType.get_signless(32)
+        function.attributes[PROGRAM_LIMIT] = ir.IntegerAttr.get(i32, launch.programs)
     if limits:
         written = [
             ir.ArrayAttr.get([ir.StringAttr.get(text), ir.IntegerAttr.get(i64, most)])

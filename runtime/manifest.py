@@ -45,8 +45,7 @@ def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> Compile
             raise ValueError(f"kernel.tensor_maps[{number}]: {wrong}")
     if kernel.grid is not None:
         compile_grid(kernel.grid, kernel.parameters)
-    if kernel.limits:
-        compile_sizes(tuple(text for text, _ in kernel.limits), kernel.parameters)
+    compile_sizes(tuple(text for text, _ in kernel.limits), kernel.parameters)
     return kernel
 
 

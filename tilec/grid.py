@@ -88,6 +88,8 @@ def compile_sizes(
 
     The function may raise ZeroDivisionError.
     """
+    if not texts:
+        return lambda values: ()
     evaluate, scalars = _evaluator(texts, parameters)
     if scalars:
         raise ValueError(f"{', '.join(texts)}: expected sizes of arrays, found a scalar parameter")

@@ -12,7 +12,7 @@ from mlir import ir
 
 from tilec.diagnostics import CompileError
 from tilec.dialects.attributes import BOOL, INT, INTS, STRING, AttributeKind, one_of, options
-from tilec.grid import compile_grid
+from tilec.grid import compile_grid, compile_sizes
 from tilec.kernel import CODES, ELEMENT_BYTES, Parameter
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
 from tilec.passes.rewriting.locations import error_at, source_location
@@ -25,7 +25,13 @@ _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
     "tile.codes": one_of(*sorted(CODES)),
     "tile.settled": BOOL,
 }
-_NUMBERS = ("tile.index_bits", "tile.num_warps", "tile.shared_bytes", "tile.total_warps")
+_NUMBERS = (
+    "tile.index_bits",
+    "tile.most_programs",
+    "tile.num_warps",
+    "tile.shared_bytes",
+    "tile.total_warps",
+)
 _DICTIONARIES = ("tile.auto", "tile.constants")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,255}", re.ASCII)
 
@@ -35,7 +41,7 @@ def verify_kernels(module: ir.Module) -> None:
     errors = []
     with module.context, ir.Location.unknown():
         for kernel in _kernels(module):
-            wrong = _wrong_attribute(kernel) or _wrong_grid(kernel)
+            wrong = _wrong_attribute(kernel) or _wrong_grid(kernel) or _wrong_limits(kernel)
             if wrong:
                 errors.append(error_at(kernel, f"kernel {kernel.attributes['sym_name']} {wrong}"))
             else:
@@ -183,15 +189,42 @@ def _wrong_grid(function: ir.Operation) -> str | None:
     texts = list(rules) if isinstance(rules, ir.ArrayAttr) else []
     if not 1 <= len(texts) <= 3 or not all(isinstance(text, ir.StringAttr) for text in texts):
         return f"attribute 'tile.grid' must be one to three strings, found {rules}"
-    parameters = [
-        _grid_parameter(_name(number, given), argument.type)
-        for number, (argument, given) in enumerate(_parameters(function))
-    ]
     try:
-        compile_grid([*(text.value for text in texts), "1", "1"][:3], parameters)
+        compile_grid([*(text.value for text in texts), "1", "1"][:3], _grid_parameters(function))
     except ValueError as error:
         return f"has a wrong {error}"
     return None
+
+
+def _wrong_limits(function: ir.Operation) -> str | None:
+    """Of what the launcher compares for indices of 32 bits."""
+    most = function.attributes.get("tile.most_programs")
+    if most is not None and most.value < 1:
+        return f"attribute 'tile.most_programs' must be positive, found {most.value}"
+    limits = function.attributes.get("tile.limits")
+    if limits is None:
+        return None
+    pairs = list(limits) if isinstance(limits, ir.ArrayAttr) else [None]
+    if not all(map(_is_limit, pairs)):
+        return f"attribute 'tile.limits' must hold pairs of a string and a number, found {limits}"
+    try:
+        compile_sizes(tuple(pair[0].value for pair in pairs), tuple(_grid_parameters(function)))
+    except ValueError as error:
+        return f"has a wrong limit: {error}"
+    return None
+
+
+def _is_limit(pair: ir.Attribute | None) -> bool:
+    if not isinstance(pair, ir.ArrayAttr) or len(pair) != 2:
+        return False
+    return isinstance(pair[0], ir.StringAttr) and isinstance(pair[1], ir.IntegerAttr)
+
+
+def _grid_parameters(function: ir.Operation) -> list[Parameter]:
+    return [
+        _grid_parameter(_name(number, given), argument.type)
+        for number, (argument, given) in enumerate(_parameters(function))
+    ]
 
 
 def _grid_parameter(name: str, kind: ir.Type) -> Parameter:

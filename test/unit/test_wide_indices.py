@@ -11,9 +11,12 @@ import pytest
 
 import tilec
 import tilec.language as tl
+from tilec.diagnostics import CompileError
+from tilec.dialects.context import make_context
 from tilec.kernel import INDEX_LIMIT_32, MOST_PROGRAMS
 from tilec.runtime.artefact import load, save
 from tilec.runtime.errors import ArgumentError
+from tilec.source import parse_source
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
 EDGES = (0, 2**31, -(2**31), 2**32, -(2**32), 2**33, 2**62, -(2**62))
@@ -286,3 +289,22 @@ def test_what_fits_stays_narrow() -> None:
     assert plain.most_programs == 2**25
     assert not [entry for entry in plain.report["decisions"] if entry["about"] == "index"]
     assert INDEX_LIMIT_32 < 2**31
+
+
+@pytest.mark.parametrize(
+    ("attribute", "message"),
+    [
+        ("tile.most_programs = 0 : i32", "'tile.most_programs' must be positive"),
+        ("tile.most_programs = 1.0", "attribute 'tile.most_programs'"),
+        ("tile.limits = 3", "'tile.limits' must hold pairs of a string and a number"),
+        ('tile.limits = ["x"]', "'tile.limits' must hold pairs of a string and a number"),
+        ('tile.limits = [["y.shape[0]", 3]]', "wrong limit: grid rule 'y.shape[0]'"),
+        ('tile.limits = [["n", 3]]', "expected sizes of arrays, found a scalar"),
+    ],
+)
+def test_wrong_limits_of_a_file(attribute: str, message: str) -> None:
+    text = f"""func.func @k(%x: memref<?xf32> {{tile.name = "x"}}, %n: i32 {{tile.name = "n"}})
+        attributes {{tile.kernel, {attribute}}} {{ return }}"""
+    with pytest.raises(CompileError, match=r".+") as error:
+        parse_source(text, "k.tile", make_context())
+    assert message in str(error.value)

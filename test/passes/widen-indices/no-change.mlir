@@ -1,7 +1,7 @@
 // Ids times tiles: the launcher keeps the grid below the limit. Kernels of 64-bit indices.
 // RUN: tilec opt %s --passes widen-indices --target sm_80 | filecheck %s
 
-// CHECK: func.func @tiles({{.*}}tile.most_programs = 33554432 : i64
+// CHECK: func.func @tiles({{.*}}tile.most_programs = 33554432 : i32
 // CHECK-NOT: i64
 // CHECK: "tile.load"
 func.func @tiles(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.index_bits = 32 : i32} {
