@@ -7,7 +7,7 @@ TARGETS := sm_80 sm_90a sm_100a
 MATMUL := tilec/examples/matmul.py:matmul $(foreach x,a b c,--arg '$(x):bf16[?,?:8;?:8,1]')
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-unit test-mutants sweep-rings test-lit golden test-gpu soak bench check types
+.PHONY: help install run test test-unit test-mutants fuzz sweep-rings test-lit golden test-gpu soak bench check types
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,11 @@ test-mutants: install ## the whole of what `make test` takes a share of: broken 
 
 sweep-rings: install ## every ring at full length, all targets, check and late mode: a line a kernel (WORDS="attention ops")
 	$(BIN)/python -W ignore test/long_rings/ring_sweep.py $(WORDS)
+
+fuzz: install ## break inputs at random, and run random programs, for hours (test/robustness/fuzz.py)
+	$(BIN)/python test/robustness/fuzz.py texts --count 20000
+	$(BIN)/python test/robustness/fuzz.py kernels --count 5000
+	$(BIN)/python test/robustness/fuzz.py programs --count 2000
 
 test-lit: install ## the part of them that is lit's
 	$(BIN)/lit -sv test

@@ -1,0 +1,265 @@
+"""Breaks inputs of the compiler at random, as many as one likes; the same seed, the same cases.
+
+    python test/robustness/fuzz.py texts --count 20000     `.tile` files, programs between passes
+    python test/robustness/fuzz.py kernels --count 5000    Python kernels, broken as syntax trees
+    python test/robustness/fuzz.py programs --count 2000   random right programs against NumPy
+
+Whatever is wrong with an input, there is one diagnostic with a position and exit code 1: no
+traceback, no signal, no hang. What compiles, ptxas takes (`--no-ptxas`: not asked). Each case that
+is received otherwise is printed with its input; the exit code says whether there was any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import random
+import re
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, seed, settings
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "unit")]
+
+from corpus import Subject, subjects  # noqa: E402 - found through the path above
+from forked import run_batch  # noqa: E402
+from frontend_cases import load_text  # noqa: E402
+from mutations import damaged, mutant  # noqa: E402
+from random_programs import RandomProgram, programs  # noqa: E402
+from test_frontend_mutations import CONSTANTS, SPECS  # noqa: E402
+from test_frontend_mutations import mutant as broken_kernel  # noqa: E402
+from tile_programs import check  # noqa: E402
+
+from tilec.assembler import assemble  # noqa: E402
+from tilec.diagnostics import CompileError, InternalError  # noqa: E402
+from tilec.isolation import Death, death_of  # noqa: E402
+from tilec.jit import Kernel  # noqa: E402
+from tilec.target import TARGETS, find_target  # noqa: E402
+
+BATCH = 10
+POSITION = re.compile(r"^[^\n:]+:\d+:\d+: error: ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended: its exit code (128 + signal if it died) and what it wrote."""
+
+    code: int
+    output: str
+    errors: str
+
+
+def complaint(done: Done) -> str | None:
+    """What is wrong with how an input was received, None if nothing."""
+    if done.code == 0 and not done.errors:
+        return None
+    right = done.code == 1 and POSITION.match(done.errors) and "Traceback" not in done.errors
+    return None if right else f"exit code {done.code}: {done.errors}"
+
+
+def run_all(command: Sequence[str], contents: Sequence[bytes], folder: Path) -> list[Done] | None:
+    """A command on each content, all in one forked child; None if that died."""
+    streams = []
+    for number, content in enumerate(contents):
+        names = [str(folder / f"{number}.{name}") for name in ("in", "out", "err")]
+        Path(names[0]).write_bytes(content)
+        for name in names[1:]:
+            Path(name).write_bytes(b"")
+        streams.append(names)
+    codes = folder / "codes"
+    codes.write_text("")
+    whole = run_batch(["tilec", *command], streams, str(codes))
+    ended = codes.read_text().split()
+    if not whole and len(contents) > 1:
+        return None
+    return [
+        Done(int(code), *(Path(name).read_text(errors="replace") for name in names[1:]))
+        for code, names in zip(ended or ["126"], streams, strict=True)
+    ]
+
+
+def received(command: Sequence[str], contents: Sequence[bytes], folder: Path) -> list[Done]:
+    """A command on each content; one by one where one of them ends the process."""
+    done = run_all(command, contents, folder)
+    if done is None:
+        done = [run_all(command, [content], folder)[0] for content in contents]
+    return done
+
+
+def texts(seed: int, count: int, start: int) -> Iterator[tuple[Subject, list[bytes]]]:
+    """Batches of broken texts of one subject each."""
+    known = subjects()
+    for number in range(start // BATCH, count // BATCH):
+        subject = random.Random(f"{seed} {number}").choice(known)
+        names = [f"{seed} {number} {i}" for i in range(BATCH)]
+        broken = [mutant(subject.text, name).encode() for name in names[1:]]
+        yield subject, [damaged(subject.text, names[0]), *broken]
+
+
+def refused_by_ptxas(subject: Subject, content: bytes, done: Done) -> str | None:
+    """What ptxas says of the PTX that a command printed, unless the text has words for ptxas of its
+    own: inline PTX is the author's."""
+    command = subject.command
+    words = set(re.findall(r'"[^"]*;[^"]*"', content.decode(errors="replace")))
+    own = words - set(re.findall(r'"[^"]*;[^"]*"', subject.text))
+    if done.code or own or command[0] != "compile":
+        return None
+    target = command[command.index("--target") + 1]
+    try:
+        assemble(done.output, find_target(target))
+    except InternalError as error:
+        return str(error)
+    return None
+
+
+class Tally:
+    """Counts how inputs were received; prints what is wrong as it comes."""
+
+    def __init__(self) -> None:
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.start = time.monotonic()
+
+    def add(self, what: str, name: str, text: str, wrong: str | None) -> None:
+        """`what`: "compiled", "diagnosed" ...; `wrong`: what is wrong with it, if anything."""
+        self.counts[what] += 1
+        if wrong:
+            self.counts["WRONG"] += 1
+            print(f"===== {name}\n{wrong}\n----- of\n{text}\n=====", flush=True)
+
+    def show(self) -> None:
+        """One line of counts."""
+        shown = ", ".join(f"{n} {what}" for what, n in sorted(self.counts.items()))
+        print(f"{time.monotonic() - self.start:.0f} s: {shown}", file=sys.stderr, flush=True)
+
+
+def fuzz_texts(arguments: argparse.Namespace, tally: Tally) -> None:
+    with tempfile.TemporaryDirectory(prefix="tilec-fuzz-") as directory:
+        for number, (subject, contents) in enumerate(
+            texts(arguments.seed, arguments.count, arguments.start)
+        ):
+            for content, done in zip(
+                contents, received(subject.command, contents, Path(directory)), strict=True
+            ):
+                wrong = complaint(done)
+                if not wrong and not arguments.no_ptxas:
+                    wrong = refused_by_ptxas(subject, content, done)
+                what = "compiled" if done.code == 0 else "diagnosed"
+                name = f"{subject.name}: {' '.join(subject.command)}"
+                tally.add(what, name, content.decode(errors="replace"), wrong)
+            if number % 20 == 19:
+                tally.show()
+
+
+def fuzz_kernels(arguments: argparse.Namespace, tally: Tally) -> None:
+    """Each broken kernel is compiled for one target in turn, in a forked child with others."""
+    names, targets = list(SPECS), list(TARGETS)
+    with tempfile.TemporaryDirectory(prefix="tilec-fuzz-") as directory:
+        for first in range(arguments.start, arguments.count, BATCH):
+            cases = [
+                (names[number % len(names)], targets[number // len(names) % len(targets)], number)
+                for number in range(first, first + BATCH)
+            ]
+            for part in ([cases], [[case] for case in cases]):
+                deaths = [_compile_all(c, arguments, Path(directory)) for c in part]
+                if not any(deaths):
+                    break
+            for case, death in zip(cases, deaths * (BATCH // len(deaths)), strict=True):
+                text = broken_kernel(case[0], arguments.seed * 1_000_000 + case[2])
+                wrong = f"{death.reason}: {death.words}" if death else None
+                tally.add("kernels", f"{case[0]} for {case[1]}", text, wrong)
+            if first // BATCH % 20 == 19:
+                tally.show()
+
+
+def _compile_all(
+    cases: Sequence[tuple[str, str, int]], arguments: argparse.Namespace, folder: Path
+) -> Death | None:
+    def run() -> None:
+        for name, target, number in cases:
+            text = broken_kernel(name, arguments.seed * 1_000_000 + number)
+            _compile_kernel(text, name, target, folder, assembled=not arguments.no_ptxas)
+
+    return death_of(run, 60.0 * len(cases))
+
+
+def _compile_kernel(text: str, name: str, target: str, folder: Path, *, assembled: bool) -> None:
+    """Ends the process with a transcript unless the kernel compiles or is diagnosed."""
+    try:
+        kernel = getattr(load_text(text, folder), name)
+    except Exception:
+        return  # no module, or no kernel: not the compiler's business
+    try:
+        if isinstance(kernel, Kernel):
+            made = kernel.compile(SPECS[name], CONSTANTS.get(name, {}), target=target)
+            if assembled:
+                assemble(made.ptx, find_target(target))
+        return
+    except ValueError:
+        return  # a parameter is missing
+    except CompileError as error:
+        if error.location is not None and "Traceback" not in str(error):
+            return
+        os.write(2, traceback.format_exc().encode())
+    except BaseException:
+        os.write(2, traceback.format_exc().encode())
+    os._exit(1)
+
+
+def fuzz_programs(arguments: argparse.Namespace, tally: Tally) -> None:
+    """Right programs, whose results NumPy knows bit by bit, on the emulator's check mode."""
+    for first in range(arguments.start, arguments.count, BATCH):
+        limits = settings(
+            max_examples=BATCH,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        strategy = programs(steps=6 + first // BATCH % 3, targets=tuple(TARGETS))
+
+        def judge(program: RandomProgram) -> None:
+            check(program.text, program.arguments, program.grid, program.options)
+
+        wrong = None
+        try:
+            seed(arguments.seed * 1_000_000 + first)(limits(given(strategy)(judge)))()
+        except Exception:
+            wrong = traceback.format_exc()
+        for _ in range(BATCH - 1):
+            tally.add("programs", "", "", None)
+        tally.add("programs", f"programs from {first} on", "", wrong)
+        if first // BATCH % 20 == 19:
+            tally.show()
+
+
+KINDS: dict[str, Callable[[argparse.Namespace, Tally], None]] = {
+    "texts": fuzz_texts,
+    "kernels": fuzz_kernels,
+    "programs": fuzz_programs,
+}
+
+
+def main() -> int:
+    """Runs one kind of fuzzing; 1 if anything was received wrongly."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--start", type=int, default=0, help="leave out the first cases")
+    parser.add_argument("--no-ptxas", action="store_true", help="do not assemble what compiles")
+    arguments = parser.parse_args()
+    tally = Tally()
+    KINDS[arguments.kind](arguments, tally)
+    tally.show()
+    return 1 if tally.counts["WRONG"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
