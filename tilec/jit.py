@@ -20,32 +20,25 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast, overload
 
 from tilec.declaration import declared_parameters
 from tilec.dependencies import compiler_digest, outside_values, source_digest
+from tilec.device_target import ptx_version_for, target_of
 from tilec.diagnostics import PerformanceWarning
 from tilec.kernel import CompiledKernel, Grid, Parameter
 from tilec.language.builtin import function
 from tilec.language.parameters import auto
 from tilec.names import did_you_mean
-from tilec.ptx_version import NEWEST, release_with, shown
 from tilec.report import show_report, slow
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cache import default_cache
 from tilec.runtime.device import device as find_device
 from tilec.runtime.device import device_of
-from tilec.runtime.errors import ArgumentError, DeviceError
+from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import reaches
 from tilec.runtime.launch_argument import RESERVED
 from tilec.runtime.launcher import Launcher, located
 from tilec.runtime.outside import Outside, is_same
 from tilec.signature import add_promises
 from tilec.specialization import Specialization, specialize, specialize_for
-from tilec.target import (
-    TARGETS,
-    Target,
-    find_target,
-    target_for_device,
-    why_no_target,
-    why_not_its_own,
-)
+from tilec.target import TARGETS, Target, find_target, why_not_its_own
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -428,38 +421,6 @@ def _constant_text(value: Any) -> str:
 def _kind(value: Any) -> str:
     """What an argument without annotation is."""
     return "typed" if isinstance(value, numbers.Number) else "array"
-
-
-def target_of(device: Any) -> Target:
-    """The target to compile for: TILEC_TARGET, else the device's; the emulator runs any."""
-    named = os.environ.get("TILEC_TARGET")
-    if named:
-        return find_target(named)
-    if device.compute_capability is None:
-        return next(iter(TARGETS.values()))
-    found = target_for_device(device.compute_capability, device.shared_bytes)
-    if found is None:
-        shown = "compute capability {}.{}".format(*device.compute_capability)
-        why = why_no_target(device.compute_capability)
-        raise DeviceError(f"{device.name} has {shown}: {why}")
-    return found
-
-
-def ptx_version_for(device: Any, target: Target) -> int | None:
-    """The PTX version to compile for where a device's driver does not take the newest, else None.
-
-    DeviceError where it takes none that the target has.
-    """
-    newest = device.newest_ptx
-    if newest is None or newest >= NEWEST:
-        return None
-    if newest < target.lowest_ptx:
-        raise DeviceError(
-            f"the driver of {device.name} takes PTX ISA {shown(newest)}, {target.name} needs "
-            f"{shown(target.lowest_ptx)}: update the driver to one of CUDA "
-            f"{release_with(target.lowest_ptx)} or later"
-        )
-    return newest
 
 
 @overload

@@ -8,7 +8,7 @@ from fake_driver import FakeDriver, install
 import tilec
 import tilec.language as tl
 from tilec import doctor
-from tilec.jit import target_of
+from tilec.device_target import target_of
 from tilec.runtime.device import device
 from tilec.runtime.errors import DeviceError
 from tilec.target import find_target, target_for_device

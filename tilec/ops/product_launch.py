@@ -8,7 +8,8 @@ from functools import cache, cached_property
 from math import prod
 from typing import Any
 
-from tilec.jit import Kernel, target_of
+from tilec.device_target import target_of
+from tilec.jit import Kernel
 from tilec.ops import matmul_kernel
 from tilec.ops.aligned_operands import aligned_copy, operands_to_copy
 from tilec.ops.batch_dimensions import with_dimensions

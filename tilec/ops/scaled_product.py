@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 import tilec.language as tl
-from tilec.jit import Kernel, target_of
+from tilec.device_target import target_of
+from tilec.jit import Kernel
 from tilec.language.dtypes import BY_MLIR, DType
 from tilec.ops import scaled_kernel
 from tilec.ops.dtype_names import dtype_of

@@ -15,7 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, overload
 
-from tilec.jit import Kernel, target_of
+from tilec.device_target import target_of
+from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.device import device_of
