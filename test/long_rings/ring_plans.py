@@ -7,7 +7,7 @@ of a persistent launch takes three programs. No size here comes from a list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -118,8 +118,8 @@ def recorded() -> Iterator[Recorder]:
     def small_machine(device: Any, target: Target) -> Machine:
         return replace(machine_of(device, target), multiprocessors=CTAS)
 
-    def run_and_note(self: Scheduler) -> None:
-        run(self)
+    def run_and_note(self: Scheduler) -> Generator[None, None, None]:
+        yield from run(self)
         machine = self.machine
         cells = np.flatnonzero(machine.mbarriers.valid)
         found = recorder.phases[-1]
