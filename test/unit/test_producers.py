@@ -335,7 +335,7 @@ def test_spills_are_announced() -> None:
     kernel = shifted.demanding(num_warps=4).on("emulator")
     constants = {"BM": 256, "BN": 128, "WARP_SPECIALIZE": None}
     with pytest.warns(
-        PerformanceWarning, match=r"test_producers\.py:\d+:1: registers: \d+ for role"
+        PerformanceWarning, match=r"test_producers\.py:\d+:1: registers: about \d+ for role"
     ):
         made = kernel.compiled(*arguments, c, **constants)
     assert assemble(made.ptx, TARGET).spills

@@ -6,9 +6,10 @@ import pytest
 from hopper_kernels import demanded
 
 from tilec import resources
-from tilec.assembler import Assembly, locate_tool
+from tilec.assembler import Assembly, assemble, locate_tool
 from tilec.kernel import CompiledKernel
 from tilec.report import slow
+from tilec.target import find_target
 
 COUNTED = {"about": "registers", "at": "k.py:3:1", "chosen": "300 of 248", "why": "counted"}
 OTHER = {"about": "warps", "at": "k.py:2:1", "chosen": "8", "why": "32768 accumulators"}
@@ -49,6 +50,29 @@ def test_serialised_warpgroup_instructions_are_said() -> None:
     resources.add_resources(found, assembly(0, "setmaxnreg ignored", SERIAL))
     ((_, text),) = slow(found.report)
     assert text == f"wgmma: one at a time (ptxas C7511: {SERIAL})"
+
+
+SPILLING = {
+    "in turn": (demanded.demanding(num_warps=8, consumers="pingpong"), {"BM": 128, "BN": 192}),
+    "whole": (demanded.demanding(num_warps=4), {"BM": 128, "BN": 256}),
+}
+FITTING = {
+    "in turn": (demanded.demanding(num_warps=4, consumers="pingpong"), {"BM": 64, "BN": 192}),
+    "whole": (demanded.demanding(num_warps=12), {"BM": 192, "BN": 256}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::tilec.diagnostics.PerformanceWarning")
+@pytest.mark.parametrize("name", SPILLING)
+def test_counts_agree_with_ptxas(name: str) -> None:
+    arrays = [f"{array}:bf16[?,?:8;?:8,1]" for array in "abc"]
+    for kernels, spills in ((SPILLING, True), (FITTING, False)):
+        product, sizes = kernels[name]
+        found = product.compile(arrays, sizes, target="sm_90a")
+        counted = [e for e in found.report["decisions"] if e["about"] == "registers"]
+        assert bool(counted) == spills
+        if locate_tool("ptxas") is not None:
+            assert bool(assemble(found.ptx, find_target("sm_90a")).spills) == spills
 
 
 def test_without_ptxas_the_count_stays(monkeypatch: pytest.MonkeyPatch) -> None:
