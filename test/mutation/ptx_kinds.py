@@ -33,6 +33,11 @@ def _drop(_: str) -> str:
     return ""
 
 
+def _narrow(_: str) -> str:
+    """A meeting of one warp in place of its CTA's or role's."""
+    return "bar.warp.sync 0xffffffff;"
+
+
 def _weaken(line: str) -> str:
     """A wait that leaves one group more unfinished."""
     return re.sub(r"(\d+)\s*;", lambda found: f"{int(found[1]) + 1};", line)
@@ -60,6 +65,11 @@ def _last_operand(line: str, operation: str) -> str:
     return f"{{ .reg .b32 broken; {change} {mark}{body} broken; }}"
 
 
+def _hold(line: str) -> str:
+    """A setmaxnreg that asks for 8 registers more."""
+    return re.sub(r"(\d+)\s*;", lambda found: f"{int(found[1]) + 8};", line)
+
+
 def _flip(line: str) -> str:
     """A wait for the other parity."""
     return _last_operand(line, "xor.b32 {0}, {1}, 1;")
@@ -83,6 +93,7 @@ _EXPECT = r"mbarrier\.(arrive\.)?expect_tx"
 
 KINDS = (
     Kind("barrier dropped", r"(bar\.sync|barrier\.sync|barrier\.cluster)", _drop),
+    Kind("barrier narrowed to a warp", r"(bar\.sync|barrier\.sync)", _narrow),
     Kind("wait dropped", rf"({_WAIT}|cp\.async\.wait_all|tcgen05\.wait)", _drop),
     Kind("wait weakened by one", rf"{_WAIT}\s+\d", _weaken),
     Kind("commit dropped", r"(cp\.async|wgmma|cp\.async\.bulk)\.commit_group", _drop),
@@ -97,6 +108,7 @@ KINDS = (
     Kind("mbarrier init dropped", r"mbarrier\.init", _drop),
     Kind("mbarrier count raised", r"mbarrier\.init", _one_more),
     Kind("arrive dropped", r"mbarrier\.arrive\.(?!expect)", _drop),
+    Kind("8 registers more", r"setmaxnreg(?!\S*\s+256)", _hold),
     Kind("expect dropped", _EXPECT, _drop),
     Kind("expect 16 bytes more", _EXPECT, _more),
     Kind("expect 16 bytes less", _EXPECT, _less),

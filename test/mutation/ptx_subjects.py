@@ -129,8 +129,13 @@ def _specialised(target: str) -> list[Subject]:
     )
     if not chip.supports(Feature.WGMMA):
         return [product]
+    teams = demanded.demanding(num_warps=4, consumers="pingpong")
+    pairs = demanded.demanding(cluster=2)
+    c = np.zeros_like(a, shape=(448, 128))
     return [
         product,
+        _tilec("ping-pong gemm", teams, target, [a, b, c], (7, 2), **{**sizes, "STAGES": 3}),
+        _tilec("cluster gemm", pairs, target, [a[:384], b, c[:384]], (6, 2), **sizes),
         _tilec("specialised attention", heads_of_attention, target, [q, k, k, np.zeros_like(q)],
                (3, 3, 1), (0.125,), **heads),
     ]  # fmt: skip
@@ -169,6 +174,7 @@ TRITON = (
     "matmul.f16.nn.64x64x32.sm_90a", "matmul.f16.nt.64x64x32.sm_90a", "attention.causal.sm_90a",
     "matmul_tma.64x64x32.nn.sm_90a", "matmul_tma.64x32x16.nt.sm_90a", "softmax.sm_90a",
     "matmul.f16.nn.64x64x32.sm_100a", "attention.causal.sm_100a", "matmul_tma.64x64x32.nn.sm_100a",
+    "matmul_tma.64x32x16.nt.sm_100a", "matmul.f16.nt.64x64x32.sm_100a",
     "matmul_tma.128x128x64.nt.ws.sm_100a", "softmax.sm_100a",
 )  # fmt: skip
 

@@ -32,11 +32,6 @@ class Rule:
 
 RULES = (
     Rule(
-        "tilec", "wait (dropped|weakened)", r"cp\.async\.wait_group 0;",
-        "the wait behind a loop: what is in flight are the copies past the last iteration, which "
-        "write zeros into slots that nothing reads or reuses any more",
-    ),
-    Rule(
         "tilec", "init fence dropped", r"fence\.mbarrier_init",
         "for clusters of one CTA the bar.sync behind it is enough: copies signal mbarriers through "
         "the generic proxy (PTX ISA, cp.async.bulk); tilec puts it for what the CUDA guide asks",
@@ -46,6 +41,12 @@ RULES = (
         "((arrive|retry|tcgen05.fence|mbarrier (wait|init)) dropped|mbarrier count raised)", "",
         "one program: nobody waits for what it gives back at its end, no sum is read before a "
         "product; the specialised product, with five programs a CTA, needs each of them",
+    ),
+    Rule(
+        "tilec .*gemm.* sm_100a", "(mbarrier wait|retry) dropped|mbarrier parity flipped",
+        r"mbarrier\.try_wait",
+        "the loading role's wait at its end, that commits have given slots back: the commit of "
+        "the sums comes behind those, and the role that stores waits for it",
     ),
     Rule(
         "tilec specialised attention", "mbarrier count raised", "",
@@ -77,11 +78,6 @@ RULES = (
         "the copies become part of the next group, which the same wait covers",
     ),
     Rule(
-        "Triton", "wait (dropped|weakened)", r"cp\.async\.wait_group 0;",
-        "the wait behind a loop; the loop's own waits have covered all that is read, or the mask "
-        "of the last copies is off",
-    ),
-    Rule(
         "Triton .*sm_100a", "wait dropped", r"tcgen05\.wait::st",
         "another tcgen05.wait::st of the same warps stands between the store and the product",
     ),
@@ -94,6 +90,10 @@ RULES = (
         "Triton attention", "proxy fence dropped", r"fence\.proxy\.async",
         "the tile was filled by cp.async: the missing fence is a warning, which the unbroken "
         "kernel has at the same accesses",
+    ),
+    Rule(
+        r"Triton .*\.ws", "8 registers more", r"setmaxnreg\.dec",
+        "nobody asks for what is given back: the other warps have 256 registers a thread at launch",
     ),
     Rule(
         r"Triton .*\.ws", "((mbarrier wait|retry|arrive) dropped|mbarrier count raised)", "",
