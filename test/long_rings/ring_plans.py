@@ -16,6 +16,7 @@ from unittest import mock
 
 import numpy as np
 
+from tilec.grid import check_grid
 from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
 from tilec.ops import product_launch
@@ -132,8 +133,9 @@ def recorded() -> Iterator[Recorder]:
     ) -> None:
         recorder.kernels.append(loaded.kernel)
         recorder.phases.append({})
-        ctas = loaded.kernel.launched(grid, CTAS * prod(loaded.kernel.cluster))
-        recorder.grids.append((prod(grid), prod(ctas)))
+        programs = check_grid(grid)
+        ctas = loaded.kernel.launched(programs, CTAS * prod(loaded.kernel.cluster))
+        recorder.grids.append((prod(programs), prod(ctas)))
         launch(self, loaded, arguments, grid, stream)
 
     with (

@@ -142,11 +142,12 @@ def _split_k(plan: RingPlan) -> Call:
 
 
 def _stream_k(plan: RingPlan) -> Call:
-    """Whole rounds, and what is left in parts as long as a loop's."""
-    a = draw(72, 4 * plan.along(32), dtype=np.float16)
+    """No whole round: each program has a part as long as a loop's."""
+    programs = max(3, plan.programs)
+    a = draw(72, tl.cdiv(programs * plan.along(32), 64) * 16, dtype=np.float16)
     b = draw(a.shape[1], 72, dtype=np.float16, seed=1)
-    c = np.zeros((72, 72), np.float32)
-    return Call(stream_k.stream_k, [a, b, c], {2: wide(a) @ wide(b)}, 1e-5, {"PROGRAMS": 3})
+    c, constants = np.zeros((72, 72), np.float32), {"PROGRAMS": programs}
+    return Call(stream_k.stream_k, [a, b, c], {2: wide(a) @ wide(b)}, 1e-5, constants)
 
 
 def _attention(width: int, causal: bool, dtype: Any = BF16) -> Case:
