@@ -9,19 +9,18 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import itertools
 import numbers
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
 from tilec.declaration import declared_parameters
 from tilec.dependencies import compiler_digest, outside_values, source_digest
 from tilec.device_target import ptx_version_for, target_of
 from tilec.diagnostics import PerformanceWarning
+from tilec.dump_folder import DUMP, next_dump
 from tilec.kernel import CompiledKernel, Grid, Parameter
 from tilec.language.builtin import function
 from tilec.language.parameters import auto
@@ -37,7 +36,7 @@ from tilec.runtime.launch_argument import RESERVED
 from tilec.runtime.launcher import Launcher, located
 from tilec.runtime.outside import Outside, is_same
 from tilec.signature import add_promises
-from tilec.specialization import Specialization, specialize, specialize_for
+from tilec.specialization import Specialization, constant_text, specialize, specialize_for
 from tilec.target import TARGETS, Target, find_target, why_not_its_own
 
 if TYPE_CHECKING:
@@ -50,10 +49,6 @@ ArgumentSpec = str | Parameter
 
 DEMANDS = ("num_warps", "persistent", "cluster", "consumers", "order", "settled")
 """What the decorator may be asked for beside the grid and the device."""
-
-DUMP = "TILEC_DUMP"
-"""Environment variable: a folder for the program at every level; nothing comes from the disk cache
-then."""
 
 _OF_A_LOOP: Mapping[str, tuple[str, ...]] = dict.fromkeys(
     ("stages", "num_stages", "warp_specialize"),
@@ -325,7 +320,7 @@ class Kernel(Launcher, Generic[P]):
             "compiler": compiler_digest(),
             "source": source_digest(self.fn, self.grid, *values),
             "parameters": list(map(repr, wanted.parameters)),
-            "constants": [(name, _constant_text(value)) for name, value in wanted.constants],
+            "constants": [(name, constant_text(value)) for name, value in wanted.constants],
             "index_bits": wanted.index_bits,
             "demands": self.demands(),
             "target": target.name,
@@ -346,7 +341,7 @@ class Kernel(Launcher, Generic[P]):
             target,
             smaller=functools.partial(self._smaller_module, wanted, target),
             ptx_version=ptx_version,
-            dump_dir=dump_dir or _next_dump(f"{self.name}.{target.name}"),
+            dump_dir=dump_dir or next_dump(f"{self.name}.{target.name}"),
         )
 
     def _module(self, wanted: Specialization, target: Target) -> Any:
@@ -375,16 +370,6 @@ class Kernel(Launcher, Generic[P]):
         )
 
 
-def _next_dump(name: str) -> str | None:
-    """A folder of its own for one compilation in that of the environment's `DUMP`, if it has any:
-    the process's kernels in order."""
-    folder = os.environ.get(DUMP)
-    return str(Path(folder, f"{next(_DUMPS):03}-{name}")) if folder else None
-
-
-_DUMPS = itertools.count()
-
-
 def _found(device: Any) -> Any:
     """The device of a name; a device as it is, and None. TypeError for anything else."""
     if device is None or hasattr(device, "launch"):
@@ -406,16 +391,6 @@ def _announced(kernel: CompiledKernel) -> CompiledKernel:
             f"{at}: {text}", PerformanceWarning, path, int(line), registry=_ANNOUNCED
         )
     return kernel
-
-
-def _constant_text(value: Any) -> str:
-    """A constant's type and value, the same in every process; functions by name."""
-    if isinstance(value, tuple):
-        parts = cast("tuple[Any, ...]", value)
-        return f"({', '.join(map(_constant_text, parts))})"
-    if callable(value):
-        return f"{value.__module__}.{value.__qualname__}"
-    return f"{type(value).__name__} {value!r}"
 
 
 def _kind(value: Any) -> str:

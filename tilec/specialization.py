@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from tilec.declaration import DeclaredParameter
 from tilec.kernel import Parameter
@@ -144,3 +144,13 @@ def _declared_spec(declared: DeclaredParameter, spec: Parameter | None) -> Param
         known = ", ".join(_DTYPES_OF[declared.python])
         raise ValueError(f"argument {declared.name!r} is {spec.dtype}; expected one of {known}")
     return spec
+
+
+def constant_text(value: Any) -> str:
+    """A constant's type and value, the same in every process; functions by name."""
+    if isinstance(value, tuple):
+        parts = cast("tuple[Any, ...]", value)
+        return f"({', '.join(map(constant_text, parts))})"
+    if callable(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    return f"{type(value).__name__} {value!r}"

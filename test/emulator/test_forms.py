@@ -15,7 +15,7 @@ from tilec.runtime.emulator.reading.parser import parse_module
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 SOURCES = sorted(GOLDEN.glob("*.ptx"))
-_MARK = re.compile(r"(_|\bt)f?\d+_(\d+)\b")
+_MARK = re.compile(r"(_|\bt)f?\d+_(\d+)(?=_p\b|\b)")
 
 
 def snippets(path: Path) -> list[tuple[str, list[str], frozenset[tuple[int, int]]]]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilec.runtime.emulator.errors import EmulatorError, Place
+from tilec.runtime.emulator.errors import EmulatorError
 from tilec.runtime.emulator.execution.blocks import Block, BlockCompiler, BoundBlocks
-from tilec.runtime.emulator.execution.machine import Machine, Rectangle
+from tilec.runtime.emulator.execution.hangs import stuck_place, stuck_warps
+from tilec.runtime.emulator.execution.machine import Machine
+from tilec.runtime.emulator.execution.pieces import Piece, pieces
 from tilec.runtime.emulator.execution.polling import Polling
-from tilec.runtime.emulator.execution.stuck_warps import StuckWarps
 from tilec.runtime.emulator.instructions.barrier import CtaBarriers
 from tilec.runtime.emulator.instructions.cluster import ClusterBarriers
 from tilec.runtime.emulator.instructions.control import (
@@ -22,22 +23,6 @@ from tilec.runtime.emulator.instructions.control import (
 from tilec.runtime.emulator.reading.instruction import Instruction, Register, Symbol
 
 _PATIENCE = 256  # blocks one group may run before another one gets a turn
-
-
-@dataclass
-class Piece:
-    """Lanes that run together: a rectangle, or an array of flat lane numbers."""
-
-    rectangle: Rectangle | None
-    lanes: np.ndarray | None
-
-    def mask(self, shape: tuple[int, int, int]) -> np.ndarray:
-        mask = np.zeros(shape, np.bool_)
-        if self.rectangle is not None:
-            mask[self.rectangle.slices] = True
-        else:
-            mask.reshape(-1)[self.lanes] = True
-        return mask
 
 
 @dataclass
@@ -443,87 +428,17 @@ class Scheduler:
         """Nothing is ready: fine if every lane has exited, else the launch hangs."""
         if self.machine.exited.all():
             return False
-        lines = ["deadlock: no thread can go on", *self._stuck("asking again and again").lines()]
+        lines = [
+            "deadlock: no thread can go on",
+            *stuck_warps(self, "asking again and again").lines(),
+        ]
         kind = "divergence" if self.held else "deadlock"
-        raise EmulatorError("\n  ".join(lines), self._place(), kind)
+        raise EmulatorError("\n  ".join(lines), stuck_place(self), kind)
 
     def _endless(self, pc: int) -> EmulatorError:
         """The step limit is reached: who still runs, and where, and who waits for what."""
         place = self.machine.entry.instructions[pc].place
         limit = self.machine.launch.steps
         head = f"no end after {limit} steps: is a loop endless? (TILEC_EMULATOR_STEPS: the limit)"
-        lines = [head, *self._stuck("running on").lines()]
+        lines = [head, *stuck_warps(self, "running on").lines()]
         return EmulatorError("\n  ".join(lines), place, "step limit")
-
-    def _stuck(self, doing: str) -> StuckWarps:
-        """Every warp that has not ended, and what it waits for; `doing`: what those do that do
-        not wait."""
-        stuck = StuckWarps(self.machine.first_cta)
-        for pc, mask in self.ready.items():
-            place = self.machine.entry.instructions[pc].place
-            for warp, cta in zip(*np.nonzero(mask.any(2)), strict=True):
-                stuck.add(int(cta), [int(warp)], f"{doing}, now at {place}")
-        self.barriers.report(stuck)
-        for parked in self.parked:
-            self._report_parked(parked, stuck)
-        self.machine.register_budgets.report(stuck)
-        for pc, mask in self.cluster_barriers.waiting.items():
-            place = self.machine.entry.instructions[pc - 1].place
-            for warp, cta in zip(*np.nonzero(mask.any(2)), strict=True):
-                stuck.add(int(cta), [int(warp)], f"at the cluster barrier, {place}")
-        for pc, mask in self.held.items():
-            place = self.machine.entry.instructions[pc].place
-            warp, cta, lane = (int(part[0]) for part in np.nonzero(mask))
-            stuck.add(cta, [warp], f"divergent, lane {lane} waits for the others at {place}")
-        return stuck
-
-    def _report_parked(self, parked: Parked, stuck: StuckWarps) -> None:
-        pairs = np.stack([parked.lanes >> 5, parked.cells, parked.parity.astype(np.int64)], 1)
-        for warp_number, cell, parity in np.unique(pairs, axis=0).tolist():
-            warp, cta = divmod(warp_number, self.machine.cta_count)
-            text = self.machine.mbarriers.describe(cell, parity & 1)
-            stuck.add(cta, [warp], f"at {parked.instruction.place}: {text}")
-
-    def _place(self) -> Place | None:
-        """One place where threads are stuck."""
-        for pc in self.held:
-            return self.machine.entry.instructions[pc].place
-        for parked in self.parked:
-            return parked.instruction.place
-        for pc in self.ready:
-            return self.machine.entry.instructions[pc].place
-        for _, _, instruction in self.machine.register_budgets.waiting:
-            return instruction.place
-        for barrier in self.barriers.barriers.values():
-            if barrier.waiting.any() and barrier.instruction is not None:
-                return barrier.instruction.place
-        return None
-
-
-def pieces(mask: np.ndarray) -> list[Piece]:
-    """Rectangles of whole warps, and the lanes that are in none of them."""
-    whole = mask.all(2)
-    found: list[Piece] = []
-    if whole.all():
-        return [Piece(Rectangle(0, mask.shape[0], 0, mask.shape[1]), None)]
-    left = whole.copy()
-    while left.any() and len(found) < 8:
-        rectangle = _largest_from_first(left)
-        left[rectangle.slices] = False
-        found.append(Piece(rectangle, None))
-    rest = mask & (left | ~whole)[:, :, None]
-    if rest.any():
-        found.append(Piece(None, np.flatnonzero(rest)))
-    return found
-
-
-def _largest_from_first(left: np.ndarray) -> Rectangle:
-    """The first run of CTAs in the first warp, widened over the warps that have it all."""
-    warp, cta = (int(part[0]) for part in np.nonzero(left))
-    end = cta
-    while end < left.shape[1] and left[warp, end]:
-        end += 1
-    last = warp
-    while last < left.shape[0] and left[last, cta:end].all():
-        last += 1
-    return Rectangle(warp, last, cta, end)
