@@ -53,7 +53,6 @@ from tilec.dialects.gpu_tile import (
     NumCtasOp,
     TileOrderOp,
 )
-from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
 from tilec.mma_shapes import find_instruction
 from tilec.passes.analysis.hazards import orders_memory
@@ -62,6 +61,7 @@ from tilec.passes.demands.kernels import (
     ALONE,
     DYNAMIC,
     PERSISTENT,
+    demanded_cluster,
     is_dynamic,
     is_in_line,
     teams_of,
@@ -236,10 +236,7 @@ def _cluster(
     function: ir.Operation, found: _Programs, context: PassContext
 ) -> tuple[int, int, int]:
     """The programs of a cluster. CompileError where the author's demand cannot be met."""
-    try:
-        shape = cluster_shape(function)
-    except ValueError as error:
-        raise error_at(function, str(error)) from None
+    shape = demanded_cluster(function)
     if shape == ALONE:
         return shape
     if not context.target.supports(Feature.CLUSTERS):

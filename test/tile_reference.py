@@ -165,21 +165,21 @@ class _Program:
         return [np.take(v, -1, axis) for v in self._scan(op, operands, axis)]
 
     def scan(self, op: ir.Operation, operands: Values) -> Values:
-        """Forwards or in reverse the order of two combined elements is that of the axis."""
-        return self._scan(op, operands, op.attributes["axis"].value, op.attributes["reverse"].value)
+        """In reverse: flip, scan, flip."""
+        axis, reverse = op.attributes["axis"].value, op.attributes["reverse"].value
+        turned = [np.flip(v, axis) if reverse else v for v in operands]
+        found = self._scan(op, turned, axis)
+        return [np.flip(v, axis) if reverse else v for v in found]
 
-    def _scan(self, op: ir.Operation, operands: Values, axis: int, reverse: bool = False) -> Values:
+    def _scan(self, op: ir.Operation, operands: Values, axis: int) -> Values:
         body, size = op.regions[0].blocks[0], operands[0].shape[axis]
-        places = range(size)[:: -1 if reverse else 1]
         so_far: Values = []
         columns: list[Values] = []
-        for at in places:
+        for at in range(size):
             here = [np.take(v, at, axis) for v in operands]
-            pair = [*here, *so_far] if reverse else [*so_far, *here]
-            so_far = self.run(body, pair) if so_far else here
+            so_far = self.run(body, [*so_far, *here]) if so_far else here
             columns.append(so_far)
-        ordered = columns[:: -1 if reverse else 1]
-        return [np.stack(column, axis) for column in zip(*ordered, strict=True)]
+        return [np.stack(column, axis) for column in zip(*columns, strict=True)]
 
     def dot(self, op: ir.Operation, operands: Values) -> Values:
         lhs, rhs, acc = operands

@@ -62,7 +62,15 @@ def size_limits(function: ir.Operation) -> tuple[tuple[str, int], ...]:
 
 def is_in_line(function: ir.Operation) -> bool:
     """Whether the launch has one dimension, so that the author's grid is a parameter."""
-    return is_persistent(function) or cluster_shape(function) != ALONE
+    return is_persistent(function) or demanded_cluster(function) != ALONE
+
+
+def demanded_cluster(function: ir.Operation) -> tuple[int, int, int]:
+    """The programs of a kernel's clusters. CompileError for a shape that no cluster has."""
+    try:
+        return cluster_shape(function)
+    except ValueError as error:
+        raise error_at(function, str(error)) from None
 
 
 def is_whole(function: ir.Operation) -> bool:

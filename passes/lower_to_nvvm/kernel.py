@@ -11,14 +11,13 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.role import RoleOp, entry_registers, total_warps
 from tilec.dialects.types import element
 from tilec.kernel import TENSOR_MAP_BYTES
 from tilec.passes.analysis.divisibility import Divisibility, static_sizes, static_strides
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
-from tilec.passes.demands.kernels import is_dynamic, is_in_line
+from tilec.passes.demands.kernels import demanded_cluster, is_dynamic, is_in_line
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Array
@@ -103,11 +102,8 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
 
 
 def checked_cluster(function: ir.Operation, context: PassContext) -> tuple[int, int, int]:
-    """The programs of a kernel's clusters. CompileError for a shape that no cluster has."""
-    try:
-        cluster = cluster_shape(function)
-    except ValueError as error:
-        raise error_at(function, str(error)) from None
+    """The programs of a kernel's clusters. CompileError where there are none of that shape."""
+    cluster = demanded_cluster(function)
     if prod(cluster) == 1:
         return cluster
     if not context.target.supports(Feature.CLUSTERS):

@@ -49,9 +49,9 @@ def attend(heads, target):
     print(attention.source_module([*specs, "scale:f32"], {"D": heads}, target=target))
 
 
-# CHECK: tile.auto = {BM = "192: m of dots of one loop by three warpgroups of sm_90a"}
+# CHECK: tile.auto = {BM = "192: m of dots of one loop by three warpgroups of sm_90a", BN
 attend(64, "sm_90a")
-# CHECK: tile.auto = {BM = "128: m of a dot of bf16 on tensor cores of sm_90a"}
+# CHECK: tile.auto = {BM = "128: m of a dot of bf16 on tensor cores of sm_90a", BN
 attend(128, "sm_90a")
-# CHECK: tile.auto = {BM = "128: m of a dot of bf16 on tensor cores of sm_80"}
+# CHECK: tile.auto = {BM = "128: m of a dot of bf16 on tensor cores of sm_80", BN
 attend(64, "sm_80")

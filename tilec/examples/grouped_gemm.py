@@ -119,7 +119,8 @@ def find_arranged(tiles, number, columns, GROUP):
     row, column = tile_at(tl.minimum(number, used - 1), used // columns, columns, GROUP)
     first = tl.assume(tl.load(tiles, (row, 1), ()), min=0)
     stop = tl.where(number < used, tl.load(tiles, (row, 2), ()), 0)
-    return tl.load(tiles, (row, 0), ()), first, stop, tl.assume(column, min=0)
+    column = tl.assume(tl.minimum(column, columns - 1), min=0)
+    return tl.load(tiles, (row, 0), ()), first, stop, column
 
 
 @tilec.kernel(
