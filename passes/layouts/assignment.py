@@ -34,12 +34,14 @@ def assign_layouts(
             attributes[layout] = layout_attr(layout)
         return ir.RankedTensorType.get(list(shape(value)), element(value), attributes[layout])
 
+    # An op's hash is that of its contents, result types included: looked up later it is not found.
+    own = [cuts.get(op) for op in ops]
     for component in components.all():
         for value in component.values:
             assert component.layout is not None  # `infer-layouts` has given each one
             _retype(value, typed(value, component.layout))
-    for op in ops:
-        _Fix(op, cuts.get(op), typed, context).apply()
+    for op, cut in zip(ops, own, strict=True):
+        _Fix(op, cut, typed, context).apply()
 
 
 Typed = Callable[[ir.Value, Layout], ir.Type]
