@@ -19,11 +19,10 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import tilec
+from tilec.any_layout import LAYOUTS
 from tilec.language.builtin import Function
 from tilec.language.dtypes import DType
-from tilec.layout import Layout
 from tilec.runtime.outside import Outside
-from tilec.shared_layout import SharedLayout
 
 _LANGUAGE = "tilec.language"
 _OWN = ("tilec.language", "tilec.ops", "tilec.tuning")
@@ -131,7 +130,7 @@ def _is_read(value: Any) -> bool:
     """Whether code can depend on a value of this kind, and it can be another one."""
     if isinstance(value, (Function, FunctionType)):
         return not (value.__module__ or "").startswith(_OWN)
-    kinds = (bool, int, float, str, tuple, list, type(None), DType, Layout, SharedLayout)
+    kinds = (bool, int, float, str, tuple, list, type(None), DType, *LAYOUTS)
     return isinstance(value, kinds) or type(value).__module__ == "numpy"
 
 
@@ -161,7 +160,7 @@ class _Digest:
                 self.add(name, part)
         elif value is None or isinstance(value, (bool, int, float, str, DType)):
             self._note(name, type(value).__name__, value)
-        elif isinstance(value, (Layout, SharedLayout)):
+        elif isinstance(value, LAYOUTS):
             self._note(name, type(value).__name__, str(value))
         elif type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
             self._note(name, str(value.dtype), value.item())

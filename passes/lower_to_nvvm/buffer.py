@@ -37,11 +37,12 @@ from tilec.passes.lower_to_nvvm.shared_address import (
     Access,
     buffer_address,
     byte_pointer,
+    known_slot,
     shared_base,
+    slot_note,
 )
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Buffer
-from tilec.passes.rewriting.locations import error_at
 from tilec.target import Feature
 
 
@@ -96,11 +97,9 @@ def lower_slot(op: gpu_tile.SlotOp, state: Lowering) -> None:
     ring = state.values[op.src]
     step = state.i32_constant(ring.type.slot_bytes)
     offset = create("arith.muli", [state.values[op.index], step], state.i32)
-    known, slots = constant_of(op.index), any_buffer_of(op.src).slots
-    if known is not None and not 0 <= known < slots:
-        raise error_at(op.operation, f"slot {known} of a ring of {slots}")
-    if known is None:
-        text = f"mov.b32 $0, $1;\n\t//@emulator slot.u32 $0, {ring.type.slot_bytes}, {slots};"
+    slots = any_buffer_of(op.src).slots
+    if known_slot(op.operation, op.index, slots) is None:
+        text = slot_note(ring.type.slot_bytes, slots)
         (offset,) = inline_asm(text, ["=r", "r"], [offset], [state.i32], pure=True)
     address = create("arith.addi", [ring.address, offset], state.i32)
     state.values[op.result] = Buffer(ring.type.slot(), address, ring.origin[1:])

@@ -42,7 +42,7 @@ def lower_next_program(op: gpu_tile.NextProgramOp, state: Lowering) -> None:
     if not state.dynamic:
         wanted = 'the kernel must be launched with all its CTAs: tile.persistent = "dynamic"'
         raise error_at(op.operation, f"'{op.operation.name}': {wanted}")
-    barrier = barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
+    barrier = barrier_pointer(op, state)
     operands = [_pointer(op.answer, state), barrier]
     guard = state.single_thread()
     everywhere = ".multicast::cluster::all" if prod(state.cluster) > 1 else ""

@@ -19,7 +19,7 @@ from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
-from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer
+from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, one_barrier
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Barriers
 from tilec.passes.rewriting.locations import error_at
@@ -31,17 +31,17 @@ RELAXED = FORMS["mbarrier.try_wait"]["relaxed"]
 
 def lower_init(op: gpu_tile.BarrierInitOp, state: Lowering) -> None:
     """mbarrier.init of every slot."""
-    barriers = Barriers(state.i32_constant(op.options["offset"]))
+    barriers = Barriers(state.i32_constant(op.options["offset"]), op.slots)
     state.values[op.result] = barriers
     for slot in range(op.slots):
-        pointer = barrier_pointer(barriers, state.i32_constant(slot), state)
+        pointer = one_barrier(barriers, state.i32_constant(slot), state)
         _issue(f"mbarrier.init.shared::cta.b64 [$0], {op.count};", [pointer], state.single_thread())
 
 
 def lower_expect(op: gpu_tile.BarrierExpectOp, state: Lowering) -> None:
     """mbarrier.arrive.expect_tx by one thread."""
     text = f"mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {op.bytes};"
-    _issue(text, [_pointer(op, state)], state.single_thread())
+    _issue(text, [barrier_pointer(op, state)], state.single_thread())
 
 
 def lower_arrive(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
@@ -58,7 +58,7 @@ def lower_arrive(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
         guard = _first_of(state.context.target.warp_size, state)
     elif op.per == "warpgroup":
         guard = _first_of(state.context.target.warp_size * WARPGROUP_WARPS, state)
-    _issue("mbarrier.arrive.shared::cta.b64 _, [$0];", [_pointer(op, state)], guard)
+    _issue("mbarrier.arrive.shared::cta.b64 _, [$0];", [barrier_pointer(op, state)], guard)
 
 
 def _require_one_warp(op: gpu_tile.BarrierArriveOp | RemoteArriveOp, state: Lowering) -> None:
@@ -76,7 +76,7 @@ def lower_remote_arrive(op: RemoteArriveOp, state: Lowering) -> None:
     """
     order = "relaxed" if op.per == "warpgroup" and _has_relaxed(op, state) else "release"
     ranks = prod(state.cluster)
-    pointer, mask = _pointer(op, state), state.values[op.mask]
+    pointer, mask = barrier_pointer(op, state), state.values[op.mask]
     if op.per == "thread" or (op.per == "once" and state.alone):
         known = constant_of(mask)
         for rank in range(ranks):
@@ -134,13 +134,13 @@ def lower_wait(op: gpu_tile.BarrierWaitOp, state: Lowering) -> None:
         f"mbarrier.try_wait.parity{order}.shared::cta.b64 complete, [$0], $1;\n\t"
         "@!complete bra again;\n\t}"
     )
-    inline_asm(text, ["r", "r"], [_pointer(op, state), parity], [])
+    inline_asm(text, ["r", "r"], [barrier_pointer(op, state), parity], [])
 
 
 def lower_cp_async_arrive(op: gpu_tile.CpAsyncArriveOp, state: Lowering) -> None:
     """cp.async.mbarrier.arrive.noinc: the barrier counts these arrivals from the start."""
     text = "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];"
-    inline_asm(text, ["r"], [_pointer(op, state)], [])
+    inline_asm(text, ["r"], [barrier_pointer(op, state)], [])
 
 
 def _has_relaxed(op: ir.OpView, state: Lowering) -> bool:
@@ -151,10 +151,6 @@ def _has_relaxed(op: ir.OpView, state: Lowering) -> bool:
         chosen = f"{op.operation.name} orders what is around it"
         state.context.report.add("barrier", op.operation, chosen, why)
     return version >= RELAXED
-
-
-def _pointer(op: ir.OpView, state: Lowering) -> ir.Value:
-    return barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
 
 
 def _first_of(threads: int, state: Lowering) -> ir.Value:

@@ -11,14 +11,16 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
+from tilec.dialects.gpu_tile.ring import RingPositionOp
 from tilec.layout import Layout, Mode
 from tilec.matrix_descriptor import ADDRESS_LIMIT
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.layouts.runs import shared_width
-from tilec.passes.lower_to_nvvm.access import storage_bits
+from tilec.passes.lower_to_nvvm.access import inline_asm, storage_bits
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Barriers, Buffer
+from tilec.passes.rewriting.locations import error_at
 from tilec.shared_layout import swizzled
 
 SHARED = "shared"
@@ -235,12 +237,47 @@ def _swizzled(address: ir.Value, swizzle: tuple[int, int, int], state: Lowering)
     return create("arith.xori", [address, moved], state.i32)
 
 
-def barrier_pointer(barriers: Barriers, slot: ir.Value, state: Lowering) -> ir.Value:
+def barrier_pointer(op: ir.OpView, state: Lowering) -> ir.Value:
+    """Shared pointer to the mbarrier that `op` names by its operands `barrier` and `slot`."""
+    barriers = state.values[op.barrier]
+    index = slot_index(op.operation, op.slot, barriers.slots, state)
+    return one_barrier(barriers, index, state)
+
+
+def one_barrier(barriers: Barriers, slot: ir.Value, state: Lowering) -> ir.Value:
     """Shared pointer to one mbarrier of a ring; `slot` is an i32."""
     step = state.i32_constant(BARRIER_BYTES)
     offset = create("arith.muli", [slot, step], state.i32)
     address = create("arith.addi", [barriers.address, offset], state.i32)
     return byte_pointer(shared_base(state), address)
+
+
+def slot_index(op: ir.Operation, index: ir.Value, slots: int, state: Lowering) -> ir.Value:
+    """The lowered `index` of one of a ring's `slots` (i32).
+
+    An index that is no slot reaches what lies beside the ring. CompileError for such a constant;
+    one that is not known to be a slot gets a comment by which the emulator stops there.
+    """
+    value = state.values[index]
+    known = known_slot(op, index, slots)
+    owner = None if isinstance(index.owner, ir.Block) else index.owner.opview
+    if known is not None or (isinstance(owner, RingPositionOp) and owner.slots <= slots):
+        return value
+    (value,) = inline_asm(slot_note(1, slots), ["=r", "r"], [value], [state.i32], pure=True)
+    return value
+
+
+def known_slot(op: ir.Operation, index: ir.Value, slots: int) -> int | None:
+    """The slot, if `index` is a constant. CompileError if the ring has none of that number."""
+    known = constant_of(index)
+    if known is not None and not 0 <= known < slots:
+        raise error_at(op, f"slot {known} of a ring of {slots}")
+    return known
+
+
+def slot_note(step: int, slots: int) -> str:
+    """PTX that copies $1, a slot's number times `step`, to $0, with a comment for the emulator."""
+    return f"mov.b32 $0, $1;\n\t//@emulator slot.u32 $0, {step}, {slots};"
 
 
 def byte_pointer(pointer: ir.Value, offset: ir.Value) -> ir.Value:

@@ -207,7 +207,7 @@ def lower_copy(op: Tcgen05CopyOp, state: Lowering) -> None:
 
 def lower_commit(op: Tcgen05CommitOp, state: Lowering) -> None:
     """tcgen05.commit by the thread that issued the products."""
-    pointer = barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
+    pointer = barrier_pointer(op, state)
     group = f"cta_group::{state.tensor_ctas}"
     text = f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.b64 [$0];"
     _issue(text, ["r"], [pointer], state)
@@ -215,7 +215,7 @@ def lower_commit(op: Tcgen05CommitOp, state: Lowering) -> None:
 
 def lower_multicast_commit(op: Tcgen05MulticastCommitOp, state: Lowering) -> None:
     """The same for the barriers at one place of several CTAs."""
-    pointer = barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
+    pointer = barrier_pointer(op, state)
     i16 = ir.IntegerType.get_signless(16)
     mask = create("arith.trunci", [state.values[op.mask]], i16)
     group = f"cta_group::{state.tensor_ctas}"

@@ -26,7 +26,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, plain_load, unpack
 from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
-from tilec.passes.lower_to_nvvm.shared_address import byte_pointer, shared_base
+from tilec.passes.lower_to_nvvm.shared_address import byte_pointer, shared_base, slot_index
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import TensorMemory
 from tilec.passes.rewriting.locations import error_at
@@ -104,7 +104,8 @@ def lower_slot(op: gpu_tile.SlotOp, state: Lowering) -> None:
     """The ring's address plus whole slots."""
     ring = state.values[op.src]
     step = state.i32_constant(ring.type.slot_columns)
-    offset = create("arith.muli", [state.values[op.index], step], state.i32)
+    index = slot_index(op.operation, op.index, tensor_buffer_of(op.src).slots, state)
+    offset = create("arith.muli", [index, step], state.i32)
     address = create("arith.addi", [ring.address, offset], state.i32)
     state.values[op.result] = TensorMemory(ring.type.slot(), address, ring.origin[1:])
 

@@ -89,7 +89,7 @@ def _load(
     mask: ir.Value | None,
     state: Lowering,
 ) -> None:
-    barrier = barrier_pointer(state.values[op.barrier], state.values[op.slot], state)
+    barrier = barrier_pointer(op, state)
     group = ""
     if isinstance(op, (gpu_tile.TmaPairLoadOp, gpu_tile.TmaPairMulticastOp)):
         barrier, group = _even_barrier(barrier, state), ".cta_group::2"

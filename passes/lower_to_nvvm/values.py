@@ -46,3 +46,4 @@ class Barriers:
     """A ring of mbarriers at `address` (i32, bytes into the shared memory), 8 bytes a slot."""
 
     address: ir.Value
+    slots: int

@@ -15,6 +15,8 @@ from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import FindingsError
 
 PLACED = gpu.blocked((64,), warps=4, width=1)
+MEMORY = gpu.tensor_memory((128, 32))
+ROWS = gpu.tensor_rows(MEMORY, 4)
 
 
 @tilec.kernel(grid=lambda x, y, first: 1, num_warps=4)
@@ -65,6 +67,43 @@ def test_a_gpu_pays_nothing() -> None:
     assert noted
     assert all(line.startswith("//@emulator slot.u32 %r") for line in noted)
     assert {line.split(", ", 1)[1] for line in noted} <= {"256, 2;", "256, 3;"}
+
+
+@tilec.kernel(grid=lambda first: 1, num_warps=4)
+def barriers(first: tl.i32):
+    ring = gpu.barrier_init(128, slots=2)
+    gpu.barrier_init(128, slots=4)  # beside it: an arrival there would stop nobody
+    gpu.fence("barrier_init")
+    gpu.sync()
+    for i in tl.range(0, 2):
+        gpu.barrier_arrive(ring, first + i)
+    for i in tl.range(0, 2):
+        gpu.barrier_wait(ring, i, False)
+
+
+@tilec.kernel(grid=lambda y, first: 1, num_warps=4)
+def in_tensor_memory(y: tl.array, first: tl.i32):
+    ring = gpu.alloc_tensor_memory((128, 32), tl.f32, MEMORY, slots=2)
+    for i in tl.range(0, 2):
+        ring.slot(first + i).store(gpu.full((128, 32), 1.0 + i, tl.f32, ROWS))
+    tl.store(y, (0, 0), ring.slot(1).load(ROWS))
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+def test_barriers(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    barriers.check(0)
+    with pytest.raises(EmulatorError, match="slot 2 of a ring of 2"):
+        barriers.on("emulator")(1)
+
+
+def test_tensor_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_TARGET", "sm_100a")
+    y = np.zeros((128, 32), np.float32)
+    in_tensor_memory.on("emulator")(y, 0)
+    assert (y == 2).all()
+    with pytest.raises(EmulatorError, match="slot 2 of a ring of 2"):
+        in_tensor_memory.on("emulator")(y, 1)
 
 
 @tilec.kernel(grid=lambda y: 1, num_warps=4)

@@ -8,6 +8,7 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.any_layout import LAYOUTS
 from tilec.diagnostics import CompileError, InternalError, Location
 from tilec.dialects.context import make_context
 from tilec.dialects.op import TileOp
@@ -22,10 +23,8 @@ from tilec.frontend.tile_layouts import complete_layouts
 from tilec.frontend.values import Array, Mistake, Scalar, Undefined, describe
 from tilec.kernel import CODES, Parameter
 from tilec.language.dtypes import BY_MLIR, DType
-from tilec.layout import Layout
 from tilec.mlir_errors import interruptible
 from tilec.passes.checks.verify_ops import verify_ops
-from tilec.shared_layout import SharedLayout
 
 _PURE_DIALECTS = ("arith", "math", "tensor")
 
@@ -231,7 +230,7 @@ def _constant_attribute(source: FunctionSource, name: str, value: Any) -> ir.Att
         return ir.FloatAttr.get(ir.F64Type.get(), value)
     if isinstance(value, str):
         return ir.StringAttr.get(value)
-    if value is None or isinstance(value, (DType, Layout, SharedLayout)):
+    if value is None or isinstance(value, (DType, *LAYOUTS)):
         return ir.StringAttr.get(str(value))
     if isinstance(value, tuple):
         return ir.ArrayAttr.get([_constant_attribute(source, name, part) for part in value])

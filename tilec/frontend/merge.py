@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 
 from mlir import ir
 
+from tilec.any_layout import LAYOUTS
 from tilec.frontend.builder import Builder, constant_dtype
 from tilec.frontend.conversion import materialize, wrap
 from tilec.frontend.promotion import join
@@ -26,8 +27,6 @@ from tilec.frontend.values import (
     is_number,
 )
 from tilec.language.dtypes import DType
-from tilec.layout import Layout
-from tilec.shared_layout import SharedLayout
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def same_constant(a: Any, b: Any) -> bool:
         return True
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(same_constant, a, b))
-    if type(a) is type(b) and isinstance(a, (Layout, SharedLayout)):
+    if type(a) is type(b) and isinstance(a, LAYOUTS):
         return a == b
     if type(a) is not type(b) or not isinstance(a, (bool, int, float, str)):
         return False

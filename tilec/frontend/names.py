@@ -8,14 +8,13 @@ from types import ModuleType
 from typing import Any
 
 import tilec.language as tl
+from tilec.any_layout import LAYOUTS
 from tilec.frontend.frame import Frame
 from tilec.frontend.habits import function_help
 from tilec.frontend.values import Mistake
 from tilec.language.builtin import Function
 from tilec.language.dtypes import DType
-from tilec.layout import Layout
 from tilec.names import did_you_mean
-from tilec.shared_layout import SharedLayout
 
 PYTHON_NAMES = {
     "range": tl.range,
@@ -67,7 +66,7 @@ def outer_value(fn: Callable[..., Any], name: str) -> tuple[bool, Any]:
     return False, None
 
 
-_CONSTANTS = (bool, float, str, DType, ModuleType, Function, Layout, SharedLayout)
+_CONSTANTS = (bool, float, str, DType, ModuleType, Function, *LAYOUTS)
 
 
 def constant_from_python(value: Any, name: str) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.any_layout import LAYOUTS
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import (
     BufferType,
@@ -43,9 +44,7 @@ from tilec.frontend.values import (
 from tilec.language import gpu
 from tilec.language.dtypes import BY_MLIR
 from tilec.language.gpu import layouts
-from tilec.layout import Layout
 from tilec.shared_layout import SharedLayout
-from tilec.tensor_memory import TensorMemoryLayout
 
 
 def _by_op(op: type[TileOp], stub: Any) -> Callable[..., Any]:
@@ -237,10 +236,7 @@ def _constant_function(function: Callable[..., Any]) -> Callable[..., Any]:
 def _is_layout_argument(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(map(_is_layout_argument, value))
-    known = (
-        isinstance(value, (str, Layout, SharedLayout, TensorMemoryLayout))
-        or value in BY_MLIR.values()
-    )
+    known = isinstance(value, (str, *LAYOUTS)) or value in BY_MLIR.values()
     return value is None or known or is_number(value)
 
 

@@ -14,11 +14,10 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.any_layout import LAYOUTS
 from tilec.diagnostics import Note
 from tilec.dialects.gpu_tile.types import layout_in
 from tilec.language.dtypes import DType
-from tilec.layout import Layout
-from tilec.shared_layout import SharedLayout
 
 LARGEST_TILE = 1 << 20
 """Most elements of one tile: far above what registers hold, far below what would exhaust memory."""
@@ -216,7 +215,7 @@ def describe(value: Any) -> str:
         return f"a tuple of {len(value)}"
     if isinstance(value, DType):
         return f"the dtype {value}"
-    if isinstance(value, (Layout, SharedLayout)):
+    if isinstance(value, LAYOUTS):
         return f"the layout {value}"
     if value is None or isinstance(value, (bool, int, float, str)):
         text = repr(value)
