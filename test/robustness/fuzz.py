@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import os
 import random
 import re
 import sys
@@ -29,17 +28,16 @@ from hypothesis import HealthCheck, given, seed, settings
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "unit")]
 
-from corpus import Subject, subjects  # noqa: E402 - found through the path above
+from broken_kernels import CONSTANTS, SPECS, attempt  # noqa: E402 - found through the path above
+from broken_kernels import mutant as broken_kernel  # noqa: E402
+from corpus import Subject, subjects  # noqa: E402
 from forked import run_batch  # noqa: E402
-from frontend_cases import load_text  # noqa: E402
 from mutations import damaged, mutant  # noqa: E402
 from random_programs import RandomProgram, programs  # noqa: E402
-from test_frontend_mutations import CONSTANTS, SPECS  # noqa: E402
-from test_frontend_mutations import mutant as broken_kernel  # noqa: E402
 from tile_programs import check  # noqa: E402
 
 from tilec.assembler import assemble  # noqa: E402
-from tilec.diagnostics import CompileError, InternalError  # noqa: E402
+from tilec.diagnostics import InternalError  # noqa: E402
 from tilec.isolation import Death, death_of  # noqa: E402
 from tilec.jit import Kernel  # noqa: E402
 from tilec.target import TARGETS, find_target  # noqa: E402
@@ -185,32 +183,15 @@ def _compile_all(
     def run() -> None:
         for name, target, number in cases:
             text = broken_kernel(name, arguments.seed * 1_000_000 + number)
-            _compile_kernel(text, name, target, folder, assembled=not arguments.no_ptxas)
+
+            def use(kernel: Kernel, name: str = name, target: str = target) -> None:
+                made = kernel.compile(SPECS[name], CONSTANTS.get(name, {}), target=target)
+                if not arguments.no_ptxas:
+                    assemble(made.ptx, find_target(target))
+
+            attempt(text, name, folder, use)
 
     return death_of(run, 60.0 * len(cases))
-
-
-def _compile_kernel(text: str, name: str, target: str, folder: Path, *, assembled: bool) -> None:
-    """Ends the process with a transcript unless the kernel compiles or is diagnosed."""
-    try:
-        kernel = getattr(load_text(text, folder), name)
-    except Exception:
-        return  # no module, or no kernel: not the compiler's business
-    try:
-        if isinstance(kernel, Kernel):
-            made = kernel.compile(SPECS[name], CONSTANTS.get(name, {}), target=target)
-            if assembled:
-                assemble(made.ptx, find_target(target))
-        return
-    except ValueError:
-        return  # a parameter is missing
-    except CompileError as error:
-        if error.location is not None and "Traceback" not in str(error):
-            return
-        os.write(2, traceback.format_exc().encode())
-    except BaseException:
-        os.write(2, traceback.format_exc().encode())
-    os._exit(1)
 
 
 def fuzz_programs(arguments: argparse.Namespace, tally: Tally) -> None:
