@@ -31,7 +31,7 @@ _TENSOR_COPY = _COPY | dict.fromkeys(
 )
 _EXTREME = {"xorsign.abs": 72, "u16x2": 80, "s16x2": 80, "relu": 80, "three inputs": 88}
 _ARRIVAL = {"sink": 71, "expect_tx": 80, "shared::cluster": 80, **_ORDERED}
-_MATRIX_OF_BYTES = dict.fromkeys(("m16n8", "m16n16", "m8n16", "b8"), 86)
+_MATRIX_OF_BYTES: Mapping[str, int] = dict.fromkeys(("m16n8", "m16n16", "m8n16", "b8"), 86)
 
 
 def _each(opcodes: str, forms: Mapping[str, int]) -> Mapping[str, Mapping[str, int]]:

@@ -99,7 +99,7 @@ def instructions(text: str) -> set[str]:
 
 def printed_version(ptx: str) -> int:
     """The version (times ten) that a text says it is of."""
-    major, minor = re.search(r"^\.version (\d+)\.(\d+)", ptx, re.MULTILINE).groups()
+    ((major, minor),) = re.findall(r"^\.version (\d+)\.(\d+)", ptx, re.MULTILINE)
     return int(major) * 10 + int(minor)
 
 

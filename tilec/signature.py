@@ -129,8 +129,9 @@ def add_promises(kernel: CompiledKernel) -> None:
 def _is_open(access: Mapping[str, Any], parameter: Parameter) -> bool:
     """Whether nothing but a stride that a spec may promise makes an access narrow."""
     match = _NARROW.fullmatch(access["why"])
-    narrow = match is not None and access["bytes"] < _SLOW_BYTES
-    return narrow and parameter.strides[int(match[1])] is None
+    if match is None or access["bytes"] >= _SLOW_BYTES:
+        return False
+    return parameter.strides[int(match[1])] is None
 
 
 def _promised(parameter: Parameter) -> str:

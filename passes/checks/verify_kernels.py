@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from mlir import ir
 
@@ -204,20 +205,24 @@ def _wrong_limits(function: ir.Operation) -> str | None:
     limits = function.attributes.get("tile.limits")
     if limits is None:
         return None
-    pairs = list(limits) if isinstance(limits, ir.ArrayAttr) else [None]
-    if not all(map(_is_limit, pairs)):
+    pairs = limits if isinstance(limits, ir.ArrayAttr) else (None,)
+    sizes = tuple(map(_limited_size, pairs))
+    if None in sizes:
         return f"attribute 'tile.limits' must hold pairs of a string and a number, found {limits}"
     try:
-        compile_sizes(tuple(pair[0].value for pair in pairs), tuple(_grid_parameters(function)))
+        compile_sizes(sizes, tuple(_grid_parameters(function)))
     except ValueError as error:
         return f"has a wrong limit: {error}"
     return None
 
 
-def _is_limit(pair: ir.Attribute | None) -> bool:
+def _limited_size(pair: Any) -> Any:
+    """The text of the size that a pair limits; None if it is no pair of a text and a number."""
     if not isinstance(pair, ir.ArrayAttr) or len(pair) != 2:
-        return False
-    return isinstance(pair[0], ir.StringAttr) and isinstance(pair[1], ir.IntegerAttr)
+        return None
+    text, number = pair
+    right = isinstance(text, ir.StringAttr) and isinstance(number, ir.IntegerAttr)
+    return text.value if right else None
 
 
 def _grid_parameters(function: ir.Operation) -> list[Parameter]:

@@ -129,7 +129,7 @@ def _last_in(block: ir.Block, ops: Sequence[ir.Operation]) -> ir.Operation:
 
 def arrivals_per(ring: Ring) -> str:
     """Who gives slots of a ring back: rule 3 of specialize-warps."""
-    readers = [reader for copy in ring.copies for reader in _readers(copy.dst)]
+    readers = _known_readers(ring)
     return "warpgroup" if all(isinstance(r.opview, WgmmaWaitOp) for r in readers) else "warp"
 
 
@@ -172,8 +172,14 @@ def _finished(pending: ir.Value) -> ir.Operation | None:
 
 def last_reader(ring: Ring) -> ir.Operation:
     """The op of the ring's own block behind which all its readers are done."""
-    readers = [reader for copy in ring.copies for reader in _readers(copy.dst)]
-    return _last_in(ring.position.operation.block, [ring.wait.operation, *readers])
+    block = ring.position.operation.block
+    return _last_in(block, [ring.wait.operation, *_known_readers(ring)])
+
+
+def _known_readers(ring: Ring) -> list[ir.Operation]:
+    """The readers of a ring for which `why_no_ring` has no reason: all are known."""
+    readers = (reader for copy in ring.copies for reader in _readers(copy.dst))
+    return [reader for reader in readers if reader is not None]
 
 
 def share_rings(rings: list[Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:

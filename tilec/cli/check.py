@@ -124,7 +124,7 @@ def _prepared(
 ) -> tuple[Launch, list[Any]]:
     """A launch on fresh arguments, and these. A usage error for what does not fit the entry."""
     found = program.module.entries[entry]
-    block = arguments.block or found.directives.get("reqntid")
+    block = arguments.block or found.directives.get("reqntid") or ()
     if not block:
         arguments.fail(f"{entry} has no .reqntid: say --block, the threads of a CTA")
     if len(arguments.arg) != len(found.parameters):

@@ -69,7 +69,8 @@ class LateCopies:
 
     def chunks(self, size: int) -> np.ndarray:
         """The chunks of `size` bytes that pending copies write."""
-        parts = [(entry.operands[0] << entry.copy.shift) // size for entry in self.queue]
+        written = ((entry.operands[0], entry.copy.shift) for entry in self.queue)
+        parts = [(to << shift) // size for to, shift in written if to is not None]
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
     def _complete(self) -> None:

@@ -78,7 +78,7 @@ class Machine:
         self.cta_ids = np.zeros((ctas, 3), np.int64)
         self.first_cta = 0
         self.exited = np.zeros(self.shape, np.bool_)
-        self.ended = np.zeros(ctas, np.bool_)
+        self.ended: np.ndarray = np.zeros(ctas, np.bool_)
         """CTAs whose threads have all exited: their shared memory is somebody else's."""
         self.carry = np.zeros(self.shape, np.bool_)
         self.call_blocks: dict[str, dict[int, np.ndarray]] = {}
@@ -130,7 +130,7 @@ class Machine:
         """Lanes exit; a CTA without others ends, and whatever comes next finds its own bytes in the
         shared memory that it had."""
         self.exited.reshape(-1)[lanes.reshape(-1)] = True
-        before, self.ended = self.ended, self.exited.all((0, 2))
+        before, self.ended = self.ended, np.all(self.exited, axis=(0, 2))
         if self.ended.any():
             self.launch.let_next(self.first_cta + np.flatnonzero(self.ended))
         if self.async_work.late:

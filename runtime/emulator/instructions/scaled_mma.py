@@ -23,7 +23,7 @@ from tilec.runtime.emulator.instructions.mma import (
     place_fragment,
 )
 from tilec.runtime.emulator.numbers import narrow_floats
-from tilec.runtime.emulator.numbers.scalar_types import TYPES
+from tilec.runtime.emulator.numbers.scalar_types import TYPES, ScalarType
 from tilec.runtime.emulator.reading.instruction import Instruction, Operand
 
 U16, U32, F32 = TYPES["u16"], TYPES["u32"], TYPES["f32"]
@@ -83,7 +83,7 @@ def _emit_scaled(instruction: Instruction, writer: Writer) -> None:
         raise writer.unsupported("fragment length")
     writer.begin_warps()
 
-    def read(operand: Operand, kind: object) -> str:
+    def read(operand: Operand, kind: ScalarType) -> str:
         values = (writer.read_warps(one, kind) for one in vector_elements(operand))
         return f"({', '.join(values)},)"
 
