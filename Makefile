@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OUT := build/run
+JOBS ?= $(shell nproc)
 TARGETS := sm_80 sm_90a sm_100a
 MATMUL := tilec/examples/matmul.py:matmul $(foreach x,a b c,--arg '$(x):bf16[?,?:8;?:8,1]')
 
@@ -42,12 +43,12 @@ test-mutants: install ## the whole of what `make test` takes a share of: broken 
 	$(BIN)/python -m pytest -n 2 --dist worksteal --every-mutant
 
 sweep-rings: install ## every ring at full length, all targets, check and late mode: a line a kernel (WORDS="attention ops")
-	$(BIN)/python -W ignore test/long_rings/ring_sweep.py $(WORDS)
+	$(BIN)/python -W ignore test/long_rings/ring_sweep.py --jobs $(JOBS) $(WORDS)
 
-fuzz: install ## break inputs at random, and run random programs, for hours (test/robustness/fuzz.py)
-	$(BIN)/python test/robustness/fuzz.py texts --count 20000
-	$(BIN)/python test/robustness/fuzz.py kernels --count 5000
-	$(BIN)/python test/robustness/fuzz.py programs --count 2000
+fuzz: install ## break inputs at random, and run random programs, for an hour and more (test/robustness/fuzz.py)
+	$(BIN)/python test/robustness/fuzz.py texts --count 20000 --jobs $(JOBS)
+	$(BIN)/python test/robustness/fuzz.py kernels --count 5000 --jobs $(JOBS)
+	$(BIN)/python test/robustness/fuzz.py programs --count 2000 --jobs $(JOBS)
 
 test-lit: install ## the part of them that is lit's
 	$(BIN)/lit -sv test

@@ -8,13 +8,15 @@ at the sizes of their own plans, and prints a line for each, with its CPU time, 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from ring_checks import check_case
+from ring_checks import Outcome, check_case
 from ringed_examples import ALL
 from ringed_examples import CASES as EXAMPLES
 from ringed_products import CASES as PRODUCTS
@@ -28,31 +30,43 @@ def main() -> int:
     parser.add_argument("words", nargs="*", help="only cases with one of these in their names")
     parser.add_argument("--target", action="append", choices=ALL)
     parser.add_argument("--list", action="store_true", help="print names alone")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     told = parser.parse_args()
+    wanted = [
+        (name, target)
+        for name, (_, targets) in EVERYTHING.items()
+        for target in targets
+        if (not told.words or any(word in name for word in told.words))
+        and (not told.target or target in told.target)
+    ]
+    if told.list:
+        print("\n".join(f"{name} {target}" for name, target in wanted))
+        return 0
     kernels: set[tuple[str, str]] = set()
-    rows = findings = 0
-    for name, (case, targets) in EVERYTHING.items():
-        if told.words and not any(word in name for word in told.words):
-            continue
-        for target in targets:
-            if told.target and target not in told.target:
-                continue
-            if told.list:
-                print(name, target)
-                continue
-            start = time.process_time()
-            outcome = check_case(case, target)
-            rows += 1
+    findings = 0
+    with ProcessPoolExecutor(told.jobs, multiprocessing.get_context("fork")) as pool:
+        for (name, target), (outcome, seconds) in zip(
+            wanted, pool.map(_timed, *zip(*wanted, strict=True)), strict=True
+        ):
             findings += bool(outcome.finding)
             kernels.update((each, target) for each in outcome.kernels)
             plan = outcome.plan
             print(
                 f"{name:32} {target:8} {plan.stages:2} stages {plan.programs:3} programs "
-                f"{time.process_time() - start:6.1f} s  {outcome.finding or 'ok'}",
+                f"{seconds:6.1f} s  {outcome.finding or 'ok'}",
                 flush=True,
             )
-    print(f"{rows} cases and targets, {len(kernels)} kernels and targets, {findings} findings")
+    print(
+        f"{len(wanted)} cases and targets, {len(kernels)} kernels and targets, {findings} findings"
+    )
     return int(findings > 0)
+
+
+def _timed(name: str, target: str) -> tuple[Outcome, float]:
+    """What a case did on a target, and its CPU time in seconds."""
+    start = time.process_time()
+    outcome = check_case(EVERYTHING[name][0], target)
+    return outcome, time.process_time() - start
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import collections
+import functools
+import multiprocessing
 import random
 import re
 import sys
@@ -20,6 +22,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +46,8 @@ from tilec.jit import Kernel  # noqa: E402
 from tilec.target import TARGETS, find_target  # noqa: E402
 
 BATCH = 10
+WINDOW = 10 * BATCH
+"""Cases of one process at a time."""
 POSITION = re.compile(r"^[^\n:]+:\d+:\d+: error: ", re.MULTILINE)
 
 
@@ -140,9 +145,7 @@ class Tally:
 
 def fuzz_texts(arguments: argparse.Namespace, tally: Tally) -> None:
     with tempfile.TemporaryDirectory(prefix="tilec-fuzz-") as directory:
-        for number, (subject, contents) in enumerate(
-            texts(arguments.seed, arguments.count, arguments.start)
-        ):
+        for subject, contents in texts(arguments.seed, arguments.count, arguments.start):
             for content, done in zip(
                 contents, received(subject.command, contents, Path(directory)), strict=True
             ):
@@ -152,8 +155,6 @@ def fuzz_texts(arguments: argparse.Namespace, tally: Tally) -> None:
                 what = "compiled" if done.code == 0 else "diagnosed"
                 name = f"{subject.name}: {' '.join(subject.command)}"
                 tally.add(what, name, content.decode(errors="replace"), wrong)
-            if number % 20 == 19:
-                tally.show()
 
 
 def fuzz_kernels(arguments: argparse.Namespace, tally: Tally) -> None:
@@ -173,8 +174,6 @@ def fuzz_kernels(arguments: argparse.Namespace, tally: Tally) -> None:
                 text = broken_kernel(case[0], arguments.seed * 1_000_000 + case[2])
                 wrong = f"{death.reason}: {death.words}" if death else None
                 tally.add("kernels", f"{case[0]} for {case[1]}", text, wrong)
-            if first // BATCH % 20 == 19:
-                tally.show()
 
 
 def _compile_all(
@@ -216,8 +215,6 @@ def fuzz_programs(arguments: argparse.Namespace, tally: Tally) -> None:
         for _ in range(BATCH - 1):
             tally.add("programs", "", "", None)
         tally.add("programs", f"programs from {first} on", "", wrong)
-        if first // BATCH % 20 == 19:
-            tally.show()
 
 
 KINDS: dict[str, Callable[[argparse.Namespace, Tally], None]] = {
@@ -235,11 +232,29 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--start", type=int, default=0, help="leave out the first cases")
     parser.add_argument("--no-ptxas", action="store_true", help="do not assemble what compiles")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing after these")
     arguments = parser.parse_args()
+    arguments.deadline = time.monotonic() + 60 * arguments.minutes
+    total = Tally()
+    windows = range(arguments.start, arguments.count, WINDOW)
+    with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("fork")) as pool:
+        for counts in pool.map(functools.partial(run_window, arguments), windows):
+            total.counts += counts
+            total.show()
+    return 1 if total.counts["WRONG"] else 0
+
+
+def run_window(arguments: argparse.Namespace, first: int) -> collections.Counter[str]:
+    """What came of `WINDOW` cases from `first` on; too late, they are counted as left out."""
+    window = argparse.Namespace(**vars(arguments))
+    window.start, window.count = first, min(first + WINDOW, arguments.count)
     tally = Tally()
-    KINDS[arguments.kind](arguments, tally)
-    tally.show()
-    return 1 if tally.counts["WRONG"] else 0
+    if time.monotonic() > arguments.deadline:
+        tally.counts["left out"] = window.count - first
+    else:
+        KINDS[arguments.kind](window, tally)
+    return tally.counts
 
 
 if __name__ == "__main__":
