@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 
 import torch
 from ampere_cases import Case, groups
+from records import record_text
 from tensors import Storage, random_values
 from timing import CudaClock, rotated_sets, time_peers
 from triton_ptx import TritonPtx, load_folder
@@ -54,7 +55,7 @@ def main() -> None:
             found = measure(cases, manifest[name], options, rivals)
             records.append({"group": name, "cases": found})
             show(name, found)
-            options.out.write_text(json.dumps(about() | {"groups": records}, indent=1))
+            options.out.write_text(record_text(about() | {"groups": records}) + "\n")
 
 
 def about() -> dict[str, Any]:

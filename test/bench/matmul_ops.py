@@ -11,7 +11,6 @@ predicted and measured times, and how much slower the model's first choices are 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import torch
+from records import record_text
 from timing import CudaClock, rotated_sets, time_peers
 
 import tilec
@@ -217,7 +217,7 @@ def main() -> None:
         records.append(measure(case, options.tune, options.budget_ms))
         show(case, records[-1])
     if options.out is not None:
-        options.out.write_text(json.dumps(records, indent=1))
+        options.out.write_text(record_text(records) + "\n")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ import results as results_of_bests
 from case_sets import IN_REGIMES, SETS, USUAL
 from measure import MeasureJob, interpret_triton, measure_case, warm_triton
 from profiling import profile
+from records import record_text
 from regime_timing import Duration
 from regimes import RegimeJob, measure_regimes, warm_candidates
 from tilec_calls import with_folder
@@ -187,7 +188,7 @@ def _report(
     }
     out = Path(os.environ.get("OUT") or ROOT / "build")
     out.mkdir(parents=True, exist_ok=True)
-    (out / "bench.json").write_text(json.dumps(summary, indent=1))
+    (out / "bench.json").write_text(record_text(summary) + "\n")
     failures = [(r["case"], *failure) for r in records for failure in r["failures"].items()]
     for case, name, reason in failures[:SHOWN_FAILURES]:
         print(f"!! {case}: {name}: {reason.splitlines()[0][:160]}")

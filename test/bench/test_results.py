@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from records import WIDTH, record_text
 from results import fastest, ratios, speed, table
 
 
@@ -43,3 +45,14 @@ def test_noise_is_what_the_same_launch_differs_by() -> None:
     found = record(tilec_default=400.0, again_tilec_default=404.0, triton_a=400.0)
     assert fastest(found, "tilec") == "tilec default"
     assert "timed twice differs by 1.00% (most 1.00%)" in table([found])[-1]
+
+
+def test_a_record_has_a_line_for_each_case_and_none_too_long() -> None:
+    cases = [{"name": f"case {n}", "times": [0.5] * n, "best": None} for n in (1, 3, 200)]
+    record = {"date": "2026-11-22", "cases": cases, "broken": {}}
+    text = record_text(record)
+    assert json.loads(text) == record
+    assert [line for line in text.splitlines() if '"case 3"' in line] == [
+        f"  {json.dumps(cases[1])},"
+    ]
+    assert max(map(len, text.splitlines())) <= WIDTH + 1  # a comma

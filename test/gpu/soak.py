@@ -35,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 
 from drawn_demands import Drawn
+from records import record_text
 from soak_cases import soak_cases
 from worker_pool import run_jobs
 
@@ -327,9 +328,9 @@ def run(out: Path, minutes: float, seed: int, only: str) -> int:
         "products": built["products"],
         "wrong alone": wrong,
     }
-    print(json.dumps(found, indent=1))
+    print(record_text(found))
     folder = Path(os.environ.get("OUT") or ROOT / "build")
-    (folder / "soak.json").write_text(json.dumps(found, indent=1))
+    (folder / "soak.json").write_text(record_text(found) + "\n")
     return int(bool(wrong or found.get("stopped") or found.get("differed")))
 
 
