@@ -109,3 +109,30 @@ def test_operands_that_were_not_waited_for(reader: str, copy: str) -> None:
     right, wrong = found.values()
     assert (right == EXPECTED.get(reader, ONES.view(np.float32)[0])).all()
     assert np.isnan(wrong).all()
+
+
+def test_warps_that_go_on_alone_add_to_the_sum_of_all() -> None:
+    """Of two warpgroups that multiplied together, and wait for neither product, one is ahead."""
+    product = f"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{{NAMES}}}, %rd10, %rd11, SUM, 1, 1, 0, 0;"
+    first, more = product.replace("SUM", "%p3"), product.replace("SUM", "%p5")
+    body = (
+        WAIT.format(0) + WAIT.format(16) + "setp.eq.u32 %p5, %r1, %r1; setp.lt.u32 %p6, %r1, 128;"
+        f"setp.eq.u32 %p7, %r1, 128; wgmma.fence.sync.aligned; {first} {more} wgmma.commit_group.sync.aligned;"
+        f"@!%p6 bra A; {WAIT.format(8)} A: {more} wgmma.commit_group.sync.aligned;"
+        "@%p7 mbarrier.arrive.shared::cta.b64 _, [%r3+8];"
+    )
+    _, begin, _, end = READERS["wgmma"]
+    parts = {
+        "TARGET": "sm_90a",
+        "COPY": BULK,
+        "COUNT": "1",
+        "BEGIN": begin,
+        "ORDER": body,
+        "END": end,
+    }
+    text = KERNEL
+    for name, value in parts.items():
+        text = text.replace(name, value)
+    out = np.zeros(256, np.float32)
+    load(text).run("k", 1, 256, [ONES, out], mode="late")
+    assert (out == 48.0).all()

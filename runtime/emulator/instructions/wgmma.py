@@ -150,13 +150,16 @@ class ProductGroups:
         if self.machine.mode != "late":
             product.run()
             return
-        for entry in [e for e in self.pending if product.overlaps(e[2])]:
-            if entry[2].follower is None and product.continues(entry[2]):
-                entry[2].follower = product  # its result goes on without passing the registers
+        earlier = [entry for entry in self.pending if product.overlaps(entry[2])]
+        ends = [entry[2] for entry in earlier if entry[2].follower is None]
+        if all(product.continues(end) for end in ends):
+            for end in ends:
+                end.follower = product  # its result goes on without passing the registers
                 product.chained = True
-            elif entry[2].follower is None:
+        else:  # some of their warps come alone: each goes on from the one before it
+            for entry in earlier:
                 entry[2].run()
-                self.pending = [kept for kept in self.pending if kept is not entry]
+            self.pending = [kept for kept in self.pending if not product.overlaps(kept[2])]
         product.poison()
         self.pending.append((warps.copy(), int(self.committed[warps[0]]) + 1, product))
 
