@@ -18,7 +18,7 @@ After:      "gpu_tile.tma_load"(%map_a, ...)
    readers of all CTAs that the slot's shared copies go to; they arrive in each of them, or the
    commit of their products does.
 3. The cluster meets when its barriers are made, and before it ends: nobody writes into the shared
-   memory of a CTA that has not begun or is gone.
+   memory of a CTA that has not begun or is gone (`await-arrivals` may do without the second).
 
 A demand for clusters that shares nothing is an error with the reason.
 Does not handle: copies outside a load role of specialize-warps, parts that are no whole boxes.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tilec.passes.allocate_shared import allocate_shared
 from tilec.passes.allocate_tensor_memory import allocate_tensor_memory
 from tilec.passes.alternate_programs import alternate_programs
-from tilec.passes.await_commits import await_commits
+from tilec.passes.await_arrivals import await_arrivals
 from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
 from tilec.passes.estimate_registers import estimate_registers
@@ -86,7 +86,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     share_copies,
     overlap_launches,
     load_early,
-    await_commits,
+    await_arrivals,
 )
 """From `tile` to `gpu_tile`: everything explicit."""
 

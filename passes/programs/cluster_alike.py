@@ -78,6 +78,7 @@ def meet(function: ir.Operation) -> None:
     ends: an arrival at its mbarrier may be on its way long after the thread that made it has gone
     on, and the memory goes to the next CTA, or launch, at once. A relaxed meeting says nothing of
     it (PTX ISA, "barrier.cluster": .release and .acquire order memory accesses, .relaxed does not).
+    await-arrivals takes it away where roles wait for all that comes.
     """
     body = function.regions[0].blocks[0]
     made = False

@@ -26,13 +26,14 @@ def cases() -> list[Drawn]:
     return found
 
 
-def test_the_known_product_is_in_clusters_that_part_in_order(
+def test_the_known_product_is_in_clusters_that_wait_at_their_end(
     cases: list[Drawn], tmp_path: Path
 ) -> None:
     known = cases[: len(soak_cases.KNOWN)]
     assert [chosen_tiles(one.case, one.target).cluster for one in known] == [(4, 1)]
     compiled, _ = compile_ops(known[0].case, known[0].target, tmp_path / known[0].file)
-    assert compiled.ptx.count("barrier.cluster.arrive;") == 1
+    assert compiled.ptx.count("barrier.cluster.arrive") == 1
+    assert compiled.ptx.count("mbarrier.try_wait.parity.relaxed.cluster") == 2
 
 
 def test_layers_of_every_kind_are_drawn(cases: list[Drawn]) -> None:

@@ -16,11 +16,13 @@ from shares import modes
 
 from tilec.assembler import assemble
 from tilec.diagnostics import CompileError
+from tilec.dialects.gpu_tile import NextProgramOp, Op, TmaPairLoadOp
 from tilec.examples import attention as attention_example
 from tilec.examples.attention import attention
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
+from tilec.passes.programs.reached_barriers import REACHING
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice
 from tilec.target import find_target
@@ -99,6 +101,16 @@ def test_clusters_that_do_not_stay(cluster: Any) -> None:
     assert kernel.launched((3, 2, 1), 0) == (6 if cluster == (1, 2) else 8, 1, 1)
 
 
+@pytest.mark.parametrize("depth", [0, 8, 200, 264])
+def test_rings_that_hardly_turn(depth: int) -> None:
+    """No turn, one, as many as slots, one more: the load role's last wait is for what has come."""
+    a, b = draw(128, depth), draw(depth, 64)
+    kernel = run(demanded.demanding(cluster=2), [a, b], product(a, b), STAGES=4)
+    assert decisions(kernel, "cluster's end") == [
+        "each CTA by itself (what reaches a CTA is awaited there)"
+    ]
+
+
 def test_parts_are_of_any_number_of_rows() -> None:
     """48 of 96 columns: a part begins where the swizzle repeats, at no power of two."""
     a, b = draw(136, 200), np.asarray(draw(200, 192), order="F")
@@ -169,11 +181,20 @@ def test_what_is_no_cluster(demand: Any, message: str) -> None:
         demanded.demanding(cluster=demand).on("emulator").compiled(x, x, x.copy())
 
 
+def test_what_names_other_ctas_reaches_them() -> None:
+    """The ops whose barriers decide whether a cluster meets at its end."""
+    operands = {op: {operand.name for operand in op.OPERANDS} for op in Op.ALL}
+    named = {op for op, names in operands.items() if names >= {"barrier", "mask"}}
+    assert named <= {*REACHING}
+    assert {*REACHING} - named == {NextProgramOp, TmaPairLoadOp}
+
+
 # Broken ------------------------------------------------------------------------------------------
 
 _REMOTE = re.compile(r"mapa\.shared::cluster\.u32 remote, (%\w+), (%\w+);")
 _BEGIN = "barrier.cluster.arrive.relaxed;", "barrier.cluster.wait;"
-_END = "barrier.cluster.arrive;", "barrier.cluster.wait;"
+_FREE = re.compile(r"(mbarrier\.try_wait\.parity\.relaxed\.cluster\S* complete, \[%\w+\], )(%\w+);")
+_LATE = "CTAs 0, 1 of the cluster may have ended when this arrives"
 
 
 def _own_only(ptx: str) -> str:
@@ -196,17 +217,30 @@ def _unfenced(ptx: str) -> str:
     return ptx.replace("fence.mbarrier_init.release.cluster;", "")
 
 
-def _last_meeting(ptx: str) -> str:
-    for text in _END:
-        before, after = ptx.rsplit(text, 1)
-        ptx = before + after
-    return ptx
+def _last_wait(ptx: str, becomes: str) -> str:
+    """The load role's wait at its end, for a slot to be given back, becomes something else."""
+    *_, last = _FREE.finditer(ptx)
+    return ptx[: last.start()] + last.expand(becomes) + ptx[last.end() :]
+
+
+def _ends_at_once(ptx: str) -> str:
+    return _last_wait(ptx, "setp.eq.u32 complete, 0, 0;")
+
+
+def _awaits_the_phase_before(ptx: str) -> str:
+    return _last_wait(ptx, r"{ .reg .b32 other; xor.b32 other, \2, 1; \1other; }")
+
+
+def _awaits_one_slot_less(ptx: str) -> str:
+    *_, last = _FREE.finditer(ptx)
+    behind = re.sub(r"(setp\.lt\.s32\s+%p\d+, %r\d+, )2;", r"\g<1>1;", ptx[last.end() :], count=1)
+    return ptx[: last.end()] + behind
 
 
 def _relaxed_end(ptx: str) -> str:
     """What an H200 stopped at: arrivals hit the next launch."""
-    before, after = ptx.rsplit(_END[0], 1)
-    return before + _BEGIN[0] + after
+    before, after = _ends_at_once(ptx).rsplit("ret;", 1)
+    return f"{before}{' '.join(_BEGIN)} ret;{after}"
 
 
 def _one_reader(ptx: str) -> str:
@@ -227,8 +261,10 @@ BREAKS: dict[Callable[[str], str], str] = {
     _first_meeting: "race on shared memory",
     _cta_alone: "race on shared memory",
     _unfenced: "race on shared memory",
-    _last_meeting: "CTAs 0, 1 of the cluster may have ended when this arrives",
-    _relaxed_end: "CTAs 0, 1 of the cluster may have ended when this arrives",
+    _ends_at_once: _LATE,
+    _awaits_the_phase_before: _LATE,
+    _awaits_one_slot_less: _LATE,
+    _relaxed_end: _LATE,
     _one_reader: "more arrivals at an mbarrier than its count",
     _half_the_bytes: "race on shared memory",
     _to_itself: "deadlock",

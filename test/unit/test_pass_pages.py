@@ -121,7 +121,13 @@ PAIR = Program(
         "share-copies-ptx": Opcodes(
             r"mapa|barrier\.cluster|mbarrier|cp\.async\.bulk\.t\S*shared::cl"
         ),
-        "share-copies-report": Report("^(program|clusters?)"),
+        "await-arrivals": Dump(
+            "await-arrivals",
+            r"for|addi|ring|xori|wait|^\}",
+            start=r"for %arg3 = %c0_i32_0",
+            end=r'name = "load"',
+        ),
+        "share-copies-report": Report("^(program|cluster)"),
     },
 )
 TURNS = Program(

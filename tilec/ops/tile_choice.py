@@ -58,7 +58,7 @@ ALONE = (1, 1)
 CLUSTERS = ((2, 1), (1, 2), (4, 1), (1, 4))
 """Programs along rows and columns whose CTAs load together what they both need."""
 CLUSTER_US = 0.7
-"""What it costs that they meet at the beginning and the end, and wait for each other between."""
+"""What it costs that they meet at the beginning, and wait for each other from then on."""
 LEAST_PART = 16
 """Rows or columns of a shared tile that one CTA of a cluster loads, at least."""
 SWIZZLED_ROWS = 8

@@ -1,5 +1,5 @@
 // A role that fills slots waits at its end for the commits that give them back.
-// RUN: tilec opt %s --passes await-commits --target sm_100a | filecheck %s
+// RUN: tilec opt %s --passes await-arrivals --target sm_100a | filecheck %s
 
 !slot = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
 !ring = !gpu_tile.buffer<tensor<3x64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
@@ -95,5 +95,31 @@ func.func @threads(%n: i32) attributes {tile.kernel} {
     "gpu_tile.barrier_arrive"(%empty, %c0) {per = "warp"} : (!gpu_tile.barrier, i32) -> ()
     gpu.yield
   }) {first_warp = 5 : i32, name = "compute", registers = 0 : i32, warps = 1 : i32} : () -> ()
+  return
+}
+
+// Who waits for the sums that a commit announces has waited for all of them.
+// CHECK-LABEL: @sums
+// CHECK: scf.for
+// CHECK-NOT: scf.for
+// CHECK: name = "compute"
+func.func @sums(%n: i32) attributes {tile.kernel} {
+  %ready = "gpu_tile.barrier_init"() {count = 1 : i32, options = {offset = 0 : i32}, slots = 2 : i32} : () -> !gpu_tile.barrier
+  "gpu_tile.role"() ({
+    %c0 = arith.constant 0 : i32
+    "gpu_tile.tcgen05_commit"(%ready, %c0) : (!gpu_tile.barrier, i32) -> ()
+    gpu.yield
+  }) {first_warp = 4 : i32, name = "multiply", registers = 0 : i32, warps = 1 : i32} : () -> ()
+  "gpu_tile.role"() ({
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %uses = scf.for %p = %c0 to %n step %c1 iter_args(%count = %c0) -> (i32) : i32 {
+      %at:2 = "gpu_tile.ring_position"(%count) {slots = 2 : i32} : (i32) -> (i32, i1)
+      "gpu_tile.barrier_wait"(%ready, %at#0, %at#1) : (!gpu_tile.barrier, i32, i1) -> ()
+      %next = arith.addi %count, %c1 : i32
+      scf.yield %next : i32
+    }
+    gpu.yield
+  }) {first_warp = 0 : i32, name = "compute", registers = 0 : i32, warps = 4 : i32} : () -> ()
   return
 }
