@@ -39,6 +39,7 @@ from tilec.passes.analysis.lifetimes import find_tensor_allocations
 from tilec.passes.analysis.placement import place, spread
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import kernels
 from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 
@@ -117,7 +118,7 @@ def _take_and_return(
 
 def _behind_sync(block: ir.Block, allocs: list[AllocOp]) -> ir.OpView | None:
     """The op behind the CTA's first sync, if that stands before any use of `allocs`."""
-    users = {use.owner.operation for alloc in allocs for use in alloc.result.uses}
+    users = OpSet(use.owner for alloc in allocs for use in alloc.result.uses)
     synced = False
     for view in block.operations:
         if synced:
@@ -129,7 +130,7 @@ def _behind_sync(block: ir.Block, allocs: list[AllocOp]) -> ir.OpView | None:
     return None
 
 
-def _holds(op: ir.Operation, users: set[ir.Operation]) -> bool:
+def _holds(op: ir.Operation, users: OpSet) -> bool:
     found = False
 
     def visit(inner: ir.Operation) -> ir.WalkResult:

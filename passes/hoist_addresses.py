@@ -31,6 +31,7 @@ from mlir import ir
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.integer_ops import has_integers_alone, is_division, is_integer_op
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.rewriting.op_tables import OpMap, order_of
 from tilec.passes.rewriting.scalars import binary
 
 _WAIT = "mbarrier.try_wait"
@@ -70,9 +71,9 @@ class _Block:
 
     def __init__(self, block: ir.Block, waits: list[ir.Operation]) -> None:
         self._ops = [view.operation for view in block.operations]
-        self._order = {op: number for number, op in enumerate(self._ops)}
+        self._order = order_of(self._ops)
         self._waits = waits
-        self._places: dict[ir.Operation, int] = {}
+        self._places: OpMap[int] = OpMap()
 
     def run(self) -> None:
         """Moves what the instructions behind the first wait need, out of branches too."""
@@ -90,9 +91,10 @@ class _Block:
         if isinstance(value.owner, ir.Block):
             return -1 if self._place(value.owner.owner) is None else len(self._ops)
         op = value.owner.operation
-        if op not in self._places:
-            self._places[op] = self._hoist_op(op)
-        return self._places[op]
+        place = self._places.get(op)
+        if place is None:
+            place = self._places[op] = self._hoist_op(op)
+        return place
 
     def _hoist_op(self, op: ir.Operation) -> int:
         place = self._place(op)
@@ -110,9 +112,9 @@ class _Block:
 
     def _place(self, op: ir.Operation | None) -> int | None:
         """The number of the block's op that is or holds an op, None for one outside."""
-        while op is not None and op not in self._order:
+        while op is not None and (number := self._order.get(op)) is None:
             op = op.parent
-        return None if op is None else self._order[op]
+        return None if op is None else number
 
 
 def _issued(op: ir.Operation) -> list[ir.Operation]:

@@ -49,6 +49,7 @@ from tilec.passes.layouts.components import (
     walk,
 )
 from tilec.passes.layouts.neighbours import Link, links
+from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import kernels
 
 
@@ -253,11 +254,9 @@ def _count(value: ir.Value) -> int:
     return total
 
 
-def _cuts(
-    components: Components, anchors: list[Anchor], context: PassContext
-) -> dict[ir.Operation, Layout]:
+def _cuts(components: Components, anchors: list[Anchor], context: PassContext) -> OpMap[Layout]:
     """Accesses cheaper in their own layout plus a conversion than in their component's."""
-    cuts: dict[ir.Operation, Layout] = {}
+    cuts: OpMap[Layout] = OpMap()
     for anchor in anchors:
         layout = components.of(anchor.value).layout
         own = anchor.preferred(context.num_threads)

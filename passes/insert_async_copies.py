@@ -51,6 +51,7 @@ from tilec.passes.copies.tensor_copies import TensorCopy, emit_tensor_copies, pl
 from tilec.passes.demands.loops import STAGES, demands_roles, forbids_roles
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.roles.fills import (
     fill_by_roles,
@@ -125,11 +126,11 @@ def _use_tensor_maps(
             plan, others = _plan_block(function, block, candidates, facts, context)
             rest += others
         plans.append(plan)
-    taken = {copy.store.operation for plan in plans for copy in plan}
-    rest = [store for store in rest if store.operation not in taken]
+    taken = OpSet(copy.store for plan in plans for copy in plan)
+    rest = [store for store in rest if store not in taken]
     for copies in filter(None, plans):
         emit_tensor_copies(copies, context)
-        for load in {copy.load.operation: copy.load for copy in copies}.values():
+        for load in OpSet(copy.load for copy in copies):
             _erase(load, uses_of(load.result, load.dims), None)
             context.report.add(
                 "asynchronous copy", load.operation, "TMA", "a tensor map describes the array"
@@ -156,7 +157,7 @@ def _plan_block(
     """The tensor copies of a block without a demand, and what else a load role had better fill."""
     silent = replace(context, report=Report())
     some = _plan_each(loads, facts, silent)
-    taken = {copy.store.operation for copy in some}
+    taken = OpSet(copy.store for copy in some)
     if some and context.target.supports(Feature.WGMMA):
         rest = worthwhile_fills(function, block, taken, facts, silent)
         if rest:

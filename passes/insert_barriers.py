@@ -62,7 +62,8 @@ from tilec.passes.analysis.shared_accesses import (
     ring_counters,
 )
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
-from tilec.passes.rewriting.walk import kernels
+from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
+from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.roles.threads import runs_in_one_thread
 
 LOOPS = ("scf.for", "scf.while")
@@ -138,7 +139,8 @@ def insert_barriers(module: ir.Module, context: PassContext) -> None:
 def _order(function: ir.Operation, context: PassContext) -> None:
     """Places syncs, then takes away those that later ones made redundant (a loop's second look)."""
     body = function.regions[0].blocks[0]
-    kernel = _Kernel(total_warps(function, context.num_warps), _number_roles(function), context)
+    roles = order_of(find_ops(function, RoleOp))
+    kernel = _Kernel(total_warps(function, context.num_warps), roles, context)
     walk = _Walk(kernel)
     walk.block(body, Pending())
     for sync in reversed(list(walk.placed)):
@@ -157,10 +159,10 @@ class _Kernel:
     which ops of a block a walk has to look at, few of many."""
 
     warps: int
-    roles: dict[ir.Operation, int]
+    roles: OpMap[int]
     context: PassContext
-    _accesses: dict[ir.Operation, list[Access | ArrayAccess]] = field(default_factory=dict)
-    _inside: dict[ir.Operation, list[Access | ArrayAccess]] = field(default_factory=dict)
+    _accesses: OpMap[list[Access | ArrayAccess]] = field(default_factory=OpMap)
+    _inside: OpMap[list[Access | ArrayAccess]] = field(default_factory=OpMap)
     _ordering: dict[ir.Block, list[ir.OpView]] = field(default_factory=dict)
 
     def accesses(self, view: ir.OpView) -> list[Access | ArrayAccess]:
@@ -216,7 +218,7 @@ class _Walk:
         self._barrier = 0
         self._warps = kernel.warps
         self._without = without
-        self._beside: set[ir.Operation] = set()
+        self._beside = OpSet()
         self.placed: list[ir.Operation] = []
 
     def block(self, block: ir.Block, pending: Pending) -> Pending:
@@ -247,7 +249,7 @@ class _Walk:
     def _role(self, role: RoleOp, pending: Pending) -> Pending:
         if role.operation not in self._beside:
             group = _neighbours(role)
-            self._beside.update(group)
+            self._beside |= group
             inside = [a for op in group for a in self._kernel.inside(op)]
             if _conflict(inside, pending.seen):
                 pending = self._sync(role.operation, pending)
@@ -363,18 +365,6 @@ def _first(
 
 def _conflict(accesses: Iterable[Access | ArrayAccess], earlier: Group) -> bool:
     return any(access.conflicts(other) for access in accesses for other in earlier)
-
-
-def _number_roles(function: ir.Operation) -> dict[ir.Operation, int]:
-    roles: dict[ir.Operation, int] = {}
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, RoleOp):
-            roles[op] = len(roles)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return roles
 
 
 def _neighbours(role: RoleOp) -> list[ir.Operation]:

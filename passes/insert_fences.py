@@ -45,6 +45,7 @@ from tilec.passes.analysis.async_readers import ASYNC_READERS, operands_read
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.walk import kernels
 
 KIND = "async_shared"
@@ -82,12 +83,12 @@ def _fence(function: ir.Operation) -> None:
 
     function.walk(visit, ir.WalkOrder.PRE_ORDER)
     readers = [op for op in ops if isinstance(op, ASYNC_READERS)]
-    touched = {_root(buffer) for reader in readers for buffer in _read_by(reader)}
+    touched = OpSet(_root(buffer) for reader in readers for buffer in _read_by(reader))
     loads = _last_loads(ops)
-    touched |= {op for op in _allocs(ops) if any(_overlap(op, other) for other in loads)}
+    touched |= [op for op in _allocs(ops) if any(_overlap(op, other) for other in loads)]
     if not touched:
         return
-    copied = {_root(op.dst) for op in ops if isinstance(op, CpAsyncOp)} & touched
+    copied = OpSet(_root(op.dst) for op in ops if isinstance(op, CpAsyncOp)) & touched
     for number, op in enumerate(ops):
         stored = isinstance(op, BufferStoreOp) and is_buffer(op.dst) and _root(op.dst) in touched
         if stored or (isinstance(op, CpAsyncWaitOp) and copied):
@@ -106,10 +107,10 @@ def _feeds_wgmma(op: ir.OpView) -> bool:
     return any(isinstance(product.opview, WgmmaOp) for product in products_of(op))
 
 
-def _last_loads(ops: list[ir.OpView]) -> dict[ir.Operation, int]:
+def _last_loads(ops: list[ir.OpView]) -> OpMap[int]:
     """Per alloc that tensor loads fill the number of the last one; all ops come before one in a
     loop."""
-    found: dict[ir.Operation, int] = {}
+    found: OpMap[int] = OpMap()
     for number, op in enumerate(ops):
         if isinstance(op, TMA_LOADS):
             around = (outer.name for outer in enclosing_ops(op.operation))

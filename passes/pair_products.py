@@ -63,6 +63,7 @@ from tilec.passes.dots.operand_buffers import operand_layout, swizzle_bytes
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.programs.pair_sharing import PAIR, Sharing
 from tilec.passes.rewriting.loops import behind
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, equal, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels, role_of
 from tilec.ring_stages import MOST_STAGES
@@ -195,8 +196,8 @@ class _Rewrite:
         self._body = function.regions[0].blocks[0]
         self._barriers: dict[ir.Value, None] = {p.loads[0].barrier: None for p in products}
         self._barriers.update({p.loads[1].barrier: None for p in products})
-        self._whole = {p.lhs.operation: p.lhs for p in products}
-        self._halved = {p.rhs.operation: p.rhs for p in products}
+        self._whole = OpSet(p.lhs for p in products)
+        self._halved = OpSet(p.rhs for p in products)
 
     def run(self) -> int:
         """Rings, copies, products, barriers, in that order; returns the stages."""
@@ -211,11 +212,11 @@ class _Rewrite:
                 self._even = binary("arith.shrui", own, self._place)
                 self._both = binary("arith.muli", self._even, i32_constant(BOTH))
         stages = self._stages()
-        for load in {x.operation: x for p in self._products for x in p.loads}.values():
-            self._load(load, load.dst.owner.src.owner.operation in self._halved)
-        for ring in self._whole.values():
+        for load in OpSet(x for p in self._products for x in p.loads):
+            self._load(load, load.dst.owner.src.owner in self._halved)
+        for ring in self._whole:
             self._resize(ring, buffer_of(ring.result).slot(), stages)
-        for ring in self._halved.values():
+        for ring in self._halved:
             self._resize(ring, _checked_half(ring), stages)
         for product in self._products:
             name = ir.StringAttr.get(product.row.name)
@@ -236,10 +237,10 @@ class _Rewrite:
         free = self._context.target.shared_bytes - shared_bytes(
             self._function, without=[*self._whole, *self._halved]
         )
-        each = sum(buffer_of(ring.result).slot_bytes for ring in self._whole.values())
-        each += sum(_checked_half(ring).slot_bytes for ring in self._halved.values())
+        each = sum(buffer_of(ring.result).slot_bytes for ring in self._whole)
+        each += sum(_checked_half(ring).slot_bytes for ring in self._halved)
         barriers = 2 * 8 * MOST_STAGES * len(self._barriers)
-        alignment = max(buffer_of(r.result).alignment_bytes for r in self._whole.values())
+        alignment = max(buffer_of(r.result).alignment_bytes for r in self._whole)
         return max(found, min(MOST_STAGES, (free - barriers - alignment) // each))
 
     def _load(self, load: TmaLoadOp, halved: bool) -> None:
@@ -372,17 +373,16 @@ class _Rewrite:
     def _set_slots(self, stages: int) -> None:
         """Barriers and counts of the rings follow their slots."""
         slots = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), stages)
-        positions: dict[ir.Operation, None] = {}
-        barriers: dict[ir.Operation, None] = {}
+        positions, barriers = OpSet(), OpSet()
         for barrier in self._barriers:
             for use in barrier.uses:
-                positions[use.owner.opview.slot.owner.operation] = None
+                positions.add(use.owner.opview.slot.owner.operation)
         for position in positions:
             assert isinstance(position.opview, RingPositionOp)
             for use in position.results[0].uses:
                 user = use.owner.opview
                 if hasattr(type(user), "barrier"):
-                    barriers[user.barrier.owner.operation] = None
+                    barriers.add(user.barrier.owner.operation)
             position.attributes["slots"] = slots
         for init in barriers:
             init.attributes["slots"] = slots

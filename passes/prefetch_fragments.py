@@ -50,6 +50,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, i32_constant
 
 FMA_ACCUMULATORS = 64
@@ -98,10 +99,10 @@ def _find(loop: ir.Operation) -> _Rotation | None:
         read = _slot_read(operand, block)
         if read is not None:
             reads.append(read)
-    positions = {read[2].opview.index.owner.operation for read in reads}
+    positions = OpSet(read[2].opview.index.owner.operation for read in reads)
     if len(positions) != 1:
         return None
-    position = positions.pop()
+    (position,) = positions
     count = position.opview.count
     if not isinstance(count.owner, ir.Block) or count.owner != block:
         return None

@@ -35,6 +35,7 @@ from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.free_ops import erase_unused
+from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import find_ops, kernels
 
 _FREE = ("arith.constant", "tensor.splat", "tile.iota")
@@ -117,7 +118,7 @@ def _accesses(wanted: ir.Value, bytes_: int) -> int:
 
 def _remade(makers: list[ir.Operation], value: ir.Value, layout: ir.Attribute) -> ir.Value:
     """`value` in another layout, by ops beside those that make it."""
-    made: dict[ir.Operation, ir.Value] = {}
+    made: OpMap[ir.Value] = OpMap()
     for op in makers:
         result = op.results[0]
         type_ = tile_type(shape(result), element(result), layout)
@@ -137,7 +138,7 @@ def _remade(makers: list[ir.Operation], value: ir.Value, layout: ir.Attribute) -
     return made[value.owner.operation]
 
 
-def _of(operand: ir.Value, made: dict[ir.Operation, ir.Value]) -> ir.Value:
+def _of(operand: ir.Value, made: OpMap[ir.Value]) -> ir.Value:
     if isinstance(operand.owner, ir.Block):
         return operand
     return made.get(operand.owner.operation, operand)

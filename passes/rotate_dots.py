@@ -55,6 +55,7 @@ from tilec.passes.analysis.issue_order import (
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.rotate_tensor_dots import rotate_tensor_dots
 from tilec.passes.rewriting.loops import clone_mapped, find_loops, in_block, is_inside, terminator
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, less
 from tilec.passes.rewriting.walk import is_pure
 
@@ -198,21 +199,19 @@ class _Rewrite:
         taken = [second.fence.acc, second.multiply.lhs]
         self._taken = [v for v in taken if is_tile(v) and is_inside(v, loop)]
         self._between = self._ops_between(
-            {*rotation.early, *rotation.late},
-            {op.operation for p in (first, second) for op in (p.wait, *p.releases)},
+            OpSet((*rotation.early, *rotation.late)),
+            OpSet(op for p in (first, second) for op in (p.wait, *p.releases)),
         )
 
-    def _ops_between(
-        self, issued: set[ir.Operation], moved: set[ir.Operation]
-    ) -> list[ir.Operation]:
+    def _ops_between(self, issued: OpSet, moved: OpSet) -> list[ir.Operation]:
         """The body without the products; ring positions and the like only where still needed."""
-        kept: set[ir.Operation] = set()
+        kept = OpSet()
         *ops, last = [view.operation for view in self._body.operations]
         for op in reversed(ops):
             if op in moved or (op in issued and not is_free(op)):
                 continue
             uses = [use.owner.operation for result in op.results for use in result.uses]
-            users = {in_block(user, self._body) for user in uses}
+            users = OpSet(in_block(user, self._body) for user in uses)
             if op not in issued or last in users or users & kept:
                 kept.add(op)
         return [op for op in ops if op in kept]
@@ -268,7 +267,7 @@ class _Rewrite:
         _clone(rotation.late, before)
         self._finish_first(mapped, pending=1)
         accumulator = self._arguments[1 + rotation.number]
-        late = {*_ops_behind(accumulator, self._between), *self._packing()}
+        late = OpSet((*_ops_behind(accumulator, self._between), *self._packing()))
         _clone([op for op in self._between if op not in late], mapped)
         with self._loop.location:
             WgmmaMeanwhileOp.build()

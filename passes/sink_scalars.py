@@ -31,6 +31,7 @@ from mlir import ir
 from tilec.passes.analysis.integer_ops import is_division, is_integer_op
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.rewriting.op_tables import OpMap, order_of
 
 _LAST_WAIT = "wgmma.wait_group.sync.aligned 0;"
 _PRODUCT = "wgmma.mma_async"
@@ -68,7 +69,7 @@ def _multiplies(loop: ir.Operation) -> bool:
 
 def _sink(loop: ir.Operation, wait: ir.Operation) -> None:
     ops = [view.operation for view in loop.block.operations]
-    order = {op: number for number, op in enumerate(ops)}
+    order = order_of(ops)
     behind = order[wait]
     place = wait
     for op in reversed(ops[: order[loop]]):
@@ -86,7 +87,7 @@ def _sink(loop: ir.Operation, wait: ir.Operation) -> None:
             inline_asm(_STAYS, [], [], [])
 
 
-def _number(op: ir.Operation, order: dict[ir.Operation, int]) -> int:
+def _number(op: ir.Operation, order: OpMap[int]) -> int:
     """The number of the block's op that is or holds an op."""
     while op not in order:
         op = op.parent

@@ -68,6 +68,7 @@ from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind
+from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.scalars import negated
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.budgets import share_registers
@@ -185,7 +186,8 @@ def _refusal(function: ir.Operation, rings: list[Ring], context: PassContext) ->
 
 
 def _find_products(function: ir.Operation, rings: list[Ring]) -> list[Products]:
-    return find_products(function, {alloc: ring.loop for ring in rings for alloc in ring.allocs})
+    loops = OpMap((alloc, ring.loop) for ring in rings for alloc in ring.allocs)
+    return find_products(function, loops)
 
 
 def _stores(rings: list[Ring]) -> bool:
@@ -353,7 +355,7 @@ class _Rewrite:
         return [wait.operation, *(op.operation for op in (*ring.copies, *ring.arrivals))]
 
     def _first_fill(self, ring: Ring) -> ir.Operation:
-        own = {op.operation for op in (*ring.copies, *ring.arrivals)}
+        own = OpSet((*ring.copies, *ring.arrivals))
         ops = (view.operation for view in ring.position.operation.block.operations)
         return next(op for op in ops if op in own)
 

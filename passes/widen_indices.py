@@ -45,6 +45,7 @@ from tilec.passes.analysis.intervals import NARROW, Interval, holds
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import PROGRAM_LIMIT, SIZE_LIMITS, has_narrow_indices
 from tilec.passes.rewriting.loops import behind, find_loops, terminator
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
 from tilec.passes.rewriting.walk import kernels
 
@@ -241,7 +242,7 @@ def _report(indices: _Indices, context: PassContext) -> None:
     values = [value for value, number in indices.program.values.items() if number in indices.wide]
     owners = [value.owner for value in values]
     places = [owner.owner if isinstance(owner, ir.Block) else owner.operation for owner in owners]
-    for place in dict.fromkeys(place for place in places if place.name != "arith.constant"):
+    for place in OpSet(place for place in places if place.name != "arith.constant"):
         context.report.add("index", place, "64 bits", "32 bits may not hold it")
 
 

@@ -14,7 +14,7 @@ arrays that a kernel both reads and writes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mlir import ir
@@ -42,7 +42,7 @@ class ArrayAccess:
     """
 
     array: ir.Value
-    op: ir.Operation
+    op: ir.Operation = field(hash=False)  # that of an op changes with it
     writes: bool
     offsets: tuple[ir.Value, ...] | None
     extents: tuple[int, ...]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from mlir import ir
 
 from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.op_tables import OpSet
 
 
 def ops_behind(
@@ -15,7 +16,7 @@ def ops_behind(
     """Every op that has a part in computing `values`, each once; what loops carry included. Of an
     op that `beyond` says no to, nothing that it reads."""
     values_seen: set[ir.Value] = set()
-    ops_seen: set[ir.Operation] = set()
+    ops_seen = OpSet()
     todo = list(values)
     while todo:
         value = todo.pop()

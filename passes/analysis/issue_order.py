@@ -11,6 +11,7 @@ from tilec.dialects.gpu_tile import BarrierWaitOp, RingPositionOp, SlotOp
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import VIEWS
 
 
@@ -55,7 +56,7 @@ def needed_to_issue(
     """The ops of the body that `roots` need beside the values `given`, in order; or why they cannot
     be issued in another iteration: of what is no scalar, only ops of the kinds `issuing` may move.
     """
-    needed: set[ir.Operation] = set()
+    needed = OpSet()
     pending = list(roots)
     while pending:
         op = pending.pop()

@@ -10,7 +10,7 @@ to requests for programs (`next_program`): mbarriers order their readers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mlir import ir
 
@@ -44,6 +44,7 @@ from tilec.passes.analysis.async_readers import COMMITTED, awaited
 from tilec.passes.contract import show_location
 from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.walk import role_of, users_of
 from tilec.tensor_memory import LEAST_COLUMNS, power_of_two
 
@@ -61,7 +62,7 @@ class Allocation:
     first: int
     last: int
     span: tuple[int, int]
-    roles: frozenset[ir.Operation] = frozenset()
+    roles: OpSet = field(default_factory=OpSet)
     offset: int = 0
 
     def meets(self, other: Allocation) -> bool:
@@ -96,9 +97,9 @@ class _Lifetimes:
 
     def __init__(self, function: ir.Operation) -> None:
         self._function = function
-        self._position: dict[ir.Operation, int] = {}
-        self._end: dict[ir.Operation, int] = {}
-        self._groups: dict[ir.Operation, tuple[int, int]] = {}
+        self._position: OpMap[int] = OpMap()
+        self._end: OpMap[int] = OpMap()
+        self._groups: OpMap[tuple[int, int]] = OpMap()
         self._visit(function)
         for op in self._position:
             for region in op.regions:
@@ -155,7 +156,7 @@ class _Lifetimes:
         always = (0, self._end[self._function])
         if is_explicit(self._function):
             for each in found:
-                each.span, each.roles = always, frozenset()
+                each.span, each.roles = always, OpSet()
         return found
 
     def _shared_buffer(self, alloc: AllocOp) -> Allocation:
@@ -171,16 +172,16 @@ class _Lifetimes:
         moments = [self._between(op, moment) for u in users for moment in (u, self._finished(u))]
         first = min([self._position[op], *(start for start, _ in moments)])
         last = max([self._position[op], *(end for _, end in moments)])
-        roles = frozenset(r for r in map(role_of, [op, *users]) if r is not None)
+        roles = OpSet(r for r in map(role_of, [op, *users]) if r is not None)
         span = (first, last)
         for role in roles:
             start, end = self._groups[role]
             span = (min(span[0], start), max(span[1], end))
         if any(role_of(user) is None for user in users):
-            roles = frozenset()
+            roles = OpSet()
         if any(isinstance(user.opview, (NextProgramOp, WarpTmaStoreOp)) for user in users):
             first, last = span = (0, self._end[self._function])
-            roles = frozenset()
+            roles = OpSet()
         return Allocation(alloc, size, alignment, first, last, span, roles)
 
     def _between(self, alloc: ir.Operation, moment: ir.Operation) -> tuple[int, int]:

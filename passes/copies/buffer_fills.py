@@ -31,6 +31,7 @@ from tilec.passes.analysis.vector_width import (
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.layouts.runs import shared_width
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import i1_constant
 from tilec.passes.rewriting.walk import users_of
 
@@ -178,14 +179,14 @@ def products_of(op: ir.OpView) -> list[ir.Operation]:
     """The matrix instructions whose registers follow, element by element, from those that an op
     loads from a buffer; none of another op."""
     found: list[ir.Operation] = []
-    pending, seen = [op.result] if isinstance(op, BufferLoadOp) else [], set()
+    pending, seen = [op.result] if isinstance(op, BufferLoadOp) else [], OpSet()
     while pending:
         for use in pending.pop().uses:
             user = use.owner
             if isinstance(user.opview, (WgmmaOp, MmaOp)):
                 found.append(user.operation)
             passed = is_elementwise(user.operation) or isinstance(user.opview, tile.TransposeOp)
-            if passed and user.operation not in seen:
-                seen.add(user.operation)
+            if passed and user not in seen:
+                seen.add(user)
                 pending += filter(is_tile, user.results)
     return found

@@ -42,6 +42,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import products_of, readers
 from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
 from tilec.passes.rewriting.loops import add_counter, enclosing_ops, top_level
+from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.shared_layout import SharedLayout
 
 
@@ -174,12 +175,12 @@ def emit_tensor_copies(copies: Sequence[TensorCopy], context: PassContext) -> No
 def _runs(copies: Sequence[TensorCopy]) -> list[list[TensorCopy]]:
     """Copies for the same instruction with nothing but pure scalar code and each other's loads and
     stores between."""
-    own = {op for copy in copies for op in (copy.load.operation, copy.store.operation)}
-    by_load: dict[ir.Operation, list[TensorCopy]] = {}
+    own = OpSet(op for copy in copies for op in (copy.load, copy.store))
+    by_load: OpMap[list[TensorCopy]] = OpMap()
     for copy in copies:
-        by_load.setdefault(copy.load.operation, []).append(copy)
+        by_load.setdefault(copy.load, []).append(copy)
     number = 0
-    found: dict[tuple[int, ir.Operation | None], list[TensorCopy]] = {}
+    found: dict[tuple[int, int | None], list[TensorCopy]] = {}
     for view in copies[0].load.operation.block.operations:
         op = view.operation
         if op in by_load:
@@ -190,15 +191,16 @@ def _runs(copies: Sequence[TensorCopy]) -> list[list[TensorCopy]]:
     return list(found.values())
 
 
-def _first_product(copy: TensorCopy) -> ir.Operation | None:
-    """The first matrix instruction of the load's block that reads what a copy brings."""
+def _first_product(copy: TensorCopy) -> int | None:
+    """The number in the load's block of the first matrix instruction that reads what a copy
+    brings."""
     found = readers(copy.store.dst)
     fragments = [op for reader in found for op in products_of(reader) if _takes_fragments(op)]
     reading = [*(reader.operation for reader in found), *fragments]
     return next(
         (
-            view.operation
-            for view in copy.load.operation.block.operations
+            number
+            for number, view in enumerate(copy.load.operation.block.operations)
             if isinstance(view, (*PRODUCTS, MmaOp)) and view.operation in reading
         ),
         None,

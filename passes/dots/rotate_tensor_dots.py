@@ -69,6 +69,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     without_iteration_argument,
 )
+from tilec.passes.rewriting.op_tables import OpSet, order_of
 from tilec.passes.rewriting.scalars import binary, constant, less, negated
 from tilec.passes.rewriting.walk import alloc_of, users_of
 
@@ -93,10 +94,10 @@ def _rewrite(loop: ir.Operation, rotation: Rotation) -> None:
     body = loop.regions[0].blocks[0]
     for product in rotation.early:
         _give_slots(product, loop, rotation.slots)
-    moved: set[ir.Operation] = set()
+    moved = OpSet()
     for product in rotation.early:
         waits = [wait.operation for wait in slot_waits(product.positions, body)]
-        moved.update((*product.issued, *waits))
+        moved |= [*product.issued, *waits]
     _issue_ahead(loop, moved, _place_of_next(body, rotation))
     for deferred in rotation.late:
         for position in deferred.product.positions:
@@ -132,7 +133,7 @@ def _place_of_next(body: ir.Block, rotation: Rotation) -> ir.Operation:
     first, last = next(iter(body.operations)).operation, terminator(body)
     if rotation.slots > 1:
         return first
-    order = {view.operation: number for number, view in enumerate(body.operations)}
+    order = order_of(body.operations)
     loaded = max(
         order[in_block(use.owner.operation, body)]
         for product in rotation.early
@@ -152,7 +153,7 @@ def _first_reader(position: RingPositionOp, body: ir.Block) -> ir.Operation:
     return min(readers, key=order.index)
 
 
-def _issue_ahead(loop: ir.Operation, moved: set[ir.Operation], place: ir.Operation) -> None:
+def _issue_ahead(loop: ir.Operation, moved: OpSet, place: ir.Operation) -> None:
     """The ops `moved` in front of the loop for its first iteration, and at `place` for the next."""
     body = loop.regions[0].blocks[0]
     lower, upper, step, *inits = loop.operands
@@ -260,14 +261,13 @@ def _wait_for_previous(count: ir.Value, product: Product) -> None:
 def sink(value: ir.Value, body: ir.Block) -> None:
     """Moves tile arithmetic that depends on `value` down to its first user: what can be done
     without comes first."""
-    dependent: set[ir.Operation] = set()
+    dependent: list[ir.Operation] = []
     known = {value}
     for view in body.operations:
         if any(operand in known for operand in view.operation.operands):
-            dependent.add(view.operation)
+            dependent.append(view.operation)
             known.update(view.operation.results)
-    order = {view.operation: number for number, view in enumerate(body.operations)}
-    for op in sorted(dependent, key=order.__getitem__, reverse=True):
+    for op in reversed(dependent):
         users = [in_block(use.owner.operation, body) for r in op.results for use in r.uses]
         if users and op.name.startswith(("arith.", "math.")) and any(map(is_tile, op.results)):
             now = [view.operation for view in body.operations]

@@ -15,12 +15,13 @@ from tilec.passes.contract import PassContext
 from tilec.passes.layouts.components import Components, equal_layout_edges
 from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.layouts.scan_layout import scan_layout, supports_scan
+from tilec.passes.rewriting.op_tables import OpMap
 
 
 def assign_layouts(
     ops: list[ir.Operation],
     components: Components,
-    cuts: dict[ir.Operation, Layout],
+    cuts: OpMap[Layout],
     context: PassContext,
 ) -> None:
     """Types every tile of a function, whose ops are `ops`.
@@ -34,14 +35,12 @@ def assign_layouts(
             attributes[layout] = layout_attr(layout)
         return ir.RankedTensorType.get(list(shape(value)), element(value), attributes[layout])
 
-    # An op's hash is that of its contents, result types included: looked up later it is not found.
-    own = [cuts.get(op) for op in ops]
     for component in components.all():
         for value in component.values:
             assert component.layout is not None  # `infer-layouts` has given each one
             _retype(value, typed(value, component.layout))
-    for op, cut in zip(ops, own, strict=True):
-        _Fix(op, cut, typed, context).apply()
+    for op in ops:
+        _Fix(op, cuts.get(op), typed, context).apply()
 
 
 Typed = Callable[[ir.Value, Layout], ir.Type]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.gpu_tile import ClusterIdOp, CtaIdOp
+from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
 
 
@@ -55,7 +56,7 @@ def enclosing_ops(op: ir.Operation) -> list[ir.Operation]:
 
 def are_alternatives(one: ir.Operation, other: ir.Operation) -> bool:
     """Whether two ops stand in different branches of one scf.if."""
-    branches = {op.parent: op.block.region for op in [other, *enclosing_ops(other)]}
+    branches = OpMap((op.parent, op.block.region) for op in [other, *enclosing_ops(other)])
     return any(
         op.parent.name == "scf.if" and branches.get(op.parent, op.block.region) != op.block.region
         for op in [one, *enclosing_ops(one)]

@@ -23,7 +23,7 @@ multiply (pipeline-loops).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlir import ir
@@ -60,6 +60,7 @@ from tilec.passes.copies.buffer_fills import (
 )
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.loops import add_counter, enclosing_ops, find_loops, top_level
+from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.roles.program_slice import Slice
 
 _Read = tile.LoadOp | tile.GatherOp
@@ -94,7 +95,7 @@ def _operand_fills(block: ir.Block) -> list[BufferStoreOp]:
 def worthwhile_fills(
     function: ir.Operation,
     block: ir.Block,
-    taken: Collection[ir.Operation],
+    taken: OpSet,
     facts: Divisibility,
     context: PassContext,
 ) -> list[BufferStoreOp]:
@@ -109,7 +110,7 @@ def worthwhile_fills(
     loop, room = block.owner, context.target.max_threads // context.target.warp_size
     if loop.name != "scf.for" or context.num_warps + WARPGROUP_WARPS > room:
         return []
-    rest = [store for store in _operand_fills(block) if store.operation not in taken]
+    rest = [store for store in _operand_fills(block) if store not in taken]
     for store in rest:
         found = _fill(function, loop, store, facts, context)
         if isinstance(found, str) or not (found.load or _from_vectors(function, store, facts)):
@@ -213,7 +214,7 @@ def _planned(store: BufferStoreOp, facts: Divisibility, context: PassContext) ->
 
 def _emit(fills: Sequence[_RoleFill], context: PassContext) -> None:
     """Barriers in front of the kernel's loops, fills and waits in front of the readers."""
-    groups: dict[ir.Operation, list[_RoleFill]] = {}
+    groups: OpMap[list[_RoleFill]] = OpMap()
     for fill in fills:
         groups.setdefault(_first_reader(fill), []).append(fill)
     count = _count(fills[0].block)

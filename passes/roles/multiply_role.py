@@ -46,6 +46,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
 from tilec.dialects.types import is_tile
 from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops
+from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.scalars import i32_constant, negated
 from tilec.passes.rewriting.walk import alloc_of
 from tilec.tensor_memory import COLUMNS
@@ -86,9 +87,7 @@ class Products:
         return [v for op in self.multiplies for v in (op.lhs, op.rhs)] + read
 
 
-def find_products(
-    function: ir.Operation, copied: dict[ir.Operation, ir.Operation]
-) -> list[Products]:
+def find_products(function: ir.Operation, copied: OpMap[ir.Operation]) -> list[Products]:
     """The loops that qualify. `copied`: the loop that fills each alloc by tensor copies."""
     found: list[Products] = []
 
@@ -102,7 +101,7 @@ def find_products(
     return found
 
 
-def _products(loop: ir.Operation, copied: dict[ir.Operation, ir.Operation]) -> Products | None:
+def _products(loop: ir.Operation, copied: OpMap[ir.Operation]) -> Products | None:
     body = list(loop.regions[0].blocks[0].operations)
     multiplies = [view for view in body if isinstance(view, Tcgen05MmaOp)]
     commits = [view for view in body if isinstance(view, Tcgen05CommitOp)]
@@ -111,13 +110,13 @@ def _products(loop: ir.Operation, copied: dict[ir.Operation, ir.Operation]) -> P
     # Every product is finished by a commit of its own; the last one waits for all of them.
     waits = [w for c in commits for w in body if _waits_for(w, c)]
     copies = [view for view in body if isinstance(view, Tcgen05CopyOp)]
-    ours = {view.operation for view in (*multiplies, *commits, *copies)}
-    if not all(view.operation in ours or _is_simple(view) for view in body[:-1]):
+    ours = OpSet((*multiplies, *commits, *copies))
+    if not all(view in ours or _is_simple(view) for view in body[:-1]):
         return None
     if len(waits) != len(commits):
         return None
     products = Products(loop, multiplies, commits, waits, [], [], copies)
-    if any(copied.get(alloc_of(v).operation) != loop for v in products.operands):
+    if any(copied.get(alloc_of(v)) != loop for v in products.operands):
         return None
     return products if _find_sums(products) else None
 
@@ -137,14 +136,14 @@ def _is_simple(view: ir.OpView) -> bool:
 
 def _find_sums(products: Products) -> bool:
     """Fills in the accumulators; whether nothing but the loop and loads behind it uses them."""
-    seen: set[ir.Operation] = set()
+    seen = OpSet()
     for multiply in products.multiplies:
         alloc = multiply.acc.owner
         if not isinstance(alloc, AllocOp):
             return False
-        if alloc.operation in seen:
+        if alloc in seen:
             continue
-        seen.add(alloc.operation)
+        seen.add(alloc)
         products.sums.append(alloc)
         for use in alloc.result.uses:
             user = use.owner.opview
@@ -248,7 +247,7 @@ class _Rewrite:
         last = self._products.commits[-1].operation
         with ir.InsertionPoint(last), last.location:
             commits = [Tcgen05CommitOp.build(empty, slot) for empty, slot in empties]
-        done = {commit.barrier.owner.operation for commit in self._products.commits}
+        done = OpSet(commit.barrier.owner.operation for commit in self._products.commits)
         for old in (*self._products.waits, *self._products.commits):
             old.operation.erase()
         for barrier in done:

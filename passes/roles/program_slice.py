@@ -17,6 +17,7 @@ from tilec.dialects.tile import (
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.rewriting.free_ops import is_one_element, is_scalar, stays_in_thread
+from tilec.passes.rewriting.op_tables import OpMap, OpSet
 
 _COMMON_OPS = (AllocOp, BarrierInitOp, MakeTensorMapOp)
 """What every part of a kernel shares: they stand at its entry."""
@@ -33,15 +34,15 @@ class Slice:
     ) -> None:
         self._function = function
         self._tiles = tiles
-        self._kept: set[ir.Operation] = set()
-        self._carried: dict[ir.Operation, set[int]] = {}
+        self._kept = OpSet()
+        self._carried: OpMap[set[int]] = OpMap()
         self.refusal: str | None = None
         for root in roots:
             self._keep(root)
 
     @property
     def ops(self) -> list[ir.Operation]:
-        """Everything that belongs to it, loops included, in no order."""
+        """Everything that belongs to it, loops included, in no order of the program's."""
         return list(self._kept)
 
     def _keep(self, op: ir.Operation) -> None:

@@ -25,6 +25,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.passes.analysis.async_readers import COMMITTED, awaited
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.op_tables import OpMap, order_of
 from tilec.passes.rewriting.walk import users_of
 
 FILL_NAMES = {
@@ -99,8 +100,8 @@ def find_rings(function: ir.Operation) -> list[Ring]:
 def _copies(ring: Ring) -> list[TmaLoadOp | CpAsyncOp | BufferStoreOp]:
     """What fills buffers between a ring's position and its wait."""
     ops = list(ring.position.operation.block.operations)
-    numbers = {view.operation: number for number, view in enumerate(ops)}
-    first, last = (numbers.get(op.operation, 0) for op in (ring.position, ring.wait))
+    numbers = order_of(ops)
+    first, last = (numbers.get(op, 0) for op in (ring.position, ring.wait))
     return [
         view
         for view in ops[first:last]
@@ -122,7 +123,7 @@ def last_product(ring: Ring) -> ir.Operation | None:
 
 def _last_in(block: ir.Block, ops: Sequence[ir.Operation]) -> ir.Operation:
     """The last op of a block that is or holds one of `ops`."""
-    order = {view.operation: number for number, view in enumerate(block.operations)}
+    order = order_of(view.operation for view in block.operations)
     around = [next(op for op in (one, *enclosing_ops(one)) if op in order) for one in ops]
     return max(around, key=order.__getitem__)
 
@@ -188,7 +189,7 @@ def share_rings(rings: list[Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
     Returns per such loop what `go_on` needs: the counts, and so the phases, run on.
     """
     followers: list[tuple[ir.Operation, int, ir.Value]] = []
-    by_loop: dict[ir.Operation, list[Ring]] = {}
+    by_loop: OpMap[list[Ring]] = OpMap()
     for ring in rings:
         by_loop.setdefault(ring.loop, []).append(ring)
     seen: dict[tuple[object, ...], tuple[list[Ring], ir.Operation]] = {}
