@@ -18,8 +18,8 @@ import lit.Test
 import lit.TestRunner
 from forked import TIMED_OUT, Command, run_command
 
-PRELOADED = ("tilec.cli", "tilec.cli.opt", "tilec.cli.compile", "filecheck.main")
-"""Imported in the lit worker, before any fork."""
+PRELOADED = ("tilec.cli", "tilec.cli.opt", "tilec.cli.compile", "filecheck.main", "op_rules")
+"""Imported in the lit worker, before any fork; with the last what tests ask of tables of ops."""
 
 
 def parse_pipeline(line: str) -> list[Command]:
