@@ -13,7 +13,8 @@ from fake_driver import uninstall
 from simulated_gpu import SimulatedGpu, install_gpu
 
 import tilec
-from tilec.ops import multiply, product_launch
+from tilec.ops import aligned_operands, multiply, product_launch, tail_launch
+from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 
@@ -26,6 +27,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
     uninstall()
     multiply._known.calls.clear()
     product_launch.kernel_on.cache_clear()
+    tail_launch._kernel_on.cache_clear()
+    tail_launch._flags.clear()
 
 
 def draw(*shape: int) -> tuple[np.ndarray, Any]:
@@ -117,3 +120,42 @@ def test_each_thread_knows_its_own_calls() -> None:
     thread.join()
     assert found[0] == {}
     check(found[1], a.astype(float) @ b.astype(float))
+
+
+PARTS = TileChoice(16, 32, 32, 3, 1.0)
+TURNED_PARTS = TileChoice(16, 32, 32, 2, 1.0, is_turned=True)
+TAIL = TileChoice(16, 16, 32, 1, 1.0, tail=2)
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["", "copied"])
+@pytest.mark.parametrize(
+    "choice", [None, PARTS, TURNED_PARTS, TAIL], ids=["one", "parts", "turned parts", "tail"]
+)
+def test_several_launches(
+    choice: TileChoice | None, copied: bool, gpu: SimulatedGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Products summed in parts, of copies, with a tail: each call makes the same launches with
+    arrays of its own, without looking at anything again."""
+    monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
+    if copied:
+        monkeypatch.setattr(aligned_operands, "LEAST_PRODUCT", 0)
+        monkeypatch.setattr(aligned_operands, "LEAST_USES", 1)
+    k, n = (97, 41) if copied else (96, 40)
+    (b, on_b), (bias, on_bias) = draw(k, n), draw(n)
+    launched: list[int] = []
+    for turn, factor in enumerate((2.0, 0.5, 3.0)):
+        a, on_a = draw(33, k)
+        if turn:
+            monkeypatch.setattr(multiply, "_multiply", None)  # the whole way
+        before = len(gpu.ran)
+        found = tilec.ops.matmul(on_a, on_b, bias=on_bias, scale=factor)
+        launched.append(len(gpu.ran) - before)
+        check(found, factor * (a.astype(float) @ b.astype(float)) + bias)
+    clears = choice is TAIL  # the flags, once
+    assert launched == [launched[1] + clears, launched[1], launched[1]]
+    assert launched[1] == 1 + 2 * copied + (choice in (PARTS, TURNED_PARTS))
+    assert len(multiply._known.calls) == 1
+    kept = 1 + clears  # the result of the last call, and the flags
+    del on_a, on_b, on_bias
+    gc.collect()
+    assert len(gpu.memory) == kept

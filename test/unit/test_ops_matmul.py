@@ -262,8 +262,8 @@ def test_unaligned_operands_are_copied_where_that_pays(
     copies = []
 
     def copy(name: str, *others: Any) -> Any:
-        copies.append((name, *aligned_operands.aligned_copy(name, *others)))
-        return copies[-1][1:]
+        copies.append((name, aligned_operands.aligned_copy(name, *others)))
+        return copies[-1][1]
 
     monkeypatch.setattr(product_launch, "aligned_copy", copy)
     rng = np.random.default_rng(12)
@@ -271,10 +271,10 @@ def test_unaligned_operands_are_copied_where_that_pays(
     b = np.asarray(draw(rng, (35, 33), np.float16), order=order[1])
     check(tilec.ops.matmul(a, b), wide(a) @ wide(b), np.float16)
     assert [name for name, *_ in copies] == ["a", "b"]
-    for (_, made, view), letter in zip(copies, order, strict=True):
-        assert (made.shape, made.strides) == (view.shape, view.strides)
-        assert view.strides == ((64, 1) if letter == "C" else (1, 64))
-        assert made.pointer % 16 == 0
+    for (_, copy), letter in zip(copies, order, strict=True):
+        assert (copy.made.shape, copy.made.strides) == (copy.view.shape, copy.view.strides)
+        assert copy.view.strides == ((64, 1) if letter == "C" else (1, 64))
+        assert copy.made.pointer % 16 == 0
 
 
 @pytest.mark.parametrize(
@@ -340,8 +340,8 @@ def test_operands_that_lie_across_k_are_turned_where_that_pays(
     check(found, wide(a) @ wide(b), result, 2e-3 if named else 0.0)
     across = [name for name, letter, good in zip("ab", order, "CF", strict=True) if letter != good]
     assert list(copies) == across[kept:]
-    for name, (_, view) in copies.items():
-        assert view.strides[0 if name == "b" else 1] == 1
+    for name, found in copies.items():
+        assert found.view.strides[0 if name == "b" else 1] == 1
 
 
 # -- tiles

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -218,13 +219,12 @@ def test_a_stream_keeps_its_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     def clear(flags: Any, stream: int) -> None:
         cleared.append(stream)
 
-    monkeypatch.setattr(tail_launch, "new_array", lambda *_: object())
     monkeypatch.setattr(tail_launch, "_kernel_on", lambda *_: clear)
     monkeypatch.setattr(tail_launch, "is_captured", lambda _, stream: stream == 7)
     monkeypatch.setattr(tail_launch, "_flags", {})
-    like, gpu = (None, type("View", (), {"framework": "torch"})()), Gpu()
-    first, again, other = (tail_launch._flags_of(like, gpu, s, 132) for s in (1, 1, 2))
+    flags_of = partial(tail_launch._flags_of, object, "torch", Gpu())
+    first, again, other = map(flags_of, (1, 1, 2))
     assert first is again
     assert first is not other
-    assert tail_launch._flags_of(like, gpu, 7, 132) is not tail_launch._flags_of(like, gpu, 7, 132)
+    assert flags_of(7) is not flags_of(7)
     assert cleared == [1, 2, 7, 7]

@@ -12,20 +12,15 @@ where it is b.) A copy costs as much as reading and writing the operand once (23
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-from tilec.language.dtypes import BY_MLIR
 from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.multiply_plan import Plan, View
-from tilec.ops.new_arrays import new_array
 from tilec.runtime.arrays import ArrayView, describe
-from tilec.runtime.launcher import common_stream, located
+from tilec.runtime.launcher import located
 from tilec.tuning.dot_work import Memory, way_of
 from tilec.tuning.model import Unit, Way
-
-if TYPE_CHECKING:
-    from tilec.jit import Kernel
 
 VECTOR_BYTES = 16
 """What one asynchronous copy moves, and what strides of a tensor map are multiples of."""
@@ -86,32 +81,35 @@ def copied_order(found: ArrayView, view: View, along: int) -> tuple[tuple[int, i
     return (view.shape[1 - along], columns), -(-columns // unit) * unit
 
 
-def copy_tile(found: ArrayView, view: View, along: int) -> dict[str, int]:
+@dataclass(frozen=True)
+class AlignedCopy:
+    """A copy of an operand in rows along an axis. `source`, `target`, `constants`: what the kernel
+    `matmul_kernel.copy_rows` gets. `made`: the copy as the operand is looked at, by `view`."""
+
+    source: ArrayView
+    target: ArrayView
+    constants: Mapping[str, int]
+    made: ArrayView
+    view: View
+
+
+def aligned_copy(name: str, memory: Any, found: ArrayView, view: View, along: int) -> AlignedCopy:
+    """How operand `name` is copied to `memory`, which has the rows of `copied_order`."""
+    shape, pitch = copied_order(found, view, along)
+    made = replace(located(describe(memory, name)), owner=memory)
+    aligned = View(view.shape, (1, pitch) if along == 0 else (pitch, 1))
+    return AlignedCopy(
+        with_dimensions(found, shape, (view.strides[1 - along], view.strides[along])),
+        with_dimensions(made, shape, (pitch, 1)),
+        _copy_tile(found, view, along),
+        with_dimensions(made, aligned.shape, aligned.strides),
+        aligned,
+    )
+
+
+def _copy_tile(found: ArrayView, view: View, along: int) -> dict[str, int]:
     """Constants of the kernel that copies: rows of a cache line both ways where it turns them."""
     if view.strides[along] == 1:
         return {}
     side = ROW_BYTES // found.element_bytes
     return {"BM": side, "BN": side}
-
-
-def aligned_copy(
-    name: str,
-    values: Mapping[str, Any],
-    found: ArrayView,
-    view: View,
-    along: int,
-    kernel: Kernel[...],
-) -> tuple[ArrayView, View]:
-    """A copy of operand `name` in rows along an axis, and how it is looked at.
-
-    `kernel`: `matmul_kernel.copy_rows` where it is to run, which is on the current stream.
-    """
-    shape, pitch = copied_order(found, view, along)
-    memory = new_array(values[name], found, (shape[0], pitch), BY_MLIR[found.dtype])
-    made = replace(located(describe(memory, name)), owner=memory)
-    source = with_dimensions(found, shape, (view.strides[1 - along], view.strides[along]))
-    stream = common_stream(list(values.values()))
-    target = with_dimensions(made, shape, (pitch, 1))
-    kernel(source, target, **copy_tile(found, view, along), stream=stream)
-    aligned = View(view.shape, (1, pitch) if along == 0 else (pitch, 1))
-    return with_dimensions(made, aligned.shape, aligned.strides), aligned

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
+from tilec.ops.launch_steps import FACTOR, Step
 from tilec.ops.new_arrays import array_maker
-from tilec.ops.product_launch import ORDER, Launch, is_like
+from tilec.ops.product_launch import Launch, is_like
 from tilec.runtime.cuda.plan import Plan, launch_plan
 from tilec.runtime.cuda.reader import reader_of
 from tilec.runtime.errors import ArgumentError
@@ -95,22 +96,33 @@ class KnownCalls(threading.local):
                 self.calls[key] = call
 
 
-@dataclass(frozen=True)
-class KnownCall:
-    """One launch. `stream`: gives a device's current one. `make`: a new `out`, whose address
-    `address` gives. `arrays`: picks the kernel's, in its order, from the addresses of a call.
-    `before`, `after`: scalars around the factor. `inputs`: name and place of each array but `out`,
-    and the bytes that it has from its address on, `span` those of `out`. `may_update`: whether the
-    residual may be `out` itself. Nothing here keeps an array of the caller's alive.
-    """
+class KnownStep(NamedTuple):
+    """One launch of a known call. `arrays`: picks its addresses, in its order, from those of the
+    call. `before`, `after`: scalars around the factor, which is not there if `after` is None."""
 
     plan: Plan
+    arrays: Callable[[Sequence[int]], tuple[int, ...]]
+    before: tuple[Any, ...]
+    after: tuple[Any, ...] | None
+
+
+@dataclass(frozen=True)
+class KnownCall:
+    """The launches of a call. `stream`: gives the current one of the device `device_index`. `make`:
+    a new `out`, whose address `address` gives. `own`: what makes each array that the launches have
+    for themselves, for a stream, and `own_address` its address; allocators give memory that is
+    aligned as the first was. `inputs`: name and place of each array but `out`, and the bytes that
+    it has from its address on, `span` those of `out`. `may_update`: whether the residual may be
+    `out` itself. Nothing here keeps an array of the caller's alive.
+    """
+
+    steps: tuple[KnownStep, ...]
     stream: Callable[[int], int]
+    device_index: int
     make: Callable[[], Any]
     address: Callable[[Any], int]
-    arrays: Callable[[Sequence[int]], tuple[int, ...]]
-    before: tuple[int, ...]
-    after: tuple[int, ...]
+    own: tuple[Callable[[int], Any], ...]
+    own_address: Callable[[Any], int]
     inputs: tuple[tuple[str, int, int, int], ...]
     span: tuple[int, int]
     may_update: bool
@@ -118,28 +130,23 @@ class KnownCall:
     @classmethod
     def of(cls, launch: Launch) -> KnownCall | None:
         """The launches that are like this one, which was just made; None where each needs more
-        than a plan: on the emulator, and where two frameworks must agree on the stream."""
-        arguments = launch.ordered(ORDER)
-        launcher = launch.kernel.launcher_of(arguments)
-        plan = launcher.known_plan(*arguments, **launch.constants)
+        than plans: on the emulator, and where two frameworks must agree on the stream."""
+        own = launch.own.values
+        steps = tuple(known_step(step, (*ARRAYS, *own)) for step in launch.steps)
         frameworks = {view.framework for view in launch.views.values()} - {"tilec"}
-        reader = reader_of(launch.values["out"])
-        if plan is None or plan.grid_of_scalars is not None:
-            return None
-        if reader is None or len(frameworks) > 1:
+        readers = [reader_of(value) for value in (launch.values["out"], *own.values())]
+        if None in steps or None in readers or len(frameworks) > 1:
             return None
         views, found = launch.views, launch.plan
-        scalars = [name for name in launch.order if name not in views]
-        split = scalars.index("factor")
         spans = {name: view.extent() for name, view in views.items()}
         return cls(
-            plan,
+            steps,
             current_stream_in(next(iter(frameworks), "")),
+            steps[0].plan.device_index,
             array_maker(launch.values["a"], views["a"], found.out_shape, found.out_dtype),
-            reader.address(),
-            itemgetter(*(ARRAYS.index(name) for name in launch.order if name in views)),
-            (0,) * split,
-            (0,) * (len(scalars) - split - 1),
+            readers[0].address(),
+            tuple(launch.own.makers.values()),
+            readers[-1].address(),
             tuple((n, ARRAYS.index(n), *span) for n, span in spans.items() if n != "out"),
             spans["out"],
             is_like(views.get("residual"), views["out"]),
@@ -152,8 +159,13 @@ class KnownCall:
             pointers[_OUT] = self.address(out)
         else:
             self._check_overlap(pointers)
-        values = (*self.arrays(pointers), *self.before, factor, *self.after)
-        launch_plan(self.plan, values, self.stream(self.plan.device_index))
+        stream = self.stream(self.device_index)
+        if self.own:
+            own = [make(stream) for make in self.own]  # alive until all is launched
+            pointers += map(self.own_address, own)
+        for plan, arrays, before, after in self.steps:
+            scalars = before if after is None else (*before, factor, *after)
+            launch_plan(plan, (*arrays(pointers), *scalars), stream)
         return out
 
     def _check_overlap(self, pointers: Sequence[int]) -> None:
@@ -165,3 +177,20 @@ class KnownCall:
                 if name == "residual" and self.may_update and found == out:
                     continue
                 raise ArgumentError(f"argument 'out': it overlaps {name!r} in memory")
+
+
+def known_step(step: Step, places: Sequence[str]) -> KnownStep | None:
+    """The launches that are like this one, which was just made, None where each needs more than a
+    plan. `places`: the sources of a call's addresses, in their order."""
+    plan = step.kernel.launcher_of(step.values).known_plan(*step.values, **step.constants)
+    if plan is None or plan.grid_of_scalars is not None:
+        return None
+    sources = [source for source, _ in step.arguments]
+    arrays = itemgetter(*(places.index(source) for source in sources if source in places))
+    scalars = [(source, value) for source, value in step.arguments if source not in places]
+    values = tuple(value for _, value in scalars)
+    names = [source for source, _ in scalars]
+    if FACTOR not in names:
+        return KnownStep(plan, arrays, values, None)
+    split = names.index(FACTOR)
+    return KnownStep(plan, arrays, values[:split], values[split + 1 :])

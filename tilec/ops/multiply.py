@@ -91,7 +91,7 @@ def matmul(
     values = {n: v for n, v in zip(ARRAYS, arrays, strict=True) if n in "ab" or v is not None}
     options = Options(*asked, settled_names(settled))
     result, launch = _multiply(values, options, factor, device, stream, tune)
-    if seen is not None and launch is not None and launch.is_single and not tune:
+    if seen is not None and launch is not None and not tune:
         _known.keep(seen[0], KnownCall.of(launch))
     return result
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from math import prod
 from typing import Any
 
 from tilec.device_target import target_of
 from tilec.jit import Kernel
+from tilec.language.dtypes import BY_MLIR
 from tilec.ops import matmul_kernel
-from tilec.ops.aligned_operands import aligned_copy, operands_to_copy
+from tilec.ops.aligned_operands import aligned_copy, copied_order, operands_to_copy
 from tilec.ops.batch_dimensions import with_dimensions
+from tilec.ops.launch_steps import FACTOR, OwnArrays, Step
 from tilec.ops.multiply_plan import Plan, View
-from tilec.ops.new_arrays import new_array
-from tilec.ops.tail_launch import launch_with_tail
+from tilec.ops.tail_launch import SUMS, step_with_tail
 from tilec.ops.tile_choice import (
     ALONE,
     MOST_CTAS,
@@ -34,7 +35,7 @@ from tilec.tuning.dot_work import Memory
 from tilec.tuning.machine import machine_of
 from tilec.tuning.tuned_kernel import TunedKernel, autotune
 
-ORDER = ("a", "b", "out", "bias", "row_scale", "column_scale", "scale", "factor", "residual")
+ORDER = ("a", "b", "out", "bias", "row_scale", "column_scale", "scale", FACTOR, "residual")
 """The kernel's arguments."""
 TURNED = {"a": "b", "b": "a", "row_scale": "column_scale", "column_scale": "row_scale"}
 """The caller's argument that the kernel gets in place of another, for the transposed product."""
@@ -46,7 +47,11 @@ COMBINED, COMBINED_COLUMNS = 1024, 256
 
 @dataclass
 class Launch:
-    """One product on one device. `stream`: the one the caller named, if any."""
+    """One product on one device. `stream`: the one the caller named, if any.
+
+    `sources`: the copies that some operands are, `shared`: arrays that were made before, both where
+    this is the product of copies.
+    """
 
     plan: Plan
     values: Mapping[str, Any]
@@ -54,28 +59,35 @@ class Launch:
     factor: float
     device: Any
     stream: int | None
+    sources: Mapping[str, str] = field(default_factory=dict)
+    shared: OwnArrays | None = None
 
     def run(self, tune: bool) -> None:
         """With `tl.auto`'s tiles, or the model's where those are too few; or with those that tuning
         found, which it does at the first call."""
-        if self._copied and not tune:
-            self._with_copies().run(tune)
-        elif tune:
+        if tune:
             kernel = tuned_product(self.plan.dtype.bits // 8, self.device, self.plan.settled)
             arguments = self.ordered(ORDER, turned=False)
             kernel(*arguments, **self.plan.constants, stream=self._stream())
-        elif self._splits > 1:
-            self._run_split()
-        elif self.choice is not None and self.choice.tail > 1:
-            self._run_with_tail(self.choice)
-        else:
-            self.kernel(*self.ordered(ORDER), **self.constants, stream=self._stream())
+            return
+        for step in self.steps:
+            step.launch(self._stream())
 
-    @property
-    def is_single(self) -> bool:
-        """Whether it is one launch, with no memory but the arguments."""
-        has_tail = self.choice is not None and self.choice.tail > 1
-        return self._splits == 1 and not has_tail and not self._copied
+    @cached_property
+    def steps(self) -> list[Step]:
+        """The launches, with the arrays that they have for themselves."""
+        if self._copied:
+            return self._copy_and_multiply()
+        if self._splits > 1:
+            return self._multiply_parts()
+        if self.choice is not None and self.choice.tail > 1:
+            return [self._multiply_with_tail(self.choice)]
+        return [Step(self.kernel, self._named(ORDER), self.constants)]
+
+    @cached_property
+    def own(self) -> OwnArrays:
+        """Arrays of the product's own."""
+        return self.shared or OwnArrays(self.values["a"], self.views["a"])
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -123,17 +135,24 @@ class Launch:
             return {}
         return operands_to_copy(self.plan, self.views, wide_unit(target_of(self.device)))
 
-    def _with_copies(self) -> Launch:
-        """The same product of aligned copies."""
+    def _copy_and_multiply(self) -> list[Step]:
+        """Copies of operands, and the same product of those."""
         values, views, planned = dict(self.values), dict(self.views), dict(self.plan.views)
-        kernel = kernel_on("copy_rows", self.device)
+        steps, sources = [], {}
         for name, along in self._copied.items():
-            made, view = aligned_copy(name, self.values, views[name], planned[name], along, kernel)
-            values[name], views[name], planned[name] = made, made, view
+            found, view, source = views[name], planned[name], f"copy of {name}"
+            rows, pitch = copied_order(found, view, along)
+            memory = self.own.new(source, (rows[0], pitch), BY_MLIR[found.dtype])
+            copy = aligned_copy(name, memory, found, view, along)
+            pair = [(name, copy.source), (source, copy.target)]
+            steps.append(Step(kernel_on("copy_rows", self.device), pair, copy.constants))
+            values[name], views[name], planned[name] = copy.made, copy.made, copy.view
+            sources[name] = source
         # A copy is made by the very launch before.
         settled = tuple(name for name in self.plan.settled if name not in self._copied)
         plan = replace(self.plan, views=planned, settled=settled)
-        return replace(self, plan=plan, values=values, views=views)
+        changed = {"values": values, "views": views, "sources": sources, "shared": self.own}
+        return [*steps, *replace(self, plan=plan, **changed).steps]
 
     @property
     def _splits(self) -> int:
@@ -168,44 +187,49 @@ class Launch:
         found = self.views[name]
         return Memory.of(found.pointer, view.shape, view.strides, found.element_bytes)
 
-    def _run_split(self) -> None:
-        """Sums parts of k one by one, then adds them up and does the rest."""
+    def _multiply_parts(self) -> list[Step]:
+        """Sums over parts of k one by one, then adds them up and does the rest."""
         plan, choice = self.plan, self.choice
         assert choice is not None
         dtype = plan.constants["ACC"] or matmul_kernel.accumulator_of(plan.dtype)
         m, n = (plan.n, plan.m) if choice.is_turned else (plan.m, plan.n)
-        shape = (choice.splits, *plan.lead, m, n)
-        sums = new_array(self.values["a"], self.views["a"], shape, dtype)
+        sums = SUMS, self.own.new(SUMS, (choice.splits, *plan.lead, m, n), dtype)
         kept = {name: plan.constants[name] for name in ("ACC", "PRECISION", "KEPT")}
-        a, b, *others = self.ordered(ORDER)
-        self.kernel(
-            *(a, b, sums, 0, 0, 0, 0, 1.0, 0),
-            **choice.constants,
-            **kept,
-            SPLITS=choice.splits,
-            stream=self._stream(),
-        )
         rest = {name: self._plan_constants[name] for name in ("PARTS", "ACTIVATION")}
-        kernel_on("combine", self.device)(
-            *(sums, *others),
-            **rest,
-            **combine_tile(n),
-            SPLITS=choice.splits,
-            stream=self._stream(),
-        )
+        splits = {"SPLITS": choice.splits}
+        a, b, *others = self._named(ORDER)
+        no_epilogue = [("", value) for value in (0, 0, 0, 0, 1.0, 0)]
+        combine = kernel_on("combine", self.device)
+        return [
+            Step(self.kernel, [a, b, sums, *no_epilogue], {**choice.constants, **kept, **splits}),
+            Step(combine, [sums, *others], {**rest, **combine_tile(n), **splits}),
+        ]
 
-    def _run_with_tail(self, choice: TileChoice) -> None:
+    def _multiply_with_tail(self, choice: TileChoice) -> Step:
         """Waits for partial sums inside the kernel."""
-        launch_with_tail(
-            self.ordered(ORDER),
+        return step_with_tail(
+            self._named(ORDER),
             self.constants,
             choice,
             self.plan.constants["ACC"] or matmul_kernel.accumulator_of(self.plan.dtype),
-            (self.values["a"], self.views["a"]),
+            self.own,
             self.device,
             common_stream(list(self.values.values())),
             machine_of(self.device, target_of(self.device)).multiprocessors,
         )
+
+    def _named(self, names: Sequence[str]) -> list[tuple[str, Any]]:
+        """`ordered`, each with its source."""
+        return [
+            (self._source(name), value)
+            for name, value in zip(names, self.ordered(names), strict=True)
+        ]
+
+    def _source(self, name: str) -> str:
+        name = TURNED.get(name, name) if self.is_turned else name
+        if name != FACTOR and name not in self.views:
+            return ""
+        return self.sources.get(name, name)
 
     def ordered(self, names: Sequence[str], *, turned: bool | None = None) -> list[Any]:
         """The kernel's arguments `names`, 0 for what is not there. `turned`: None for what the
@@ -217,7 +241,7 @@ class Launch:
         """A kernel's argument as it wants it: as it is where it fits, because launches of
         frameworks' own arrays are the fastest."""
         name = TURNED.get(name, name) if is_turned else name
-        if name == "factor":
+        if name == FACTOR:
             return self.factor
         if name not in self.views:
             return 0
@@ -240,7 +264,8 @@ class Launch:
 
     def _stream(self) -> int | None:
         """The stream to launch on; None where the launcher finds it by itself."""
-        if self.stream is not None or all(self.view_of(name) is None for name in self.views):
+        fits = all(self.view_of(name) is None for name in self.views)
+        if self.stream is not None or (fits and not self.own.values):
             return self.stream
         return common_stream(list(self.values.values()))
 

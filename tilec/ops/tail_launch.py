@@ -2,48 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import tilec.language as tl
 from tilec.jit import Kernel
 from tilec.language.dtypes import DType
 from tilec.ops import tail_kernel
-from tilec.ops.new_arrays import new_array
+from tilec.ops.launch_steps import OwnArrays, Step
+from tilec.ops.new_arrays import array_maker
 from tilec.ops.tile_choice import MOST_TAIL_PARTS, TileChoice
-from tilec.runtime.arrays import CUDA, ArrayView
+from tilec.runtime.arrays import CUDA
 from tilec.runtime.cuda.stopwatch import is_captured
 
+SUMS, FLAGS = "sums", "flags"
 _flags: dict[Any, Any] = {}
 
 
-def launch_with_tail(
-    arguments: Sequence[Any],
+def step_with_tail(
+    arguments: Sequence[tuple[str, Any]],
     constants: Mapping[str, Any],
     choice: TileChoice,
     sums_dtype: DType,
-    like: tuple[Any, ArrayView],
+    own: OwnArrays,
     device: Any,
     stream: int,
     workers: int,
-) -> None:
-    """`arguments`, `constants`: the plain kernel's. `like`: an argument beside which arrays are
-    made, and its description. `workers`: multiprocessors."""
-    kernel = _kernel_on("product_with_tail", device)
-    out = arguments[2]
+) -> Step:
+    """`arguments`, `constants`: the plain kernel's. `own`: gets the array of partial sums and the
+    flags. `stream`: of the first launch. `workers`: multiprocessors."""
+    out = arguments[2][1]
     tiles = tl.cdiv(out.shape[-2], choice.rows) * tl.cdiv(out.shape[-1], choice.columns)
     for size in out.shape[:-2]:
         tiles *= size
     slots = tiles % workers * (choice.tail - 1)
-    sums = new_array(*like, (slots, choice.rows * choice.columns), sums_dtype)
-    flags = _flags_of(like, device, stream, workers)
+    sums = own.new(SUMS, (slots, choice.rows * choice.columns), sums_dtype)
+    make = array_maker(own.like, own.view, (workers * (MOST_TAIL_PARTS - 1),), tl.i32)
+    flags_of = partial(_flags_of, make, own.view.framework, device)
+    flags = own.add(FLAGS, flags_of, stream)
     kept = {name: value for name, value in constants.items() if name != "KEPT"}
-    own = {"WORKERS": workers, "SPLITS": choice.tail}
-    kernel(*arguments, sums, flags, **kept, **own, stream=stream)
+    return Step(
+        _kernel_on("product_with_tail", device),
+        [*arguments, (SUMS, sums), (FLAGS, flags)],
+        {**kept, "WORKERS": workers, "SPLITS": choice.tail},
+    )
 
 
-def _flags_of(like: tuple[Any, ArrayView], device: Any, stream: int, workers: int) -> Any:
+def _flags_of(make: Callable[[], Any], framework: str, device: Any, stream: int) -> Any:
     """Flags that are down, enough for every launch.
 
     Launches of one stream follow each other and each leaves the flags down, so a stream has one
@@ -51,10 +57,10 @@ def _flags_of(like: tuple[Any, ArrayView], device: Any, stream: int, workers: in
     the graph takes down first. So does the emulator, where threads may launch at once.
     """
     is_kept = device.kind == CUDA and not is_captured(device.context, stream)
-    key = (like[1].framework, device, stream)
+    key = (framework, device, stream)
     found = _flags.get(key) if is_kept else None
     if found is None:
-        found = new_array(*like, (workers * (MOST_TAIL_PARTS - 1),), tl.i32)
+        found = make()
         _kernel_on("clear", device)(found, stream=stream)
         if is_kept:
             _flags[key] = found

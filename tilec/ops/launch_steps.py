@@ -1,0 +1,63 @@
+"""What a product comes to: launches, one behind the other, and arrays of its own that they use.
+
+A call that is made again makes the same launches with other addresses (`known_calls.py`), so each
+array of a launch says where it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilec.jit import Kernel
+from tilec.language.dtypes import DType
+from tilec.ops.new_arrays import array_maker
+from tilec.runtime.arrays import ArrayView
+
+FACTOR = "factor"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One launch. `arguments`: each with its source: the name of the caller's array or of an array
+    in `OwnArrays` whose address it has, `FACTOR`, or "" for a number that is always the same."""
+
+    kernel: Kernel[...]
+    arguments: Sequence[tuple[str, Any]]
+    constants: Mapping[str, Any]
+
+    @property
+    def values(self) -> list[Any]:
+        """The arguments alone."""
+        return [value for _, value in self.arguments]
+
+    def launch(self, stream: int | None) -> None:
+        """`stream`: None where the launcher finds it by itself."""
+        self.kernel(*self.values, **self.constants, stream=stream)
+
+
+@dataclass
+class OwnArrays:
+    """Arrays of a product's own, by name, in the order in which they are made.
+
+    `like`, `view`: an argument of the caller's, beside which they are made, and its description.
+    `makers`: makes the array of a call whose launches go to a stream; keeps no array of a caller's
+    alive. `values`: those of the first call.
+    """
+
+    like: Any
+    view: ArrayView
+    makers: dict[str, Callable[[int], Any]] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def new(self, name: str, shape: Sequence[int], dtype: DType) -> Any:
+        """An uninitialised row-major array, another one for each call."""
+        make = array_maker(self.like, self.view, shape, dtype)
+        return self.add(name, lambda _: make(), 0)
+
+    def add(self, name: str, make: Callable[[int], Any], stream: int) -> Any:
+        """What `make` gives for a stream."""
+        self.makers[name] = make
+        self.values[name] = make(stream)
+        return self.values[name]
