@@ -16,6 +16,7 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.passes.analysis.copy_layout import copy_layout
 from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.analysis.signs import is_never_negative
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
@@ -37,7 +38,16 @@ def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
         state.divisibility.of_array(op.src, "sizes", op.dims[contiguous]) % width == 0
     )
     place = Rectangle(
-        state, state.values[op.src], offsets, op.dims, layout, sizes, width, contiguous, whole
+        state,
+        state.values[op.src],
+        offsets,
+        op.dims,
+        layout,
+        sizes,
+        width,
+        contiguous,
+        whole,
+        tuple(map(is_never_negative, op.offsets)),
     )
     access = Access(buffer, layout, state, width)
     mask = None if constant_of(op.mask) else state.values[op.mask]

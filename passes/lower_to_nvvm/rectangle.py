@@ -25,6 +25,7 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.layout import Layout
+from tilec.passes.analysis.signs import is_never_negative
 from tilec.passes.analysis.vector_width import vector_width
 from tilec.passes.lower_to_nvvm.access import (
     load_words,
@@ -38,10 +39,16 @@ from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, creat
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Array
 
+FEW_STEPS = 4
+"""Tests along a dimension that take no more registers, and instructions, one by one."""
+
 
 @dataclass
 class Rectangle:
-    """Where a tile lies in an array: addresses and bounds, per register."""
+    """Where a tile lies in an array: addresses and bounds, per register.
+
+    `never_negative`: per array dimension, whether its offset is known to be 0 or more.
+    """
 
     state: Lowering
     array: Array
@@ -52,6 +59,7 @@ class Rectangle:
     width: int
     contiguous: int | None
     whole_vectors: bool
+    never_negative: tuple[bool, ...]
 
     @cached_property
     def coordinates(self) -> tuple[tuple[int, ...], ...]:
@@ -191,11 +199,30 @@ class Rectangle:
     def _inside(self, d: int, axis: int, steps: int) -> ir.Value:
         key = (d, steps)
         if key not in self._tests:
-            at = self.starts[axis]
-            if steps:
-                at = create("arith.addi", [at, self.state.index_constant(steps)], self.state.index)
-            self._tests[key] = compare("ult", at, self.array.sizes[axis])
+            step = self.state.index_constant(steps)
+            if self.never_negative[axis] and self._steps_along[d] > FEW_STEPS:
+                self._tests[key] = compare("sgt", self._left(axis), step)
+            else:
+                at = self.starts[axis]
+                at = create("arith.addi", [at, step], self.state.index) if steps else at
+                self._tests[key] = compare("ult", at, self.array.sizes[axis])
         return self._tests[key]
+
+    def _left(self, axis: int) -> ir.Value:
+        """Elements from this thread's first to the array's end: one register for any number of
+        tests, where a loop would keep the index of each. Does not wrap: both are 0 or more."""
+        if axis not in self._remainders:
+            operands = [self.array.sizes[axis], self.starts[axis]]
+            self._remainders[axis] = create("arith.subi", operands, self.state.index)
+        return self._remainders[axis]
+
+    @cached_property
+    def _remainders(self) -> dict[int, ir.Value]:
+        return {}
+
+    @cached_property
+    def _steps_along(self) -> list[int]:
+        return [len({at[d] for at in self.coordinates}) for d in range(len(self.dims))]
 
     @cached_property
     def _tests(self) -> dict[tuple[Any, ...], ir.Value]:
@@ -205,6 +232,7 @@ class Rectangle:
         """Forgets values that only the code before may use: of another branch, for instance."""
         self._tests.clear()
         self._rows.clear()
+        self._remainders.clear()
 
     def all_inside(self) -> ir.Value | None:
         """Whether every register of this thread lies inside (i1): first and last along each
@@ -298,6 +326,7 @@ def _rectangle(
         access.width,
         access.dim,
         access.whole,
+        tuple(map(is_never_negative, offsets)),
     )
     state.context.report.add(
         "memory access",
