@@ -34,10 +34,16 @@ from tilec.passes.lower_to_nvvm.shared_address import (
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
+from tilec.ptx_forms import FORMS
 
 CACHE_POLICIES = {"evict_first": 0x12F0000000000000, "evict_last": 0x14F0000000000000}
 """`createpolicy.fractional.L2` of everything, as constants (CUTLASS, cute/arch/copy_sm90_desc.hpp,
 TMA::CacheHintSm90)."""
+
+
+INTO_OWN_MEMORY = FORMS["cp.async.bulk.tensor"]["shared::cta.global"]
+"""PTX version of copies to `.shared::cta`. Of those to `.shared::cluster` ptxas 13.0 and 13.5 make
+calls for sm_120a, for whose sake they ignore `setmaxnreg` (C7506), and roles that compute spill."""
 
 
 def prefetch_maps(state: Lowering) -> None:
@@ -93,6 +99,8 @@ def _load(
     group = ""
     if isinstance(op, (gpu_tile.TmaPairLoadOp, gpu_tile.TmaPairMulticastOp)):
         barrier, group = _even_barrier(barrier, state), ".cta_group::2"
+    own = mask is None and not group and state.context.target.lowest_ptx >= INTO_OWN_MEMORY
+    space = "shared::cta" if own else "shared::cluster"
     for shared, at in _boxes(op, op.dst, state):
         operands = [shared, state.values[op.map], barrier, *at]
         constraints = ["r", "l", "r", *("r" for _ in at)]
@@ -106,7 +114,7 @@ def _load(
             constraints.append("l")
             words, last = ".L2::cache_hint", last + f", ${len(operands) - 1}"
         _issue(
-            f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global"
+            f"cp.async.bulk.tensor.{len(at)}d.{space}.global"
             f".mbarrier::complete_tx::bytes{everywhere}{group}{words} "
             f"[$0], [$1, {_numbers(3, len(at))}], [$2]{last};",
             constraints,

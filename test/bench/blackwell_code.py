@@ -34,7 +34,7 @@ from tilec.tensor_memory import COLUMNS
 TARGET = TARGETS["sm_100a"]
 TRITON = Path(__file__).resolve().parent.parent / "emulator" / "fixtures" / "triton.tar.xz"
 PRODUCT = r"tcgen05\.mma"
-TENSOR_COPY = r"cp\.async\.bulk\.tensor\S*shared::cluster\.global"
+TENSOR_COPY = r"cp\.async\.bulk\.tensor\S*shared::(?:cta|cluster)\.global"
 COPY = rf"{TENSOR_COPY}|cp\.async\.c[ag]"
 WAIT, ARRIVAL = r"mbarrier\.try_wait", r"mbarrier\.arrive|tcgen05\.commit"
 SYNC = r"bar(rier)?\.sync"
