@@ -2,17 +2,20 @@
 
 Backward over each block with the values still needed; what a loop reads from outside lives
 throughout it, a branch may be the last to read it. An op's results take the registers of the
-operands that it uses last: elements go one by one. Constants, copies of an element and element
-numbers take none, nor do numbers that are so much greater or smaller. Narrow elements share
-registers, but not where they come one by one from memory.
+operands that it uses last: elements go one by one. Constants, element numbers and copies of an
+element take none of their own, nor does what integer instructions make of values that take fewer:
+distances of rows and columns, masks, numbers of another width. Narrow elements share registers, but
+not where they come one by one from memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp
 from tilec.dialects.gpu_tile.types import is_pending, layout_of, tile_of
 from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.dialects.types import bit_width, element, is_tile
@@ -20,15 +23,29 @@ from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import index_run
 from tilec.passes.analysis.vector_width import element_bytes, provable_width
 from tilec.passes.rewriting.loops import is_inside
+from tilec.passes.rewriting.walk import kernel_of
 
 REGISTER_BYTES = 4
 SUBJECT = "registers"
 """What reports of too many are about; `jit` warns of each."""
 
-_FREE = ("arith.constant", "tensor.splat", "tile.broadcast", "tile.iota")
-"""Ops whose results are other values' registers, or follow from the thread's number."""
+_CHEAP = (
+    *("arith.addi", "arith.subi", "arith.muli", "arith.andi", "arith.ori", "arith.xori"),
+    *("arith.cmpi", "arith.select", "arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui"),
+    *("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci", "arith.sitofp"),
+    *("arith.addf", "arith.subf", "arith.mulf", "arith.negf", "arith.maximumf", "arith.minimumf"),
+)
+"""Elementwise ops of an instruction or none: what they compute of few registers is computed where
+it is used."""
 
-_SUMS = ("arith.addi", "arith.subi", "arith.index_cast", "tile.broadcast", "tile.reshape")
+
+@dataclass(frozen=True)
+class Peak:
+    """Where values take the most 32-bit registers: how many are held in front of which op; None in
+    an empty block."""
+
+    registers: int
+    op: ir.Operation | None
 
 
 def most_live_registers(block: ir.Block, apart: Collection[ir.Value] = ()) -> int:
@@ -36,7 +53,17 @@ def most_live_registers(block: ir.Block, apart: Collection[ir.Value] = ()) -> in
 
     `apart`: tiles each of whose elements has a register (`tiles_apart`).
     """
-    return _Pressure(apart).most(block, ())
+    return peak(block, apart).registers
+
+
+def peak(block: ir.Block, apart: Collection[ir.Value] = ()) -> Peak:
+    """The same, and where that is."""
+    return _Pressure(apart, _index_bits(block)).most(block, ())
+
+
+def _index_bits(block: ir.Block) -> int:
+    attributes = kernel_of(block.owner.operation).attributes
+    return attributes["tile.index_bits"].value if "tile.index_bits" in attributes else 64
 
 
 def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
@@ -62,46 +89,108 @@ def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
     return found
 
 
-def registers_of(tile: ir.Value, apart: Collection[ir.Value] = ()) -> int:
-    """What one tile takes."""
-    return _registers(tile, tile not in apart)
+def registers_of(value: ir.Value, apart: Collection[ir.Value] = (), index_bits: int = 64) -> int:
+    """What one tile or scalar takes."""
+    if not (is_tile(value) or is_pending(value)):
+        return int(isinstance(value.type, (ir.IntegerType, ir.IndexType, ir.FloatType)))
+    kind = tile_of(value) if is_pending(value) else value
+    of = element(kind)
+    bits = index_bits if isinstance(of, ir.IndexType) else bit_width(of)
+    bits = max(32, bits) if value in apart else bits
+    return -(-layout_of(kind).num_values * bits // (8 * REGISTER_BYTES))
 
 
 class _Pressure:
-    """The walk; `_sizes`: registers of each value met so far."""
+    """The walk; `_sizes`, `_held`: of each value met so far, its registers, and the values whose
+    registers hold it."""
 
-    def __init__(self, apart: Collection[ir.Value]) -> None:
-        self._apart = apart
+    def __init__(self, apart: Collection[ir.Value], index_bits: int) -> None:
+        self._apart, self._index_bits = apart, index_bits
         self._sizes: dict[ir.Value, int] = {}
+        self._held: dict[ir.Value, frozenset[ir.Value]] = {}
 
-    def most(self, block: ir.Block, behind: Iterable[ir.Value]) -> int:
+    def most(self, block: ir.Block, behind: Iterable[ir.Value]) -> Peak:
         """Of a block behind which the values `behind` are needed."""
         live = set(behind)
-        held = sum(map(self._size, live))
-        most = held
+        held = self._together(live)
+        peaks = [Peak(held, None)]
         for view in reversed(list(block.operations)):
             op = view.operation
             for result in live.intersection(op.results):
                 live.remove(result)
                 held -= self._size(result)
-            needed = list(op.operands)
+            needed = self._holding(op.operands)
             if list(op.regions):
-                outer = [v for v in _read_inside(op) if not is_inside(v, op)]
+                outer = {v for v in self._holding(_read_inside(op)) if not is_inside(v, op)}
                 repeats = op.name in ("scf.for", "scf.while")
                 around = live.union(outer) if repeats else live
-                most = max(most, *(self.most(b, around) for r in op.regions for b in r.blocks))
-                needed += outer
-            for value in needed:
-                if value not in live:
-                    live.add(value)
-                    held += self._size(value)
-            most = max(most, held)
-        return most
+                peaks += (self.most(b, around) for r in op.regions for b in r.blocks)
+                needed |= outer
+            for value in needed - live:
+                live.add(value)
+                held += self._size(value)
+            fragments = {value for value in op.operands if _is_fragment(value)}
+            peaks.append(Peak(held + self._together(fragments), op))
+        return max(peaks, key=lambda found: found.registers)
+
+    def _holding(self, values: Iterable[ir.Value]) -> set[ir.Value]:
+        return {held for value in values for held in self._holders(value)}
+
+    def _holders(self, value: ir.Value) -> frozenset[ir.Value]:
+        """The values whose registers hold one: itself, or what it is cheaply computed of."""
+        if value not in self._held:
+            self._held[value] = self._find_holders(value)
+        return self._held[value]
+
+    def _find_holders(self, value: ir.Value) -> frozenset[ir.Value]:
+        itself = frozenset([value])
+        if isinstance(value.owner, ir.Block):
+            return itself
+        name, operands = value.owner.name, value.owner.operands
+        if name in ("arith.constant", "tile.iota") or _is_fragment(value):
+            return frozenset()
+        if name in ("tensor.splat", "tile.broadcast"):
+            return frozenset(self._holding(operands))
+        if name not in _CHEAP or not is_tile(value):
+            return itself
+        parts = frozenset(self._holding(operands))
+        return parts if self._together(parts) < self._size(value) else itself
+
+    def _together(self, values: Iterable[ir.Value]) -> int:
+        return sum(map(self._size, values))
 
     def _size(self, value: ir.Value) -> int:
         if value not in self._sizes:
-            self._sizes[value] = registers_of(value, self._apart)
+            self._sizes[value] = registers_of(value, self._apart, self._index_bits)
         return self._sizes[value]
+
+
+def _is_fragment(value: ir.Value) -> bool:
+    """Whether a tile comes from a buffer, maybe by cheap ops, for matrix instructions of the same
+    block: it is loaded in front of them, where registers are short a part of it for each."""
+    return _comes_from_buffer(value) and _goes_to_products(value)
+
+
+def _comes_from_buffer(value: ir.Value) -> bool:
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return False
+    if isinstance(owner.opview, BufferLoadOp):
+        return True
+    return owner.name in _CHEAP and any(map(_comes_from_buffer, owner.operands))
+
+
+def _goes_to_products(value: ir.Value) -> bool:
+    users = [use.owner for use in value.uses]
+    block = value.owner.operation.block
+    return all(
+        user.operation.block == block
+        and (
+            isinstance(user.opview, MmaOp)
+            or (user.name in _CHEAP and _goes_to_products(user.results[0]))
+        )
+        for user in users
+    )
 
 
 def _read_inside(op: ir.Operation) -> list[ir.Value]:
@@ -114,30 +203,3 @@ def _read_inside(op: ir.Operation) -> list[ir.Value]:
 
     op.walk(visit)
     return found
-
-
-def _is_free(value: ir.Value) -> bool:
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        return False
-    return owner.name in _FREE or (is_tile(value) and _is_numbering(value))
-
-
-def _is_numbering(value: ir.Value) -> bool:
-    """Whether a tile's elements are its scalars and element numbers, added up."""
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        return False
-    if owner.name in _SUMS:
-        return all(map(_is_numbering, owner.operands))
-    return owner.name in ("arith.constant", "tensor.splat", "tile.iota")
-
-
-def _registers(value: ir.Value, packed: bool) -> int:
-    if _is_free(value):
-        return 0
-    if is_tile(value) or is_pending(value):
-        kind = tile_of(value) if is_pending(value) else value
-        bits = bit_width(element(kind)) if packed else max(32, bit_width(element(kind)))
-        return -(-layout_of(kind).num_values * bits // 32)
-    return int(isinstance(value.type, (ir.IntegerType, ir.IndexType, ir.FloatType)))

@@ -85,14 +85,14 @@ def _shares(target: Target, warps: int, load_least: int, live: int) -> tuple[int
 
     def left(load: int) -> int:
         rest = share * threads - load * WARPGROUP_WARPS * lanes
-        return min(MOST_REGISTERS, rest // (warps * lanes))
+        return min(MOST_REGISTERS, rest // (warps * lanes)) // 8 * 8
 
     load = -(-load_least // 8) * 8
     while load > LOAD_REGISTERS and (load > share or left(load) < live + COMPUTE_REGISTERS):
         load -= 8
-    if load == LOAD_REGISTERS and left(TIGHT_REGISTERS) // 8 > left(load) // 8:
+    if load == LOAD_REGISTERS and left(TIGHT_REGISTERS) > left(load):
         load = TIGHT_REGISTERS
-    return load, left(load) // 8 * 8
+    return load, left(load)
 
 
 def why_too_large(function: ir.Operation, context: PassContext, teams: int) -> str | None:

@@ -1,0 +1,55 @@
+"""The parts of a kernel that have registers of their own: its roles, or all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import RoleOp, Tcgen05MmaOp, WgmmaOp
+from tilec.dialects.gpu_tile.role import entry_registers, total_warps
+from tilec.passes.analysis.register_pressure import Peak, peak, tiles_apart
+from tilec.passes.contract import PassContext
+from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.roles.threads import runs_in_one_thread
+
+ROLE_ADDRESSES = 6
+"""Of a role, beside what is counted: a 128 x 192 product by two sets of warps in turn (108 of 112)
+spills, attention with heads of 64 by three warpgroups (153 of 160) does not."""
+BETWEEN_PRODUCTS = 50
+"""Of a thread that loads, too, where one asynchronous product's sums wait beside another's: they
+stay where the instruction has them. Attention with heads of 256 spills at 212 of 248, with heads of
+192 it does not at 180."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What some of a kernel's threads run: `registers` each has; `beside`: those that it takes
+    beside what is counted."""
+
+    name: str
+    block: ir.Block
+    registers: int
+    beside: int
+
+    def peak(self, function: ir.Operation) -> Peak:
+        """Where it takes the most, and how many, with what is not counted."""
+        found = peak(self.block, tiles_apart(function, self.block))
+        return Peak(self.beside + found.registers, found.op)
+
+
+def parts_of(function: ir.Operation, context: PassContext) -> list[Part]:
+    """The parts of a kernel, without roles of one thread, which hold no tiles."""
+    threads = total_warps(function, context.num_warps) * context.target.warp_size
+    share = entry_registers(context.target, threads)
+    body = function.regions[0].blocks[0]
+    roles = [view for view in body.operations if isinstance(view, RoleOp)]
+    roles = [role for role in roles if not runs_in_one_thread(role)]
+    if roles:
+        return [
+            Part(f"role '{role.name}'", role.body, role.registers or share, ROLE_ADDRESSES)
+            for role in roles
+        ]
+    products = [op.block for op in find_ops(function, WgmmaOp, Tcgen05MmaOp)]
+    beside = BETWEEN_PRODUCTS if len(products) > len(set(products)) else 0
+    return [Part("a thread", body, share, beside)]

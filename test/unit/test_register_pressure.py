@@ -1,0 +1,97 @@
+"""How many registers the compiler counts: what takes none of its own, and verdicts at the boundary
+that ptxas shares (`test/bench/register_verdicts.py` compares many)."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from mlir import ir
+
+from tilec.diagnostics import PerformanceWarning
+from tilec.dialects.context import make_context
+from tilec.examples.attention import attention
+from tilec.passes.analysis.register_pressure import most_live_registers
+
+TILE = '#gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">'
+ROW = '#gpu_tile.layout<"T(4,8,4):(0,1@0,16@0) V(2):(8@0)">'
+PART = '#gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,2):(1@1,8@0,8@1)">'
+RIGHT = '#gpu_tile.layout<"T(4,8,4):(2@0,1@1,0) V(2,2,8):(1@0,8@0,8@1)">'
+ALIASES = {
+    "!f": f"tensor<64x64xf32, {TILE}>",
+    "!i": f"tensor<64x64xindex, {TILE}>",
+    "!b": f"tensor<64x64xi1, {TILE}>",
+    "!r": f"tensor<64xf32, {ROW}>",
+    "!n": f"tensor<64xindex, {ROW}>",
+    "!p": f"tensor<64x16xbf16, {PART}>",
+    "!q": f"tensor<16x64xbf16, {RIGHT}>",
+    "!s": '!gpu_tile.buffer<tensor<64x16xbf16>, #gpu_tile.shared<"(64,16):(16,1)">>',
+    "!t": '!gpu_tile.buffer<tensor<16x64xbf16>, #gpu_tile.shared<"(16,64):(64,1)">>',
+}
+MULTIPLY = (
+    '"gpu_tile.mma"({}, {}, {}) {{instruction = "mma.m16n8k16.f32.bf16.bf16"}} : (!p, !q, !f) -> !f'
+)
+CASES = {
+    "sums of two tiles": (32 + 32, "%x: !f, %y: !f", "%z = arith.addf %x, %y : !f", "%z : !f"),
+    "a row beside a tile": (
+        32 + 2,
+        "%x: !f, %r: !r",
+        """%w = "tile.broadcast"(%r) {dims = array<i32: 0>} : (!r) -> !f
+        %z = arith.subf %x, %w : !f""",
+        "%z : !f",
+    ),
+    # The row stays until the tile that repeats it is read.
+    "a row that waits": (
+        32 + 32 + 2,
+        "%x: !f, %y: !f, %r: !r",
+        """%w = "tile.broadcast"(%r) {dims = array<i32: 0>} : (!r) -> !f
+        %e = arith.mulf %x, %y : !f
+        %z = arith.subf %e, %w : !f""",
+        "%z : !f",
+    ),
+    "distances of columns from rows": (
+        32 + 2,
+        "%x: !f, %n: !n",
+        """%at = "tile.iota"() {axis = 1 : i32} : () -> !i
+        %rows = "tile.broadcast"(%n) {dims = array<i32: 0>} : (!n) -> !i
+        %far = arith.subi %rows, %at : !i
+        %wide = arith.index_cast %far : !i to tensor<64x64xi64, LAYOUT>
+        %d = arith.sitofp %wide : tensor<64x64xi64, LAYOUT> to !f
+        %z = arith.addf %x, %d : !f""",
+        "%z : !f",
+    ),
+    "fragments where a product reads them": (
+        32 + 4 + 16,
+        "%x: !f, %s: !s, %t: !t",
+        f"""%a = "gpu_tile.buffer_load"(%s) : (!s) -> !p
+        %b = "gpu_tile.buffer_load"(%t) : (!t) -> !q
+        %c = "gpu_tile.buffer_load"(%s) : (!s) -> !p
+        %d = "gpu_tile.buffer_load"(%t) : (!t) -> !q
+        %y = {MULTIPLY.format("%a", "%b", "%x")}
+        %z = {MULTIPLY.format("%c", "%d", "%y")}""",
+        "%z : !f",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_count(name: str) -> None:
+    expected, arguments, body, result = CASES[name]
+    kind = result.split(" : ")[1]
+    attributes = "{tile.kernel, tile.index_bits = 32 : i32}"
+    head = f"func.func @f({arguments}) -> {kind} attributes {attributes}"
+    text = f"{head} {{ {body}\n return {result} }}"
+    text = text.replace("LAYOUT", TILE)
+    declared = "\n".join(f"{alias} = {of}" for alias, of in ALIASES.items())
+    with make_context() as context:
+        module = ir.Module.parse(f"{declared}\n{text}", context)
+        assert most_live_registers(module.body.operations[0].regions[0].blocks[0]) == expected
+
+
+@pytest.mark.parametrize(("head", "spills"), [(256, True), (192, False)])
+def test_heads_of_attention(head: int, spills: bool) -> None:
+    specs = [f"{name}:bf16[?,?,?,?:8;?:8,?:8,?:8,1]" for name in "qkvo"]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", PerformanceWarning)
+        attention.compile([*specs, "scale:f32"], {"D": head}, target="sm_90a")
+    assert any("for a thread, which has 248" in str(w.message) for w in said) is spills
