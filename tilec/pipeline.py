@@ -14,6 +14,7 @@ from tilec.passes.convert_floats import convert_floats
 from tilec.passes.estimate_registers import estimate_registers
 from tilec.passes.expand_math import expand_math
 from tilec.passes.fence_tensor_memory import fence_tensor_memory
+from tilec.passes.fill_piecewise import fill_piecewise
 from tilec.passes.hoist_addresses import hoist_addresses
 from tilec.passes.infer_layouts import infer_layouts
 from tilec.passes.insert_async_copies import insert_async_copies
@@ -73,6 +74,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     overlap_mma,
     # What a set of warps does is whole by now: there may be a second set that does the same.
     alternate_programs,
+    fill_piecewise,
     estimate_registers,
     # Until here every loop over programs is an scf.for.
     request_programs,

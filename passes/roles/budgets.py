@@ -4,20 +4,29 @@ A role that issues tensor copies needs few registers, and the others get the res
 through the load role's registers, what they take decides:
 
 1. The tiles move to the role's own threads, which hold more of each.
-2. If they are too many at once, the role turns to one buffer after the other; if one is too large
-   by itself the report says so, and the author gets a PerformanceWarning.
+2. If they are too many at once, the role turns to one buffer after the other, and loads in pieces
+   what fills one (`copies/fill_pieces.py`); if that does not do the report says so, and the author
+   gets a PerformanceWarning.
 3. If there is room for all that an iteration loads twice, the loads run one ahead (`loads_ahead`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from mlir import ir
 
 from tilec.dialects.gpu_tile import RoleOp
-from tilec.passes.analysis.register_pressure import SUBJECT, most_live_registers, tiles_apart
+from tilec.passes.analysis.register_pressure import (
+    SUBJECT,
+    Peak,
+    most_live_registers,
+    peak,
+    tiles_apart,
+)
 from tilec.passes.contract import PassContext
+from tilec.passes.copies.fill_pieces import fill_in_pieces
 from tilec.passes.roles.loads_ahead import find_ahead_loads, issue_ahead
 from tilec.passes.roles.registers import FILL_REGISTERS, MOST_REGISTERS, RoleShape
 from tilec.passes.roles.threads import runs_in_one_thread
@@ -41,21 +50,28 @@ def share_registers(
     least = FILL_REGISTERS + most_live_registers(load.body, apart)
     if least > most:
         sink_tiles(load.body)
-        least = FILL_REGISTERS + most_live_registers(load.body, apart)
+        found = partial(_peak, function, load.body)
+        fill_in_pieces(found, most - FILL_REGISTERS)
+        least = FILL_REGISTERS + found().registers
+        apart = tiles_apart(function, load.body)
     if least > most:
         context.report.add(
             SUBJECT,
             function,
             f"about {least} for a thread of role 'load', which has {most}",
-            "its loads pass through them: it loads piece by piece, or spills",
+            "its loads pass through them: the rest is spilled to memory",
         )
     ahead = find_ahead_loads(load.operation, most - least, apart)
-    for found in ahead:
-        why = f"{found.registers} registers a thread hold what is under way"
-        context.report.add("producer", found.loop, "loads an iteration ahead", why)
-        issue_ahead(found)
-    least += max((found.registers for found in ahead), default=0)
+    for loads in ahead:
+        why = f"{loads.registers} registers a thread hold what is under way"
+        context.report.add("producer", loads.loop, "loads an iteration ahead", why)
+        issue_ahead(loads)
+    least += max((loads.registers for loads in ahead), default=0)
     shapes = plan(least, live)
     i32 = ir.IntegerType.get_signless(32)
     for name, role in roles.items():
         role.operation.attributes["registers"] = ir.IntegerAttr.get(i32, shapes[name].registers)
+
+
+def _peak(function: ir.Operation, block: ir.Block) -> Peak:
+    return peak(block, tiles_apart(function, block))

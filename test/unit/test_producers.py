@@ -6,6 +6,7 @@ The load role fills what no tensor map describes; each case states from the repo
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -341,15 +342,35 @@ def test_spills_are_announced() -> None:
     assert assemble(made.ptx, TARGET).spills
 
 
-def test_loads_that_fill_all_registers_are_announced() -> None:
+def test_loads_that_would_fill_all_registers_come_in_pieces() -> None:
     """128 elements of a and 64 of b a thread, one register each, beside 128 sums of each other."""
     arguments, _ = operands(264, 136, 136, 1)
     c = normal(264, 136)
     kernel = shifted.demanding(num_warps=8).on("emulator")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*registers: about.*")
+        made = kernel.compiled(*arguments, c, BM=256, BN=128, SHIFT=1)
+    assert not assemble(made.ptx, TARGET).spills
+
+
+@tilec.kernel(grid=1, num_warps=8)
+def carried(a: tl.array, b: tl.array, c: tl.array):
+    """c = a @ b of 256 rows and 128 columns; each iteration loads a's part of the next."""
+    left = tl.load(a, (0, 1), (256, 64))
+    acc = tl.zeros((256, 128), tl.f32)
+    for k in tl.range(0, b.shape[0], 64, warp_specialize=True):
+        acc = tl.dot(left, tl.load(b, (k, 1), (64, 128)), acc)
+        left = tl.load(a, (0, k + 65), (256, 64))
+    tl.store(c, (0, 0), acc.to(c.dtype))
+
+
+def test_loads_that_fill_all_registers_are_announced() -> None:
+    """A tile that waits for the next iteration does not come in pieces."""
+    specs = [f"{name}:bf16[?,?:8;?:8,1]" for name in "abc"]
     with pytest.warns(
         PerformanceWarning, match=r"registers: about \d+ for a thread of role 'load'"
     ):
-        made = kernel.compiled(*arguments, c, BM=256, BN=128, SHIFT=1)
+        made = carried.compile(specs, target=TARGET.name)
     assert assemble(made.ptx, TARGET).spills
 
 
