@@ -1,136 +1,147 @@
 """What `estimate-registers` says of kernels, and what ptxas does with them. No GPU needed.
 
-    python test/bench/register_verdicts.py --out build/verdicts [--count 120] [--seed N]
+    python test/bench/register_verdicts.py --half 0 --out build/verdicts0 [--count 70] [--seed N]
+    python test/bench/register_verdicts.py --half 1 --out build/verdicts1
+    python test/bench/register_verdicts.py --again build/verdicts0 [build/verdicts1]
 
-Compiles attention of all head sizes and drawn products, fused and grouped kernels (the same as
-`test/gpu/drawn_demands.py`), assembles them, and writes `verdicts.json`: for each kernel what the
-compiler counted, the bytes that ptxas spills, its registers, and its advice about wgmma (C7510 to
-C7519). A table says how often the two agree. What is there already is not done again; programs in
-front of `estimate-registers` lie beside it, so that another estimate can be tried on them.
+Compiles the kernels of `register_cases.py`, assembles them, and writes `verdicts.json`: for each
+what the compiler counted for its parts, the bytes that ptxas spills, its registers, and its advice
+about wgmma (C7510 to C7519). A table says how often the two agree. The programs that were counted
+lie beside it: `--again` counts them anew without compiling. What is fitted is fitted to half 0 and
+judged by half 1, whose kernels are others and drawn by another seed. What ptxas said is kept by the
+PTX's hash, in --cache.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
-import sys
+import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
-
-from attention_cases import AttentionCase
-from bench_cases import Variant
-from configurations import variant_of
-from drawn_demands import draw
-from variant_compiler import compile_variant
+from mlir import ir
+from records import record_text
+from register_cases import ROOT, RegisterCase, cases
 
 from tilec import compiler, jit
-from tilec.assembler import assemble
+from tilec.assembler import assemble, find_tool, tool_version
 from tilec.diagnostics import CompileError
+from tilec.dialects.context import make_context
+from tilec.passes.analysis.register_pressure import SUBJECT
+from tilec.passes.contract import PassContext, TilePass
+from tilec.passes.rewriting.walk import kernels
+from tilec.passes.roles.parts import parts_of
 from tilec.target import find_target
 
-ROOT = Path(__file__).resolve().parents[2]
-TARGETS = ("sm_90a", "sm_80", "sm_100a")
-HEADS = (16, 32, 64, 72, 96, 128, 192, 256)
-TILES = ({}, {"BM": 64, "BN": 64}, {"BM": 128, "BN": 128})
-BEFORE = "alternate-programs"
-"""The pass in front of `estimate-registers`."""
+PASS = "estimate-registers"
+SERIALISED = re.compile(r"C751\d")
 
 
-def cases(seed: int, count: int) -> Iterator[tuple[str, Any, Variant, str]]:
-    """A name, a case, how it is compiled and for what: attention and drawn ones by turns."""
-    drawn = iter(draw(seed, count))
-    for number, head in enumerate(HEADS):
-        for tiles in TILES:
-            target = TARGETS[number % 3]
-            for name in TARGETS if not tiles else (target,):
-                case = AttentionCase("bf16", head, 512, bool(number % 2), 4, 2)
-                constants = {"D": head, "CAUSAL": case.causal}
-                label = "-".join(f"{key}{value}" for key, value in tiles.items()) or "auto"
-                yield (
-                    f"attention{head}-{label}-{name}",
-                    case,
-                    variant_of("attention", tiles, constants),
-                    name,
-                )
-            yield from (
-                (f"drawn{d.file[:4]}-{d.target}", d.case, d.variant, d.target)
-                for d in take(drawn, 2)
-            )
-    for d in drawn:
-        yield f"drawn{d.file[:4]}-{d.target}", d.case, d.variant, d.target
-
-
-def take(items: Iterator[Any], count: int) -> Iterator[Any]:
-    """The next few."""
-    for _ in range(count):
-        if (item := next(items, None)) is not None:
-            yield item
-
-
-def collect(out: Path, seed: int, count: int, shard: int, shards: int) -> dict[str, Any]:
-    """Compiles and assembles what is not there; everything found so far."""
-    path = out / f"verdicts{shard}.json"
-    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    for number, (name, case, variant, target) in enumerate(cases(seed, count)):
-        if number % shards == shard and name not in found:
-            found[name] = _verdict(out, name, case, variant, target)
-            path.write_text(json.dumps(found, indent=1))
-            print(name, {k: v for k, v in found[name].items() if k != "counted"}, flush=True)
+def collect(half: int, seed: int, count: int, out: Path, cache: Path) -> dict[str, Any]:
+    """Compiles and assembles; what was found of each kernel, by name."""
+    found = {}
+    for case in cases(half, seed, count):
+        found[case.name] = _verdict(case, out, cache)
+        shown = {k: v for k, v in found[case.name].items() if k not in ("threads", "target")}
+        print(case.name, shown, flush=True)
     return found
 
 
-def _verdict(out: Path, name: str, case: Any, variant: Variant, target: str) -> dict[str, Any]:
-    kernels = []
-    whole = compiler.compile_module
+def _verdict(case: RegisterCase, out: Path, cache: Path) -> dict[str, Any]:
+    with _watched(out / f"{case.name}.mlir") as compiled:
+        try:
+            case.compile(out)
+        except CompileError as error:
+            return {"refused": error.message}
+    kernel = compiled[0]
+    said = _assembled(kernel.ptx, case.target, cache)
+    parts = recount(out / f"{case.name}.mlir", case.target)
+    # What specialize-warps says itself, of a load role's tiles, is in no program.
+    said["load"] = any(
+        entry["about"] == SUBJECT and "live" not in entry for entry in kernel.report["decisions"]
+    )
+    return {"parts": parts, **said, "threads": kernel.threads, "target": case.target}
 
-    def dumped(module: Any, *arguments: Any, **options: Any) -> Any:
-        folder = out / name / str(len(kernels))
-        kernels.append((whole(module, *arguments, **(options | {"dump_dir": str(folder)})), folder))
-        return kernels[-1][0]
 
-    try:
-        with (
-            mock.patch.object(compiler, "compile_module", dumped),
-            mock.patch.object(jit, "_announced", side_effect=lambda kernel: kernel),
-            mock.patch("variant_compiler.locate_tool", return_value=None),
-        ):
-            compile_variant(case, variant, target, out / f"{name}.tilec")
-    except CompileError as error:
-        return {"refused": error.message}
-    kernel, folder = kernels[0]
-    for file in folder.iterdir():
-        if BEFORE not in file.name:
-            file.unlink()
-    assembly = assemble(kernel.ptx, find_target(target))
-    advice = sorted(set(re.findall(r"C75\d\d", " ".join(assembly.messages))))
-    counted = [e for e in kernel.report["decisions"] if e["about"] == "registers"]
-    return {
-        "counted": counted,
-        "warned": bool(counted),
-        "spills": assembly.spills,
-        "registers": assembly.registers,
-        "advice": advice,
-        "threads": kernel.threads,
-        "target": target,
-    }
+@contextmanager
+def _watched(path: Path) -> Iterator[list[Any]]:
+    """Collects the kernels that are compiled; of the first, the program in front of PASS."""
+    found: list[Any] = []
+    whole, run = compiler.compile_module, TilePass.__call__
+
+    def compile_module(*arguments: Any, **options: Any) -> Any:
+        found.append(whole(*arguments, **options))
+        return found[-1]
+
+    def noted(self: TilePass, module: Any, context: PassContext) -> None:
+        if self.name == PASS and not found:
+            path.write_text(f"// {context.num_warps}\n{module}")
+        run(self, module, context)
+
+    with (
+        mock.patch.object(compiler, "compile_module", compile_module),
+        mock.patch.object(TilePass, "__call__", noted),
+        mock.patch.object(jit, "_announced", side_effect=lambda kernel: kernel),
+        mock.patch("variant_compiler.locate_tool", return_value=None),
+    ):
+        yield found
+
+
+def _assembled(ptx: str, target: str, cache: Path) -> dict[str, Any]:
+    """What ptxas says, from the cache where it said it before."""
+    about = f"{tool_version(find_tool('ptxas'))} {target}\n{ptx}"
+    path = cache / f"{hashlib.sha256(about.encode()).hexdigest()[:24]}.json"
+    if not path.exists():
+        assembly = assemble(ptx, find_target(target))
+        advice = sorted(set(SERIALISED.findall(" ".join(assembly.messages))))
+        said = {"spills": assembly.spills, "registers": assembly.registers, "advice": advice}
+        path.write_text(json.dumps(said))
+    return json.loads(path.read_text())
+
+
+def recount(path: Path, target: str) -> list[tuple[str, int, int]]:
+    """Of each part of a stored program: its name, what is counted, the registers it has."""
+    text = path.read_text()
+    warps = int(text.partition("\n")[0].removeprefix("// "))
+    context = PassContext(find_target(target), num_warps=warps)
+    with make_context() as mlir:
+        module = ir.Module.parse(text, mlir)
+        return [
+            (part.name, part.peak(function).registers, part.registers)
+            for function in kernels(module)
+            for part in parts_of(function, context)
+        ]
+
+
+def is_warned_of(verdict: Mapping[str, Any]) -> bool:
+    """Whether the compiler says that it spills."""
+    counted_too_many = any(counted > registers for _, counted, registers in verdict["parts"])
+    return counted_too_many or verdict["load"]
 
 
 def table(found: Mapping[str, Any]) -> str:
-    """How often the verdicts agree."""
-    count = Counter((e["warned"], e["spills"] > 0) for e in found.values() if "spills" in e)
+    """How often the verdicts agree, and about which kernels they do not."""
+    done = {name: verdict for name, verdict in found.items() if "spills" in verdict}
+    count = Counter((is_warned_of(e), e["spills"] > 0) for e in done.values())
     right = count[True, True] + count[False, False]
     lines = [f"{right} of {count.total()} agree ({100 * right / max(1, count.total()):.1f} %)"]
     for warned in (True, False):
         word = "a warning" if warned else "no warning"
         lines.append(f"{word}: {count[warned, True]} spill, {count[warned, False]} do not")
+    for name, e in done.items():
+        if is_warned_of(e) != (e["spills"] > 0):
+            lines.append(f"  {name}: {e['parts']}, {e['spills']} bytes, {e['registers']} registers")
+    serialised = {name: e for name, e in done.items() if e["advice"]}
+    told = sum(map(is_warned_of, serialised.values()))
+    lines.append(f"wgmma serialised: {len(serialised)}, of which {told} are warned of")
     return "\n".join(lines)
 
 
@@ -138,14 +149,34 @@ def main() -> None:
     """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "verdicts")
-    parser.add_argument("--seed", type=int, default=20261122)
-    parser.add_argument("--count", type=int, default=150, help="drawn kernels")
-    parser.add_argument("--shard", default="0/1", metavar="N/M")
+    parser.add_argument("--cache", type=Path, default=ROOT / "build" / "assembled")
+    parser.add_argument("--half", type=int, choices=(0, 1), default=1)
+    parser.add_argument("--seed", type=int, default=20261123)
+    parser.add_argument("--count", type=int, default=70, help="drawn kernels")
+    parser.add_argument("--again", type=Path, nargs="+", help="folders of earlier runs")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
-    shard, shards = map(int, options.shard.split("/"))
-    print(table(collect(options.out, options.seed, options.count, shard, shards)))
+    for folder in options.again or ():
+        print(folder, table(_counted_again(folder)), sep="\n")
+    if not options.again:
+        options.out.mkdir(parents=True, exist_ok=True)
+        options.cache.mkdir(parents=True, exist_ok=True)
+        found = collect(options.half, options.seed, options.count, options.out, options.cache)
+        about = {
+            "command": f"--half {options.half} --seed {options.seed} --count {options.count}",
+            "date": time.strftime("%Y-%m-%d"),
+            "ptxas": tool_version(find_tool("ptxas")),
+        }
+        (options.out / "verdicts.json").write_text(record_text(about | {"kernels": found}))
+        print(table(found))
+
+
+def _counted_again(folder: Path) -> dict[str, Any]:
+    found = json.loads((folder / "verdicts.json").read_text())["kernels"]
+    for name, verdict in found.items():
+        if "spills" in verdict:
+            verdict["parts"] = recount(folder / f"{name}.mlir", verdict["target"])
+    return found
 
 
 if __name__ == "__main__":
