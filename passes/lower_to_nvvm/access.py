@@ -43,22 +43,29 @@ def word_bits(bits: int, width: int) -> tuple[int, int]:
 
 
 def pack(registers: Sequence[ir.Value], element: ir.Type, state: Lowering) -> Registers:
-    """Neighbouring elements as integer words, the first in the lowest bits."""
+    """Neighbouring elements as integer words, the first in the lowest bits. Elements that came out
+    of a word, or of one vector, are not put together again."""
     bits = storage_bits(element, state)
-    registers = [_to_integer(r, bits) for r in registers]
     word, count = word_bits(bits, len(registers))
     per_word = len(registers) // count
     if per_word == 1:
-        return list(registers)
-    vector = ir.VectorType.get([per_word], registers[0].type)
+        return [_to_integer(r, bits) for r in registers]
+    integer = ir.IntegerType.get_signless(word)
     words = []
     for first in range(0, len(registers), per_word):
-        value = create("llvm.mlir.undef", [], vector)
-        for lane in range(per_word):
-            operands = [value, registers[first + lane], state.i32_constant(lane)]
-            value = create("llvm.insertelement", operands, vector)
-        words.append(create("llvm.bitcast", [value], ir.IntegerType.get_signless(word)))
+        members = registers[first : first + per_word]
+        whole = state.whole(members) or _vector([_to_integer(r, bits) for r in members], state)
+        words.append(whole if whole.type == integer else create("llvm.bitcast", [whole], integer))
     return words
+
+
+def _vector(members: Sequence[ir.Value], state: Lowering) -> ir.Value:
+    """Values of one type as a vector."""
+    type_ = ir.VectorType.get([len(members)], members[0].type)
+    vector = create("llvm.mlir.undef", [], type_)
+    for lane, member in enumerate(members):
+        vector = create("llvm.insertelement", [vector, member, state.i32_constant(lane)], type_)
+    return vector
 
 
 def unpack(words: Sequence[ir.Value], element: ir.Type, width: int, state: Lowering) -> Registers:
@@ -73,9 +80,13 @@ def unpack(words: Sequence[ir.Value], element: ir.Type, width: int, state: Lower
     elements = []
     for word in words:
         lanes = create("llvm.bitcast", [word], vector)
+        members = []
         for lane in range(per_word):
             value = create("llvm.extractelement", [lanes, state.i32_constant(lane)], integer)
-            elements.append(_from_integer(value, scalar))
+            members.append(_from_integer(value, scalar))
+        if bit_width(scalar) == bits:
+            state.note_whole(members, word)
+        elements += members
     return elements
 
 

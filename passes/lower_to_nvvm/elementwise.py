@@ -59,9 +59,12 @@ def lower_truncf(op: ir.Operation, state: Lowering) -> None:
             operands = [pair, registers[first + lane], state.i32_constant(lane)]
             pair = create("llvm.insertelement", operands, wide_pair)
         pair = create("arith.truncf", [pair], narrow_pair, **attributes)
-        for lane in range(2):
-            place = state.i32_constant(lane)
-            rounded.append(create("llvm.extractelement", [pair, place], narrow))
+        halves = [
+            create("llvm.extractelement", [pair, state.i32_constant(lane)], narrow)
+            for lane in range(2)
+        ]
+        state.note_whole(halves, pair)
+        rounded += halves
     state.values[result] = rounded
 
 

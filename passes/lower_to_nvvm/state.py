@@ -72,6 +72,7 @@ class Lowering:
         self._first_copy: dict[Layout, ir.Value | None] = {}
         self._types: dict[ir.Type, ir.Type] = {}
         self._numbers: dict[str, ir.Value] = {}
+        self._wholes: dict[tuple[ir.Value, ...], ir.Value] = {}
         self.in_role = False
         self.first_thread = 0
         """Number of the first thread that runs what is lowered now: a role's, else the CTA's."""
@@ -122,6 +123,15 @@ class Lowering:
             else:
                 self.values[value] = registers[at]
                 at += 1
+
+    def note_whole(self, members: Sequence[ir.Value], whole: ir.Value) -> None:
+        """These values are a word or a vector taken apart: its elements, the lowest bits first."""
+        self._wholes[tuple(members)] = whole
+
+    def whole(self, members: Sequence[ir.Value]) -> ir.Value | None:
+        """The word or vector that values have been taken out of; None where they are no whole
+        one."""
+        return self._wholes.get(tuple(members))
 
     # Constants and arithmetic ----------------------------------------------------------------
 
