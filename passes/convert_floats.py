@@ -44,9 +44,8 @@ from tilec.passes.math.float8 import (
 from tilec.passes.math.float8_types import Conversion, Float8Types
 from tilec.passes.math.kinds import BF16, F32, F64, Kind, Vocabulary
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
+from tilec.passes.rewriting.walk import ops_named
 from tilec.target import Feature
-
-_ADVANCE = ir.WalkResult.ADVANCE  # looked up once: it costs as much as a step of a walk
 
 
 @tile_pass(requires=Level.NVVM, ensures=Level.NVVM)
@@ -62,15 +61,7 @@ def convert_floats(module: ir.Module, context: PassContext) -> None:
 
 
 def _convert_integers_to_bf16(module: ir.Module, vocabulary: Vocabulary) -> None:
-    found: list[ir.Operation] = []
-
-    def collect(op: ir.Operation) -> ir.WalkResult:
-        if op.name in ("arith.sitofp", "arith.uitofp"):
-            found.append(op)
-        return _ADVANCE
-
-    module.operation.walk(collect)
-    for op in found:
+    for op in ops_named(module.operation, ["arith.sitofp", "arith.uitofp"]):
         source = vocabulary.kinds.get(_element_type(op.operands[0]))
         target = vocabulary.kinds.get(_element_type(op.results[0]))
         # Up to 16 bits f32 holds every integer, and LLVM's way over f32 rounds once.

@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from mlir import ir
+from mlir.dialects import math
 
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.math import classification
@@ -44,11 +45,11 @@ from tilec.passes.math.formula_functions import FormulaFunctions
 from tilec.passes.math.kinds import Vocabulary
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.walk import MODULES, ops_named
 
 Rule = Callable[..., Scalar]
 """(ScalarBuilder, Scalar, ...) -> Scalar."""
 
-_SYMBOL_TABLES = ("builtin.module", "gpu.module")
 
 _IN_PLACE_RULES: dict[str, Rule] = {
     "math.isnan": classification.is_nan,
@@ -58,7 +59,10 @@ _IN_PLACE_RULES: dict[str, Rule] = {
     "math.clampf": classification.clamp,
 }
 
-_ADVANCE = ir.WalkResult.ADVANCE  # looked up once: it costs as much as a step of a walk
+_EXPANDED = frozenset(EXPANSIONS) | {
+    op.OPERATION_NAME for op in vars(math).values() if hasattr(op, "OPERATION_NAME")
+}
+"""Names of ops that do not stay as they are: those of the math dialect, and of others."""
 
 
 @tile_pass(requires=Level.NVVM, ensures=Level.NVVM)
@@ -72,7 +76,7 @@ def expand_math(module: ir.Module, context: PassContext) -> None:
 def _symbol_tables(operation: ir.Operation) -> Iterator[ir.Operation]:
     yield operation
     for op in operation.regions[0].blocks[0].operations:
-        if op.operation.name in _SYMBOL_TABLES:
+        if op.operation.name in MODULES:
             yield from _symbol_tables(op.operation)
 
 
@@ -81,26 +85,13 @@ def _expand_table(table: ir.Operation, vocabulary: Vocabulary) -> None:
     functions = FormulaFunctions(block, vocabulary)
     expander = _Expander(functions, vocabulary)
     for op in list(block.operations):
-        if op.operation.name in _SYMBOL_TABLES:
+        if op.operation.name in MODULES:
             continue
         calls_before = functions.call_count
-        for name, found in _math_ops(op.operation):
-            expander.expand(name, found)
+        for found in ops_named(op.operation, _EXPANDED):
+            expander.expand(found.name, found)
         if functions.call_count > calls_before and op.operation.name == "llvm.func":
             _take_locations_of_calls(op.operation)
-
-
-def _math_ops(function: ir.Operation) -> list[tuple[str, ir.Operation]]:
-    found: list[tuple[str, ir.Operation]] = []
-
-    def collect(op: ir.Operation) -> ir.WalkResult:
-        name = op.name
-        if name.startswith("math.") or name in EXPANSIONS:
-            found.append((name, op))
-        return _ADVANCE
-
-    function.walk(collect, ir.WalkOrder.PRE_ORDER)
-    return found
 
 
 def _take_locations_of_calls(function: ir.Operation) -> None:

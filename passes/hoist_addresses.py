@@ -33,6 +33,7 @@ from tilec.passes.analysis.integer_ops import has_integers_alone, is_division, i
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.op_tables import OpMap, order_of
 from tilec.passes.rewriting.scalars import binary
+from tilec.passes.rewriting.walk import ops_named
 
 _WAIT = "mbarrier.try_wait"
 _ISSUED = (
@@ -47,21 +48,15 @@ _ADDRESSES = frozenset(
 )
 """Ops that move like integer arithmetic."""
 
-_ADVANCE = ir.WalkResult.ADVANCE  # looked up once: it costs as much as a step of a walk
-
 
 @tile_pass(requires=Level.NVVM, ensures=Level.NVVM)
 def hoist_addresses(module: ir.Module, context: PassContext) -> None:
     """Moves the address arithmetic of every block in front of its first wait that it can pass, and
     replaces branches around arrivals."""
     blocks: dict[ir.Block, list[ir.Operation]] = {}
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "llvm.inline_asm" and _WAIT in _text(op):
+    for op in ops_named(module.operation, ["llvm.inline_asm"]):
+        if _WAIT in _text(op):
             blocks.setdefault(op.block, []).append(op)
-        return _ADVANCE
-
-    module.operation.walk(visit)
     for block, waits in blocks.items():
         _Block(block, waits).run()
 

@@ -32,6 +32,7 @@ from tilec.passes.analysis.integer_ops import is_division, is_integer_op
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.rewriting.op_tables import OpMap, order_of
+from tilec.passes.rewriting.walk import ops_named
 
 _LAST_WAIT = "wgmma.wait_group.sync.aligned 0;"
 _PRODUCT = "wgmma.mma_async"
@@ -43,14 +44,10 @@ def sink_scalars(module: ir.Module, context: PassContext) -> None:
     """Moves integer arithmetic in front of loops of products behind them, where nothing inside
     needs it."""
     loops: list[tuple[ir.Operation, ir.Operation]] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        following = _following(op) if op.name == "scf.for" else None
+    for op in ops_named(module.operation, ["scf.for"]):
+        following = _following(op)
         if following is not None and _text(following) == _LAST_WAIT and _multiplies(op):
             loops.append((op, following))
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
     for loop, wait in loops:
         _sink(loop, wait)
 

@@ -9,12 +9,12 @@ from mlir import ir
 
 from tilec.passes.math.float8 import FLOAT8, Float8, code_of
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.walk import ops_named
 
 _NARROWING = frozenset({"arith.truncf", "arith.sitofp", "arith.uitofp"})
 _WIDENING = frozenset({"arith.extf", "arith.fptosi", "arith.fptoui"})
 _SOURCES = _NARROWING | {"arith.bitcast", "arith.constant"}
-_NO_SOURCE = ("arith.", "llvm.", "nvvm.", "math.", "scf.", "cf.")
-"""Dialects in which no op but those of _SOURCES makes an 8-bit float from other types."""
+"""Ops that make 8-bit floats from other types."""
 
 _ADVANCE = ir.WalkResult.ADVANCE  # looked up once: it costs as much as a step of a walk
 
@@ -65,25 +65,16 @@ class Float8Types:
         return self._conversions
 
     def _occurs_in(self, module: ir.Module) -> bool:
-        found = False
-        # Whether ops of a name may make an 8-bit float: thousands of ops have a few dozen names.
-        may_make: dict[str, bool] = {}
-
-        def look(op: ir.Operation) -> ir.WalkResult:
-            nonlocal found
-            name = op.name
-            if name not in may_make:
-                may_make[name] = not name.startswith(_NO_SOURCE) or name in _SOURCES
-            if not may_make[name]:
-                return _ADVANCE
-            if name in _SOURCES:
-                found = self._replacement(op.result.type) is not None
+        """Whether some op makes one. In a function of the llvm dialect nothing but `_SOURCES` does,
+        elsewhere any op may."""
+        for view in module.body.operations:
+            if view.operation.name == "llvm.func":
+                types = [op.result.type for op in ops_named(view.operation, _SOURCES)]
             else:
-                found = any(self._replacement(type_) is not None for type_ in _types_made(op))
-            return ir.WalkResult.INTERRUPT if found else _ADVANCE
-
-        module.operation.walk(look, ir.WalkOrder.PRE_ORDER)
-        return found
+                types = _types_inside(view.operation)
+            if any(self._replacement(type_) is not None for type_ in types):
+                return True
+        return False
 
     def _replacement(self, old: ir.Type) -> ir.Type | None:
         """The type to stand for `old`, None if it may stay."""
@@ -165,6 +156,18 @@ class Float8Types:
             new = self._replacement(old) or old
         if new != old:
             op.attributes[key] = ir.TypeAttr.get(new, context=old.context)
+
+
+def _types_inside(inside: ir.Operation) -> list[ir.Type]:
+    """Types of all values that an op, or an op in it, makes."""
+    types: list[ir.Type] = []
+
+    def collect(op: ir.Operation) -> ir.WalkResult:
+        types.extend(_types_made(op))
+        return _ADVANCE
+
+    inside.walk(collect)
+    return types
 
 
 def _types_made(op: ir.Operation) -> Iterator[ir.Type]:

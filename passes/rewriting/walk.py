@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from typing import Any
 
 from mlir import ir
+from mlir.rewrite import RewritePatternSet, walk_and_apply_patterns
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -18,6 +20,9 @@ from tilec.dialects.op import TileOp
 
 VIEWS = (ViewOp, SlotOp, ReshapeViewOp, TransposeViewOp)
 """Ops whose result is (a part of) the buffer that is their first operand."""
+
+MODULES = ("builtin.module", "gpu.module")
+"""Ops that hold functions."""
 
 
 def kernels(module: ir.Module) -> Iterator[ir.Operation]:
@@ -51,6 +56,42 @@ def find_ops(inside: ir.Operation, *kinds: type) -> list[ir.Operation]:
 
     inside.walk(visit, ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def ops_named(inside: ir.Operation, names: Collection[str]) -> list[ir.Operation]:
+    """The ops of these names inside a module or function, in program order, those nested in one in
+    front of it.
+
+    For programs of thousands of scalar ops: MLIR compares the names, in 0.01 us an op, and Python
+    sees what is found alone; a walk in Python takes 0.5 us an op.
+    """
+    found: list[ir.Operation] = []
+    if _has_jumps(inside):  # MLIR passes over blocks that nothing jumps to
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            if op.name in names:
+                found.append(op)
+            return ir.WalkResult.ADVANCE
+
+        inside.walk(visit)
+        return found
+
+    def note(op: ir.OpView, rewriter: Any) -> bool:
+        found.append(op.operation)
+        return True  # nothing was rewritten
+
+    patterns = RewritePatternSet(inside.context)
+    for name in names:
+        patterns.add(name, note)
+    walk_and_apply_patterns(inside, patterns.freeze())
+    return found
+
+
+def _has_jumps(op: ir.Operation) -> bool:
+    """Whether a function, or one of a module's, has several blocks."""
+    if op.name in MODULES:
+        return any(_has_jumps(view.operation) for view in op.regions[0].blocks[0].operations)
+    return any(len(region.blocks) > 1 for region in op.regions)
 
 
 def role_of(op: ir.Operation) -> ir.Operation | None:
