@@ -66,7 +66,6 @@ class SharedChecker:
             i.opcode in ("mbarrier", "barrier") and "relaxed" in i.modifiers
             for i in self.instructions
         )
-        self.reset()
 
     def reset(self) -> None:
         """Forget everything: other CTAs run on the machine now."""
@@ -125,13 +124,12 @@ class SharedChecker:
         self.shared(offsets.reshape(-1), 16, numbers, store, site)
 
     def read(self, cells: np.ndarray, agent: np.ndarray, domain: np.ndarray, site: int) -> None:
-        shadow = self.shadow
-        known = self.clocks.known[agent, domain, shadow.write_agent[cells]]
-        bad = shadow.write_epoch[cells] > known
+        shadow, known = self.shadow, self.clocks.known
+        bad = shadow.write_epoch[cells] > known[agent, domain, shadow.write_agent[cells]]
         if bad.any():
             self.report_writes(cells[bad], site, agent[bad], "read after write")
         self.require_initialised(cells, site)
-        shadow.note_reads(cells, agent, self.clocks.known[agent, domain, agent], site)
+        shadow.note_reads(cells, agent, known[agent, domain, agent], site)
 
     def require_initialised(self, cells: np.ndarray, site: int) -> None:
         fresh = ~self.shadow.initialised[cells]
@@ -159,7 +157,7 @@ class SharedChecker:
             bad &= ~shadow.write_atomic[cells]
         if bad.any():
             self.report_writes(cells[bad], site, agent[bad], "write after write")
-        late = shadow.late_reads(cells, known[agent, domain])
+        late = shadow.late_reads(cells, known, agent, domain)
         if late.any():
             self.report_reads(late, cells, site)
         writer = agent if writer is None else writer

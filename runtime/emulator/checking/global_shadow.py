@@ -126,6 +126,8 @@ class GlobalHistory:
 
     def end(self, number: int, first_warp: int, end_warp: int) -> None:
         """A launch is over: its marks are kept apart from those of what runs."""
+        if self.launches == 1:  # all have begun by now: it was alone
+            return
         shadow = self.shadow
         kept = []
         for marks in (shadow.write, shadow.read, shadow.other_read):

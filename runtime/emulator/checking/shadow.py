@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+
 import numpy as np
 
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
@@ -41,8 +43,8 @@ class SharedShadow:
         self.write_atomic = np.zeros(cells, np.bool_)
         self.initialised = np.zeros(cells, np.bool_)
         self.readers = np.zeros(0, np.int64)
-        self.read_epoch = np.zeros((readers, cells), np.int32)  # no memory until written
-        self.read_site = np.zeros((readers, cells), np.int32)
+        self.read_epoch = _untouched(readers, cells)
+        self.read_site = _untouched(readers, cells)
         self._row = np.full(readers, -1)
 
     def cells(self, offsets: np.ndarray, size: int) -> np.ndarray:
@@ -60,12 +62,21 @@ class SharedShadow:
             self._row[fresh] = self.readers.size + np.arange(fresh.size)
             self.readers = np.append(self.readers, fresh)
             row = self._row[reader]
-        self.read_epoch[row, cells] = epoch
-        self.read_site[row, cells] = site
+        place = row * self.initialised.size + cells  # one index: twice as fast as two
+        self.read_epoch.reshape(-1)[place] = epoch
+        self.read_site.reshape(-1)[place] = site
 
-    def late_reads(self, cells: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """[row, position]: reads of cells that come after what is known ([agent] of all, or
-        [position, agent])."""
-        limit = known[..., self.readers]
+    def late_reads(self, cells: np.ndarray, known: np.ndarray, *warps: np.ndarray) -> np.ndarray:
+        """[row, position]: reads of cells that come after what is known ([agent] to all of the
+        cells, or [*warps, agent], where `warps` says whose each cell is)."""
+        limit = known[..., self.readers][warps]
         epochs = self.read_epoch[: self.readers.size].take(cells, 1)
         return epochs > (limit.T if limit.ndim == 2 else limit[:, None])
+
+
+def _untouched(rows: int, columns: int) -> np.ndarray:
+    """int32 zeros of which only what is written takes memory, 4 KiB at a time: `np.zeros` asks the
+    system for pages of 2 MiB, and clears memory that it has had before."""
+    size = rows * columns
+    memory = mmap.mmap(-1, 4 * size + 1, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(memory, np.int32, size).reshape(rows, columns)
