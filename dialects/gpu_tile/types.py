@@ -30,6 +30,10 @@ irdl.type @tensor_map
 irdl.type @pending { %t = irdl.base "!builtin.tensor" irdl.parameters(tile: %t) }
 """
 
+_KEPT = 64
+"""Parsed types of each kind: more than a kernel has, but few, since each keeps its MLIR context, of
+1.3 MB, alive."""
+
 BOX_ALIGNMENT = 128
 """Where a box of the copy engine may start in shared memory, in bytes (PTX ISA 9.0,
 "cp.async.bulk.tensor")."""
@@ -93,7 +97,7 @@ def is_pending(value: Any) -> bool:
     return _PENDING.fullmatch(_own(value)) is not None
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=_KEPT)
 def _parse_pending(context: ir.Context, text: str) -> ir.Type:
     match = _PENDING.fullmatch(text)
     if not match:
@@ -171,7 +175,7 @@ def buffer_of(value: Any) -> BufferType:
     return _parse_buffer(type_.context, str(type_))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=_KEPT)
 def _parse_buffer(context: ir.Context, text: str) -> BufferType:
     match = _BUFFER.fullmatch(text)
     if not match:
@@ -226,7 +230,7 @@ def tensor_buffer_of(value: Any) -> TensorBuffer:
     return _parse_tensor_buffer(type_.context, str(type_))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=_KEPT)
 def _parse_tensor_buffer(context: ir.Context, text: str) -> TensorBuffer:
     match = _TENSOR_BUFFER.fullmatch(text)
     if not match:

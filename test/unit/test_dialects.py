@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from mlir import ir
 from op_examples import ALL_OPS, program
 
 from tilec.dialects.context import make_context
+from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.op import TileOp
 from tilec.source import parse_source
 
@@ -152,3 +154,16 @@ def _stands_in(message: str, tests: str) -> bool:
     """Whether some expectation matches a message whose {...} parts may be anything."""
     parts = [re.escape(part.strip()) for part in re.split(r"\{[^}]*\}", message)]
     return re.search(r".{1,120}?".join(part for part in parts if part), tests) is not None
+
+
+def test_parsed_types_keep_few_contexts() -> None:
+    """A process that compiles hundreds of kernels does not keep hundreds of contexts."""
+    made = []
+    for _ in range(9):
+        fresh = make_context()
+        made.append(weakref.ref(fresh))
+        for size in range(8, 24):
+            text = f'!gpu_tile.buffer<tensor<{size}xf32>, #gpu_tile.shared<"({size}):(1)">>'
+            assert buffer_of(ir.Type.parse(text, fresh)).shape == (size,)
+    del fresh
+    assert sum(one() is not None for one in made) < 6
