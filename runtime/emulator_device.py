@@ -76,17 +76,12 @@ class EmulatorDevice:
         self.mode = mode
         self.progress = sys.stderr.isatty() if progress is None else progress
         self._warned: set[str] = set()
-        self._loaded: dict[int, EmulatedKernel] = {}
         self._lock = threading.Lock()
 
     def load(self, kernel: CompiledKernel) -> EmulatedKernel:
-        """Decodes the PTX, once; raises what `tilec.runtime.emulator.load` raises."""
+        """Decodes the PTX, unless it did lately; raises what `tilec.runtime.emulator.load` does."""
         with self._lock:
-            loaded = self._loaded.get(id(kernel))
-            if loaded is None:
-                loaded = EmulatedKernel(kernel, emulator.load(kernel.ptx))
-                self._loaded[id(kernel)] = loaded
-            return loaded
+            return EmulatedKernel(kernel, emulator.load(kernel.ptx))
 
     def run_of(
         self, loaded: EmulatedKernel, arguments: Sequence[Any], grid: Any

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from runtime_kernels import ECHO_VALUES, axpy, echo, reverse
@@ -52,7 +56,16 @@ def test_a_wrong_access_names_the_array():
 
 def test_a_kernel_is_decoded_once():
     kernel = axpy()
-    assert EMULATOR.load(kernel) is EMULATOR.load(kernel)
+    assert EMULATOR.load(kernel).program is EMULATOR.load(kernel).program
+
+
+def test_kernels_that_do_not_run_any_more_are_let_go():
+    kernel = axpy()
+    first = weakref.ref(EMULATOR.load(kernel).program)
+    for number in range(40):
+        EMULATOR.load(replace(kernel, ptx=f"{kernel.ptx}\n// {number}"))
+    gc.collect()
+    assert first() is None
 
 
 def test_arguments_are_checked():
