@@ -14,6 +14,7 @@ from scalar_execution import assemble, find_ptxas, llvm_text, ptx_of
 from target_names import MAIN
 
 from tilec.diagnostics import CompileError
+from tilec.dialects.context import make_context
 from tilec.passes.contract import PassContext
 from tilec.passes.convert_floats import convert_floats
 from tilec.target import find_target
@@ -24,12 +25,18 @@ WITHOUT_INSTRUCTION, WITH_INSTRUCTION = "sm_80", "sm_90a"
 
 def converted(source: str, target: str) -> str:
     """LLVM IR of `source` after convert_floats."""
-    with ir.Context():
+    with _context():
         module = ir.Module.parse(source)
         convert_floats(module, PassContext(find_target(target)))
         module.operation.verify()
         assert "f8E" not in str(module)
         return llvm_text(module)
+
+
+@cache
+def _context() -> ir.Context:
+    """One for all functions: making it takes as long as a function does."""
+    return make_context()
 
 
 @cache
@@ -155,6 +162,7 @@ def test_every_16_bit_float_to_8_bits(target: str, form: str, source: str, dtype
         np.testing.assert_array_equal(got, nearest_code(bits.view(dtype).astype(np.float64), form))
 
 
+@pytest.mark.share(2)
 @both_ways
 @both_forms
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ of the type, over the samples, with hardware instructions as bad as PTX allows t
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -16,9 +18,11 @@ from cpu_function import WIDEST, CpuFunction
 from mlir import ir
 from mlir.passmanager import PassManager
 from scalar_execution import assemble, find_ptxas, llvm_text, ptx_of
+from shares import WHOLE
 from target_names import MAIN
 
 from tilec.diagnostics import CompileError
+from tilec.dialects.context import make_context
 from tilec.passes.contract import PassContext
 from tilec.passes.expand_math import expand_math
 from tilec.target import find_target
@@ -29,11 +33,17 @@ PRECISIONS["f64"] = (53, -1022, 1024)
 
 def expanded(source: str, target: str = "sm_80") -> str:
     """LLVM IR of `source` after expand_math."""
-    with ir.Context():
+    with _context():
         module = ir.Module.parse(source)
         expand_math(module, PassContext(find_target(target)))
         module.operation.verify()
         return llvm_text(module)
+
+
+@cache
+def _context() -> ir.Context:
+    """One for all functions: making it takes as long as a function does."""
+    return make_context()
 
 
 def one_op(op: str, operands: list[str], result: str, flags: str = "", name: str = "f") -> str:
@@ -100,7 +110,9 @@ ARRAYS = {"f32": (np.float32, np.uint32), "f64": (np.float64, np.uint64)}
 
 
 def samples(kind: str, low: float, high: float, count: int, seed: int = 0) -> np.ndarray:
-    """Special values, random bits (all exponents alike), random magnitudes, and [low, high]."""
+    """Special values, random bits (all exponents alike), random magnitudes, and [low, high]; of so
+    many of each a run takes a quarter (`shares.py`)."""
+    count //= 1 if WHOLE in os.environ else 4
     rng = np.random.default_rng(seed)
     dtype, bits = ARRAYS[kind]
     largest = np.iinfo(bits).max
