@@ -152,4 +152,4 @@ def test_larger_tiles_and_demands(
     kind: str, tile: tuple[int, int, int], demands: dict[str, Any]
 ) -> None:
     """Scales of several pieces; CTAs of a cluster share their copies, not their products."""
-    check("emulator:check", kind, (400, 300, 256), tile, block_scaled_matmul.demanding(**demands))
+    check("emulator:check", kind, (300, 200, 256), tile, block_scaled_matmul.demanding(**demands))

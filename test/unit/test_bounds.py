@@ -21,6 +21,7 @@ PREDICATES = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(60))
 def test_against_numpy(seed: int) -> None:
     rng = random.Random(seed)

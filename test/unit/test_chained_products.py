@@ -27,6 +27,7 @@ def chain(x: tl.array, y: tl.array, FORM: tl.const, PRECISION: tl.const):
     tl.store(y, (0, 0), first)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("form", ["twice", "transposed", "onto itself", "loaded"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])

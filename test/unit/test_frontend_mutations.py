@@ -34,7 +34,7 @@ def build(kernel: Kernel) -> None:
     )
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", SPECS)
 def test_mutants(name: str, seed: int, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_tiles_and_warps(warps: int, constants: dict[str, int]) -> None:
     assert stages(kernel) == constants.get("STAGES", stages(kernel))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("demands", [{}, {"persistent": True}, {"cluster": (2, 1)}])
 @pytest.mark.parametrize("rows_first", [False, True])
 def test_results_of_either_order(rows_first: bool, demands: dict[str, object]) -> None:

@@ -46,24 +46,25 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize(("size", "warps"), [(64, 4), (128, 8), (128, 4)])
 @pytest.mark.parametrize("element", ["bf16", "f16", "f8E4M3FN"])
 @pytest.mark.parametrize("kind", LAYOUTS)
-def test_fragments_are_stored_by_matrices(kind: str, element: str, target: str) -> None:
-    dtype = DTYPES[element]
-    for sizes, warps in (((64, 64), 4), ((128, 128), 8), ((128, 128), 4)):
-        kernel = text(element, sizes, LAYOUTS[kind](sizes, dtype.itemsize), warps)
-        ptx, _ = lower(kernel, num_warps=warps, target=target)
-        by_columns = kind == "columns"
-        fits = dtype.itemsize == 2
-        assert ("stmatrix" in ptx) == fits
-        assert (".trans" in ptx) == (fits and by_columns)
-        x = np.random.default_rng(0).standard_normal(sizes).astype(dtype)
-        for mode in modes():
-            y = np.zeros(sizes, dtype)
-            run(kernel, [x, y], num_warps=warps, target=target, mode=mode)
-            np.testing.assert_array_equal(y.astype(np.float32), x.astype(np.float32))
+def test_fragments_are_stored_by_matrices(
+    kind: str, element: str, size: int, warps: int, target: str
+) -> None:
+    dtype, sizes = DTYPES[element], (size, size)
+    kernel = text(element, sizes, LAYOUTS[kind](sizes, dtype.itemsize), warps)
+    ptx, _ = lower(kernel, num_warps=warps, target=target)
+    fits = dtype.itemsize == 2
+    assert ("stmatrix" in ptx) == fits
+    assert (".trans" in ptx) == (fits and kind == "columns")
+    x = np.random.default_rng(0).standard_normal(sizes).astype(dtype)
+    for mode in modes():
+        y = np.zeros(sizes, dtype)
+        run(kernel, [x, y], num_warps=warps, target=target, mode=mode)
+        np.testing.assert_array_equal(y.astype(np.float32), x.astype(np.float32))
 
 
 def test_ptxas_takes_it() -> None:

@@ -360,6 +360,7 @@ def test_split_k_adds_the_parts_up_and_does_the_epilogue_once(
         check(found, expected, np.float32)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize("splits", [1, 3])
 def test_the_transposed_product_is_the_same(

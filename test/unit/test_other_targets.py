@@ -50,17 +50,18 @@ def compiled(dump: Path, target: str) -> str:
     return compile_module(module, row).ptx
 
 
+@pytest.mark.share(7)
+@pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize(
     ("made_for", "target"),
     [(made, name) for made, f in NEEDS.items() for name, t in TARGETS.items() if not t.supports(f)],
 )
 def test_instructions_of_one_target_are_refused_by_others(
-    made_for: str, target: str, dumps: Dumps
+    made_for: str, target: str, stage: str, dumps: Dumps
 ) -> None:
-    for stage in STAGES:
-        with pytest.raises(CompileError) as found:
-            compiled(dumps(made_for, stage), target)
-        assert f"needs {NEEDS[made_for].name}, which {target} does not have" in str(found.value)
+    with pytest.raises(CompileError) as found:
+        compiled(dumps(made_for, stage), target)
+    assert f"needs {NEEDS[made_for].name}, which {target} does not have" in str(found.value)
 
 
 @pytest.mark.skipif(locate_tool("ptxas") is None, reason="needs ptxas")

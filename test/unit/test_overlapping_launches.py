@@ -45,6 +45,7 @@ def chain(kernel: CompiledKernel, rows: int, mode: str) -> tuple[list[Finding], 
     return [finding for result in results for finding in result.findings], [*x, w]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("target", "rows"), [("sm_90a", 64), ("sm_100a", 128)])
 @pytest.mark.parametrize("demand", DEMANDS)
 def test_a_chain_of_products(demand: str, target: str, rows: int) -> None:

@@ -126,6 +126,7 @@ def test_values_carried_beside_the_accumulator(stages: int, depth: int) -> None:
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
 @pytest.mark.parametrize("depth", [0, 16, 80])
 def test_a_pipelined_loop_in_a_loop(depth: int, stages: int) -> None:
@@ -186,7 +187,7 @@ def draw_as(dtype: type, *shape: int, seed: int = 0) -> np.ndarray:
     return draw(*shape, dtype=dtype, seed=seed)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", DTYPES)
 @pytest.mark.parametrize("lhs", ["rows", "columns"])
 @pytest.mark.parametrize("rhs", ["rows", "columns"])

@@ -19,7 +19,7 @@ def _blackwell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEC_TARGET", TARGET)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("tensor", [False, True], ids=["shared", "tensor"])
 @pytest.mark.parametrize("m", [64, 128])
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,6 +73,7 @@ def test_the_largest_instruction_is_chosen() -> None:
     assert compiled.ptx.count("tcgen05.mma") == 2 * 2 * 4
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("n", "k"), [(128, 128), (256, 128), (128, 256)])
 @pytest.mark.parametrize("kinds", [(E4M3, E4M3), (E5M2, E4M3)], ids=["e4m3", "e5m2"])
 def test_block_scales(kinds: tuple[Any, Any], n: int, k: int) -> None:

@@ -37,6 +37,7 @@ def run_sum(made: CompiledKernel, steps: int) -> None:
         np.testing.assert_array_equal(z[: len(used)], 2 * used)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("producer", "slots", "fill", "use"),
     [
@@ -59,6 +60,7 @@ def test_tiles_go_through_a_ring(
         run_sum(made, steps)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("producer", ["copies", "warp", "tma"])
 @pytest.mark.parametrize(("use", "m", "n", "slots"), [(4, 64, 64, 3), (8, 128, 128, 2)])
 def test_warpgroups_multiply_what_a_role_brings(

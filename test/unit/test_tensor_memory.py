@@ -127,6 +127,7 @@ def test_slots_and_views(tmp_path: Path) -> None:
     np.testing.assert_array_equal(y, x.reshape(3, 256, 64)[::-1].reshape(768, 64))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("swizzled", [False, True], ids=["plain", "swizzled"])
 @pytest.mark.parametrize("name", COPIES)
 def test_copies_from_shared_memory(name: str, swizzled: bool) -> None:

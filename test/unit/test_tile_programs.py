@@ -120,6 +120,7 @@ def test_any_number_of_warps(num_warps: int | None, index_bits: int) -> None:
     run_matmul(Matmul(64, 48, 32, "f16"), (70, 60, 50), options)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_warps", [1, 4, 16])
 @pytest.mark.parametrize("columns", [1, 37, 1000, 1024])
 @pytest.mark.parametrize("element", ["bf16", "f32"])
@@ -150,6 +151,7 @@ def test_row_sum(columns: int) -> None:
     near(y, x.astype(np.float64).sum(1), "f32")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("element", ["bf16", "f16"])
 @pytest.mark.parametrize("rows", [(64, 64), (50, 75)])
@@ -170,6 +172,7 @@ def run_attention(kernel: Attention, rows: tuple[int, int], options: Options) ->
     return outcome
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("num_warps", [1, 2, 8])
 @pytest.mark.parametrize("depth", [16, 48])
 def test_attention_on_any_number_of_warps(depth: int, num_warps: int) -> None:

@@ -80,6 +80,7 @@ def test_any_size_of_array(sizes: tuple[int, int]):
         run(WIDE, made, WIDE.array(sizes, rng), corner, 1)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("copy", [random_copy(random.Random(seed)) for seed in range(100, 108)])
 @pytest.mark.parametrize("target", TARGETS)
 def test_ptxas_takes_it(copy: TileCopy, target: str):

@@ -97,7 +97,7 @@ def assert_clean(kernel: CompiledKernel) -> None:
 ORDERS = ("CC", "CF", "FC", "FF")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("precision", BYTES)
 def test_every_precision_and_order(precision: str, order: str) -> None:
