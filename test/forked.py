@@ -6,6 +6,9 @@ instead of a process start, and a crash of MLIR ends the child alone.
 
 from __future__ import annotations
 
+import faulthandler
+import functools
+import gc
 import importlib
 import os
 import runpy
@@ -17,6 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilec.isolation import read_until_closed
+
+PRELOADED = ("tilec.cli", "tilec.cli.opt", "tilec.cli.compile", "filecheck.main", "op_rules")
+"""Imported before any fork; with the last what tests ask of tables of ops."""
 
 TIMEOUT_S = 60.0
 TIMED_OUT = 124
@@ -121,10 +127,11 @@ def run_batch(words: Sequence[str], streams: Sequence[Sequence[str]], codes: str
     """Runs a command on several inputs, one after the other in one child; False if that died.
 
     `streams`: the names of each run's three streams; `codes`: a file for the exit codes, a line
-    each.
+    each. The commands run in this child themselves (TILEC_DEBUG), without one of their own.
     """
 
     def run() -> int:
+        os.environ["TILEC_DEBUG"] = "1"
         with open(codes, "w", encoding="utf-8") as file:
             for names in streams:
                 file.write(f"{_run_here(Command(list(words)), *names)}\n")
@@ -134,8 +141,20 @@ def run_batch(words: Sequence[str], streams: Sequence[Sequence[str]], codes: str
     return _in_a_child(run) == 0
 
 
+@functools.cache
+def _preload() -> None:
+    """Loads, once a process, what each child would load: modules, and with the first context of
+    MLIR the bindings of its dialects, which take as long as three commands."""
+    for name in PRELOADED:
+        importlib.import_module(name)
+    importlib.import_module("tilec.dialects.context").make_context()
+    gc.collect()
+    gc.freeze()
+
+
 def _in_a_child(run: Callable[[], int]) -> int:
     """What `run` gives in a forked child; 128 + signal where it died, 124 on a timeout."""
+    _preload()
     alive_read, alive_write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -143,6 +162,7 @@ def _in_a_child(run: Callable[[], int]) -> int:
         code = 126
         try:
             os.setpgid(0, 0)
+            faulthandler.disable()  # whoever asked is told how it died
             code = run()
         finally:
             os._exit(code)

@@ -7,9 +7,6 @@ lit's own ShTest runs them too. Understood: `a | b`, `>`, `2>`, `2>&1`, `<`, and
 
 from __future__ import annotations
 
-import functools
-import gc
-import importlib
 import os
 import re
 import shlex
@@ -19,20 +16,6 @@ import lit.formats
 import lit.Test
 import lit.TestRunner
 from forked import TIMED_OUT, Command, run_command
-
-PRELOADED = ("tilec.cli", "tilec.cli.opt", "tilec.cli.compile", "filecheck.main", "op_rules")
-"""Imported in the lit worker, before any fork; with the last what tests ask of tables of ops."""
-
-
-@functools.cache
-def preload() -> None:
-    """Loads, once a worker, what each command's child would load: modules, and with the first
-    context of MLIR the bindings of its dialects, which take three times as long as most commands."""
-    for name in PRELOADED:
-        importlib.import_module(name)
-    importlib.import_module("tilec.dialects.context").make_context()
-    gc.collect()
-    gc.freeze()
 
 
 def parse_pipeline(line: str) -> list[Command]:
@@ -112,7 +95,6 @@ class ForkedTest(lit.formats.FileBasedTest):
         directory.mkdir(parents=True, exist_ok=True)
         substitutions = lit.TestRunner.getDefaultSubstitutions(test, str(directory), str(base))
         lines = lit.TestRunner.applySubstitutions(script, substitutions, recursion_limit=3)
-        preload()
         transcript = ""
         for line in lines:
             line = re.sub(r"^%dbg\([^)]*\)\s*", "", line)

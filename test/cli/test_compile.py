@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from shares import share
 
 import tilec
 from tilec import llvm_level
@@ -95,11 +96,12 @@ def _instructions(ptx: str) -> list[str]:
     return [line for line in body if line and not line.startswith((".loc", ".file", "$", "@"))]
 
 
-def test_every_dump_compiles_on(tilec_command, tmp_path: Path) -> None:
+def test_every_dump_compiles_on(tilec_command, tmp_path: Path, every_mutant: bool) -> None:
+    """A run takes one in four; of a product, in one process, each: `test_tile_programs.py`."""
     done = tilec_command("compile", "-", "--dump-dir", str(tmp_path / "dump"), stdin=COPY)
     dumps = sorted((tmp_path / "dump").glob("*.mlir"))
     assert len(dumps) > 10
-    for dump in dumps:
+    for dump in share(dumps, 4, everything=every_mutant):
         again = tilec_command("compile", str(dump))
         assert again.code == 0, f"{dump.name}: {again.errors}"
         assert ".entry copy(" in again.output

@@ -6,7 +6,6 @@ right by accident; it must not give a traceback, an internal error, a signal or 
 
 from __future__ import annotations
 
-import importlib
 import re
 import sys
 from pathlib import Path
@@ -18,9 +17,6 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "test" / "unit"))
 
 from op_examples import ALL_OPS, program  # noqa: E402 - found through the path above
-
-for _name in ("tilec.cli.compile", "tilec.cli.opt"):
-    importlib.import_module(_name)  # once, in the parent of all children
 
 PROGRAMS = {
     path.name: path.read_text()
