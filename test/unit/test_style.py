@@ -187,7 +187,10 @@ _UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
 def test_no_comment_is_a_promise() -> None:
     wrong = []
     for path in SOURCES:
-        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        text = path.read_text()
+        if not _UNFINISHED.search(text):
+            continue
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type in (tokenize.COMMENT, tokenize.STRING) and _UNFINISHED.search(
                 token.string
             ):
