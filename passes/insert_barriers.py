@@ -249,7 +249,7 @@ class _Walk:
     def _role(self, role: RoleOp, pending: Pending) -> Pending:
         if role.operation not in self._beside:
             group = _neighbours(role)
-            self._beside |= group
+            self._beside.update(group)
             inside = [a for op in group for a in self._kernel.inside(op)]
             if _conflict(inside, pending.seen):
                 pending = self._sync(role.operation, pending)

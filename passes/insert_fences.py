@@ -85,7 +85,7 @@ def _fence(function: ir.Operation) -> None:
     readers = [op for op in ops if isinstance(op, ASYNC_READERS)]
     touched = OpSet(_root(buffer) for reader in readers for buffer in _read_by(reader))
     loads = _last_loads(ops)
-    touched |= [op for op in _allocs(ops) if any(_overlap(op, other) for other in loads)]
+    touched.update(op for op in _allocs(ops) if any(_overlap(op, other) for other in loads))
     if not touched:
         return
     copied = OpSet(_root(op.dst) for op in ops if isinstance(op, CpAsyncOp)) & touched

@@ -97,7 +97,7 @@ def _rewrite(loop: ir.Operation, rotation: Rotation) -> None:
     moved = OpSet()
     for product in rotation.early:
         waits = [wait.operation for wait in slot_waits(product.positions, body)]
-        moved |= [*product.issued, *waits]
+        moved.update((*product.issued, *waits))
     _issue_ahead(loop, moved, _place_of_next(body, rotation))
     for deferred in rotation.late:
         for position in deferred.product.positions:

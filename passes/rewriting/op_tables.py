@@ -88,6 +88,11 @@ class OpSet(MutableSet[Op]):
         """Puts an op in."""
         self._ops.setdefault(address(op), op)
 
+    def update(self, ops: Iterable[Op]) -> None:
+        """Puts several in."""
+        for op in ops:
+            self.add(op)
+
     def discard(self, op: Op) -> None:
         """Takes an op out, if it is in."""
         self._ops.pop(address(op), None)

@@ -67,7 +67,7 @@ def test_sets_compare_and_join_as_sets_do(body: ir.Block) -> None:
     assert OpSet([first, second]) != OpSet([first, third])
     assert [*OpSet([first, second]) & OpSet([third, second])] == [second]
     kept = OpSet([first])
-    kept |= [third]
+    kept.update([third, first])
     kept.discard(first)
     assert [*kept] == [third]
 
