@@ -26,7 +26,8 @@ from tilec.dialects import tile
 from tilec.dialects.tile.matmul import FORMATS
 from tilec.dialects.types import element, shape, show, with_element, with_shape
 from tilec.fragments import tensor_memory_layout
-from tilec.mma_shapes import MmaInstruction, scaled_widths, select_scaled_instruction
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import scaled_widths, select_scaled_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.code_floats import E8M0, decode, unpack
 from tilec.passes.rewriting.loops import enclosing_ops

@@ -54,7 +54,8 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.types import BufferType, any_buffer_of, buffer_of
-from tilec.mma_shapes import PAIR_MS, MmaInstruction, find_instruction, select_tensor_instruction
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import PAIR_MS, find_instruction, select_tensor_instruction
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.shared_parts import free_wait, load_part, part_of

@@ -22,11 +22,10 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS, entry_registers
 from tilec.dialects.types import element, shape, show, with_element
 from tilec.fragments import tensor_memory_layout, warpgroup_widths
+from tilec.mma_instruction import WARPGROUP_THREADS, MmaInstruction
 from tilec.mma_shapes import (
     TENSOR_MS,
-    WARPGROUP_THREADS,
     WGMMA_M,
-    MmaInstruction,
     select_instruction,
     select_tensor_instruction,
     select_warpgroup_instruction,

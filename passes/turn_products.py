@@ -25,7 +25,8 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.types import element, shape
 from tilec.fragments import warpgroup_widths
-from tilec.mma_shapes import MmaInstruction, select_warpgroup_instruction
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import select_warpgroup_instruction
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
 from tilec.passes.rewriting.loops import (

@@ -13,7 +13,8 @@ from functools import lru_cache
 from math import gcd
 
 from tilec.layout import Layout, Mode, copies, normalize
-from tilec.mma_shapes import WGMMA_M, WGMMA_NS, MmaInstruction
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import WGMMA_M, WGMMA_NS
 
 WARPGROUP_WARPS = 4
 

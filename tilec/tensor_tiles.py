@@ -17,7 +17,8 @@ from functools import lru_cache
 from itertools import product
 
 from tilec.matrix_descriptor import MatrixDescriptor, describe_operand
-from tilec.mma_shapes import SCALES_E8M0, TENSOR_MS, MmaInstruction, tensor_instructions, tensor_ns
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import SCALES_E8M0, TENSOR_MS, tensor_instructions, tensor_ns
 from tilec.shared_layout import SharedLayout
 from tilec.tensor_memory import COLUMN_BITS, Part, TensorMemoryLayout
 

@@ -14,7 +14,7 @@ from itertools import product
 from tilec.fragments import Registers, instruction_registers
 from tilec.layout import Layout, Mode
 from tilec.matrix_descriptor import MatrixDescriptor, describe_operand
-from tilec.mma_shapes import WARPGROUP_THREADS, MmaInstruction
+from tilec.mma_instruction import WARPGROUP_THREADS, MmaInstruction
 from tilec.shared_layout import SharedLayout
 
 BOTH_MAJOR_BYTES = 2

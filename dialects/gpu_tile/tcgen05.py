@@ -10,7 +10,8 @@ from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, tensor_buffer_of
 from tilec.dialects.op import Attribute, Operand
 from tilec.dialects.types import bit_width, show
-from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import find_instruction
 from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS
 from tilec.tensor_tiles import COPY_SHAPES, check_operands, check_scales, copy_image
 

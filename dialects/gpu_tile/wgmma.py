@@ -20,7 +20,8 @@ from tilec.dialects.gpu_tile.types import (
 )
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, shape, show
-from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import find_instruction
 from tilec.warpgroup_tiles import SharedOperand, WarpgroupTiles, shared_operand, warpgroup_tiles
 
 

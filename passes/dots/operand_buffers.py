@@ -16,7 +16,7 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile import AllocOp, BufferStoreOp, TransposeViewOp
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import bit_width, byte_width, element, shape
-from tilec.mma_shapes import MmaInstruction
+from tilec.mma_instruction import MmaInstruction
 from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.loops import outside_loops
 from tilec.shared_layout import SharedLayout

@@ -35,7 +35,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import TensorBuffer, layout_of
 from tilec.dialects.types import bit_width, element, shape
 from tilec.fragments import HALF_LANES, tensor_memory_layout
-from tilec.mma_shapes import MmaInstruction
+from tilec.mma_instruction import MmaInstruction
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.block_scales import erase_moves, stage_scales
 from tilec.passes.dots.operand_buffers import staged

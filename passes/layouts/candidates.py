@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import prod
 
 from tilec.layout import Layout, Mode, copies, normalize
-from tilec.mma_shapes import MmaInstruction
+from tilec.mma_instruction import MmaInstruction
 
 SECTOR_BYTES = 32
 INSTRUCTION_COST = 64

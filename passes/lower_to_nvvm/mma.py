@@ -17,7 +17,8 @@ from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.fragments import instruction_registers
 from tilec.layout import Layout
-from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import find_instruction
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, pack
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers

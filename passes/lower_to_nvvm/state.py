@@ -22,7 +22,7 @@ from tilec.dialects.gpu_tile.types import (
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.kernel import TensorMap
 from tilec.layout import Layout
-from tilec.mma_shapes import WARPGROUP_THREADS
+from tilec.mma_instruction import WARPGROUP_THREADS
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.contract import PassContext
 from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create

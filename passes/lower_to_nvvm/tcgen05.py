@@ -22,7 +22,8 @@ from tilec.dialects.gpu_tile.tcgen05 import (
 from tilec.dialects.gpu_tile.types import is_tensor_buffer, tensor_buffer_of
 from tilec.dialects.types import bit_width
 from tilec.matrix_descriptor import UNIT_BYTES, MatrixDescriptor
-from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import find_instruction
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
 from tilec.passes.lower_to_nvvm.scalar_ops import create

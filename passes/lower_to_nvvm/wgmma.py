@@ -17,7 +17,8 @@ from tilec.dialects.gpu_tile.types import buffer_of, is_buffer, is_pending, layo
 from tilec.dialects.gpu_tile.wgmma import WgmmaFenceOp, WgmmaMeanwhileOp, WgmmaOp, WgmmaWaitOp
 from tilec.dialects.types import bit_width, element
 from tilec.matrix_descriptor import UNIT_BYTES
-from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import find_instruction
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, unpack
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
 from tilec.passes.lower_to_nvvm.scalar_ops import create

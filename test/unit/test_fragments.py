@@ -17,7 +17,8 @@ from tilec.fragments import (
     operand_layouts,
 )
 from tilec.layout import Layout, covers, parse_layout
-from tilec.mma_shapes import INSTRUCTIONS, MmaInstruction, find_instruction
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import INSTRUCTIONS, find_instruction
 
 TENSOR_CORE = [row for row in INSTRUCTIONS if row.acc_layout is not None]
 

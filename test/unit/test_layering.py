@@ -27,6 +27,7 @@ LAYERS = (
         "tensor_tiles",
         "fragments",
         "matrix_descriptor",
+        "mma_instruction",
         "mma_shapes",
         "warpgroup_tiles",
         "kernel",

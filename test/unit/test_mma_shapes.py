@@ -16,9 +16,9 @@ import tensor_layouts
 from tensor_layouts import atoms_nv
 
 from tilec.layout import Layout
+from tilec.mma_instruction import MmaInstruction
 from tilec.mma_shapes import (
     INSTRUCTIONS,
-    MmaInstruction,
     find_instruction,
     select_instruction,
     select_tensor_instruction,

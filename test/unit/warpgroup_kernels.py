@@ -11,7 +11,8 @@ from emulated import array_type, tile_type
 
 from tilec.fragments import accumulator_layout, lhs_fragments, warpgroup_grid
 from tilec.layout import Layout
-from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import find_instruction
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.shared_layout import SharedLayout
 

@@ -16,7 +16,8 @@ from tilec.fragments import accumulator_layout, operand_layouts
 from tilec.fragments import lhs_fragments as warpgroup_lhs
 from tilec.language.dtypes import DType
 from tilec.layout import Layout, Mode, copies, covers, normalize, parse_layout
-from tilec.mma_shapes import MmaInstruction, find_instruction
+from tilec.mma_instruction import MmaInstruction
+from tilec.mma_shapes import find_instruction
 from tilec.shared_layout import SharedLayout, parse_shared_layout, strided
 from tilec.tensor_memory import (
     COLUMN_BITS,
