@@ -2,7 +2,7 @@
 
 Before:   %d = "tile.dot_scaled"(%a, %b, %c, %sa, %sb)
               {lhs_format = "e4m3", rhs_format = "e5m2", options = {}} : ...
-After, where the target has an instruction that reads the scales:
+After, where the target has an instruction that reads the scales, tcgen05.mma or mma.sync:
           %d = "tile.dot_scaled"(%a, %b, %c, %sa, %sb)
               {..., options = {instruction = "tcgen05.mx.m128n128k32.f32.e4m3.e5m2"}} : ...
 After, elsewhere:
@@ -11,14 +11,18 @@ After, elsewhere:
           %d = "tile.dot"(%l, %r, %c) {options = {}} : (bf16, bf16, f32)
 
 bf16 has every product of a number of 8 bits or fewer and a scale, if the scale is not at the edge
-of its range. An instruction comes in question where the accumulator is made of whole ones in tensor
-memory and the scales fill whole pieces of the copy that brings them there. Numbers of 6 bits, and
-of 4 beside 8, become e4m3 in front of it, which holds them all.
-Does not handle: those as the instruction could read them itself, padded in shared memory; scales of
-other blocks than the hardware's.
+of its range. tcgen05.mma comes in question where the accumulator is made of whole ones in tensor
+memory and the scales fill whole pieces of the copy that brings them there; numbers of 6 bits, and
+of 4 beside 8, become e4m3 in front of it, which holds them all. mma.sync has the scales in
+registers and takes any m and n; numbers of 4 bits beside wider ones become e2m3 in front of it, by
+a shift.
+Does not handle: numbers of 6 bits as tcgen05.mma could read them itself, padded in shared memory;
+scales of other blocks than the hardware's.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from mlir import ir
 
@@ -27,9 +31,13 @@ from tilec.dialects.tile.matmul import FORMATS
 from tilec.dialects.types import element, shape, show, with_element, with_shape
 from tilec.fragments import tensor_memory_layout
 from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import scaled_widths, select_scaled_instruction
+from tilec.mma_shapes import (
+    scaled_widths,
+    select_scaled_fragments,
+    select_scaled_instruction,
+)
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.dots.code_floats import E8M0, decode, unpack
+from tilec.passes.dots.code_floats import E8M0, decode, unpack, unpack_codes
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.walk import find_ops
 from tilec.target import Feature
@@ -37,6 +45,15 @@ from tilec.tensor_tiles import SCALE_ROWS, SCALES_A_COLUMN
 
 WIDER = {"e2m1": "e4m3", "e2m3": "e4m3", "e3m2": "e4m3"}
 """Formats of 8 bits that hold every number of a narrower one."""
+WIDER_BYTES = {"e2m1": "e2m3"}
+"""The same of formats that lie one a byte in registers."""
+E2M1_SHIFT = 2
+"""An e2m1 is an e2m3 without its last bits: both have a bias of 1."""
+_WIDENED = {
+    True: "narrower numbers widened to e4m3, exactly: beside 8 bits they would lie padded",
+    False: "numbers of 4 bits shifted to where those of 6 have theirs, exactly",
+}
+"""What is said of operands whose format changes, by whether tensor memory has the sums."""
 
 
 @tile_pass(requires=Level.TILE, ensures=Level.TILE)
@@ -53,15 +70,17 @@ def multiply_out(module: ir.Module, context: PassContext) -> None:
             continue
         op.attributes["options"] = ir.DictAttr.get({"instruction": ir.StringAttr.get(found.name)})
         why = "the target multiplies these types"
-        if (dot.lhs_format, dot.rhs_format) != _multiplied(dot):
-            why = "narrower numbers widened to e4m3, exactly: beside 8 bits they would lie padded"
-            _widen(dot)
+        if (dot.lhs_format, dot.rhs_format) != found.formats:
+            why = _WIDENED[found.is_tensor]
+            _widen(dot, found)
         context.report.add("dot instruction", op, found.name, why)
 
 
 def _find(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
     """The widest instruction with scales of whole tiles, or why there is none."""
     target = context.target
+    if target.supports(Feature.MMA_SYNC_BLOCK_SCALE):
+        return _different_scales(dot) or _by_warps(dot, context)
     if not target.supports(Feature.TCGEN05):
         return f"{target.name} has no instruction with scales"
     if not context.allowance.tensor_memory:
@@ -69,15 +88,20 @@ def _find(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
     around = next((op.name for op in enclosing_ops(dot.operation) if op.name != "scf.for"), None)
     if around is not None:
         return f"it stands in '{around}'"
-    return _why_not(dot, context) or _widest(dot, context)
+    return _different_scales(dot) or _why_not(dot, context) or _widest(dot, context)
+
+
+def _different_scales(dot: tile.DotScaledOp) -> str | None:
+    found = [
+        (_block(scale, k_dim, dot), element(scale))
+        for scale, k_dim in ((dot.lhs_scale, 1), (dot.rhs_scale, 0))
+    ]
+    return None if found[0] == found[1] else "the two sides have different scales"
 
 
 def _why_not(dot: tile.DotScaledOp, context: PassContext) -> str | None:
     """Why no instruction makes tiles of this shape with these scales, or None."""
-    m, n = shape(dot.acc)
-    block, scale = _block(dot.lhs_scale, 1, dot), element(dot.lhs_scale)
-    if (_block(dot.rhs_scale, 0, dot), element(dot.rhs_scale)) != (block, scale):
-        return "the two sides have different scales"
+    (m, n), block = shape(dot.acc), _block(dot.lhs_scale, 1, dot)
     if tensor_memory_layout((m, n), context.num_warps) is None:
         return f"{context.num_warps} warps cannot share {show((m, n))} as tensor memory holds it"
     if m % SCALE_ROWS or n % SCALE_ROWS:
@@ -94,36 +118,54 @@ def _block(scale: ir.Value, k_dim: int, dot: tile.DotScaledOp) -> int:
 
 def _widest(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
     block, scale = _block(dot.lhs_scale, 1, dot), str(element(dot.lhs_scale))
-    names = _multiplied(dot)
-    lhs, rhs = (FORMATS[name].element for name in names)
+    names = lhs, rhs = _beside(dot, WIDER)
     n = shape(dot.acc)[1]
     for width in reversed([w for w in scaled_widths() if n % w == 0 and w % SCALE_ROWS == 0]):
         row = select_scaled_instruction(context.target, width, lhs, rhs, scale, block)
         if row is not None:
             return row
+    return _no_instruction(names, scale, block)
+
+
+def _by_warps(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
+    """The instruction of fragments, or why there is none."""
+    block, scale = _block(dot.lhs_scale, 1, dot), str(element(dot.lhs_scale))
+    names = lhs, rhs = _beside(dot, WIDER_BYTES)
+    row = select_scaled_fragments(context.target, lhs, rhs, scale, block)
+    if row is None:
+        return _no_instruction(names, scale, block)
+    if dot.depth % row.k:
+        return f"k = {dot.depth} is no multiple of the instruction's {row.k}"
+    return row
+
+
+def _no_instruction(names: tuple[str, str], scale: str, block: int) -> str:
     return f"no instruction multiplies {' by '.join(names)} with a scale of {scale} per {block}"
 
 
-def _multiplied(dot: tile.DotScaledOp) -> tuple[str, str]:
-    """The formats that are multiplied: two operands of 4 bits, or of 8, which hold all narrower."""
+def _beside(dot: tile.DotScaledOp, wider: Mapping[str, str]) -> tuple[str, str]:
+    """The formats that are multiplied: two operands of 4 bits, or what they are widened to."""
     lhs, rhs = str(dot.lhs_format), str(dot.rhs_format)
     if (lhs, rhs) == ("e2m1", "e2m1"):
         return lhs, rhs
-    return WIDER.get(lhs, lhs), WIDER.get(rhs, rhs)
+    return wider.get(lhs, lhs), wider.get(rhs, rhs)
 
 
-def _widen(dot: tile.DotScaledOp) -> None:
-    """Makes e4m3 of the operands that are narrower, in registers."""
-    op, wider = dot.operation, _multiplied(dot)
+def _widen(dot: tile.DotScaledOp, row: MmaInstruction) -> None:
+    """Makes the instruction's formats of the operands that are narrower, in registers."""
+    op = dot.operation
     sides = ((0, dot.lhs, dot.lhs_format, 1), (1, dot.rhs, dot.rhs_format, 0))
     with ir.InsertionPoint(op), op.location:
         for number, value, name, k_dim in sides:
-            if name == wider[number]:
+            if name == row.formats[number]:
+                continue
+            if row.formats[number] == "e2m3":
+                op.operands[number] = unpack_codes(value, k_dim, E2M1_SHIFT)
                 continue
             numbers = _numbers(value, name, k_dim)
             e4m3 = with_element(numbers, ir.Float8E4M3FNType.get())
             op.operands[number] = _elementwise("arith.truncf", e4m3, numbers)
-    for key, name in zip(("lhs_format", "rhs_format"), wider, strict=True):
+    for key, name in zip(("lhs_format", "rhs_format"), row.formats, strict=True):
         op.attributes[key] = ir.StringAttr.get(name)
 
 

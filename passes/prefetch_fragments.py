@@ -95,7 +95,7 @@ def _find(loop: ir.Operation) -> _Rotation | None:
     if not commits or commits[-1] > products[-1] or _has_many_threads(first):
         return None
     reads = []
-    for operand in (first.lhs, first.rhs):
+    for operand in first.fragments:
         read = _slot_read(operand, block)
         if read is not None:
             reads.append(read)

@@ -26,6 +26,7 @@ from tilec.mma_instruction import WARPGROUP_THREADS, MmaInstruction
 from tilec.mma_shapes import (
     TENSOR_MS,
     WGMMA_M,
+    find_instruction,
     select_instruction,
     select_tensor_instruction,
     select_warpgroup_instruction,
@@ -60,7 +61,8 @@ def select_mma(module: ir.Module, context: PassContext) -> None:
         computed = ComputedOperands(function, context)
         for dot in dots:
             if isinstance(dot, tile.DotScaledOp):
-                continue  # multiply-out has chosen
+                _check_chosen(dot, context)
+                continue
             _select(dot, room, computed, context)
 
 
@@ -72,6 +74,17 @@ def _is_third(context: PassContext) -> bool:
 def _third_refused(op: ir.Operation, reason: str, context: PassContext) -> CompileError:
     help_ = "help: take a power of two, or tiles of which each warpgroup gets whole m64 parts"
     return error_at(op, f"num_warps={context.num_warps} was asked for, but {reason}", help_)
+
+
+def _check_chosen(dot: tile.DotScaledOp, context: PassContext) -> None:
+    """CompileError where three warpgroups cannot share what multiply-out has chosen."""
+    row = find_instruction(dot.options["instruction"])
+    if _is_third(context) and not row.reads_buffers:
+        raise _third_refused(dot.operation, _no_warpgroups(context), context)
+
+
+def _no_warpgroups(context: PassContext) -> str:
+    return f"{context.target.name} has no instructions of warpgroups"
 
 
 def _find(dot: tile.DotOp, context: PassContext) -> MmaInstruction | None:
@@ -145,8 +158,8 @@ def _select(dot: tile.DotOp, room: int, computed: ComputedOperands, context: Pas
         row, why = _either(_find_in_tensor_memory(dot, context), why)
     if row is None and _is_third(context):
         by_warpgroups = context.target.supports(Feature.WGMMA)
-        none = f"{context.target.name} has no instructions of warpgroups"
-        raise _third_refused(dot.operation, why if by_warpgroups else none, context)
+        reason = why if by_warpgroups else _no_warpgroups(context)
+        raise _third_refused(dot.operation, reason, context)
     if row is not None and row.is_warpgroup:
         row, why = _paired(dot, row, why, computed, context)
     row = row or _find(dot, context)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp, ViewOp
+from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp, MmaScaledOp, ViewOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
 from tilec.dialects.types import bit_width, element, shape, with_element
 from tilec.fragments import operand_layouts
@@ -30,6 +30,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.buffer_fills import copies_fragments
 from tilec.passes.copies.tensor_copies import why_no_tensor_copy
 from tilec.passes.demands.loops import forbids_roles
+from tilec.passes.dots.block_scales import replace_dot, stage_scale_fragments
 from tilec.passes.dots.computed_lhs import ComputedOperands
 from tilec.passes.dots.operand_buffers import operand_layout, staged_as, swizzle_bytes
 from tilec.passes.dots.tensor_memory_dot import stage_tensor_memory_dot
@@ -69,7 +70,7 @@ def _stage(
         return
     rank = len(shape(dot.acc))
     depth = shape(dot.lhs)[-1]
-    step = min(depth, FMA_STEP) if row.acc_layout is None else row.k
+    step = min(depth, FMA_STEP) if row.acc_layout is None else row.depth
     layouts = operand_layouts(
         row,
         layout_of(dot.acc),
@@ -91,15 +92,22 @@ def _stage(
         )
         for k in range(0, depth, step)
     ]
+    scales = stage_scale_fragments(dot, row, context) if row.is_scaled else ()
     total, following = dot.acc, steps[0]()
     for number in range(len(steps)):
         # The next step's fragments are on their way before this one multiplies.
         left, right = following
         if number + 1 < len(steps):
             following = steps[number + 1]()
-        total = MmaOp.build(left, right, total, instruction=row.name)
-    dot.result.replace_all_uses_with(total)
-    dot.operation.erase()
+        if scales:
+            total = MmaScaledOp.build(
+                *(left, right, total, *scales),
+                instruction=row.name,
+                block=number * row.scale_blocks,
+            )
+        else:
+            total = MmaOp.build(left, right, total, instruction=row.name)
+    replace_dot(dot, total)
 
 
 class _Panels:

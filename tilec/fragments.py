@@ -184,19 +184,19 @@ def _operand(
     """The accumulator's warps and repeats along `kept` (and the batch), its fragment replaced."""
     batch = min(kept, k)
     lanes = 1 if fragment is None else fragment.num_threads
-    threads = _after(acc.threads, lanes)
+    threads = modes_after(acc.threads, lanes)
     own = instruction.m if kept < k else instruction.n
     values = [mode for mode in acc.values if mode.dim < batch]
     if fragment is None:
         values += [mode for mode in acc.values if mode.dim == kept]
     else:
-        values.append(Mode(_repeats(acc, kept, own), own, kept))
+        values.append(Mode(instruction_repeats(acc, kept, own), own, kept))
     warps = tuple(
         mode if mode.dim == kept or mode.dim < batch or not mode.stride else copies(mode.size)
         for mode in threads
     )
     head = fragment if fragment is not None else Layout((), ())
-    repeats_k = Mode(_cdiv(k_step, instruction.k), instruction.k, k)
+    repeats_k = Mode(_cdiv(k_step, instruction.depth), instruction.depth, k)
     return normalize(
         Layout(
             _shift(head.threads, batch) + warps,
@@ -205,7 +205,7 @@ def _operand(
     )
 
 
-def _repeats(acc: Layout, kept: int, own: int) -> int:
+def instruction_repeats(acc: Layout, kept: int, own: int) -> int:
     """Instruction tiles a thread has along `kept`; its modes may have been joined with the
     fragment's."""
     starts = {at[kept] for at in acc.value_coordinates(acc.rank) if at[kept] % own == 0}
@@ -214,7 +214,7 @@ def _repeats(acc: Layout, kept: int, own: int) -> int:
     return len(starts)
 
 
-def _after(modes: tuple[Mode, ...], threads: int) -> tuple[Mode, ...]:
+def modes_after(modes: tuple[Mode, ...], threads: int) -> tuple[Mode, ...]:
     """The thread modes past the first `threads` threads, splitting a mode where needed."""
     rest: list[Mode] = []
     for mode in modes:

@@ -17,10 +17,11 @@ class MmaInstruction:
 
     `intrinsic`: LLVM's name for it. `lhs_layout` etc.: the fragments; None for `fma`.
     `paired`: threads have neighbouring rows (`_PAIRED_ROWS`), with the lhs in registers.
-    `threads`: how many execute it together. `kind`: what tcgen05.mma calls the operands' types.
+    `threads`: how many execute it together. `kind`: what PTX calls the operands' types (.kind).
     `ctas`: 2 where a pair of CTAs has half of the rows of lhs and accumulator each, and half of the
     columns of the rhs. `scale`: the element type of its operands' scales, "" without, and
-    `scale_block`: elements along k that share one. `pack`: numbers in an element of the operands.
+    `scale_block`: numbers along k that share one. `formats`: what the numbers of lhs and rhs are
+    where there are scales, and `pack`: how many of them an element has.
     """
 
     name: str
@@ -42,6 +43,7 @@ class MmaInstruction:
     ctas: int = 1
     scale: str = ""
     scale_block: int = 0
+    formats: tuple[str, str] = ("", "")
     pack: int = 1
 
     @property
@@ -61,8 +63,14 @@ class MmaInstruction:
 
     @property
     def is_scaled(self) -> bool:
-        """Whether blocks of its operands along k have scales, in tensor memory."""
+        """Whether blocks of its operands along k have scales, where its accumulator is: in
+        registers or in tensor memory."""
         return self.scale_block > 0
+
+    @property
+    def scale_blocks(self) -> int:
+        """Scales of a row that it reads (.scale_vec_size)."""
+        return self.k // self.scale_block
 
     @property
     def reads_buffers(self) -> bool:
@@ -71,8 +79,8 @@ class MmaInstruction:
 
     def __post_init__(self) -> None:
         for layout, shape in (
-            (self.lhs_layout, (self.m, self.k)),
-            (self.rhs_layout, (self.k, self.n)),
+            (self.lhs_layout, (self.m, self.depth)),
+            (self.rhs_layout, (self.depth, self.n)),
             (self.acc_layout, (self.m, self.n)),
         ):
             if layout is None:

@@ -20,6 +20,7 @@ from tilec.layout import normalize, parse_layout
 from tilec.mma_instruction import WARPGROUP_THREADS, MmaInstruction
 from tilec.target import Feature, Target
 
+
 def _fragments(registers: int) -> tuple[str, str, str]:
     """lhs, rhs and acc of m16n8kK: a quad of lanes along k with `registers` elements per 32-bit
     register.
@@ -95,9 +96,54 @@ INSTRUCTIONS: tuple[MmaInstruction, ...] = (
     _F64,
     _fma("f32"),
 )
-"""Every matrix instruction, in order of preference."""
+"""Every matrix instruction of fragments without scales, in order of preference."""
 
-_BY_NAME = {row.name: row for row in INSTRUCTIONS}
+SCALES_E8M0, SCALES_E4M3 = "i8", _E4M3
+"""Element types of scales: exponents of 2 with a bias of 127, and floats."""
+_ELEMENTS = {"e4m3": _E4M3, "e5m2": _E5M2, "e3m2": "i8", "e2m3": "i8", "e2m1": "i8"}
+"""The element types that hold numbers of a format: of e2m1 two a byte."""
+_BYTE_FORMATS = tuple(_ELEMENTS)[:-1]
+_SCALED_KINDS: tuple[tuple[str, str, str, str, int, str, int], ...] = (
+    *(("mx", "mxf8f6f4", a, b, 32, SCALES_E8M0, 32) for a in _BYTE_FORMATS for b in _BYTE_FORMATS),
+    ("mx", "mxf4", "e2m1", "e2m1", 64, SCALES_E8M0, 32),
+    ("nv", "mxf4nvf4", "e2m1", "e2m1", 64, SCALES_E4M3, 16),
+)
+"""(family, kind, formats of lhs and rhs, k, scale, numbers that share one) of instructions with
+.block_scale, PTX ISA 9.0, "Block scaling". Beside 6 or 8 bits an e2m1 is an e2m3 that ends in two
+zeros, bit by bit: both have it in bits 2 to 5 of a byte."""
+
+
+def _scaled_row(
+    family: str, kind: str, lhs: str, rhs: str, k: int, scale: str, block: int
+) -> MmaInstruction:
+    """mma.sync with block scales: elements of the operands lie as those of 8 bits do."""
+    lhs_layout, rhs_layout, acc_layout = (normalize(parse_layout(t)) for t in _fragments(4))
+    types = f"f32.{lhs}.{rhs}.f32.{'ue8m0' if scale == SCALES_E8M0 else 'ue4m3'}"
+    return MmaInstruction(
+        f"mma.{family}.m16n8k{k}.f32.{lhs}.{rhs}",
+        16,
+        8,
+        k,
+        _ELEMENTS[lhs],
+        _ELEMENTS[rhs],
+        "f32",
+        Feature.MMA_SYNC_BLOCK_SCALE,
+        f"llvm.nvvm.mma.block.scale.m16n8k{k}.row.col.{kind}.scale.{k // block}x.{types}",
+        lhs_layout=lhs_layout,
+        rhs_layout=rhs_layout,
+        acc_layout=acc_layout,
+        kind=kind,
+        scale=scale,
+        scale_block=block,
+        formats=(lhs, rhs),
+        pack=k // 32,
+    )
+
+
+SCALED_INSTRUCTIONS = tuple(_scaled_row(*kind) for kind in _SCALED_KINDS)
+"""Every matrix instruction of fragments with block scales."""
+
+_BY_NAME = {row.name: row for row in (*INSTRUCTIONS, *SCALED_INSTRUCTIONS)}
 
 _WGMMA_TYPES: tuple[tuple[str, str, str, bool], ...] = (
     ("f16", "f16", "f32", False),
@@ -167,16 +213,6 @@ _TENSOR_KINDS: tuple[tuple[str, str, str, str, int], ...] = (
     ("i8", "i8", "i8", "i32", 32),
 )
 """(kind, lhs, rhs, acc, k) of tcgen05.mma, PTX ISA 9.0."""
-SCALES_E8M0, SCALES_E4M3 = "i8", _E4M3
-"""Element types of scales: exponents of 2 with a bias of 127, and floats."""
-_SCALED_KINDS: tuple[tuple[str, str, str, str, int, str, int], ...] = (
-    *(("mx", "mxf8f6f4", a, b, 32, SCALES_E8M0, 32) for a in _SHORT for b in _SHORT),
-    ("mx", "mxf4", "i8", "i8", 64, SCALES_E8M0, 32),
-    ("nv", "mxf4nvf4", "i8", "i8", 64, SCALES_E4M3, 16),
-)
-"""(family, kind, lhs, rhs, k, scale, elements that share one) of tcgen05.mma with .block_scale, PTX
-ISA 9.0, "Block scaling"; i8: a byte of two e2m1."""
-_OPERANDS = {**_SHORT, "i8": "e2m1"}
 _SCALED_NAME = re.compile(r"tcgen05\.(?:mx|nv)\.m128n(\d{1,3})k(?:32|64)\..*")
 _TENSOR_NAME = re.compile(r"tcgen05\.(pair\.)?m(64|128|256)n(\d{1,3})k\d+\..*")
 TENSOR_MS = (128, 64)
@@ -239,21 +275,23 @@ def scaled_instructions(n: int) -> tuple[MmaInstruction, ...]:
         return ()
     return tuple(
         MmaInstruction(
-            f"tcgen05.{family}.m128n{n}k{k}.f32.{_OPERANDS[lhs]}.{_OPERANDS[rhs]}",
+            f"tcgen05.{family}.m128n{n}k{k}.f32.{lhs}.{rhs}",
             128,
             n,
             k,
-            lhs,
-            rhs,
+            _ELEMENTS[lhs],
+            _ELEMENTS[rhs],
             "f32",
             Feature.TCGEN05,
             threads=1,
             kind=kind,
             scale=scale,
             scale_block=block,
+            formats=(lhs, rhs),
             pack=k // 32,
         )
         for family, kind, lhs, rhs, k, scale, block in _SCALED_KINDS
+        if "i8" not in (_ELEMENTS[lhs], _ELEMENTS[rhs]) or k == 64
     )
 
 
@@ -308,14 +346,25 @@ def select_tensor_instruction(
 def select_scaled_instruction(
     target: Target, n: int, lhs: str, rhs: str, scale: str, scale_block: int
 ) -> MmaInstruction | None:
-    """The target's 128 by `n` instruction for operands whose every `scale_block` numbers along k
-    have a scale of type `scale`; "i8": pairs of e2m1."""
-    if not target.supports(Feature.TCGEN05):
-        return None
-    for row in scaled_instructions(n):
-        if (row.lhs, row.rhs, row.scale, row.scale_block) == (lhs, rhs, scale, scale_block):
-            return row
-    return None
+    """The target's 128 by `n` instruction of tensor memory for operands of the formats `lhs` and
+    `rhs` whose every `scale_block` numbers along k have a scale of type `scale`."""
+    rows = scaled_instructions(n) if target.supports(Feature.TCGEN05) else ()
+    return _with_scales(rows, (lhs, rhs), scale, scale_block)
+
+
+def select_scaled_fragments(
+    target: Target, lhs: str, rhs: str, scale: str, scale_block: int
+) -> MmaInstruction | None:
+    """Likewise, of fragments."""
+    rows = SCALED_INSTRUCTIONS if target.supports(Feature.MMA_SYNC_BLOCK_SCALE) else ()
+    return _with_scales(rows, (lhs, rhs), scale, scale_block)
+
+
+def _with_scales(
+    rows: Iterable[MmaInstruction], formats: tuple[str, str], scale: str, block: int
+) -> MmaInstruction | None:
+    wanted = (formats, scale, block)
+    return next((r for r in rows if (r.formats, r.scale, r.scale_block) == wanted), None)
 
 
 def select_instruction(

@@ -101,6 +101,7 @@ FORMS: Mapping[str, Mapping[str, int]] = {
         **dict.fromkeys(("f16.e4m3", "f16.e5m2", "m16n8k16.row.col.f32.e4m3"), 87),
         "m16n8k16.row.col.f32.e5m2": 87,
         **dict.fromkeys(("kind::f8f6f4", "block_scale"), 87),
+        **dict.fromkeys(("e2m1", "e2m3", "e3m2", "ue8m0", "ue4m3"), 87),
     },
     "mma.sp": {"": 71, "e4m3": 84, "e5m2": 84},
     "mma.sp::ordered_metadata": {"": 85, "kind::f8f6f4": 87, "block_scale": 87},
@@ -157,7 +158,7 @@ FEATURES: Mapping[str, Feature] = {
     **dict.fromkeys(("mbarrier", "elect"), Feature.MBARRIER),
     "ldmatrix": Feature.LDMATRIX,
     "stmatrix": Feature.STMATRIX,
-    "mma.sync": Feature.MMA_SYNC,
+    "mma.block.scale": Feature.MMA_SYNC_BLOCK_SCALE,
     **dict.fromkeys(("cp.async.bulk", "cp.reduce.async.bulk", "tensormap"), Feature.TMA),
     **dict.fromkeys(("prefetch.tensormap", "fence.proxy.async"), Feature.TMA),
     **dict.fromkeys(("mapa", "getctarank", "barrier.cluster", "cluster"), Feature.CLUSTERS),
@@ -168,11 +169,14 @@ FEATURES: Mapping[str, Feature] = {
     "tcgen05": Feature.TCGEN05,
     "clusterlaunchcontrol": Feature.CLUSTER_LAUNCH_CONTROL,
 }
-"""What an instruction, or a register of that name, takes of the hardware ("Target ISA Notes")."""
+"""What an instruction, or a register of that name, takes of the hardware ("Target ISA Notes"), by
+PTX's name or LLVM's. What mma.sync takes its types say."""
 
 FEATURES_OF_WORDS: Mapping[str, Feature] = {
     **dict.fromkeys(("shared::cluster", "multicast::cluster"), Feature.CLUSTERS),
     **dict.fromkeys(("e4m3x2", "e5m2x2"), Feature.FP8_CONVERT),
     **dict.fromkeys(("e4m3", "e5m2"), Feature.MMA_SYNC_FP8),
+    "block_scale": Feature.MMA_SYNC_BLOCK_SCALE,
 }
-"""The same of a word in an instruction's name, where the whole is in no row of FEATURES."""
+"""The same of the first such word in an instruction's name, where the whole is in no row of
+FEATURES."""

@@ -95,6 +95,10 @@ class DotOp(Op, name="dot", pure=True):
         if found != (row.lhs, row.rhs, row.acc):
             expected = f"{row.lhs}, {row.rhs} and {row.acc}"
             return f"{row.name} multiplies {expected}, found {', '.join(found)}"
+        formats = (self.lhs_format, self.rhs_format) if row.is_scaled else ("", "")
+        if row.formats != formats:
+            wanted, given = (" by ".join(names) for names in (row.formats, formats))
+            return f"{row.name} multiplies {wanted}, found {given}"
         sizes = (*shape(self.acc), shape(self.lhs)[-1])
         whole = (row.m, row.n, row.depth)
         if row.reads_buffers and (

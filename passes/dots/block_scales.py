@@ -1,11 +1,17 @@
-"""How the scales of a product reach tensor memory: through shared memory, by tcgen05.cp.
+"""How the scales of a product reach its instruction: through shared memory, and from there by
+tcgen05.cp to tensor memory, or as fragments to registers.
 
 Before:   %s : tensor<128x4xi8>                              (an operand of "tile.dot_scaled")
-After:    %b = "gpu_tile.alloc"() : !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.shared<
+After, for tcgen05.mma:
+          %b = "gpu_tile.alloc"() : !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.shared<
               "((32,4),4):((16,4),1)">>                      (512 bytes as the copy reads them)
           "gpu_tile.buffer_store"(%s, %b)
           %t = "gpu_tile.alloc"() : !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<...>>
           "gpu_tile.tcgen05_copy"(%b, %t) {shape = "32x128b.warpx4"}
+After, for mma.sync:
+          %b = ...   "gpu_tile.buffer_store"(%s, %b)   %v = "gpu_tile.view"(%b, %0, %0)
+          %f = "gpu_tile.buffer_load"(%v) : ... -> tensor<128x4xi8, #gpu_tile.layout<
+              "T(4,8,2,2):(8@0,1@0,64@0,0) V(4,2):(1@1,32@0)">>      (`tilec/scale_fragments.py`)
 
 An array that lies as those 512 bytes, piece by piece, in rows of 256 (`tl.block_scales` says what
 that means), needs no thread to rearrange it: the loaded tile is stored as it is, which a tensor
@@ -23,17 +29,30 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import (
     AllocOp,
+    BufferLoadOp,
     BufferStoreOp,
     ConvertLayoutOp,
     ReshapeViewOp,
     Tcgen05CopyOp,
     TransposeViewOp,
+    ViewOp,
 )
-from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType, TensorBuffer
+from tilec.dialects.gpu_tile.types import (
+    BOX_ALIGNMENT,
+    BufferType,
+    TensorBuffer,
+    layout_attr,
+    layout_of,
+)
 from tilec.dialects.types import element, shape
+from tilec.mma_instruction import MmaInstruction
 from tilec.passes.contract import PassContext
+from tilec.passes.dots.operand_buffers import staged_as
+from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.rewriting.scalars import i32_constant
+from tilec.scale_fragments import WORD_SCALES, scale_layout
 from tilec.shared_layout import strided
-from tilec.tensor_tiles import SCALES_COPY, scales_image, scales_layout
+from tilec.tensor_tiles import SCALE_ROWS, SCALES_COPY, scales_image, scales_layout
 
 _MOVES = (tile.TransposeOp, tile.ReshapeOp, ConvertLayoutOp)
 
@@ -61,6 +80,51 @@ def stage_scales(
     return buffer
 
 
+def stage_scale_fragments(
+    dot: tile.DotScaledOp, row: MmaInstruction, context: PassContext
+) -> tuple[ir.Value, ir.Value]:
+    """The scales of both sides in the registers that the instruction `row` finds them in, read at
+    the insertion point: all of k at once, since a register holds four of a row."""
+    return (
+        _scale_fragments(dot, dot.lhs_scale, 0, row, context),
+        _scale_fragments(dot, dot.rhs_scale, 1, row, context),
+    )
+
+
+def _scale_fragments(
+    dot: tile.DotScaledOp, value: ir.Value, axis: int, row: MmaInstruction, context: PassContext
+) -> ir.Value:
+    sizes, side = shape(value), f"scales of {'rhs' if axis else 'lhs'}"
+    fragment = scale_layout(row, layout_of(dot.acc), sizes[1 - axis], axis)
+    buffer = _arranged(dot, value, axis, side, context)
+    if buffer is None:
+        shared = choose_shared_layout(sizes, 1, (layout_of(value),), ((fragment, sizes),))
+        type_ = BufferType(sizes, element(value), shared)
+        why = "the lanes that hold them did not load them"
+        buffer = staged_as(dot, value, type_, context, side, why)
+    view = ViewOp.build(buffer, [i32_constant(0) for _ in sizes], results=[buffer.type])
+    tile_type = ir.RankedTensorType.get(sizes, element(value), layout_attr(fragment))
+    return BufferLoadOp.build(view, results=[tile_type])
+
+
+def _arranged(
+    dot: tile.DotScaledOp, value: ir.Value, axis: int, side: str, context: PassContext
+) -> ir.Value | None:
+    """A buffer of scales that is filled as their array lies, None if that is not their image."""
+    rows, blocks = shape(value)[axis], shape(value)[1 - axis]
+    if rows % SCALE_ROWS or blocks % WORD_SCALES:
+        return None
+    whole = BufferType((rows, blocks), element(value), scales_image(rows, blocks))
+    load = _loaded_image(value, whole, 1 - axis)
+    if load is None:
+        return None
+    chosen = f"{side} in {whole.size_bytes} bytes of shared memory"
+    why = "they lie there as in the array, a word for each row"
+    context.report.add("dot operand", dot.operation, chosen, why)
+    viewed = _viewed(load, whole)
+    return TransposeViewOp.build(viewed, permutation=(1, 0)) if axis else viewed
+
+
 def _stored(value: ir.Value, whole: BufferType, k_dim: int) -> ir.Value:
     if k_dim:
         shared = AllocOp.build(results=[whole.type()])
@@ -81,7 +145,16 @@ def _viewed(load: tile.LoadOp, whole: BufferType) -> ir.Value:
     return ReshapeViewOp.build(shared, results=[whole.type()])
 
 
-def erase_moves(value: ir.Value) -> None:
+def replace_dot(dot: tile.DotOp, result: ir.Value) -> None:
+    """Puts `result` in a dot's place, and erases what made its scales, if nothing else uses it."""
+    scales = [dot.lhs_scale, dot.rhs_scale] if isinstance(dot, tile.DotScaledOp) else []
+    dot.result.replace_all_uses_with(result)
+    dot.operation.erase()
+    for value in scales:
+        _erase_moves(value)
+
+
+def _erase_moves(value: ir.Value) -> None:
     """Erases the reshapes and transposes that made scales, where nothing uses them any more."""
     while isinstance(value.owner, _MOVES) and not list(value.uses):
         op = value.owner

@@ -17,6 +17,8 @@ from tilec.dialects.types import is_tile, shape, with_element, with_shape
 from tilec.passes.rewriting.scalars import constant, equal
 
 E8M0 = "e8m0"
+PAIR_BITS, PAIR_MASK = 4, 0xF
+"""What a number of 4 bits takes of a byte."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +60,26 @@ def _power_of_two(wide: ir.Value) -> ir.Value:
 
 def unpack(pairs: ir.Value, axis: int) -> ir.Value:
     """bf16 of a tile of e2m1 pairs, twice as long along `axis`."""
-    sizes = shape(pairs)
+    high = _op("arith.shrui", pairs.type, pairs, constant(pairs.type, PAIR_BITS))
+    return decode(_joined(pairs, high, axis), "e2m1")
+
+
+def unpack_codes(pairs: ir.Value, axis: int, at: int) -> ir.Value:
+    """Bytes that have each number of a tile of e2m1 pairs from bit `at` on, up to the fourth, and
+    else zeros."""
+    low = _masked(_shifted(pairs, at), PAIR_MASK << at)
+    high = _op("arith.shrui", pairs.type, pairs, constant(pairs.type, PAIR_BITS - at))
+    return _joined(low, _masked(high, PAIR_MASK << at), axis)
+
+
+def _joined(low: ir.Value, high: ir.Value, axis: int) -> ir.Value:
+    """Elements of two tiles in turn along `axis`."""
+    sizes = shape(low)
     apart = [*sizes[: axis + 1], 1, *sizes[axis + 1 :]]
-    high = _op("arith.shrui", pairs.type, pairs, constant(pairs.type, 4))
-    halves = [
-        tile.ReshapeOp.build(half, results=[with_shape(half, apart)]) for half in (pairs, high)
-    ]
+    halves = [tile.ReshapeOp.build(half, results=[with_shape(half, apart)]) for half in (low, high)]
     both = tile.JoinOp.build(halves, axis=axis + 1)
     whole = [*sizes[:axis], 2 * sizes[axis], *sizes[axis + 1 :]]
-    flat = tile.ReshapeOp.build(both, results=[with_shape(both, whole)])
-    return decode(flat, "e2m1")
+    return tile.ReshapeOp.build(both, results=[with_shape(both, whole)])
 
 
 def _op(name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:

@@ -37,7 +37,7 @@ from tilec.dialects.types import bit_width, element, shape
 from tilec.fragments import HALF_LANES, tensor_memory_layout
 from tilec.mma_instruction import MmaInstruction
 from tilec.passes.contract import PassContext
-from tilec.passes.dots.block_scales import erase_moves, stage_scales
+from tilec.passes.dots.block_scales import replace_dot, stage_scales
 from tilec.passes.dots.operand_buffers import staged
 from tilec.passes.rewriting.loops import add_counter, enclosing_ops, top_level
 from tilec.passes.rewriting.scalars import i1_constant, i32_constant, is_zero
@@ -70,11 +70,7 @@ def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassC
         Tcgen05CommitOp.build(done, slot)
         BarrierWaitOp.build(done, slot, parity)
         result = BufferLoadOp.build(acc, results=[dot.result.type])
-    dot.result.replace_all_uses_with(result)
-    scales = [dot.lhs_scale, dot.rhs_scale] if isinstance(dot, tile.DotScaledOp) else []
-    dot.operation.erase()
-    for value in scales:
-        erase_moves(value)
+    replace_dot(dot, result)
 
 
 def _in_tensor_memory(

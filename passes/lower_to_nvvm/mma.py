@@ -1,4 +1,4 @@
-"""Lowers gpu_tile.mma: one mma.sync per instruction tile, or one fma per element.
+"""Lowers gpu_tile.mma and mma_scaled: one mma.sync per instruction tile, or one fma per element.
 
 PTX ISA 9.0, "Warp-level matrix instructions: mma"; LLVM names each shape as an intrinsic, which it
 may schedule freely, unlike inline assembly. tf32 operands go in as they are: the instruction reads
@@ -8,7 +8,7 @@ f32 product's time on an H200, and warpgroup instructions, which read shared mem
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mlir import ir
 
@@ -16,23 +16,24 @@ from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
 from tilec.fragments import instruction_registers
-from tilec.layout import Layout
 from tilec.mma_instruction import MmaInstruction
 from tilec.mma_shapes import find_instruction
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, pack
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.scale_fragments import WORD_SCALES, scale_place
 
 
 def lower_mma(op: gpu_tile.MmaOp, state: Lowering) -> None:
     """All instruction tiles, k outermost so that neighbouring instructions are independent, each in
     the neighbourhood of the one before."""
     row = find_instruction(op.instruction)
+    scales = _Scales(op, row, state) if isinstance(op, gpu_tile.MmaScaledOp) else None
     rank = len(shape(op.acc))
     batch = rank - 2
     acc_tiles = instruction_registers(layout_of(op.acc), row.acc_layout, rank)
-    lhs = _Operand(op.lhs, row.lhs_layout, row, state)
-    rhs = _Operand(op.rhs, row.rhs_layout, row, state)
+    lhs = _Operand(op.lhs, 0, row, state)
+    rhs = _Operand(op.rhs, 1, row, state)
     registers = list(state.registers(op.acc))
     path = _serpentine(acc_tiles)
     for k in sorted({at[-1] for at in lhs.tiles}):
@@ -40,8 +41,9 @@ def lower_mma(op: gpu_tile.MmaOp, state: Lowering) -> None:
             left = lhs.fragment((*at[: batch + 1], k))
             right = rhs.fragment((*at[:batch], k, at[-1]))
             numbers = acc_tiles[at]
-            acc = [registers[n] for n in numbers]
-            for n, value in zip(numbers, _multiply(row, left, right, acc, state), strict=True):
+            given = [*left, *right], [registers[n] for n in numbers]
+            more = scales.of(at, k) if scales else ()
+            for n, value in zip(numbers, _multiply(row, *given, more, state), strict=True):
                 registers[n] = value
     state.values[op.result] = registers
 
@@ -59,16 +61,21 @@ def _serpentine(tiles: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
     return path
 
 
+_PADDED_FORMATS = ("e2m3", "e3m2")
+_SIX_BITS = 0x3F3F3F3F
+"""The numbers of six bits in a register; what stands above each in its byte is no part of it."""
+
+
 class _Operand:
     """A fragment operand, packed for the instruction once per instruction tile."""
 
-    def __init__(
-        self, value: ir.Value, fragment: Layout | None, row: MmaInstruction, state: Lowering
-    ) -> None:
+    def __init__(self, value: ir.Value, axis: int, row: MmaInstruction, state: Lowering) -> None:
+        fragment = (row.lhs_layout, row.rhs_layout)[axis]
         self.tiles = instruction_registers(layout_of(value), fragment, len(shape(value)))
         self._registers = state.registers(value)
         self._element = element(value)
         self._row = row
+        self._is_padded = row.formats[axis] in _PADDED_FORMATS
         self._state = state
         self._packed: dict[tuple[int, ...], Registers] = {}
 
@@ -86,6 +93,9 @@ class _Operand:
         if row.tf32:
             return [create("arith.bitcast", [m], state.i32) for m in members]
         words = pack(members, self._element, state)
+        if self._is_padded:
+            bits = state.i32_constant(_SIX_BITS)
+            words = [create("arith.andi", [word, bits], state.i32) for word in words]
         return _as_halves(words) if str(self._element) == "f16" else words
 
 
@@ -95,14 +105,20 @@ def _as_halves(words: Registers) -> Registers:
 
 
 def _multiply(
-    row: MmaInstruction, lhs: Registers, rhs: Registers, acc: Registers, state: Lowering
+    row: MmaInstruction,
+    fragments: Registers,
+    acc: Registers,
+    scales: Sequence[ir.Value],
+    state: Lowering,
 ) -> Registers:
+    """`fragments`: of both operands; `scales`: what `_Scales.of` gives, or nothing."""
     if not row.intrinsic:
         contract = ir.Attribute.parse("#arith.fastmath<contract>")
-        return [create("math.fma", [lhs[0], rhs[0], acc[0]], acc[0].type, fastmath=contract)]
+        return [create("math.fma", [*fragments, acc[0]], acc[0].type, fastmath=contract)]
     halves = row.acc == "f16"
     inputs = _as_halves(pack(acc, acc[0].type, state)) if halves else acc
-    results = call_intrinsic(row.intrinsic, [*lhs, *rhs, *inputs], [v.type for v in inputs])
+    given = [*fragments, *inputs, *scales]
+    results = call_intrinsic(row.intrinsic, given, [v.type for v in inputs])
     if not halves:
         return results
     return [
@@ -112,4 +128,35 @@ def _multiply(
     ]
 
 
-RULES = {gpu_tile.MmaOp: lower_mma}
+class _Scales:
+    """The scales of both sides, in words of up to four, each packed once."""
+
+    def __init__(self, op: gpu_tile.MmaScaledOp, row: MmaInstruction, state: Lowering) -> None:
+        self._op, self._row, self._state = op, row, state
+        self._words: dict[tuple[int, ...], ir.Value] = {}
+
+    def of(self, at: Sequence[int], k: int) -> list[ir.Value]:
+        """What the instruction at `at` of the accumulator and element `k` is given for them: of
+        each side a register, which byte of it is the first, and which lanes' it is."""
+        return [*self._given(0, at, k), *self._given(1, at, k)]
+
+    def _given(self, axis: int, at: Sequence[int], k: int) -> list[ir.Value]:
+        op, row, state = self._op, self._row, self._state
+        value = op.rhs_scale if axis else op.lhs_scale
+        block = op.block + k * row.pack // row.scale_block
+        place = scale_place(row, layout_of(op.acc), layout_of(value), (at[axis], block), axis)
+        key = (axis, *place.registers)
+        if key not in self._words:
+            held = state.registers(value)
+            self._words[key] = self._word([held[n] for n in place.registers], element(value))
+        i16 = ir.IntegerType.get_signless(16)
+        numbers = [state.constant(i16, number) for number in (place.byte, place.thread)]
+        return [self._words[key], *numbers]
+
+    def _word(self, members: Registers, kind: ir.Type) -> ir.Value:
+        """Up to four scales as a register's bytes; nobody reads those that are missing."""
+        missing = [members[-1]] * (WORD_SCALES - len(members))
+        return pack([*members, *missing], kind, self._state)[0]
+
+
+RULES = {gpu_tile.MmaOp: lower_mma, gpu_tile.MmaScaledOp: lower_mma}

@@ -77,7 +77,7 @@ def lower_mma_scaled(op: Tcgen05MmaScaledOp, state: Lowering) -> None:
     always = state.constant(state.i1, 1)
     if state.tensor_ctas != 1:
         raise error_at(op.operation, "products with scales are those of one CTA")
-    vector = f"scale_vec::{row.k // row.scale_block}X"
+    vector = f"scale_vec::{row.scale_blocks}X"
     text = f"tcgen05.mma.cta_group::1.kind::{row.kind}.block_scale.{vector}"
     steps = range(0, k, row.depth)
     for at, column, depth in product(range(0, m, row.m), range(0, n, row.n), steps):

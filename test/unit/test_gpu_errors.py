@@ -50,6 +50,14 @@ CASES: dict[str, tuple[str, str]] = {
         "z = @@gpu.lhs_fragments('fma.f32', L)",
         "fma.f32 has no fragments",
     ),
+    "scales_of_others": (
+        "z = @@gpu.lhs_scales(MMA, gpu.accumulator(MMA, (64, 64), 4), 4)",
+        "mma.m16n8k16.f32.bf16.bf16 has no scales",
+    ),
+    "no_scales": (
+        "z = @@gpu.rhs_scales('mma.nv.m16n8k64.f32.e2m1.e2m1', L, 0)",
+        "expected a shape of 1 to",
+    ),
     "fragments_depth": (
         "z = @@gpu.lhs_fragments(MMA, gpu.accumulator(MMA, (64, 64), 4), 24)",
         "k must be a multiple of 16",

@@ -82,6 +82,7 @@ def test_methods_are_functions_of_gpu() -> None:
 
 
 MMA = "mma.m16n8k16.f32.bf16.bf16"
+SCALED = "mma.mx.m16n8k32.f32.e4m3.e5m2"
 
 
 def joined(text: str) -> Layout:
@@ -95,6 +96,9 @@ def test_fragments_are_those_of_the_instruction() -> None:
     lhs, rhs = gpu.lhs_fragments(MMA, acc), gpu.rhs_fragments(MMA, acc)
     assert lhs == joined("T(4,8,2,2):(2@1,1@0,64@0,0) V(2,2,2,4):(1@1,8@0,8@1,16@0)")
     assert rhs == joined("T(4,8,2,2):(2@0,1@1,0,64@1) V(2,2,8):(1@0,8@0,8@1)")
+    narrow = gpu.accumulator(SCALED, (32, 32))
+    assert gpu.lhs_scales(SCALED, narrow, 4) == joined("T(4,8):(8@0,1@0) V(4):(1@1)")
+    assert gpu.rhs_scales(SCALED, narrow, 2) == joined("T(4,8):(8@1,1@1) V(2):(1@0)")
     wide = gpu.accumulator("wgmma.m64n256k16.f32.bf16.bf16", (128, 256), 2)
     assert wide == joined("T(4,8,8):(2@1,1@0,16@0) V(2,2,32):(1@1,8@0,8@1)")
 

@@ -27,6 +27,7 @@ LAYERS = (
         "tensor_tiles",
         "fragments",
         "matrix_descriptor",
+        "scale_fragments",
         "mma_instruction",
         "mma_shapes",
         "warpgroup_tiles",

@@ -19,11 +19,14 @@ from tilec.layout import Layout
 from tilec.mma_instruction import MmaInstruction
 from tilec.mma_shapes import (
     INSTRUCTIONS,
+    SCALED_INSTRUCTIONS,
     find_instruction,
     select_instruction,
+    select_scaled_fragments,
+    select_scaled_instruction,
     select_tensor_instruction,
 )
-from tilec.target import TARGETS, find_target
+from tilec.target import TARGETS, Target, find_target
 
 Formula = Callable[[int, int, int], tuple[int, int]]
 
@@ -80,20 +83,23 @@ FORMULAS: dict[tuple[int, int, int], tuple[Formula, Formula, Formula]] = {
     (16, 8, 32): (a_8bit, b_8bit, accumulator),
     (8, 8, 4): (a_f64, b_f64, c_f64),
 }
-TENSOR_CORE = [row for row in INSTRUCTIONS if row.acc_layout is not None]
+SCALED = [row for row in SCALED_INSTRUCTIONS if row.pack == 2 or "e3m2" in row.name]
+"""Of those with scales; the others are of the same words."""
+TENSOR_CORE = [*(row for row in INSTRUCTIONS if row.acc_layout is not None), *SCALED]
 each_instruction = pytest.mark.parametrize("row", TENSOR_CORE, ids=lambda row: row.name)
 
 
 def fragments(row: MmaInstruction) -> list[tuple[Layout, tuple[int, int]]]:
-    """The three fragments with the shapes they tile."""
+    """The three fragments with the shapes they tile, of 4-bit numbers in bytes of two: those of
+    m16n8k64 lie as m16n8k32 of 8 bits ("Matrix Fragments for mma.m16n8k64 with .e2m1 type")."""
     layouts = (row.lhs_layout, row.rhs_layout, row.acc_layout)
-    shapes = ((row.m, row.k), (row.k, row.n), (row.m, row.n))
+    shapes = ((row.m, row.depth), (row.depth, row.n), (row.m, row.n))
     return [(layout, shape) for layout, shape in zip(layouts, shapes, strict=True) if layout]
 
 
 @each_instruction
 def test_fragments_follow_the_isa(row: MmaInstruction) -> None:
-    for (layout, _), formula in zip(fragments(row), FORMULAS[row.m, row.n, row.k], strict=True):
+    for (layout, _), formula in zip(fragments(row), FORMULAS[row.m, row.n, row.depth], strict=True):
         values = layout.value_coordinates(2)
         for lane, i in product(range(32), range(layout.num_values)):
             start = layout.thread_coordinates(lane, 2)
@@ -152,7 +158,7 @@ def test_fragments_are_cute_s(name: str) -> None:
 
 
 def test_names_are_unique() -> None:
-    names = [row.name for row in INSTRUCTIONS]
+    names = [row.name for row in (*INSTRUCTIONS, *SCALED_INSTRUCTIONS)]
     assert len(set(names)) == len(names)
 
 
@@ -181,6 +187,19 @@ def test_only_what_the_target_has_is_chosen(target) -> None:
                 row.acc,
                 row.tf32,
             )
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
+def test_scales_are_read_where_the_target_has_it(target: Target) -> None:
+    """By mma.sync on 12.x, by tcgen05.mma on 10.x, never by both."""
+    for row in SCALED_INSTRUCTIONS:
+        found = select_scaled_fragments(target, *row.formats, row.scale, row.scale_block)
+        assert found == (row if target.name in ("sm_120a", "sm_121a") else None)
+        wide = select_scaled_instruction(target, 64, *row.formats, row.scale, row.scale_block)
+        padded = {"e3m2", "e2m3"} & set(row.formats)
+        assert (wide is not None) == (target.name in ("sm_100a", "sm_103a") and not padded)
+    for format_, scale, block in (("e2m1", "i8", 16), ("e4m3", "i8", 16), ("bf16", "i8", 32)):
+        assert select_scaled_fragments(target, format_, format_, scale, block) is None
 
 
 def test_exact_f32_runs_on_fma_units_and_tf32_on_tensor_cores() -> None:

@@ -63,6 +63,11 @@ FORMS = {
     "fence.proxy.async.shared::cta": 80,
     "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {}, {}, {}, {}": 70,
     "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {}, {}, {}, {}": 84,
+    "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e3m2.f32"
+    ".ue8m0 {}, {}, {}, {}, %r1, {0, 1}, %r2, {2, 3}": 87,
+    "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0 {}, {}": 87,
+    "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32"
+    ".ue4m3 {}, {}, {}, {}": 87,
     "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {}, 1, 2, p, 1, 1": 80,
     "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [a], [b]": 80,
     "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.cta_group::2 [a], [b]": 86,

@@ -34,7 +34,7 @@ def dot_scaled(frame: Frame, a: Any, a_scale: Any, b: Any, b_scale: Any, acc: An
     if frame.builder.explicit:
         raise Mistake(
             "a kernel that uses tilec.language.gpu chooses its instructions itself",
-            "help: multiply with gpu.tcgen05_mma_scaled",
+            "help: multiply with gpu.mma_scaled or gpu.tcgen05_mma_scaled",
         )
     lhs, rhs = _operand(a, "a"), _operand(b, "b")
     left, right = (_FORMATS[tile.dtype] for tile in (lhs, rhs))

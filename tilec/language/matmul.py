@@ -42,8 +42,9 @@ def dot_scaled(
     `a`: (M, K), `b`: (K, N), of fp8, f6e2m3, f6e3m2, f16, bf16 or f4e2m1x2, of which two numbers a
     byte lie along K: (M, K / 2), (K / 2, N). `a_scale`: (M, K / block), `b_scale`: (K / block, N),
     of f8e8m0 (mx formats, 32 a block; i8 stands for the same bytes) or f8e4m3 (nv, 16 a block);
-    None stands for ones. Targets without an instruction for it multiply the scales out in bf16,
-    which has every product of such a number and a scale that is not at the edge of its range.
+    None stands for ones. Targets with an instruction that reads scales use it (10.x: tcgen05.mma,
+    12.x: mma.sync), others multiply the scales out in bf16, which has every product of such a
+    number and a scale that is not at the edge of its range.
     """
 
 

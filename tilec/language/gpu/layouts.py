@@ -18,6 +18,7 @@ from tilec.language.dtypes import DType
 from tilec.layout import Layout, Mode, copies, covers, normalize, parse_layout
 from tilec.mma_instruction import MmaInstruction
 from tilec.mma_shapes import find_instruction
+from tilec.scale_fragments import scale_layout
 from tilec.shared_layout import SharedLayout, parse_shared_layout, strided
 from tilec.tensor_memory import (
     COLUMN_BITS,
@@ -33,8 +34,10 @@ __all__ = [
     "blocked",
     "layout",
     "lhs_fragments",
+    "lhs_scales",
     "padded",
     "rhs_fragments",
+    "rhs_scales",
     "shared",
     "sliced",
     "swizzled",
@@ -116,6 +119,27 @@ def rhs_fragments(instruction: str, acc: Layout, k: int | None = None) -> Layout
     return operand_layouts(row, acc, 2, _depth(row, k)).rhs
 
 
+def lhs_scales(instruction: str, acc: Layout, blocks: int) -> Layout:
+    """The (m, blocks) scales of the lhs that goes with an accumulator of `instruction`.
+
+    ValueError where the instruction has none, or finds them elsewhere than in registers.
+    """
+    return _scales(instruction, acc, blocks, 0)
+
+
+def rhs_scales(instruction: str, acc: Layout, blocks: int) -> Layout:
+    """The (blocks, n) scales of the rhs, likewise."""
+    return _scales(instruction, acc, blocks, 1)
+
+
+def _scales(instruction: str, acc: Layout, blocks: int, axis: int) -> Layout:
+    row = _with_fragments(instruction)
+    if not row.is_scaled:
+        raise ValueError(f"{row.name} has no scales")
+    _checked((blocks,))
+    return scale_layout(row, acc, blocks, axis)
+
+
 def _checked(shape: Sequence[int], *, warps: int = 1) -> tuple[int, ...]:
     """A shape of positive integers. ValueError otherwise, and for more warps than a CTA has."""
     sizes = tuple(shape)
@@ -137,9 +161,9 @@ def _with_fragments(instruction: str) -> MmaInstruction:
 
 
 def _depth(row: MmaInstruction, k: int | None) -> int:
-    depth = row.k if k is None else k
-    if not row.k <= depth <= _MOST_ELEMENTS or depth % row.k:
-        raise ValueError(f"k must be a multiple of {row.k} for {row.name}, found {depth}")
+    depth = row.depth if k is None else k
+    if not row.depth <= depth <= _MOST_ELEMENTS or depth % row.depth:
+        raise ValueError(f"k must be a multiple of {row.depth} for {row.name}, found {depth}")
     return depth
 
 

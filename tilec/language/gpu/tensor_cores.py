@@ -8,6 +8,7 @@ from tilec.language.builtin import builtin
 
 __all__ = [
     "mma",
+    "mma_scaled",
     "tcgen05_commit",
     "tcgen05_copy",
     "tcgen05_mma",
@@ -26,6 +27,19 @@ def mma(lhs: Any, rhs: Any, acc: Any, instruction: str) -> Any:
 
     (m, k) by (k, n) tiles in that instruction's fragments: `gpu.accumulator`, `gpu.lhs_fragments`,
     `gpu.rhs_fragments`.
+    """
+
+
+@builtin
+def mma_scaled(
+    lhs: Any, lhs_scale: Any, rhs: Any, rhs_scale: Any, acc: Any, instruction: str, block: int = 0
+) -> Any:
+    """`mma` with a scale per 32 numbers along k, "mma.mx.m16n8k32.f32.e4m3.e5m2", or per 16,
+    "mma.nv.m16n8k64.f32.e2m1.e2m1".
+
+    `lhs_scale`, `rhs_scale`: (m, blocks) and (blocks, n) tiles of i8 in `gpu.lhs_scales` and
+    `gpu.rhs_scales`, where 127 stands for 1 and each step for a factor of 2; of "nv" f8e4m3.
+    `block`: the number of the first that the step along k needs.
     """
 
 

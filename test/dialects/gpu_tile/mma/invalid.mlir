@@ -108,3 +108,111 @@ func.func @mma_k_is_spread_over_warps(%a: !a, %b: !b, %c: !c) {
   %d = "gpu_tile.mma"(%a, %b, %c) {instruction = "mma.m16n8k16.f32.bf16.bf16"} : (!a, !b, !c) -> !c
   return
 }
+
+// -----
+!a = tensor<16x32xf8E4M3FN, #gpu_tile.layout<"T(4,8):(4@1,1@0) V(4,2,2):(1@1,8@0,16@1)">>
+!b = tensor<32x8xf8E5M2, #gpu_tile.layout<"T(4,8):(4@0,1@1) V(4,2):(1@0,16@0)">>
+!c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
+!s = tensor<16x2xi8, #gpu_tile.layout<"T(2,2,8):(8@0,0,1@0) V(2):(1@1)">>
+!t = tensor<2x8xi8, #gpu_tile.layout<"T(4,8):(0,1@1) V(2):(1@0)">>
+func.func @mma_by_an_instruction_with_scales(%a: !a, %b: !b, %c: !c, %s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.mma' op mma.mx.m16n8k32.f32.e4m3.e5m2 takes scales}}
+  %d = "gpu_tile.mma"(%a, %b, %c) {instruction = "mma.mx.m16n8k32.f32.e4m3.e5m2"} : (!a, !b, !c) -> !c
+  return
+}
+
+// -----
+!a = tensor<16x32xf8E4M3FN, #gpu_tile.layout<"T(4,8):(4@1,1@0) V(4,2,2):(1@1,8@0,16@1)">>
+!b = tensor<32x8xf8E5M2, #gpu_tile.layout<"T(4,8):(4@0,1@1) V(4,2):(1@0,16@0)">>
+!c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
+!s = tensor<16x2xi8, #gpu_tile.layout<"T(2,2,8):(8@0,0,1@0) V(2):(1@1)">>
+!t = tensor<2x8xi8, #gpu_tile.layout<"T(4,8):(0,1@1) V(2):(1@0)">>
+func.func @mma_scaled_by_one_without(%a: !a, %b: !b, %c: !c, %s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.mma_scaled' op mma.m16n8k32.f32.e4m3.e5m2 has no scales}}
+  %d = "gpu_tile.mma_scaled"(%a, %b, %c, %s, %t) {block = 0 : i32, instruction = "mma.m16n8k32.f32.e4m3.e5m2"} : (!a, !b, !c, !s, !t) -> !c
+  return
+}
+
+// -----
+!a = tensor<16x32xi8, #gpu_tile.layout<"T(4,8):(4@1,1@0) V(4,2,2):(1@1,8@0,16@1)">>
+!b = tensor<32x8xi8, #gpu_tile.layout<"T(4,8):(4@0,1@1) V(4,2):(1@0,16@0)">>
+!c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
+!s = tensor<16x2xi8, #gpu_tile.layout<"T(2,2,8):(8@0,0,1@0) V(2):(1@1)">>
+!t = tensor<2x8xi8, #gpu_tile.layout<"T(4,8):(0,1@1) V(2):(1@0)">>
+func.func @mma_scaled_block(%a: !a, %b: !b, %c: !c, %s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.mma_scaled' op block must be a multiple of 4, found 2}}
+  %d = "gpu_tile.mma_scaled"(%a, %b, %c, %s, %t) {block = 2 : i32, instruction = "mma.nv.m16n8k64.f32.e2m1.e2m1"} : (!a, !b, !c, !s, !t) -> !c
+  return
+}
+
+// -----
+!a = tensor<16x32xf8E4M3FN, #gpu_tile.layout<"T(4,8):(4@1,1@0) V(4,2,2):(1@1,8@0,16@1)">>
+!b = tensor<32x8xf8E5M2, #gpu_tile.layout<"T(4,8):(4@0,1@1) V(4,2):(1@0,16@0)">>
+!c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
+!s = tensor<16x2xi8, #gpu_tile.layout<"T(2,2,8):(8@0,0,1@0) V(2):(1@1)">>
+!t = tensor<2x8xi8, #gpu_tile.layout<"T(4,8):(0,1@1) V(2):(1@0)">>
+func.func @mma_scaled_negative_block(%a: !a, %b: !b, %c: !c, %s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.mma_scaled' op block must be a multiple of 1, found -1}}
+  %d = "gpu_tile.mma_scaled"(%a, %b, %c, %s, %t) {block = -1 : i32, instruction = "mma.mx.m16n8k32.f32.e4m3.e5m2"} : (!a, !b, !c, !s, !t) -> !c
+  return
+}
+
+// -----
+!a = tensor<16x32xf8E4M3FN, #gpu_tile.layout<"T(4,8):(4@1,1@0) V(4,2,2):(1@1,8@0,16@1)">>
+!b = tensor<32x8xf8E5M2, #gpu_tile.layout<"T(4,8):(4@0,1@1) V(4,2):(1@0,16@0)">>
+!c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
+!s = tensor<16x2xi8, #gpu_tile.layout<"T(2,2,8):(8@0,0,1@0) V(2):(1@1)">>
+!t = tensor<2x8xi8, #gpu_tile.layout<"T(4,8):(0,1@1) V(2):(1@0)">>
+func.func @mma_scaled_too_few_blocks(%a: !a, %b: !b, %c: !c, %s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.mma_scaled' op lhs_scale has 3 blocks or more of each of 16 rows, found 16x2}}
+  %d = "gpu_tile.mma_scaled"(%a, %b, %c, %s, %t) {block = 2 : i32, instruction = "mma.mx.m16n8k32.f32.e4m3.e5m2"} : (!a, !b, !c, !s, !t) -> !c
+  return
+}
+
+// -----
+!a = tensor<16x32xf8E4M3FN, #gpu_tile.layout<"T(4,8):(4@1,1@0) V(4,2,2):(1@1,8@0,16@1)">>
+!b = tensor<32x8xf8E5M2, #gpu_tile.layout<"T(4,8):(4@0,1@1) V(4,2):(1@0,16@0)">>
+!c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
+!s = tensor<16x2xi8, #gpu_tile.layout<"T(2,2,8):(8@0,0,1@0) V(2):(1@1)">>
+!t = tensor<2x4xi8, #gpu_tile.layout<"T(4,8):(0,1@1) V(2):(1@0)">>
+func.func @mma_scaled_too_few_columns(%a: !a, %b: !b, %c: !c, %s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.mma_scaled' op rhs_scale has 1 blocks or more of each of 8 columns, found 2x4}}
+  %d = "gpu_tile.mma_scaled"(%a, %b, %c, %s, %t) {block = 0 : i32, instruction = "mma.mx.m16n8k32.f32.e4m3.e5m2"} : (!a, !b, !c, !s, !t) -> !c
+  return
+}
+
+// -----
+!a = tensor<16x32xf8E4M3FN, #gpu_tile.layout<"T(4,8):(4@1,1@0) V(4,2,2):(1@1,8@0,16@1)">>
+!b = tensor<32x8xf8E5M2, #gpu_tile.layout<"T(4,8):(4@0,1@1) V(4,2):(1@0,16@0)">>
+!c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
+!s = tensor<16x2xf8E4M3FN, #gpu_tile.layout<"T(2,2,8):(8@0,0,1@0) V(2):(1@1)">>
+!t = tensor<2x8xi8, #gpu_tile.layout<"T(4,8):(0,1@1) V(2):(1@0)">>
+func.func @mma_scaled_scale_type(%a: !a, %b: !b, %c: !c, %s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.mma_scaled' op lhs_scale is of i8, found f8E4M3FN}}
+  %d = "gpu_tile.mma_scaled"(%a, %b, %c, %s, %t) {block = 0 : i32, instruction = "mma.mx.m16n8k32.f32.e4m3.e5m2"} : (!a, !b, !c, !s, !t) -> !c
+  return
+}
+
+// -----
+!a = tensor<16x32xf8E4M3FN, #gpu_tile.layout<"T(4,8):(4@1,1@0) V(4,2,2):(1@1,8@0,16@1)">>
+!b = tensor<32x8xf8E5M2, #gpu_tile.layout<"T(4,8):(4@0,1@1) V(4,2):(1@0,16@0)">>
+!c = tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
+!s = tensor<16x2xi8, #gpu_tile.layout<"T(2,2,8):(8@0,0,1@0) V(2):(1@1)">>
+!t = tensor<2x8xi8, #gpu_tile.layout<"T(8,4):(1@1,0) V(2):(1@0)">>
+func.func @mma_scaled_scale_lanes(%a: !a, %b: !b, %c: !c, %s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.mma_scaled' op rhs_scale lies as T(4,8):(0,1@1) V(2):(1@0) for mma.mx.m16n8k32.f32.e4m3.e5m2, found T(8,4):(1@1,0) V(2):(1@0)}}
+  %d = "gpu_tile.mma_scaled"(%a, %b, %c, %s, %t) {block = 0 : i32, instruction = "mma.mx.m16n8k32.f32.e4m3.e5m2"} : (!a, !b, !c, !s, !t) -> !c
+  return
+}
+
+// -----
+!a = tensor<1x16x32xf8E4M3FN, #gpu_tile.layout<"T(4,8):(4@2,1@1) V(4,2,2):(1@2,8@1,16@2)">>
+!b = tensor<1x32x8xf8E5M2, #gpu_tile.layout<"T(4,8):(4@1,1@2) V(4,2):(1@1,16@1)">>
+!c = tensor<1x16x8xf32, #gpu_tile.layout<"T(4,8):(2@2,1@1) V(2,2):(1@2,8@1)">>
+!s = tensor<16x2xi8, #gpu_tile.layout<"T(2,2,8):(8@0,0,1@0) V(2):(1@1)">>
+!t = tensor<2x8xi8, #gpu_tile.layout<"T(4,8):(0,1@1) V(2):(1@0)">>
+func.func @mma_scaled_batch(%a: !a, %b: !b, %c: !c, %s: !s, %t: !t) {
+  // expected-error @below {{'gpu_tile.mma_scaled' op operands have two dimensions, found 1x16x8}}
+  %d = "gpu_tile.mma_scaled"(%a, %b, %c, %s, %t) {block = 0 : i32, instruction = "mma.mx.m16n8k32.f32.e4m3.e5m2"} : (!a, !b, !c, !s, !t) -> !c
+  return
+}

@@ -188,3 +188,10 @@ func.func @dot_by_an_instruction_with_scales(%a: tensor<128x32xf8E4M3FN>, %b: te
   %d = "tile.dot"(%a, %b, %c) {options = {instruction = "tcgen05.mx.m128n16k32.f32.e4m3.e4m3"}} : (tensor<128x32xf8E4M3FN>, tensor<32x16xf8E4M3FN>, tensor<128x16xf32>) -> tensor<128x16xf32>
   return
 }
+
+// -----
+func.func @dot_scaled_by_the_instruction_of_another_format(%a: tensor<64x128xi8>, %b: tensor<128x32xf8E5M2>, %c: tensor<64x32xf32>, %s: tensor<64x4xi8>, %t: tensor<4x32xi8>) {
+  // expected-error @below {{'tile.dot_scaled' op mma.mx.m16n8k32.f32.e3m2.e5m2 multiplies e3m2 by e5m2, found e2m3 by e5m2}}
+  %d = "tile.dot_scaled"(%a, %b, %c, %s, %t) {lhs_format = "e2m3", options = {instruction = "mma.mx.m16n8k32.f32.e3m2.e5m2"}, rhs_format = "e5m2"} : (tensor<64x128xi8>, tensor<128x32xf8E5M2>, tensor<64x32xf32>, tensor<64x4xi8>, tensor<4x32xi8>) -> tensor<64x32xf32>
+  return
+}
