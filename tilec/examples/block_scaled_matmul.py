@@ -2,9 +2,9 @@
 
 Matrices are quantised in front of the kernel: each block of numbers gets a scale with which its
 largest one still fits. The scales lie as tensor cores read them (`tilec.ops.arrange_scales` does
-the same on a device), so that on sm_100a they come by tensor copies and one instruction multiplies
-everything; other targets multiply each tile by its scales in bf16. `tilec.ops.matmul` does all
-that for arrays of any layout.
+the same on a device), so that on 10.x and 12.x they come by tensor copies and the instructions
+that multiply read them; other targets multiply each tile by its scales in bf16. `tilec.ops.matmul`
+does all that for arrays of any layout.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def multiply(name: str, m: int, n: int, k: int) -> None:
 
 def main() -> None:
     """Two of the formats, in sizes that do not fill the tiles."""
-    with emulated_target(Feature.TCGEN05):
+    with emulated_target(Feature.TCGEN05, Feature.MMA_SYNC_BLOCK_SCALE):
         for name in ("mxfp8", "nvfp4"):
             multiply(name, 136, 72, 320)
 

@@ -27,13 +27,13 @@ def launch(kernel: Callable[..., Any], *arguments: Any, **constants: Any) -> Non
 
 
 @contextmanager
-def emulated_target(feature: Feature) -> Iterator[None]:
-    """The emulator runs kernels for a target that has `feature`, by TILEC_TARGET.
+def emulated_target(*features: Feature) -> Iterator[None]:
+    """The emulator runs kernels for a target that has one of `features`, by TILEC_TARGET.
 
     That of the environment where it has it, else the first that does.
     """
     named = os.environ.get("TILEC_TARGET")
-    able = [name for name, target in TARGETS.items() if target.supports(feature)]
+    able = [name for name, target in TARGETS.items() if any(map(target.supports, features))]
     if tilec.device().kind == "emulator" and named not in able:
         os.environ["TILEC_TARGET"] = able[0]
     try:

@@ -29,6 +29,8 @@ PIECE = (128, 4)
 """Rows and blocks whose scales lie together in arranged ones."""
 SMALL_TILES = {"BM": 64, "BN": 64, "BK": 64}
 """Where scales are multiplied out in registers."""
+FRAGMENT_TILES = {"BM": 128, "BN": 128, "BK": 128}
+"""Where warps multiply fragments: their sums take registers, and 99 KiB are for the ring."""
 ORDER = ("a", "a_scale", "b", "b_scale", "out", "bias", "row_scale", "column_scale", "scale")
 
 
@@ -52,13 +54,17 @@ def multiply_scaled(
         return given["out"]
     check_overlap(views)
     device = device_of(list(views.items()), find_device(where) if isinstance(where, str) else where)
-    native = target_of(device).supports(Feature.TCGEN05) and _is_native(dtypes, block)
+    target = target_of(device)
+    by_warps = target.supports(Feature.MMA_SYNC_BLOCK_SCALE)
+    native = (by_warps or target.supports(Feature.TCGEN05)) and _is_native(dtypes, block)
     if native and not arranged:
         for side in sides:
             name = f"{side}_scale"
             given[name] = _arranged(values[name], views[name], side == "b", device, stream)
     plain = not parts and options.activation is None
-    tiles = _tiles(n if plain else 0, dtypes) if native or arranged else SMALL_TILES
+    tiles = FRAGMENT_TILES if by_warps else _tiles(n if plain else 0, dtypes)
+    if not native and not arranged:
+        tiles = SMALL_TILES
     activation = options.activation
     if isinstance(activation, str):
         activation = ACTIVATIONS[activation]
