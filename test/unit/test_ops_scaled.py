@@ -12,6 +12,8 @@ from test_block_scales import E2M1, E4M3, E5M2, E8M0, operand
 
 import tilec
 from tilec.examples.block_scaled_matmul import arranged
+from tilec.kernel import CompiledKernel
+from tilec.runtime.emulator_device import EmulatorDevice
 from tilec.runtime.errors import ArgumentError
 
 E3M2 = ml_dtypes.float6_e3m2fn
@@ -47,6 +49,32 @@ def test_every_target(
 ) -> None:
     monkeypatch.setenv("TILEC_TARGET", target)
     check("emulator", kinds, (72, 140, 320), scale)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "scale", "name"),
+    [
+        ((E4M3, E5M2), E8M0, "mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e5m2"),
+        ((E2M1, E2M1), E4M3, "mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1"),
+    ],
+)
+def test_warps_read_the_scales_of_12_x(
+    kinds: tuple[Any, Any], scale: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arranged, and then everything comes by tensor copies."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_120a")
+    loaded: list[str] = []
+    load = EmulatorDevice.load
+
+    def noted(self: EmulatorDevice, kernel: CompiledKernel) -> Any:
+        loaded.append(kernel.ptx)
+        return load(self, kernel)
+
+    monkeypatch.setattr(EmulatorDevice, "load", noted)
+    check("emulator:check", kinds, (72, 140, 320), scale)
+    (product,) = (ptx for ptx in loaded if "mma.sync" in ptx)
+    assert f"kind::{name}" in product
+    assert product.count("cp.async.bulk.tensor") >= 4
 
 
 def test_numbers_of_six_bits(monkeypatch: pytest.MonkeyPatch) -> None:
