@@ -18,7 +18,7 @@ from tilec.assembler import assemble
 from tilec.compiler import compile_module
 from tilec.diagnostics import CompileError
 from tilec.dialects.context import make_context
-from tilec.examples.block_scaled_matmul import arranged
+from tilec.examples.block_scaled_matmul import arranged, packed
 from tilec.fragments import accumulator_layout
 from tilec.language import gpu
 from tilec.layout import Layout
@@ -234,6 +234,23 @@ def test_the_ends_of_the_range(code: int, value: float) -> None:
     c = np.zeros((16, 16), np.float32)
     ends.on("emulator:check")(a, s, c)
     np.testing.assert_array_equal(c, np.full((16, 16), 32 * value, np.float32))
+
+
+def test_ones_are_of_the_other_sides_kind() -> None:
+    @tilec.kernel(grid=(1,))
+    def one_side(a: tl.array, b: tl.array, s: tl.array, c: tl.array):
+        y, t = tl.load(b, (0, 0), (32, 8)), tl.load(s, (0, 0), (4, 8))
+        tl.store(c, (0, 0), tl.dot_scaled(tl.load(a, (0, 0), (16, 32)), None, y, t))
+
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((16, 64)).astype(E2M1)
+    b, scale, y = operand(rng, 8, 64, E2M1, E4M3, 16)
+    a, c = packed(x), np.zeros((16, 8), np.float32)
+    kernel = one_side.on("emulator:check")
+    kernel(a, b.T, scale.T, c)
+    np.testing.assert_allclose(c, x.astype(np.float64) @ y.T, rtol=1e-5, atol=1e-4)
+    chosen = decisions(kernel.compiled(a, b.T, scale.T, c))["dot instruction"]
+    assert chosen == "mma.nv.m16n8k64.f32.e2m1.e2m1"
 
 
 def test_bits_above_six_are_no_part_of_a_number() -> None:

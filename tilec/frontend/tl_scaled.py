@@ -46,9 +46,13 @@ def dot_scaled(frame: Frame, a: Any, a_scale: Any, b: Any, b_scale: Any, acc: An
         )
     shape = check_shape((lhs.shape[0], rhs.shape[1]), argument=None)
     blocks = _blocks(a_scale, b_scale, depth)
+    sides = (
+        (a_scale, b_scale, (shape[0], blocks), "a_scale"),
+        (b_scale, a_scale, (blocks, shape[1]), "b_scale"),
+    )
     scales = [
-        _scale(frame, a_scale, (shape[0], blocks), depth, "a_scale"),
-        _scale(frame, b_scale, (blocks, shape[1]), depth, "b_scale"),
+        _ones(frame, other, sizes) if scale is None else _scale(scale, sizes, depth, argument)
+        for scale, other, sizes, argument in sides
     ]
     start = accumulator(frame.builder, acc, f32, shape)
     value = DotScaledOp.build(
@@ -80,9 +84,13 @@ def _blocks(a_scale: Any, b_scale: Any, depth: int) -> int:
     return max(1, depth // _BLOCK)
 
 
-def _scale(frame: Frame, value: Any, shape: tuple[int, int], depth: int, argument: str) -> Any:
-    if value is None:
-        return frame.builder.constant(1.0, f8e8m0, shape)
+def _ones(frame: Frame, other: Any, shape: tuple[int, int]) -> Any:
+    """Scales of 1 of the other side's kind, which one instruction can then read."""
+    floats = isinstance(other, Tile) and other.dtype == f8e4m3
+    return frame.builder.constant(1.0, f8e4m3 if floats else f8e8m0, shape)
+
+
+def _scale(value: Any, shape: tuple[int, int], depth: int, argument: str) -> Any:
     if not isinstance(value, Tile) or value.dtype not in _SCALES:
         known = ", ".join(map(str, _SCALES))
         raise Mistake(
