@@ -2,11 +2,11 @@
 
 Fragments are layouts over one warp, or one warpgroup of 128 threads: lhs in (m, k), rhs in (k, n),
 accumulator in (m, n) coordinates. Sources: PTX ISA 9.0, "Warp-level matrix fragment" per shape
-(m16n8k8, m16n8k16, m16n8k32, m8n8k4), and "Register Fragments and Shared Memory Matrix Layouts" of
-wgmma.mma_async, whose rhs lies in shared memory only. tcgen05.mma has no fragments: its operands
-lie in shared and tensor memory (`tensor_tiles.py`). `fma` is no tensor-core instruction: one
-thread multiplies its own row and column elements, so its fragments are one element and any thread
-layout is legal.
+(m16n8k8, m16n8k16, m16n8k32, m16n8k64, m8n8k4), and "Register Fragments and Shared Memory Matrix
+Layouts" of wgmma.mma_async, whose rhs lies in shared memory only. tcgen05.mma has no fragments: its
+operands lie in shared and tensor memory (`tensor_tiles.py`). `fma` is no tensor-core instruction:
+one thread multiplies its own row and column elements, so its fragments are one element and any
+thread layout is legal.
 """
 
 from __future__ import annotations
