@@ -3,18 +3,23 @@
 A row for each example, run on the emulator in check mode (right, no findings), and for each kernel
 of `example_defaults.py`, compiled with its own defaults: the KiB of shared memory that one of its
 kernels takes at most; ptxas has assembled all of them. "-": the example runs on other targets'
-instructions.
+instructions. With `--record` the columns take their place in `record.json` and the page's table,
+beside those of other runs.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import importlib
 import io
+import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from example_defaults import CASES
@@ -79,22 +84,79 @@ def compile_default(name: str, target: str) -> str:
     return assembled([kernel.compile(specs, constants, target=target)])
 
 
-def cell(name: str, target: str) -> str:
+ROWS = {
+    **{name: (run_example, name) for name in EXAMPLES},
+    **{f"{name}, defaults": (compile_default, name) for name in CASES},
+}
+"""What makes the cells of a row, and of what; an example may have a row of either kind."""
+
+
+def cell(row: str, target: str) -> str:
     """A cell, or what went wrong."""
+    made, name = ROWS[row]
     try:
-        return compile_default(name, target) if name in CASES else run_example(name, target)
+        return made(name, target)
     except (CompileError, InternalError, SystemExit) as error:
         print(f"{name} {target}: {error}", file=sys.stderr)
         return f"**{type(error).__name__}**"
 
 
+RECORD, PAGE = (Path(__file__).parent / name for name in ("record.json", "README.md"))
+Table = Mapping[str, Mapping[str, str]]
+"""By row, then by target: a cell."""
+
+
+def recorded() -> Table:
+    """What runs with `--record` found."""
+    return json.loads(RECORD.read_text())
+
+
+def markdown(table: Table) -> Iterator[str]:
+    """The lines of a table, columns in the order of `TARGETS`."""
+    targets = [name for name in TARGETS if any(name in row for row in table.values())]
+    yield f"| | {' | '.join(targets)} |"
+    yield f"|---|{'---|' * len(targets)}"
+    for name, row in table.items():
+        yield f"| {name} | {' | '.join(row.get(target, '?') for target in targets)} |"
+
+
+def _record(found: Table) -> None:
+    """Merges columns into the record, and shows it on the page."""
+    before = recorded() if RECORD.exists() else {}
+    whole = {name: {**before.get(name, {}), **row} for name, row in found.items()}
+    RECORD.write_text(json.dumps(whole, indent=1) + "\n")
+    before_it, _, _ = PAGE.read_text().partition("| | sm_")  # the page ends with the table
+    PAGE.write_text(before_it + "\n".join(markdown(whole)) + "\n")
+
+
+def _rows(targets: Sequence[str], jobs: int) -> Iterator[tuple[str, dict[str, str]]]:
+    """Rows as they are done, their cells by so many processes."""
+    cells = [(name, target) for name in ROWS for target in targets]
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _quiet) as pool:
+        done = pool.map(cell, *zip(*cells, strict=True))
+        for name in ROWS:
+            yield name, {target: next(done) for target in targets}
+
+
+def _quiet() -> None:
+    warnings.simplefilter("ignore")
+
+
 def main() -> None:
     """Prints the table, row by row."""
-    warnings.simplefilter("ignore")
-    targets = [find_target(name).name for name in sys.argv[1:]] or list(TARGETS)
-    print(f"| | {' | '.join(targets)} |\n|---|{'---|' * len(targets)}")
-    for name in (*EXAMPLES, *CASES):
-        print(f"| {name} | {' | '.join(cell(name, target) for target in targets)} |", flush=True)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("targets", nargs="*", metavar="target", help="all of them by default")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--record", action="store_true", help="into record.json and README.md")
+    told = parser.parse_args()
+    targets = [find_target(name).name for name in told.targets] or list(TARGETS)
+    table: dict[str, dict[str, str]] = {}
+    for name, row in _rows(targets, told.jobs):
+        table[name] = row
+        lines = list(markdown({name: dict.fromkeys(targets, "") | row}))
+        print("\n".join(lines if len(table) == 1 else lines[2:]), flush=True)
+    if told.record:
+        _record(table)
 
 
 if __name__ == "__main__":

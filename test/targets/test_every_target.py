@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from example_defaults import CASES
-from table import EXAMPLES, assembled, compile_default, run_example
+from table import EXAMPLES, PAGE, assembled, compile_default, markdown, recorded, run_example
 from target_names import MAIN, OTHERS
 
 from tilec.examples.matmul import PRECISIONS, draw, matmul, reference
@@ -31,6 +31,12 @@ def test_products_of_fp8_by_the_instructions_that_the_target_has(
     assert chosen == [FP8_BY[target]]
     assert f".target {target}\n" in kernel.ptx
     assert assembled([kernel])
+
+
+def test_the_page_shows_the_record() -> None:
+    lines = list(markdown(recorded()))
+    assert PAGE.read_text().endswith("\n\n" + "\n".join(lines) + "\n")
+    assert not [line for line in lines if "**" in line or "?" in line]
 
 
 def test_bytes_are_multiplied_by_warps_where_tensor_memory_adds_none(
