@@ -101,13 +101,13 @@ def aligned_copy(name: str, memory: Any, found: ArrayView, view: View, along: in
     return AlignedCopy(
         with_dimensions(found, shape, (view.strides[1 - along], view.strides[along])),
         with_dimensions(made, shape, (pitch, 1)),
-        _copy_tile(found, view, along),
+        copy_tile(found, view, along),
         with_dimensions(made, aligned.shape, aligned.strides),
         aligned,
     )
 
 
-def _copy_tile(found: ArrayView, view: View, along: int) -> dict[str, int]:
+def copy_tile(found: ArrayView, view: View, along: int) -> dict[str, int]:
     """Constants of the kernel that copies: rows of a cache line both ways where it turns them."""
     if view.strides[along] == 1:
         return {}
