@@ -68,6 +68,19 @@ def index_run(op: Indexed, facts: Divisibility) -> tuple[int, int]:
     return max(0, len(sizes) - 1), 1
 
 
+def neighbours_dim(op: Indexed, facts: Divisibility) -> int | None:
+    """The tile dimension along which elements are neighbours in memory, aligned or not, at least in
+    most places; None where none is known."""
+    array = op.src if isinstance(op, tile.GatherOp) else op.dst
+    axis = next((a for a, stride in enumerate(static_strides(array)) if stride == 1), None)
+    wanted = [Pattern.STEPS if a == axis else Pattern.SAME for a in range(len(op.indices))]
+    for dim in reversed(range(len(shape(op.mask)))):
+        group = _Group(dim, 1, facts)
+        if axis is not None and [group.pattern(index) for index in op.indices] == wanted:
+            return dim
+    return None
+
+
 def _is_aligned(array: ir.Value, axis: int, width: int, facts: Divisibility) -> bool:
     """Whether elements of `array` whose index along `axis` is a multiple of `width` are aligned to
     so many, and rows end there, too."""
@@ -141,6 +154,8 @@ class _Group:
 
     def _is_multiple(self, value: ir.Value) -> bool:
         """Whether each element is a multiple of the width."""
+        if self._width == 1:
+            return True
         if not is_tile(value):
             return self._facts.of(value) % self._width == 0
         if isinstance(value.owner, ir.Block):

@@ -11,23 +11,35 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
 
-from tilec.layout import Layout, Mode, copies, normalize
+from tilec.layout import WARP, Layout, Mode, copies, normalize
 from tilec.mma_instruction import MmaInstruction
+from tilec.passes.layouts.op_costs import SLOT_BYTES
 
 SECTOR_BYTES = 32
 INSTRUCTION_COST = 64
 """Bytes of traffic one warp-wide access instruction is worth."""
 CONVERSION_COST = 1024
 """Bytes of traffic the two barriers of a conversion through shared memory are worth."""
+SHARED_READ_COST = 16
+"""Bytes of traffic one warp-wide read of shared memory is worth: a clock (`op_costs.py`)."""
+ACCESS_BYTES = 16
+"""The widest access of a thread (PTX ISA 9.0, "ld")."""
 
 
 @lru_cache(maxsize=4096)
 def blocked_layout(
-    shape: tuple[int, ...], contiguous: int, width: int, num_threads: int, *, narrow: bool = True
+    shape: tuple[int, ...],
+    contiguous: int,
+    width: int,
+    num_threads: int,
+    *,
+    narrow: bool = True,
+    along: int | None = None,
 ) -> Layout:
     """Vectors of `width` along `contiguous`, lanes first along it, then along the other dimensions.
 
-    `narrow`: narrower vectors where there are too few for all threads.
+    `narrow`: narrower vectors where there are too few for all threads. `along`: the most threads
+    along `contiguous`.
 
     The split of threads between dimensions is the one with the fewest registers (phantoms count)
     that still gives each row segment a full sector; ties go to longer segments. Of three times a
@@ -35,7 +47,7 @@ def blocked_layout(
     """
     third = num_threads & -num_threads
     if third != num_threads:
-        one = blocked_layout(shape, contiguous, width, third, narrow=narrow)
+        one = blocked_layout(shape, contiguous, width, third, narrow=narrow, along=along)
         return _dealt(one, num_threads // third, contiguous)
     rank = len(shape)
     if rank == 0:
@@ -47,10 +59,10 @@ def blocked_layout(
         width //= 2
     units = [shape[d] // width if d == contiguous else shape[d] for d in order]
     best: tuple[tuple[int, int], list[int]] | None = None
-    for along in _powers(num_threads):
-        split = [along, *_spread(units[1:], num_threads // along)]
+    for count in _powers(num_threads if along is None else min(along, num_threads)):
+        split = [count, *_spread(units[1:], num_threads // count)]
         registers = width * prod(-(-u // s) for u, s in zip(units, split, strict=True))
-        useful = min(along, units[0])
+        useful = min(count, units[0])
         # A segment shorter than two sectors halves the useful bytes per request.
         penalty = 2 if useful * width < min(16, shape[contiguous]) else 1
         key = (registers * penalty, -useful)
@@ -145,9 +157,19 @@ def _sector(at: tuple[int, ...], contiguous: int | None, element_bytes: int) -> 
     )
 
 
-def conversion_cost(shape: Sequence[int], element_bytes: int) -> int:
-    """Bytes of traffic a conversion through shared memory is worth: written once, read once."""
-    return CONVERSION_COST + prod(shape) * element_bytes
+def conversion_cost(shape: Sequence[int], element_bytes: int, into: Layout) -> int:
+    """Bytes of traffic a conversion through shared memory is worth: written once, read once, and
+    again by threads that repeat what others hold, in at least as many instructions as it takes.
+
+    Bytes (and bits, of i1) come as words of four that each thread takes apart.
+    """
+    first = into.values[0] if into.values else None
+    run = first.size & -first.size if first is not None and first.stride == 1 else 1
+    run = min(run, ACCESS_BYTES // element_bytes)
+    warps = max(1, into.num_threads // WARP)
+    reads = warps * -(-into.num_values // run) * SHARED_READ_COST
+    apart = warps * into.num_values * SLOT_BYTES if element_bytes == 1 else 0
+    return CONVERSION_COST + max(prod(shape) * element_bytes, reads) + apart
 
 
 def warp_grid(

@@ -25,7 +25,8 @@ MATERIALIZED = ("arith.constant", "tensor.splat", "tile.iota", "tile.broadcast")
 
 @dataclass
 class Component:
-    """Values of one layout. `weight`: bytes its memory accesses move, scaled by loop depth."""
+    """Values of one layout. `weight`: bytes its memory accesses move, and what computing is worth
+    (`op_costs.py`), scaled by loop depth."""
 
     values: list[ir.Value]
     hard: Layout | None = None

@@ -63,6 +63,39 @@ def expanded(layout: Layout, axis: int, size: int) -> Layout:
     return normalize(Layout(tuple(map(shift, layout.threads)), values))
 
 
+SPREAD_RUN = 4
+"""Neighbours along a new axis that a thread holds, if there are enough for all threads."""
+
+
+@lru_cache(maxsize=1024)
+def spread_out(layout: Layout, axis: int, size: int) -> Layout:
+    """A layout one rank higher with `axis` of `size` spread over the threads that hold copies of
+    `layout`, fastest first; what they do not suffice for is in the registers of each.
+
+    A run of `SPREAD_RUN` neighbours comes first in registers where `size` has as many a thread.
+    """
+    whole = expanded(layout, axis, 1)
+    spare = prod(_two_power(m.size) for m in whole.threads if not m.stride)
+    reach = run = min(SPREAD_RUN, 1 << max(0, (size // spare).bit_length() - 1))
+    threads = []
+    for mode in whole.threads:
+        take = 1
+        while not mode.stride and take < _two_power(mode.size) and take * reach < size:
+            take *= 2
+        if take == 1:
+            threads.append(mode)
+            continue
+        threads += [Mode(take, reach, axis), copies(mode.size // take)]
+        reach *= take
+    values = (Mode(run, 1, axis), *whole.values, Mode(-(-size // reach), reach, axis))
+    return normalize(Layout(tuple(threads), values))
+
+
+def _two_power(size: int) -> int:
+    """The largest power of two that divides `size`."""
+    return size & -size
+
+
 def broadcast_source(result: Layout, dims: Sequence[int], source_shape: Shape) -> Layout:
     """The layout of a broadcast's source; source dimensions of size 1 are held by everyone."""
     layout = result.keep(dims)

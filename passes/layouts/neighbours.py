@@ -9,27 +9,77 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.types import shape
+from tilec.dialects.types import byte_width, element, shape
 from tilec.layout import Layout
+from tilec.passes.layouts.candidates import conversion_cost
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.maps import (
     broadcast_source,
     expanded,
     part_layout,
     reshaped,
+    spread_out,
     whole_layout,
 )
 
 
 @dataclass(frozen=True)
 class Link:
-    """`other`'s layout proposes `propose(layout)` to the component of `value`; None: no
-    proposal."""
+    """What the layout of `other` means to the component of `value`.
+
+    `propose(layout)`: layouts that suit it. `ends(own, layout)`: the layouts between which the op
+    would have the tile `moved` converted, equal where it need not be; None: the op moves elements
+    whatever the layouts are.
+    """
 
     value: ir.Value
     other: ir.Value
-    propose: Callable[[Layout], Layout | None]
+    propose: Callable[[Layout], list[Layout]]
+    ends: Callable[[Layout, Layout], tuple[Layout, Layout] | None]
+    moved: ir.Value
     depth: int
+
+    def cost(self, own: Layout, layout: Layout) -> int:
+        """Bytes of traffic that a conversion between the two is worth, if there is one."""
+        ends = self.ends(own, layout)
+        if ends is None or ends[0] == ends[1]:
+            return 0
+        bytes_ = byte_width(element(self.moved))
+        return self.depth * conversion_cost(shape(self.moved), bytes_, ends[1])
+
+
+Map = Callable[[Layout], Layout | None]
+
+
+LinkKind = Callable[[ir.Value, ir.Value, Map, int], Link]
+
+
+def _read(value: ir.Value, other: ir.Value, to_value: Map, depth: int) -> Link:
+    """A link of an op's operand to its result, each of whose layouts wants one of the operand."""
+    return _mapped(value, other, to_value, depth, lambda own, wanted: (own, wanted))
+
+
+def _made(value: ir.Value, other: ir.Value, to_value: Map, depth: int) -> Link:
+    """A link of an op's result to its operand, each of whose layouts gives one of the result."""
+    return _mapped(value, other, to_value, depth, lambda own, given: (given, own))
+
+
+def _mapped(
+    value: ir.Value,
+    other: ir.Value,
+    to_value: Map,
+    depth: int,
+    order: Callable[[Layout, Layout], tuple[Layout, Layout]],
+) -> Link:
+    def propose(layout: Layout) -> list[Layout]:
+        found = to_value(layout)
+        return [] if found is None else [found]
+
+    def ends(own: Layout, layout: Layout) -> tuple[Layout, Layout] | None:
+        found = to_value(layout)
+        return None if found is None else order(own, found)
+
+    return Link(value, other, propose, ends, value, depth)
 
 
 def links(ops: list[ir.Operation]) -> Iterator[Link]:
@@ -44,43 +94,59 @@ def links(ops: list[ir.Operation]) -> Iterator[Link]:
             yield from _transpose_links(view, depth)
         elif isinstance(view, tile.ReshapeOp):
             source, result = shape(view.src), shape(view.result)
-            yield Link(view.result, view.src, _reshape(source, result), depth)
-            yield Link(view.src, view.result, _reshape(result, source), depth)
+            yield _made(view.result, view.src, _reshape(source, result), depth)
+            yield _read(view.src, view.result, _reshape(result, source), depth)
         elif isinstance(view, tile.JoinOp):
-            yield from _part_links(view.inputs, view.result, view.axis, depth)
+            yield from _part_links(view.inputs, view.result, view.axis, depth, _read, _made)
         elif isinstance(view, tile.SplitOp):
-            yield from _part_links(view.parts, view.src, view.axis, depth)
+            yield from _part_links(view.parts, view.src, view.axis, depth, _made, _read)
 
 
-def _reshape(source: tuple[int, ...], result: tuple[int, ...]) -> Callable[[Layout], Layout | None]:
+def _reshape(source: tuple[int, ...], result: tuple[int, ...]) -> Map:
     return lambda layout: reshaped(layout, source, result)
 
 
 def _reduce_links(op: tile.ReduceOp, depth: int) -> Iterator[Link]:
+    """The source lies as its result along the other axes; along its own in whatever threads hold
+    copies of the result, or in one each."""
     axis = op.axis
     for source, result in zip(op.inputs, op.outputs, strict=True):
         size = shape(source)[axis]
-        yield Link(result, source, lambda layout: layout.slice(axis), depth)
-        yield Link(source, result, lambda layout, size=size: expanded(layout, axis, size), depth)
+
+        def propose(layout: Layout, size: int = size) -> list[Layout]:
+            return [spread_out(layout, axis, size), expanded(layout, axis, size)]
+
+        def ends(own: Layout, layout: Layout) -> tuple[Layout, Layout]:
+            return own.slice(axis), layout
+
+        yield _made(result, source, lambda layout: layout.slice(axis), depth)
+        yield Link(source, result, propose, ends, result, depth)
 
 
 def _broadcast_links(op: tile.BroadcastOp, depth: int) -> Iterator[Link]:
     dims, source = op.dims, shape(op.src)
-    yield Link(op.src, op.result, lambda layout: broadcast_source(layout, dims, source), depth)
+    yield _read(op.src, op.result, lambda layout: broadcast_source(layout, dims, source), depth)
 
 
 def _transpose_links(op: tile.TransposeOp, depth: int) -> Iterator[Link]:
     permutation = op.permutation
     inverse = [permutation.index(i) for i in range(len(permutation))]
-    yield Link(op.result, op.src, lambda layout: layout.permute(permutation), depth)
-    yield Link(op.src, op.result, lambda layout: layout.permute(inverse), depth)
+    yield _made(op.result, op.src, lambda layout: layout.permute(permutation), depth)
+    yield _read(op.src, op.result, lambda layout: layout.permute(inverse), depth)
 
 
-def _part_links(parts: list[ir.Value], whole: ir.Value, axis: int, depth: int) -> Iterator[Link]:
+def _part_links(
+    parts: list[ir.Value],
+    whole: ir.Value,
+    axis: int,
+    depth: int,
+    of_part: LinkKind,
+    of_whole: LinkKind,
+) -> Iterator[Link]:
     """Equal parts that a thread's registers hold one after another: then nothing moves."""
     if len({shape(part) for part in parts}) > 1:
         return
     sizes, count = shape(parts[0]), len(parts)
     for part in parts:
-        yield Link(part, whole, lambda layout: part_layout(layout, axis, count, sizes), depth)
-        yield Link(whole, part, lambda layout: whole_layout(layout, axis, count, sizes), depth)
+        yield of_part(part, whole, lambda layout: part_layout(layout, axis, count, sizes), depth)
+        yield of_whole(whole, part, lambda layout: whole_layout(layout, axis, count, sizes), depth)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable
 from functools import cache
 
@@ -25,6 +26,7 @@ from tilec.diagnostics import CompileError
 from tilec.dialects.context import make_context
 from tilec.passes.contract import PassContext
 from tilec.passes.expand_math import expand_math
+from tilec.passes.layouts.op_costs import FUNCTIONS
 from tilec.target import find_target
 
 PRECISIONS = {"f16": (11, -14, 16), "bf16": (8, -126, 128), "f32": (24, -126, 128)}
@@ -444,6 +446,23 @@ def test_inlined_formulas_have_the_location_of_the_op() -> None:
         (ptx,) = ptx_of([llvm_text(module)], "sm_80")
     before_ex2 = ptx[: ptx.index("ex2.approx")]
     assert before_ex2[before_ex2.rindex(".loc") :].split()[2] == "7"
+
+
+def test_layouts_are_told_how_long_functions_are() -> None:
+    """A table of layout inference against the instructions of each function's PTX."""
+    rows = [(name, kind) for name in FUNCTIONS for kind in ("f32", "f64")]
+    arity = {"math.atan2": 2, "math.powf": 2, "arith.remf": 2}
+    source = "".join(
+        one_op(name, [kind] * arity.get(name, 1), kind, name=f"f{number}")
+        for number, (name, kind) in enumerate(rows)
+    )
+    (ptx,) = ptx_of([expanded(source)], "sm_80")
+    bodies = re.split(r"\.func .*?\bf\d+\(", ptx)[1:]
+    for (name, kind), body in zip(rows, bodies, strict=True):
+        instructions = re.findall(r"^\s*(?:@\S+ )?([a-z]\w*)[. ].*;", body, re.MULTILINE)
+        counted = [i for i in instructions if i not in ("ld", "st", "mov", "ret")]
+        told = FUNCTIONS[name][kind == "f64"]
+        assert told <= 4 or told / 1.5 < len(counted) < told * 1.5, (name, kind, len(counted))
 
 
 @pytest.mark.parametrize(

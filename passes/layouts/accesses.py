@@ -1,0 +1,46 @@
+"""Accesses of tiles to global memory, as layout inference weighs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.layout import Layout
+from tilec.passes.layouts.candidates import access_cost, blocked_layout
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """A load or store of a rectangular tile, or a gather or scatter.
+
+    `value`: the tile that moves. `contiguous`: the tile dimension whose neighbours are neighbours
+    in memory, None where none is known; `width`: how many of them one instruction may move.
+    `is_indexed`: its elements have indices of their own. `depth`: `depth_factor`.
+    """
+
+    op: ir.Operation
+    value: ir.Value
+    shape: tuple[int, ...]
+    contiguous: int | None
+    width: int
+    element_bytes: int
+    depth: int
+    is_load: bool
+    is_indexed: bool
+
+    def cost(self, layout: Layout) -> int:
+        """Traffic in bytes, scaled by loop depth."""
+        return self.depth * access_cost(
+            layout, self.shape, self.contiguous, self.element_bytes, self.width
+        )
+
+    def preferred(
+        self, num_threads: int, width: int | None = None, along: int | None = None
+    ) -> Layout:
+        """The coalesced layout; `width`: of a neighbour that moves more elements at once; `along`:
+        the most threads along the contiguous dimension."""
+        if not self.shape:
+            return blocked_layout((), 0, 1, num_threads)
+        contiguous = len(self.shape) - 1 if self.contiguous is None else self.contiguous
+        return blocked_layout(self.shape, contiguous, width or self.width, num_threads, along=along)

@@ -1,0 +1,126 @@
+"""What an op costs a warp that computes one element in each lane: the slots of its instructions.
+
+One unit for all that layout inference weighs: bytes of traffic to and from memory. While a
+multiprocessor's share of the memory moves `SLOT_BYTES`, its schedulers issue one instruction: 4 a
+clock, against 13 (A100) to 21 bytes (H200) of memory in the same clock (`tilec/target.py`, Speed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.types import bit_width, element, is_tile
+
+SLOT_BYTES = 4
+"""Bytes of traffic that one instruction of a warp is worth."""
+WORD_BITS = 32
+SHUFFLE_SLOTS = 4
+"""A shuffle: 32 lanes a clock (CUDA C++ Programming Guide, "Arithmetic Instructions")."""
+
+TAKE_SLOTS = 4
+"""A read of shared memory: a clock."""
+
+FREE = ("arith.constant", "arith.bitcast", "arith.index_cast", "tensor.splat", "tile.broadcast")
+"""Ops whose result is an immediate, or registers that are there."""
+
+ROUTINES: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {
+        "arith.divf": (8, 20),
+        "math.sqrt": (8, 20),
+        "arith.divsi": (17, 80),
+        "arith.remsi": (17, 80),
+        "arith.divui": (17, 80),
+        "arith.remui": (17, 80),
+        "arith.floordivsi": (20, 90),
+        "arith.ceildivsi": (20, 90),
+    }
+)
+"""(32 bits, 64 bits): what ptxas makes of one instruction of PTX, by the size of its code for
+sm_90, slow ways for special numbers left out."""
+
+FUNCTIONS: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {
+        "math.exp": (9, 30),
+        "math.exp2": (4, 30),
+        "math.expm1": (23, 28),
+        "math.log": (42, 45),
+        "math.log2": (44, 47),
+        "math.log10": (47, 50),
+        "math.log1p": (43, 46),
+        "math.rsqrt": (4, 4),
+        "math.cbrt": (34, 49),
+        "math.sin": (74, 136),
+        "math.cos": (75, 137),
+        "math.tan": (73, 135),
+        "math.asin": (21, 29),
+        "math.acos": (23, 31),
+        "math.atan": (21, 32),
+        "math.atan2": (40, 51),
+        "math.sinh": (25, 48),
+        "math.cosh": (14, 32),
+        "math.tanh": (25, 33),
+        "math.asinh": (55, 58),
+        "math.acosh": (54, 57),
+        "math.atanh": (49, 52),
+        "math.erf": (22, 87),
+        "math.erfc": (48, 89),
+        "math.powf": (72, 137),
+        "arith.remf": (60, 60),
+    }
+)
+"""(f32, f64): instructions of the formulas of `passes/math`, which compute 16-bit types in f32;
+`test_expand_math.py` counts them."""
+
+APPROXIMATE_SLOTS = 4
+"""With fastmath<afn>: one or two instructions, of the unit that takes a quarter of a warp a clock
+and more."""
+
+
+def issue_slots(op: ir.Operation) -> int:
+    """Slots of one element of an op; 0 of what computes nothing in registers, as accesses."""
+    if isinstance(op.opview, tile.TakeOp):
+        return TAKE_SLOTS
+    if op.name in FREE or not is_elementwise(op) or _numbers(op.results[0]):
+        return 0
+    # A comparison is as wide as what it compares, a conversion as the wider side.
+    wide = max(map(_bits, (*op.operands, *op.results))) > WORD_BITS
+    for table in (ROUTINES, FUNCTIONS):
+        if op.name in table:
+            return APPROXIMATE_SLOTS if _is_approximate(op) else table[op.name][wide]
+    return 2 if wide else 1
+
+
+def _numbers(value: ir.Value, steps: int = 4) -> bool:
+    """Whether a tile's elements are a number of the thread plus an immediate each, which the op
+    that reads them adds: an iota, and a few sums of those and scalars."""
+    if isinstance(value.owner, ir.Block) or steps == 0:
+        return False
+    op = value.owner.operation
+    if op.name in ("arith.addi", "arith.subi", "arith.index_cast", "tile.broadcast"):
+        return all(_numbers(operand, steps - 1) for operand in op.operands)
+    return op.name in ("tile.iota", "arith.constant", "tensor.splat")
+
+
+def combining_slots(op: tile.ReduceOp | tile.ScanOp) -> int:
+    """Slots to combine two elements of a reduction or scan."""
+    return sum(issue_slots(inner.operation) for inner in op.body.operations)
+
+
+def words(value: ir.Value) -> int:
+    """Registers that hold one element of a tile."""
+    return max(1, -(-_bits(value) // WORD_BITS))
+
+
+def _bits(value: ir.Value) -> int:
+    """Of an element, or of a scalar; an index mostly fits a word (pass `widen-indices`)."""
+    kind = element(value) if is_tile(value) else value.type
+    return WORD_BITS if isinstance(kind, ir.IndexType) else bit_width(kind)
+
+
+def _is_approximate(op: ir.Operation) -> bool:
+    return "fastmath" in op.attributes and "afn" in str(op.attributes["fastmath"])
