@@ -113,7 +113,10 @@ def _scatters(store: tile.StoreOp, facts: Divisibility) -> bool:
     width, _ = provable_width(facts, store.dst, store.offsets, store.dims)
     layout, bytes_ = layout_of(value), element_bytes(store.dst)
     whole = blocked_layout(shape(value), row, width, layout.num_threads)
-    costs = [access_cost(each, shape(value), row, bytes_, width) for each in (layout, whole)]
+    costs = [
+        access_cost(each, shape(value), row, bytes_, width, is_load=False)
+        for each in (layout, whole)
+    ]
     return costs[0] > SCATTERED * costs[1]
 
 

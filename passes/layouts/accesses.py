@@ -32,7 +32,12 @@ class Access:
     def cost(self, layout: Layout) -> int:
         """Traffic in bytes, scaled by loop depth."""
         return self.depth * access_cost(
-            layout, self.shape, self.contiguous, self.element_bytes, self.width
+            layout,
+            self.shape,
+            self.contiguous,
+            self.element_bytes,
+            self.width,
+            is_load=self.is_load,
         )
 
     def preferred(

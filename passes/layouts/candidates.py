@@ -20,6 +20,9 @@ INSTRUCTION_COST = 64
 """Bytes of traffic one warp-wide access instruction is worth."""
 CONVERSION_COST = 1024
 """Bytes of traffic the two barriers of a conversion through shared memory are worth."""
+LINE_BYTES = 128
+LINE_COST = 16
+"""Bytes of traffic each more line of L1 that an instruction reads is worth: a clock."""
 SHARED_READ_COST = 16
 """Bytes of traffic one warp-wide read of shared memory is worth: a clock (`op_costs.py`)."""
 ACCESS_BYTES = 16
@@ -125,28 +128,44 @@ def _block(
 
 @lru_cache(maxsize=4096)
 def access_cost(
-    layout: Layout, shape: tuple[int, ...], contiguous: int | None, element_bytes: int, width: int
+    layout: Layout,
+    shape: tuple[int, ...],
+    contiguous: int | None,
+    element_bytes: int,
+    width: int,
+    *,
+    is_load: bool,
 ) -> int:
-    """Bytes of traffic to load or store the tile from global memory in this layout, whole CTA."""
+    """Bytes of traffic to load or store the tile from global memory in this layout, whole CTA.
+
+    `width`: neighbours one instruction may move. Instructions that load the rest of up to 16 bytes
+    in the registers of a thread find in L1 what the first one brought, in as many lines as it has;
+    stores go through to L2.
+    """
     rank = len(shape)
     first = layout.values[0] if layout.values else None
-    run = 1
+    run = together = 1
     if (
         contiguous is not None
         and first is not None
         and (first.dim, first.stride) == (contiguous, 1)
     ):
-        run = min(width, first.size & -first.size)
+        held = first.size & -first.size
+        run = min(width, held)
+        together = max(run, min(held, ACCESS_BYTES // element_bytes)) if is_load else run
     sectors: set[tuple[int, ...]] = set()
     for lane in range(min(32, layout.num_threads)):
         at = layout.thread_coordinates(lane, rank)
         sectors.add(_sector(at, contiguous, element_bytes))
-        if contiguous is not None and run > 1:
+        if contiguous is not None and together > 1:
             end = list(at)
-            end[contiguous] += run - 1
+            end[contiguous] += together - 1
             sectors.add(_sector(tuple(end), contiguous, element_bytes))
-    instructions = -(-layout.num_values // run) * max(1, layout.num_threads // 32)
-    return instructions * (len(sectors) * SECTOR_BYTES + INSTRUCTION_COST)
+    instruction = INSTRUCTION_COST
+    if together > run:
+        instruction += (-(-len(sectors) * SECTOR_BYTES // LINE_BYTES) - 1) * LINE_COST
+    groups = -(-layout.num_values // together) * max(1, layout.num_threads // 32)
+    return groups * (len(sectors) * SECTOR_BYTES + together // run * instruction)
 
 
 def _sector(at: tuple[int, ...], contiguous: int | None, element_bytes: int) -> tuple[int, ...]:

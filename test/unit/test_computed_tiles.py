@@ -1,5 +1,5 @@
-"""Tiles that only arithmetic or gathers make, on the emulator against NumPy: sizes drawn at random,
-and no more code than threads that share the work need."""
+"""Tiles that only arithmetic or gathers make, and shifted loads, on the emulator against NumPy:
+sizes drawn at random, and no more code than threads that share the work need."""
 
 from __future__ import annotations
 
@@ -156,6 +156,24 @@ def test_rows_and_softmax_of_computed_tiles(rows: int) -> None:
     sums = np.hypot(np.arange(columns), np.arange(rows)[:, None]).sum(axis=1)
     np.testing.assert_allclose(out[0], sums, rtol=1e-5)
     np.testing.assert_allclose(out[1], np.exp(sums - sums.max()), rtol=1e-3, atol=1e-30)
+
+
+@tilec.kernel(num_warps=2)
+def laplacian(x: tl.array, out: tl.array, N: tl.const):
+    m, n = tl.program_id(0) * 2, 0
+    around = tl.load(x, (m - 1, n), (2, N)) + tl.load(x, (m + 1, n), (2, N))
+    around += tl.load(x, (m, n - 1), (2, N)) + tl.load(x, (m, n + 1), (2, N))
+    tl.store(out, (m, n), around - 4.0 * tl.load(x, (m, n), (2, N)))
+
+
+def test_shifted_loads() -> None:
+    columns = 4 * drawn("stencil", 20, 40)
+    x = np.random.default_rng(columns).standard_normal((5, columns), np.float32)
+    out = np.zeros_like(x)
+    run(laplacian, 3, x, out, N=columns)
+    wide = np.pad(x, 1)
+    around = wide[:-2, 1:-1] + wide[2:, 1:-1] + (wide[1:-1, :-2] + wide[1:-1, 2:])
+    np.testing.assert_allclose(out, around - 4 * x, rtol=1e-5, atol=1e-5)
 
 
 def test_a_new_axis_is_spread_over_copies() -> None:

@@ -1,8 +1,35 @@
-// Accesses of rows that are reduced, and of single elements.
+// Accesses of one tile that want different widths, rows that are reduced, and single elements.
 // RUN: tilec opt %s --passes infer-layouts --target sm_80 --num-warps 4 | filecheck %s
 
 !v = memref<?xf32, strided<[1]>>
 !m = memref<?x?xf32, strided<[?, 1]>>
+
+// One of three begins anywhere: its elements come one by one, those of the others in vectors.
+// CHECK-LABEL: @one_misaligned
+// CHECK-COUNT-2: "tile.load"{{.*}} -> tensor<1024xf32, #gpu_tile.layout<"T(128):(4@0) V(4,2):(1@0,512@0)">>
+// CHECK-NOT: convert_layout
+func.func @one_misaligned(%a: !v {tile.facts = {align = 16 : i32, sizes = array<i32: 4>, strides = array<i32: 1>}}, %i: index,
+                          %b: !v {tile.facts = {align = 16 : i32, sizes = array<i32: 4>, strides = array<i32: 1>}}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %x = "tile.load"(%a, %c0) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (!v, index) -> tensor<1024xf32>
+  %y = "tile.load"(%a, %i) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (!v, index) -> tensor<1024xf32>
+  %z = arith.addf %x, %y : tensor<1024xf32>
+  "tile.store"(%z, %b, %c0) {dims = array<i32: 0>, options = {}} : (tensor<1024xf32>, !v, index) -> ()
+  return
+}
+
+// Two of three: neighbouring threads take neighbouring elements.
+// CHECK-LABEL: @two_misaligned
+// CHECK-COUNT-2: "tile.load"{{.*}} -> tensor<1024xf32, #gpu_tile.layout<"T(128):(1@0) V(8):(128@0)">>
+func.func @two_misaligned(%a: !v {tile.facts = {align = 16 : i32, sizes = array<i32: 4>, strides = array<i32: 1>}}, %i: index,
+                          %b: !v {tile.facts = {align = 16 : i32, sizes = array<i32: 4>, strides = array<i32: 1>}}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %x = "tile.load"(%a, %i) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (!v, index) -> tensor<1024xf32>
+  %y = "tile.load"(%b, %i) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (!v, index) -> tensor<1024xf32>
+  %z = arith.addf %x, %y : tensor<1024xf32>
+  "tile.store"(%z, %b, %c0) {dims = array<i32: 0>, options = {}} : (tensor<1024xf32>, !v, index) -> ()
+  return
+}
 
 // A row of one warp is summed without shared memory.
 // CHECK-LABEL: @rows
