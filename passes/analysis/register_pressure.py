@@ -10,18 +10,21 @@ not where they come one by one from memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from mlir import ir
 
+from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp
 from tilec.dialects.gpu_tile.types import is_pending, layout_of, tile_of
-from tilec.dialects.tile import GatherOp, LoadOp
+from tilec.dialects.tile import GatherOp, LoadOp, ReshapeOp, TransposeOp
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import index_run
 from tilec.passes.analysis.vector_width import element_bytes, provable_width
+from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.walk import kernel_of
 
@@ -37,6 +40,11 @@ _CHEAP = (
 )
 """Elementwise ops of an instruction or none: what they compute of few registers is computed where
 it is used."""
+
+_ORDERS = (ReshapeOp, TransposeOp)
+"""What gives the elements of a tile in another order."""
+AHEAD = 32
+"""Registers of a tile that is loaded as it is used: what ptxas loads ahead without need."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,7 @@ class _Pressure:
         self._apart, self._index_bits = apart, index_bits
         self._sizes: dict[ir.Value, int] = {}
         self._held: dict[ir.Value, frozenset[ir.Value]] = {}
+        self._streams: dict[ir.Value, bool] = {}
 
     def most(self, block: ir.Block, behind: Iterable[ir.Value]) -> Peak:
         """Of a block behind which the values `behind` are needed."""
@@ -130,7 +139,8 @@ class _Pressure:
                 live.add(value)
                 held += self._size(value)
             fragments = {value for value in op.operands if _is_fragment(value)}
-            peaks.append(Peak(held + self._together(fragments), op))
+            streams = (min(self._size(v), AHEAD) for v in op.operands if self._is_stream(v))
+            peaks.append(Peak(held + self._together(fragments) + sum(streams), op))
         return max(peaks, key=lambda found: found.registers)
 
     def _holding(self, values: Iterable[ir.Value]) -> set[ir.Value]:
@@ -149,12 +159,22 @@ class _Pressure:
         name, operands = value.owner.name, value.owner.operands
         if name in ("arith.constant", "tile.iota") or _is_fragment(value):
             return frozenset()
+        if self._is_stream(value):
+            return frozenset()
         if name in ("tensor.splat", "tile.broadcast"):
             return frozenset(self._holding(operands))
         if name not in _CHEAP or not is_tile(value):
             return itself
         parts = frozenset(self._holding(operands))
         return parts if self._together(parts) < self._size(value) else itself
+
+    def _is_stream(self, value: ir.Value) -> bool:
+        """Whether a tile is loaded from an array for one elementwise op of the same block, with
+        nothing between that other threads could notice: ptxas loads its elements as that op takes
+        them, few ahead where registers are short."""
+        if value not in self._streams:
+            self._streams[value] = _is_loaded(value) and _goes_to_one_op(value)
+        return self._streams[value]
 
     def _together(self, values: Iterable[ir.Value]) -> int:
         return sum(map(self._size, values))
@@ -191,6 +211,36 @@ def _goes_to_products(value: ir.Value) -> bool:
         )
         for user in users
     )
+
+
+def _is_loaded(value: ir.Value) -> bool:
+    """Whether a tile comes from an array, maybe in another order of its elements."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return False
+    if isinstance(owner.opview, _ORDERS):
+        return _is_loaded(owner.operands[0])
+    return isinstance(owner.opview, LoadOp) and is_tile(value)
+
+
+def _goes_to_one_op(value: ir.Value) -> bool:
+    users = [use.owner.operation for use in value.uses]
+    here = value.owner.operation
+    if len(users) != 1 or users[0].block != here.block:
+        return False
+    if isinstance(users[0].opview, _ORDERS):
+        return _goes_to_one_op(users[0].results[0])
+    return is_elementwise(users[0]) and all(map(_is_quiet, _between(here, users[0])))
+
+
+def _between(first: ir.Operation, last: ir.Operation) -> Iterator[ir.Operation]:
+    ops = iter(view.operation for view in first.block.operations)
+    next(op for op in ops if op == first)
+    return takewhile(lambda op: op != last, ops)
+
+
+def _is_quiet(op: ir.Operation) -> bool:
+    return stays_in_thread(op) or is_scalar(op) or isinstance(op.opview, _ORDERS)
 
 
 def _read_inside(op: ir.Operation) -> list[ir.Value]:

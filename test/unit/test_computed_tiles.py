@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -91,7 +92,7 @@ def test_sparse_rows() -> None:
     values, v = rng.random(starts[-1], np.float32), rng.random(50, np.float32)
     out = np.zeros(3, np.float32)
     run(row_times_vector, 3, starts, columns, values, v, out, W=90)
-    rows = [slice(*pair) for pair in zip(starts, starts[1:], strict=False)]
+    rows = [slice(*pair) for pair in pairwise(starts)]
     expected = [(values[row] * v[columns[row]]).sum() for row in rows]
     np.testing.assert_allclose(out, expected, rtol=1e-5)
 
