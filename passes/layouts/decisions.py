@@ -3,7 +3,7 @@
 A layout's price, in bytes of traffic of the whole CTA (`op_costs.py` has the exchange rate):
 
 * what its memory accesses move, and an instruction each;
-* a conversion at each link to a decided neighbour that would need one;
+* a conversion at each link to a decided neighbour that would need one between threads;
 * what its threads compute: slots of each op times elements a thread holds. Work that threads
   repeat is paid as often as they do it;
 * what reductions pass between lanes and between warps.
@@ -26,7 +26,7 @@ from tilec.passes.layouts.accesses import Access
 from tilec.passes.layouts.axis_levels import WARP_SIZE, Place, axis_levels
 from tilec.passes.layouts.candidates import CONVERSION_COST, blocked_layout
 from tilec.passes.layouts.components import Component, Components, depth_factor, tile_bytes
-from tilec.passes.layouts.maps import spread_out
+from tilec.passes.layouts.maps import run_first, spread_out
 from tilec.passes.layouts.neighbours import Link, links
 from tilec.passes.layouts.op_costs import (
     SHUFFLE_SLOTS,
@@ -56,7 +56,11 @@ def decide_layouts(
     accesses: list[Access],
     context: PassContext,
 ) -> None:
-    """Gives every component of a function, whose ops are `ops`, its layout; heaviest first."""
+    """Gives every component of a function, whose ops are `ops`, its layout; heaviest first.
+
+    Tiles that only give the elements of others in another order pass on what the first decided
+    neighbour proposes: what is behind them, however heavy, hears of it before it is decided.
+    """
     work = _gather_work(components, ops, accesses)
     every = components.all()
     for component in every:
@@ -66,7 +70,12 @@ def decide_layouts(
     while undecided:
         # Neighbours of decided components go first among equals: their choice is informed.
         component = max(
-            undecided, key=lambda c: (c.weight, _is_informed(work[id(c)].links, components))
+            undecided,
+            key=lambda c: (
+                _passes_on(work[id(c)], components),
+                c.weight,
+                _is_informed(work[id(c)].links, components),
+            ),
         )
         undecided.remove(component)
         component.layout = _cheapest(component, work[id(component)], components, context)
@@ -102,6 +111,13 @@ def _computing(component: Component, work: _Work) -> int:
     return work.slots * prod(shape(component.values[0])) * SLOT_BYTES // WARP_SIZE
 
 
+def _passes_on(work: _Work, components: Components) -> bool:
+    if work.accesses or work.reductions or work.slots:
+        return False
+    decided = ((link, components.of(link.other).layout) for link in work.links)
+    return any(layout is not None and link.propose(layout) for link, layout in decided)
+
+
 def _is_informed(linked: list[Link], components: Components) -> bool:
     return any(components.of(link.other).layout is not None for link in linked)
 
@@ -116,11 +132,11 @@ def _cheapest(
     ]
     proposals = _accesses_propose(work, context.num_threads)
     if not proposals:
-        proposals = _evenly_spread(
-            shape(component.values[0]), work.reductions, context.num_threads
-        )
+        proposals = _evenly_spread(shape(component.values[0]), work.reductions, context.num_threads)
     for link, layout in decided:
-        proposals += link.propose(layout)
+        linked = link.propose(layout)
+        runs = [run_first(like, access.contiguous) for access in work.accesses for like in linked]
+        proposals += [*linked, *runs]
 
     def cost(layout: Layout) -> int:
         return (

@@ -52,6 +52,18 @@ def _thread_map(layout: Layout, rank: int) -> list[Shape]:
     return bits
 
 
+def run_first(layout: Layout, dim: int | None) -> Layout:
+    """The same elements in each thread, its neighbours along `dim` first, as wide accesses want
+    them; the layout itself without such a dimension."""
+    first: list[Mode] = []
+    rest, run = list(layout.values), 1
+    while found := next((m for m in rest if (m.dim, m.stride) == (dim, run)), None):
+        first.append(found)
+        rest.remove(found)
+        run *= found.size
+    return normalize(Layout(layout.threads, (*first, *rest)))
+
+
 def expanded(layout: Layout, axis: int, size: int) -> Layout:
     """A layout one rank higher with `axis` of `size` held whole by every thread."""
 

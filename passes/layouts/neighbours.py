@@ -17,6 +17,7 @@ from tilec.passes.layouts.maps import (
     broadcast_source,
     expanded,
     part_layout,
+    register_permutation,
     reshaped,
     spread_out,
     whole_layout,
@@ -40,9 +41,12 @@ class Link:
     depth: int
 
     def cost(self, own: Layout, layout: Layout) -> int:
-        """Bytes of traffic that a conversion between the two is worth, if there is one."""
+        """Bytes of traffic that a conversion between the two is worth, if there is one that moves
+        elements between threads."""
         ends = self.ends(own, layout)
         if ends is None or ends[0] == ends[1]:
+            return 0
+        if register_permutation(*ends, shape(self.moved)) is not None:
             return 0
         bytes_ = byte_width(element(self.moved))
         return self.depth * conversion_cost(shape(self.moved), bytes_, ends[1])

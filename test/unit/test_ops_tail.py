@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -160,21 +161,26 @@ def test_a_program_that_waits_for_a_later_one_hangs(monkeypatch: pytest.MonkeyPa
         kernel(a, b, c, 0, 0, 0, 0, 1.0, 0, sums, flags, **constants)
 
 
-def test_it_keeps_what_makes_a_kernel_fast() -> None:
-    """Roles, tensor copies and stores, and a ring as deep as without partial sums."""
+@pytest.mark.parametrize(("rows", "columns"), [(128, 256), (256, 128), (128, 192)])
+def test_it_keeps_what_makes_a_kernel_fast(
+    rows: int, columns: int, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Roles, tensor copies and stores, a ring as deep as without partial sums, no spills; however
+    warpgroups lie in the tile, the sums leave as threads hold them."""
     row = "bf16[?:8,?:8;?:8,1]"
     specs = [f"a:{row}", f"b:{row}", f"c:{row}", "bias:i32", "row_scale:i32", "column_scale:i32"]
     specs += [
         "scale:i32",
         "factor:f64",
         "residual:i32",
-        "sums:f32[?,32768;32768,1]",
+        f"sums:f32[?,{rows * columns};{rows * columns},1]",
         "flags:i32[?;1]",
     ]
-    with pytest.warns(Warning, match="registers"):
-        compiled = tail_kernel.product_with_tail.compile(specs, {}, target="sm_90a")
+    tiles = {"BM": rows, "BN": columns}
+    compiled = tail_kernel.product_with_tail.compile(specs, tiles, target="sm_90a")
+    assert not recwarn.list
     report = "\n".join(f"{e['about']}: {e['chosen']}" for e in compiled.report["decisions"])
-    assert "1 loading warp, 8 computing, 4 stages" in report
+    assert re.search("1 loading warp, 8 computing, [45] stages", report)
     assert "tensor store: TMA" in report
     assert "layout conversion" not in report
     assert "one group in flight" in report
