@@ -18,6 +18,7 @@ CUDA_MANAGED = 13
 MAX_VERSION = (1, 1)
 
 _READ_ONLY = 1
+_PAIRS_OF_F4 = (17, 4, 2)
 _DTYPES: dict[tuple[int, int], str] = {
     (0, 8): "i8",
     (0, 16): "i16",
@@ -32,7 +33,8 @@ _DTYPES: dict[tuple[int, int], str] = {
     (12, 8): "f8E5M2",
     (14, 8): "f8E8M0FNU",
 }
-"""(type code, bits) of DLDataType -> MLIR's name; one byte holds one i1."""
+"""(type code, bits) of DLDataType -> MLIR's name; one byte holds one i1, or one of `_PAIRS_OF_F4`:
+f4E2M1 numbers, of which a lane is one."""
 
 
 class _Device(ctypes.Structure):
@@ -117,8 +119,10 @@ def read_capsule(capsule: Any) -> DlpackTensor:
 
 def _decode(tensor: _Tensor, read_only: bool) -> DlpackTensor:
     code, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
-    dtype = _DTYPES.get((code, bits))
-    if dtype is None or lanes != 1:
+    dtype = _DTYPES.get((code, bits)) if lanes == 1 else None
+    if (code, bits, lanes) == _PAIRS_OF_F4:
+        dtype = "f4E2M1FNx2"
+    if dtype is None:
         raise ValueError(f"DLPack dtype (code {code}, {bits} bits, {lanes} lanes) is not supported")
     shape = tuple(tensor.shape[axis] for axis in range(tensor.rank))
     if tensor.strides:

@@ -7,8 +7,9 @@ would answer with what was said of an op that was erased since: another op may l
 
 from __future__ import annotations
 
+import threading
 import weakref
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 from mlir import ir
 from mlir.passmanager import PassManager
@@ -23,16 +24,25 @@ def _no_hash(op: ir.Operation) -> NoReturn:
     raise TypeError(f"'{op.name}' as a key: its hash changes with the op; use OpMap or OpSet")
 
 
+_of_thread = threading.local()
+
+
+def _tables() -> weakref.WeakSet[_Items]:
+    """The tables of this thread: what others erase meanwhile is of other programs."""
+    if not hasattr(_of_thread, "tables"):
+        _of_thread.tables = weakref.WeakSet()
+    return _of_thread.tables
+
+
 class _Items(dict):
     """What a table holds by address; `erased`: the keys whose op is no more."""
 
-    ALL: ClassVar[weakref.WeakSet[_Items]] = weakref.WeakSet()
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __init__(self, items: Any) -> None:
         super().__init__(items)
         self.erased: set[int] = set()
-        self.ALL.add(self)
+        _tables().add(self)
 
     def _alive(self, key: int) -> int:
         if key in self.erased:
@@ -89,14 +99,14 @@ def _note_erased() -> None:
     erase, run = _BASE.erase, PassManager.run
 
     def noted(op: ir.Operation) -> None:
-        if _Items.ALL:
+        if _tables():
             gone = _inside(op)
-            for items in _Items.ALL:
+            for items in _tables():
                 items.erased.update(key for key in gone if dict.__contains__(items, key))
         erase(op)
 
     def run_noted(self: PassManager, *arguments: Any) -> None:
-        for items in _Items.ALL:
+        for items in _tables():
             items.erased.update(items)
         run(self, *arguments)
 

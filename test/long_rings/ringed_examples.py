@@ -36,6 +36,7 @@ from tilec.examples import (
     tile_scales,
 )
 from tilec.jit import Kernel
+from tilec.tuning.tuned_kernel import TunedKernel
 
 BF16 = ml_dtypes.bfloat16
 ALL = ("sm_80", "sm_90a", "sm_100a")
@@ -62,7 +63,7 @@ def wide(array: np.ndarray) -> np.ndarray:
 
 
 def product(
-    kernel: Kernel[...],
+    kernel: Kernel[...] | TunedKernel[...],
     *,
     turned: bool = False,
     dtypes: tuple[Any, Any] = (BF16, BF16),
@@ -73,7 +74,8 @@ def product(
     """c = a b, or a b^T, of a kernel with tiles BM x BN x BK. `starts`: c holds zeros before."""
 
     def case(plan: RingPlan) -> Call:
-        known = {parameter.name: parameter.default for parameter in kernel.parameters}
+        plain = kernel.kernel if isinstance(kernel, TunedKernel) else kernel
+        known = {parameter.name: parameter.default for parameter in plain.parameters}
         known |= plan.constants | constants
         tiles = [known.get(name) for name in ("BM", "BN", "BK")]
         rows, columns, depth = (tile if isinstance(tile, int) else 64 for tile in tiles)
