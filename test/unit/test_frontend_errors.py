@@ -260,6 +260,7 @@ CASES: dict[str, tuple[str, str]] = {
     "unknown_keyword": ("y = @@tl.load(v, 0, 4, mask=True)", "unexpected keyword argument 'mask'"),
     "too_many_arguments": ("y = @@tl.exp(f, True, 3)", "too many positional arguments"),
     "not_callable": ("y = @@n(3)", "a scalar of i32 cannot be called"),
+    "none_is_not_callable": ("y = @@None(3)", "the constant None cannot be called"),
     "call_star": ("y = tl.load(@@*x)", "'*' wants a tuple, found the 2-dimensional array 'x'"),
     "tuple_star": ("y = (1, @@*n)", "'*' wants a tuple, found a scalar"),
     "call_double_star": ("y = tl.load(v, **@@NAME)", "unsupported syntax: '**' in a call"),

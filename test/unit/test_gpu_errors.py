@@ -139,6 +139,10 @@ CASES: dict[str, tuple[str, str]] = {
         "z = gpu.alloc((4, 4), tl.f32, gpu.padded((4, 4)), slots=@@0)",
         "slots must be a positive constant, found the constant 0",
     ),
+    "alloc_most_slots": (
+        "z = gpu.alloc((4, 4), tl.f32, gpu.padded((4, 4)), slots=@@1 << 90)",
+        "slots must be at most 1048576, found 1237940039285380274899124224",
+    ),
     "alloc_dtype": ("z = gpu.alloc((4, 4), @@4, gpu.padded((4, 4)))", "dtype must be a dtype"),
     "slot_of_plain_buffer": ("z = @@B.slot(0)", "expected a ring of buffers"),
     "slot_float": ("z = H.slot(@@f)", "index must be an integer scalar, found a scalar of f32"),

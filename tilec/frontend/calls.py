@@ -47,7 +47,7 @@ def evaluate_call(frame: Frame, node: ast.Call) -> Any:
         return call_function(frame, node, function, arguments, keywords)
     if isinstance(function, FunctionType):
         return call_function(frame, node, function, arguments, keywords)
-    if getattr(math, getattr(function, "__name__", ""), None) is function:
+    if getattr(math, getattr(function, "__name__", ""), frame) is function:
         return _call_math(function, arguments, keywords)
     if hasattr(function, "__tilec_kernel__"):
         raise Mistake(

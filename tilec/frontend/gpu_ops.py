@@ -16,7 +16,7 @@ from tilec.frontend.frame import Frame
 from tilec.frontend.gpu_operands import attribute, operand, wrapped
 from tilec.frontend.statements import refuse_effects
 from tilec.frontend.tile_layouts import current_warps
-from tilec.frontend.values import Mistake, Resource, check_shape, describe
+from tilec.frontend.values import LARGEST_TILE, Mistake, Resource, check_shape, describe
 from tilec.shared_layout import SharedLayout
 from tilec.tensor_memory import TensorMemoryLayout
 
@@ -95,6 +95,8 @@ def buffer_sizes(
         raise Mistake(
             f"slots must be a positive constant, found {describe(slots)}", argument="slots"
         )
+    if slots > LARGEST_TILE:
+        raise Mistake(f"slots must be at most {LARGEST_TILE}, found {slots}", argument="slots")
     return (slots, *sizes)
 
 
