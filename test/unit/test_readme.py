@@ -1,4 +1,4 @@
-"""Pages' links lead somewhere; the README's kernels, commands and report are as it says."""
+"""Pages' links lead somewhere; the README's kernels and report, and commands, are as said."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from frontend_cases import load_text
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+COMMANDS = (ROOT / "tilec/README.md").read_text()
 FOLDERS = ("tilec", "dialects", "passes", "runtime", "test")
 PAGES = [*ROOT.glob("*.md"), *(p for folder in FOLDERS for p in (ROOT / folder).rglob("*.md"))]
 
 
-def blocks(language: str = "") -> list[str]:
-    """The README's blocks of code of a language, in order."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+def blocks(language: str = "", page: str = README) -> list[str]:
+    """A page's blocks of code of a language, in order."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     return [text for name, text in found if name == language]
 
 
@@ -51,11 +52,11 @@ def test_a_first_kernel_is_found_right(tilec_command: Callable[..., Any], tmp_pa
 def test_commands_do_what_is_said(
     tilec_command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The README's compile one after the other; the dumps that pages name are written.
+    """Those of tilec/README.md compile one after the other; the dumps that pages name are written.
 
     `run` and `doctor` have tests of their own.
     """
-    (text,) = (text for text in blocks() if text.startswith("tilec compile"))
+    (text,) = (text for text in blocks(page=COMMANDS) if text.startswith("tilec compile"))
     (tmp_path / "tilec").symlink_to(ROOT / "tilec")
     monkeypatch.chdir(tmp_path)
     lines = [line for line in text.splitlines() if line.split()[1] in ("compile", "opt")]
