@@ -116,3 +116,10 @@ def test_pages_name_files_that_exist() -> None:
 
 def _ends(files: set[str], name: str) -> bool:
     return any(file.endswith(f"/{name}") for file in files)
+
+
+def test_every_python_that_the_readme_names_is_tested() -> None:
+    first, last = re.search(r"Python 3\.(\d+) to 3\.(\d+)", README).groups()
+    workflow = (ROOT / ".github/workflows/test.yml").read_text()
+    (listed,) = re.findall(r"python: \[(.*)\]", workflow)
+    assert listed == ", ".join(f'"3.{n}"' for n in range(int(first), int(last) + 1))
