@@ -50,5 +50,6 @@ def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Opera
 
 
 def _addresses(op: ir.OpView) -> list[ir.Value]:
-    """What says where a copy or load reads."""
+    """The operands of a copy or load that say where it reads; of a gather its mask and padding,
+    too."""
     return [op.mask, op.other, *op.indices] if isinstance(op, GatherOp) else list(op.offsets)

@@ -97,7 +97,7 @@ def _apart(
 
 
 def _step(value: ir.Value, loop: ir.Operation) -> int:
-    """By how much a value grows with each iteration, at least; 0 where that is not known."""
+    """The least by which `value` grows in an iteration of `loop`; 0 where that is not known."""
     counts = loop.name == "scf.for" and value == loop.regions[0].blocks[0].arguments[0]
     return max(0, constant_of(loop.operands[2]) or 0) if counts else 0
 
@@ -134,8 +134,10 @@ def _array_of(view: Any) -> ir.Value | None:
 
 
 def _is_contended(array: ir.Value) -> bool:
-    """Whether an op writes the array that is not the only one to touch it; atomics alone are
-    not."""
+    """Whether several ops touch the array and one of them writes it.
+
+    Atomics among themselves need no order: where nothing else touches the array the answer is no.
+    """
     views = [use.owner.opview for use in array.uses]
     touching = [view for view in views if _array_of(view) is not None]
     atomics = sum(isinstance(view, _ATOMICS) for view in touching)

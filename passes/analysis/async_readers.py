@@ -35,8 +35,11 @@ def operands_read(reader: ir.OpView) -> list[ir.Value]:
 
 
 def awaited(multiply: Tcgen05MmaOp | Tcgen05CopyOp) -> ir.Operation | None:
-    """The wait behind which an instruction is done, None without: the first in its own block, else
-    the last for one of its commits by threads of its role."""
+    """The wait behind which `multiply` is done; None if nobody waits for it.
+
+    It is the first wait in the instruction's own block for a barrier of its commits, else the last
+    such wait in its role.
+    """
     commits: list[Tcgen05CommitOp] = []
     issued = False
     for view in multiply.operation.block.operations:

@@ -23,8 +23,8 @@ _ROUNDS = 2
 
 @dataclass(frozen=True)
 class Launch:
-    """What launches have at most: programs along x, a size of an array, what is computed of
-    sizes."""
+    """The largest launch to compile for: at most so many programs along x, sizes of arrays and
+    values computed from sizes."""
 
     programs: int
     size: int
@@ -42,7 +42,7 @@ class Ranges:
 
 
 def find_ranges(program: IntegerProgram, launch: Launch) -> Ranges:
-    """What the integers of a kernel are in such launches."""
+    """The interval of each integer of a kernel in launches no larger than `launch`."""
     evaluation = _Evaluation(program, launch)
     known = evaluation.run(program.body)
     limited = sorted(evaluation.limited.items())
@@ -160,7 +160,8 @@ class _Evaluation:
         self._bind(step.results, passed)
 
     def _combine(self, step: Step) -> None:
-        """A reduction or a scan: the results are elements, or combinations of some."""
+        """Gives the results of a reduction or scan the interval of elements and of what combining
+        them any number of times gives."""
         (body,) = step.blocks
 
         def once(values: list[Interval | None]) -> list[Interval | None]:

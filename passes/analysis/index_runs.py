@@ -106,7 +106,8 @@ class _Group:
         self._dim, self._width, self._facts = dim, width, facts
 
     def pattern(self, value: ir.Value, dim: int | None = None) -> Pattern | None:
-        """Of a tile along `dim` (of this tile), None where neither is known."""
+        """The pattern of tile `value` along its dimension `dim`; None where it has none that is
+        known."""
         dim = self._dim if dim is None else dim
         if isinstance(value.owner, ir.Block):
             return None
@@ -133,7 +134,8 @@ class _Group:
         return self.pattern(op.src, op.dims.index(dim))
 
     def _computed(self, op: ir.Operation, found: list[Pattern | None]) -> Pattern | None:
-        """What becomes of steps and something that is the same for all of them."""
+        """The pattern of the result of `op`, one of whose operands has steps while the other is the
+        same within a group; None where it has none that is known."""
         if None in found or found[0] is found[1]:
             return None
         first = found[0] is Pattern.STEPS

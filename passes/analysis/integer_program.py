@@ -30,7 +30,7 @@ from tilec.passes.demands.kernels import is_whole
 
 @dataclass
 class Block:
-    """Integers that come in, and ops."""
+    """A block of the IR: the numbers of its arguments, and its ops as steps."""
 
     arguments: list[int | None]
     steps: list[Step] = field(default_factory=list)
@@ -38,7 +38,8 @@ class Block:
 
 @dataclass
 class Step:
-    """An op: values by their numbers, None for those that are no integers."""
+    """An op: its operands and results are numbers of values, None for values that are no
+    integers."""
 
     name: str
     operands: list[int | None]
@@ -134,7 +135,8 @@ class IntegerProgram:
         self.assumed[number] = (max(low, facts.get("min", low)), min(high, facts.get("max", high)))
 
     def _rule(self, op: ir.Operation, results: Sequence[int | None]) -> Rule | None:
-        """What an op without regions makes of its operands' intervals; None: anything."""
+        """The rule by which an op without regions gives an interval; None: its result may be
+        anything."""
         view = op.opview
         if isinstance(view, _GRID):
             return self._of_grid(view, results)

@@ -29,7 +29,7 @@ Rule = Callable[[Sequence[Interval]], Interval]
 
 
 def hull(intervals: Sequence[Interval | None]) -> Interval | None:
-    """All of them together; None if one is unknown."""
+    """The smallest interval that holds all of `intervals`; None if one of them is unknown."""
     known = [interval for interval in intervals if interval is not None]
     if len(known) != len(intervals):
         return None
@@ -37,12 +37,12 @@ def hull(intervals: Sequence[Interval | None]) -> Interval | None:
 
 
 def joined(operands: Sequence[Interval]) -> Interval:
-    """Any of the operands."""
+    """The result is one of the operands: the smallest interval that holds them all."""
     return min(low for low, _ in operands), max(high for _, high in operands)
 
 
 def always(interval: Interval) -> Rule:
-    """Whatever the operands."""
+    """A rule that gives `interval` whatever the operands are."""
     return lambda _: interval
 
 
@@ -61,7 +61,8 @@ def constant_rule(attribute: ir.Attribute) -> Rule | None:
 
 
 def _corners(combine: Callable[[int, int], int]) -> Rule:
-    """Of an operation that is monotone in each operand."""
+    """The rule of an operation that is monotone in each operand: its extremes lie at the
+    corners."""
 
     def rule(operands: Sequence[Interval]) -> Interval:
         left, right = operands
@@ -72,7 +73,10 @@ def _corners(combine: Callable[[int, int], int]) -> Rule:
 
 
 def _quotient(round_: Callable[[int, int], int]) -> Rule:
-    """Of a division: divisors nearest to 0 and furthest from it; 0 itself gives some number."""
+    """The rule of a division: its extremes lie at the divisors nearest to 0 and furthest from it.
+
+    Division by 0 gives some number: where no other divisor is possible, any.
+    """
 
     def rule(operands: Sequence[Interval]) -> Interval:
         left, (low, high) = operands
@@ -86,7 +90,8 @@ def _quotient(round_: Callable[[int, int], int]) -> Rule:
 
 
 def _remainder(operands: Sequence[Interval]) -> Interval:
-    """Has the sign of the dividend, and is smaller than the divisor and no larger than it."""
+    """The rule of a remainder: it has the dividend's sign, is smaller than the divisor, and no
+    larger than the dividend."""
     (low, high), divisor = operands
     most = max(abs(divisor[0]), abs(divisor[1]), 1) - 1
     return max(min(low, 0), -most), min(max(high, 0), most)
@@ -104,14 +109,14 @@ def _truncated(x: int, y: int) -> int:
 
 
 def _bits(operands: Sequence[Interval]) -> Interval:
-    """Of `|` and `^`."""
+    """The rule of `|` and `^`: operands that are not negative set no bit above their highest."""
     if min(low for low, _ in operands) < 0:
         return ANYTHING
     return 0, (1 << max(high for _, high in operands).bit_length()) - 1
 
 
 def _masked(operands: Sequence[Interval]) -> Interval:
-    """Of `&`: not above a factor that is not negative."""
+    """The rule of `&`: the result does not exceed an operand that is not negative."""
     bounds = [high for low, high in operands if low >= 0]
     return (0, min(bounds)) if bounds else ANYTHING
 
@@ -127,7 +132,8 @@ def _shifted(combine: Callable[[int, int], int]) -> Rule:
 
 
 def _unsigned(rule: Rule) -> Rule:
-    """Of an unsigned operation, which is the signed one where nothing is negative."""
+    """The rule of an unsigned operation, given the signed one's: they agree where nothing is
+    negative."""
 
     def checked(operands: Sequence[Interval]) -> Interval:
         return ANYTHING if min(low for low, _ in operands) < 0 else rule(operands)

@@ -66,7 +66,7 @@ class Allocation:
     offset: int = 0
 
     def meets(self, other: Allocation) -> bool:
-        """Whether both are alive at some time."""
+        """Whether both allocations are alive at some time, so that they may not share bytes."""
         if len(self.roles) == 1 and self.roles == other.roles:
             return self.first <= other.last and other.first <= self.last
         return self.span[0] <= other.span[1] and other.span[0] <= self.span[1]
@@ -93,7 +93,10 @@ def find_tensor_allocations(function: ir.Operation) -> list[Allocation]:
 
 
 class _Lifetimes:
-    """Program order as numbers: `_position` of an op, `_end` of all it holds."""
+    """The order of a kernel's ops as numbers, and the spans of its allocations in them.
+
+    `_position`: an op's own number. `_end`: the number of the last op that it holds.
+    """
 
     def __init__(self, function: ir.Operation) -> None:
         self._function = function
@@ -152,7 +155,8 @@ class _Lifetimes:
         return self._as_written(found)
 
     def _as_written(self, found: list[Allocation]) -> list[Allocation]:
-        """An author's buffers have their memory for themselves."""
+        """In an explicit kernel, gives each buffer the whole kernel for its lifetime: none shares
+        memory."""
         always = (0, self._end[self._function])
         if is_explicit(self._function):
             for each in found:
@@ -185,8 +189,11 @@ class _Lifetimes:
         return Allocation(alloc, size, alignment, first, last, span, roles)
 
     def _between(self, alloc: ir.Operation, moment: ir.Operation) -> tuple[int, int]:
-        """From the alloc to a moment of its use. A loop around the moment alone counts to its end;
-        one around the alloc alone, whose next iteration may begin first, from its start."""
+        """The span, first and last position, from an alloc to a moment of its use.
+
+        A loop around the moment alone counts to its end. A loop around the alloc alone counts from
+        its start: its next iteration may begin before that moment.
+        """
         around = [] if moment == self._function else [moment, *enclosing_ops(moment)]
         start = alloc
         while start != self._function:

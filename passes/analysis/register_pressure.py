@@ -65,7 +65,7 @@ def most_live_registers(block: ir.Block, apart: Collection[ir.Value] = ()) -> in
 
 
 def peak(block: ir.Block, apart: Collection[ir.Value] = ()) -> Peak:
-    """The same, and where that is."""
+    """As `most_live_registers`, with the op in front of which the values take so many."""
     return _Pressure(apart, _index_bits(block)).most(block, ())
 
 
@@ -98,7 +98,7 @@ def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
 
 
 def registers_of(value: ir.Value, apart: Collection[ir.Value] = (), index_bits: int = 64) -> int:
-    """What one tile or scalar takes."""
+    """The 32-bit registers of a thread that one tile or scalar takes; 0 for what is neither."""
     if not (is_tile(value) or is_pending(value)):
         return int(isinstance(value.type, (ir.IntegerType, ir.IndexType, ir.FloatType)))
     kind = tile_of(value) if is_pending(value) else value
@@ -119,7 +119,7 @@ class _Pressure:
         self._streams: dict[ir.Value, bool] = {}
 
     def most(self, block: ir.Block, behind: Iterable[ir.Value]) -> Peak:
-        """Of a block behind which the values `behind` are needed."""
+        """The peak of a block, behind which the values `behind` are still needed."""
         live = set(behind)
         held = self._together(live)
         peaks = [Peak(held, None)]
@@ -147,7 +147,8 @@ class _Pressure:
         return {held for value in values for held in self._holders(value)}
 
     def _holders(self, value: ir.Value) -> frozenset[ir.Value]:
-        """The values whose registers hold one: itself, or what it is cheaply computed of."""
+        """The values whose registers hold `value`: itself, or those that it is cheaply computed
+        from."""
         if value not in self._held:
             self._held[value] = self._find_holders(value)
         return self._held[value]

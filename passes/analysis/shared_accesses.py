@@ -71,7 +71,8 @@ class Access:
     own_lanes: bool = False
 
     def conflicts(self, other: Access | ArrayAccess) -> bool:
-        """Whether the two need an order."""
+        """Whether another thread's access `other` needs an order to this one: one of them writes,
+        and they may meet at the same bytes."""
         if (
             isinstance(other, ArrayAccess)
             or not (self.writes or other.writes)
@@ -156,7 +157,7 @@ def _counts_a_ring(value: ir.Value) -> bool:
 
 
 def _split_sum(value: ir.Value) -> tuple[ir.Value, int]:
-    """A value as (base, constant added to it)."""
+    """Splits a value into (base, sum of the constants that are added to it)."""
     total = 0
     while not isinstance(value.owner, ir.Block) and value.owner.name == "arith.addi":
         lhs, rhs = value.owner.operands

@@ -49,7 +49,8 @@ def _bounds(value: ir.Value) -> _Bounds:
 
 
 def _of_argument(argument: ir.BlockArgument) -> _Bounds:
-    """Steps of loops are positive."""
+    """The bounds of a block argument: a loop's variable lies between the loop's bounds, because
+    steps are positive."""
     loop = argument.owner.owner
     if loop.name != "scf.for" or argument.arg_number:
         return False, None
