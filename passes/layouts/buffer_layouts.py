@@ -149,7 +149,8 @@ def fragment_cost(
     element_bytes: int,
     per_instruction: int,
 ) -> int:
-    """The same for a warp that reads all fragments of the buffer, `part` (a k-step) at a time."""
+    """As `access_cost`, for a warp that reads all fragments of the buffer, `part` (a k-step) at a
+    time."""
     shape = shared.shape
     steps = prod(shape) // prod(part)
     plan = plan_matrix_load(layout, part, shared, element_bytes)
@@ -168,5 +169,6 @@ def fragment_cost(
 
 
 def _inside(at: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
-    """Phantoms do not access memory; counting them at the edge is close enough."""
+    """Moves a coordinate past the edge, a phantom's, to the edge: it accesses nothing, and counting
+    it there is close enough."""
     return tuple(min(a, s - 1) for a, s in zip(at, shape, strict=True))

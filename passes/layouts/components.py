@@ -94,7 +94,8 @@ def depth_factor(op: ir.Operation) -> int:
 
 
 def tied_values(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
-    """Pairs that are one storage slot: a loop's block argument and its result."""
+    """Pairs of tiles that one loop carries: the block argument and the loop's result, which stand
+    for the same registers."""
     if op.name == "scf.for":
         arguments = list(op.regions[0].blocks[0].arguments)[1:]
     elif op.name == "scf.while":
@@ -155,7 +156,7 @@ def _yielded(block: ir.Block) -> list[ir.Value]:
 
 
 def _led(*values: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
-    """The first tile leads the others."""
+    """An edge from the first tile among `values` to each other one."""
     leader, *followers = [v for v in values if is_tile(v)] or [None]
     for follower in followers:
         yield leader, follower
@@ -178,7 +179,7 @@ def walk(function: ir.Operation) -> list[ir.Operation]:
 
 
 def _values(ops: Iterable[ir.Operation]) -> Iterator[ir.Value]:
-    """Results, and the arguments of loops' blocks."""
+    """Every value that `ops` define: their results, and the arguments of loops' blocks."""
     for op in ops:
         yield from op.results
         if op.name.startswith("scf."):

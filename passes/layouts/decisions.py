@@ -107,7 +107,8 @@ def _gather_work(
 
 
 def _computing(component: Component, work: _Work) -> int:
-    """Bytes that computing a component is worth where no thread repeats another's work."""
+    """The price, in bytes of traffic, of computing a component if no thread repeats another's
+    work."""
     return work.slots * prod(shape(component.values[0])) * SLOT_BYTES // WARP_SIZE
 
 
@@ -152,8 +153,9 @@ def _cheapest(
 def _evenly_spread(
     sizes: tuple[int, ...], reductions: list[tile.ReduceOp], num_threads: int
 ) -> list[Layout]:
-    """Over all threads, lanes first along the last dimension; and for each reduction its results
-    first, so that as few threads as can be share one."""
+    """The layouts that spread a tile of `sizes` over all threads: one with lanes along the last
+    dimension first, and for each reduction's axis one that spreads its results first, so that as
+    few threads as possible hold parts of one sum."""
 
     def blocked(sizes: tuple[int, ...]) -> Layout:
         return blocked_layout(sizes, max(0, len(sizes) - 1), UNANCHORED_WIDTH, num_threads)
