@@ -92,7 +92,7 @@ class Part:
         return Part(origin, sizes, broadcast_source(self.layout, op.dims, sizes))
 
     def turned_back(self, permutation: Sequence[int]) -> Part:
-        """The part of a transpose's source."""
+        """The part of the source of a transpose by `permutation` whose transpose this part is."""
         inverse = [list(permutation).index(d) for d in range(len(permutation))]
         origin, sizes = (tuple(of[d] for d in inverse) for of in (self.origin, self.sizes))
         return Part(origin, sizes, self.layout.permute(inverse))
@@ -124,7 +124,8 @@ class ComputedOperands:
         return reason is None
 
     def refusal(self, dot: DotOp, row: MmaInstruction) -> str | None:
-        """Why it is not, "" where that goes without saying; None if it is."""
+        """Why the lhs of `dot` does not qualify, "" where that goes without saying; None if it
+        does."""
         if dot.operation.block.owner.name != "scf.for" or forbids_roles(self._function):
             return ""
         check = _Check(dot, self._function, self._context)
@@ -230,7 +231,11 @@ class _Check:
         self.computes = False
 
     def why_not(self, value: ir.Value, in_parts: Sequence[bool]) -> str | None:
-        """`in_parts`: which dimensions run along k, of which a part needs a part."""
+        """Why `value` cannot be computed part by part; None if it can.
+
+        `in_parts`: for each of its dimensions whether it runs along k: there a part of the operand
+        needs a part of the tile, elsewhere the whole.
+        """
         # A square tile may be needed both as it is and turned.
         key = value, tuple(in_parts)
         if key in self._seen or not is_tile(value) or _is_remade(value):

@@ -47,8 +47,11 @@ def staged_as(
     side: str,
     why: str,
 ) -> ir.Value:
-    """A buffer of `type_` that holds `value`, likewise; dots that want one alike share it. `side`
-    ("lhs" | "rhs") and `why` are for the report."""
+    """A buffer of `type_` that holds `value`, made in front of the loops that do not change it.
+
+    Dots that want the same value in such a buffer use one together. `side` ("lhs" | "rhs") and
+    `why` are for the report.
+    """
     place = outside_loops(value, dot.operation)
     known = _already_staged(value, type_, place)
     if known is not None:

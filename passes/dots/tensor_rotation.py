@@ -51,7 +51,7 @@ class Product:
 
     @property
     def issued(self) -> list[ir.Operation]:
-        """The ops by which it is issued."""
+        """The ops that issue this product: itself, its commit, and commits that give slots back."""
         return [view.operation for view in (self.multiply, self.commit, *self.releases)]
 
 
@@ -161,7 +161,8 @@ def _waits_for_only_slot(early: Sequence[Product]) -> bool:
 
 
 def _slots(loop: ir.Operation, early: Sequence[Product], context: PassContext) -> int:
-    """Of the sums of early products: two or one, 0 where tensor memory has not even that."""
+    """How many slots the sums of early products get: two or one; 0 where tensor memory has no room
+    for one."""
     function = kernel_of(loop)
     sums = [product.multiply.acc.owner.operation for product in early]
     found = find_tensor_allocations(function)
