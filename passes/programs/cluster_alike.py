@@ -22,7 +22,7 @@ def axes_of(load: TmaLoadOp) -> set[int]:
 
 
 def _control(op: ir.Operation) -> list[ir.Value]:
-    """What decides how often an op runs."""
+    """The values that decide how often an op runs: bounds of loops and conditions around it."""
     found: list[ir.Value] = []
     for around in enclosing_ops(op):
         if around.name == "scf.for":
@@ -45,7 +45,8 @@ def runs_in(op: ir.Operation, shape: tuple[int, int, int]) -> list[int]:
 
 
 def _value(value: ir.Value, place: list[int]) -> int | None:
-    """An integer in the CTA at a place of its cluster, None if that does not decide it."""
+    """The integer that `value` is in the CTA at `place` of its cluster; None if the place does not
+    decide it."""
     owner = value.owner
     if isinstance(owner, ir.Block):
         return None

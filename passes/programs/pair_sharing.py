@@ -22,15 +22,16 @@ _EVEN_RANKS = sum(1 << rank for rank in range(0, MOST_CTAS, PAIR))
 
 @dataclass(frozen=True)
 class Sharing:
-    """The CTAs that differ along `axes` only; `across_pairs`: also along the first axis, by whole
-    pairs."""
+    """The CTAs of a cluster that need the same tile: those that differ along `axes` only, and, if
+    `across_pairs`, along the first axis by whole pairs."""
 
     shape: tuple[int, int, int]
     axes: tuple[int, ...]
     across_pairs: bool
 
     def ranks(self, rank: int) -> set[int]:
-        """The CTAs that need what that of a rank needs."""
+        """The ranks of the CTAs that need the same tile as the CTA of rank `rank`, itself among
+        them."""
         here = at(self.shape, rank)
 
         def alike(there: list[int]) -> bool:
@@ -41,18 +42,18 @@ class Sharing:
 
     @property
     def parts(self) -> int:
-        """How many they are."""
+        """How many CTAs need the same tile, each of which loads one part of it."""
         return len(self.ranks(0))
 
     def mask(self, parity: ir.Value) -> ir.Value:
-        """Their mask; `parity`: 1 in odd CTAs."""
+        """The mask, an i32, of the CTAs that need this one's tile; `parity`: 1 in odd CTAs."""
         if not self._along_pairs:
             return ClusterMaskOp.build(axes=self.axes)
         every = ClusterMaskOp.build(axes=(0, *self.axes))
         return binary("arith.andi", every, binary("arith.shli", i32_constant(_EVEN_RANKS), parity))
 
     def place(self) -> ir.Value:
-        """This CTA's number among them."""
+        """This CTA's number, an i32, among those that need its tile: which part it loads."""
         number, below = i32_constant(0), 1
         if self._along_pairs:
             position = ClusterPositionOp.build(axis=0)

@@ -58,8 +58,11 @@ def _axes(values: Iterable[ir.Value]) -> set[int]:
 
 
 def _steps(values: Iterable[ir.Value]) -> set[int]:
-    """Those along which `values` grow by arithmetic. What is compared or read from memory chooses
-    between places instead: from one program to the next mostly the same one."""
+    """The axes of the grid along which `values` grow by arithmetic.
+
+    What is compared or read from memory chooses between places instead: from one program to the
+    next mostly the same one.
+    """
     behind = ops_behind(values, lambda op: op.name not in _CHOOSING)
     return {op.opview.axis for op in behind if isinstance(op.opview, ProgramIdOp)}
 
