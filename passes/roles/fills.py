@@ -126,7 +126,7 @@ def _from_vectors(function: ir.Operation, store: BufferStoreOp, facts: Divisibil
 
 
 def _width(op: _Read, facts: Divisibility) -> int:
-    """Elements that one access may move."""
+    """How many elements one access of a load or gather may move."""
     if isinstance(op, tile.GatherOp):
         return index_run(op, facts)[1]
     return provable_width(facts, op.src, op.offsets, op.dims)[0]
@@ -261,7 +261,8 @@ def refused_fills(context: PassContext) -> list[str]:
 
 
 def arrivals(copies: bool, stores: bool, warps: int, warp_size: int) -> int:
-    """Of `warps` that fill one slot: a thread's copies arrive, and a warp behind its stores."""
+    """How often `warps` that fill one slot arrive at its barrier: every thread for its copies, and
+    every warp once for its stores."""
     return warps * (warp_size * copies + stores)
 
 

@@ -189,7 +189,8 @@ def add_multiply_role(
 
 
 def _slots(products: Products) -> int:
-    """Two where another program follows and tensor memory holds both, else one."""
+    """The slots for the sums of `products`: two where another program follows and tensor memory
+    holds both, else one."""
     columns = sum(tensor_buffer_of(alloc.result).columns for alloc in products.sums)
     scales = sum(tensor_buffer_of(copy.dst).columns for copy in products.copies)
     follows = products.loop.parent.name == "scf.for"

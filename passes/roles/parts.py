@@ -33,7 +33,7 @@ class Part:
     beside: int
 
     def peak(self, function: ir.Operation) -> Peak:
-        """Where it takes the most, and how many, with what is not counted."""
+        """The op where this part takes the most registers, and how many, `beside` included."""
         found = peak(self.block, tiles_apart(function, self.block))
         return Peak(self.beside + found.registers, found.op)
 
