@@ -83,7 +83,8 @@ def _fills(block: ir.Block) -> list[Fill]:
 
 
 def _makers(store: BufferStoreOp) -> list[ir.Operation]:
-    """What makes the tile of a store, in program order; nothing where that does more."""
+    """The ops that make the tile of a store, in program order; none if one of them serves anything
+    else or is neither a load nor elementwise."""
     wanted, found = [store.value.owner], OpSet()
     while wanted:
         op = wanted.pop()
@@ -115,7 +116,7 @@ def _sink(fill: Fill) -> bool:
 
 
 def _matters(op: ir.Operation) -> bool:
-    """Whether registers may be taken or given back at an op between a load and its store."""
+    """Whether an op between a load and its store may change how many registers are taken."""
     return any(is_tile(value) for value in (*op.operands, *op.results)) or bool(list(op.regions))
 
 
