@@ -163,7 +163,10 @@ def _wait_for_all(barrier: ir.Value, fills: ir.Value, slots: int) -> None:
 
 
 def _conditions(op: ir.Operation, block: ir.Block) -> list[ir.Value]:
-    """Of the branches around an op of a loop in `block`, which are the same in each iteration."""
+    """The conditions of the branches around `op`, inside its loop in `block`.
+
+    InternalError if one changes from iteration to iteration, or `op` stands in an else.
+    """
     around = enclosing_ops(op)
     loop = in_block(op, block)
     inner = around[: around.index(loop)] if loop != op else []

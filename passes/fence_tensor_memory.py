@@ -135,7 +135,7 @@ class _Walk:
 
 
 def _tells(view: ir.OpView) -> bool:
-    """Whether a wait is for what threads or products did."""
+    """Whether an op waits at a barrier at which threads or products arrive."""
     if not isinstance(view, BarrierWaitOp):
         return False
     told = (BarrierArriveOp, RemoteArriveOp, Tcgen05CommitOp, Tcgen05MulticastCommitOp)

@@ -103,7 +103,7 @@ class Pending:
         )
 
     def map(self, move: Callable[[Access | ArrayAccess], Access | ArrayAccess]) -> Pending:
-        """Every access moved."""
+        """The same with `move` applied to every access."""
 
         def moved(group: Group) -> Group:
             return frozenset(map(move, group))
@@ -116,16 +116,16 @@ class Pending:
         )
 
     def synced(self) -> Pending:
-        """After a sync of all threads."""
+        """What is pending behind a sync of all threads: only what is asynchronous."""
         return replace(self, seen=frozenset())
 
     def saw(self, accesses: Iterable[Access | ArrayAccess]) -> Pending:
-        """With accesses made."""
+        """The same with `accesses` seen, too."""
         return replace(self, seen=self.seen.union(accesses))
 
     @property
     def reading(self) -> Group:
-        """Everything that is still read asynchronously."""
+        """Every access by which memory may still be read asynchronously."""
         return frozenset().union(*self.multiplying, *self.storing)
 
 
@@ -166,14 +166,14 @@ class _Kernel:
     _ordering: dict[ir.Block, list[ir.OpView]] = field(default_factory=dict)
 
     def accesses(self, view: ir.OpView) -> list[Access | ArrayAccess]:
-        """Those of one op."""
+        """The accesses of one op."""
         found = self._accesses.get(view.operation)
         if found is None:
             found = self._accesses[view.operation] = accesses_of(view, self.context)
         return found
 
     def inside(self, role: ir.Operation) -> list[Access | ArrayAccess]:
-        """Those of a role."""
+        """The accesses of all ops of a role."""
         found = self._inside.get(role)
         if found is None:
             found = self._inside[role] = accesses_inside(role, self.context)
@@ -357,7 +357,8 @@ def _waited(view: ir.OpView, pending: Pending) -> Pending:
 def _first(
     accesses: Iterable[Access | ArrayAccess], groups: tuple[Group, ...]
 ) -> tuple[Group, ...]:
-    """A new group in front of the others."""
+    """Puts a group of accesses in front of the others; the oldest beyond `MOST_GROUPS` become
+    one."""
     last = frozenset().union(*groups[MOST_GROUPS - 1 :])
     kept = groups[: MOST_GROUPS - 1]
     return (frozenset(accesses), *kept, *([last] if last else []))

@@ -125,7 +125,7 @@ def _only_writes(op: ir.Operation) -> bool:
 
 
 def _is_instead(owner: ir.Operation, store: tile.StoreOp) -> bool:
-    """Whether a program writes there where it does not reach the store."""
+    """Whether `owner` writes in the branch that a program takes instead of the store's."""
     writes = isinstance(owner.opview, (tile.StoreOp, tile.ScatterOp))
     return writes and are_alternatives(owner.operation, store.operation)
 

@@ -112,7 +112,7 @@ def _why_not(dot: tile.DotScaledOp, context: PassContext) -> str | None:
 
 
 def _block(scale: ir.Value, k_dim: int, dot: tile.DotScaledOp) -> int:
-    """Numbers that share a scale."""
+    """How many numbers along k one scale is for."""
     return dot.depth // shape(scale)[k_dim]
 
 
@@ -128,7 +128,7 @@ def _widest(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str
 
 
 def _by_warps(dot: tile.DotScaledOp, context: PassContext) -> MmaInstruction | str:
-    """The instruction of fragments, or why there is none."""
+    """The instruction that reads operands and scales as fragments, or why there is none."""
     block, scale = _block(dot.lhs_scale, 1, dot), str(element(dot.lhs_scale))
     names = lhs, rhs = _beside(dot, WIDER_BYTES)
     row = select_scaled_fragments(context.target, lhs, rhs, scale, block)

@@ -249,7 +249,7 @@ def _rebuilt(loop: ir.Operation, chain: _Chain, started: ir.Value) -> ir.Operati
 def _release_before(
     arrival: BarrierArriveOp, position: RingPositionOp, count: ir.Value, exists: ir.Value
 ) -> None:
-    """Where `exists`, arrives for the use of the ring before the `count`-th."""
+    """Gives back, where `exists`, the slot of the ring's use before the `count`-th."""
     branch = ir.Operation.create("scf.if", operands=[exists], regions=2)
     with ir.InsertionPoint(branch.regions[0].blocks.append()):
         before = binary("arith.subi", count, i32_constant(1))

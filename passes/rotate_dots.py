@@ -177,7 +177,7 @@ _ISSUING_OPS = (BarrierWaitOp, WgmmaFenceOp, WgmmaOp)
 
 
 def _carried_number(product: _Product, body: ir.Block) -> int:
-    """Of the accumulator whose next value a product computes; -1 if it is none."""
+    """The number of the loop-carried value that a product computes anew; -1 if it computes none."""
     uses = list(product.wait.result.uses)
     last = terminator(body)
     if len(uses) != 1 or uses[0].owner.operation != last:
@@ -276,8 +276,10 @@ class _Rewrite:
         return self._carried(mapped)
 
     def _packing(self) -> list[ir.Operation]:
-        """What only narrows the second product's operand: into the registers that the one before is
-        read from until it is finished."""
+        """The ops that only narrow the second product's operand.
+
+        They write the registers that the product of the iteration before reads until it is done.
+        """
         found: list[ir.Operation] = []
         value = self._rotation.second.multiply.lhs
         while len(list(value.uses)) == 1 and value.owner in self._between:
@@ -296,13 +298,14 @@ class _Rewrite:
         return [mapped.get(value, value) for value in (*yielded, *self._taken)]
 
     def _entering(self, carried: list[ir.Value]) -> dict[ir.Value, ir.Value]:
-        """The old block arguments but the accumulator's, of the iteration that `carried` enters."""
+        """Maps the old block arguments, the accumulator's left out, to the values of the iteration
+        that `carried` enters."""
         number = self._rotation.number
         arguments = [a for i, a in enumerate(self._arguments[1:]) if i != number]
         return dict(zip(arguments, carried, strict=False))
 
     def _before(self, carried: list[ir.Value]) -> dict[ir.Value, ir.Value]:
-        """What the second product of the iteration that gave `carried` needs."""
+        """Maps what the second product needs to its values in the iteration that gave `carried`."""
         entering = self._entering(carried)
         before = {}
         for number, step in self._rotation.counters.items():

@@ -161,7 +161,7 @@ def _stays(
     cluster: tuple[int, int, int],
     context: PassContext,
 ) -> bool:
-    """Whether a kernel is persistent though nobody demands it."""
+    """Whether a kernel becomes persistent although its author leaves that open."""
     if cluster != ALONE or not found.from_buffers or teams_of(function) > 1:
         return cluster != ALONE or found.from_buffers
     if not read_their_length(function):
@@ -174,7 +174,8 @@ def _stays(
 def _turning(
     function: ir.Operation, loops: list[ir.Operation], persistent: bool, context: PassContext
 ) -> list[ir.Operation]:
-    """Those of `loops`, which may run in any order, that programs run from both ends in turn."""
+    """The loops that programs run from the front and from the end in turn, among `loops`, which may
+    run in any order: all of a persistent kernel whose programs come in a known order."""
     if not loops or not persistent or is_dynamic(function):
         return []
     why = "L2 holds what the program before read last"
@@ -352,8 +353,11 @@ def _group(cluster: tuple[int, int, int]) -> int:
 def _own(
     places: list[ir.Value], programs: list[ir.Value], cluster: tuple[int, int, int], axis: int
 ) -> ir.Value:
-    """Makes a cluster's place along an axis this CTA's, or the cluster's first one where that is
-    outside the grid; whether it is inside."""
+    """Replaces the cluster's place along `axis`, in `places`, by this CTA's program.
+
+    A CTA whose program lies outside the grid gets that of the cluster's first CTA. Returns an i1:
+    whether its own lies inside.
+    """
     first = binary("arith.muli", places[axis], i32_constant(cluster[axis]))
     own = binary("arith.addi", first, ClusterPositionOp.build(axis=axis))
     inside = less(own, programs[axis])

@@ -194,7 +194,7 @@ def _paired(
 
 
 def _either(found: MmaInstruction | str, why: str) -> tuple[MmaInstruction | None, str]:
-    """What was found and why, or nothing and the reason."""
+    """(instruction, `why`) if one was found, else (None, the reason for which there is none)."""
     return (None, found) if isinstance(found, str) else (found, why)
 
 

@@ -256,7 +256,8 @@ class _Rewrite:
     def _multiply(
         self, products: Products, empties: list[ir.Value], made: FenceOp
     ) -> list[ir.Operation]:
-        """What the multiply role does for one loop. `made`: the fence behind all barriers."""
+        """The ops that the multiply role runs for one loop. `made`: the fence behind all
+        barriers."""
         rings = [
             (ring, empty)
             for ring, empty in zip(self._rings, empties, strict=True)
@@ -325,7 +326,7 @@ class _Rewrite:
         return self._outer if is_outer(ring.leader or ring, self._rings) else self._stages
 
     def _filled(self, ring: Ring) -> int:
-        """Arrivals that say that a slot is full."""
+        """How many arrivals say that a slot of `ring` is full."""
         kinds = [type(arrival) for arrival in ring.arrivals]
         copies, stores = CpAsyncArriveOp in kinds, BarrierArriveOp in kinds
         lanes = self._context.target.warp_size

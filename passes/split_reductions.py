@@ -136,7 +136,7 @@ def _partial_types(
 
 
 def _through_buffers(partials: Sequence[ir.Value], gathered: Layout) -> list[ir.Value]:
-    """Each tile stored, and loaded again in the layout `gathered`."""
+    """Stores each tile to a buffer of its own and loads it again in the layout `gathered`."""
     loaded = []
     for partial in partials:
         accesses = (layout_of(partial), gathered)

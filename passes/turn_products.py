@@ -133,7 +133,7 @@ def _carry_turned(dot: tile.DotOp, turned: tile.DotOp, number: int) -> None:
 
 
 def _transposed(value: ir.Value) -> ir.Value:
-    """A transpose; of a constant a constant."""
+    """The transpose of `value`; of a constant tile, which is full of one number, a constant."""
     op = value.owner
     turned = tile.TransposeOp.build(value, permutation=TURNED)
     if isinstance(op, ir.Block) or op.name != "arith.constant":

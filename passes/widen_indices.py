@@ -138,7 +138,8 @@ class _Indices:
         ]
 
     def look(self, launch: Launch) -> int:
-        """How many are wide in such launches."""
+        """How many indices 32 bits may not hold in launches no larger than `launch`; notes
+        which."""
         self.limits = (found := find_ranges(self.program, launch)).limits
         self.known = found.of
         self.wide = {number for number in self.all if not holds(NARROW, self.known[number])}
@@ -338,7 +339,8 @@ class _Widening:
         self._replace(op, made)
 
     def _control(self, op: ir.Operation) -> None:
-        """Operands as block arguments and results have them."""
+        """Casts what goes into a loop or branch, and out of it, to the types of its arguments and
+        results."""
         blocks = [block for region in op.regions for block in region.blocks]
         if op.name == "scf.for":
             kinds = [argument.type for argument in blocks[0].arguments]
@@ -373,7 +375,8 @@ class _Widening:
             return scalar_op("arith.index_cast", [value], self._wide_type(value))
 
     def _unify(self, op: ir.Operation) -> None:
-        """One type for the indices of an op; a result that fits is an index behind it."""
+        """Gives all indices of an op i64 if one of them needs it; a result that fits becomes an
+        index again behind the op."""
         mine = [value for value in (*op.operands, *op.results) if value in self.all]
         if not any(value in self.wide for value in mine):
             return
