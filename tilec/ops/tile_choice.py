@@ -204,7 +204,11 @@ def _group(choice: TileChoice, product: Product, machine: Machine) -> int | None
 
 
 def _preference(choice: TileChoice) -> tuple[float, ...]:
-    """Of tiles alike, smaller, deeper, lone ones first; two warpgroups where clusters meet."""
+    """The key by which tiles of like predicted time are ordered, the preferred one smallest.
+
+    Smaller tiles come first, then deeper ones, then those without a cluster; among these the one of
+    fewer rows, in clusters the one of more.
+    """
     size = choice.rows * choice.columns
     is_alone = choice.cluster == ALONE
     return size, -choice.depth, not is_alone, choice.rows if is_alone else -choice.rows, choice.us

@@ -51,7 +51,7 @@ def of_others(before: np.ndarray, marks: np.ndarray) -> np.ndarray:
 
 
 def strange(first: np.ndarray, second: np.ndarray, team: int) -> np.ndarray:
-    """Whether the warps of marks are of different teams of so many."""
+    """Where the warps of two marks belong to different CTAs or clusters, of `team` warps each."""
     return warp_of(first) // team != warp_of(second) // team
 
 
