@@ -123,3 +123,12 @@ def test_every_python_that_the_readme_names_is_tested() -> None:
     workflow = (ROOT / ".github/workflows/test.yml").read_text()
     (listed,) = re.findall(r"python: \[(.*)\]", workflow)
     assert listed == ", ".join(f'"3.{n}"' for n in range(int(first), int(last) + 1))
+
+
+def test_the_glossary_gives_a_word_one_meaning() -> None:
+    rows = re.findall(
+        r"^\| ([^|]+) \| .+ \|$", (ROOT / "tilec/GLOSSARY.md").read_text(), re.MULTILINE
+    )
+    words = [word for row in rows if row != "word" for word in row.split(", ")]
+    assert sorted(words) == sorted(set(words))
+    assert len(words) > 50
