@@ -1,4 +1,5 @@
-"""split-reductions: reductions and scans across warps, and takes, go through shared memory.
+"""split-reductions: what reductions and scans pass between warps, takes and histograms go through
+shared memory.
 
 Before:   %y = "tile.reduce"(%x) ({...}) {axis = 0}      the axis lies in several warps
 After:    %p = "gpu_tile.warp_reduce"(%x) ({...}) {axis = 0}        one partial result a warp
@@ -9,6 +10,10 @@ After:    %p = "gpu_tile.warp_reduce"(%x) ({...}) {axis = 0}        one partial 
 1. A reduce whose axis stays inside warps is left alone, and so is such a scan.
 2. A scan becomes warp_scan, the totals' way through a buffer, and scan_carry.
 3. A take stores its source and gathers from the buffer.
+4. A histogram stores zeros, counts into the buffer, and loads it: a row of counts for each warp,
+   added up at the end, where these are small, else one row. Zeros are stored by the threads that
+   load the counts: in a loop no sync stands between the load and the next zeros, unless there are
+   fewer bins than threads, and some load what others have stored.
 Partials that hold phantoms alone are not stored: the partial tile ends before them. insert-barriers
 orders the accesses.
 Does not handle: takes inside a warp by shuffles, which would save the shared memory.
@@ -40,13 +45,19 @@ from tilec.passes.layouts.axis_levels import (
     partial_layout,
 )
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.layouts.maps import expanded
 from tilec.passes.layouts.scan_layout import split_levels
+from tilec.passes.rewriting.scalars import binary, constant
 from tilec.shared_layout import SharedLayout, strided
+
+MOST_ROWS_BYTES = 4096
+"""Counts of a histogram, a row for each warp: 256 bins of four warps. Not timed: few enough to be
+zeroed and added up in a few instructions a thread."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def split_reductions(module: ir.Module, context: PassContext) -> None:
-    """Routes reductions and scans across warps, and takes, through shared memory."""
+    """Routes reductions and scans across warps, takes and histograms through shared memory."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -121,6 +132,32 @@ def _split_take(op: tile.TakeOp, context: PassContext) -> None:
     _replace(op.operation, [taken])
 
 
+def _split_histogram(op: tile.HistogramOp, context: PassContext) -> None:
+    layout, (bins,) = layout_of(op.result), shape(op.result)
+    rows = context.num_warps if context.num_warps * bins * 4 <= MOST_ROWS_BYTES else 1
+    i32 = element(op.result)
+    type_ = tile_type((rows, bins), i32, layout_attr(expanded(layout, 0, rows)))
+    zeros = constant(type_, 0)
+    buffer = _alloc(zeros, choose_shared_layout((rows, bins), 4, (layout_of(zeros),)))
+    gpu_tile.BufferStoreOp.build(zeros, buffer)
+    gpu_tile.BufferCountOp.build(op.values, op.mask, buffer)
+    counts = gpu_tile.BufferLoadOp.build(buffer, results=[type_])
+    total = tile.ReduceOp.build(
+        [counts], results=[[op.result.type]], axis=0, body=_sum, body_types=[i32] * 2
+    )
+    context.report.add(
+        "histogram",
+        op.operation,
+        f"{rows} x {bins} counts in shared memory",
+        f"{rows * bins * 4} bytes, of which rows for each warp may have {MOST_ROWS_BYTES}",
+    )
+    _replace(op.operation, total)
+
+
+def _sum(left: ir.Value, right: ir.Value) -> list[ir.Value]:
+    return [binary("arith.addi", left, right)]
+
+
 def _partial_types(
     op: tile.ReduceOp | tile.ScanOp, layout: Layout, kept: tuple[AxisLevel, ...]
 ) -> list[ir.Type]:
@@ -184,4 +221,5 @@ _RULES = {
     tile.ReduceOp.OPERATION_NAME: _split_reduce,
     tile.ScanOp.OPERATION_NAME: _split_scan,
     tile.TakeOp.OPERATION_NAME: _split_take,
+    tile.HistogramOp.OPERATION_NAME: _split_histogram,
 }

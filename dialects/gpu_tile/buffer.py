@@ -20,6 +20,7 @@ from tilec.dialects.gpu_tile.types import (
     layout_of,
 )
 from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.tile.reduction import check_counted
 from tilec.dialects.types import element, is_integer, shape, show
 from tilec.shared_layout import is_dense, strided
 from tilec.tensor_access import plan_access
@@ -232,3 +233,31 @@ class BufferGatherOp(Op, name="buffer_gather"):
         if element(self.result) != source.element:
             return f"element types differ: buffer {source.element}, result {element(self.result)}"
         return None
+
+
+class BufferCountOp(Op, name="buffer_count"):
+    """Adds 1, atomically, to a row's element j for each of `values` that is j.
+
+    The buffer's rows are for one warp each, or there is one for all. What is masked off, negative
+    or not below the number of columns is not counted.
+
+    Example:
+        "gpu_tile.buffer_count"(%v, %ok, %b) : (tensor<64xi32, #gpu_tile.layout<"T(64):(1@0) V():()">>, tensor<64xi1, #gpu_tile.layout<"T(64):(1@0) V():()">>, !gpu_tile.buffer<tensor<2x100xi32>, #gpu_tile.shared<"(2,100):(100,1)">>) -> ()
+    """
+
+    values = Operand(TILE)
+    mask = Operand(TILE)
+    dst = Operand(BUFFER)
+
+    def check(self) -> str | None:
+        try:
+            buffer = buffer_of(self.dst)
+            same = layout_of(self.values) == layout_of(self.mask)
+        except ValueError as error:
+            return str(error)
+        if len(buffer.shape) != 2 or str(buffer.element) != "i32":
+            return f"buffer must have rows of i32, found {show(buffer.shape)} of {buffer.element}"
+        wrong = check_counted(self.values, self.mask)
+        if wrong is None and not same:
+            return "values and mask must have one layout"
+        return wrong

@@ -1,4 +1,4 @@
-"""Reductions and scans with any associative combination of n values at once."""
+"""Reductions and scans with any associative combination of n values at once, and histograms."""
 
 from __future__ import annotations
 
@@ -27,6 +27,18 @@ def check_combination(inputs: Sequence[ir.Value], axis: int, body: ir.Block) -> 
     *_, last = body.operations
     if [v.type for v in last.operands] != expected:
         return f"region must yield {', '.join(map(str, expected))}"
+    return None
+
+
+def check_counted(values: ir.Value, mask: ir.Value) -> str | None:
+    """The rules of what is counted: integers, and which of them."""
+    kind = element(values)
+    if not isinstance(kind, ir.IntegerType) or kind.width == 1:
+        return f"values must be i8, i16, i32 or i64, found {kind}"
+    if str(element(mask)) != "i1":
+        return f"mask must be i1, found {element(mask)}"
+    if shape(mask) != shape(values):
+        return f"mask is {show(shape(mask))}, values {show(shape(values))}"
     return None
 
 
@@ -94,3 +106,25 @@ class ScanOp(Op, name="scan", pure=True, one_layout=True):
         if [v.type for v in self.inputs] != [v.type for v in self.outputs]:
             return "results must have the inputs' types"
         return check_combination(self.inputs, self.axis, self.body)
+
+
+class HistogramOp(Op, name="histogram", pure=True):
+    """How many of `values` are j, for each j of the result's [0, bins).
+
+    What is masked off, negative or not below the number of bins is not counted.
+
+    Example:
+        %h = "tile.histogram"(%v, %ok) : (tensor<64x37xi32>, tensor<64x37xi1>) -> tensor<100xi32>
+    """
+
+    values = Operand(TILE)
+    mask = Operand(TILE)
+    result = Result(TILE)
+
+    def check(self) -> str | None:
+        wrong = check_counted(self.values, self.mask)
+        if wrong:
+            return wrong
+        if len(shape(self.result)) != 1 or str(element(self.result)) != "i32":
+            return f"result must have one dimension, of i32, found {self.result.type}"
+        return None

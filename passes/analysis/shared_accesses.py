@@ -19,6 +19,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import (
     AllocOp,
+    BufferCountOp,
     BufferGatherOp,
     BufferLoadOp,
     BufferStoreOp,
@@ -198,7 +199,7 @@ def _buffer_accesses(view: object, context: PassContext) -> list[Access]:
         return [replace(access, own_lanes=_has_own_lanes(view.src, context))]
     if isinstance(view, BufferGatherOp):
         return [_describe(view.src, None, writes=False)]
-    if isinstance(view, TMA_LOADS):
+    if isinstance(view, (BufferCountOp, *TMA_LOADS)):
         return [_describe(view.dst, None, writes=True)]
     if isinstance(view, ASYNC_READERS):
         operands = [v for v in operands_read(view) if is_buffer(v) or is_tensor_buffer(v)]

@@ -56,7 +56,7 @@ _DEMANDS = {
     ),
     "scf.for": ("tile.any_order", "tile.stages", "tile.warp_specialize"),
 }
-SPLIT_OPS = (tile.DotOp, tile.DotScaledOp, tile.TakeOp)
+SPLIT_OPS = (tile.DotOp, tile.DotScaledOp, tile.HistogramOp, tile.TakeOp)
 """Ops gone from level BUFFERS on: others do their work through buffers. They have no lowering
 rule."""
 _LOWERED_DIALECTS = ("llvm.", "nvvm.", "arith.", "math.", "scf.", "builtin.")

@@ -119,6 +119,8 @@ def equal_layout_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
         yield from _led(*view.outputs)
     elif isinstance(view, tile.TakeOp):
         yield from _led(view.result, view.indices)
+    elif isinstance(view, tile.HistogramOp):
+        yield from _led(view.values, view.mask)
     elif isinstance(view, tile.SplitOp):
         yield from _led(*view.parts)
     elif isinstance(view, tile.JoinOp):

@@ -32,7 +32,7 @@ from tilec.passes.lower_to_nvvm.access import (
     unpack,
     word_bits,
 )
-from tilec.passes.lower_to_nvvm.scalar_ops import both, create
+from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create
 from tilec.passes.lower_to_nvvm.shared_address import (
     Access,
     buffer_address,
@@ -43,6 +43,7 @@ from tilec.passes.lower_to_nvvm.shared_address import (
 )
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Buffer
+from tilec.passes.rewriting.locations import error_at
 from tilec.target import Feature
 
 
@@ -254,6 +255,31 @@ def lower_buffer_gather(op: gpu_tile.BufferGatherOp, state: Lowering) -> None:
     state.values[op.result] = registers
 
 
+def lower_buffer_count(op: gpu_tile.BufferCountOp, state: Lowering) -> None:
+    """One red.shared per register. The 1 is an immediate: of that ptxas makes one instruction, of
+    other numbers a vote of the lanes in front of the atomic. Only the first of several copies of an
+    element counts, phantoms do not. CompileError for rows that are neither one nor one a warp."""
+    buffer, layout = state.values[op.dst], layout_of(op.values)
+    rows, columns = buffer.type.shape
+    row, warps = buffer.origin[0], state.num_threads // state.context.target.warp_size
+    if rows not in (1, warps):
+        raise error_at(
+            op.operation, f"{warps} warps count in a buffer of {rows} rows, not 1 or {warps}"
+        )
+    if rows > 1:
+        row = create("arith.addi", [row, state.warp()], state.i32)
+    mine, valid = state.first_copy(layout), state.valid(layout, shape(op.values))
+    registers = zip(state.registers(op.values), state.registers(op.mask), valid, strict=True)
+    for found, flag, inside in registers:
+        # At least as wide as i32, since of i8 no number of columns above 127 is one.
+        value = found if found.type.width > 32 else _to_i32(found, state)
+        counted = compare("ult", value, state.constant(value.type, columns))
+        guard = both(both(mine, inside), both(flag, counted))
+        column = create("arith.addi", [buffer.origin[1], _to_i32(value, state)], state.i32)
+        pointer = byte_pointer(shared_base(state), buffer_address(buffer, [row, column], state))
+        inline_asm("@$1 red.relaxed.cta.shared.add.u32 [$0], 1;", ["r", "b"], [pointer, guard], [])
+
+
 def _to_i32(value: ir.Value, state: Lowering) -> ir.Value:
     if value.type == state.i32:
         return value
@@ -271,4 +297,5 @@ RULES = {
     gpu_tile.BufferLoadOp: lower_buffer_load,
     gpu_tile.BufferStoreOp: lower_buffer_store,
     gpu_tile.BufferGatherOp: lower_buffer_gather,
+    gpu_tile.BufferCountOp: lower_buffer_count,
 }

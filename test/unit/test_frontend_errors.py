@@ -98,6 +98,26 @@ CASES: dict[str, tuple[str, str]] = {
         "y = tl.take(tl.zeros((4, 8), tl.f32), @@tl.zeros((4, 9), tl.i32), 0)",
         "only along axis 0",
     ),
+    "histogram_of_floats": (
+        "y = tl.histogram(@@tl.zeros(8, tl.f32), 4)",
+        "expected a tile of integers",
+    ),
+    "histogram_of_a_scalar": ("y = tl.histogram(@@n, 4)", "expected a tile of integers"),
+    "histogram_bins": ("y = tl.histogram(tl.arange(8), @@n)", "bins must be a constant"),
+    "histogram_bins_tuple": ("y = tl.histogram(tl.arange(8), @@(4, 4))", "bins must be a constant"),
+    "histogram_no_bins": ("y = tl.histogram(tl.arange(8), @@0)", "bins must be positive, found 0"),
+    "histogram_many_bins": (
+        "y = tl.histogram(tl.arange(8), @@2097152)",
+        "more than 1048576 elements",
+    ),
+    "histogram_mask": (
+        "y = tl.histogram(tl.arange(8), 4, mask=@@tl.arange(8))",
+        "a mask must be i1",
+    ),
+    "histogram_in_combine": (
+        "y = tl.reduce(tl.arange(8), 0, lambda a, b: @@tl.histogram(a, 4))",
+        "not possible in a combine function",
+    ),
     "broadcast_to": (
         "y = @@tl.broadcast_to(tl.zeros((4, 8), tl.f32), (4, 9))",
         "does not broadcast to (4, 9)",

@@ -1,4 +1,4 @@
-"""`tl` reductions and scans."""
+"""`tl` reductions, scans and histograms."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from mlir import ir
 
 import tilec.language as tl
-from tilec.dialects.tile import IotaOp, ReduceOp, ScanOp
+from tilec.dialects.tile import HistogramOp, IotaOp, ReduceOp, ScanOp
 from tilec.frontend import conversion
 from tilec.frontend.calls import apply_builtin, call_function
 from tilec.frontend.conversion import as_runtime, check_numeric, compare_values
 from tilec.frontend.frame import Frame
 from tilec.frontend.operators import binary
-from tilec.frontend.promotion import refuse_fp8
+from tilec.frontend.promotion import promote, refuse_fp8
 from tilec.frontend.tile_layouts import keep_layout
 from tilec.frontend.tl_arithmetic import maximum, minimum
 from tilec.frontend.tl_shape import expand_dims, reshape
@@ -25,11 +25,12 @@ from tilec.frontend.values import (
     Scalar,
     Tile,
     check_axis,
+    check_shape,
     describe,
     is_runtime,
 )
 from tilec.language.builtin import Function
-from tilec.language.dtypes import i1, i32
+from tilec.language.dtypes import i1, i32, i64, index
 
 Combine = Callable[[list[Scalar], list[Scalar]], Sequence[Any]]
 
@@ -262,6 +263,26 @@ def _position_of(name: str, symbol: str) -> Callable[..., Tile]:
     return implementation
 
 
+def histogram(frame: Frame, values: Any, bins: Any, mask: Any) -> Tile:
+    """`tl.histogram`."""
+    builder = frame.builder
+    if builder.in_combine:
+        raise Mistake("a histogram is not possible in a combine function, which sees scalars")
+    if not isinstance(values, Tile) or not (values.dtype.is_integer or values.dtype == i1):
+        raise Mistake(f"expected a tile of integers, found {describe(values)}", argument="values")
+    if isinstance(bins, bool) or not isinstance(bins, int):
+        raise Mistake(f"bins must be a constant, found {describe(bins)}", argument="bins")
+    (count,) = check_shape(bins, "bins", "bins")
+    check_numeric(mask, "mask")
+    if promote([mask]) != i1:
+        raise Mistake(f"a mask must be i1, found {describe(mask)}", argument="mask")
+    wider = {i1: i32, index: i64}.get(values.dtype, values.dtype)
+    counted = conversion.cast(builder, values, wider)
+    which = conversion.materialize(builder, mask, i1, values.shape)
+    result = HistogramOp.build(counted.value, which, results=[builder.type(i32, (count,))])
+    return Tile(result, i32, (count,))
+
+
 BUILTINS: Mapping[Any, Callable[..., Any]] = {
     tl.reduce: reduce,
     tl.associative_scan: associative_scan,
@@ -275,4 +296,5 @@ BUILTINS: Mapping[Any, Callable[..., Any]] = {
     tl.argmin: _position_of("argmin", "<"),
     tl.cumsum: _scanning("cumsum", _ADD),
     tl.cumprod: _scanning("cumprod", _MULTIPLY),
+    tl.histogram: histogram,
 }

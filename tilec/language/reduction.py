@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilec.language.builtin import builtin
-from tilec.language.tile import Tile
+from tilec.language.tile import Number, Tile
 
 __all__ = [
     "all",
@@ -19,6 +19,7 @@ __all__ = [
     "associative_scan",
     "cumprod",
     "cumsum",
+    "histogram",
     "max",
     "min",
     "prod",
@@ -96,3 +97,20 @@ def cumsum(x: Tile, axis: int = 0, reverse: bool = False) -> Tile:
 @builtin
 def cumprod(x: Tile, axis: int = 0, reverse: bool = False) -> Tile:
     """Running product along `axis`, each element included; dtypes as `sum`."""
+
+
+@builtin
+def histogram(values: Tile, bins: int, mask: Number = True) -> Tile:
+    """How many elements of a tile of integers are j, for each j in [0, bins): `bins` counts in i32.
+
+    What is negative, not below `bins` or masked off is not counted. `values` has any shape, `mask`
+    broadcasts to it; `bins` is a constant.
+
+    The counts are kept in shared memory, 4 bytes a bin. Fast is a program that walks over many
+    tiles, adds their counts in registers, and adds the sum to the array once:
+
+        counts = tl.zeros(256, tl.i32)
+        for start in tl.range(first, end, 4096):
+            counts += tl.histogram(tl.load(x, start, 4096, padding=-1), 256)
+        tl.atomic_add(total, tl.arange(256), counts)
+    """

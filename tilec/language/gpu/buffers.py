@@ -13,6 +13,7 @@ from tilec.language.builtin import builtin
 __all__ = [
     "alloc",
     "alloc_tensor_memory",
+    "buffer_count",
     "buffer_gather",
     "buffer_load",
     "buffer_store",
@@ -90,6 +91,15 @@ def buffer_gather(src: Any, indices: Any, axis: int) -> Any:
 
     `indices`: an integer tile with a layout, which the result has, too. An index outside gives an
     unspecified element.
+    """
+
+
+@builtin
+def buffer_count(values: Any, mask: Any, dst: Any) -> None:
+    """Adds 1, atomically, to element j of a row of `dst` for each element of `values` that is j.
+
+    `dst` holds i32 and has a row for each warp, or one for all; `values` (integers) and `mask` (i1)
+    have one layout. What is masked off or outside the row is not counted.
     """
 
 

@@ -281,3 +281,38 @@ func.func @reshape_view_with_gaps(%b: !gpu_tile.buffer<tensor<8x64xf32>, #gpu_ti
   %v = "gpu_tile.reshape_view"(%b) : (!gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(64,1)">>) -> !gpu_tile.buffer<tensor<512xf32>, #gpu_tile.shared<"((8,64)):((1,9))">>
   return
 }
+
+// -----
+func.func @count_without_rows(%v: tensor<64xi32, #gpu_tile.layout<"T(64):(1@0) V():()">>, %ok: tensor<64xi1, #gpu_tile.layout<"T(64):(1@0) V():()">>, %b: !gpu_tile.buffer<tensor<100xi32>, #gpu_tile.shared<"(100):(1)">>) {
+  // expected-error @below {{'gpu_tile.buffer_count' op buffer must have rows of i32, found 100 of i32}}
+  "gpu_tile.buffer_count"(%v, %ok, %b) : (tensor<64xi32, #gpu_tile.layout<"T(64):(1@0) V():()">>, tensor<64xi1, #gpu_tile.layout<"T(64):(1@0) V():()">>, !gpu_tile.buffer<tensor<100xi32>, #gpu_tile.shared<"(100):(1)">>) -> ()
+  return
+}
+
+// -----
+func.func @count_in_floats(%v: tensor<64xi32, #gpu_tile.layout<"T(64):(1@0) V():()">>, %ok: tensor<64xi1, #gpu_tile.layout<"T(64):(1@0) V():()">>, %b: !gpu_tile.buffer<tensor<2x100xf32>, #gpu_tile.shared<"(2,100):(100,1)">>) {
+  // expected-error @below {{'gpu_tile.buffer_count' op buffer must have rows of i32, found 2x100 of f32}}
+  "gpu_tile.buffer_count"(%v, %ok, %b) : (tensor<64xi32, #gpu_tile.layout<"T(64):(1@0) V():()">>, tensor<64xi1, #gpu_tile.layout<"T(64):(1@0) V():()">>, !gpu_tile.buffer<tensor<2x100xf32>, #gpu_tile.shared<"(2,100):(100,1)">>) -> ()
+  return
+}
+
+// -----
+func.func @count_of_floats(%v: tensor<64xf32, #gpu_tile.layout<"T(64):(1@0) V():()">>, %ok: tensor<64xi1, #gpu_tile.layout<"T(64):(1@0) V():()">>, %b: !gpu_tile.buffer<tensor<2x100xi32>, #gpu_tile.shared<"(2,100):(100,1)">>) {
+  // expected-error @below {{'gpu_tile.buffer_count' op values must be i8, i16, i32 or i64, found f32}}
+  "gpu_tile.buffer_count"(%v, %ok, %b) : (tensor<64xf32, #gpu_tile.layout<"T(64):(1@0) V():()">>, tensor<64xi1, #gpu_tile.layout<"T(64):(1@0) V():()">>, !gpu_tile.buffer<tensor<2x100xi32>, #gpu_tile.shared<"(2,100):(100,1)">>) -> ()
+  return
+}
+
+// -----
+func.func @count_in_two_layouts(%v: tensor<64xi32, #gpu_tile.layout<"T(64):(1@0) V():()">>, %ok: tensor<64xi1, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>, %b: !gpu_tile.buffer<tensor<2x100xi32>, #gpu_tile.shared<"(2,100):(100,1)">>) {
+  // expected-error @below {{'gpu_tile.buffer_count' op values and mask must have one layout}}
+  "gpu_tile.buffer_count"(%v, %ok, %b) : (tensor<64xi32, #gpu_tile.layout<"T(64):(1@0) V():()">>, tensor<64xi1, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>, !gpu_tile.buffer<tensor<2x100xi32>, #gpu_tile.shared<"(2,100):(100,1)">>) -> ()
+  return
+}
+
+// -----
+func.func @count_without_a_layout(%v: tensor<64xi32>, %ok: tensor<64xi1>, %b: !gpu_tile.buffer<tensor<2x100xi32>, #gpu_tile.shared<"(2,100):(100,1)">>) {
+  // expected-error @below {{'gpu_tile.buffer_count' op expected a tile with a #gpu_tile.layout, found no layout}}
+  "gpu_tile.buffer_count"(%v, %ok, %b) : (tensor<64xi32>, tensor<64xi1>, !gpu_tile.buffer<tensor<2x100xi32>, #gpu_tile.shared<"(2,100):(100,1)">>) -> ()
+  return
+}

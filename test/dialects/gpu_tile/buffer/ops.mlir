@@ -72,3 +72,11 @@ func.func @scales(%b: !gpu_tile.buffer<tensor<2x256xi8>, #gpu_tile.shared<"(2,25
   %v = "gpu_tile.reshape_view"(%b) : (!gpu_tile.buffer<tensor<2x256xi8>, #gpu_tile.shared<"(2,256):(256,1)">>) -> !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.shared<"((32,4),4):((16,4),1)">>
   return
 }
+
+// CHECK-LABEL: @count_in_rows
+func.func @count_in_rows(%v: tensor<64xi64, #gpu_tile.layout<"T(64):(1@0) V():()">>, %ok: tensor<64xi1, #gpu_tile.layout<"T(64):(1@0) V():()">>) {
+  %b = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<2x100xi32>, #gpu_tile.shared<"(2,100):(100,1)">>
+  // CHECK: "gpu_tile.buffer_count"(%{{.*}}, %{{.*}}, %{{.*}}) : (tensor<64xi64, {{.*}}>, tensor<64xi1, {{.*}}>, !gpu_tile.buffer<{{.*}}>) -> ()
+  "gpu_tile.buffer_count"(%v, %ok, %b) : (tensor<64xi64, #gpu_tile.layout<"T(64):(1@0) V():()">>, tensor<64xi1, #gpu_tile.layout<"T(64):(1@0) V():()">>, !gpu_tile.buffer<tensor<2x100xi32>, #gpu_tile.shared<"(2,100):(100,1)">>) -> ()
+  return
+}

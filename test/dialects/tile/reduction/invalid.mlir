@@ -118,3 +118,45 @@ func.func @scan_reverse_is_a_number(%x: tensor<4xf32>) {
   }) {axis = 0 : i32, reverse = 3 : i32} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+func.func @histogram_of_floats(%v: tensor<8xf32>, %ok: tensor<8xi1>) {
+  // expected-error @below {{'tile.histogram' op values must be i8, i16, i32 or i64, found f32}}
+  %h = "tile.histogram"(%v, %ok) : (tensor<8xf32>, tensor<8xi1>) -> tensor<4xi32>
+  return
+}
+
+// -----
+func.func @histogram_of_flags(%v: tensor<8xi1>, %ok: tensor<8xi1>) {
+  // expected-error @below {{'tile.histogram' op values must be i8, i16, i32 or i64, found i1}}
+  %h = "tile.histogram"(%v, %ok) : (tensor<8xi1>, tensor<8xi1>) -> tensor<4xi32>
+  return
+}
+
+// -----
+func.func @histogram_mask_of_numbers(%v: tensor<8xi32>, %ok: tensor<8xi8>) {
+  // expected-error @below {{'tile.histogram' op mask must be i1, found i8}}
+  %h = "tile.histogram"(%v, %ok) : (tensor<8xi32>, tensor<8xi8>) -> tensor<4xi32>
+  return
+}
+
+// -----
+func.func @histogram_mask_of_another_shape(%v: tensor<8xi32>, %ok: tensor<9xi1>) {
+  // expected-error @below {{'tile.histogram' op mask is 9, values 8}}
+  %h = "tile.histogram"(%v, %ok) : (tensor<8xi32>, tensor<9xi1>) -> tensor<4xi32>
+  return
+}
+
+// -----
+func.func @histogram_in_two_dimensions(%v: tensor<8xi32>, %ok: tensor<8xi1>) {
+  // expected-error @below {{'tile.histogram' op result must have one dimension, of i32, found tensor<4x4xi32>}}
+  %h = "tile.histogram"(%v, %ok) : (tensor<8xi32>, tensor<8xi1>) -> tensor<4x4xi32>
+  return
+}
+
+// -----
+func.func @histogram_in_i64(%v: tensor<8xi32>, %ok: tensor<8xi1>) {
+  // expected-error @below {{'tile.histogram' op result must have one dimension, of i32, found tensor<4xi64>}}
+  %h = "tile.histogram"(%v, %ok) : (tensor<8xi32>, tensor<8xi1>) -> tensor<4xi64>
+  return
+}

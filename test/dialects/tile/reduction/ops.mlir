@@ -40,3 +40,10 @@ func.func @running_sum_from_the_end(%x: tensor<3x128xi64>) -> tensor<3x128xi64> 
   }) {axis = 1 : i32, reverse = true} : (tensor<3x128xi64>) -> tensor<3x128xi64>
   return %s : tensor<3x128xi64>
 }
+
+// CHECK-LABEL: @counts_of_a_matrix
+func.func @counts_of_a_matrix(%v: tensor<64x37xi16>, %ok: tensor<64x37xi1>) -> tensor<100xi32> {
+  // CHECK: "tile.histogram"(%{{.*}}, %{{.*}}) : (tensor<64x37xi16>, tensor<64x37xi1>) -> tensor<100xi32>
+  %h = "tile.histogram"(%v, %ok) : (tensor<64x37xi16>, tensor<64x37xi1>) -> tensor<100xi32>
+  return %h : tensor<100xi32>
+}
