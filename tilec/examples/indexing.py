@@ -1,4 +1,4 @@
-"""Access by computed indices: rows gathered from a table, and a histogram counted with atomics."""
+"""Access by computed indices: rows gathered from a table, and a histogram."""
 
 from __future__ import annotations
 
@@ -21,14 +21,29 @@ def gather_rows(
         tl.store(out, (first, start), tl.gather(table, (numbers, columns)))
 
 
-@tilec.kernel(grid=lambda values, B: tl.cdiv(values.shape[0], B))
-def histogram(values: tl.array, low: tl.f32, width: tl.f32, counts: tl.array, B: tl.const = 1024):
-    """Adds to counts[j] the number of values in [low + j * width, low + (j + 1) * width)."""
-    first = tl.program_id(0) * B
-    v = tl.load(values, first, B, padding=tl.nan)
-    bins = tl.floor((v - low) / width)
-    inside = (bins >= 0) & (bins < counts.shape[0])
-    tl.atomic_add(counts, tl.where(inside, bins, 0.0).to(tl.i32), 1, mask=inside)
+@tilec.kernel(grid=lambda values, B, PROGRAMS: min(tl.cdiv(values.shape[0], B), PROGRAMS))
+def histogram(
+    values: tl.array,
+    low: tl.f32,
+    width: tl.f32,
+    counts: tl.array,
+    B: tl.const = 4096,
+    N: tl.const = 512,
+    PROGRAMS: tl.const = 512,
+):
+    """Adds to counts[j] the number of values in [low + j * width, low + (j + 1) * width).
+
+    A program counts many tiles before it adds to `counts`, N bins at a time; of more bins it reads
+    the values again for each N.
+    """
+    for lowest in tl.range(0, counts.shape[0], N):
+        found = tl.zeros(N, tl.i32)
+        for first in tl.range(tl.program_id(0) * B, values.shape[0], tl.num_programs(0) * B):
+            v = tl.load(values, first, B, padding=tl.nan)
+            bins = tl.floor((v - low) / width) - lowest
+            inside = (bins >= 0) & (bins < N)
+            found += tl.histogram(tl.where(inside, bins, 0.0).to(tl.i32), N, mask=inside)
+        tl.atomic_add(counts, lowest + tl.arange(N), found)
 
 
 def main() -> None:
@@ -43,7 +58,7 @@ def main() -> None:
 
     values = rng.standard_normal(5000, dtype=np.float32)
     counts = np.zeros(16, np.int32)
-    launch(histogram, values, -2.0, 0.25, counts)
+    launch(histogram, values, -2.0, 0.25, counts, B=512, N=12, PROGRAMS=3)
     bins = np.floor((values + 2) / np.float32(0.25)).astype(int)
     expected = np.bincount(bins[(bins >= 0) & (bins < 16)], minlength=16)
     compare("histogram", counts, expected.astype(np.float64), 0.0)
