@@ -17,8 +17,8 @@ After:    %x = "tile.load"(%a, %i) ...
 5. Types are written; an operand in another layout than its op needs gets a conversion, and a memory
    access in a costly layout is done in its own, followed or preceded by a conversion.
 
-Does not handle: tiles as kernel arguments (there are none), dots whose operands should stay in
-registers.
+Does not handle: tiles as kernel arguments (there are none), compare-and-swaps as accesses, dots
+whose operands should stay in registers.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _clone_per_use(op: ir.Operation) -> None:
 
 
 def _accesses(ops: list[ir.Operation], facts: Divisibility) -> list[Access]:
-    kinds = (tile.LoadOp, tile.StoreOp, tile.GatherOp, tile.ScatterOp)
+    kinds = (tile.LoadOp, tile.StoreOp, tile.GatherOp, tile.ScatterOp, tile.AtomicRmwOp)
     return [_access(op, facts) for op in ops if isinstance(op.opview, kinds)]
 
 
@@ -87,7 +87,9 @@ def _access(op: ir.Operation, facts: Divisibility) -> Access:
     value = view.result if is_load else view.value
     array = view.src if is_load else view.dst
     contiguous: int | None
-    if isinstance(view, Indexed):
+    if isinstance(view, tile.AtomicRmwOp):
+        contiguous, width = neighbours_dim(view, facts), 1
+    elif isinstance(view, Indexed):
         contiguous, width = view.options.get("run") or (neighbours_dim(view, facts), 1)
     else:
         contiguous = contiguous_dim(array, view.dims)
@@ -101,7 +103,7 @@ def _access(op: ir.Operation, facts: Divisibility) -> Access:
         element_bytes(array),
         depth_factor(op),
         is_load=is_load,
-        is_indexed=isinstance(view, Indexed),
+        is_indexed=isinstance(view, (Indexed, tile.AtomicRmwOp)),
     )
 
 

@@ -68,7 +68,7 @@ def index_run(op: Indexed, facts: Divisibility) -> tuple[int, int]:
     return max(0, len(sizes) - 1), 1
 
 
-def neighbours_dim(op: Indexed, facts: Divisibility) -> int | None:
+def neighbours_dim(op: Indexed | tile.AtomicRmwOp, facts: Divisibility) -> int | None:
     """The tile dimension along which elements are neighbours in memory, aligned or not, at least in
     most places; None where none is known."""
     array = op.src if isinstance(op, tile.GatherOp) else op.dst

@@ -12,7 +12,7 @@ from tilec.passes.layouts.candidates import access_cost, blocked_layout
 
 @dataclass(frozen=True, eq=False)
 class Access:
-    """A load or store of a rectangular tile, or a gather or scatter.
+    """A load or store of a rectangular tile, or a gather, scatter or atomic.
 
     `value`: the tile that moves. `contiguous`: the tile dimension whose neighbours are neighbours
     in memory, None where none is known; `width`: how many of them one instruction may move.

@@ -1,0 +1,30 @@
+// Atomics on neighbours: a warp's instruction meets whole sectors, one element a lane. Where nothing is known of
+// the places, the load of the values decides.
+// RUN: tilec opt %s --passes infer-layouts --target sm_80 | filecheck %s
+
+!m = memref<?xi32, strided<[1]>>
+
+// CHECK-LABEL: @counts_of_neighbours
+func.func @counts_of_neighbours(%a: !m, %v: !m) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %all = arith.constant dense<true> : tensor<1024xi1>
+  %x = "tile.load"(%v, %c0) {dims = array<i32: 0>, padding = -1 : i32, options = {}} : (!m, index) -> tensor<1024xi32>
+  // CHECK: "tile.histogram"({{.*}}) : ({{.*}}) -> tensor<1024xi32, #gpu_tile.layout<"T(128):(1@0) V(8):(128@0)">>
+  %h = "tile.histogram"(%x, %all) : (tensor<1024xi32>, tensor<1024xi1>) -> tensor<1024xi32>
+  %i = "tile.iota"() {axis = 0 : i32} : () -> tensor<1024xi32>
+  // CHECK-NOT: convert_layout
+  %old = "tile.atomic_rmw"(%h, %a, %all, %i) {kind = "addi", order = "relaxed", scope = "gpu"} : (tensor<1024xi32>, !m, tensor<1024xi1>, tensor<1024xi32>) -> tensor<1024xi32>
+  return
+}
+
+// CHECK-LABEL: @unknown_places
+func.func @unknown_places(%a: !m, %v: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 4>, strides = array<i32: 1>}}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %all = arith.constant dense<true> : tensor<1024xi1>
+  %one = arith.constant dense<1> : tensor<1024xi32>
+  // CHECK: "tile.load"({{.*}}#gpu_tile.layout<"T(128):(4@0) V(4,2):(1@0,512@0)">
+  %x = "tile.load"(%v, %c0) {dims = array<i32: 0>, padding = -1 : i32, options = {}} : (!m, index) -> tensor<1024xi32>
+  // CHECK-NOT: convert_layout
+  %old = "tile.atomic_rmw"(%one, %a, %all, %x) {kind = "addi", order = "relaxed", scope = "gpu"} : (tensor<1024xi32>, !m, tensor<1024xi1>, tensor<1024xi32>) -> tensor<1024xi32>
+  return
+}
