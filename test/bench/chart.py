@@ -45,7 +45,7 @@ ROWS = (
     Row("fp8 product to f16, 8192 cubed", "cuBLAS",
         "products-h200-2026-11-21", "e4m3 8192^3 TN to fp16", "tilec ops", "torch"),
     Row("bf16 product, 1024 cubed", "cuBLAS",
-        "ordered-clusters-h200-2026-11-22", "bf16 1024^3 TN", "tilec ops", "torch"),
+        "products-h200-2026-11-23", "bf16 1024^3 TN", "tilec ops", "torch"),
     Row("causal attention, f16, 128 elements, 4096 long", "Triton's best",
         "attention-latest-h200-2026-11-21", "attention fp16 D128 4096 causal",
         "tilec default", "triton"),
