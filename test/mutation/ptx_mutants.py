@@ -1,6 +1,6 @@
 """Breaks the PTX of tilec, Triton and nvcc in one place at a time: what the emulator notices.
 
-PYTHONPATH=test:test/unit:test/emulator python test/mutation/ptx_mutants.py
+PYTHONPATH=test:test/unit:test/emulator:test/long_rings python test/mutation/ptx_mutants.py
 
 runs every mutant, and writes the verdicts to ptx_mutants.json and the tables into README.md.
 """
