@@ -36,7 +36,7 @@ from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes, pr
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.accesses import Access
 from tilec.passes.layouts.assignment import assign_layouts
-from tilec.passes.layouts.candidates import conversion_cost, thread_tile_layout, warp_grid
+from tilec.passes.layouts.candidates import thread_tile_layout, warp_grid
 from tilec.passes.layouts.components import (
     MATERIALIZED,
     Components,
@@ -44,6 +44,7 @@ from tilec.passes.layouts.components import (
     depth_factor,
     walk,
 )
+from tilec.passes.layouts.conversion_costs import conversion_cost
 from tilec.passes.layouts.decisions import decide_layouts
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import kernels
@@ -155,9 +156,8 @@ def _cuts(components: Components, accesses: list[Access], context: PassContext) 
         own = access.preferred(context.num_threads)
         if layout is None or own == layout or not access.shape or access.is_indexed:
             continue  # with a gather its indices would have to be converted, too
-        convert = access.depth * conversion_cost(
-            access.shape, access.element_bytes, layout if access.is_load else own
-        )
+        ends = (own, layout) if access.is_load else (layout, own)
+        convert = access.depth * conversion_cost(access.shape, access.element_bytes, *ends)
         if access.cost(own) + convert < access.cost(layout):
             cuts[access.op] = own
             context.report.add(

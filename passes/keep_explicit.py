@@ -7,13 +7,13 @@ would need a buffer of the compiler's, with a barrier around it, is an error at 
 
 Before:   %y = "gpu_tile.convert_layout"(%x) : (tensor<64x64xf32, #a>) -> tensor<64x64xf32, #b>
 After:    error: this moves elements between threads, which takes a buffer and a barrier
-          (where #a and #b differ in more than the order of a thread's registers)
+          (where #a and #b differ in more than lanes and registers of powers of two)
 
 A `cp_async` whose addresses are not provably multiples of its bytes is one, too: it would trap.
 
 A kernel that asks which CTA it is (`gpu_tile.cta_id`) is persistent: the launch has one dimension.
 
-Reductions inside a warp stay, and so do conversions, reshapes, joins and splits inside a thread.
+Reductions inside a warp stay, and so do conversions, reshapes, joins and splits by shuffles.
 Does not handle: accesses that lack a barrier; the emulator's check mode finds those.
 """
 

@@ -1,13 +1,22 @@
-"""split-conversions: what moves elements between threads goes through a buffer.
+"""split-conversions: elements move between threads by shuffles inside a warp, or through a buffer.
 
 Before:   %y = "gpu_tile.convert_layout"(%x) : (tensor<64x64xf32, #a>) -> tensor<64x64xf32, #b>
 After:    %s = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<64x64xf32>, ...>
           "gpu_tile.buffer_store"(%x, %s)
           %y = "gpu_tile.buffer_load"(%s)
 
-Reshapes, joins and splits whose registers do not match go the same way. A conversion inside a
-thread stays. insert-barriers orders store and load.
-Does not handle: conversions by shuffles inside a warp, which would save the shared memory.
+A conversion inside a thread stays, and so does one inside warps whose shuffles and selects
+(`layouts/lane_moves.py`) cost less than the buffer and its barriers (`layouts/conversion_costs.py`;
+in an explicit kernel, which gets no buffer, whatever they cost).
+
+Before:   %y = "tile.reshape"(%x) : (tensor<64xf32, #a>) -> tensor<8x8xf32, #b>
+After:    %r = "tile.reshape"(%x) : (tensor<64xf32, #a>) -> tensor<8x8xf32, #c>
+          %y = "gpu_tile.convert_layout"(%r) : (tensor<8x8xf32, #c>) -> tensor<8x8xf32, #b>
+
+Reshapes, joins and splits whose registers do not match become ones whose registers do (#c) and such
+a conversion, or go through a buffer. insert-barriers orders store and load.
+Does not handle: shuffles of tiles with phantoms, or whose sizes are no powers of two; joins of
+tiles in several layouts by shuffles.
 """
 
 from __future__ import annotations
@@ -27,18 +36,30 @@ from tilec.dialects.gpu_tile import (
     ReshapeViewOp,
     ViewOp,
 )
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
-from tilec.dialects.types import element, shape
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
+from tilec.dialects.types import byte_width, element, shape
+from tilec.dialects.types import tile as tile_type
+from tilec.layout import Layout
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
-from tilec.passes.layouts.maps import join_registers, register_permutation, reshape_registers
+from tilec.passes.layouts.conversion_costs import cheap_lane_move
+from tilec.passes.layouts.lane_moves import lane_move
+from tilec.passes.layouts.maps import (
+    join_registers,
+    register_permutation,
+    reshape_registers,
+    reshaped,
+    whole_layout,
+)
 from tilec.passes.rewriting.scalars import i32_constant
+from tilec.passes.rewriting.walk import kernel_of
 from tilec.shared_layout import SharedLayout, strided
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.BUFFERS)
 def split_conversions(module: ir.Module, context: PassContext) -> None:
-    """Routes cross-thread moves through shared memory."""
+    """Routes what moves between threads: shuffles, or shared memory."""
     ops: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -57,7 +78,10 @@ def _split_conversion(op: ConvertLayoutOp, context: PassContext) -> None:
     source, result = layout_of(op.src), layout_of(op.result)
     if register_permutation(source, result, shape(op.src)) is not None:
         return
-    bytes_ = BufferType((), element(op.src), strided((), ())).element_bytes
+    reason = _crosses_warps(op, op.src, source, result, context)
+    if reason is None:
+        return
+    bytes_ = byte_width(element(op.src))
     shared = choose_shared_layout(shape(op.src), bytes_, (source, result))
     buffer = _buffer(shape(op.src), op.src, shared)
     BufferStoreOp.build(op.src, buffer)
@@ -65,14 +89,42 @@ def _split_conversion(op: ConvertLayoutOp, context: PassContext) -> None:
         "layout conversion",
         op.operation,
         f"{buffer_of(buffer).size_bytes} bytes of shared memory",
-        f"{source} to {result} crosses threads",
+        f"{source} to {result} crosses threads, and not by shuffles: {reason}",
     )
     _replace(op, [BufferLoadOp.build(buffer, results=[op.result.type])])
 
 
+def _crosses_warps(
+    op: Any, like: ir.Value, source: Layout, result: Layout, context: PassContext
+) -> str | None:
+    """Why a tile as large as `like` does not get from one layout to the other by shuffles; None,
+    and a line in the report, where it does."""
+    sizes, bytes_ = shape(like), byte_width(element(like))
+    if is_explicit(kernel_of(op.operation)):
+        move = lane_move(source, result, sizes)
+    else:
+        move = cheap_lane_move(sizes, bytes_, source, result)
+    if isinstance(move, str):
+        return move
+    moved, others = move.counts(8 * bytes_)
+    context.report.add(
+        "layout conversion",
+        op.operation,
+        f"{moved} shuffles and {others} other instructions of each warp",
+        f"{source} to {result} stays inside warps",
+    )
+    return None
+
+
 def _split_reshape(op: tile.ReshapeOp, context: PassContext) -> None:
+    source, result = layout_of(op.src), layout_of(op.result)
     sizes, result_sizes = shape(op.src), shape(op.result)
-    if reshape_registers(layout_of(op.src), sizes, layout_of(op.result), result_sizes) is not None:
+    if reshape_registers(source, sizes, result, result_sizes) is not None:
+        return
+    still = reshaped(source, sizes, result_sizes)
+    if still is not None and _crosses_warps(op, op.result, still, result, context) is None:
+        moved = tile.ReshapeOp.build(op.src, results=[_laid(op.result, still)])
+        _replace(op, [ConvertLayoutOp.build(moved, results=[op.result.type])])
         return
     buffer = _buffer(sizes, op.src, _row_major(sizes))
     BufferStoreOp.build(op.src, buffer)
@@ -82,16 +134,13 @@ def _split_reshape(op: tile.ReshapeOp, context: PassContext) -> None:
 
 
 def _split_join(op: tile.JoinOp, context: PassContext) -> None:
-    if (
-        join_registers(
-            [layout_of(v) for v in op.inputs],
-            [shape(v) for v in op.inputs],
-            layout_of(op.result),
-            shape(op.result),
-            op.axis,
-        )
-        is not None
-    ):
+    if _stays(op.inputs, op.result, op.axis):
+        return
+    still = _still(op.inputs, op.axis)
+    whole = layout_of(op.result)
+    if still is not None and _crosses_warps(op, op.result, still, whole, context) is None:
+        joined = tile.JoinOp.build(op.inputs, axis=op.axis, results=[_laid(op.result, still)])
+        _replace(op, [ConvertLayoutOp.build(joined, results=[op.result.type])])
         return
     buffer = _buffer(shape(op.result), op.result, _row_major(shape(op.result)))
     for value, view in zip(op.inputs, _parts(buffer, op.inputs, op.axis), strict=True):
@@ -100,16 +149,13 @@ def _split_join(op: tile.JoinOp, context: PassContext) -> None:
 
 
 def _split_split(op: tile.SplitOp, context: PassContext) -> None:
-    if (
-        join_registers(
-            [layout_of(v) for v in op.parts],
-            [shape(v) for v in op.parts],
-            layout_of(op.src),
-            shape(op.src),
-            op.axis,
-        )
-        is not None
-    ):
+    if _stays(op.parts, op.src, op.axis):
+        return
+    still = _still(op.parts, op.axis)
+    whole = layout_of(op.src)
+    if still is not None and _crosses_warps(op, op.src, whole, still, context) is None:
+        converted = ConvertLayoutOp.build(op.src, results=[_laid(op.src, still)])
+        op.operation.operands[0] = converted
         return
     buffer = _buffer(shape(op.src), op.src, _row_major(shape(op.src)))
     BufferStoreOp.build(op.src, buffer)
@@ -119,6 +165,24 @@ def _split_split(op: tile.SplitOp, context: PassContext) -> None:
         for view, part in zip(views, op.parts, strict=True)
     ]
     _replace(op, loads)
+
+
+def _stays(parts: Sequence[ir.Value], whole: ir.Value, axis: int) -> bool:
+    """Whether each thread has what it needs of a join or split."""
+    layouts, sizes = [layout_of(v) for v in parts], [shape(v) for v in parts]
+    return join_registers(layouts, sizes, layout_of(whole), shape(whole), axis) is not None
+
+
+def _still(parts: Sequence[ir.Value], axis: int) -> Layout | None:
+    """The layout of the whole in which the parts are registers of the same threads; None where
+    they differ."""
+    if len({part.type for part in parts}) > 1:
+        return None
+    return whole_layout(layout_of(parts[0]), axis, len(parts), shape(parts[0]))
+
+
+def _laid(like: ir.Value, layout: Layout) -> ir.Type:
+    return tile_type(shape(like), element(like), layout_attr(layout))
 
 
 def _buffer(sizes: Sequence[int], like: ir.Value, shared: SharedLayout) -> ir.Value:

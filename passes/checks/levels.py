@@ -18,6 +18,7 @@ from tilec.dialects.op import NAMESPACES
 from tilec.dialects.types import encoding, is_tile, shape
 from tilec.passes.checks.rules import Rule, look_at_all
 from tilec.passes.contract import Level
+from tilec.passes.layouts.lane_moves import LaneMove, lane_move
 from tilec.passes.layouts.maps import register_permutation
 
 _SCALAR_OPS = {
@@ -185,10 +186,12 @@ def _no_split_op(op: ir.Operation) -> str | None:
     return f"a {op.opview.MNEMONIC} is left"
 
 
-def _no_cross_thread_conversion(op: ir.Operation) -> str | None:
+def _no_cross_warp_conversion(op: ir.Operation) -> str | None:
     view = op.opview
-    stays = register_permutation(layout_of(view.src), layout_of(view.result), shape(view.src))
-    return None if stays is not None else "the conversion crosses threads"
+    ends = layout_of(view.src), layout_of(view.result), shape(view.src)
+    if register_permutation(*ends) is not None or isinstance(lane_move(*ends), LaneMove):
+        return None
+    return "the conversion crosses warps, or threads in a way that shuffles cannot"
 
 
 def _has_offset(op: ir.Operation) -> str | None:
@@ -224,7 +227,7 @@ _CHOSEN = {**_PROGRAM, tile.DotOp.OPERATION_NAME: (_dot_selected,)}
 _BUFFERS: dict[str, tuple[Rule, ...]] = {
     **_PROGRAM,
     **{op.OPERATION_NAME: (_no_split_op,) for op in SPLIT_OPS},
-    gpu_tile.ConvertLayoutOp.OPERATION_NAME: (_no_cross_thread_conversion,),
+    gpu_tile.ConvertLayoutOp.OPERATION_NAME: (_no_cross_warp_conversion,),
 }
 
 

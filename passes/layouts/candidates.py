@@ -11,20 +11,15 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
 
-from tilec.layout import WARP, Layout, Mode, copies, normalize
+from tilec.layout import Layout, Mode, copies, normalize
 from tilec.mma_instruction import MmaInstruction
-from tilec.passes.layouts.op_costs import SLOT_BYTES
 
 SECTOR_BYTES = 32
 INSTRUCTION_COST = 64
 """Bytes of traffic one warp-wide access instruction is worth."""
-CONVERSION_COST = 1024
-"""Bytes of traffic the two barriers of a conversion through shared memory are worth."""
 LINE_BYTES = 128
 LINE_COST = 16
 """Bytes of traffic each more line of L1 that an instruction reads is worth: a clock."""
-SHARED_READ_COST = 16
-"""Bytes of traffic one warp-wide read of shared memory is worth: a clock (`op_costs.py`)."""
 ACCESS_BYTES = 16
 """The widest access of a thread (PTX ISA 9.0, "ld")."""
 
@@ -174,21 +169,6 @@ def _sector(at: tuple[int, ...], contiguous: int | None, element_bytes: int) -> 
     return tuple(
         c * element_bytes // SECTOR_BYTES if d == contiguous else c for d, c in enumerate(at)
     )
-
-
-def conversion_cost(shape: Sequence[int], element_bytes: int, into: Layout) -> int:
-    """Bytes of traffic a conversion through shared memory is worth: written once, read once, and
-    again by threads that repeat what others hold, in at least as many instructions as it takes.
-
-    Bytes (and bits, of i1) come as words of four that each thread takes apart.
-    """
-    first = into.values[0] if into.values else None
-    run = first.size & -first.size if first is not None and first.stride == 1 else 1
-    run = min(run, ACCESS_BYTES // element_bytes)
-    warps = max(1, into.num_threads // WARP)
-    reads = warps * -(-into.num_values // run) * SHARED_READ_COST
-    apart = warps * into.num_values * SLOT_BYTES if element_bytes == 1 else 0
-    return CONVERSION_COST + max(prod(shape) * element_bytes, reads) + apart
 
 
 def warp_grid(

@@ -24,8 +24,9 @@ from tilec.layout import Layout
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.accesses import Access
 from tilec.passes.layouts.axis_levels import WARP_SIZE, Place, axis_levels
-from tilec.passes.layouts.candidates import CONVERSION_COST, blocked_layout
+from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.layouts.components import Component, Components, depth_factor, tile_bytes
+from tilec.passes.layouts.conversion_costs import CONVERSION_COST
 from tilec.passes.layouts.maps import run_first, spread_out
 from tilec.passes.layouts.neighbours import Link, links
 from tilec.passes.layouts.op_costs import (

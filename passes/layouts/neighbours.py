@@ -11,8 +11,8 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.types import byte_width, element, shape
 from tilec.layout import Layout
-from tilec.passes.layouts.candidates import conversion_cost
 from tilec.passes.layouts.components import depth_factor
+from tilec.passes.layouts.conversion_costs import conversion_cost
 from tilec.passes.layouts.maps import (
     broadcast_source,
     expanded,
@@ -49,7 +49,7 @@ class Link:
         if register_permutation(*ends, shape(self.moved)) is not None:
             return 0
         bytes_ = byte_width(element(self.moved))
-        return self.depth * conversion_cost(shape(self.moved), bytes_, ends[1])
+        return self.depth * conversion_cost(shape(self.moved), bytes_, *ends)
 
 
 Map = Callable[[Layout], Layout | None]

@@ -112,10 +112,12 @@ func.func @whole(%o: !o, %start: i32, %n: i32) attributes {tile.kernel} {
   return
 }
 
-// Sums that a product is added to lie as its rows do; what is summed is spread over the lanes that
-// hold copies of these.
+// Sums that a product is added to: each is computed once, in a thread, and goes by shuffles to the
+// lanes that hold its row, which costs less than to compute it in all of them.
 // CHECK-LABEL: @beside_a_product
-// CHECK: arith.mulf {{.*}} : tensor<64x4xf32, #gpu_tile.layout<"T(4,8,2,2):(1@1,1@0,32@0,0) V(4):(8@0)">>
+// CHECK: arith.mulf {{.*}} : tensor<64x4xf32, #gpu_tile.layout<"T(64,2):(1@0,0) V(4):(1@1)">>
+// CHECK: %[[E:.*]] = math.expm1
+// CHECK-NEXT: gpu_tile.convert_layout"(%[[E]]) {{.*}} -> tensor<64xf32, #gpu_tile.layout<"T(4,8,2,2):(0,1@0,32@0,0) V(4):(8@0)">>
 // CHECK-NOT: convert_layout
 func.func @beside_a_product(%a: memref<?x?xf16, strided<[?, 1]>>, %o: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index

@@ -108,8 +108,8 @@ def convert_layout(src: Any, layout: Any) -> Any:
     """The same tile in another layout, or the layout of a tile that has none yet.
 
     `tl.zeros`, `tl.full`, `tl.arange` and what is computed from them and from numbers have none and
-    take that of what they meet. Between two layouts elements move inside a thread only; what
-    crosses threads is written out: `store` to a buffer, `sync`, `load`.
+    take that of what they meet. Between two layouts elements move inside a thread, or by shuffles
+    inside a warp; what crosses warps is written out: `store` to a buffer, `sync`, `load`.
     """
 
 

@@ -1,0 +1,186 @@
+"""Conversions inside warps: which lane and which register each element comes from, by bits.
+
+Sizes are powers of two, so each bit of a register's, lane's and warp's number is one bit of the
+element's number, or tells copies apart. A conversion permutes these bits (Triton converts linear
+layouts so, too). A bit may stay a bit of the register; move from one lane bit to another; leave the
+registers for a lane bit, or a lane bit for the registers. Bits that leave are paired with bits that
+enter. Of a pair, in round k (0, 1), the lane whose bit is b sends register b ^ k, and the lane
+whose bit is c gets c ^ k: all lanes send and get in every round, so a move takes as many shuffles
+as there are registers, less those rounds in which all lanes would send to themselves.
+
+1. Registers change places along each pair's leaving bit by the sender's bit: two selects a pair.
+2. Along a bit that leaves to where the source has copies, each copy picks its half: one select.
+3. Shuffles: a butterfly where only pairs' bits differ, else from a computed lane.
+4. Registers change places along each pair's entering bit by the receiver's bit.
+
+Does not handle: phantoms, sizes that are no powers of two, elements that leave their warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tilec.layout import WARP, Layout, Mode
+
+LANE_BITS = WARP.bit_length() - 1
+WORD_BITS = 32
+Bit = tuple[int, int]
+"""A bit of an element's coordinates: (dimension, stride)."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A pair of element bits (masks): `leaving` the registers to lane bit `receiver`, `entering`
+    them from lane bit `sender`."""
+
+    leaving: int
+    entering: int
+    sender: int
+    receiver: int
+
+
+@dataclass(frozen=True)
+class LaneMove:
+    """A conversion inside warps. Masks have a bit for each bit of an element's number.
+
+    `source`, `result`: the element bits of each register. `staying`: masks of bits of registers on
+    both sides, fastest first. `picked`: (mask, bit of the thread number by which each copy picks
+    its half). `entering`: masks without a partner, with their sender's lane bit. `lanes`: for each
+    bit of the sending lane's number the bit of the receiving lane's, None where rounds count it.
+    """
+
+    source: tuple[int, ...]
+    result: tuple[int, ...]
+    staying: tuple[int, ...]
+    exchanges: tuple[Exchange, ...]
+    picked: tuple[tuple[int, int], ...]
+    entering: tuple[tuple[int, int], ...]
+    lanes: tuple[int | None, ...]
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the first round moves nothing, and each other one is a butterfly."""
+        return self.lanes == tuple(range(LANE_BITS))
+
+    def packed(self, bits: int) -> tuple[int, ...]:
+        """The element bits that tell elements of one word apart; `bits` (at least 8): of an
+        element."""
+        return self.staying[: max(0, (WORD_BITS // bits).bit_length() - 1)]
+
+    def counts(self, bits: int) -> tuple[int, int]:
+        """(shuffles, other instructions) of a warp: selects, and packing and unpacking words."""
+        together = 1 << len(self.packed(bits))
+        words = max(1, bits * together // WORD_BITS)
+        held = len(self.source) // together
+        others = 2 * len(self.source) if together > 1 else 0
+        others += held * len(self.exchanges) * words
+        for _ in self.picked:
+            held //= 2
+            others += held * words
+        rounds = 1 << (len(self.exchanges) + len(self.entering))
+        each = -(-(held >> len(self.exchanges)) * bits * together // WORD_BITS)
+        moved = (rounds - self.is_in_place) * each
+        others += len(self.result) // together * len(self.exchanges) * words
+        return moved, others + (0 if self.is_in_place else 2 * LANE_BITS)
+
+
+@lru_cache(maxsize=4096)
+def lane_move(source: Layout, result: Layout, shape: tuple[int, ...]) -> LaneMove | str:
+    """How shuffles convert a tile of `shape` from `source` to `result`, or why they cannot."""
+    if not (source.is_exact(shape) and result.is_exact(shape)):
+        return "a layout reaches past the tile's edge"
+    sizes = (m.size for side in (source, result) for m in (*side.threads, *side.values))
+    if any(size & (size - 1) for size in sizes):
+        return "a size is no power of two"
+    have, want = _Places(source), _Places(result)
+    length = max(len(have.threads), len(want.threads), LANE_BITS)
+    return _match(have.reaching(length), want.reaching(length))
+
+
+class _Places:
+    """Element bits of a layout, by bits of the register's and of the thread's number."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.registers = [bit for bit in _bits(layout.values) if bit is not None]
+        self.threads = _bits(layout.threads)
+
+    def reaching(self, length: int) -> _Places:
+        """Threads past the last one hold copies."""
+        self.threads += [None] * (length - len(self.threads))
+        return self
+
+    @property
+    def lanes(self) -> list[Bit | None]:
+        return self.threads[:LANE_BITS]
+
+    @property
+    def warps(self) -> list[Bit | None]:
+        return self.threads[LANE_BITS:]
+
+
+def _bits(modes: Sequence[Mode]) -> list[Bit | None]:
+    return [
+        (mode.dim, mode.stride << power) if mode.stride else None
+        for mode in modes
+        for power in range(mode.size.bit_length() - 1)
+    ]
+
+
+def _match(have: _Places, want: _Places) -> LaneMove | str:
+    masks = {bit: 1 << n for n, bit in enumerate(_all_bits(have))}
+    picked: list[tuple[int, int]] = []
+    for number, (old, new) in enumerate(zip(have.warps, want.warps, strict=True), LANE_BITS):
+        if old == new:
+            continue
+        if old is not None or new not in have.registers:
+            return "elements leave their warp"
+        picked.append((masks[new], number))
+    leaving = [i for i, bit in enumerate(want.lanes) if bit in have.registers]
+    entering = [i for i, bit in enumerate(have.lanes) if bit in want.registers]
+    lanes: list[int | None] = [
+        i if bit is None else want.lanes.index(bit) if bit in want.lanes else None
+        for i, bit in enumerate(have.lanes)
+    ]
+    exchanges = []
+    for receiver, sender in _pairs(leaving, entering):
+        lanes[sender] = receiver
+        pair = masks[want.lanes[receiver]], masks[have.lanes[sender]]
+        exchanges.append(Exchange(*pair, sender, receiver))
+    senders = {exchange.sender for exchange in exchanges}
+    receivers = {exchange.receiver for exchange in exchanges}
+    rest = [i for i in leaving if i not in receivers]
+    for receiver, copy in _pairs(rest, [i for i, bit in enumerate(have.lanes) if bit is None]):
+        lanes[copy] = receiver
+        picked.append((masks[want.lanes[receiver]], copy))
+    return LaneMove(
+        sums([masks[bit] for bit in have.registers]),
+        sums([masks[bit] for bit in want.registers]),
+        tuple(masks[bit] for bit in have.registers if bit in want.registers),
+        tuple(exchanges),
+        tuple(picked),
+        tuple((masks[have.lanes[i]], i) for i in entering if i not in senders),
+        tuple(lanes),
+    )
+
+
+def _all_bits(places: _Places) -> list[Bit]:
+    return [bit for bit in (*places.registers, *places.threads) if bit is not None]
+
+
+def _pairs(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
+    """As many pairs as there are: equal numbers with each other, the rest in order."""
+    both = [i for i in first if i in second]
+    others = zip(
+        (i for i in first if i not in both), (i for i in second if i not in both), strict=False
+    )
+    return [*((i, i) for i in both), *others]
+
+
+def sums(masks: Sequence[int]) -> tuple[int, ...]:
+    """Per number of as many bits as there are masks, the masks of those that are set together."""
+    found = [0]
+    for mask in masks:
+        found += [number | mask for number in found]
+    return tuple(found)
