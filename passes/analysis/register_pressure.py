@@ -193,12 +193,18 @@ def _is_fragment(value: ir.Value) -> bool:
 
 
 def _comes_from_buffer(value: ir.Value) -> bool:
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        return False
-    if isinstance(owner.opview, BufferLoadOp):
-        return True
-    return owner.name in _CHEAP and any(map(_comes_from_buffer, owner.operands))
+    pending, seen = [value], {value}
+    while pending:
+        owner = pending.pop().owner
+        if isinstance(owner, ir.Block):
+            continue
+        if isinstance(owner.opview, BufferLoadOp):
+            return True
+        if owner.name in _CHEAP:
+            # Each value once: there may be exponentially many ways to it, as in a sorting network.
+            pending += [operand for operand in owner.operands if operand not in seen]
+            seen.update(owner.operands)
+    return False
 
 
 def _goes_to_products(value: ir.Value) -> bool:
