@@ -10,6 +10,8 @@ import pytest
 from emulated import array_type, lower, run, seed_of, tile_type
 from test_reductions import load_text, random_array, store_text
 
+import tilec
+import tilec.language as tl
 from tilec.layout import Layout, Mode, copies, normalize, parse_layout
 from tilec.passes.layouts.conversion_costs import cheap_lane_move, conversion_cost
 from tilec.passes.layouts.lane_moves import LANE_BITS, LaneMove, lane_move
@@ -163,3 +165,28 @@ def test_layouts_are_chosen_by_the_price_of_what_is_made() -> None:
     columns = parse_layout("T(32):(1@1) V(2,64):(32@1,1@0)")
     assert "cost more" in str(cheap_lane_move((64, 64), 4, rows, columns))
     assert conversion_cost((64, 64), 4, rows, columns) > 64 * 64 * 4
+
+
+@tilec.kernel(grid=1, num_warps=1)
+def sort(x: tl.array, y: tl.array, N: tl.const, LOG: tl.const) -> None:
+    """A bitonic network: neighbours at a distance change places by split and join."""
+    v, i = tl.load(x, 0, N), tl.arange(N)
+    for stage in tl.static_range(1, LOG + 1):
+        for step in tl.static_range(stage):
+            distance = 1 << (stage - 1 - step)
+            first, second = tl.split(v.reshape((N // (2 * distance), 2, distance)), 2, axis=1)
+            other = tl.join((second, first), axis=1).reshape((N,))
+            rising = ((i & distance) == 0) == ((i & (1 << stage)) == 0)
+            v = tl.where(rising, tl.minimum(v, other), tl.maximum(v, other))
+    tl.store(y, 0, v)
+
+
+def test_a_sort_in_one_warp_meets_no_barrier() -> None:
+    """By reshapes, splits and joins; 21 steps, each value used twice in each, compile at once."""
+    compiled = sort.compile(["x:f32[64]", "y:f32[64]"], {"N": 64, "LOG": 6}, target="sm_90a")
+    assert "bar.sync" not in compiled.ptx
+    assert compiled.shared_bytes == 0
+    x = np.random.default_rng(0).standard_normal(64).astype(np.float32)
+    y = np.zeros_like(x)
+    sort(x, y, 64, 6)
+    np.testing.assert_array_equal(y, np.sort(x))
