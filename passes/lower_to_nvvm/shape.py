@@ -1,7 +1,7 @@
 """Lowers ops that make or rename elements: registers are chosen, nothing moves between threads.
 
-What moves between threads went through buffers (`passes.split_conversions`), so each result
-register is a source register of the same thread (`passes.layouts.maps`).
+What moves between threads became a conversion or went through buffers (`passes.split_conversions`),
+so each result register is a source register of the same thread (`passes.layouts.maps`).
 """
 
 from __future__ import annotations
