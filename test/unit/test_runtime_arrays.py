@@ -350,7 +350,8 @@ NOT_OF_JAX = {
 @pytest.mark.parametrize("name", sorted(set(DTYPES) - NOT_OF_JAX))
 def test_real_jax_arrays(name: str):
     jax = pytest.importorskip("jax")
-    array = jax.numpy.ones((4, 6), getattr(jax.numpy, name if name != "bool" else "bool_"))
+    with jax.default_device(jax.devices("cpu")[0]):
+        array = jax.numpy.ones((4, 6), getattr(jax.numpy, name if name != "bool" else "bool_"))
     view = describe(array)
     assert (view.shape, view.strides, view.framework) == ((4, 6), (6, 1), "jax")
     assert (view.dtype, view.device) == (DTYPES[name], (HOST, 0))
