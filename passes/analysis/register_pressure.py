@@ -18,7 +18,7 @@ from mlir import ir
 
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp
-from tilec.dialects.gpu_tile.types import is_pending, layout_of, tile_of
+from tilec.dialects.gpu_tile.types import is_pending, is_tensor_buffer, layout_of, tile_of
 from tilec.dialects.tile import GatherOp, LoadOp, ReshapeOp, TransposeOp
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.passes.analysis.divisibility import Divisibility
@@ -43,6 +43,8 @@ it is used."""
 
 _ORDERS = (ReshapeOp, TransposeOp)
 """What gives the elements of a tile in another order."""
+_CASTS = ("arith.extf", "arith.truncf", "arith.sitofp", "arith.extsi", "arith.trunci")
+"""What gives each element in another width."""
 AHEAD = 32
 """Registers of a tile that is loaded as it is used: what ptxas loads ahead without need."""
 
@@ -170,9 +172,9 @@ class _Pressure:
         return parts if self._together(parts) < self._size(value) else itself
 
     def _is_stream(self, value: ir.Value) -> bool:
-        """Whether a tile is loaded from an array for one elementwise op of the same block, with
-        nothing between that other threads could notice: ptxas loads its elements as that op takes
-        them, few ahead where registers are short."""
+        """Whether a tile is loaded for one elementwise op of the same block, maybe
+        converted, with nothing between that other threads could notice: ptxas loads its elements
+        as that op takes them, few ahead where registers are short."""
         if value not in self._streams:
             self._streams[value] = _is_loaded(value) and _goes_to_one_op(value)
         return self._streams[value]
@@ -221,13 +223,19 @@ def _goes_to_products(value: ir.Value) -> bool:
 
 
 def _is_loaded(value: ir.Value) -> bool:
-    """Whether a tile comes from an array, maybe in another order of its elements."""
+    """Whether a tile comes from an array or a buffer, maybe converted or in another order."""
     owner = value.owner
     if isinstance(owner, ir.Block):
         return False
-    if isinstance(owner.opview, _ORDERS):
+    if _passes_on(owner):
         return _is_loaded(owner.operands[0])
+    if isinstance(owner.opview, BufferLoadOp):
+        return not is_tensor_buffer(owner.opview.src)  # tcgen05.ld brings many registers at once
     return isinstance(owner.opview, LoadOp) and is_tile(value)
+
+
+def _passes_on(op: ir.Operation) -> bool:
+    return isinstance(op.opview, _ORDERS) or op.name in _CASTS
 
 
 def _goes_to_one_op(value: ir.Value) -> bool:
@@ -235,7 +243,7 @@ def _goes_to_one_op(value: ir.Value) -> bool:
     here = value.owner.operation
     if len(users) != 1 or users[0].block != here.block:
         return False
-    if isinstance(users[0].opview, _ORDERS):
+    if _passes_on(users[0]):
         return _goes_to_one_op(users[0].results[0])
     return is_elementwise(users[0]) and all(map(_is_quiet, _between(here, users[0])))
 

@@ -11,6 +11,8 @@ from mlir import ir
 from tilec.diagnostics import PerformanceWarning
 from tilec.dialects.context import make_context
 from tilec.examples.attention import attention
+from tilec.examples.tile_scales import tile_scaled_matmul
+from tilec.ops.matmul_kernel import product
 from tilec.passes.analysis.register_pressure import most_live_registers
 
 TILE = '#gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">'
@@ -95,3 +97,23 @@ def test_heads_of_attention(head: int, spills: bool) -> None:
         warnings.simplefilter("always", PerformanceWarning)
         attention.compile([*specs, "scale:f32"], {"D": head}, target="sm_90a")
     assert any("for a thread, which has 248" in str(w.message) for w in said) is spills
+
+
+def test_a_residual_comes_as_it_is_added() -> None:
+    """Its 64 registers, and 128 once it is wide, are not held beside 128 of sums."""
+    row = "[?,?:8;?:8,1]"
+    specs = [*(f"{name}:bf16{row}" for name in "abc"), "bias:i32", "row_scale:i32"]
+    specs += ["column_scale:i32", "scale:i32", "factor:f64", f"residual:bf16{row}"]
+    tiles = {"BM": 128, "BN": 256, "BK": 64, "PARTS": ("residual",)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PerformanceWarning)
+        product.compile(specs, tiles, target="sm_90a")
+
+
+def test_tensor_memory_is_read_at_once() -> None:
+    """ptxas spills here: tcgen05.ld has all its registers when it is waited for."""
+    names = zip(("a", "a_scales", "b", "b_scales", "c"), "8f8fb", strict=True)
+    kinds = {"8": "f8E4M3FN[?,?:16;?:16,1]", "f": "f32[?,?]", "b": "bf16[?,?:8;?:8,1]"}
+    specs = [f"{name}:{kinds[letter]}" for name, letter in names]
+    with pytest.warns(PerformanceWarning, match="role 'compute', which has 248"):
+        tile_scaled_matmul.compile(specs, {}, target="sm_100a")
