@@ -108,7 +108,9 @@ def scaled(name: str) -> Case:
     def case(plan: RingPlan) -> Call:
         form = block_scaled_matmul.FORMATS[name]
         pairs = np.dtype(form.element) == ml_dtypes.float4_e2m1fn
-        m, n, k = plan.across(128, 2), 136, plan.along(128 * (1 + pairs), 64)
+        n = 136
+        columns = -(-n // plan.constants.get("BN", 128))
+        m, k = plan.across(128, columns), plan.along(128 * (1 + pairs), 64)
         a, b = (
             block_scaled_matmul.quantize(draw(rows, k, dtype=np.float64, seed=seed), form)
             for seed, rows in enumerate((m, n))
