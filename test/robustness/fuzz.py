@@ -15,6 +15,7 @@ import argparse
 import collections
 import functools
 import multiprocessing
+import os
 import random
 import re
 import sys
@@ -34,7 +35,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "unit")]
 from broken_kernels import CONSTANTS, SPECS, attempt  # noqa: E402 - found through the path above
 from broken_kernels import mutant as broken_kernel  # noqa: E402
 from corpus import Subject, subjects  # noqa: E402
-from forked import run_batch  # noqa: E402
+from forked import Command, run_batch, run_command  # noqa: E402
 from mutations import damaged, mutant  # noqa: E402
 from random_programs import RandomProgram, programs  # noqa: E402
 from tile_programs import check  # noqa: E402
@@ -68,33 +69,31 @@ def complaint(done: Done) -> str | None:
     return None if right else f"exit code {done.code}: {done.errors}"
 
 
-def run_all(command: Sequence[str], contents: Sequence[bytes], folder: Path) -> list[Done] | None:
-    """A command on each content, all in one forked child; None if that died."""
+def received(command: Sequence[str], contents: Sequence[bytes], folder: Path) -> list[Done]:
+    """A command on each content: all in one child, or as people run it where one ends that."""
     streams = []
     for number, content in enumerate(contents):
         names = [str(folder / f"{number}.{name}") for name in ("in", "out", "err")]
         Path(names[0]).write_bytes(content)
-        for name in names[1:]:
-            Path(name).write_bytes(b"")
         streams.append(names)
     codes = folder / "codes"
-    codes.write_text("")
-    whole = run_batch(["tilec", *command], streams, str(codes))
-    ended = codes.read_text().split()
-    if not whole and len(contents) > 1:
-        return None
+    words = ["tilec", *command]
+    _emptied(streams)
+    if run_batch(words, streams, str(codes)):
+        ended = [int(code) for code in codes.read_text().split()]
+    else:
+        _emptied(streams)
+        ended = [run_command(Command(words), *names, dict(os.environ)) for names in streams]
     return [
-        Done(int(code), *(Path(name).read_text(errors="replace") for name in names[1:]))
-        for code, names in zip(ended or ["126"], streams, strict=True)
+        Done(code, *(Path(name).read_text(errors="replace") for name in names[1:]))
+        for code, names in zip(ended, streams, strict=True)
     ]
 
 
-def received(command: Sequence[str], contents: Sequence[bytes], folder: Path) -> list[Done]:
-    """A command on each content; one by one where one of them ends the process."""
-    done = run_all(command, contents, folder)
-    if done is None:
-        done = [run_all(command, [content], folder)[0] for content in contents]
-    return done
+def _emptied(streams: Sequence[Sequence[str]]) -> None:
+    for names in streams:
+        for name in names[1:]:
+            Path(name).write_bytes(b"")
 
 
 def texts(seed: int, count: int, start: int) -> Iterator[tuple[Subject, list[bytes]]]:
