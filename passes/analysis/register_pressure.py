@@ -174,9 +174,11 @@ class _Pressure:
     def _is_stream(self, value: ir.Value) -> bool:
         """Whether a tile is loaded for one elementwise op of the same block, maybe
         converted, with nothing between that other threads could notice: ptxas loads its elements
-        as that op takes them, few ahead where registers are short."""
+        as that op takes them, few ahead where registers are short. Not those of `apart`, which it
+        loads all before the first is used."""
         if value not in self._streams:
-            self._streams[value] = _is_loaded(value) and _goes_to_one_op(value)
+            loaded = value not in self._apart and _is_loaded(value)
+            self._streams[value] = loaded and _goes_to_one_op(value)
         return self._streams[value]
 
     def _together(self, values: Iterable[ir.Value]) -> int:
