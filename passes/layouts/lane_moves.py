@@ -129,7 +129,7 @@ def _bits(modes: Sequence[Mode]) -> list[Bit | None]:
 
 
 def _match(have: _Places, want: _Places) -> LaneMove | str:
-    masks = {bit: 1 << n for n, bit in enumerate(_all_bits(have))}
+    masks: dict[Bit | None, int] = {bit: 1 << n for n, bit in enumerate(_all_bits(have))}
     picked: list[tuple[int, int]] = []
     for number, (old, new) in enumerate(zip(have.warps, want.warps, strict=True), LANE_BITS):
         if old == new:

@@ -132,10 +132,12 @@ class KnownCall:
         """The launches that are like this one, which was just made; None where each needs more
         than plans: on the emulator, and where two frameworks must agree on the stream."""
         own = launch.own.values
-        steps = tuple(known_step(step, (*ARRAYS, *own)) for step in launch.steps)
+        known = (known_step(step, (*ARRAYS, *own)) for step in launch.steps)
+        steps = tuple(step for step in known if step is not None)
         frameworks = {view.framework for view in launch.views.values()} - {"tilec"}
-        readers = [reader_of(value) for value in (launch.values["out"], *own.values())]
-        if None in steps or None in readers or len(frameworks) > 1:
+        read = [reader_of(value) for value in (launch.values["out"], *own.values())]
+        readers = [reader for reader in read if reader is not None]
+        if len(steps) < len(launch.steps) or len(readers) < len(read) or len(frameworks) > 1:
             return None
         views, found = launch.views, launch.plan
         spans = {name: view.extent() for name, view in views.items()}

@@ -48,8 +48,8 @@ class OwnArrays:
 
     like: Any
     view: ArrayView
-    makers: dict[str, Callable[[int], Any]] = field(default_factory=dict)
-    values: dict[str, Any] = field(default_factory=dict)
+    makers: dict[str, Callable[[int], Any]] = field(default_factory=dict[str, Callable[[int], Any]])
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def new(self, name: str, shape: Sequence[int], dtype: DType) -> Any:
         """An uninitialised row-major array, another one for each call."""

@@ -59,7 +59,7 @@ class Launch:
     factor: float
     device: Any
     stream: int | None
-    sources: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
     shared: OwnArrays | None = None
 
     def run(self, tune: bool) -> None:
@@ -138,7 +138,8 @@ class Launch:
     def _copy_and_multiply(self) -> list[Step]:
         """Copies of operands, and the same product of those."""
         values, views, planned = dict(self.values), dict(self.views), dict(self.plan.views)
-        steps, sources = [], {}
+        steps: list[Step] = []
+        sources: dict[str, str] = {}
         for name, along in self._copied.items():
             found, view, source = views[name], planned[name], f"copy of {name}"
             rows, pitch = copied_order(found, view, along)
