@@ -79,6 +79,7 @@ def parse_source(text: str, name: str, context: ir.Context, *, survives: bool = 
     register_source(name, text)
     progress.at("the parser", Location(name, 1), is_text=True)
     _check_depth(text, name)
+    _check_strings(text, name)
     if not survives:
         _check_survives(text, name, context)
     try:
@@ -131,6 +132,28 @@ def _check_depth(text: str, name: str) -> None:
                 )
         elif token in ")}]>":
             depth = max(0, depth - 1)
+
+
+_STRINGS = re.compile(r'//[^\n]*|"(?P<inside>(?:[^"\\\n]|\\.)*)"')
+_BYTES = re.compile(r"(?:\\[0-9A-Fa-f]{2})+")
+
+
+def _check_strings(text: str, name: str) -> None:
+    """Refuses bytes that a string's escapes (`\\ee`) spell, where they are no UTF-8: MLIR keeps
+    them, and Python can read neither the string nor what MLIR says of it."""
+    for string in _STRINGS.finditer(text):
+        inside = string["inside"]
+        if inside is None or "\\" not in inside:
+            continue
+        for spelt in _BYTES.finditer(inside.replace("\\\\", "  ")):
+            content = bytes.fromhex(spelt[0].replace("\\", ""))
+            try:
+                content.decode()
+            except UnicodeDecodeError as error:
+                raise CompileError(
+                    f"expected text, found byte 0x{content[error.start]:02x}, which is no UTF-8",
+                    _at(text, string.start("inside") + spelt.start() + 3 * error.start, name),
+                ) from None
 
 
 def _at(text: str, index: int, name: str) -> Location:

@@ -175,6 +175,30 @@ class TestBytes:
             decode_source(content, "b.tile")
         assert caught.value.location == Location("b.tile", line, column)
 
+    @pytest.mark.parametrize(
+        ("string", "byte"),
+        [
+            ('a = "x\\ee"', "ee"),  # an attribute's value
+            ('"a\\ff" = 1 : i32', "ff"),  # its name
+            ('a = "\\c3\\a4\\c3x"', "c3"),  # behind what is right
+            ('a = "\\\\\\ad"', "ad"),  # behind an escaped backslash
+        ],
+    )
+    def test_that_escapes_spell(self, context: ir.Context, string: str, byte: str) -> None:
+        text = f"func.func @k() attributes {{{string}}} {{ return }}"
+        error = mistake(text, context)
+        assert error.message == f"expected text, found byte 0x{byte}, which is no UTF-8"
+        assert error.location == Location("a.tile", 1, text.rindex("\\" + byte) + 1)
+
+    def test_that_escapes_spell_in_the_name_of_an_op(self, context: ir.Context) -> None:
+        error = mistake('func.func @k() {\n  "tile.l\\ad"() : () -> ()\n}', context)
+        assert error.location == Location("a.tile", 2, 10)
+
+    def test_of_strings_may_be_spelt(self, context: ir.Context) -> None:
+        text = 'func.func @k() attributes {a = "\\c3\\a4\\\\ee\\"\\n"} { return } // "\\ee"'
+        (function,) = parse_source(text, "a.tile", context).body.operations
+        assert function.attributes["a"].value == '\u00e4\\ee"\n'
+
     def test_of_a_file(self, tmp_path: Path) -> None:
         path = tmp_path / "a.tile"
         path.write_text("// \u00e4\n", encoding="utf-8")
