@@ -171,9 +171,11 @@ def _has_layout(op: ir.Operation, sound: set[ir.Type]) -> str | None:
             continue
         if is_tile(type_):
             try:
-                layout_of(type_)
+                layout = layout_of(type_)
             except ValueError as error:
                 return f"'{op.name}' op: {error}"
+            if layout.rank > type_.rank:
+                return f"'{op.name}' op: {type_} has no dimension {layout.rank - 1}"
         sound.add(type_)
     return None
 
