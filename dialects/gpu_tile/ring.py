@@ -9,6 +9,7 @@ from mlir import ir
 from tilec.dialects.attributes import INT
 from tilec.dialects.constraints import BUFFER, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.gpu_tile.mbarrier import BarrierInitOp
 from tilec.dialects.gpu_tile.types import any_buffer_of
 from tilec.dialects.op import Attribute, Operand, Result
 
@@ -30,7 +31,27 @@ class RingPositionOp(Op, name="ring_position", pure=True):
         return [ir.IntegerType.get_signless(32), ir.IntegerType.get_signless(1)]
 
     def check(self) -> str | None:
-        return None if self.slots >= 1 else f"slots must be positive, found {self.slots}"
+        if self.slots < 1:
+            return f"slots must be positive, found {self.slots}"
+        for use in self.slot.uses:
+            most = _slots_of(use.owner.opview)
+            if most is not None and self.slots > most:
+                return f"counts {self.slots} slots, '{use.owner.name}' has a ring of {most}"
+        return None
+
+
+def _slots_of(user: ir.OpView) -> int | None:
+    """The length of the ring that an op takes a slot of, None where that is not known here."""
+    if isinstance(user, SlotOp):
+        try:
+            return any_buffer_of(user.src).slots
+        except ValueError:  # which the op says itself
+            return None
+    barrier = getattr(user, "barrier", None)
+    if barrier is None or isinstance(barrier.owner, ir.Block):
+        return None
+    made = barrier.owner.opview
+    return made.slots if isinstance(made, BarrierInitOp) else None
 
 
 class SlotOp(Op, name="slot", pure=True):
