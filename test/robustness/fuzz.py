@@ -46,6 +46,7 @@ from tilec.isolation import Death, death_of  # noqa: E402
 from tilec.jit import Kernel  # noqa: E402
 from tilec.target import TARGETS, find_target  # noqa: E402
 
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 BATCH = 10
 WINDOW = 10 * BATCH
 """Cases of one process at a time."""
@@ -108,10 +109,9 @@ def texts(seed: int, count: int, start: int) -> Iterator[tuple[Subject, list[byt
 
 def refused_by_ptxas(subject: Subject, content: bytes, done: Done) -> str | None:
     """What ptxas says of the PTX that a command printed, unless the text has words for ptxas of its
-    own: inline PTX is the author's."""
+    own: inline PTX, and what it says of its operands, is the author's."""
     command = subject.command
-    words = set(re.findall(r'"[^"]*;[^"]*"', content.decode(errors="replace")))
-    own = words - set(re.findall(r'"[^"]*;[^"]*"', subject.text))
+    own = _inline_words(content.decode(errors="replace")) - _inline_words(subject.text)
     if done.code or own or command[0] != "compile":
         return None
     target = command[command.index("--target") + 1]
@@ -120,6 +120,12 @@ def refused_by_ptxas(subject: Subject, content: bytes, done: Done) -> str | None
     except InternalError as error:
         return str(error)
     return None
+
+
+def _inline_words(text: str) -> set[tuple[str, ...]]:
+    """The strings of each op with inline PTX: its text and its operands' constraints."""
+    lines = [line for line in text.splitlines() if "inline_ptx" in line or "inline_asm" in line]
+    return {tuple(_STRING.findall(line)) for line in lines}
 
 
 class Tally:

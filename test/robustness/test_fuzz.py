@@ -6,13 +6,14 @@ import random
 from pathlib import Path
 
 import pytest
-from corpus import stages_of
-from fuzz import complaint, received, refused_by_ptxas
+from corpus import Subject, stages_of
+from fuzz import Done, complaint, received, refused_by_ptxas
 from mutations import mutant
 
 from tilec.target import TARGETS
 
 MUTANTS = 8
+WEIGHTS = Path(__file__).parent / "programs" / "weights.tile"
 
 
 @pytest.mark.share(3)
@@ -26,3 +27,16 @@ def test_broken_stages(target: str, tmp_path: Path) -> None:
         ):
             wrong = complaint(done) or refused_by_ptxas(subject, content, done)
             assert wrong is None, f"{subject.name}: {wrong}\n{content.decode()}"
+
+
+def test_what_ptxas_says_of_inline_ptx_is_said_to_its_author() -> None:
+    subject = Subject("weights", WEIGHTS.read_text(), ("compile", "-", "--target", "sm_80"))
+    refused = Done(0, "no PTX", "")
+
+    def said(old: str, new: str) -> str | None:
+        assert old in subject.text
+        return refused_by_ptxas(subject, subject.text.replace(old, new).encode(), refused)
+
+    assert said("a hole", "another") is not None  # not a word for ptxas
+    assert said('"=f,f"', '"=r,f"') is None
+    assert said("add.f32 $0, $1, $1;", "word") is None
