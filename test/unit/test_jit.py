@@ -126,7 +126,7 @@ def test_the_disk_cache_serves_a_new_process(tmp_path: Path) -> None:
         "vector_add.on('emulator')(x, x, z)\n"
         "print(z.sum(), 'mlir' in sys.modules)"
     )
-    environment = {"TILEC_CACHE_DIR": str(tmp_path), "PATH": ""}
+    environment = {**os.environ, "TILEC_CACHE_DIR": str(tmp_path), "PATH": ""}
     shown = [
         subprocess.run(
             [sys.executable, "-c", code],
