@@ -30,6 +30,9 @@ BYTES_PER_THREAD = 32
 """Of the largest tile otherwise; twice as many where it has more than the first of MANY_ELEMENTS,
 and again for the second."""
 MANY_ELEMENTS = (4096, 8192)
+MOST_WARPS, MOST_REDUCING = 16, 32
+"""Of a CTA; the second of one whose threads meet, which a tile of 128 KiB takes: in 16 warps each
+thread would hold 64 words of it, and with what it is scaled by all the registers it may have."""
 COMPUTED_PER_THREAD = 64
 """Of the largest tile, at most, where the ones in memory are smaller (an outer product)."""
 
@@ -54,7 +57,7 @@ class _Program:
 
 
 def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> int:
-    """A power of two, 1 to 16 warps, with dots 4 to 8; or three warpgroups."""
+    """A power of two, 1 to 32 warps, with dots 4 to 8; or three warpgroups."""
     program = _look_at(function)
     lanes = target.warp_size
     if program.accumulators:
@@ -76,7 +79,8 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
             warps, why = 3 * WARPGROUP_WARPS, f"{program.rows} rows"
     else:
         wanted, why = _memory_bound(program, lanes)
-        warps = _power(wanted, 1, 16)
+        alone = program.streams or not program.reduces
+        warps = _power(wanted, 1, MOST_WARPS if alone else MOST_REDUCING)
     report.add("warps", function, str(warps), why, num_warps=warps)
     return warps
 

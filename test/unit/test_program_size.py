@@ -33,10 +33,23 @@ def counted(x: tl.array, y: tl.array):
     tl.store(y, 0, tl.sum(same, 1).to(y.dtype))
 
 
+@tilec.kernel(grid=(1,))
+def centred(x: tl.array, y: tl.array, N: tl.const):
+    """A row without its mean: all threads wait for its sum."""
+    row = tl.load(x, 0, N)
+    tl.store(y, 0, row - tl.sum(row) / N)
+
+
 @pytest.mark.filterwarnings("ignore:.*registers")  # of `counted`: each thread reads whole rows
 @pytest.mark.parametrize(
     ("kernel", "warps"), [(copied, 8), (filled, 16), (widened, 16), (counted, 8)]
 )
 def test_warps(kernel: Kernel, warps: int) -> None:
     compiled = kernel.compile(["x:f32[?:4]", "y:f32[?:4]"], target="sm_80")
+    assert compiled.threads == 32 * warps
+
+
+@pytest.mark.parametrize(("elements", "warps"), [(16384, 16), (32768, 32)])
+def test_warps_of_long_rows(elements: int, warps: int) -> None:
+    compiled = centred.compile(["x:f32[?:4]", "y:f32[?:4]"], {"N": elements}, target="sm_90a")
     assert compiled.threads == 32 * warps
