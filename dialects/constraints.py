@@ -21,5 +21,7 @@ I32 = Constraint("irdl.is i32", "i32")
 I1 = Constraint("irdl.is i1", "i1")
 BUFFER = Constraint("irdl.base @gpu_tile::@buffer", "shared or tensor memory buffer")
 BARRIER = Constraint("irdl.base @gpu_tile::@barrier", "ring of mbarriers")
+RING = Constraint("irdl.base @gpu_tile::@ring", "ring")
+COUNTED = Constraint("irdl.any", "ring of mbarriers, or ring")  # MLIR's any_of takes no bases
 TENSOR_MAP = Constraint("irdl.base @gpu_tile::@tensor_map", "TMA tensor map")
 PENDING = Constraint("irdl.base @gpu_tile::@pending", "tile that the tensor cores still write")

@@ -29,6 +29,7 @@ from mlir import ir
 from tilec.diagnostics import TensorMemoryFull
 from tilec.dialects.gpu_tile import (
     AllocOp,
+    MakeRingOp,
     ReleaseTensorMemoryOp,
     ReserveTensorMemoryOp,
     SyncOp,
@@ -39,6 +40,7 @@ from tilec.passes.analysis.lifetimes import find_tensor_allocations
 from tilec.passes.analysis.placement import place, spread
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import kernels
 from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
@@ -103,8 +105,8 @@ def _take_and_return(
 ) -> None:
     block = function.regions[0].blocks[0]
     synced = _behind_sync(block, allocs)
-    place = (synced or block.operations[0]).operation
-    with ir.InsertionPoint.at_block_begin(block), function.location:
+    place = _behind_rings(block) if synced is None else synced.operation
+    with ir.InsertionPoint(_behind_rings(block)), function.location:
         ReserveTensorMemoryOp.build(columns=columns)
         if synced is None:
             SyncOp.build(warps=warps)
@@ -114,6 +116,12 @@ def _take_and_return(
     with ir.InsertionPoint.at_block_terminator(block), function.location:
         SyncOp.build(warps=warps)
         ReleaseTensorMemoryOp.build(columns=columns)
+
+
+def _behind_rings(block: ir.Block) -> ir.Operation:
+    """The op behind the kernel's rings, which are made known by the same sync."""
+    rings = [view.operation for view in block.operations if isinstance(view, MakeRingOp)]
+    return behind(rings[-1]) if rings else next(iter(block.operations)).operation
 
 
 def _behind_sync(block: ir.Block, allocs: list[AllocOp]) -> ir.OpView | None:

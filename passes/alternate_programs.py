@@ -3,17 +3,17 @@
 Before:   "gpu_tile.role"() ({ ... }) {name = "load", first_warp = 8 ...}
           "gpu_tile.role"() ({
             scf.for %p = "gpu_tile.cta_id" ... iter_args(%n) {
-              ... "gpu_tile.barrier_wait"(%full, ...) products, store ...   scf.yield %after
+              ... "gpu_tile.ring_wait"(%ring, ...) products, store ...   scf.yield %after
             }
           }) {name = "compute", first_warp = 0, warps = 4 ...}
-After:    %order = "gpu_tile.barrier_init"() {slots = 1, count = 4 ...}
+After:    %order = "gpu_tile.make_ring"() {slots = 1, fills = 0, releases = 4 ...}
           "gpu_tile.role"() ({
             %team = arith.constant 0                              (1 in the second copy of the role)
             scf.for %p = "gpu_tile.cta_id" ... iter_args(%n, %number = 0) {
               %next = scf.if %number mod 2 == %team {
-                "gpu_tile.barrier_wait"(%order, %slot, not %parity)
-                ... "gpu_tile.barrier_wait"(%full, ...) products ...
-                "gpu_tile.barrier_arrive"(%order, %slot)
+                %slot = "gpu_tile.ring_acquire"(%order, %number)
+                ... "gpu_tile.ring_wait"(%ring, ...) products ...
+                "gpu_tile.ring_release"(%order, %slot)
                 ... store ...   scf.yield %after
               } else {
                 scf.yield %n + how often the loops of program %p fill a slot
@@ -43,10 +43,9 @@ from mlir import ir
 
 from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile import (
-    BarrierArriveOp,
-    BarrierInitOp,
-    BarrierWaitOp,
-    RingPositionOp,
+    RingAcquireOp,
+    RingReleaseOp,
+    RingWaitOp,
     RoleOp,
 )
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -60,7 +59,8 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
-from tilec.passes.rewriting.scalars import binary, equal, i32_constant, negated
+from tilec.passes.rewriting.rings import make_ring
+from tilec.passes.rewriting.scalars import binary, equal, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.roles.program_slice import Slice
 
@@ -71,6 +71,7 @@ from tilec.passes.roles.program_slice import Slice
     behind={
         "overlap-mma": "a second set of warps does what the first does by then",
     },
+    rings=True,
 )
 def alternate_programs(module: ir.Module, context: PassContext) -> None:
     """Lets two sets of computing warps take programs in turn where the author wants it."""
@@ -85,7 +86,8 @@ def _alternate(function: ir.Operation, context: PassContext) -> None:
         why = 'the kernel has no roles "load" and "compute"'
         raise error_at(function, f'consumers="{PINGPONG}" was asked for, but {why}')
     compute = roles["compute"]
-    order = _order_barrier(function, compute)
+    # A turn is released when all warps that have its program need no more full slots.
+    order = make_ring(function, releases=compute.warps)
     with ir.InsertionPoint.at_block_begin(compute.body), compute.operation.location:
         team = i32_constant(0)
     _take_turns(roles["load"], compute, team, order)
@@ -99,14 +101,6 @@ def _alternate(function: ir.Operation, context: PassContext) -> None:
     del function.attributes[CONSUMERS]
     chosen = f"ping-pong: {TEAMS} x {compute.warps} warps take programs in turn"
     context.report.add("consumers", function, chosen, "the author's demand")
-
-
-def _order_barrier(function: ir.Operation, compute: RoleOp) -> ir.Value:
-    """Completes phase n when all warps that have program n need no more full slots."""
-    body = function.regions[0].blocks[0]
-    *_, last = [view for view in body.operations if isinstance(view, BarrierInitOp)]
-    with ir.InsertionPoint(behind(last.operation)), last.operation.location:
-        return BarrierInitOp.build(slots=1, count=compute.warps)
 
 
 def _program_loop(role: RoleOp) -> ir.Operation:
@@ -166,10 +160,8 @@ def _counts_of(body: ir.Block, filling: ir.Block) -> dict[ir.Value, ir.Value]:
 
 def _keep_order(body: ir.Block, number: ir.Value, order: ir.Value) -> None:
     """Rule 2: around what waits for full slots."""
-    waiting = [v.operation for v in body.operations if find_ops(v.operation, BarrierWaitOp)]
+    waiting = [v.operation for v in body.operations if find_ops(v.operation, RingWaitOp)]
     with ir.InsertionPoint(waiting[0]), waiting[0].location:
-        slot, parity = RingPositionOp.build(number, slots=1)
-        before = negated(parity)
-        BarrierWaitOp.build(order, slot, before)
+        slot = RingAcquireOp.build(order, number)
     with ir.InsertionPoint(behind(waiting[-1])), waiting[-1].location:
-        BarrierArriveOp.build(order, slot, per="warp")
+        RingReleaseOp.build(order, slot, by="warp")

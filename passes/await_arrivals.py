@@ -2,21 +2,17 @@
 
 Before:   "gpu_tile.role"() ({                                  (in a cluster of 2 x 1 programs)
             %fills = scf.for %k = %low to %high step %step iter_args(%count = %c0) -> (i32) {
-              %slot, %parity = "gpu_tile.ring_position"(%count) {slots = 3}
-              "gpu_tile.barrier_wait"(%empty, %slot, not %parity)
-              "gpu_tile.tma_multicast"(%map, ..., %full, %slot, ...)
+              %slot = "gpu_tile.ring_acquire"(%ring, %count)
+              "gpu_tile.tma_multicast"(%map, ..., %ring, %slot, ...)
               scf.yield %count + 1
             }
           }) {name = "load"}
-          ... "gpu_tile.barrier_wait"(%full, %slot, %parity)
-          ... "gpu_tile.remote_arrive"(%empty, %slot, %mask) ...
+          ... %slot = "gpu_tile.ring_wait"(%ring, %count)
+          ... "gpu_tile.ring_release"(%ring, %slot, %mask) ...
           "gpu_tile.cluster_sync"() {order = "acq_rel"}
           return
 After:      ... the same loop ...
-            scf.for %ahead = 0 to 3 step 1 {
-              %slot, %parity = "gpu_tile.ring_position"(%fills + %ahead) {slots = 3}
-              "gpu_tile.barrier_wait"(%empty, %slot, not %parity)
-            }
+            scf.for %ahead = 0 to 3 step 1 { "gpu_tile.ring_acquire"(%ring, %fills + %ahead) }
           }) {name = "load"}
           ... the same, and
           return
@@ -27,14 +23,14 @@ them, if it orders memory; but then it is passed only when the results that all 
 got as far as the GPU's memory. The role that loads has nothing to store. CUTLASS's pipelines end so
 (`producer_tail`).
 
-1. Of each role, the waits for free slots whose barriers other roles of other CTAs arrive at, or
-   commits of products: an arrival that no thread makes. That the products are over says nothing of
-   it, no barrier of threads orders it, and only who waits for its phase knows that it has come.
-2. The count of a ring's uses is followed out of the loops that carry it, to the end of the role.
-   There the role waits as if it filled each slot once more, under the branches that the wait in the
-   loop stands under.
+1. Of each role, the rings that it acquires slots of, and that roles of other CTAs release, or the
+   end of products: an arrival that no thread makes. That the products are over says nothing of it,
+   no barrier of threads orders it, and only who acquires the slot knows that it has come.
+2. The count of a ring's turns is followed out of the loops that carry it, to the end of the role.
+   There the role acquires each slot once more, under the branches that its turns in the loop stand
+   under.
 3. If with that all that CTAs do to each other is awaited where it arrives
-   (`programs/reached_barriers.py`), the cluster does not meet at its end. Else it does, and only
+   (`programs/reached_rings.py`), the cluster does not meet at its end. Else it does, and only
    commits are waited for. It also does where pairs of CTAs multiply: they return their tensor
    memory together, behind what each did there.
 Does not handle: explicit kernels, whose author waits; kernels without roles, whose threads have
@@ -50,18 +46,16 @@ from mlir import ir
 
 from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile import (
-    BarrierWaitOp,
     ClusterSyncOp,
-    RemoteArriveOp,
-    RingPositionOp,
+    RingAcquireOp,
     RoleOp,
     Tcgen05MmaOp,
 )
 from tilec.mma_shapes import find_instruction
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
-from tilec.passes.programs.reached_barriers import COMMITS, free_waits, given_back_by, unawaited
+from tilec.passes.programs.reached_rings import released_late, unawaited
 from tilec.passes.rewriting.loops import enclosing_ops, in_block, is_inside, terminator
-from tilec.passes.rewriting.scalars import binary, i32_constant, negated
+from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels
 
 
@@ -72,6 +66,7 @@ from tilec.passes.rewriting.walk import find_ops, kernels
         "share-copies": "it decides who arrives in which CTA, and lets the cluster meet",
         "load-early": "that makes a second role that fills slots",
     },
+    rings=True,
 )
 def await_arrivals(module: ir.Module, context: PassContext) -> None:
     """Lets roles wait for what gives their slots back before they end, instead of the cluster."""
@@ -80,14 +75,13 @@ def await_arrivals(module: ir.Module, context: PassContext) -> None:
 
 
 def _await(function: ir.Operation, context: PassContext) -> None:
-    by_role = [_open_waits(role) for role in find_ops(function, RoleOp)]
+    by_role = [_open_turns(role) for role in find_ops(function, RoleOp)]
     meeting = _last_meeting(function)
-    why = None if meeting is None else _why_meet(function, [w for waits in by_role for w in waits])
-    kinds = _ALL_KINDS if why is None else COMMITS
-    for waits in by_role:
-        last = {wait.barrier: wait for wait in waits if given_back_by(wait, *kinds)}
-        for wait in last.values():
-            _wait_at_end(wait)
+    why = None if meeting is None else _why_meet(function, [t for turns in by_role for t in turns])
+    for turns in by_role:
+        last = {t.ring: t for t in turns if released_late(t, by_threads=why is None)}
+        for turn in last.values():
+            _acquire_at_end(turn)
     if meeting is None:
         return
     about = "cluster's end"
@@ -99,23 +93,20 @@ def _await(function: ir.Operation, context: PassContext) -> None:
         context.report.add(about, function, "the CTAs meet", why)
 
 
-_ALL_KINDS = (*COMMITS, RemoteArriveOp)
-"""Arrivals that may come when a CTA would have ended."""
+def _open_turns(role: ir.Operation) -> list[RingAcquireOp]:
+    """What a role acquires of the rings that it does not wait for in the end already."""
+    turns = [op.opview for op in find_ops(role, RingAcquireOp)]
+    done = [turn.ring for turn in turns if _is_at_end(turn)]
+    return [turn for turn in turns if turn.ring not in done]
 
 
-def _open_waits(role: ir.Operation) -> list[BarrierWaitOp]:
-    """A role's waits for free slots of the rings that it does not wait for in the end already."""
-    waits = free_waits(role)
-    done = [wait.barrier for wait in waits if _is_at_end(wait)]
-    return [wait for wait in waits if wait.barrier not in done]
-
-
-def _is_at_end(wait: BarrierWaitOp) -> bool:
-    """Whether a wait is one that this pass has made."""
-    count = wait.slot.owner.count.owner
+def _is_at_end(turn: RingAcquireOp) -> bool:
+    """Whether a turn is one that this pass has made."""
+    count = turn.count.owner
     if isinstance(count, ir.Block) or count.operation.name != "arith.addi":
         return False
-    return count.operation.operands[1] == wait.operation.block.arguments[0]
+    arguments = list(turn.operation.block.arguments)
+    return bool(arguments) and count.operation.operands[1] == arguments[0]
 
 
 def _last_meeting(function: ir.Operation) -> ir.Operation | None:
@@ -126,39 +117,36 @@ def _last_meeting(function: ir.Operation) -> ir.Operation | None:
     return next((op.operation for op in behind if isinstance(op, ClusterSyncOp)), None)
 
 
-def _why_meet(function: ir.Operation, waits: Sequence[BarrierWaitOp]) -> str | None:
+def _why_meet(function: ir.Operation, turns: Sequence[RingAcquireOp]) -> str | None:
     """Why a cluster cannot do without its last meeting, if roles wait for their rings in the end;
-    `waits`: all that they do for free slots."""
+    `turns`: all that they acquire."""
     products = [op.opview for op in find_ops(function, Tcgen05MmaOp)]
     if any(find_instruction(product.instruction).ctas > 1 for product in products):
         return "pairs return their tensor memory together"
-    late = unawaited(function, [wait for wait in waits if given_back_by(wait, *_ALL_KINDS)])
+    late = unawaited(function, [turn for turn in turns if released_late(turn, by_threads=True)])
     return f"nobody waits for what {show_location(late[0])} does to other CTAs" if late else None
 
 
-def _wait_at_end(wait: BarrierWaitOp) -> None:
-    position = wait.slot.owner
-    fills, block = _at_end(position)
-    with ir.InsertionPoint(terminator(block)), wait.operation.location:
-        conditions = _conditions(wait.operation, block)
+def _acquire_at_end(turn: RingAcquireOp) -> None:
+    fills, block = _at_end(turn)
+    with ir.InsertionPoint(terminator(block)), turn.operation.location:
+        conditions = _conditions(turn.operation, block)
         if not conditions:
-            _wait_for_all(wait.barrier, fills, position.slots)
+            _acquire_all(turn, fills)
             return
         condition = functools.reduce(functools.partial(binary, "arith.andi"), conditions)
         branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
         with ir.InsertionPoint(branch.regions[0].blocks.append()):
-            _wait_for_all(wait.barrier, fills, position.slots)
+            _acquire_all(turn, fills)
             ir.Operation.create("scf.yield")
 
 
-def _wait_for_all(barrier: ir.Value, fills: ir.Value, slots: int) -> None:
-    ends = [i32_constant(number) for number in (0, slots, 1)]
+def _acquire_all(turn: RingAcquireOp, fills: ir.Value) -> None:
+    ends = [i32_constant(number) for number in (0, turn.slots, 1)]
     loop = ir.Operation.create("scf.for", operands=ends, regions=1)
     block = loop.regions[0].blocks.append(ends[0].type, arg_locs=[loop.location])
     with ir.InsertionPoint(block):
-        count = binary("arith.addi", fills, block.arguments[0])
-        slot, parity = RingPositionOp.build(count, slots=slots)
-        BarrierWaitOp.build(barrier, slot, negated(parity))
+        RingAcquireOp.build(turn.ring, binary("arith.addi", fills, block.arguments[0]))
         ir.Operation.create("scf.yield")
 
 
@@ -177,15 +165,15 @@ def _conditions(op: ir.Operation, block: ir.Block) -> list[ir.Value]:
         condition = branch.operands[0]
         if is_inside(condition, loop) or below.block != branch.regions[0].blocks[0]:
             where = show_location(op)
-            raise InternalError(f"{where}: some turns of a loop wait for a slot, others do not")
+            raise InternalError(f"{where}: some turns of a loop acquire a slot, others do not")
         found.append(condition)
     return found
 
 
-def _at_end(position: RingPositionOp) -> tuple[ir.Value, ir.Block]:
-    """What the count of a ring's uses has come to behind the outermost loop around the last of
-    them, and that loop's block; without a loop there is one use more."""
-    count, place = position.count, position.operation
+def _at_end(turn: RingAcquireOp) -> tuple[ir.Value, ir.Block]:
+    """What the count of a ring's turns has come to behind the outermost loop around the last of
+    them, and that loop's block; without a loop there is one turn more."""
+    count, place = turn.count, turn.operation
     if not any(around.name in _LOOPS for around in enclosing_ops(place)):
         with ir.InsertionPoint(terminator(place.block)), place.location:
             return binary("arith.addi", count, i32_constant(1)), place.block

@@ -109,6 +109,7 @@ class TilePass:
     """A pass with its contract; call it like the function it wraps.
 
     `behind`: passes that come in front of it wherever both run, and why. Either may run alone.
+    `rings`: whether it makes, moves or changes turns of rings, whose protocol is verified then.
     """
 
     name: str
@@ -116,6 +117,7 @@ class TilePass:
     requires: Level
     ensures: Level | None
     behind: tuple[tuple[str, str], ...] = ()
+    rings: bool = False
 
     @property
     def summary(self) -> str:
@@ -127,17 +129,21 @@ class TilePass:
 
 
 def tile_pass(
-    *, requires: Level, ensures: Level | None, behind: Mapping[str, str] | None = None
+    *,
+    requires: Level,
+    ensures: Level | None,
+    behind: Mapping[str, str] | None = None,
+    rings: bool = False,
 ) -> Callable[[PassFunction], TilePass]:
     """Declares a pass; its name is the function's in kebab case.
 
-    `ensures` None: it keeps the level it finds, which may be `requires` or a later one. `behind`:
-    see `TilePass`.
+    `ensures` None: it keeps the level it finds, which may be `requires` or a later one. `behind`,
+    `rings`: see `TilePass`.
     """
 
     reasons = tuple((behind or {}).items())
 
     def declare(run: PassFunction) -> TilePass:
-        return TilePass(run.__name__.replace("_", "-"), run, requires, ensures, reasons)
+        return TilePass(run.__name__.replace("_", "-"), run, requires, ensures, reasons, rings)
 
     return declare

@@ -1,18 +1,19 @@
 """fence-tensor-memory: what threads do with tensor memory keeps the order that barriers give it.
 
-Before:   "gpu_tile.barrier_wait"(%ready, ...)   %x = "gpu_tile.buffer_load"(%t)
-          "gpu_tile.barrier_arrive"(%taken, ...)
-After:    "gpu_tile.barrier_wait"(%ready, ...)   "gpu_tile.fence"() {kind = "tcgen05_after"}
-          %x = "gpu_tile.buffer_load"(%t)        "gpu_tile.fence"() {kind = "tcgen05_before"}
-          "gpu_tile.barrier_arrive"(%taken, ...)
+Before:   "gpu_tile.ring_wait"(%sums, ...)   %x = "gpu_tile.buffer_load"(%t)
+          "gpu_tile.ring_release"(%sums, ...)
+After:    "gpu_tile.ring_wait"(%sums, ...)   "gpu_tile.fence"() {kind = "tcgen05_after"}
+          %x = "gpu_tile.buffer_load"(%t)    "gpu_tile.fence"() {kind = "tcgen05_before"}
+          "gpu_tile.ring_release"(%sums, ...)
 
-Loads, stores and products in tensor memory are asynchronous: a sync or an mbarrier orders them
+Loads, stores and products in tensor memory are asynchronous: a sync or a ring orders them
 between threads only with a fence in front of what tells others and one behind what hears of them
 (PTX ISA 9.0, "tcgen05 Memory Consistency Model"). Both stand as close to the access as control flow
 lets them:
 
 1. `tcgen05_after` in front of an access that a sync or wait may precede;
-2. `tcgen05_before` in front of a sync or arrival that an access may precede. A commit has its own.
+2. `tcgen05_before` in front of a sync or of threads' arrival that an access may precede. The end of
+   products orders by itself.
 
 A wait for tensor copies alone tells nothing about tensor memory. Roles are looked at one by one.
 Does not handle: which access a barrier is for (a fence may stand where none of the two is needed);
@@ -26,19 +27,15 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.gpu_tile import (
-    BarrierArriveOp,
-    BarrierWaitOp,
     BufferLoadOp,
     BufferStoreOp,
     FenceOp,
-    RemoteArriveOp,
     RoleOp,
     SyncOp,
-    Tcgen05CommitOp,
-    Tcgen05MulticastCommitOp,
 )
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.passes.analysis.async_readers import COMMITTED
+from tilec.passes.analysis.signals import hears_of_threads_or_products, threads_arrive_at
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.walk import kernels
 
@@ -127,19 +124,11 @@ class _Walk:
             return _Since(False, since.touched)
         if isinstance(view, FenceOp) and view.kind == "tcgen05_before":
             return _Since(since.heard, False)
-        if isinstance(view, (SyncOp, BarrierArriveOp, RemoteArriveOp)):
+        if isinstance(view, SyncOp) or threads_arrive_at(view) is not None:
             if since.touched:
                 _fence(view.operation, "tcgen05_before")
             return _Since(since.heard or isinstance(view, SyncOp), False)
-        return _Since(since.heard or _tells(view), since.touched)
-
-
-def _tells(view: ir.OpView) -> bool:
-    """Whether an op waits at a barrier at which threads or products arrive."""
-    if not isinstance(view, BarrierWaitOp):
-        return False
-    told = (BarrierArriveOp, RemoteArriveOp, Tcgen05CommitOp, Tcgen05MulticastCommitOp)
-    return any(isinstance(use.owner.opview, told) for use in view.barrier.uses)
+        return _Since(since.heard or hears_of_threads_or_products(view), since.touched)
 
 
 def _hears(loop: ir.Operation) -> bool:
@@ -147,7 +136,7 @@ def _hears(loop: ir.Operation) -> bool:
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal found
-        found = found or isinstance(op.opview, SyncOp) or _tells(op.opview)
+        found = found or isinstance(op.opview, SyncOp) or hears_of_threads_or_products(op.opview)
         return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
 
     loop.walk(visit)

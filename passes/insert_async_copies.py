@@ -67,6 +67,7 @@ from tilec.target import Feature
     behind={
         "stage-operands": "that makes the buffers that copies fill",
     },
+    rings=True,
 )
 def insert_async_copies(module: ir.Module, context: PassContext) -> None:
     """Turns loads that fill buffers in loops into cp_async, where the target has it."""
@@ -129,7 +130,7 @@ def _use_tensor_maps(
     taken = OpSet(copy.store for plan in plans for copy in plan)
     rest = [store for store in rest if store not in taken]
     for copies in filter(None, plans):
-        emit_tensor_copies(copies, context)
+        emit_tensor_copies(copies)
         for load in OpSet(copy.load for copy in copies):
             _erase(load, uses_of(load.result, load.dims), None)
             context.report.add(

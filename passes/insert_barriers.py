@@ -12,11 +12,11 @@ After:    "gpu_tile.buffer_store"(%x, %s)  "gpu_tile.sync"() {barrier = 0, warps
 3. A loop's entry also follows its end: repeat until the set at its entry no longer grows.
 4. An asynchronous copy accesses the buffer at its issue and again, as a write other threads have
    not seen yet, at every wait that may end it. What tensor cores and tensor stores read is read
-   until the wait that surely ends it; products in tensor memory end at an mbarrier that every
-   thread waits for. A tensor load needs the buffer free at its issue; its readers
-   wait for its mbarrier.
+   until the wait that surely ends it; products in tensor memory end at a ring that every
+   thread waits for. A tensor load needs the buffer free at its issue; its readers wait for its
+   ring.
 5. A role has a named barrier of its own, 1 + its number, of its own warps; among neighbouring roles
-   mbarriers order. What stands before them is ordered by a sync in front of the first. One thread
+   rings order. What stands before them is ordered by a sync in front of the first. One thread
    alone needs none.
 6. Atomics that acquire or release, and fences, stand between syncs where other threads access
    global memory before or after: one thread's order serves all that met it (PTX ISA 9.0, "Causality
@@ -37,14 +37,11 @@ from mlir import ir
 
 from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile import (
-    BarrierWaitOp,
     ClusterSyncOp,
     CpAsyncOp,
     CpAsyncWaitOp,
     RoleOp,
     SyncOp,
-    Tcgen05CommitOp,
-    Tcgen05MulticastCommitOp,
     TmaCommitOp,
     TmaStoreOp,
     TmaWaitOp,
@@ -61,6 +58,7 @@ from tilec.passes.analysis.shared_accesses import (
     accesses_of,
     ring_counters,
 )
+from tilec.passes.analysis.signals import WAITS, ends_products
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import find_ops, kernels
@@ -69,7 +67,7 @@ from tilec.passes.roles.threads import runs_in_one_thread
 LOOPS = ("scf.for", "scf.while")
 CONTROL = (*LOOPS, "scf.if")
 ORDERING = (
-    *(ClusterSyncOp, SyncOp, RoleOp, BarrierWaitOp),
+    *(ClusterSyncOp, SyncOp, RoleOp, *WAITS),
     *(CpAsyncWaitOp, WgmmaWaitOp, TmaWaitOp, TmaCommitOp),
 )
 """Ops without accesses of their own that a walk looks at."""
@@ -233,7 +231,7 @@ class _Walk:
                     pending = pending.synced()
             elif isinstance(view, (CpAsyncWaitOp, WgmmaWaitOp, TmaWaitOp, TmaCommitOp)):
                 pending = _waited(view, pending)
-            elif isinstance(view, BarrierWaitOp) and _ends_products(view):
+            elif ends_products(view):
                 # All threads wait for what one issued: nothing is left to tell anybody.
                 pending = replace(pending, multiplying=())
             elif isinstance(view, RoleOp):
@@ -331,11 +329,6 @@ class _Walk:
     def _sync(self, before: ir.Operation, pending: Pending) -> Pending:
         self.placed.append(self._kernel.sync(before, self._barrier, self._warps))
         return pending.synced()
-
-
-def _ends_products(wait: BarrierWaitOp) -> bool:
-    commits = (Tcgen05CommitOp, Tcgen05MulticastCommitOp)
-    return any(isinstance(use.owner.opview, commits) for use in wait.barrier.uses)
 
 
 def _waited(view: ir.OpView, pending: Pending) -> Pending:

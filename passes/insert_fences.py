@@ -10,7 +10,7 @@ Ordinary writes and asynchronous reads go through different proxies; the fence o
 
 1. behind a buffer_store, or behind the cp_async_wait that ends such a copy, in front of what may
    tell others that the data is there: one fence for all writes in a row;
-2. in front of the reader, where a copy's arrival at an mbarrier (cp_async_arrive) is all there is;
+2. in front of the reader, where all there is is that copies publish a ring's slot;
 3. behind what threads read of bytes that a tensor load may overwrite, in front of what may tell
    that they have: an arrival or a barrier alone lets the copy in before a load that was issued
    earlier has read (seen on an H200, `rings._readers`).
@@ -25,23 +25,22 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BarrierArriveOp,
-    BarrierWaitOp,
     BufferGatherOp,
     BufferLoadOp,
     BufferStoreOp,
     ClusterSyncOp,
-    CpAsyncArriveOp,
     CpAsyncOp,
     CpAsyncWaitOp,
     FenceOp,
-    RemoteArriveOp,
+    RingPublishOp,
     SyncOp,
     WgmmaOp,
 )
+from tilec.dialects.gpu_tile.ring import COPIES
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
 from tilec.passes.analysis.async_readers import ASYNC_READERS, operands_read
+from tilec.passes.analysis.signals import WAITS, threads_arrive_at
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops
@@ -50,20 +49,19 @@ from tilec.passes.rewriting.walk import kernels
 
 KIND = "async_shared"
 _TELLS_OTHERS = (
-    BarrierArriveOp,
-    BarrierWaitOp,
+    *WAITS,
     BufferGatherOp,
     BufferLoadOp,
     ClusterSyncOp,
     CpAsyncWaitOp,
-    RemoteArriveOp,
     SyncOp,
     *TMA_LOADS,
     *ASYNC_READERS,
 )
-"""In front of these, of loops and of branches, writes are fenced; a sync may be put there later."""
+"""In front of these, of threads' arrivals, of loops and of branches, writes are fenced; a sync may
+be put there later."""
 _THREADS_READ = (BufferLoadOp, BufferGatherOp)
-_GIVES_BACK = (BarrierArriveOp, ClusterSyncOp, RemoteArriveOp, SyncOp, *TMA_LOADS)
+_GIVES_BACK = (ClusterSyncOp, SyncOp, *TMA_LOADS)
 """The same for what was read."""
 
 
@@ -97,7 +95,7 @@ def _fence(function: ir.Operation) -> None:
             source = _root(op.src)
             if any(number < last and _overlap(source, other) for other, last in loads.items()):
                 _fence_behind(op.operation, _GIVES_BACK)
-    if any(isinstance(op, CpAsyncArriveOp) for op in ops):
+    if any(isinstance(op, RingPublishOp) and op.by == COPIES for op in ops):
         for reader in readers:
             if any(_root(buffer) in copied for buffer in _read_by(reader)):
                 _fence_before(reader.operation)
@@ -149,14 +147,15 @@ def _bytes(alloc: AllocOp) -> tuple[int, int]:
 
 
 def _fence_behind(access: ir.Operation, ends: tuple[type, ...]) -> None:
-    """As late as it may stand behind `access`, in front of one of `ends`, of loops and of branches,
-    unless a fence stands there already."""
+    """As late as it may stand behind `access`, in front of one of `ends`, of threads' arrivals, of
+    loops and of branches, unless a fence stands there already."""
     behind = False
     for view in access.block.operations:
         op = view.operation
         if behind and (isinstance(view, FenceOp) and view.kind == KIND):
             return
-        if behind and (isinstance(view, ends) or _leaves(op)):
+        tells = isinstance(view, ends) or threads_arrive_at(view) is not None
+        if behind and (tells or _leaves(op)):
             _fence_before(op)
             return
         behind = behind or op == access

@@ -1,25 +1,25 @@
 """load-early: copies of arrays that no earlier launch still writes do not wait for those launches.
 
-Before:   %full = "gpu_tile.barrier_init"() {slots = 5, count = 1}       (%b is `tile.settled`)
+Before:   %ring = "gpu_tile.make_ring"() {slots = 5, fills = 1}          (%b is `tile.settled`)
           "gpu_tile.role"() ({
             scf.for %k = %low to %high step %step {
-              "gpu_tile.barrier_wait"(%empty, %slot, %free)
-              "gpu_tile.barrier_expect"(%full, %slot) {bytes = 40960}
+              %slot = "gpu_tile.ring_acquire"(%ring, %count)
+              "gpu_tile.ring_announce"(%ring, %slot) {bytes = 40960}
               scf.if (%k < %low + %step) { "gpu_tile.griddepcontrol"() {kind = "wait"} }
               "gpu_tile.tma_load"(%map_a, ...)   "gpu_tile.tma_load"(%map_b, ...) }
           }) {name = "load", first_warp = 4, warps = 4}
-After:    %full = "gpu_tile.barrier_init"() {slots = 5, count = 2}
+After:    %ring = "gpu_tile.make_ring"() {slots = 5, fills = 2}
           "gpu_tile.role"() ({
             scf.for %k = %low to %high step %step {
-              "gpu_tile.barrier_wait"(%empty, %slot, %free)
-              "gpu_tile.barrier_expect"(%full, %slot) {bytes = 8192}
+              %slot = "gpu_tile.ring_acquire"(%ring, %count)
+              "gpu_tile.ring_announce"(%ring, %slot) {bytes = 8192}
               scf.if (%k < %low + %step) { "gpu_tile.griddepcontrol"() {kind = "wait"} }
               "gpu_tile.tma_load"(%map_a, ...) }
           }) {name = "load", first_warp = 4, warps = 4}
           "gpu_tile.role"() ({
             scf.for %k = %low to %high step %step {
-              "gpu_tile.barrier_wait"(%empty, %slot, %free)
-              "gpu_tile.barrier_expect"(%full, %slot) {bytes = 32768}
+              %slot = "gpu_tile.ring_acquire"(%ring, %count)
+              "gpu_tile.ring_announce"(%ring, %slot) {bytes = 32768}
               "gpu_tile.tma_load"(%map_b, ...) }
           }) {name = "load settled", first_warp = 5, warps = 1}
 
@@ -46,11 +46,10 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects.gpu_tile import (
-    BarrierExpectOp,
-    BarrierInitOp,
-    BarrierWaitOp,
     GriddepcontrolOp,
     MakeTensorMapOp,
+    RingAcquireOp,
+    RingAnnounceOp,
     RoleOp,
     TmaStoreOp,
     WarpTmaStoreOp,
@@ -60,6 +59,7 @@ from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import AtomicCasOp, AtomicRmwOp, ScatterOp, StoreOp
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.walk import alloc_of, find_ops, is_pure, kernels, role_of
 
 SETTLED = "tile.settled"
@@ -73,6 +73,7 @@ _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role
     behind={
         "overlap-launches": "it takes copies out from behind the waits that it makes",
     },
+    rings=True,
 )
 def load_early(module: ir.Module, context: PassContext) -> None:
     """Lets copies of settled arrays go in front of the wait for earlier launches."""
@@ -118,12 +119,12 @@ def _array_of(tensor_map: ir.Value) -> ir.Value | None:
 
 @dataclass(frozen=True)
 class _Loads:
-    """What a role does for its ring. `expect` announces the bytes of all copies; `wait` is the
-    branch that waits for earlier launches."""
+    """What a role does for its ring. `announce`: the bytes of all copies; `wait` is the branch that
+    waits for earlier launches."""
 
     early: list[ir.Operation]
     others: list[ir.Operation]
-    expect: BarrierExpectOp
+    announce: RingAnnounceOp
     wait: ir.Operation
 
 
@@ -159,19 +160,19 @@ def _find_loads(
 ) -> _Loads | str:
     """The parts of a role whose copies can run ahead, or why they cannot."""
     block = early[0].block
-    expects = find_ops(role, BarrierExpectOp)
-    if any(op.block != block for op in (*early, *others, *expects)) or len(expects) != 1:
+    announces = find_ops(role, RingAnnounceOp)
+    if any(op.block != block for op in (*early, *others, *announces)) or len(announces) != 1:
         return "its warps fill several rings"
     waits = [op for op in find_ops(role, GriddepcontrolOp) if op.parent.name == "scf.if"]
     if len(waits) != 1 or waits[0].parent.block != block:
         return "an earlier access of its warps waits for earlier launches"
-    known = (*early, *others, *expects, *waits, waits[0].parent)
+    known = (*early, *others, *announces, *waits, waits[0].parent)
     stranger = _stranger(role, known)
     if stranger is not None:
         return f"'{stranger}' stands among the copies"
     if role.opview.warps < 2:
         return "the role that loads has one warp"
-    return _Loads(early, others, expects[0].opview, waits[0].parent)
+    return _Loads(early, others, announces[0].opview, waits[0].parent)
 
 
 def _stranger(role: ir.Operation, known: tuple[ir.Operation, ...]) -> str | None:
@@ -180,7 +181,7 @@ def _stranger(role: ir.Operation, known: tuple[ir.Operation, ...]) -> str | None
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         scalar = op.name.startswith("arith.") or op.name in _SCALAR_OPS or is_pure(op)
-        if not (scalar or op in known or isinstance(op.opview, BarrierWaitOp)):
+        if not (scalar or op in known or isinstance(op.opview, RingAcquireOp)):
             found.append(op.name)
         return ir.WalkResult.ADVANCE
 
@@ -193,9 +194,9 @@ def _split(role: RoleOp, found: _Loads) -> None:
     old = _ops_inside(role.operation)
     i32 = ir.IntegerType.get_signless(32)
     left_out = [old.index(op) for op in (found.wait, *found.others)]
-    expected = old.index(found.expect.operation)
+    announced = old.index(found.announce.operation)
     early = sum(_slot_bytes(op) for op in found.early)
-    all_bytes = found.expect.bytes
+    all_bytes = found.announce.bytes
     with ir.InsertionPoint.after(role.operation), role.operation.location:
         copy = role.operation.clone().operation
     new = _ops_inside(copy)
@@ -203,13 +204,12 @@ def _split(role: RoleOp, found: _Loads) -> None:
     copy.attributes["first_warp"] = ir.IntegerAttr.get(i32, role.first_warp + 1)
     copy.attributes["warps"] = ir.IntegerAttr.get(i32, 1)
     copy.attributes["registers"] = ir.IntegerAttr.get(i32, 0)
-    new[expected].attributes["bytes"] = ir.IntegerAttr.get(i32, early)
+    new[announced].attributes["bytes"] = ir.IntegerAttr.get(i32, early)
     for number in left_out:
         new[number].erase()
-    found.expect.operation.attributes["bytes"] = ir.IntegerAttr.get(i32, all_bytes - early)
-    full = found.expect.barrier.owner
-    assert isinstance(full, BarrierInitOp)
-    full.operation.attributes["count"] = ir.IntegerAttr.get(i32, full.count + 1)
+    found.announce.operation.attributes["bytes"] = ir.IntegerAttr.get(i32, all_bytes - early)
+    ring = found.announce.ring.owner
+    set_ring(ring, fills=ring.fills + 1)
     for op in found.early:
         op.erase()
 

@@ -1,8 +1,8 @@
 """overlap-launches: a kernel may start while the one before it in the stream still runs.
 
-Before:   %full = "gpu_tile.barrier_init"() ...   "gpu_tile.fence"() ...   "gpu_tile.sync"() ...
+Before:   %ring = "gpu_tile.make_ring"() ...
           "gpu_tile.role"() ({ ... })
-After:    %full = "gpu_tile.barrier_init"() ...   "gpu_tile.fence"() ...   "gpu_tile.sync"() ...
+After:    %ring = "gpu_tile.make_ring"() ...
           "gpu_tile.griddepcontrol"() {kind = "launch_dependents"}
           "gpu_tile.role"() ({
             scf.for %k = %low ... {
@@ -12,7 +12,7 @@ After:    %full = "gpu_tile.barrier_init"() ...   "gpu_tile.fence"() ...   "gpu_
             "gpu_tile.griddepcontrol"() {kind = "wait"} ... }) {name = "compute"}
 
 CTAs of a kernel with roles are started early (CUDA C++ Programming Guide, "Programmatic Dependent
-Launch and Synchronization"): they make their barriers, then wait before their first access to
+Launch and Synchronization"): they make their rings, then wait before their first access to
 global memory until all earlier launches are done. So what a launch costs, a microsecond or so,
 hides under the end of the one before.
 
@@ -56,6 +56,8 @@ _WITHIN_CTA = (
     gpu_tile.NumClustersOp,
     gpu_tile.NumCtasOp,
     gpu_tile.RingPositionOp,
+    *(gpu_tile.MakeRingOp, gpu_tile.RingAcquireOp, gpu_tile.RingAnnounceOp),
+    *(gpu_tile.RingSlotOp, gpu_tile.RingWaitOp),
     gpu_tile.SlotOp,
     gpu_tile.SyncOp,
     gpu_tile.TileOrderOp,

@@ -3,29 +3,29 @@
 Before:   scf.for %k ... iter_args(%acc = %zero) {
             %p = "gpu_tile.wgmma_fence"(%acc)   %q = "gpu_tile.wgmma"(%a, %b, %p)
             %r = "gpu_tile.wgmma_wait"(%q) {pending = 0 : i32}
-            "gpu_tile.barrier_arrive"(%empty, %slot)
+            "gpu_tile.ring_release"(%ring, %slot)
             scf.yield %r
           }
 After:    %p = "gpu_tile.wgmma_fence"(%zero)
           %last = scf.for %k ... iter_args(%acc = %p) {
             %q = "gpu_tile.wgmma"(%a, %b, %acc)
             %r = "gpu_tile.wgmma_wait"(%q) {pending = 1 : i32}        (the one before is finished)
-            scf.if %k > %lower { "gpu_tile.barrier_arrive"(%empty, the slot before) }
+            scf.if %k > %lower { "gpu_tile.ring_release"(%ring, the slot before) }
             scf.yield %r
           }
-          scf.if %lower < %upper { "gpu_tile.barrier_arrive"(%empty, the last slot) }
+          scf.if %lower < %upper { "gpu_tile.ring_release"(%ring, the last slot) }
           %acc = "gpu_tile.wgmma_wait"(%last) {pending = 0 : i32}
 
 With an lhs in registers, in two parts (`computed_lhs`), each group's registers are written again
 while the other part multiplies:
 Before:   %x0 = ...   %q0 = "gpu_tile.wgmma"(%x0, ...)
           %x1 = ...   %q1 = "gpu_tile.wgmma"(%x1, ...)
-After:    %x0 = ...   %q0 = "gpu_tile.wgmma"(%x0, ...)   wait {pending = 1}, slot given back
+After:    %x0 = ...   %q0 = "gpu_tile.wgmma"(%x0, ...)   wait {pending = 1}, slot released
           %x1 = ...   %q1 = "gpu_tile.wgmma"(%x1, ...)   wait {pending = 1}
 
 An accumulator qualifies if it goes through matrix instructions only, from the loop's entry to its
-yield, and every buffer they read is given back by a barrier: a slot is then returned one iteration
-later, when its readers are known to be done.
+yield, and every buffer they read is a slot that is released: it then is one iteration later, when
+its readers are known to be done.
 Does not handle: accumulators that anything else touches in the loop, buffers ordered by a sync,
 loops with several such accumulators, one group that reads registers which its iteration computes.
 """
@@ -38,9 +38,10 @@ from itertools import pairwise
 from mlir import ir
 
 from tilec.dialects.gpu_tile import (
-    BarrierArriveOp,
     ConvertLayoutOp,
-    RingPositionOp,
+    RingReleaseOp,
+    RingSlotOp,
+    RingWaitOp,
     WgmmaFenceOp,
     WgmmaOp,
     WgmmaWaitOp,
@@ -48,7 +49,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.tile import TransposeOp
 from tilec.dialects.types import is_tile
-from tilec.passes.analysis.issue_order import ring_position
+from tilec.passes.analysis.issue_order import ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import behind, find_loops, is_inside, terminator
 from tilec.passes.rewriting.scalars import binary, i32_constant, less
@@ -61,13 +62,14 @@ from tilec.passes.rewriting.scalars import binary, i32_constant, less
         "specialize-warps": "that gives slots back behind waits, which this moves",
         "rotate-dots": "products in flight across the back edge are not rotated",
     },
+    rings=True,
 )
 def overlap_mma(module: ir.Module, context: PassContext) -> None:
     """Keeps one group of warpgroup instructions in flight across the back edge of loops."""
     for loop in find_loops(module):
         chain = _find_chain(loop)
         if isinstance(chain, _Chain):
-            why = "barriers guard the ring it reads"
+            why = "slots of the ring it reads are released"
             context.report.add("matrix instructions", loop, "one group in flight", why)
             _overlap(loop, chain)
         elif chain is not None:
@@ -78,14 +80,14 @@ def overlap_mma(module: ir.Module, context: PassContext) -> None:
 class _Chain:
     """One accumulator's way through an iteration; `number`: of the loop-carried value.
 
-    `releases`: the arrivals that give back what its instructions read, with their ring positions.
+    `releases`: of the slots that its instructions read, with their turns.
     """
 
     number: int
     fence: WgmmaFenceOp
     multiplies: list[WgmmaOp]
     wait: WgmmaWaitOp
-    releases: list[tuple[BarrierArriveOp, RingPositionOp]]
+    releases: list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp]]
 
 
 def _find_chain(loop: ir.Operation) -> _Chain | str | None:
@@ -131,33 +133,33 @@ def _only_user(value: ir.Value) -> ir.OpView | None:
 
 def _releases(
     multiplies: list[WgmmaOp], body: ir.Block
-) -> list[tuple[BarrierArriveOp, RingPositionOp]] | str:
-    """The arrivals for the slots that the instructions read; the reason where one has none."""
-    positions: list[RingPositionOp] = []
+) -> list[tuple[RingReleaseOp, RingSlotOp | RingWaitOp]] | str:
+    """The releases of the slots that the instructions read; the reason where one has none."""
+    turns: list[RingSlotOp | RingWaitOp] = []
     for multiply in multiplies:
         for operand in (multiply.lhs, multiply.rhs):
             if not is_buffer(operand):
                 continue
-            position = ring_position(operand)
-            if position is None:
-                return "an operand lies in no ring that a barrier guards"
-            if position not in positions:
-                positions.append(position)
+            turn = ring_turn(operand)
+            if turn is None:
+                return "an operand lies in no ring that is released"
+            if turn not in turns:
+                turns.append(turn)
     if _overwrites(multiplies, body):
         return "an operand comes from registers that the next iteration overwrites"
     found = []
-    for position in positions:
-        arrivals = [
+    for turn in turns:
+        releases = [
             view
             for view in body.operations
-            if isinstance(view, BarrierArriveOp) and view.slot == position.slot
+            if isinstance(view, RingReleaseOp) and view.slot == turn.slot
         ]
-        counted = isinstance(position.count.owner, ir.Block) and position.count.owner == body
-        if len(arrivals) != 1 or not counted:
-            return "an operand lies in no ring that a barrier guards"
-        if position.slots < 2:  # the next copy waits for a slot that is returned too late for it
+        counted = isinstance(turn.count.owner, ir.Block) and turn.count.owner == body
+        if len(releases) != 1 or not counted:
+            return "an operand lies in no ring that is released"
+        if turn.slots < 2:  # the next copy waits for a slot that is returned too late for it
             return "the ring it reads has one slot"
-        found.append((arrivals[0], position))
+        found.append((releases[0], turn))
     return found
 
 
@@ -193,14 +195,14 @@ def _overlap(loop: ir.Operation, chain: _Chain) -> None:
     for use in uses:
         use.owner.operation.operands[use.operand_number] = done
     waited = _wait_between(chain.multiplies)
-    for arrival, position in chain.releases:
-        count = ir.BlockArgument(position.count).arg_number - 1
-        place = arrival.operation if waited is None else behind(waited)
-        with ir.InsertionPoint(place), arrival.operation.location:
-            _release_before(arrival, position, position.count, less(lower, body.arguments[0]))
-        with ir.InsertionPoint(following), arrival.operation.location:
-            _release_before(arrival, position, new.results[count], less(lower, upper))
-        arrival.operation.erase()
+    for release, turn in chain.releases:
+        count = ir.BlockArgument(turn.count).arg_number - 1
+        place = release.operation if waited is None else behind(waited)
+        with ir.InsertionPoint(place), release.operation.location:
+            _release_before(release, turn.count, less(lower, body.arguments[0]))
+        with ir.InsertionPoint(following), release.operation.location:
+            _release_before(release, new.results[count], less(lower, upper))
+        release.operation.erase()
 
 
 def _wait_between(multiplies: list[WgmmaOp]) -> ir.Operation | None:
@@ -246,13 +248,11 @@ def _rebuilt(loop: ir.Operation, chain: _Chain, started: ir.Value) -> ir.Operati
     return new
 
 
-def _release_before(
-    arrival: BarrierArriveOp, position: RingPositionOp, count: ir.Value, exists: ir.Value
-) -> None:
-    """Gives back, where `exists`, the slot of the ring's use before the `count`-th."""
+def _release_before(release: RingReleaseOp, count: ir.Value, exists: ir.Value) -> None:
+    """Releases, where it `exists`, the slot of the ring's turn before the `count`-th."""
     branch = ir.Operation.create("scf.if", operands=[exists], regions=2)
     with ir.InsertionPoint(branch.regions[0].blocks.append()):
         before = binary("arith.subi", count, i32_constant(1))
-        slot, _ = RingPositionOp.build(before, slots=position.slots)
-        BarrierArriveOp.build(arrival.barrier, slot, per=arrival.per)
+        slot = RingSlotOp.build(release.ring, before)
+        RingReleaseOp.build(release.ring, slot, by=release.by)
         ir.Operation.create("scf.yield")

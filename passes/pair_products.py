@@ -1,17 +1,17 @@
 """pair-products: two CTAs of a cluster multiply together, each with half of the rhs.
 
 Before:   (in a cluster of 2 x 1 programs)
-          load role:     expect(%full)  tma_load A, 128 rows  tma_load B, 256 columns
-          multiply role: wait(%taken)  wait(%full)
+          load role:     acquire, announce(%operands)  tma_load A, 128 rows  tma_load B, 256 columns
+          multiply role: acquire(%sums)  wait(%operands)
                          "gpu_tile.tcgen05_mma"(%a, %b, %t, %add) {"tcgen05.m128n256k16..."}
-                         commit(%empty)   commit(%ready)
-          compute role:  wait(%ready)   arrive(%taken)
-After:    load role:     the even CTA expects the bytes of both in its %full
+                         release(%operands)   publish(%sums)
+          compute role:  wait(%sums)   release(%sums)
+After:    load role:     the even CTA announces the bytes of both in its %operands
                          tma_pair_load A, own 128 rows   tma_pair_load B, own 128 columns
           multiply role: in the even CTA only
                          "gpu_tile.tcgen05_mma"(%a, %b, %t, %add) {"tcgen05.pair.m256n256k16..."}
-                         multicast commits to %empty and %ready of both
-          compute role:  wait(%ready)   remote_arrive(%taken of the even CTA)
+                         release(%operands of both)   publish(%sums of both)
+          compute role:  wait(%sums)   release(%sums of the even CTA)
 
 The instruction reads the lhs rows and the rhs columns of both CTAs and adds up in the tensor memory
 of each its own rows (PTX ISA 9.0, "CTA Pair"): half the shared memory and half the traffic for the
@@ -19,8 +19,8 @@ rhs, and so more stages. It takes place where a multiply role has products of 12
 differs between the two CTAs and whose rhs does not.
 
 In a cluster of several pairs each CTA loads a part of what CTAs of other pairs need, too (the rhs
-half along the first axis, the lhs along others), multicasts it, and has its slot back when all
-pairs that it loads for have committed.
+half along the first axis, the lhs along others), multicasts it, and has its slot back when the
+products of all pairs that it loads for are done.
 Does not handle: an lhs in tensor memory, several accumulators side by side in one product.
 """
 
@@ -34,37 +34,36 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BarrierArriveOp,
-    BarrierExpectOp,
-    BarrierInitOp,
-    BarrierWaitOp,
     ClusterMaskOp,
     ClusterPositionOp,
     MakeTensorMapOp,
-    RemoteArriveOp,
-    RingPositionOp,
+    RingAcquireOp,
+    RingAnnounceOp,
+    RingPublishOp,
+    RingReleaseOp,
     RoleOp,
     SlotOp,
-    Tcgen05CommitOp,
     Tcgen05MmaOp,
-    Tcgen05MulticastCommitOp,
     TmaLoadOp,
     TmaPairLoadOp,
     TmaPairMulticastOp,
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape
+from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.dialects.gpu_tile.types import BufferType, any_buffer_of, buffer_of
 from tilec.mma_instruction import MmaInstruction
 from tilec.mma_shapes import PAIR_MS, find_instruction, select_tensor_instruction
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.copies.shared_parts import free_wait, load_part, part_of
+from tilec.passes.copies.shared_parts import acquired_by, load_part, part_of
 from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.dots.operand_buffers import operand_layout, swizzle_bytes
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.programs.pair_sharing import PAIR, Sharing
+from tilec.passes.programs.reached_rings import users
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.scalars import binary, equal, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels, role_of
 from tilec.ring_stages import MOST_STAGES
@@ -80,6 +79,7 @@ BOTH, EVEN = 3, 1
     behind={
         "specialize-warps": "that makes the roles whose products are paired",
     },
+    rings=True,
 )
 def pair_products(module: ir.Module, context: PassContext) -> None:
     """Makes products of CTA pairs where clusters of two share their rhs."""
@@ -195,13 +195,13 @@ class _Rewrite:
         self._products = products
         self._context = context
         self._body = function.regions[0].blocks[0]
-        self._barriers: dict[ir.Value, None] = {p.loads[0].barrier: None for p in products}
-        self._barriers.update({p.loads[1].barrier: None for p in products})
+        rings = [load.barrier for product in products for load in product.loads]
+        self._rings: tuple[ir.Value, ...] = tuple(dict.fromkeys(rings))
         self._whole = OpSet(p.lhs for p in products)
         self._halved = OpSet(p.rhs for p in products)
 
     def run(self) -> int:
-        """Rings, copies, products, barriers, in that order; returns the stages."""
+        """Copies, buffers, products, what rings count, in that order; returns the stages."""
         with ir.InsertionPoint.at_block_begin(self._body), self._function.location:
             self._place = ClusterPositionOp.build(axis=0)
             if self._shape[0] > PAIR:
@@ -215,17 +215,18 @@ class _Rewrite:
         stages = self._stages()
         for load in OpSet(x for p in self._products for x in p.loads):
             self._load(load, load.dst.owner.src.owner in self._halved)
-        for ring in self._whole:
-            self._resize(ring, buffer_of(ring.result).slot(), stages)
-        for ring in self._halved:
-            self._resize(ring, _checked_half(ring), stages)
+        for alloc in self._whole:
+            self._resize(alloc, buffer_of(alloc.result).slot(), stages)
+        for alloc in self._halved:
+            self._resize(alloc, _checked_half(alloc), stages)
         for product in self._products:
             name = ir.StringAttr.get(product.row.name)
             product.multiply.operation.attributes["instruction"] = name
         self._announce()
         self._hand_over(self._share())
         self._multiply_in_even()
-        self._set_slots(stages)
+        for ring in self._rings:
+            set_ring(ring.owner, slots=stages)
         meet(self._function)
         return stages
 
@@ -238,9 +239,9 @@ class _Rewrite:
         free = self._context.target.shared_bytes - shared_bytes(
             self._function, without=[*self._whole, *self._halved]
         )
-        each = sum(buffer_of(ring.result).slot_bytes for ring in self._whole)
-        each += sum(_checked_half(ring).slot_bytes for ring in self._halved)
-        barriers = 2 * 8 * MOST_STAGES * len(self._barriers)
+        each = sum(buffer_of(alloc.result).slot_bytes for alloc in self._whole)
+        each += sum(_checked_half(alloc).slot_bytes for alloc in self._halved)
+        barriers = 2 * 8 * MOST_STAGES * len(self._rings)
         alignment = max(buffer_of(r.result).alignment_bytes for r in self._whole)
         return max(found, min(MOST_STAGES, (free - barriers - alignment) // each))
 
@@ -270,29 +271,27 @@ class _Rewrite:
         if halved and not list(made.result.uses):
             made.operation.erase()
 
-    def _resize(self, ring: AllocOp, slot: BufferType, stages: int) -> None:
-        """A ring of `stages` slots, and its slots' types."""
+    def _resize(self, alloc: AllocOp, slot: BufferType, stages: int) -> None:
+        """A buffer of `stages` slots, and its slots' types."""
         type_ = BufferType((stages, *slot.shape), slot.element, slot.layout).type()
-        with ir.InsertionPoint(ring.operation), ring.operation.location:
+        with ir.InsertionPoint(alloc.operation), alloc.operation.location:
             whole = AllocOp.build(results=[type_])
-        for use in list(ring.result.uses):
+        for use in list(alloc.result.uses):
             old = use.owner.opview
             with ir.InsertionPoint(old.operation), old.operation.location:
                 new = SlotOp.build(whole, old.index)
             old.result.replace_all_uses_with(new)
             old.operation.erase()
-        ring.operation.erase()
+        alloc.operation.erase()
 
     def _announce(self) -> None:
-        """The even CTA's barriers of full slots count the bytes of both."""
-        for barrier in self._barriers:
-            uses = [use.owner.opview for use in barrier.uses]
-            loads = [user for user in uses if isinstance(user, TmaPairLoadOp)]
-            bytes_ = 2 * sum(_tile_bytes(load.dst) for load in loads)
-            for expect in [user for user in uses if isinstance(user, BarrierExpectOp)]:
-                with self._in_even(expect.operation):
-                    BarrierExpectOp.build(barrier, expect.slot, bytes=bytes_)
-                expect.operation.erase()
+        """The even CTA's full slots count the bytes of both."""
+        for ring in self._rings:
+            bytes_ = 2 * sum(_tile_bytes(load.dst) for load in users(ring, TmaPairLoadOp))
+            for announce in users(ring, RingAnnounceOp):
+                with self._in_even(announce.operation):
+                    RingAnnounceOp.build(ring, announce.slot, bytes=bytes_)
+                announce.operation.erase()
 
     def _in_even(self, place: ir.Operation) -> ir.InsertionPoint:
         """Inside a branch of the even CTA in front of `place`."""
@@ -303,8 +302,8 @@ class _Rewrite:
         return ir.InsertionPoint(end)
 
     def _share(self) -> dict[ir.Value, ir.Value]:
-        """What several pairs need, each CTA loads a part of. Returns per barrier of free slots the
-        CTAs that fill them in this pair."""
+        """What several pairs need, each CTA loads a part of. Returns per ring the CTAs that fill
+        its slots in this pair."""
         masks: dict[ir.Value, ir.Value] = {}
         pairs: dict[ir.Value, set[int]] = {}
         last = self._both.owner.operation
@@ -312,51 +311,47 @@ class _Rewrite:
             part = part_of(load, sharing.parts) if sharing.parts > 1 else None
             if part is None:
                 continue
-            freed = free_wait(load)
-            assert freed is not None  # a copy of a ring waits for its slot
-            empty = freed.barrier
+            turn = acquired_by(load)
+            assert turn is not None  # a load role acquires its slots
+            ring = turn.ring
             with ir.InsertionPoint(behind(last)), load.operation.location:
                 mask, place = sharing.mask(self._place), sharing.place()
                 # Where this is even: the CTAs that load for it, and for its odd neighbour.
                 fill = binary("arith.muli", mask, i32_constant(BOTH))
-                fill = binary("arith.ori", fill, masks.get(empty, self._both))
-            masks[empty], last = fill, fill.owner.operation
-            pairs.setdefault(empty, {0}).update(rank // PAIR for rank in sharing.ranks(0))
+                fill = binary("arith.ori", fill, masks.get(ring, self._both))
+            masks[ring], last = fill, fill.owner.operation
+            pairs.setdefault(ring, {0}).update(rank // PAIR for rank in sharing.ranks(0))
             load_part(load, part, place, mask, TmaPairMulticastOp)
             why = "they need the same tile"
             where = f"1/{sharing.parts} a CTA, multicast"
             self._context.report.add("cluster copy", self._function, where, why)
-        for empty, found in pairs.items():
-            i32 = ir.IntegerType.get_signless(32)
-            empty.owner.operation.attributes["count"] = ir.IntegerAttr.get(i32, len(found))
+        for ring, found in pairs.items():
+            set_ring(ring.owner, releases=len(found))
         return masks
 
     def _hand_over(self, masks: dict[ir.Value, ir.Value]) -> None:
-        """Commits go to both CTAs, and to those that fill what they give back; the even one hears
-        when both have taken a sum."""
-        for op in find_ops(self._function, Tcgen05CommitOp):
-            commit = op.opview
+        """The end of products is heard in both CTAs, and by those that fill what is released; the
+        even one hears when both have read a sum."""
+        for op in find_ops(self._function, RingPublishOp, RingReleaseOp):
+            told = op.opview
+            if told.by == PRODUCTS:
+                mask = masks.get(told.ring, self._both)
+            elif isinstance(told, RingReleaseOp) and self._is_acquired(told.ring):
+                mask = self._even
+            else:
+                continue
             with ir.InsertionPoint(op), op.location:
-                mask = masks.get(commit.barrier, self._both)
-                Tcgen05MulticastCommitOp.build(commit.barrier, commit.slot, mask)
+                type(told).build(told.ring, told.slot, mask, by=told.by)
             op.erase()
         for role in self._roles():
-            for wait in find_ops(role, BarrierWaitOp):
-                self._take_from_both(wait.opview.barrier)
+            for turn in find_ops(role, RingAcquireOp):
+                ring = turn.opview.ring.owner
+                set_ring(ring, releases=PAIR * ring.releases)
 
-    def _take_from_both(self, barrier: ir.Value) -> None:
-        arrivals = [use.owner.opview for use in barrier.uses]
-        arrivals = [user for user in arrivals if isinstance(user, BarrierArriveOp)]
-        if not arrivals:
-            return
-        init = barrier.owner
-        assert isinstance(init, BarrierInitOp)
-        i32 = ir.IntegerType.get_signless(32)
-        init.operation.attributes["count"] = ir.IntegerAttr.get(i32, 2 * init.count)
-        for arrival in arrivals:
-            with ir.InsertionPoint(arrival.operation), arrival.operation.location:
-                RemoteArriveOp.build(barrier, arrival.slot, self._even, per=arrival.per)
-            arrival.operation.erase()
+    def _is_acquired(self, ring: ir.Value) -> bool:
+        """Whether the multiply role fills a ring."""
+        acquiring = (role_of(turn.operation) for turn in users(ring, RingAcquireOp))
+        return any(role in self._roles() for role in acquiring)
 
     def _roles(self) -> list[ir.Operation]:
         """The roles that multiply."""
@@ -370,23 +365,6 @@ class _Rewrite:
                 place = inside.ref_operation
             for op in own:
                 op.move_before(place)
-
-    def _set_slots(self, stages: int) -> None:
-        """Barriers and counts of the rings follow their slots."""
-        slots = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), stages)
-        positions, barriers = OpSet(), OpSet()
-        for barrier in self._barriers:
-            for use in barrier.uses:
-                positions.add(use.owner.opview.slot.owner.operation)
-        for position in positions:
-            assert isinstance(position.opview, RingPositionOp)
-            for use in position.results[0].uses:
-                user = use.owner.opview
-                if hasattr(type(user), "barrier"):
-                    barriers.add(user.barrier.owner.operation)
-            position.attributes["slots"] = slots
-        for init in barriers:
-            init.attributes["slots"] = slots
 
 
 def _tile_bytes(buffer: ir.Value) -> int:

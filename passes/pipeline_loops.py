@@ -20,8 +20,9 @@ After:    for s in 0 .. stages-2:                                     (the prolo
    read. All of an iteration's copies become one group.
 2. The stages: `tile.stages` where the author demands them, else what fits into a CTA's share of
    the shared memory, at most MOST_STAGES and what is allowed (`tilec.fitting`).
-3. Buffers become rings in front of the loop. A group is committed in every iteration, empty or not,
-   so that the count of pending groups is right; a copy past the last iteration is masked off.
+3. Buffers get a ring's slots in front of the loop; groups of copies order it, no barrier. A group
+   is committed in every iteration, empty or not, so that the count of pending groups is right; a
+   copy past the last iteration is masked off.
 4. The copies stand behind the body's first matrix instructions, which hide the cost of issuing
    them.
 
@@ -40,12 +41,12 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BarrierWaitOp,
     CpAsyncCommitOp,
     CpAsyncOp,
     CpAsyncWaitOp,
     MmaOp,
-    RingPositionOp,
+    RingSlotOp,
+    RingWaitOp,
     SlotOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
@@ -65,6 +66,7 @@ from tilec.passes.rewriting.loops import (
     terminator,
     with_iteration_arguments,
 )
+from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import binary, i32_constant, less
 
 MOST_STAGES = 4
@@ -75,7 +77,7 @@ REGISTERS_PER_ACCUMULATOR = 2
 thread with 128 accumulators."""
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
 def pipeline_loops(module: ir.Module, context: PassContext) -> None:
     """Multi-buffers every loop of asynchronous copies."""
     for loop in find_loops(module):
@@ -93,8 +95,8 @@ class _Plan:
 
 
 def _pipeline(loop: ir.Operation, context: PassContext) -> None:
-    if any(isinstance(view, BarrierWaitOp) for view in loop.regions[0].blocks[0].operations):
-        return  # specialize-warps overlaps what arrives at barriers
+    if any(isinstance(view, RingWaitOp) for view in loop.regions[0].blocks[0].operations):
+        return  # specialize-warps overlaps what fills rings
     demanded = demanded_stages(loop)
     plan = _plan(loop)
     if isinstance(plan, str):
@@ -208,13 +210,14 @@ class _Expansion:
     def __init__(self, loop: ir.Operation, plan: _Plan, stages: int) -> None:
         self.loop, self.plan, self.stages = loop, plan, stages
         self.lower, self.upper, self.step, *_ = loop.operands
-        self.rings: dict[ir.Value, ir.Value] = {}
+        self.ring = make_ring(loop, slots=stages)
+        self.buffers: dict[ir.Value, ir.Value] = {}
         self.induction = loop.regions[0].blocks[0].arguments[0]
 
     def run(self) -> None:
         """Prologue, steady loop, drain."""
         with ir.InsertionPoint(self.loop), self.loop.location:
-            self._make_rings()
+            self._make_buffers()
             for number in range(self.stages - 1):
                 at = self._ahead(self.lower, number)
                 self._copy_group(at, i32_constant(number))
@@ -224,11 +227,11 @@ class _Expansion:
         with ir.InsertionPoint(behind(steady)), steady.location:
             CpAsyncWaitOp.build(pending=0)
 
-    def _make_rings(self) -> None:
+    def _make_buffers(self) -> None:
         for alloc in self.plan.allocs:
             slot = buffer_of(alloc.results[0])
-            ring = BufferType((self.stages, *slot.shape), slot.element, slot.layout)
-            self.rings[alloc.results[0]] = AllocOp.build(results=[ring.type()])
+            slots = BufferType((self.stages, *slot.shape), slot.element, slot.layout)
+            self.buffers[alloc.results[0]] = AllocOp.build(results=[slots.type()])
 
     def _fill_ahead(self, loop: ir.Operation, count: ir.Value) -> None:
         """Has the loop, which counts its iterations, read slots and fill others for later ones."""
@@ -239,13 +242,12 @@ class _Expansion:
             end.erase()
         with ir.InsertionPoint.at_block_begin(block), loop.location:
             CpAsyncWaitOp.build(pending=self.stages - 2)
-            current, _ = RingPositionOp.build(count, slots=self.stages)
-            self._read_slots(current)
+            self._read_slots(RingSlotOp.build(self.ring, count))
         places = _copy_places(block)
         self.induction = block.arguments[0]
         with ir.InsertionPoint(places[0]), loop.location:
             ahead = binary("arith.addi", count, i32_constant(self.stages - 1))
-            slot, _ = RingPositionOp.build(ahead, slots=self.stages)
+            slot = RingSlotOp.build(self.ring, ahead)
             self._copy_group(self._ahead(self.induction, self.stages - 1), slot, places)
         last = terminator(block)
         with ir.InsertionPoint(last), loop.location:
@@ -260,11 +262,11 @@ class _Expansion:
 
     def _read_slots(self, current: ir.Value) -> None:
         """Gives what reads a buffer slot number `current` of its ring."""
-        for buffer, ring in self.rings.items():
+        for buffer, slots in self.buffers.items():
             for use in list(buffer.uses):
                 owner = use.owner.operation
                 if owner not in self.plan.copies:
-                    owner.operands[use.operand_number] = SlotOp.build(ring, current)
+                    owner.operands[use.operand_number] = SlotOp.build(slots, current)
 
     def _copy_group(
         self, at: ir.Value, slot: ir.Value, places: list[ir.Operation] | None = None
@@ -274,7 +276,7 @@ class _Expansion:
         `places`: in front of which ops; the last takes all that are left.
         """
         exists = less(at, self.upper)
-        slots = {buffer: SlotOp.build(ring, slot) for buffer, ring in self.rings.items()}
+        slots = {buffer: SlotOp.build(whole, slot) for buffer, whole in self.buffers.items()}
         masks = {copy.opview.mask: exists for copy in self.plan.copies}
         mapped = {self.induction: at, **slots, **masks}
         for op in self.plan.addresses:

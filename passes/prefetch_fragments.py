@@ -21,7 +21,7 @@ has anything to multiply meanwhile.
    start of the next.
 3. What the last iteration reads ahead is a masked copy's zeros, and nobody uses it.
 
-Does not handle: loops whose k is a single step; rings that mbarriers guard; dots on FMA units with
+Does not handle: loops whose k is a single step; rings that are published; dots on FMA units with
 few accumulators a thread, of which so many threads fit that others multiply meanwhile.
 """
 
@@ -36,7 +36,7 @@ from tilec.dialects.gpu_tile import (
     CpAsyncCommitOp,
     CpAsyncWaitOp,
     MmaOp,
-    RingPositionOp,
+    RingSlotOp,
     SlotOp,
     ViewOp,
 )
@@ -63,6 +63,7 @@ FMA_ACCUMULATORS = 64
     behind={
         "pipeline-loops": "that makes the rings that fragments are read ahead from",
     },
+    rings=True,
 )
 def prefetch_fragments(module: ir.Module, context: PassContext) -> None:
     """Rotates every pipelined loop of several matrix multiplications."""
@@ -77,7 +78,7 @@ class _Rotation:
     """`reads`: what moves, with its view and slot. `count`: number of the ring count's argument."""
 
     wait: ir.Operation
-    position: ir.Operation
+    turn: ir.Operation
     reads: list[tuple[ir.Operation, ir.Operation, ir.Operation]]
     count: int
     last: ir.Operation
@@ -99,11 +100,11 @@ def _find(loop: ir.Operation) -> _Rotation | None:
         read = _slot_read(operand, block)
         if read is not None:
             reads.append(read)
-    positions = OpSet(read[2].opview.index.owner.operation for read in reads)
-    if len(positions) != 1:
+    turns = OpSet(read[2].opview.index.owner.operation for read in reads)
+    if len(turns) != 1:
         return None
-    (position,) = positions
-    count = position.opview.count
+    (turn,) = turns
+    count = turn.opview.count
     if not isinstance(count.owner, ir.Block) or count.owner != block:
         return None
     if _reads_after(ops[products[-1] :], block):
@@ -111,7 +112,7 @@ def _find(loop: ir.Operation) -> _Rotation | None:
     number = ir.BlockArgument(count).arg_number
     if constant_of(loop.operands[number + 2]) is None:
         return None
-    return _Rotation(waits[0], position, reads, number, ops[products[-1]])
+    return _Rotation(waits[0], turn, reads, number, ops[products[-1]])
 
 
 def _known(value: ir.Value) -> int:
@@ -141,8 +142,8 @@ def _slot_read(
     slot = view.opview.src.owner
     if not isinstance(slot.opview, SlotOp) or slot.operation.block != block:
         return None
-    position = slot.opview.index.owner
-    if isinstance(position, ir.Block) or not isinstance(position.opview, RingPositionOp):
+    turn = slot.opview.index.owner
+    if isinstance(turn, ir.Block) or not isinstance(turn.opview, RingSlotOp):
         return None
     return load.operation, view.operation, slot.operation
 
@@ -155,13 +156,13 @@ def _reads_after(ops: list[ir.Operation], block: ir.Block) -> bool:
 
 
 def _rotate(loop: ir.Operation, found: _Rotation) -> None:
-    slots = found.position.opview.slots
+    slots = found.turn.opview.slots
     start = _known(list(loop.operands)[2 + found.count])
     with ir.InsertionPoint(loop), loop.location:
         first = _read_ahead(found, i32_constant(start % slots))
     with ir.InsertionPoint(found.last), found.last.location:
-        count = binary("arith.addi", found.position.opview.count, i32_constant(1))
-        slot, _ = RingPositionOp.build(count, slots=slots)
+        count = binary("arith.addi", found.turn.opview.count, i32_constant(1))
+        slot = RingSlotOp.build(found.turn.opview.ring, count)
         following = _read_ahead(found, slot)
     new, carried = with_iteration_arguments(loop, first)
     for (load, view, slot), fragment in zip(found.reads, carried, strict=True):

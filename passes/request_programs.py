@@ -5,18 +5,18 @@ Before:   "gpu_tile.role"() ({                       (the same loop in every rol
               ... program %p ...
             }
           }) ...
-After:    %answers = "gpu_tile.alloc"()   %asked, %free = "gpu_tile.barrier_init"() {slots = 3 ...}
+After:    %answers = "gpu_tile.alloc"()   %ring = "gpu_tile.make_ring"() {slots = 3 ...}
           "gpu_tile.role"() ({
             scf.while (%there = true, %p = "gpu_tile.cta_id", %count = 0, %n) {
               scf.condition(%there) ...
             } do {
-              "gpu_tile.barrier_wait"(%free, %slot, not %parity)           (the first role only)
-              "gpu_tile.barrier_expect"(%asked, %slot) {bytes = 16}
-              "gpu_tile.next_program"(%answers[%slot], %asked, %slot)
+              %slot = "gpu_tile.ring_acquire"(%ring, %count)               (the first role only)
+              "gpu_tile.ring_announce"(%ring, %slot) {bytes = 16}
+              "gpu_tile.next_program"(%answers[%slot], %ring, %slot)
               ... program %p ...
-              "gpu_tile.barrier_wait"(%asked, %slot, %parity)
+              %slot = "gpu_tile.ring_wait"(%ring, %count)
               %there, %p = "gpu_tile.next_program_read"(%answers[%slot])
-              "gpu_tile.barrier_arrive"(%free, %slot)
+              "gpu_tile.ring_release"(%ring, %slot)
             }
           }) ...
 
@@ -26,13 +26,13 @@ for each program, in one dimension, so that the place of a CTA is the number of 
 1. Roles were cut from the loop over programs as it was, and each has its own copy of it: each
    becomes a `while` here, no earlier, and no pass before this one has to know.
 2. The role that runs ahead of the others asks, when it begins a program, for the one behind it. All
-   roles read the answer when they are done with theirs, and give its slot back: a warp at a time,
-   or once where one thread runs the role.
+   roles read the answer when they are done with theirs, and release its slot: a warp at a time, or
+   once where one thread runs the role.
 3. Nobody asks behind the answer that there is none left (PTX ISA 9.0, "clusterlaunchcontrol": the
    behaviour would be undefined): the loop has ended.
 
 In clusters a whole one is taken over. The CTA of rank 0 asks for all of them, when the readers of
-all have given the slot back; the answer arrives in each of them, which expects it by itself.
+all have released the slot; the answer arrives in each of them, which expects it by itself.
 Does not handle: kernels whose programs stand in no loop over all of them (schedule-programs makes
 it, and reports where it cannot).
 """
@@ -47,20 +47,16 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BarrierArriveOp,
-    BarrierExpectOp,
-    BarrierInitOp,
-    BarrierWaitOp,
     ClusterPositionOp,
-    ClusterSyncOp,
-    FenceOp,
     NextProgramOp,
     NextProgramReadOp,
-    RemoteArriveOp,
-    RingPositionOp,
+    RingAcquireOp,
+    RingAnnounceOp,
+    RingReleaseOp,
+    RingSlotOp,
+    RingWaitOp,
     RoleOp,
     SlotOp,
-    SyncOp,
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.launch_control import ANSWER_BYTES, answer_buffer
@@ -70,13 +66,15 @@ from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.programs.answers import SLOTS
 from tilec.passes.programs.cluster_alike import runs_in
 from tilec.passes.rewriting.loops import (
+    behind,
     enclosing_ops,
     find_loops,
     is_program_loop,
     replace_yield,
     terminator,
 )
-from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant, negated
+from tilec.passes.rewriting.rings import make_ring
+from tilec.passes.rewriting.scalars import binary, constant, equal, i32_constant
 from tilec.passes.roles.threads import runs_in_one_thread
 
 
@@ -86,6 +84,7 @@ from tilec.passes.roles.threads import runs_in_one_thread
     behind={
         "alternate-programs": "until then every loop over programs is an scf.for",
     },
+    rings=True,
 )
 def request_programs(module: ir.Module, context: PassContext) -> None:
     """Lets CTAs ask for programs where the author wants it."""
@@ -105,14 +104,13 @@ class _Reader:
 
 @dataclass
 class _Answers:
-    """Where answers lie; the barriers of slots that were asked for, and of free ones.
+    """Where answers lie, and the ring of their slots.
 
     `ctas` of a cluster; in one of several whether this is the `first`, and a mask of that.
     """
 
     whole: ir.Value
-    asked: ir.Value
-    free: ir.Value
+    ring: ir.Value
     ctas: int
     first: ir.Value | None = None
     mask: ir.Value | None = None
@@ -126,7 +124,7 @@ def _request(function: ir.Operation, context: PassContext) -> None:
     shape = cluster_shape(function)
     readers = [_reader(loop, warps) for loop in loops]
     arrivals = sum(reader.arrivals * len(runs_in(reader.loop, shape)) for reader in readers)
-    answers = _make_answers(function, arrivals, warps, shape)
+    answers = _make_answers(function, arrivals, shape)
     for number, reader in enumerate(readers):
         _rewrite(reader, answers, asks=number == 0)
     why = "the author's demand: cluster launch control hands on what has not started"
@@ -147,38 +145,17 @@ def _reader(loop: ir.Operation, warps: int) -> _Reader:
     return _Reader(loop, "warp", role.warps)
 
 
-def _make_answers(
-    function: ir.Operation, arrivals: int, warps: int, shape: tuple[int, int, int]
-) -> _Answers:
-    """Buffer and barriers at the kernel's entry; a fence and a sync behind, if none stand there."""
-    body = function.regions[0].blocks[0]
-    with ir.InsertionPoint.at_block_begin(body), function.location:
-        answers = _Answers(
-            AllocOp.build(results=[answer_buffer(SLOTS).type()]),
-            BarrierInitOp.build(slots=SLOTS, count=1),
-            BarrierInitOp.build(slots=SLOTS, count=arrivals),
-            prod(shape),
-        )
+def _make_answers(function: ir.Operation, releases: int, shape: tuple[int, int, int]) -> _Answers:
+    """Buffer and ring at the kernel's entry."""
+    ring = make_ring(function, slots=SLOTS, fills=1, releases=releases)
+    with ir.InsertionPoint(behind(ring.owner.operation)), function.location:
+        buffer = AllocOp.build(results=[answer_buffer(SLOTS).type()])
+        answers = _Answers(buffer, ring, prod(shape))
         if answers.ctas > 1:
             places = [ClusterPositionOp.build(axis=n) for n in range(3) if shape[n] > 1]
             anywhere = functools.reduce(functools.partial(binary, "arith.ori"), places)
             answers.first, answers.mask = equal(anywhere, i32_constant(0)), i32_constant(1)
-        if not _is_synced(body):
-            FenceOp.build(kind="barrier_init")
-            SyncOp.build(warps=warps)
     return answers
-
-
-def _is_synced(body: ir.Block) -> bool:
-    """Whether a fence of barriers and a sync stand in the kernel's block, before any loop."""
-    fenced = False
-    for view in body.operations:
-        if view.operation.regions:
-            return False
-        fenced = fenced or (isinstance(view, FenceOp) and view.kind == "barrier_init")
-        if fenced and isinstance(view, (SyncOp, ClusterSyncOp)):
-            return True
-    return False
 
 
 def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
@@ -201,18 +178,14 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
     for view in list(old.operations):
         after.append(view.operation)
     with ir.InsertionPoint.at_block_begin(after), loop.location:
-        slot, parity = RingPositionOp.build(count, slots=SLOTS)
-        answer = SlotOp.build(answers.whole, slot)
         if asks:
-            _ask(answers, answer, slot, parity)
+            _ask(answers, count)
     end = terminator(after)
     with ir.InsertionPoint(end), loop.location:
-        BarrierWaitOp.build(answers.asked, slot, parity)
-        there, x, _, _ = NextProgramReadOp.build(answer)
-        if answers.mask is None:
-            BarrierArriveOp.build(answers.free, slot, per=reader.per)
-        else:
-            RemoteArriveOp.build(answers.free, slot, answers.mask, per=reader.per)
+        slot = RingWaitOp.build(answers.ring, count)
+        there, x, _, _ = NextProgramReadOp.build(SlotOp.build(answers.whole, slot))
+        RingReleaseOp.build(answers.ring, slot, answers.mask, by=reader.per)
+        if answers.mask is not None:
             # The place of a cluster's first CTA; clusters are numbered.
             x = binary("arith.divui", x, i32_constant(answers.ctas))
         following = binary("arith.addi", count, i32_constant(1))
@@ -222,17 +195,18 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
     loop.erase()
 
 
-def _ask(answers: _Answers, answer: ir.Value, slot: ir.Value, parity: ir.Value) -> None:
+def _ask(answers: _Answers, count: ir.Value) -> None:
     """For the program behind this one, when all are done with the slot."""
-    free = negated(parity)
     if answers.first is None:
-        BarrierWaitOp.build(answers.free, slot, free)
-        BarrierExpectOp.build(answers.asked, slot, bytes=ANSWER_BYTES)
-        NextProgramOp.build(answer, answers.asked, slot)
+        slot = RingAcquireOp.build(answers.ring, count)
+        RingAnnounceOp.build(answers.ring, slot, bytes=ANSWER_BYTES)
+        NextProgramOp.build(SlotOp.build(answers.whole, slot), answers.ring, slot)
         return
-    BarrierExpectOp.build(answers.asked, slot, bytes=ANSWER_BYTES)
+    # Every CTA announces its own answer; the first asks, when all have released the slot.
+    own = RingSlotOp.build(answers.ring, count)
+    RingAnnounceOp.build(answers.ring, own, bytes=ANSWER_BYTES)
     branch = ir.Operation.create("scf.if", operands=[answers.first], regions=2)
     with ir.InsertionPoint(branch.regions[0].blocks.append()):
-        BarrierWaitOp.build(answers.free, slot, free)
-        NextProgramOp.build(answer, answers.asked, slot)
+        slot = RingAcquireOp.build(answers.ring, count)
+        NextProgramOp.build(SlotOp.build(answers.whole, slot), answers.ring, slot)
         ir.Operation.create("scf.yield")

@@ -20,7 +20,7 @@ After:    scf.if there is an iteration {
 The tensor cores then multiply while the other units do what stands between two products (Shah et
 al., "FlashAttention-3", 2024, section 3.2). In tensor memory they do more: `rotate_tensor_dots`.
 The first product must start from a constant and depend on nothing but scalars that count, and
-buffers that barriers guard; the second must compute the loop-carried accumulator. What needs that
+slots of rings; the second must compute the loop-carried accumulator. What needs that
 accumulator goes behind all other work of its iteration.
 Does not handle: loops with other matrix instructions, first products with operands in registers,
 buffers ordered by a sync.
@@ -34,10 +34,10 @@ from dataclasses import dataclass, field
 from mlir import ir
 
 from tilec.dialects.gpu_tile import (
-    BarrierArriveOp,
-    BarrierWaitOp,
     ConvertLayoutOp,
-    RingPositionOp,
+    RingReleaseOp,
+    RingSlotOp,
+    RingWaitOp,
     WgmmaFenceOp,
     WgmmaMeanwhileOp,
     WgmmaOp,
@@ -49,8 +49,7 @@ from tilec.passes.analysis.issue_order import (
     constant_steps,
     is_free,
     needed_to_issue,
-    ring_position,
-    slot_waits,
+    ring_turn,
 )
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.rotate_tensor_dots import rotate_tensor_dots
@@ -67,6 +66,7 @@ from tilec.passes.rewriting.walk import is_pure
         "specialize-warps": "that gives slots back where their readers end, which rotating moves",
         "pair-products": "a rotated product is not recognised as half of a pair",
     },
+    rings=True,
 )
 def rotate_dots(module: ir.Module, context: PassContext) -> None:
     """Starts the next iteration's first warpgroup product before the rest of this one."""
@@ -84,13 +84,14 @@ def rotate_dots(module: ir.Module, context: PassContext) -> None:
 
 @dataclass
 class _Product:
-    """A matrix instruction with its fence and wait, and the arrivals that give its slots back."""
+    """A matrix instruction with its fence and wait, the turns of rings whose slots it reads, and
+    what releases them."""
 
     fence: WgmmaFenceOp
     multiply: WgmmaOp
     wait: WgmmaWaitOp
-    releases: list[BarrierArriveOp] = field(default_factory=list)
-    positions: list[RingPositionOp] = field(default_factory=list)
+    releases: list[RingReleaseOp] = field(default_factory=list)
+    turns: list[RingSlotOp | RingWaitOp] = field(default_factory=list)
 
 
 @dataclass
@@ -121,9 +122,9 @@ def _find(loop: ir.Operation) -> _Rotation | str | None:
     if number < 0:
         return "the second product is no loop-carried accumulator's"
     if not (first.releases and second.releases):
-        return "a product reads buffers that no barrier guards"
+        return "a product reads buffers of no ring"
     common = [release for release in first.releases if release in second.releases]
-    if common and min(position.slots for position in second.positions) < 2:
+    if common and min(turn.slots for turn in second.turns) < 2:
         return "both products read the only slot of one ring"
     first.releases = [release for release in first.releases if release not in common]
     early = _needed(first, body, counters, ())
@@ -152,12 +153,12 @@ def _product(multiply: WgmmaOp, body: ir.Block) -> _Product | None:
         return None
     product = _Product(fence, multiply, wait)
     for operand in (multiply.lhs, multiply.rhs):
-        position = ring_position(operand)
-        if position is not None and position.operation.block == body:
-            product.positions.append(position)
-    slots = [position.slot for position in product.positions]
+        turn = ring_turn(operand)
+        if turn is not None and turn.operation.block == body:
+            product.turns.append(turn)
+    slots = [turn.slot for turn in product.turns]
     product.releases = [
-        view for view in body.operations if isinstance(view, BarrierArriveOp) and view.slot in slots
+        view for view in body.operations if isinstance(view, RingReleaseOp) and view.slot in slots
     ]
     return product
 
@@ -167,13 +168,11 @@ def _needed(
 ) -> list[ir.Operation] | str:
     """The ops of the body up to a product's issue that it needs beside the tiles `given`, in order;
     or why it cannot be issued elsewhere."""
-    waits = slot_waits(product.positions, body)
-    roots = [view.operation for view in (product.multiply, *waits)]
     tiles = [value for value in given if not is_buffer(value)]
-    return needed_to_issue(roots, body, counters, tiles, _ISSUING_OPS)
+    return needed_to_issue([product.multiply.operation], body, counters, tiles, _ISSUING_OPS)
 
 
-_ISSUING_OPS = (BarrierWaitOp, WgmmaFenceOp, WgmmaOp)
+_ISSUING_OPS = (RingWaitOp, WgmmaFenceOp, WgmmaOp)
 
 
 def _carried_number(product: _Product, body: ir.Block) -> int:
@@ -204,7 +203,7 @@ class _Rewrite:
         )
 
     def _ops_between(self, issued: OpSet, moved: OpSet) -> list[ir.Operation]:
-        """The body without the products; ring positions and the like only where still needed."""
+        """The body without the products; slots and the like only where still needed."""
         kept = OpSet()
         *ops, last = [view.operation for view in self._body.operations]
         for op in reversed(ops):

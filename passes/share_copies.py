@@ -1,24 +1,24 @@
 """share-copies: the CTAs of a cluster each load a part of the tiles that all of them need.
 
 Before:   "gpu_tile.role"() ({                                     (in a cluster of 2 x 1 programs)
-            "gpu_tile.barrier_wait"(%empty, %slot, %free)
-            "gpu_tile.barrier_expect"(%full, %slot) {bytes = 49152}
-            "gpu_tile.tma_load"(%map_a, %a, %full, %slot, %m, %k)
-            "gpu_tile.tma_load"(%map_b, %b, %full, %slot, %k, %n)      (%n is the same in both CTAs)
+            %slot = "gpu_tile.ring_acquire"(%ring, %count)
+            "gpu_tile.ring_announce"(%ring, %slot) {bytes = 49152}
+            "gpu_tile.tma_load"(%map_a, %a, %ring, %slot, %m, %k)
+            "gpu_tile.tma_load"(%map_b, %b, %ring, %slot, %k, %n)      (%n is the same in both CTAs)
           }) {name = "load"}
-          ... "gpu_tile.barrier_arrive"(%empty, %slot) ...
+          ... "gpu_tile.ring_release"(%ring, %slot) ...
 After:      "gpu_tile.tma_load"(%map_a, ...)
             %half = "gpu_tile.view"(%b, 0, position * 128)
-            "gpu_tile.tma_multicast"(%map_b, %half, %full, %slot, %mask, %k, %n + position * 128)
-          ... "gpu_tile.remote_arrive"(%empty, %slot, %mask) ...
+            "gpu_tile.tma_multicast"(%map_b, %half, %ring, %slot, %mask, %k, %n + position * 128)
+          ... "gpu_tile.ring_release"(%ring, %slot, %mask) ...
 
 1. A copy is shared along the cluster's axes on which nothing of it depends: neither its coordinates
    nor how often it runs.
-2. A barrier of full slots still counts all bytes, whoever loaded them. One of free slots counts the
-   readers of all CTAs that the slot's shared copies go to; they arrive in each of them, or the
-   commit of their products does.
-3. The cluster meets when its barriers are made, and before it ends: nobody writes into the shared
-   memory of a CTA that has not begun or is gone (`await-arrivals` may do without the second).
+2. A full slot still counts all bytes, whoever loaded them. A free one counts the readers of all
+   CTAs that the slot's shared copies go to: they, or their products, release it in each of them.
+3. The cluster meets when its rings are made (expand-rings), and before it ends: nobody writes into
+   the shared memory of a CTA that has not begun or is gone (`await-arrivals` may do without the
+   second).
 
 A demand for clusters that shares nothing is an error with the reason.
 Does not handle: copies outside a load role of specialize-warps, parts that are no whole boxes.
@@ -32,15 +32,11 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.gpu_tile import (
-    BarrierArriveOp,
-    BarrierInitOp,
-    BarrierWaitOp,
     ClusterMaskOp,
     ClusterPositionOp,
-    RemoteArriveOp,
+    RingAcquireOp,
+    RingReleaseOp,
     RoleOp,
-    Tcgen05CommitOp,
-    Tcgen05MulticastCommitOp,
     TmaLoadOp,
     TmaMulticastOp,
     TmaPairLoadOp,
@@ -48,10 +44,12 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape, ctas_alike
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
-from tilec.passes.copies.shared_parts import Part, free_wait, load_part, part_of
+from tilec.passes.copies.shared_parts import Part, acquired_by, load_part, part_of
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.programs.cluster_alike import axes_of, meet
+from tilec.passes.programs.reached_rings import users
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels
 
@@ -63,6 +61,7 @@ from tilec.passes.rewriting.walk import find_ops, kernels
         "specialize-warps": "that makes the load role whose copies are shared",
         "insert-barriers": "syncs stand between the accesses of one CTA, whoever loaded for it",
     },
+    rings=True,
 )
 def share_copies(module: ir.Module, context: PassContext) -> None:
     """Multicasts what the CTAs of a cluster load alike."""
@@ -72,11 +71,11 @@ def share_copies(module: ir.Module, context: PassContext) -> None:
 
 @dataclass
 class _Copy:
-    """A copy of a load role that CTAs share along `axes`, each one `part`; `free`: the wait for a
-    slot in front of it."""
+    """A copy of a load role that CTAs share along `axes`, each one `part`; `turn`: which acquired
+    its slot."""
 
     load: TmaLoadOp
-    free: BarrierWaitOp
+    turn: RingAcquireOp
     axes: tuple[int, ...]
     part: Part
 
@@ -121,12 +120,11 @@ def _count(shape: Sequence[int], axes: Sequence[int]) -> int:
 
 def _plan(load: TmaLoadOp, shape: tuple[int, int, int]) -> _Copy | str:
     """How a copy is shared, or why it is not."""
-    free = free_wait(load)
-    if free is None:
-        return "has no barrier that says when its slot is free"
-    users = [use.owner.opview for use in free.barrier.uses]
-    if not all(isinstance(user, (*_GIVE_BACK, BarrierWaitOp)) for user in users):
-        return "goes to slots that more than its readers give back"
+    turn = acquired_by(load)
+    if turn is None:
+        return "fills a slot that nobody acquires"
+    if any(release.mask is not None for release in users(turn.ring, RingReleaseOp)):
+        return "goes to slots that other CTAs release already"
     differs = axes_of(load)
     axes = tuple(axis for axis in range(3) if shape[axis] > 1 and axis not in differs)
     if not axes:
@@ -134,7 +132,7 @@ def _plan(load: TmaLoadOp, shape: tuple[int, int, int]) -> _Copy | str:
     part = part_of(load, _count(shape, axes))
     if part is None:
         return f"is not made of {_count(shape, axes)} times as many whole boxes"
-    return _Copy(load, free, axes, part)
+    return _Copy(load, turn, axes, part)
 
 
 # The rewrite -------------------------------------------------------------------------------------
@@ -183,29 +181,16 @@ class _Masks:
 
 
 def _arrive_everywhere(copies: Sequence[_Copy], masks: _Masks) -> None:
-    """Barriers of free slots count the readers of every CTA that a slot is filled for."""
+    """Rings count the readers of every CTA that a slot is filled for."""
     groups: dict[ir.Value, set[tuple[int, ...]]] = {}
     for copy in copies:
-        groups.setdefault(copy.free.barrier, set()).add(copy.axes)
-    for empty, own in groups.items():
-        init = empty.owner
-        assert isinstance(init, BarrierInitOp)
-        i32 = ir.IntegerType.get_signless(32)
-        count = init.count * masks.members(own)
-        init.operation.attributes["count"] = ir.IntegerAttr.get(i32, count)
-        for use in list(empty.uses):
-            arrival = use.owner.opview
-            if not isinstance(arrival, _GIVE_BACK):
-                continue
-            with ir.InsertionPoint(arrival.operation), arrival.operation.location:
-                if isinstance(arrival, BarrierArriveOp):
-                    RemoteArriveOp.build(empty, arrival.slot, masks.mask(own), per=arrival.per)
-                else:
-                    Tcgen05MulticastCommitOp.build(empty, arrival.slot, masks.mask(own))
-            arrival.operation.erase()
-
-
-_GIVE_BACK = (BarrierArriveOp, Tcgen05CommitOp)
+        groups.setdefault(copy.turn.ring, set()).add(copy.axes)
+    for ring, own in groups.items():
+        set_ring(ring.owner, releases=ring.owner.releases * masks.members(own))
+        for release in users(ring, RingReleaseOp):
+            with ir.InsertionPoint(release.operation), release.operation.location:
+                RingReleaseOp.build(ring, release.slot, masks.mask(own), by=release.by)
+            release.operation.erase()
 
 
 def _multicast(copy: _Copy, masks: _Masks) -> None:

@@ -1,24 +1,25 @@
 """specialize-warps: one warp keeps rings of buffers full while the others compute.
 
-Before:   %full = "gpu_tile.barrier_init"() {slots = 1 ...}
+Before:   %ring = "gpu_tile.make_ring"() {slots = 1, fills = 1, releases = 0}
           scf.for %k ... iter_args(%n, ...) {
-            %slot, %parity = "gpu_tile.ring_position"(%n) {slots = 1 : i32}
-            "gpu_tile.barrier_expect"(%full, %slot)   "gpu_tile.tma_load"(%map, %s, %full, ...)
-            "gpu_tile.barrier_wait"(%full, %slot, %parity)
+            %s = "gpu_tile.alloc"()   %slot = "gpu_tile.ring_slot"(%ring, %n)
+            "gpu_tile.ring_announce"(%ring, %slot)   "gpu_tile.tma_load"(%map, %s, %ring, %slot ...)
+            "gpu_tile.ring_wait"(%ring, %n)
             ... reads %s ...
           }
-After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"() {slots = 3 ...}
+After:    %buffer = "gpu_tile.alloc"()
+          %ring = "gpu_tile.make_ring"() {slots = 3, fills = 1, releases = 2}
           "gpu_tile.role"() ({                                    (the loop without its tiles)
-            scf.for %k ... {
-              "gpu_tile.barrier_wait"(%empty, %slot, not %parity)
-              "gpu_tile.barrier_expect"(%full, %slot)   "gpu_tile.tma_load"(...)
+            scf.for %k ... iter_args(%n) {
+              %slot = "gpu_tile.ring_acquire"(%ring, %n)   %s = "gpu_tile.slot"(%buffer, %slot)
+              "gpu_tile.ring_announce"(%ring, %slot)   "gpu_tile.tma_load"(%map, %s, %ring, ...)
             }
           }) {name = "load", ...}
           "gpu_tile.role"() ({                                    (everything but the copies)
             scf.for %k ... iter_args(%n, ...) {
-              "gpu_tile.barrier_wait"(%full, %slot, %parity)
-              ... reads slot %slot of %ring ...
-              "gpu_tile.barrier_arrive"(%empty, %slot)
+              %slot = "gpu_tile.ring_wait"(%ring, %n)   %s = "gpu_tile.slot"(%buffer, %slot)
+              ... reads %s ...
+              "gpu_tile.ring_release"(%ring, %slot)
             }
           }) {name = "compute", ...}
 
@@ -29,8 +30,8 @@ After:    %ring = "gpu_tile.alloc"()   %full, %empty = "gpu_tile.barrier_init"()
    buffers, fewer where a second CTA then fits beside this one (`ring_stages`); the same for every
    ring, but where only one fits so, one for rings around others (`roles.ring_slots`). Loops behind
    each other share alike rings.
-3. A slot is given back behind its last reader: once per warpgroup where only its matrix
-   instructions read it, by a tcgen05_commit where only products in tensor memory do, else once per
+3. A slot is released behind its last reader: once per warpgroup where only its matrix
+   instructions read it, by the end of products where only those in tensor memory do, else once per
    warp; where warps compute an operand from it (`computed_lhs`), behind the product's issue.
 4. Registers move from the load role to the others where the kernel could use more than its share.
 
@@ -44,20 +45,16 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BarrierArriveOp,
-    BarrierExpectOp,
-    BarrierInitOp,
-    BarrierWaitOp,
     BufferStoreOp,
-    CpAsyncArriveOp,
-    FenceOp,
+    MakeRingOp,
     MakeTensorMapOp,
+    RingAcquireOp,
+    RingReleaseOp,
     RoleOp,
     SlotOp,
-    SyncOp,
-    Tcgen05CommitOp,
     TmaLoadOp,
 )
+from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
 from tilec.dialects.gpu_tile.role import TOTAL_WARPS, WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.types import is_tile
@@ -68,8 +65,8 @@ from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind
-from tilec.passes.rewriting.op_tables import OpMap, OpSet
-from tilec.passes.rewriting.scalars import negated
+from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
+from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.budgets import share_registers
 from tilec.passes.roles.fills import arrivals, refused_fills
@@ -91,11 +88,11 @@ from tilec.passes.roles.ring_slots import is_outer, slots_that_fit, staged_loop,
 from tilec.passes.roles.rings import (
     FILL_NAMES,
     Ring,
-    arrivals_per,
     find_rings,
     go_on,
     last_product,
     last_reader,
+    released_by,
     share_rings,
     why_no_ring,
 )
@@ -109,6 +106,7 @@ from tilec.target import Feature
         "schedule-programs": "roles run the whole loop over programs",
         "insert-async-copies": "roles issue the copies that it makes",
     },
+    rings=True,
 )
 def specialize_warps(module: ir.Module, context: PassContext) -> None:
     """Gives the tensor copies of every kernel a warp of their own."""
@@ -167,7 +165,7 @@ def _refusal(function: ir.Operation, rings: list[Ring], context: PassContext) ->
         return f"{context.target.name} does not move registers between warps"
     if not rings:
         return "no loop fills buffers that other warps could fill"
-    if any(ring.barrier.slots > 1 for ring in rings):
+    if any(ring.made.slots > 1 for ring in rings):
         return "the kernel has rings of its own"
     if reason := next(filter(None, map(why_no_ring, rings)), None):
         return reason
@@ -218,34 +216,33 @@ class _Rewrite:
         self._body = function.regions[0].blocks[0]
         self._products: list[Products] = []
         self._shapes: dict[str, RoleShape] = {}
-        self._made: dict[int, tuple[ir.Value, ir.Value, list[ir.Value]]] = {}
+        self._buffers: dict[int, list[ir.Value]] = {}
 
     def run(self) -> None:
         """Rings at the entry, then the roles."""
         self._products = _find_products(self._function, self._rings)
         self._shapes = self._plan()
-        total_warps = max(shape.end for shape in self._shapes.values())
-        with ir.InsertionPoint(self._move_to_entry()), self._function.location:
-            empties = [self._make_ring(ring) for ring in self._rings]
-            made = FenceOp.build(kind="barrier_init")
-            entry = SyncOp.build(warps=total_warps)
-        loads: list[ir.Operation] = []
-        for ring, empty in zip(self._rings, empties, strict=True):
-            loads += self._fill(ring, empty)
-        multiplies = [op for p in self._products for op in self._multiply(p, empties, made)]
+        behind_rings = self._move_maps()
+        for ring in self._rings:
+            self._release(ring)
+            self._lengthen(ring, behind_rings)
+        entry = [*self._buffers.values()][-1][-1].owner.operation
+        loads = [op.operation for r in self._rings for op in (r.turn, *r.copies, *r.arrivals)]
+        multiplies = [op for p in self._products for op in self._multiply(p, entry)]
         parts = {"load": _part(self._function, self._rings, loads)}
         if multiplies:
             parts["multiply"] = Slice(self._function, multiplies)
-        roles = self._make_roles(parts, entry.operation)
+        roles = self._make_roles(parts, entry)
         i32 = ir.IntegerType.get_signless(32)
+        total_warps = max(shape.end for shape in self._shapes.values())
         self._function.attributes[TOTAL_WARPS] = ir.IntegerAttr.get(i32, total_warps)
         for ring in self._rings:
             for name in (STAGES, WARP_SPECIALIZE):
                 if name in ring.loop.attributes:
                     del ring.loop.attributes[name]
-        for root in (*loads, *multiplies):
+        for root in reversed([*loads, *multiplies]):
             operands = [value for value in root.operands if is_tile(value)]
-            root.erase()
+            _erase_with_views(root)
             for operand in operands:
                 erase_unused(operand)
         for products in self._products:
@@ -253,112 +250,104 @@ class _Rewrite:
         share_registers(self._function, roles, self._plan, self._context)
         self._report()
 
-    def _multiply(
-        self, products: Products, empties: list[ir.Value], made: FenceOp
-    ) -> list[ir.Operation]:
-        """The ops that the multiply role runs for one loop. `made`: the fence behind all
-        barriers."""
-        rings = [
-            (ring, empty)
-            for ring, empty in zip(self._rings, empties, strict=True)
-            if ring.loop == products.loop
-        ]
-        waits = [ring.wait.operation for ring, _ in rings]
-        slots = [(empty, ring.position.slot) for ring, empty in rings]
+    def _multiply(self, products: Products, entry: ir.Operation) -> list[ir.Operation]:
+        """The ops that the multiply role runs for one loop. `entry`: the op at the kernel's entry
+        in front of which its sums go."""
+        rings = [ring for ring in self._rings if ring.loop == products.loop]
+        waits = [ring.wait.operation for ring in rings]
+        slots = [(ring.wait.ring, ring.wait.slot) for ring in rings]
         warps = self._context.num_warps
-        return [*waits, *add_multiply_role(products, made.operation, slots, warps)]
+        return [*waits, *add_multiply_role(products, entry, slots, warps)]
 
     def _is_multiplied(self, ring: Ring) -> bool:
         """Whether the multiply role empties a ring."""
         return any(products.loop == ring.loop for products in self._products)
 
-    def _move_to_entry(self) -> ir.Operation:
-        """Tensor maps and barriers move up, the barriers' own fences and syncs go. Returns the op
-        behind what moved."""
-        views = list(self._body.operations)
-        stale = [
-            op.operation
-            for init, *pair in zip(views, views[1:], views[2:], strict=False)
-            if isinstance(init, BarrierInitOp) and [type(op) for op in pair] == [FenceOp, SyncOp]
-            for op in pair
-        ]
-        for op in stale:
-            op.erase()
-        moved = (MakeTensorMapOp, BarrierInitOp)
-        for view in views:
-            if isinstance(view, moved):
-                view.operation.move_before(self._first())
-        return next(v.operation for v in self._body.operations if not isinstance(v, moved))
+    def _move_maps(self) -> ir.Operation:
+        """Tensor maps move up to the rings. Returns the op behind them."""
+        for view in list(self._body.operations):
+            if isinstance(view, MakeTensorMapOp):
+                view.operation.move_before(next(iter(self._body.operations)).operation)
+        kinds = (MakeTensorMapOp, MakeRingOp)
+        return next(v.operation for v in self._body.operations if not isinstance(v, kinds))
 
-    def _first(self) -> ir.Operation:
-        return next(iter(self._body.operations)).operation
+    def _release(self, ring: Ring) -> None:
+        """Rule 3, where no multiply role does it."""
+        if self._is_multiplied(ring):
+            return
+        product = last_product(ring)
+        last = last_reader(ring) if product is None else product
+        by = released_by(ring) if product is None else PRODUCTS
+        with ir.InsertionPoint(behind(last)), last.location:
+            RingReleaseOp.build(ring.wait.ring, ring.wait.slot, by=by)
 
-    def _make_ring(self, ring: Ring) -> ir.Value:
-        """Longer barriers and buffers at the entry; returns the barrier of free slots."""
+    def _lengthen(self, ring: Ring, behind_rings: ir.Operation) -> None:
+        """Gives a ring its slots and buffers, and what fills and what reads it a slot of them."""
         leader = ring.leader or ring
-        if id(leader) not in self._made:
-            self._made[id(leader)] = self._make_buffers(leader)
-        full, empty, wholes = self._made[id(leader)]
-        ring.barrier.result.replace_all_uses_with(full)
-        ring.barrier.operation.erase()
-        for alloc, whole in zip(ring.allocs, wholes, strict=True):
-            with ir.InsertionPoint(self._first_fill(ring)), alloc.location:
-                one = SlotOp.build(whole, ring.position.slot)
-            alloc.results[0].replace_all_uses_with(one)
-            alloc.erase()
-        i32 = ir.IntegerType.get_signless(32)
-        ring.position.operation.attributes["slots"] = ir.IntegerAttr.get(i32, self._slots(ring))
-        return empty
+        if ring is leader:
+            self._buffers[id(ring)] = self._make_buffers(ring, behind_rings)
+            counts = {"fills": self._filled(ring), "releases": self._releases(ring)}
+            set_ring(ring.made, slots=self._slots(ring), **counts)
+        else:
+            ring.made.result.replace_all_uses_with(leader.made.result)
+            ring.made.operation.erase()
+        with ir.InsertionPoint(self._first_fill(ring)), ring.turn.operation.location:
+            acquired = RingAcquireOp.build(leader.made.result, ring.turn.count)
+        ring.turn.slot.replace_all_uses_with(acquired)
+        ring.turn.operation.erase()
+        ring.turn = acquired.owner
+        pairs = list(zip(ring.allocs, self._buffers[id(leader)], strict=True))
+        for alloc, whole in reversed(pairs):  # each goes in front of the one before
+            self._use_slots(ring, alloc, whole)
 
-    def _make_buffers(self, ring: Ring) -> tuple[ir.Value, ir.Value, list[ir.Value]]:
-        """The barriers of full and of free slots, and the buffers."""
-        slots = self._slots(ring)
-        full = BarrierInitOp.build(slots=slots, count=self._filled(ring))
-        empty = BarrierInitOp.build(slots=slots, count=self._arrivals(ring))
+    def _use_slots(self, ring: Ring, alloc: ir.Operation, whole: ir.Value) -> None:
+        """Replaces the one buffer of a ring by slots: the acquired one where it is filled, the one
+        that was waited for where it is read."""
+        with ir.InsertionPoint(behind(ring.turn.operation)), alloc.location:
+            filled = SlotOp.build(whole, ring.turn.slot)
+        with ir.InsertionPoint(behind(ring.wait.operation)), alloc.location:
+            read = SlotOp.build(whole, ring.wait.slot)
+        copies = OpSet(ring.copies)
+        order = order_of(ring.block.operations)
+        for use in list(alloc.results[0].uses):
+            user = use.owner.operation
+            fills = user in copies
+            user.operands[use.operand_number] = filled if fills else read
+            if not fills and order.get(user, len(order)) < order[ring.wait]:
+                _sink(user, read.owner.operation, order)  # a view that stood beside its buffer
+        alloc.erase()
+
+    def _make_buffers(self, ring: Ring, behind_rings: ir.Operation) -> list[ir.Value]:
+        """Buffers of as many slots at the kernel's entry."""
         wholes = []
-        for alloc in ring.allocs:
-            slot = buffer_of(alloc.results[0])
-            type_ = BufferType((slots, *slot.shape), slot.element, slot.layout).type()
-            wholes.append(AllocOp.build(results=[type_]))
-        return full, empty, wholes
+        with ir.InsertionPoint(behind_rings), self._function.location:
+            for alloc in ring.allocs:
+                slot = buffer_of(alloc.results[0])
+                shape = (self._slots(ring), *slot.shape)
+                type_ = BufferType(shape, slot.element, slot.layout).type()
+                wholes.append(AllocOp.build(results=[type_]))
+        return wholes
 
     def _slots(self, ring: Ring) -> int:
         return self._outer if is_outer(ring.leader or ring, self._rings) else self._stages
 
     def _filled(self, ring: Ring) -> int:
-        """How many arrivals say that a slot of `ring` is full."""
-        kinds = [type(arrival) for arrival in ring.arrivals]
-        copies, stores = CpAsyncArriveOp in kinds, BarrierArriveOp in kinds
+        """How often a slot of `ring` is published until it is full."""
+        kinds = [getattr(arrival, "by", None) for arrival in ring.arrivals]
+        copies, stores = COPIES in kinds, "warp" in kinds
         lanes = self._context.target.warp_size
-        announced = kinds.count(BarrierExpectOp)
+        announced = kinds.count(None)
         return announced + arrivals(copies, stores, self._shapes["load"].warps, lanes)
 
-    def _arrivals(self, ring: Ring) -> int:
+    def _releases(self, ring: Ring) -> int:
         if self._is_multiplied(ring) or last_product(ring) is not None:
             return 1
         warps = self._context.num_warps
-        return warps // WARPGROUP_WARPS if arrivals_per(ring) == "warpgroup" else warps
-
-    def _fill(self, ring: Ring, empty: ir.Value) -> list[ir.Operation]:
-        """What the load role does for a ring; the release of a slot stays with the readers."""
-        if not self._is_multiplied(ring):
-            product = last_product(ring)
-            last = last_reader(ring) if product is None else product
-            with ir.InsertionPoint(behind(last)), last.location:
-                if product is None:
-                    BarrierArriveOp.build(empty, ring.position.slot, per=arrivals_per(ring))
-                else:
-                    Tcgen05CommitOp.build(empty, ring.position.slot)
-        first = self._first_fill(ring)
-        with ir.InsertionPoint(first), first.location:
-            free = negated(ring.position.parity)
-            wait = BarrierWaitOp.build(empty, ring.position.slot, free)
-        return [wait.operation, *(op.operation for op in (*ring.copies, *ring.arrivals))]
+        return warps // WARPGROUP_WARPS if released_by(ring) == "warpgroup" else warps
 
     def _first_fill(self, ring: Ring) -> ir.Operation:
         own = OpSet((*ring.copies, *ring.arrivals))
-        ops = (view.operation for view in ring.position.operation.block.operations)
-        return next(op for op in ops if op in own)
+        return next(view.operation for view in ring.block.operations if view in own)
 
     def _make_roles(self, parts: dict[str, Slice], entry: ir.Operation) -> dict[str, RoleOp]:
         """A role per part on warps of its own, and one for what stands behind `entry`."""
@@ -413,3 +402,20 @@ class _Rewrite:
             stages=self._stages,
             demanded=self._demanded,
         )
+
+
+def _sink(op: ir.Operation, place: ir.Operation, order: OpMap[int]) -> None:
+    """Moves a view of a slot behind `place`, and with it the views of it that stood in front."""
+    op.move_after(place)
+    for use in op.results[0].uses:
+        user = use.owner.operation
+        if order.get(user, len(order)) < order[place]:
+            _sink(user, op, order)
+
+
+def _erase_with_views(op: ir.Operation) -> None:
+    """Erases an op of a turn, and the slots and views that nothing reads any more."""
+    for result in op.results:
+        for use in list(result.uses):
+            _erase_with_views(use.owner.operation)
+    op.erase()

@@ -46,7 +46,7 @@ FMA_STEP = 1
 that one 16-byte read serves four rows or columns, and two steps' fragments fit the registers."""
 
 
-@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
+@tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
 def stage_operands(module: ir.Module, context: PassContext) -> None:
     """Turns every dot into buffer traffic and `gpu_tile.mma` per k-step."""
     for function in kernels(module):

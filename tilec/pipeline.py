@@ -13,6 +13,7 @@ from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
 from tilec.passes.estimate_registers import estimate_registers
 from tilec.passes.expand_math import expand_math
+from tilec.passes.expand_rings import expand_rings
 from tilec.passes.fence_tensor_memory import fence_tensor_memory
 from tilec.passes.fill_piecewise import fill_piecewise
 from tilec.passes.hoist_addresses import hoist_addresses
@@ -89,6 +90,8 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     overlap_launches,
     load_early,
     await_arrivals,
+    # Until here rings are values; what they are made of is the last thing said.
+    expand_rings,
 )
 """From `tile` to `gpu_tile`: everything explicit."""
 
@@ -98,6 +101,7 @@ EXPLICIT_PIPELINE: tuple[TilePass, ...] = (
     keep_explicit,
     allocate_tensor_memory,
     allocate_shared,
+    expand_rings,
 )
 """The same for a kernel whose author wrote all that (`tilec.language.gpu`): nothing is added."""
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dialects.constraints import BARRIER, BUFFER, I1, I32
+from tilec.dialects.constraints import BUFFER, COUNTED, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
-from tilec.dialects.gpu_tile.types import BufferType, buffer_of
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of, wrong_counter
 from tilec.dialects.op import Operand, Result
 from tilec.shared_layout import SharedLayout
 
@@ -48,11 +48,11 @@ class NextProgramOp(Op, name="next_program"):
     """
 
     answer = Operand(BUFFER)
-    barrier = Operand(BARRIER)
+    barrier = Operand(COUNTED)
     slot = Operand(I32)
 
     def check(self) -> str | None:
-        return _check_answer(self.answer)
+        return wrong_counter(self.barrier) or _check_answer(self.answer)
 
 
 class NextProgramReadOp(Op, name="next_program_read"):

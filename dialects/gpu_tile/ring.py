@@ -1,4 +1,11 @@
-"""Rings of buffers: which slot an iteration uses."""
+"""Rings: slots that some threads fill in turn, and others empty behind them.
+
+A ring is a value. Whoever fills its n-th turn acquires the slot n mod slots, fills it and publishes
+it; whoever reads it waits for the same turn and releases the slot. Turns are counted by an i32 that
+either side carries through its loops. A turn's slot is an SSA value of the op that gave access to
+it, so what belongs to a turn is found by its uses, and `passes/checks/verify_rings.py` checks the
+protocol. expand-rings makes mbarriers of rings (`mbarrier.py`), in the end.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +13,180 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dialects.attributes import INT
-from tilec.dialects.constraints import BUFFER, I1, I32
+from tilec.dialects.attributes import BOOL, INT, one_of, options
+from tilec.dialects.constraints import BUFFER, I1, I32, RING
 from tilec.dialects.gpu_tile.dialect import Op
-from tilec.dialects.gpu_tile.mbarrier import BarrierInitOp
-from tilec.dialects.gpu_tile.types import any_buffer_of
+from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES, MOST_ARRIVALS, BarrierInitOp
+from tilec.dialects.gpu_tile.types import any_buffer_of, ring_type
 from tilec.dialects.op import Attribute, Operand, Result
+
+THREADS = ("thread", "warp", "warpgroup", "once")
+"""Who arrives, where threads do: each, the first of each warp or warpgroup, or one for a role
+(`barrier_arrive`)."""
+COPIES, PRODUCTS = "copies", "products"
+"""What arrives by itself: each thread's `cp_async`s so far, or this thread's tcgen05 products."""
+
+
+class MakeRingOp(Op, name="make_ring"):
+    """A ring of `slots` slots, each free at first.
+
+    A slot is full when it was published `fills` times and all announced bytes are there; it is free
+    again when it was released `releases` times. 0: something else orders that side (groups of
+    cp.async, syncs), and nobody acquires, or waits for, a slot. Stands at the kernel's entry.
+    `options.offset` (bytes of shared memory) is filled in by allocate-shared.
+
+    Example:
+        %ring = "gpu_tile.make_ring"() {slots = 3 : i32, fills = 1 : i32, releases = 2 : i32, options = {}} : () -> !gpu_tile.ring
+    """
+
+    result = Result(RING)
+    slots = Attribute(INT)
+    fills = Attribute(INT)
+    releases = Attribute(INT)
+    options = Attribute(options(offset=INT), default={})
+
+    @classmethod
+    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
+        return [ring_type()]
+
+    @property
+    def bytes(self) -> int:
+        """Shared memory that its mbarriers take: of full slots, then of free ones."""
+        return (bool(self.fills) + bool(self.releases)) * self.slots * BARRIER_BYTES
+
+    def check(self) -> str | None:
+        if self.slots < 1:
+            return f"slots must be positive, found {self.slots}"
+        for name, count in (("fills", self.fills), ("releases", self.releases)):
+            if not 0 <= count <= MOST_ARRIVALS:
+                return f"{name} must be 0 to {MOST_ARRIVALS}, found {count}"
+        offset = self.options.get("offset", 0)
+        if offset < 0 or offset % BARRIER_BYTES:
+            return f"offset {offset} is no multiple of {BARRIER_BYTES}"
+        return None
+
+
+class _RingTurn(Op):
+    """What names a turn of a ring and gives its slot."""
+
+    ring = Operand(RING)
+    count = Operand(I32)
+    slot = Result(I32)
+
+    @classmethod
+    def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
+        return [ir.IntegerType.get_signless(32)]
+
+    @property
+    def slots(self) -> int:
+        """How many slots the ring has."""
+        return self.ring.owner.slots
+
+    @property
+    def known_slots(self) -> int:
+        """The same; 0 where a program does not say which ring it is."""
+        made = self.ring.owner
+        return made.slots if isinstance(made, MakeRingOp) else 0
+
+
+class RingSlotOp(_RingTurn, name="ring_slot", pure=True):
+    """The slot of turn `count`, as a number; waits for nothing.
+
+    Example:
+        %slot = "gpu_tile.ring_slot"(%ring, %count) : (!gpu_tile.ring, i32) -> i32
+    """
+
+
+class RingAcquireOp(_RingTurn, name="ring_acquire"):
+    """Waits until whoever read the slot of turn `count` before has released it; it may be filled.
+
+    Example:
+        %slot = "gpu_tile.ring_acquire"(%ring, %count) : (!gpu_tile.ring, i32) -> i32
+    """
+
+    def check(self) -> str | None:
+        made = self.ring.owner
+        unreleased = isinstance(made, MakeRingOp) and not made.releases
+        return "nobody releases slots of this ring" if unreleased else None
+
+
+class RingWaitOp(_RingTurn, name="ring_wait"):
+    """Waits until the slot of turn `count` is full; it may be read.
+
+    `previous`: until it was full the turn before, which passes at once where there was none.
+
+    Example:
+        %slot = "gpu_tile.ring_wait"(%ring, %count) {previous = false} : (!gpu_tile.ring, i32) -> i32
+    """
+
+    previous = Attribute(BOOL, default=False)
+
+    def check(self) -> str | None:
+        made = self.ring.owner
+        unpublished = isinstance(made, MakeRingOp) and not made.fills
+        return "nobody publishes slots of this ring" if unpublished else None
+
+
+RING_TURNS = (RingSlotOp, RingAcquireOp, RingWaitOp)
+"""Ops whose result is the slot of a turn."""
+
+
+class RingAnnounceOp(Op, name="ring_announce"):
+    """One thread publishes a slot for its part, and announces `bytes` that copies will bring it.
+
+    Example:
+        "gpu_tile.ring_announce"(%ring, %slot) {bytes = 32768 : i32} : (!gpu_tile.ring, i32) -> ()
+    """
+
+    ring = Operand(RING)
+    slot = Operand(I32)
+    bytes = Attribute(INT)
+
+    def check(self) -> str | None:
+        if not 1 <= self.bytes <= MOST_ARRIVALS:
+            return f"bytes must be 1 to {MOST_ARRIVALS}, found {self.bytes}"
+        return None
+
+
+class RingPublishOp(Op, name="ring_publish"):
+    """What these threads did before, whoever waits for the slot sees.
+
+    `by`: once a thread, warp, warpgroup or role; or when each thread's copies ("copies") or this
+    thread's products ("products") so far are done. With `mask` in every CTA of the cluster that it
+    has: bit r for rank r.
+
+    Example:
+        "gpu_tile.ring_publish"(%ring, %slot) {by = "warp"} : (!gpu_tile.ring, i32) -> ()
+    """
+
+    ring = Operand(RING)
+    slot = Operand(I32)
+    mask = Operand(I32, optional=True)
+    by = Attribute(one_of(*THREADS, COPIES, PRODUCTS))
+
+    def check(self) -> str | None:
+        copied = self.by == COPIES and self.mask is not None
+        return "copies arrive in their own CTA" if copied else None
+
+
+class RingReleaseOp(Op, name="ring_release"):
+    """These threads, or products, have read the slot: it may be filled again.
+
+    `by`, `mask`: as in `ring_publish`.
+
+    Example:
+        "gpu_tile.ring_release"(%ring, %slot) {by = "warpgroup"} : (!gpu_tile.ring, i32) -> ()
+    """
+
+    ring = Operand(RING)
+    slot = Operand(I32)
+    mask = Operand(I32, optional=True)
+    by = Attribute(one_of(*THREADS, PRODUCTS))
+
+
+RING_ARRIVALS = (RingAnnounceOp, RingPublishOp, RingReleaseOp)
+"""Ops that a slot's being full, or free, counts."""
+RING_OPS = (MakeRingOp, *RING_TURNS, *RING_ARRIVALS)
 
 
 class RingPositionOp(Op, name="ring_position", pure=True):
@@ -76,4 +251,7 @@ class SlotOp(Op, name="slot", pure=True):
             return str(error)
         if len(ring.shape) != len(ring.layout.dims) + 1:
             return f"expected a ring of buffers, found {self.src.type}"
+        turn = self.index.owner
+        if isinstance(turn, _RingTurn) and turn.known_slots > ring.slots:
+            return f"the buffer has {ring.slots} slots, the ring {turn.known_slots}"
         return None if slot == ring.slot() else f"result must be {ring.slot().type()}"

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from mlir import ir
 
 from tilec.dialects.attributes import BOOL, INT, INTS, one_of
-from tilec.dialects.constraints import ARRAY, BARRIER, BUFFER, I32, TENSOR_MAP, TILE
+from tilec.dialects.constraints import ARRAY, BUFFER, COUNTED, I32, TENSOR_MAP, TILE
 from tilec.dialects.gpu_tile.dialect import Op
-from tilec.dialects.gpu_tile.types import buffer_of, layout_of, tensor_map_type
+from tilec.dialects.gpu_tile.types import buffer_of, layout_of, tensor_map_type, wrong_counter
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, shape, show
 from tilec.layout import warp_boxes
@@ -88,17 +88,19 @@ def check_map(tensor_map: ir.Value, buffer: ir.Value, coordinates: int) -> str |
 
 
 class _TensorMapLoad(Op):
-    """What fills a buffer through a tensor map; `coordinates` stand last."""
+    """What fills a buffer through a tensor map; `coordinates` stand last. `barrier`: what counts
+    the bytes, mbarriers or a ring, whose slot they make full."""
 
     map = Operand(TENSOR_MAP)
     dst = Operand(BUFFER)
-    barrier = Operand(BARRIER)
+    barrier = Operand(COUNTED)
     slot = Operand(I32)
     coordinates: ClassVar[Operand]
     cache = Attribute(one_of("normal", "evict_first", "evict_last"), default="normal")
 
     def check(self) -> str | None:
-        return check_map(self.map, self.dst, len(self.coordinates))
+        wrong = wrong_counter(self.barrier)
+        return wrong or check_map(self.map, self.dst, len(self.coordinates))
 
 
 class TmaLoadOp(_TensorMapLoad, name="tma_load"):

@@ -1,5 +1,5 @@
 """Attributes and types of `gpu_tile`: register layouts, layouts of shared and tensor memory,
-buffers, barriers, tensor maps, and tiles that the tensor cores still write.
+buffers, barriers, rings, tensor maps, and tiles that the tensor cores still write.
 
 IRDL gives Python no access to parameters, so they are read from the text, once per distinct text.
 """
@@ -26,6 +26,7 @@ irdl.type @buffer {
   %t = irdl.base "!builtin.tensor" %l = irdl.any irdl.parameters(tile: %t, layout: %l)
 }
 irdl.type @barrier
+irdl.type @ring
 irdl.type @tensor_map
 irdl.type @pending { %t = irdl.base "!builtin.tensor" irdl.parameters(tile: %t) }
 """
@@ -67,6 +68,22 @@ def layout_in(attribute: ir.Attribute | None) -> Layout:
 def barrier_type() -> ir.Type:
     """`!gpu_tile.barrier` in the current context."""
     return ir.Type.parse("!gpu_tile.barrier")
+
+
+def ring_type() -> ir.Type:
+    """`!gpu_tile.ring` in the current context."""
+    return ir.Type.parse("!gpu_tile.ring")
+
+
+def is_ring(value: ir.Value) -> bool:
+    """Whether a value is `!gpu_tile.ring`."""
+    return _own(value) == "!gpu_tile.ring"
+
+
+def wrong_counter(value: ir.Value) -> str | None:
+    """Why a value cannot count what arrives in slots: it is neither mbarriers nor a ring."""
+    counts = str(value.type) in ("!gpu_tile.barrier", "!gpu_tile.ring")
+    return None if counts else f"'barrier' must be mbarriers or a ring, found {value.type}"
 
 
 def tensor_map_type() -> ir.Type:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import BarrierWaitOp, RingPositionOp, SlotOp
+from tilec.dialects.gpu_tile import RingSlotOp, RingWaitOp, SlotOp
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import terminator
@@ -15,13 +15,13 @@ from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import VIEWS
 
 
-def ring_position(operand: ir.Value) -> RingPositionOp | None:
-    """The position whose slot of a ring an operand is, or a view of."""
+def ring_turn(operand: ir.Value) -> RingSlotOp | RingWaitOp | None:
+    """The turn whose slot an operand lies in."""
     while isinstance(operand.owner, VIEWS):
         owner = operand.owner
-        position = owner.index.owner if isinstance(owner, SlotOp) else None
-        if isinstance(position, RingPositionOp):
-            return position
+        turn = owner.index.owner if isinstance(owner, SlotOp) else None
+        if isinstance(turn, (RingSlotOp, RingWaitOp)):
+            return turn
         operand = owner.src
     return None
 
@@ -38,12 +38,6 @@ def constant_steps(loop: ir.Operation) -> dict[int, int]:
         if base == body.arguments[1 + number] and (known := constant_of(step)) is not None:
             found[number] = known
     return found
-
-
-def slot_waits(positions: Sequence[RingPositionOp], body: ir.Block) -> list[BarrierWaitOp]:
-    """The waits of a body for slots at some positions."""
-    slots = [position.slot for position in positions]
-    return [v for v in body.operations if isinstance(v, BarrierWaitOp) and v.slot in slots]
 
 
 def needed_to_issue(
@@ -80,6 +74,6 @@ def needed_to_issue(
 
 def is_free(op: ir.Operation) -> bool:
     """Whether doing an op twice costs next to nothing."""
-    if isinstance(op.opview, (RingPositionOp, *VIEWS)) or op.name == "arith.constant":
+    if isinstance(op.opview, (RingSlotOp, *VIEWS)) or op.name == "arith.constant":
         return True
     return op.name.startswith("arith.") and not any(is_tile(v) for v in op.results)

@@ -1,11 +1,11 @@
-"""How long what lies in shared and tensor memory is alive: buffers and mbarriers.
+"""How long what lies in shared and tensor memory is alive: buffers, rings and mbarriers.
 
 A buffer lives from its alloc to its last use in program order; a use in a loop that does not hold
 the alloc keeps it alive to the loop's end, and asynchronous readers (tensor cores, the copy engine)
 use it until they are waited for. Roles side by side run at any speed: what one of them uses lives
-as long as all of them, except beside what the same role alone uses. mbarriers always live, and so
+as long as all of them, except beside what the same role alone uses. Rings always live, and so
 does what warps store through by themselves: each waits for its own copies alone. So do answers
-to requests for programs (`next_program`): mbarriers order their readers.
+to requests for programs (`next_program`): a ring orders their readers.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from mlir import ir
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BarrierInitOp,
+    MakeRingOp,
     NextProgramOp,
     ReserveTensorMemoryOp,
     RoleOp,
@@ -56,7 +57,7 @@ class Allocation:
     `first`, `last`: its uses; `span`: those and the neighbouring roles'.
     """
 
-    op: AllocOp | BarrierInitOp | ReserveTensorMemoryOp
+    op: AllocOp | MakeRingOp | BarrierInitOp | ReserveTensorMemoryOp
     size: int
     alignment: int
     first: int
@@ -75,6 +76,8 @@ class Allocation:
         where = show_location(self.op.operation)
         if isinstance(self.op, BarrierInitOp):
             return f"{self.size} bytes for {self.op.slots} barriers ({where})"
+        if isinstance(self.op, MakeRingOp):
+            return f"{self.size} bytes for a ring of {self.op.slots} slots ({where})"
         if isinstance(self.op, ReserveTensorMemoryOp):
             return f"{self.size} bytes for the address of tensor memory"
         buffer = any_buffer_of(self.op.result)
@@ -137,6 +140,8 @@ class _Lifetimes:
             if isinstance(view, BarrierInitOp):
                 size = view.slots * BARRIER_BYTES
                 found.append(Allocation(view, size, BARRIER_BYTES, *always, always))
+            elif isinstance(view, MakeRingOp):
+                found.append(Allocation(view, view.bytes, BARRIER_BYTES, *always, always))
             elif isinstance(view, ReserveTensorMemoryOp):
                 found.append(Allocation(view, ADDRESS_BYTES, ADDRESS_BYTES, *always, always))
             elif isinstance(view, AllocOp) and is_buffer(view.result):

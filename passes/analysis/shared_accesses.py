@@ -31,6 +31,7 @@ from tilec.dialects.gpu_tile import (
     TransposeViewOp,
     ViewOp,
 )
+from tilec.dialects.gpu_tile.ring import RING_TURNS
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import (
     TensorBuffer,
@@ -151,7 +152,7 @@ def ring_counters(loop: ir.Operation) -> Counters:
 def _counts_a_ring(value: ir.Value) -> bool:
     users = [use.owner.opview for use in value.uses]
     return any(
-        isinstance(user, RingPositionOp)
+        isinstance(user, _TURNS)
         or (user.operation.name == "arith.addi" and _counts_a_ring(user.operation.results[0]))
         for user in users
     )
@@ -293,8 +294,11 @@ def _slot(op: SlotOp) -> tuple[ir.Value | None, int, int] | None:
     fixed = constant_of(op.index)
     if fixed is not None:
         return None, fixed, slots
-    position = op.index.owner
-    if not isinstance(position, RingPositionOp):
+    turn = op.index.owner
+    if not isinstance(turn, _TURNS):
         return None
-    counter, distance = _split_sum(position.count)
-    return counter, distance % position.slots, position.slots
+    counter, distance = _split_sum(turn.count)
+    return counter, distance % turn.slots, turn.slots
+
+
+_TURNS = (RingPositionOp, *RING_TURNS)

@@ -12,7 +12,8 @@ from mlir.dialects import llvm
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.elementwise import ELEMENTWISE
-from tilec.dialects.gpu_tile.types import layout_of
+from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.gpu_tile.types import is_ring, layout_of
 from tilec.dialects.inline_text import wrong_constraints, wrong_text
 from tilec.dialects.op import NAMESPACES
 from tilec.dialects.types import encoding, is_tile, shape
@@ -57,6 +58,8 @@ _DEMANDS = {
     ),
     "scf.for": ("tile.any_order", "tile.stages", "tile.warp_specialize"),
 }
+EXPANDED_OPS = gpu_tile.ring.RING_OPS
+"""Ops that are mbarriers by the lowering (expand-rings), which has no rule for them."""
 SPLIT_OPS = (tile.DotOp, tile.DotScaledOp, tile.HistogramOp, tile.TakeOp)
 """Ops gone from level BUFFERS on: others do their work through buffers. They have no lowering
 rule."""
@@ -201,6 +204,15 @@ def _has_offset(op: ir.Operation) -> str | None:
     return None if "offset" in view.options else f"{_PLACED[type(view)]} has no offset"
 
 
+def _known_ring(op: ir.Operation) -> str | None:
+    """Passes ask a ring how many slots it has."""
+    for value in op.operands:
+        made = value.owner
+        if is_ring(value) and not isinstance(made, gpu_tile.MakeRingOp):
+            return "a ring is known by the 'gpu_tile.make_ring' that made it"
+    return None
+
+
 def _unlowered(name: str) -> str | None:
     return None if name.startswith(_LOWERED_DIALECTS) else f"'{name}' was not lowered"
 
@@ -208,6 +220,7 @@ def _unlowered(name: str) -> str | None:
 _PLACED = {
     gpu_tile.AllocOp: "the buffer",
     gpu_tile.BarrierInitOp: "the barrier",
+    gpu_tile.MakeRingOp: "the ring",
     gpu_tile.ReserveTensorMemoryOp: "the address of tensor memory",
 }
 _GENERAL: dict[Level, tuple[Rule, ...]] = {
@@ -220,14 +233,17 @@ _GENERAL: dict[Level, tuple[Rule, ...]] = {
 }
 """Rules for every op whose name belongs to the level."""
 _WITH_LAYOUTS = (Level.LAYOUTS, Level.BUFFERS, Level.ALLOCATED)
+_RING_USERS = (*EXPANDED_OPS, *TMA_LOADS, gpu_tile.NextProgramOp)
 _PROGRAM: dict[str, tuple[Rule, ...]] = {
     "func.func": (_single_block,),
     "memref.dim": (_dynamic_dim,),
     "arith.constant": (_tensor_constant,),
 }
-_CHOSEN = {**_PROGRAM, tile.DotOp.OPERATION_NAME: (_dot_selected,)}
+_RINGS: dict[str, tuple[Rule, ...]] = {op.OPERATION_NAME: (_known_ring,) for op in _RING_USERS}
+_CHOSEN = {**_PROGRAM, **_RINGS, tile.DotOp.OPERATION_NAME: (_dot_selected,)}
 _BUFFERS: dict[str, tuple[Rule, ...]] = {
     **_PROGRAM,
+    **_RINGS,
     **{op.OPERATION_NAME: (_no_split_op,) for op in SPLIT_OPS},
     gpu_tile.ConvertLayoutOp.OPERATION_NAME: (_no_cross_warp_conversion,),
 }

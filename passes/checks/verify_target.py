@@ -14,6 +14,7 @@ from mlir import ir
 from tilec.diagnostics import CompileError
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.barrier import TENSOR_FENCES
+from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.dialects.op import TileOp
 from tilec.mma_shapes import find_instruction
@@ -122,6 +123,16 @@ def _feature_of(view: ir.OpView) -> Feature | None:
         return None if named is None else find_instruction(named).feature
     if isinstance(view, _NAMED):
         return find_instruction(view.instruction).feature
+    if isinstance(view, gpu_tile.MakeRingOp):
+        return Feature.MBARRIER if view.bytes else None
+    if isinstance(view, (gpu_tile.RingPublishOp, gpu_tile.RingReleaseOp)):
+        return _feature_of_arrival(view)
     if isinstance(view, gpu_tile.RoleOp):
         return Feature.SETMAXNREG if view.registers else None
     return _NEEDS.get(type(view))
+
+
+def _feature_of_arrival(view: gpu_tile.RingPublishOp | gpu_tile.RingReleaseOp) -> Feature | None:
+    if view.by == PRODUCTS:
+        return Feature.TCGEN05
+    return Feature.CLUSTERS if view.mask is not None else None

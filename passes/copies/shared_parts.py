@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.gpu_tile import (
-    BarrierExpectOp,
-    BarrierWaitOp,
     MakeTensorMapOp,
+    RingAcquireOp,
     TmaLoadOp,
     TmaPairLoadOp,
     ViewOp,
@@ -27,17 +26,10 @@ class Part:
     box: tuple[int, ...]
 
 
-def free_wait(load: TmaLoadOp | TmaPairLoadOp) -> BarrierWaitOp | None:
-    """The wait in front of a copy for another barrier's slot of the same number."""
-    found = None
-    for view in load.operation.block.operations:
-        if view.operation == load.operation:
-            return found
-        if isinstance(view, BarrierWaitOp) and view.slot == load.slot:
-            found = view if view.barrier != load.barrier else None
-        elif isinstance(view, BarrierExpectOp) and view.barrier != load.barrier:
-            found = None
-    return None
+def acquired_by(load: TmaLoadOp | TmaPairLoadOp) -> RingAcquireOp | None:
+    """The op that acquired the slot which a copy fills."""
+    turn = load.slot.owner
+    return turn if isinstance(turn, RingAcquireOp) else None
 
 
 def part_of(load: TmaLoadOp | TmaPairLoadOp, parts: int) -> Part | None:

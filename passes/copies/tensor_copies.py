@@ -1,14 +1,14 @@
 """How insert-async-copies uses the tensor memory accelerator.
 
 Before:   %t = "tile.load"(%a, %m, %k) ...   "gpu_tile.buffer_store"(%t, %s)
-After:    %map = "gpu_tile.make_tensor_map"(%a)   %full = "gpu_tile.barrier_init"() ... (in front)
-          %slot, %parity = "gpu_tile.ring_position"(%count) {slots = 1 : i32}
-          "gpu_tile.barrier_expect"(%full, %slot) {bytes = ...}
-          "gpu_tile.tma_load"(%map, %s, %full, %slot, %m, %k)
-          "gpu_tile.barrier_wait"(%full, %slot, %parity)
+After:    %map = "gpu_tile.make_tensor_map"(%a)   %ring = "gpu_tile.make_ring"() ...    (in front)
+          %slot = "gpu_tile.ring_slot"(%ring, %count)
+          "gpu_tile.ring_announce"(%ring, %slot) {bytes = ...}
+          "gpu_tile.tma_load"(%map, %s, %ring, %slot, %m, %k)
+          "gpu_tile.ring_wait"(%ring, %count)
 
-Neighbouring copies share a barrier: a ring with one slot, whose uses a counter carried through the
-loops counts. specialize-warps makes the ring longer.
+Neighbouring copies share a ring of one slot, whose turns a counter carried through the loops
+counts. specialize-warps makes the ring longer.
 """
 
 from __future__ import annotations
@@ -20,15 +20,12 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import (
-    BarrierExpectOp,
-    BarrierInitOp,
-    BarrierWaitOp,
     BufferStoreOp,
-    FenceOp,
     MakeTensorMapOp,
     MmaOp,
-    RingPositionOp,
-    SyncOp,
+    RingAnnounceOp,
+    RingSlotOp,
+    RingWaitOp,
     TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.tma import MOST_BOX, SWIZZLE_BYTES
@@ -43,6 +40,7 @@ from tilec.passes.copies.buffer_fills import products_of, readers
 from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
 from tilec.passes.rewriting.loops import add_counter, enclosing_ops, top_level
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
+from tilec.passes.rewriting.rings import make_ring
 from tilec.shared_layout import SharedLayout
 
 
@@ -160,16 +158,12 @@ def refused_tensor_copies(context: PassContext) -> list[str]:
     ]
 
 
-def emit_tensor_copies(copies: Sequence[TensorCopy], context: PassContext) -> None:
+def emit_tensor_copies(copies: Sequence[TensorCopy]) -> None:
     """Replaces the stores of one loop body; the loads are left to the caller."""
     loop = copies[0].load.operation.block.owner
     loop, count = add_counter(loop)
-    with ir.InsertionPoint(top_level(loop)), loop.location:
-        groups = [(run, BarrierInitOp.build(slots=1, count=1)) for run in _runs(copies)]
-        FenceOp.build(kind="barrier_init")
-        SyncOp.build(warps=context.num_warps)
-    for run, barrier in groups:
-        _emit_group(run, barrier, count, loop)
+    for run in _runs(copies):
+        _emit_group(run, make_ring(loop, fills=1), count, loop)
 
 
 def _runs(copies: Sequence[TensorCopy]) -> list[list[TensorCopy]]:
@@ -219,17 +213,17 @@ def _is_between(op: ir.Operation) -> bool:
 
 
 def _emit_group(
-    run: Sequence[TensorCopy], barrier: ir.Value, count: ir.Value, loop: ir.Operation
+    run: Sequence[TensorCopy], ring: ir.Value, count: ir.Value, loop: ir.Operation
 ) -> None:
     last = run[-1].load
     with ir.InsertionPoint(last.operation), last.operation.location:
-        slot, parity = RingPositionOp.build(count, slots=1)
-        BarrierExpectOp.build(barrier, slot, bytes=sum(copy.bytes for copy in run))
+        slot = RingSlotOp.build(ring, count)
+        RingAnnounceOp.build(ring, slot, bytes=sum(copy.bytes for copy in run))
         for copy in run:
             copy.store.dst.owner.operation.move_before(slot.owner)
             with copy.load.operation.location:
-                TmaLoadOp.build(_map(copy, loop), copy.store.dst, barrier, slot, _at(copy))
-        BarrierWaitOp.build(barrier, slot, parity)
+                TmaLoadOp.build(_map(copy, loop), copy.store.dst, ring, slot, _at(copy))
+        RingWaitOp.build(ring, count)
 
 
 def _map(copy: TensorCopy, loop: ir.Operation) -> ir.Value:

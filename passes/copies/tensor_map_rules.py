@@ -189,4 +189,5 @@ _COUNTING_OPS = (
     gpu_tile.NumClustersOp,
     gpu_tile.TileOrderOp,
     gpu_tile.RingPositionOp,
+    gpu_tile.RingSlotOp,
 )

@@ -19,7 +19,7 @@ After:    scf.if there is an iteration { issue the first product of the first on
           wait for the last one's second product     %acc = load %o
 
 1. A product is issued an iteration ahead if it overwrites its sum and depends on nothing but
-   scalars that count, and buffers that barriers guard. The sum gets two slots: while threads work
+   scalars that count, and slots of rings. The sum gets two slots: while threads work
    on one, the next product fills the other. Where tensor memory has no room for two (or a second
    CTA would lose its part), the next product is issued once all threads have loaded this one, in
    front of the next product that follows.
@@ -39,11 +39,10 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BarrierInitOp,
-    BarrierWaitOp,
     BufferLoadOp,
     BufferStoreOp,
-    RingPositionOp,
+    RingSlotOp,
+    RingWaitOp,
     SlotOp,
 )
 from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
@@ -52,7 +51,6 @@ from tilec.passes.analysis.issue_order import (
     constant_steps,
     is_free,
     needed_to_issue,
-    slot_waits,
 )
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.tensor_rotation import (
@@ -70,8 +68,9 @@ from tilec.passes.rewriting.loops import (
     without_iteration_argument,
 )
 from tilec.passes.rewriting.op_tables import OpSet, order_of
-from tilec.passes.rewriting.scalars import binary, constant, less, negated
-from tilec.passes.rewriting.walk import alloc_of, users_of
+from tilec.passes.rewriting.rings import set_ring
+from tilec.passes.rewriting.scalars import binary, constant, less
+from tilec.passes.rewriting.walk import VIEWS, alloc_of, users_of
 
 
 def rotate_tensor_dots(loop: ir.Operation, context: PassContext) -> None:
@@ -96,35 +95,34 @@ def _rewrite(loop: ir.Operation, rotation: Rotation) -> None:
         _give_slots(product, loop, rotation.slots)
     moved = OpSet()
     for product in rotation.early:
-        waits = [wait.operation for wait in slot_waits(product.positions, body)]
+        waits = [turn.operation for turn in product.turns if isinstance(turn, RingWaitOp)]
         moved.update((*product.issued, *waits))
+    read_late = [turn for deferred in rotation.late for turn in deferred.product.turns]
+    own = OpSet(t for t in read_late if isinstance(t, RingWaitOp) and t not in moved)
     _issue_ahead(loop, moved, _place_of_next(body, rotation))
-    for deferred in rotation.late:
-        for position in deferred.product.positions:
-            for wait in slot_waits([position], body):
-                wait.operation.move_before(_first_reader(position, body))
+    for wait in own:
+        _wait_late(wait.opview, body)
     for deferred in rotation.late:
         loop = _await_later(loop, deferred)
 
 
 def _give_slots(product: Product, loop: ir.Operation, slots: int) -> None:
-    """Slots of a product's sum and of its barrier, whose position moves to the body's top."""
-    multiply, old = product.multiply, product.counted
+    """Slots of a product's sum and of its ring, whose turn moves to the body's top."""
+    multiply, old = product.multiply, product.turn
     alloc = multiply.acc.owner
     one = tensor_buffer_of(alloc.result)
     with ir.InsertionPoint(loop), alloc.operation.location:
         shape = (slots, *one.shape) if slots > 1 else one.shape
         whole = AllocOp.build(results=[TensorBuffer(shape, one.element, one.layout).type()])
     with ir.InsertionPoint.at_block_begin(loop.regions[0].blocks[0]), old.operation.location:
-        slot, parity = RingPositionOp.build(old.count, slots=slots)
+        slot = RingSlotOp.build(old.ring, old.count)
         now = SlotOp.build(whole, slot) if slots > 1 else whole
-    init = product.commit.barrier.owner
-    assert isinstance(init, BarrierInitOp)
-    init.operation.attributes["slots"] = ir.IntegerAttr.get(slot.type, slots)
-    for before, after in ((old.slot, slot), (old.parity, parity), (alloc.result, now)):
-        before.replace_all_uses_with(after)
+    set_ring(old.ring.owner, slots=slots)
+    old.slot.replace_all_uses_with(slot)
+    alloc.result.replace_all_uses_with(now)
     old.operation.erase()
     alloc.operation.erase()
+    product.turn = slot.owner
 
 
 def _place_of_next(body: ir.Block, rotation: Rotation) -> ir.Operation:
@@ -144,13 +142,29 @@ def _place_of_next(body: ir.Block, rotation: Rotation) -> ir.Operation:
     return next((op for op in later if order[op] > loaded), last)
 
 
-def _first_reader(position: RingPositionOp, body: ir.Block) -> ir.Operation:
-    """The first op of a body that is or holds a reader of a ring's slot."""
-    slots = [use.owner.opview for use in position.slot.uses]
+def _wait_late(turn: RingWaitOp, body: ir.Block) -> None:
+    """Waits for a ring's slot in front of the first op that is or holds a reader of it; views of it
+    stay behind the wait."""
+    slots = [use.owner.opview for use in turn.slot.uses]
     buffers = [slot.result for slot in slots if isinstance(slot, SlotOp)]
     readers = [in_block(user, body) for buffer in buffers for user in users_of(buffer)]
     order = [view.operation for view in body.operations]
-    return min(readers, key=order.index)
+    first = min(readers, key=order.index)
+    views = [op for op in order[: order.index(first)] if _is_view_of(op, turn.slot)]
+    for op in (turn.operation, *views):
+        op.move_before(first)
+
+
+def _is_view_of(op: ir.Operation, slot: ir.Value) -> bool:
+    """Whether an op is a slot of that number, or a view of one."""
+    while isinstance(op.opview, VIEWS):
+        if isinstance(op.opview, SlotOp) and op.opview.index == slot:
+            return True
+        source = op.opview.src.owner
+        if isinstance(source, ir.Block):
+            return False
+        op = source.operation
+    return False
 
 
 def _issue_ahead(loop: ir.Operation, moved: OpSet, place: ir.Operation) -> None:
@@ -175,8 +189,17 @@ def _issue_ahead(loop: ir.Operation, moved: OpSet, place: ir.Operation) -> None:
         _issue_if(less(following, upper), needed, mapped)
     for op in reversed(needed):
         unused = not any(list(result.uses) for result in op.results)
-        if op in moved or (is_free(op) and unused):
+        if op in moved and not unused:
+            _forget_wait(op.opview)
+        elif op in moved or (is_free(op) and unused):
             op.erase()
+
+
+def _forget_wait(wait: RingWaitOp) -> None:
+    """Other products read the slot, too: it was waited for an iteration ahead."""
+    with ir.InsertionPoint(wait.operation), wait.operation.location:
+        wait.slot.replace_all_uses_with(RingSlotOp.build(wait.ring, wait.count))
+    wait.operation.erase()
 
 
 def _issue_if(
@@ -242,20 +265,17 @@ def _keep_sum(
 def _wait_before(op: ir.Operation, product: Product) -> None:
     """Waits for the product of the iteration before; the first of all waits for nothing."""
     with ir.InsertionPoint(op), product.wait.operation.location:
-        _wait_for_previous(product.counted.count, product)
+        _wait_for_previous(product.turn.count, product)
 
 
 def _wait_for_last(loop: ir.Operation, product: Product) -> None:
-    number = ir.BlockArgument(product.counted.count).arg_number - 1
+    number = ir.BlockArgument(product.turn.count).arg_number - 1
     _wait_for_previous(loop.results[number], product)
 
 
 def _wait_for_previous(count: ir.Value, product: Product) -> None:
-    """Waits for the product before the one of number `count`: the other parity. A barrier on which
-    nothing was counted yet lets that pass (PTX ISA 9.0, "mbarrier.test_wait")."""
-    slot, parity = RingPositionOp.build(count, slots=product.counted.slots)
-    before = negated(parity)
-    BarrierWaitOp.build(product.commit.barrier, slot, before)
+    """Waits for the product in the slot of turn `count` before that turn, if there was one."""
+    RingWaitOp.build(product.publish.ring, count, previous=True)
 
 
 def sink(value: ir.Value, body: ir.Block) -> None:

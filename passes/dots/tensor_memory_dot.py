@@ -4,8 +4,9 @@ Before:   %d = "tile.dot"(%a, %b, %c) {options = {instruction = "tcgen05.m128n64
 After:    %sa = "gpu_tile.alloc"() ...   "gpu_tile.buffer_store"(%a, %sa)      (and %sb for %b)
           %t = "gpu_tile.alloc"() ...    "gpu_tile.buffer_store"(%c, %t)       (in tensor memory)
           "gpu_tile.tcgen05_mma"(%sa, %sb, %t, %true) {instruction = ...}
-          %slot, %parity = "gpu_tile.ring_position"(%count) {slots = 1 : i32}
-          "gpu_tile.tcgen05_commit"(%done, %slot)   "gpu_tile.barrier_wait"(%done, %slot, %parity)
+          %slot = "gpu_tile.ring_slot"(%done, %count)
+          "gpu_tile.ring_publish"(%done, %slot) {by = "products"}
+          "gpu_tile.ring_wait"(%done, %count)
           %d = "gpu_tile.buffer_load"(%t)
 
 A sum that starts with zeros is not stored: the instruction overwrites. An lhs that was computed in
@@ -21,17 +22,15 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BarrierInitOp,
-    BarrierWaitOp,
     BufferLoadOp,
     BufferStoreOp,
-    FenceOp,
-    RingPositionOp,
-    SyncOp,
-    Tcgen05CommitOp,
+    RingPublishOp,
+    RingSlotOp,
+    RingWaitOp,
     Tcgen05MmaOp,
     Tcgen05MmaScaledOp,
 )
+from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.dialects.gpu_tile.types import TensorBuffer, layout_of
 from tilec.dialects.types import bit_width, element, shape
 from tilec.fragments import HALF_LANES, tensor_memory_layout
@@ -39,14 +38,15 @@ from tilec.mma_instruction import MmaInstruction
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.block_scales import replace_dot, stage_scales
 from tilec.passes.dots.operand_buffers import staged
-from tilec.passes.rewriting.loops import add_counter, enclosing_ops, top_level
+from tilec.passes.rewriting.loops import add_counter, enclosing_ops
+from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import i1_constant, i32_constant, is_zero
 from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 
 
 def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassContext) -> None:
     """Rewrites `dot`, whose instruction is `row`."""
-    done, count = _barrier(dot.operation, context)
+    done, count = _ring(dot.operation)
     # Counting rebuilt the loops around: the place to insert at is a new one.
     with ir.InsertionPoint(dot.operation):
         lhs = _in_tensor_memory(dot, row, context)
@@ -66,9 +66,8 @@ def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassC
             Tcgen05MmaScaledOp.build(lhs, rhs, acc, add, *scales, instruction=row.name)
         else:
             Tcgen05MmaOp.build(lhs, rhs, acc, add, instruction=row.name)
-        slot, parity = RingPositionOp.build(count, slots=1)
-        Tcgen05CommitOp.build(done, slot)
-        BarrierWaitOp.build(done, slot, parity)
+        RingPublishOp.build(done, RingSlotOp.build(done, count), by=PRODUCTS)
+        RingWaitOp.build(done, count)
         result = BufferLoadOp.build(acc, results=[dot.result.type])
     replace_dot(dot, result)
 
@@ -106,17 +105,15 @@ def _accumulator_type(dot: tile.DotOp, row: MmaInstruction) -> TensorBuffer:
     return TensorBuffer(sizes, element(dot.acc), layout)
 
 
-def _barrier(op: ir.Operation, context: PassContext) -> tuple[ir.Value, ir.Value]:
-    """A barrier for the instructions at `op`, and how often it was waited for so far.
+def _ring(op: ir.Operation) -> tuple[ir.Value, ir.Value]:
+    """A ring whose turns are the instructions at `op`, and how many there were so far.
 
     The count runs on through the loops around; select-mma leaves dots that stand in anything else
     to other instructions.
     """
-    place, count = op, None
     if enclosing_ops(op):
-        place, count = add_counter(op.parent)
-    with ir.InsertionPoint(top_level(place)), op.location:
-        done = BarrierInitOp.build(slots=1, count=1)
-        FenceOp.build(kind="barrier_init")
-        SyncOp.build(warps=context.num_warps)
-        return done, i32_constant(0) if count is None else count
+        _, count = add_counter(op.parent)
+    else:
+        with ir.InsertionPoint(op), op.location:
+            count = i32_constant(0)
+    return make_ring(op, fills=1), count

@@ -10,19 +10,20 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BarrierArriveOp,
-    BarrierWaitOp,
     BufferLoadOp,
     BufferStoreOp,
-    RingPositionOp,
-    Tcgen05CommitOp,
+    RingPublishOp,
+    RingReleaseOp,
+    RingSlotOp,
+    RingWaitOp,
+    SlotOp,
     Tcgen05MmaOp,
 )
+from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.passes.analysis.issue_order import (
     constant_steps,
     needed_to_issue,
-    ring_position,
-    slot_waits,
+    ring_turn,
 )
 from tilec.passes.analysis.lifetimes import Allocation, find_tensor_allocations
 from tilec.passes.analysis.placement import shared_bytes
@@ -31,28 +32,29 @@ from tilec.passes.rewriting.loops import enclosing_ops, is_inside, terminator
 from tilec.passes.rewriting.walk import alloc_of, kernel_of, users_of
 from tilec.tensor_memory import COLUMNS, power_of_two
 
-ISSUING_OPS = (BarrierWaitOp, Tcgen05CommitOp, Tcgen05MmaOp)
+ISSUING_OPS = (RingWaitOp, RingPublishOp, RingReleaseOp, Tcgen05MmaOp)
 _SLOTS = 2
 
 
 @dataclass
 class Product:
-    """A matrix instruction, its commit and the wait for that, and commits that give slots back.
+    """A matrix instruction, what publishes its sum and the wait for that, and what releases the
+    slots that it reads.
 
-    `counted`: the position of the commit's barrier; `positions`: those of its operands in rings.
+    `turn`: of the ring of its sum; `turns`: of those of its operands.
     """
 
     multiply: Tcgen05MmaOp
-    commit: Tcgen05CommitOp
-    wait: BarrierWaitOp
-    counted: RingPositionOp
-    releases: list[Tcgen05CommitOp]
-    positions: list[RingPositionOp] = field(default_factory=list)
+    publish: RingPublishOp
+    wait: RingWaitOp
+    turn: RingSlotOp
+    releases: list[RingReleaseOp]
+    turns: list[RingSlotOp | RingWaitOp] = field(default_factory=list)
 
     @property
     def issued(self) -> list[ir.Operation]:
-        """The ops that issue this product: itself, its commit, and commits that give slots back."""
-        return [view.operation for view in (self.multiply, self.commit, *self.releases)]
+        """The ops that issue this product: itself, and what tells of its end."""
+        return [view.operation for view in (self.multiply, self.publish, *self.releases)]
 
 
 @dataclass
@@ -91,6 +93,8 @@ def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | str | 
     early = [p for p, why in zip(fresh, refused, strict=True) if why is None]
     if not early:
         return refused[0]
+    for product in early:
+        product.releases = [r for r in product.releases if not _is_read_late(r, early)]
     if _waits_for_only_slot(early):
         return "products read the only slot of one ring"
     slots = _slots(loop, early, context)
@@ -111,30 +115,26 @@ def _overwrites(multiply: Tcgen05MmaOp) -> bool:
 def _product(multiply: Tcgen05MmaOp, body: ir.Block) -> Product | None:
     views = list(body.operations)
     behind_it = views[[v.operation for v in views].index(multiply.operation) + 1 :]
-    commits: list[Tcgen05CommitOp] = []
+    told: list[RingPublishOp | RingReleaseOp] = []
     for view in behind_it:
         if isinstance(view, Tcgen05MmaOp):
             break
-        if isinstance(view, Tcgen05CommitOp):
-            commits.append(view)
-    awaited = {
-        commit.barrier: view
-        for view in behind_it
-        for commit in commits
-        if isinstance(view, BarrierWaitOp) and view.barrier == commit.barrier
-    }
-    done = [commit for commit in commits if commit.barrier in awaited]
-    if len(done) != 1 or len(list(done[0].barrier.uses)) != 2:
+        if isinstance(view, (RingPublishOp, RingReleaseOp)) and view.by == PRODUCTS:
+            told.append(view)
+    published = [view for view in told if isinstance(view, RingPublishOp)]
+    waits = {view.ring: view for view in behind_it if isinstance(view, RingWaitOp)}
+    done = [publish for publish in published if publish.ring in waits]
+    if len(done) != 1 or len(list(done[0].ring.uses)) != 3:
         return None
-    counted = done[0].slot.owner
-    if not isinstance(counted, RingPositionOp) or counted.operation.block != body:
+    turn = done[0].slot.owner
+    if not isinstance(turn, RingSlotOp) or turn.operation.block != body:
         return None
-    releases = [commit for commit in commits if commit not in done]
-    product = Product(multiply, done[0], awaited[done[0].barrier], counted, releases)
+    releases = [view for view in told if isinstance(view, RingReleaseOp)]
+    product = Product(multiply, done[0], waits[done[0].ring], turn, releases)
     for operand in (multiply.lhs, multiply.rhs):
-        position = ring_position(operand)
-        if position is not None and position.operation.block == body:
-            product.positions.append(position)
+        read = ring_turn(operand)
+        if read is not None and read.operation.block == body:
+            product.turns.append(read)
     return product
 
 
@@ -146,18 +146,25 @@ def _refused_ahead(product: Product, body: ir.Block, loop: ir.Operation) -> str 
     whole = isinstance(acc, AllocOp) and acc.operation.block == body
     if not whole or len(loads) + 1 != len(users):
         return "its sum goes on elsewhere"
-    roots = [*product.issued, *(w.operation for w in slot_waits(product.positions, body))]
     given = [product.multiply.acc]
-    needed = needed_to_issue(roots, body, constant_steps(loop), given, ISSUING_OPS)
+    needed = needed_to_issue(product.issued, body, constant_steps(loop), given, ISSUING_OPS)
     return needed if isinstance(needed, str) else None
+
+
+def _is_read_late(release: RingReleaseOp, early: Sequence[Product]) -> bool:
+    """Whether what stays in its iteration reads a slot, too: its release, behind all readers, must
+    not go ahead with an early product."""
+    ahead = [product.multiply.operation for product in early]
+    views = (use.owner for use in release.slot.uses if isinstance(use.owner.opview, SlotOp))
+    return any(user not in ahead for view in views for user in users_of(view.results[0]))
 
 
 def _waits_for_only_slot(early: Sequence[Product]) -> bool:
     """Whether the next iteration's tile is waited for before the only slot of its ring, which this
     iteration's is in, was given back: by what stays in its iteration."""
     returned = [release.slot for product in early for release in product.releases]
-    positions = [position for product in early for position in product.positions]
-    return any(p.slots < _SLOTS and p.slot not in returned for p in positions)
+    turns = [turn for product in early for turn in product.turns]
+    return any(turn.slots < _SLOTS and turn.slot not in returned for turn in turns)
 
 
 def _slots(loop: ir.Operation, early: Sequence[Product], context: PassContext) -> int:
@@ -201,12 +208,12 @@ def _stores_and_load(
     multiply: Tcgen05MmaOp, loop: ir.Operation
 ) -> tuple[list[BufferStoreOp], BufferLoadOp | None] | None:
     """What a loop stores in a product's operands and its sum, and its load of the sum where that is
-    the loop's own; None where anything else in the loop uses them. Rings have their barriers."""
+    the loop's own; None where anything else in the loop uses them. Slots of rings are not asked."""
     body = loop.regions[0].blocks[0]
     stores: list[BufferStoreOp] = []
     load: BufferLoadOp | None = None
     for operand in (multiply.lhs, multiply.rhs, multiply.acc):
-        if ring_position(operand) is not None:
+        if ring_turn(operand) is not None:
             continue
         carried = operand == multiply.acc
         inside = alloc_of(operand).operation.block == body
@@ -223,9 +230,10 @@ def _stores_and_load(
 
 
 def _given_back_behind(product: Product, body: ir.Block) -> bool:
-    """Whether threads arrive, once they have waited for a product, for a slot that it reads: the
-    wait would leave that arrival behind."""
-    slots = [position.slot for position in product.positions]
+    """Whether threads release, once they have waited for a product, a slot that it reads: the wait
+    would leave that behind."""
+    slots = [turn.slot for turn in product.turns]
     views = list(body.operations)
     behind = views[[view.operation for view in views].index(product.wait.operation) :]
-    return any(isinstance(view, BarrierArriveOp) and view.slot in slots for view in behind)
+    releases = (view for view in behind if isinstance(view, RingReleaseOp))
+    return any(release.slot in slots and release.by != PRODUCTS for release in releases)

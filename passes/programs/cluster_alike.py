@@ -7,7 +7,7 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import ClusterPositionOp, ClusterSyncOp, FenceOp, SyncOp
+from tilec.dialects.gpu_tile import ClusterPositionOp, ClusterSyncOp
 from tilec.dialects.gpu_tile.cluster import at
 from tilec.dialects.gpu_tile.tma import TmaLoadOp
 from tilec.passes.analysis.dependence import ops_behind
@@ -73,22 +73,14 @@ _SCALARS = {
 
 
 def meet(function: ir.Operation) -> None:
-    """The cluster meets behind its barriers' making, instead of the CTA, and at its end.
+    """The cluster meets at its end.
 
-    The meeting at the end orders what was done to a neighbour's shared memory before the neighbour
-    ends: an arrival at its mbarrier may be on its way long after the thread that made it has gone
-    on, and the memory goes to the next CTA, or launch, at once. A relaxed meeting says nothing of
-    it (PTX ISA, "barrier.cluster": .release and .acquire order memory accesses, .relaxed does not).
+    That orders what was done to a neighbour's shared memory before the neighbour ends: an arrival
+    at its mbarrier may be on its way long after the thread that made it has gone on, and the memory
+    goes to the next CTA, or launch, at once. A relaxed meeting says nothing of it (PTX ISA,
+    "barrier.cluster": .release and .acquire order memory accesses, .relaxed does not).
     await-arrivals takes it away where roles wait for all that comes.
     """
     body = function.regions[0].blocks[0]
-    made = False
-    for view in list(body.operations):
-        made = made or (isinstance(view, FenceOp) and view.kind == "barrier_init")
-        if made and isinstance(view, SyncOp):
-            with ir.InsertionPoint(view.operation), view.operation.location:
-                ClusterSyncOp.build(order="relaxed")
-            view.operation.erase()
-            break
     with ir.InsertionPoint(list(body.operations)[-1]), function.location:
         ClusterSyncOp.build(order="acq_rel")

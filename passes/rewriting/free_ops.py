@@ -16,6 +16,7 @@ from tilec.dialects.gpu_tile import (
     NumCtasOp,
     ReshapeViewOp,
     RingPositionOp,
+    RingSlotOp,
     SlotOp,
     TileOrderOp,
     TransposeViewOp,
@@ -35,6 +36,7 @@ from tilec.passes.rewriting.walk import is_pure
 
 _SCALAR_OPS = (
     RingPositionOp,
+    RingSlotOp,
     SlotOp,
     ViewOp,
     ReshapeViewOp,

@@ -2,12 +2,12 @@
 
 Before:   %t = "tile.load"(%a, %m, %k) ...   %u = elementwise work on %t
           "gpu_tile.buffer_store"(%u, %s)   "gpu_tile.wgmma"(%s, ...)
-After:    %full = "gpu_tile.barrier_init"() {count = threads ...}                    (in front)
-          %slot, %parity = "gpu_tile.ring_position"(%count) {slots = 1 : i32}
-          "gpu_tile.cp_async"(%a, %s, ...)   "gpu_tile.cp_async_arrive"(%full, %slot)
+After:    %ring = "gpu_tile.make_ring"() {fills = threads ...}                        (in front)
+          %slot = "gpu_tile.ring_slot"(%ring, %count)
+          "gpu_tile.cp_async"(%a, %s, ...)   "gpu_tile.ring_publish"(%ring, %slot) {by = "copies"}
                 or, with whatever stands between load and store,
-          "gpu_tile.buffer_store"(%u, %s)    "gpu_tile.barrier_arrive"(%full, %slot)
-          "gpu_tile.barrier_wait"(%full, %slot, %parity)
+          "gpu_tile.buffer_store"(%u, %s)    "gpu_tile.ring_publish"(%ring, %slot) {by = "warp"}
+          "gpu_tile.ring_wait"(%ring, %count)
 
 So far every thread fills and waits; specialize-warps makes the ring longer and moves the filling,
 with the loads and the work between, to a load role. Only where the author demands roles, or where
@@ -18,7 +18,7 @@ multiply (pipeline-loops).
    and what a thread does with its own elements (`program_slice`).
 2. cp.async where load and buffer allow it; each thread's copies arrive by themselves. Else loads
    and stores, one arrival a warp.
-3. Buffers that the same instruction reads first share a barrier.
+3. Buffers that the same instruction reads first share a ring.
 """
 
 from __future__ import annotations
@@ -31,16 +31,13 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BarrierArriveOp,
-    BarrierInitOp,
-    BarrierWaitOp,
     BufferStoreOp,
-    CpAsyncArriveOp,
-    FenceOp,
-    RingPositionOp,
-    SyncOp,
+    RingPublishOp,
+    RingSlotOp,
+    RingWaitOp,
     WgmmaOp,
 )
+from tilec.dialects.gpu_tile.ring import COPIES
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.passes.analysis.divisibility import Divisibility
@@ -59,8 +56,9 @@ from tilec.passes.copies.buffer_fills import (
     why_no_copy,
 )
 from tilec.passes.rewriting.free_ops import erase_unused
-from tilec.passes.rewriting.loops import add_counter, enclosing_ops, find_loops, top_level
+from tilec.passes.rewriting.loops import add_counter, enclosing_ops, find_loops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
+from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.roles.program_slice import Slice
 
 _Read = tile.LoadOp | tile.GatherOp
@@ -135,7 +133,7 @@ def _width(op: _Read, facts: Divisibility) -> int:
 def fill_by_roles(
     function: ir.Operation, stores: Sequence[BufferStoreOp], context: PassContext
 ) -> list[ir.Operation]:
-    """Puts barriers around what the stores fill, where it may run in a load role; what may not
+    """Puts rings around what the stores fill, where it may run in a load role; what may not
     stays, with the reason in the report. Gives the loads that are left in front of such stores."""
     if not stores:
         return []
@@ -213,18 +211,13 @@ def _planned(store: BufferStoreOp, facts: Divisibility, context: PassContext) ->
 
 
 def _emit(fills: Sequence[_RoleFill], context: PassContext) -> None:
-    """Barriers in front of the kernel's loops, fills and waits in front of the readers."""
+    """Rings at the kernel's entry, fills and waits in front of the readers."""
     groups: OpMap[list[_RoleFill]] = OpMap()
     for fill in fills:
         groups.setdefault(_first_reader(fill), []).append(fill)
     count = _count(fills[0].block)
-    loop = fills[0].block.owner
-    with ir.InsertionPoint(top_level(loop)), loop.location:
-        barriers = [_barrier(group, context) for group in groups.values()]
-        FenceOp.build(kind="barrier_init")
-        SyncOp.build(warps=context.num_warps)
-    for group, barrier in zip(groups.values(), barriers, strict=True):
-        _emit_group(group, barrier, count)
+    for group in groups.values():
+        _emit_group(group, _ring(group, context), count)
 
 
 def _first_reader(fill: _RoleFill) -> ir.Operation:
@@ -246,7 +239,7 @@ def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
 def _count(block: ir.Block) -> ir.Value:
     """The count of a loop's iterations: that of its tensor copies, if it has some."""
     for view in block.operations:
-        if isinstance(view, RingPositionOp) and isinstance(view.count.owner, ir.Block):
+        if isinstance(view, RingSlotOp) and isinstance(view.count.owner, ir.Block):
             return view.count
     return add_counter(block.owner)[1]
 
@@ -261,25 +254,25 @@ def refused_fills(context: PassContext) -> list[str]:
 
 
 def arrivals(copies: bool, stores: bool, warps: int, warp_size: int) -> int:
-    """How often `warps` that fill one slot arrive at its barrier: every thread for its copies, and
-    every warp once for its stores."""
+    """How often `warps` that fill one slot publish it: every thread its copies, and every warp once
+    its stores."""
     return warps * (warp_size * copies + stores)
 
 
-def _barrier(group: Sequence[_RoleFill], context: PassContext) -> ir.Value:
+def _ring(group: Sequence[_RoleFill], context: PassContext) -> ir.Value:
     copies = any(fill.load is not None for fill in group)
     stores = any(fill.load is None for fill in group)
     count = arrivals(copies, stores, context.num_warps, context.target.warp_size)
-    return BarrierInitOp.build(slots=1, count=count)
+    return make_ring(group[0].store.operation, fills=count)
 
 
-def _emit_group(group: Sequence[_RoleFill], barrier: ir.Value, count: ir.Value) -> None:
-    """Position, fills, arrivals and wait, one behind the other where the last store stands."""
+def _emit_group(group: Sequence[_RoleFill], ring: ir.Value, count: ir.Value) -> None:
+    """A turn's fills and its wait, one behind the other where the last store stands."""
     last = group[-1].store.operation
     ops = [view.operation for view in last.block.operations]
     behind = ops[ops.index(last) + 1]
     with ir.InsertionPoint(behind), last.location:
-        slot, parity = RingPositionOp.build(count, slots=1)
+        slot = RingSlotOp.build(ring, count)
         for fill in group:
             fill.store.dst.owner.operation.move_before(slot.owner)
             if fill.load is None:
@@ -288,10 +281,10 @@ def _emit_group(group: Sequence[_RoleFill], barrier: ir.Value, count: ir.Value) 
                 with fill.load.operation.location:
                     emit_cp_async(fill.load, fill.store.dst, fill.dims, fill.bytes)
         if any(fill.load is not None for fill in group):
-            CpAsyncArriveOp.build(barrier, slot)
+            RingPublishOp.build(ring, slot, by=COPIES)
         if any(fill.load is None for fill in group):
-            BarrierArriveOp.build(barrier, slot, per="warp")
-        BarrierWaitOp.build(barrier, slot, parity)
+            RingPublishOp.build(ring, slot, by="warp")
+        RingWaitOp.build(ring, count)
     for fill in group:
         if fill.load is not None:
             value = fill.store.value

@@ -3,17 +3,17 @@
 Before:   scf.for %k ... {
             ... tensor copies fill %a, %b ...   "gpu_tile.barrier_wait"(%full, ...)
             "gpu_tile.tcgen05_mma"(%a, %b, %t, %add)
-            "gpu_tile.tcgen05_commit"(%done, ...)   "gpu_tile.barrier_wait"(%done, ...)
+            "gpu_tile.ring_publish"(%done, ...) {by = "products"}   "gpu_tile.ring_wait"(%done, ...)
           }
           %sum = "gpu_tile.buffer_load"(%t)
-After:    "gpu_tile.barrier_wait"(%taken, %slot, not %parity)                          (multiply)
+After:    %slot = "gpu_tile.ring_acquire"(%sums, %n)                                   (multiply)
           scf.for %k ... {
-            "gpu_tile.barrier_wait"(%full, ...)   "gpu_tile.tcgen05_mma"(..., %t[%slot], %add)
-            "gpu_tile.tcgen05_commit"(%empty, ...)              (the load role may go on then)
+            "gpu_tile.ring_wait"(%operands, ...)   "gpu_tile.tcgen05_mma"(..., %t[%slot], %add)
+            "gpu_tile.ring_release"(%operands, ...) {by = "products"}      (load may go on then)
           }
-          "gpu_tile.tcgen05_commit"(%ready, %slot)
-          "gpu_tile.barrier_wait"(%ready, %slot, %parity)                               (compute)
-          %sum = "gpu_tile.buffer_load"(%t[%slot])   "gpu_tile.barrier_arrive"(%taken, %slot)
+          "gpu_tile.ring_publish"(%sums, %slot) {by = "products"}
+          %slot = "gpu_tile.ring_wait"(%sums, %n)                                       (compute)
+          %sum = "gpu_tile.buffer_load"(%t[%slot])   "gpu_tile.ring_release"(%sums, %slot)
 
 A loop qualifies if it does nothing but copy, multiply and wait, and its sums are read behind it
 only. In a loop over programs the sums get two slots where tensor memory holds them: the next
@@ -28,36 +28,38 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BarrierArriveOp,
-    BarrierExpectOp,
-    BarrierInitOp,
-    BarrierWaitOp,
     BufferLoadOp,
     ReshapeViewOp,
-    RingPositionOp,
+    RingAcquireOp,
+    RingAnnounceOp,
+    RingPublishOp,
+    RingReleaseOp,
+    RingSlotOp,
+    RingWaitOp,
     SlotOp,
-    Tcgen05CommitOp,
     Tcgen05CopyOp,
     Tcgen05MmaOp,
     TmaLoadOp,
     TransposeViewOp,
     ViewOp,
 )
+from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
 from tilec.dialects.types import is_tile
 from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
-from tilec.passes.rewriting.scalars import i32_constant, negated
+from tilec.passes.rewriting.rings import make_ring
+from tilec.passes.rewriting.scalars import i32_constant
 from tilec.passes.rewriting.walk import alloc_of
 from tilec.tensor_memory import COLUMNS
 
 _SCALAR_OPS = (
-    RingPositionOp,
+    RingSlotOp,
     SlotOp,
     ViewOp,
     ReshapeViewOp,
     TransposeViewOp,
-    BarrierExpectOp,
+    RingAnnounceOp,
     TmaLoadOp,
     AllocOp,
 )
@@ -67,15 +69,15 @@ _SCALAR_OPS = (
 class Products:
     """A loop whose matrix instructions can have a warp of their own.
 
-    `commits`, `waits`: how its products are awaited now. `sums`: the allocs that it adds up in;
-    `readers`: the ops of the loop's block that hold the loads of them. `copies`: what brings scales
-    to tensor memory.
+    `commits`, `waits`: how its products are published and awaited now. `sums`: the allocs that it
+    adds up in; `readers`: the ops of the loop's block that hold the loads of them.
+    `copies`: what brings scales to tensor memory.
     """
 
     loop: ir.Operation
     multiplies: list[Tcgen05MmaOp]
-    commits: list[Tcgen05CommitOp]
-    waits: list[BarrierWaitOp]
+    commits: list[RingPublishOp]
+    waits: list[RingWaitOp]
     sums: list[AllocOp]
     readers: list[ir.Operation]
     copies: list[Tcgen05CopyOp]
@@ -104,7 +106,7 @@ def find_products(function: ir.Operation, copied: OpMap[ir.Operation]) -> list[P
 def _products(loop: ir.Operation, copied: OpMap[ir.Operation]) -> Products | None:
     body = list(loop.regions[0].blocks[0].operations)
     multiplies = [view for view in body if isinstance(view, Tcgen05MmaOp)]
-    commits = [view for view in body if isinstance(view, Tcgen05CommitOp)]
+    commits = [view for view in body if isinstance(view, RingPublishOp) and view.by == PRODUCTS]
     if not multiplies or not commits or any(op.name != "scf.for" for op in enclosing_ops(loop)):
         return None
     # Every product is finished by a commit of its own; the last one waits for all of them.
@@ -121,14 +123,14 @@ def _products(loop: ir.Operation, copied: OpMap[ir.Operation]) -> Products | Non
     return products if _find_sums(products) else None
 
 
-def _waits_for(view: ir.OpView, commit: Tcgen05CommitOp) -> bool:
-    return isinstance(view, BarrierWaitOp) and view.barrier == commit.barrier
+def _waits_for(view: ir.OpView, commit: RingPublishOp) -> bool:
+    return isinstance(view, RingWaitOp) and view.ring == commit.ring
 
 
 def _is_simple(view: ir.OpView) -> bool:
     """Scalars, copies and waits."""
     op = view.operation
-    if isinstance(view, (*_SCALAR_OPS, BarrierWaitOp)):
+    if isinstance(view, (*_SCALAR_OPS, RingWaitOp)):
         return True
     scalar = op.name.startswith("arith.") or op.name == "memref.dim"
     return scalar and not any(is_tile(v) for v in [*op.operands, *op.results])
@@ -164,28 +166,27 @@ def _ancestor(op: ir.Operation, block: ir.Block) -> ir.Operation | None:
 
 
 def add_multiply_role(
-    products: Products, position: ir.Operation, empties: list[tuple[ir.Value, ir.Value]], warps: int
+    products: Products, entry: ir.Operation, read: list[tuple[ir.Value, ir.Value]], warps: int
 ) -> list[ir.Operation]:
     """Rewrites one loop in place; returns what goes to the multiply role beside the waits for full
     slots.
 
-    `position`: an op at the kernel's entry in front of which barriers and sums go. `empties`: per
-    ring the loop reads its barrier of free slots and the slot. `warps`: how many read the sums.
+    `entry`: an op at the kernel's entry in front of which sums go. `read`: the rings that the loop
+    reads, and the slot of each. `warps`: how many read the sums.
     """
     around = products.loop.parent
     slots = _slots(products)
-    with ir.InsertionPoint(position), products.loop.location:
-        ready = BarrierInitOp.build(slots=slots, count=1)
-        taken = BarrierInitOp.build(slots=slots, count=warps)
-        whole = [_ring(alloc, slots) for alloc in products.sums]
+    sums = make_ring(around, slots=slots, fills=1, releases=warps)
+    with ir.InsertionPoint(entry), products.loop.location:
+        whole = [_slots_of(alloc, slots) for alloc in products.sums]
     for copy in products.copies:
-        copy.dst.owner.operation.move_before(position)
+        copy.dst.owner.operation.move_before(entry)
     if around.name == "scf.for":
         _, count = add_counter(around)
     else:
         with ir.InsertionPoint(products.loop):
             count = i32_constant(0)
-    return _Rewrite(products, slots, (ready, taken), whole, count).run(empties)
+    return _Rewrite(products, slots, sums, whole, count).run(read)
 
 
 def _slots(products: Products) -> int:
@@ -197,7 +198,7 @@ def _slots(products: Products) -> int:
     return 2 if follows and 2 * columns + scales <= COLUMNS else 1
 
 
-def _ring(alloc: AllocOp, slots: int) -> ir.Value:
+def _slots_of(alloc: AllocOp, slots: int) -> ir.Value:
     one = tensor_buffer_of(alloc.result)
     if slots == 1:
         return AllocOp.build(results=[one.type()])
@@ -207,64 +208,68 @@ def _ring(alloc: AllocOp, slots: int) -> ir.Value:
 
 
 class _Rewrite:
-    """Splits one loop; `barriers`: of sums that are ready, and of those that were taken."""
+    """Splits one loop; `ring`: of sums that products fill and threads read."""
 
     def __init__(
         self,
         products: Products,
         slots: int,
-        barriers: tuple[ir.Value, ir.Value],
+        ring: ir.Value,
         whole: list[ir.Value],
         count: ir.Value,
     ) -> None:
         self._products = products
         self._slots = slots
-        self._ready, self._taken = barriers
+        self._ring = ring
         self._whole = whole
         self._count = count
 
-    def run(self, empties: list[tuple[ir.Value, ir.Value]]) -> list[ir.Operation]:
+    def run(self, read: list[tuple[ir.Value, ir.Value]]) -> list[ir.Operation]:
         """See `add_multiply_role`."""
         loop = self._products.loop
-        with ir.InsertionPoint(loop), loop.location:
-            slot, parity = RingPositionOp.build(self._count, slots=self._slots)
-            free = negated(parity)
-            begin = BarrierWaitOp.build(self._taken, slot, free)
-            self._place_sums(slot)
-        returned = self._return_operands(empties)
-        ready = self._hand_over(slot, parity)
         issued = (*self._products.copies, *self._products.multiplies)
-        multiplies = [op.operation for op in issued]
-        return [begin.operation, *multiplies, *returned, ready]
+        multiplies = OpSet(issued)
+        with ir.InsertionPoint(loop), loop.location:
+            acquired = RingAcquireOp.build(self._ring, self._count)
+            self._place_sums(acquired, multiplies)
+        released = self._release_operands(read)
+        published = self._hand_over(acquired)
+        return [acquired.owner.operation, *(op.operation for op in issued), *released, published]
 
-    def _place_sums(self, slot: ir.Value) -> None:
+    def _place_sums(self, slot: ir.Value, users: OpSet | None = None) -> None:
+        """Gives `users`, or whoever is left, one slot of the sums."""
         for alloc, whole in zip(self._products.sums, self._whole, strict=True):
             one = SlotOp.build(whole, slot) if self._slots > 1 else whole
-            alloc.result.replace_all_uses_with(one)
-            alloc.operation.erase()
+            for use in list(alloc.result.uses):
+                user = use.owner.operation
+                if users is None or user in users:
+                    user.operands[use.operand_number] = one
 
-    def _return_operands(self, empties: list[tuple[ir.Value, ir.Value]]) -> list[ir.Operation]:
-        """Behind the last instruction: its commit gives the slots back when all are done."""
+    def _release_operands(self, read: list[tuple[ir.Value, ir.Value]]) -> list[ir.Operation]:
+        """Behind the last instruction: the slots are free when all are done."""
         last = self._products.commits[-1].operation
         with ir.InsertionPoint(last), last.location:
-            commits = [Tcgen05CommitOp.build(empty, slot) for empty, slot in empties]
-        done = OpSet(commit.barrier.owner.operation for commit in self._products.commits)
-        for old in (*self._products.waits, *self._products.commits):
+            released = [RingReleaseOp.build(ring, slot, by=PRODUCTS) for ring, slot in read]
+        commits, waits = self._products.commits, self._products.waits
+        turns = OpSet(commit.slot.owner for commit in commits)
+        done = OpSet(commit.ring.owner for commit in commits)
+        for old in (*OpSet(waits), *OpSet(commits), *turns, *done):
             old.operation.erase()
-        for barrier in done:
-            barrier.erase()
-        return [commit.operation for commit in commits]
+        return [release.operation for release in released]
 
-    def _hand_over(self, slot: ir.Value, parity: ir.Value) -> ir.Operation:
+    def _hand_over(self, acquired: ir.Value) -> ir.Operation:
         loop = self._products.loop
         with ir.InsertionPoint(behind(loop)), loop.location:
-            ready = Tcgen05CommitOp.build(self._ready, slot)
-            BarrierWaitOp.build(self._ready, slot, parity)
+            published = RingPublishOp.build(self._ring, acquired, by=PRODUCTS)
+            ready = RingWaitOp.build(self._ring, self._count)
+            self._place_sums(ready)
+        for alloc in self._products.sums:
+            alloc.operation.erase()
         order = [view.operation for view in loop.block.operations]
         last = max(self._products.readers, key=order.index)
         with ir.InsertionPoint(behind(last)), last.location:
-            BarrierArriveOp.build(self._taken, slot, per="warp")
-        return ready.operation
+            RingReleaseOp.build(self._ring, ready, by="warp")
+        return published.operation
 
 
 def drop_shell(loop: ir.Operation) -> None:

@@ -8,7 +8,7 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BarrierInitOp,
+    MakeRingOp,
     MakeTensorMapOp,
 )
 from tilec.dialects.tile import (
@@ -19,7 +19,7 @@ from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.rewriting.free_ops import is_one_element, is_scalar, stays_in_thread
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 
-_COMMON_OPS = (AllocOp, BarrierInitOp, MakeTensorMapOp)
+_COMMON_OPS = (AllocOp, MakeRingOp, MakeTensorMapOp)
 """What every part of a kernel shares: they stand at its entry."""
 
 
@@ -77,6 +77,8 @@ class Slice:
                     self._carry(loop, number - 1)
             return
         op = owner.operation
+        if op in self._kept and op.name != "scf.for":
+            return
         if op.name == "scf.for":
             self._shell(op)
             self._carry(op, next(i for i, r in enumerate(op.results) if r == value))

@@ -120,7 +120,7 @@ def why_not_in_turn(function: ir.Operation, rings: list[Ring], *, multiply: bool
     if find_ops(function, Tcgen05MmaOp):
         return "its products in tensor memory are counted through all programs of a CTA"
     for ring in rings:
-        around = enclosing_ops(ring.position.operation)
+        around = enclosing_ops(ring.wait.operation)
         if not any(is_program_loop(op) for op in around):
             return "the kernel is not persistent: a CTA has one program only"
     return None

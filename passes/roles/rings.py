@@ -1,4 +1,4 @@
-"""Rings of buffers that barriers guard: who fills a slot, and when its readers are done."""
+"""What a ring brings together: who fills a slot, and when its readers are done."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BarrierArriveOp,
-    BarrierExpectOp,
-    BarrierInitOp,
-    BarrierWaitOp,
     BufferStoreOp,
-    CpAsyncArriveOp,
     CpAsyncOp,
-    RingPositionOp,
+    MakeRingOp,
+    RingAnnounceOp,
+    RingPublishOp,
+    RingSlotOp,
+    RingWaitOp,
     Tcgen05MmaOp,
     TmaLoadOp,
     WgmmaOp,
@@ -26,7 +25,7 @@ from tilec.passes.analysis.async_readers import COMMITTED, awaited
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, order_of
-from tilec.passes.rewriting.walk import users_of
+from tilec.passes.rewriting.walk import find_ops, users_of
 
 FILL_NAMES = {
     TmaLoadOp: "tensor copies",
@@ -34,37 +33,39 @@ FILL_NAMES = {
     BufferStoreOp: "loads and stores",
 }
 _FILLS = tuple(FILL_NAMES)
-_ARRIVALS = (BarrierExpectOp, CpAsyncArriveOp, BarrierArriveOp)
 
 
 @dataclass
 class Ring:
-    """The copies that share a barrier, and what becomes of it.
+    """One turn of a ring in a loop: its slot in front of all, the copies that fill it, what
+    publishes them, and the wait for it."""
 
-    `arrivals`: by which the barrier knows of them. The ring's position stands in front of all.
-    """
-
-    barrier: BarrierInitOp
-    position: RingPositionOp
-    arrivals: list[BarrierExpectOp | CpAsyncArriveOp | BarrierArriveOp]
+    made: MakeRingOp
+    turn: RingSlotOp
+    arrivals: list[RingAnnounceOp | RingPublishOp]
+    wait: RingWaitOp
     copies: list[TmaLoadOp | CpAsyncOp | BufferStoreOp] = field(default_factory=list)
-    wait: BarrierWaitOp = field(init=False)
     leader: Ring | None = None
-    """The ring of an earlier loop whose buffers and barriers serve this one, too."""
+    """The ring of an earlier loop that serves this one, too."""
 
     @property
     def loop(self) -> ir.Operation:
         """The loop whose every iteration fills one slot."""
-        return self.position.operation.parent
+        return self.turn.operation.parent
+
+    @property
+    def block(self) -> ir.Block:
+        """That loop's body."""
+        return self.turn.operation.block
 
     @property
     def signature(self) -> tuple[object, ...]:
         """Rings of equal signature can be one."""
-        kinds = (type(arrival) for arrival in self.arrivals)
+        kinds = (getattr(arrival, "by", "announced") for arrival in self.arrivals)
         return (
             *(str(alloc.results[0].type) for alloc in self.allocs),
             *kinds,
-            arrivals_per(self),
+            released_by(self),
         )
 
     @property
@@ -74,34 +75,31 @@ class Ring:
 
 
 def find_rings(function: ir.Operation) -> list[Ring]:
-    """The rings of a kernel: barriers with a position, arrivals, fills and a wait."""
-    rings: dict[ir.Value, Ring] = {}
-    waits: dict[ir.Value, BarrierWaitOp] = {}
+    """The rings of a kernel that are filled and waited for in one block."""
+    found = [_ring(op.opview) for op in find_ops(function, MakeRingOp)]
+    rings = [ring for ring in found if ring is not None and ring.copies]
+    first = order_of(find_ops(function, RingSlotOp))
+    return sorted(rings, key=lambda ring: first[ring.turn])
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        view = op.opview
-        if isinstance(view, _ARRIVALS):
-            barrier, position = view.barrier.owner, view.slot.owner
-            if view.barrier in rings:
-                rings[view.barrier].arrivals.append(view)
-            elif isinstance(barrier, BarrierInitOp) and isinstance(position, RingPositionOp):
-                rings[view.barrier] = Ring(barrier, position, [view])
-        elif isinstance(view, BarrierWaitOp) and view.barrier in rings:
-            waits[view.barrier] = view
-        return ir.WalkResult.ADVANCE
 
-    function.walk(visit)
-    for barrier, wait in waits.items():
-        rings[barrier].wait = wait
-        rings[barrier].copies = _copies(rings[barrier])
-    return [ring for ring in rings.values() if ring.copies]
+def _ring(made: MakeRingOp) -> Ring | None:
+    views = [use.owner.opview for use in made.result.uses]
+    slots = [view for view in views if isinstance(view, RingSlotOp)]
+    waits = [view for view in views if isinstance(view, RingWaitOp)]
+    if len(slots) != 1 or len(waits) != 1:
+        return None
+    kinds = (RingAnnounceOp, RingPublishOp)
+    arrivals = [v for v in slots[0].operation.block.operations if isinstance(v, kinds)]
+    ring = Ring(made, slots[0], [v for v in arrivals if v.ring == made.result], waits[0])
+    ring.copies = _copies(ring)
+    return ring
 
 
 def _copies(ring: Ring) -> list[TmaLoadOp | CpAsyncOp | BufferStoreOp]:
-    """What fills buffers between a ring's position and its wait."""
-    ops = list(ring.position.operation.block.operations)
+    """What fills buffers between a turn's slot and the wait for it."""
+    ops = list(ring.block.operations)
     numbers = order_of(ops)
-    first, last = (numbers.get(op, 0) for op in (ring.position, ring.wait))
+    first, last = (numbers.get(op, 0) for op in (ring.turn, ring.wait))
     return [
         view
         for view in ops[first:last]
@@ -118,7 +116,7 @@ def last_product(ring: Ring) -> ir.Operation | None:
             products.append(user)
         elif not isinstance(user.opview, _FILLS):
             return None
-    return _last_in(ring.position.operation.block, products) if products else None
+    return _last_in(ring.block, products) if products else None
 
 
 def _last_in(block: ir.Block, ops: Sequence[ir.Operation]) -> ir.Operation:
@@ -128,8 +126,8 @@ def _last_in(block: ir.Block, ops: Sequence[ir.Operation]) -> ir.Operation:
     return max(around, key=order.__getitem__)
 
 
-def arrivals_per(ring: Ring) -> str:
-    """Who gives slots of a ring back: rule 3 of specialize-warps."""
+def released_by(ring: Ring) -> str:
+    """Who releases slots of a ring: rule 3 of specialize-warps."""
     readers = _known_readers(ring)
     return "warpgroup" if all(isinstance(r.opview, WgmmaWaitOp) for r in readers) else "warp"
 
@@ -173,7 +171,7 @@ def _finished(pending: ir.Value) -> ir.Operation | None:
 
 def last_reader(ring: Ring) -> ir.Operation:
     """The op of the ring's own block behind which all its readers are done."""
-    block = ring.position.operation.block
+    block = ring.block
     return _last_in(block, [ring.wait.operation, *_known_readers(ring)])
 
 
@@ -211,7 +209,7 @@ def share_rings(rings: list[Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
 
 def _count_number(rings: list[Ring]) -> int | None:
     """Which of a loop's carried values counts the uses of all its rings."""
-    counts = {ring.position.count for ring in rings}
+    counts = {ring.turn.count for ring in rings}
     if len(counts) != 1:
         return None
     (count,) = counts

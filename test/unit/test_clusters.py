@@ -22,7 +22,7 @@ from tilec.examples.attention import attention
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
-from tilec.passes.programs.reached_barriers import REACHING
+from tilec.passes.programs.reached_rings import FILLING, MASKED, WRITTEN
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice
 from tilec.target import find_target
@@ -182,11 +182,12 @@ def test_what_is_no_cluster(demand: Any, message: str) -> None:
 
 
 def test_what_names_other_ctas_reaches_them() -> None:
-    """The ops whose barriers decide whether a cluster meets at its end."""
+    """The ops whose rings decide whether a cluster meets at its end."""
     operands = {op: {operand.name for operand in op.OPERANDS} for op in Op.ALL}
     named = {op for op, names in operands.items() if names >= {"barrier", "mask"}}
-    assert named <= {*REACHING}
-    assert {*REACHING} - named == {NextProgramOp, TmaPairLoadOp}
+    assert named <= {*FILLING, *WRITTEN}
+    assert {*FILLING, *WRITTEN} - named == {NextProgramOp, TmaPairLoadOp}
+    assert {*MASKED} == {op for op, names in operands.items() if names >= {"ring", "mask"}}
 
 
 # Broken ------------------------------------------------------------------------------------------

@@ -226,7 +226,8 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "tma_barrier": (
         "gpu.tma_load(MAP, H.slot(0), @@H, 0, (0, 0))",
-        "barrier must be a ring of barriers (gpu.barrier_init), found a buffer (2, 64, 64) of bf16",
+        "barrier must be a ring of barriers (gpu.barrier_init) or one of gpu.make_ring, found a "
+        "buffer (2, 64, 64) of bf16",
     ),
     "tma_map": (
         "gpu.tma_load(@@x, H.slot(0), BAR, 0, (0, 0))",

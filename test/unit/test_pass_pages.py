@@ -42,7 +42,7 @@ AMPERE = Program(
                 ),
                 "insert-async-copies": (r"scf\.|gpu_tile\.(alloc|cp|buffer_load|mma)|^\} \{tile"),
                 "pipeline-loops": (
-                    r"scf\.|cmpi|gpu_tile\.(alloc|cp|slot|ring|buffer_load|mma)|addi %|^\}$"
+                    r"scf\.|cmpi|gpu_tile\.(alloc|cp|slot|make|ring|buffer_load|mma)|addi %|^\}$"
                 ),
                 "prefetch-fragments": (
                     r"scf\.|gpu_tile\.(cp|slot|ring|buffer_load|mma)|addi %a|^\}$"
@@ -79,24 +79,29 @@ PRODUCT = Program(
         ),
         "insert-async-copies": Dump(
             "insert-async-copies",
-            LOOP + r"|make_tensor_map|barrier|fence|sync|ring|tma_load|alloc|gpu_tile.wgmma",
+            LOOP + r"|make_tensor_map|ring|tma_load|alloc|gpu_tile.wgmma",
             end=r"^scf\.yield %\d+, ",
         ),
         "specialize-warps": Dump(
             "specialize-warps",
-            LOOP + r"|role|^\}\)|alloc|barrier|fence|sync|ring|slot\"\(%\d+, %\d+#|xori|tma|wgmma",
+            LOOP + r"|role|^\}\)|alloc|ring|slot\"\(%\d+, %\d+\)|tma|wgmma",
         ),
         "overlap-mma": Dump(
             "overlap-mma",
-            LOOP + r"|barrier|ring|gpu_tile.wgmma|subi|cmpi",
+            LOOP + r"|ring|gpu_tile.wgmma|subi|cmpi",
             start=r"wgmma_fence",
             end=r"truncf",
         ),
-        "allocate-shared": Dump("allocate-shared", r"gpu_tile\.(alloc|barrier_init)"),
+        "allocate-shared": Dump("allocate-shared", r"gpu_tile\.(alloc|make_ring)"),
         "overlap-launches": Dump(
             "overlap-launches",
             r"sync|griddep|gpu_tile.role|cmpi|scf.(for|if)|tma_load|^\}",
             end=r"name = \"load\"",
+        ),
+        "expand-rings": Dump(
+            "expand-rings",
+            r"role|^\}\)|barrier|gpu_tile.sync|ring|xori|tma_load|gpu_tile.wgmma\"|subi",
+            end="barrier_arrive",
         ),
         "ptx": Opcodes(
             r"cp\.async|bar\.sync|mbarrier|wgmma|setmaxnreg|elect|stmatrix|fence|prefetch|griddep"
@@ -116,14 +121,14 @@ PAIR = Program(
         ),
         "share-copies": Dump(
             "share-copies",
-            r"cluster|barrier|role|view|tma_(load|mult)|remote|muli %0|addi %\d+, %\d+$|^\}\)",
+            r"cluster|ring_|role|view|tma_(load|mult)|muli %0|addi %\d+, %\d+$|^\}\)",
         ),
         "share-copies-ptx": Opcodes(
             r"mapa|barrier\.cluster|mbarrier|cp\.async\.bulk\.t\S*shared::cl"
         ),
         "await-arrivals": Dump(
             "await-arrivals",
-            r"for|addi|ring|xori|wait|^\}",
+            r"for|addi|ring|^\}",
             start=r"for %arg3 = %c0_i32_0",
             end=r'name = "load"',
         ),
@@ -138,8 +143,8 @@ TURNS = Program(
     {
         "alternate-programs": Dump(
             "alternate-programs",
-            r"scf\.|^\}( else \{)?$|andi|cmpi eq|barrier|gpu_tile.wgmma|store\"|role|^\}\)|select"
-            r"|addi %arg4|xori|arith.constant [01] : i32|ring_position\"\(%arg5",
+            r"scf\.|^\}( else \{)?$|andi|cmpi eq|ring|gpu_tile.wgmma|store\"|role|^\}\)|select"
+            r"|addi %arg4|arith.constant [01] : i32",
             start=r"^\}\) \{first_warp = 8",
             end=r'name = "compute"',
         ),
@@ -153,7 +158,7 @@ THREE = Program(
     PRODUCT.target,
     {
         "three-warpgroups": Dump(
-            "overlap-mma", r"role|^\}\)|gpu_tile.wgmma\"|barrier_init|iter_args\(.*%arg7"
+            "overlap-mma", r"role|^\}\)|gpu_tile.wgmma\"|make_ring|iter_args\(.*%arg7"
         ),
         "three-warpgroups-report": Report("^(dot inst|warp spec|shared)"),
     },
@@ -166,13 +171,13 @@ ATTENTION = Program(
     {
         "attention": Dump(
             "specialize-warps",
-            r"scf\.(for|yield)|barrier|ring|gpu_tile.wgmma|exp2|truncf|mulf %arg12|^\}$",
+            r"scf\.(for|yield)|ring|gpu_tile.wgmma|exp2|truncf|mulf %arg12|^\}$",
             start=r"scf.for .* step %c64 iter_args\(.*%cst",
             end=r"^\}$",
         ),
         "rotate-dots": Dump(
             "rotate-dots",
-            r"scf\.(for|yield|if)|else|barrier|gpu_tile.wgmma|exp2|truncf|^\}( else \{)?$",
+            r"scf\.(for|yield|if)|else|ring|gpu_tile.wgmma|exp2|truncf|^\}( else \{)?$",
             start=r"scf.if",
             end=r"^\} else",
         ),
@@ -190,27 +195,25 @@ SUM = Program(
         "insert-tensor-stores": PRODUCT.sections["insert-tensor-stores"],
         "stage-operands": Dump(
             "stage-operands",
-            LOOP + r"|barrier|fence|sync|ring|tile\.load|gpu_tile\.(alloc|buffer|tcgen)",
+            LOOP + r"|ring|tile\.load|gpu_tile\.(alloc|buffer|tcgen)",
             end=r"^scf\.yield %\d+, ",
         ),
         "keep-accumulators": Dump(
             "keep-accumulators",
-            BRANCHES + r"|cmpi|barrier|ring|gpu_tile\.(buffer|tcgen)|truncf",
+            BRANCHES + r"|cmpi|ring|gpu_tile\.(buffer|tcgen)|truncf",
             start=r"scf.for %\w+ = %c0 ",
             end="truncf",
         ),
         "specialize-warps": Dump(
             "specialize-warps",
-            BRANCHES
-            + r"|role|^\}\)|alloc|barrier|fence|sync|ring|slot\"\(%\d+, %\d+#|xori|tma_"
-            + "|tcgen|buffer_load",
+            BRANCHES + r"|role|^\}\)|alloc|ring|slot\"\(%\d+, %\d+\)|tma_|tcgen|buffer_load",
         ),
-        "allocate-tensor-memory": Dump("allocate-tensor-memory", r"reserve|release|tmem|sync"),
+        "allocate-tensor-memory": Dump("allocate-tensor-memory", r"reserve|release_t|tmem|sync"),
         "fence-tensor-memory": Dump(
             "fence-tensor-memory",
-            BRANCHES + r"|role|^\}\)|barrier_(wait|arr)|fence|tcgen|buffer_load",
+            BRANCHES + r"|role|^\}\)|ring|fence|tcgen|buffer_load",
             start=r"iter_args\(%\w+ = %c0_i32, %\w+ = %c0_i32_0\)",
-            end="barrier_arrive",
+            end='by = "warp"',
         ),
         "ptx": Opcodes(
             r"cp\.async|bar\.sync|mbarrier|tcgen05|elect|st\.shared|fence|prefetch|griddep"
@@ -226,13 +229,13 @@ SHARED_COLUMNS = Program(
     {
         "attention": Dump(
             "specialize-warps",
-            LOOP + r"|barrier|tcgen|buffer_(load|store)|exp2|truncf|alloc",
+            LOOP + r"|ring|tcgen|buffer_(load|store)|exp2|truncf|alloc",
             start=r"scf.for .* step %c64 iter_args\(.*%cst",
             end=r"^\}$",
         ),
         "rotated": Dump(
             "rotate-dots",
-            BRANCHES + r"|barrier|cmpi|tcgen|buffer_(load|store)|exp2|truncf|alloc|mulf %\d+, %1",
+            BRANCHES + r"|ring|cmpi|tcgen|buffer_(load|store)|exp2|truncf|alloc|mulf %\d+, %1",
             start=r"tensor<2x128x64xf32>",
             end=r"scf\.yield %\d+(, %\d+){4}$",
         ),
@@ -248,8 +251,7 @@ TOGETHER = Program(
     {
         "pair-products": Dump(
             "pair-products",
-            BRANCHES
-            + r"|cluster|role|^\}\)|alloc|barrier|ring|muli %0|tma_pair|remote|tcgen|buffer_load",
+            BRANCHES + r"|cluster|role|^\}\)|alloc|ring|muli %0|tma_pair|tcgen|buffer_load",
         ),
         "pair-products-report": Report("^(cluster|CTA pair|warp spec|tensor mem|shared mem)"),
     },
@@ -263,7 +265,7 @@ ASKING = Program(
         "request-programs": Dump(
             "request-programs",
             LOOP
-            + r"|while|condition|\} do \{|role|xi32|slots = 3|next_program|barrier_.*\((%1|%2),"
+            + r"|while|condition|\} do \{|role|xi32|slots = 3|next_program|ring_.*\(%5,"
             + r"|tma_load",
             end='name = "load"',
         ),
@@ -285,13 +287,13 @@ SCALED = Program(
         "multiply-out": Dump("multiply-out", LOOP + r"|tile\.|truncf", start="scf.for"),
         "block-scales": Dump(
             "stage-operands",
-            LOOP + r"|tile\.load|gpu_tile\.(alloc|buffer|reshape|tcgen)",
+            LOOP + r"|ring_|tile\.load|gpu_tile\.(alloc|buffer|reshape|tcgen)",
             start=r"scf.for .* step %c1 ",
-            end="tcgen05_commit",
+            end="ring_publish",
         ),
         "scales-in-order": Dump(
             "specialize-warps",
-            LOOP + r"|barrier_wait|reshape|slot|tcgen",
+            LOOP + r"|ring|reshape|slot|tcgen",
             start=r'name = "load"',
             end='name = "multiply"',
         ),
@@ -354,6 +356,7 @@ def test_explicit_kernels_get_the_passes_the_list_names() -> None:
         "keep-explicit",
         "allocate-tensor-memory",
         "allocate-shared",
+        "expand-rings",
     ]
 
 

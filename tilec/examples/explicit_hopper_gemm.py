@@ -1,12 +1,12 @@
-"""The Hopper matrix product by hand: TMA, mbarriers, wgmma, warp roles, a persistent loop.
+"""The Hopper matrix product by hand: TMA, a ring, wgmma, warp roles, a persistent loop.
 
 c = a @ b with a (M, K), b (K, N) and c (M, N) in bf16, each with stride 1 along its last dimension.
 
 Three warpgroups. One warp of the third drives the copy engine into a ring of SLOTS tile pairs; the
 two others multiply, each 64 rows of the tile, and hand the result to the copy engine, which writes
-it while the next tile is multiplied. A ring has two barriers a slot: `full` completes when the
-bytes announced have arrived, `empty` when both warpgroups have read the slot. The count of uses
-runs on from tile to tile, so phases need no care.
+it while the next tile is multiplied. A slot of the ring is full when the bytes announced have
+arrived, and free again when both warpgroups have released it. Either side counts its turns, from
+tile to tile.
 
 Every CTA walks the tiles `cta_id, cta_id + num_ctas, ...` in grouped order. What lies outside an
 array is zero on the way in and left out on the way out, so M, N and K may be anything that keeps
@@ -28,37 +28,33 @@ WARPGROUPS = 2
 
 
 @tilec.function
-def load_tile(a_map, b_map, a_ring, b_ring, full, empty, m, n, steps, count):
-    """Copies the operands of the tile at (m, n), slot by slot; gives the count of slots filled."""
-    depth = a_ring.shape[2]
+def load_tile(a_map, b_map, a_slots, b_slots, ring, m, n, steps, count):
+    """Copies the operands of the tile at (m, n), slot by slot; gives the count of turns taken."""
+    depth = a_slots.shape[2]
     for step in tl.range(steps):
-        slot, parity = gpu.ring_position(count, slots=a_ring.slots)
-        empty.wait(slot, ~parity)  # a fresh ring is empty
-        full.expect(slot, bytes=a_ring.bytes + b_ring.bytes)
+        slot = ring.acquire(count)
+        ring.announce(slot, bytes=a_slots.bytes + b_slots.bytes)
         k = step * depth
-        gpu.tma_load(a_map, a_ring.slot(slot), full, slot, (m, k), cache="evict_first")
-        gpu.tma_load(b_map, b_ring.slot(slot), full, slot, (k, n), cache="evict_last")
+        gpu.tma_load(a_map, a_slots.slot(slot), ring, slot, (m, k), cache="evict_first")
+        gpu.tma_load(b_map, b_slots.slot(slot), ring, slot, (k, n), cache="evict_last")
         count = count + 1
     return count
 
 
 @tilec.function
-def multiply_tile(a_ring, b_ring, full, empty, acc, steps, count, INSTRUCTION):
+def multiply_tile(a_slots, b_slots, ring, acc, steps, count, INSTRUCTION):
     """Multiplies what the ring brings, one group of products in flight; gives product and count."""
     acc = gpu.wgmma_fence(acc)
     for step in tl.range(steps):
-        slot, parity = gpu.ring_position(count, slots=a_ring.slots)
-        full.wait(slot, parity)
-        acc = gpu.wgmma(a_ring.slot(slot), b_ring.slot(slot), acc, INSTRUCTION)
+        slot = ring.wait(count)
+        acc = gpu.wgmma(a_slots.slot(slot), b_slots.slot(slot), acc, INSTRUCTION)
         acc = gpu.wgmma_wait(acc, pending=1)
-        if step > 0:  # the products before these are done, so their slot is free
-            before, _ = gpu.ring_position(count - 1, slots=a_ring.slots)
-            empty.arrive(before, per="warpgroup")
+        if step > 0:  # the products before these have read it
+            ring.release(ring.slot(count - 1), by="warpgroup")
         count = count + 1
     product = gpu.wgmma_wait(acc, pending=0)
-    if steps > 0:  # a loop that ran zero times has no slot to free
-        last, _ = gpu.ring_position(count - 1, slots=a_ring.slots)
-        empty.arrive(last, per="warpgroup")
+    if steps > 0:  # a loop that ran zero times has no slot to release
+        ring.release(ring.slot(count - 1), by="warpgroup")
     return product, count
 
 
@@ -89,7 +85,7 @@ def hopper_gemm(
     INSTRUCTION: tl.const = "wgmma.m64n256k16.f32.bf16.bf16",
 ):
     """BM x BN tiles of c, BK of K at a time; INSTRUCTION is as wide as BN."""
-    tl.static_assert(SLOTS > 1, "a slot is freed when the products of the next one are issued")
+    tl.static_assert(SLOTS > 1, "a slot is released when the products of the next one are issued")
     rows, columns = tl.num_programs(0), tl.num_programs(1)
     steps = tl.cdiv(a.shape[1], BK)
 
@@ -97,13 +93,10 @@ def hopper_gemm(
     a_map = gpu.make_tensor_map(a, (BM, 64))
     b_map = gpu.make_tensor_map(b, (BK, 64))
     c_map = gpu.make_tensor_map(c, (BM, 64))
-    a_ring = gpu.alloc((BM, BK), tl.bf16, gpu.swizzled((BM, BK), tl.bf16), slots=SLOTS)
-    b_ring = gpu.alloc((BK, BN), tl.bf16, gpu.swizzled((BK, BN), tl.bf16), slots=SLOTS)
+    a_slots = gpu.alloc((BM, BK), tl.bf16, gpu.swizzled((BM, BK), tl.bf16), slots=SLOTS)
+    b_slots = gpu.alloc((BK, BN), tl.bf16, gpu.swizzled((BK, BN), tl.bf16), slots=SLOTS)
     out = gpu.alloc((BM, BN), tl.bf16, gpu.swizzled((BM, BN), tl.bf16))
-    full = gpu.barrier_init(count=1, slots=SLOTS)
-    empty = gpu.barrier_init(count=WARPGROUPS, slots=SLOTS)
-    gpu.fence("barrier_init")
-    gpu.sync()
+    ring = gpu.make_ring(SLOTS, fills=1, releases=WARPGROUPS)
     # All of that may have run under the end of the launch before; now the arrays are ready.
     gpu.griddepcontrol("launch_dependents")
     gpu.griddepcontrol("wait")
@@ -113,7 +106,7 @@ def hopper_gemm(
         for tile in tl.range(gpu.cta_id(), rows * columns, gpu.num_ctas()):
             row, column = gpu.tile_order(tile, rows, columns)
             m, n = row * BM, column * BN
-            count = load_tile(a_map, b_map, a_ring, b_ring, full, empty, m, n, steps, count)
+            count = load_tile(a_map, b_map, a_slots, b_slots, ring, m, n, steps, count)
 
     with gpu.role("multiply", first_warp=0, warps=4 * WARPGROUPS, registers=232):
         count = 0
@@ -121,9 +114,7 @@ def hopper_gemm(
         for tile in tl.range(gpu.cta_id(), rows * columns, gpu.num_ctas()):
             row, column = gpu.tile_order(tile, rows, columns)
             zeros = gpu.zeros((BM, BN), tl.f32, layout)
-            product, count = multiply_tile(
-                a_ring, b_ring, full, empty, zeros, steps, count, INSTRUCTION
-            )
+            product, count = multiply_tile(a_slots, b_slots, ring, zeros, steps, count, INSTRUCTION)
             store_tile(product, out, c_map, row * BM, column * BN)
         gpu.tma_wait(pending=0, read=True)  # shared memory outlives the last store
 

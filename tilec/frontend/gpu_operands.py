@@ -17,10 +17,12 @@ from tilec.dialects.constraints import (
     ARRAY,
     BARRIER,
     BUFFER,
+    COUNTED,
     I1,
     I32,
     INDEX,
     PENDING,
+    RING,
     TENSOR_MAP,
     TILE,
     Constraint,
@@ -50,6 +52,8 @@ _I32_LIMIT = 1 << 31
 def operand(frame: Frame, field: Operand, value: Any) -> Any:
     """The SSA value (or list of them) for a declared operand. Mistake naming what was expected."""
     convert = _coordinate if field.name == "coordinates" else _OPERANDS[field.constraint]
+    if field.optional and value is None:
+        return None
     if not field.variadic:
         return convert(frame, value, field.name)
     parts = as_tuple(frame.builder, value)
@@ -65,9 +69,9 @@ def _array(frame: Frame, value: Any, name: str) -> ir.Value:
     return value.value
 
 
-def _resource(kind: str, words: str) -> Callable[[Frame, Any, str], ir.Value]:
+def _resource(kinds: str, words: str) -> Callable[[Frame, Any, str], ir.Value]:
     def convert(frame: Frame, value: Any, name: str) -> ir.Value:
-        if not isinstance(value, Resource) or value.kind != kind:
+        if not isinstance(value, Resource) or value.kind not in kinds.split():
             raise Mistake(f"{name} must be {words}, found {describe(value)}", argument=name)
         return value.value
 
@@ -137,6 +141,10 @@ _OPERANDS: Mapping[Constraint, Callable[[Frame, Any, str], ir.Value]] = {
     ARRAY: _array,
     BUFFER: _resource("buffer", "a buffer (gpu.alloc)"),
     BARRIER: _resource("barrier", "a ring of barriers (gpu.barrier_init)"),
+    RING: _resource("ring", "a ring (gpu.make_ring)"),
+    COUNTED: _resource(
+        "ring barrier", "a ring of barriers (gpu.barrier_init) or one of gpu.make_ring"
+    ),
     TENSOR_MAP: _resource("tensor_map", "a tensor map (gpu.make_tensor_map)"),
     PENDING: _pending,
     TILE: _tile,
@@ -188,7 +196,7 @@ def wrapped(value: ir.Value) -> Any:
 
 
 def resource(value: ir.Value) -> Resource:
-    """A buffer, ring of barriers, tensor map or pending tile."""
+    """A buffer, ring, ring of barriers, tensor map or pending tile."""
     kind = str(value.type).removeprefix("!gpu_tile.").partition("<")[0]
     if kind == "buffer":
         found = any_buffer_of(value)
@@ -199,5 +207,5 @@ def resource(value: ir.Value) -> Resource:
         tile = tile_of(value)
         dtype = BY_MLIR[str(element(tile))]
         return Resource(value, kind, f"a pending tile {show_shape(shape(tile))} of {dtype}")
-    words = {"barrier": "a ring of barriers", "tensor_map": "a tensor map"}
+    words = {"barrier": "a ring of barriers", "ring": "a ring", "tensor_map": "a tensor map"}
     return Resource(value, kind, words[kind])

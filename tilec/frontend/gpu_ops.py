@@ -60,7 +60,7 @@ def emit(
 def _check_slot(given: Mapping[str, Any]) -> None:
     """Mistake for a constant slot that the ring does not have."""
     name = "slot" if "slot" in given else "index"
-    ring = given.get("barrier" if name == "slot" else "src")
+    ring = given.get("barrier", given.get("ring")) if name == "slot" else given.get("src")
     at = given.get(name)
     if not isinstance(ring, Resource) or not isinstance(at, int):
         return

@@ -288,6 +288,14 @@ METHODS_OF: Mapping[str, Mapping[str, Any]] = {
         "arrive": gpu.barrier_arrive,
         "wait": gpu.barrier_wait,
     },
+    "ring": {
+        "acquire": gpu.ring_acquire,
+        "wait": gpu.ring_wait,
+        "slot": gpu.ring_slot,
+        "announce": gpu.ring_announce,
+        "publish": gpu.ring_publish,
+        "release": gpu.ring_release,
+    },
     "pending": {"wait": gpu.wgmma_wait},
     "tensor_map": {},
 }

@@ -1,4 +1,4 @@
-// mbarriers have 8 bytes a slot for themselves. Roles run side by side: no memory of one is another's;
+// A ring has 8 bytes a slot and counted side for itself, mbarriers 8 a slot. Roles run side by side: no memory of one is another's;
 // one role alone uses its own again.
 // RUN: tilec opt %s --passes allocate-shared --target sm_90a --num-warps 4 --split-input-file | filecheck %s
 
@@ -6,8 +6,13 @@
 !s = !gpu_tile.buffer<tensor<128xf32>, #gpu_tile.shared<"(128):(1)">>
 
 // CHECK-LABEL: @no_reuse_between_roles
-// CHECK-SAME: tile.shared_bytes = 1064 : i32
-// CHECK: "gpu_tile.barrier_init"() {count = 1 : i32, options = {offset = 1024 : i32}, slots = 5 : i32}
+// CHECK-SAME: tile.shared_bytes = 1192 : i32
+// CHECK: "gpu_tile.barrier_init"() {count = 1 : i32, options = {offset = 1104 : i32}, slots = 5 : i32}
+// Both sides, one, none.
+// CHECK: "gpu_tile.make_ring"() {fills = 1 : i32, options = {offset = 1024 : i32}, releases = 4 : i32, slots = 5 : i32}
+// CHECK: "gpu_tile.make_ring"() {fills = 1 : i32, options = {offset = 1144 : i32}, releases = 0 : i32, slots = 3 : i32}
+// CHECK: "gpu_tile.make_ring"() {fills = 0 : i32, options = {offset = 0 : i32}, releases = 0 : i32, slots = 7 : i32}
+// CHECK: "gpu_tile.make_ring"() {fills = 0 : i32, options = {offset = 1168 : i32}, releases = 2 : i32, slots = 3 : i32}
 // CHECK: gpu_tile.role
 // CHECK: options = {offset = 0 : i32}
 // CHECK: options = {offset = 0 : i32}
@@ -16,6 +21,10 @@
 // CHECK: options = {offset = 0 : i32}
 func.func @no_reuse_between_roles(%x: !t) attributes {tile.kernel, tile.total_warps = 8 : i32} {
   %b = "gpu_tile.barrier_init"() {slots = 5 : i32, count = 1 : i32, options = {}} : () -> !gpu_tile.barrier
+  %both = "gpu_tile.make_ring"() {slots = 5 : i32, fills = 1 : i32, releases = 4 : i32, options = {}} : () -> !gpu_tile.ring
+  %full = "gpu_tile.make_ring"() {slots = 3 : i32, fills = 1 : i32, releases = 0 : i32, options = {}} : () -> !gpu_tile.ring
+  %none = "gpu_tile.make_ring"() {slots = 7 : i32, fills = 0 : i32, releases = 0 : i32, options = {}} : () -> !gpu_tile.ring
+  %free = "gpu_tile.make_ring"() {slots = 3 : i32, fills = 0 : i32, releases = 2 : i32, options = {}} : () -> !gpu_tile.ring
   "gpu_tile.role"() ({
     %s = "gpu_tile.alloc"() {options = {}} : () -> !s
     "gpu_tile.buffer_store"(%x, %s) : (!t, !s) -> ()

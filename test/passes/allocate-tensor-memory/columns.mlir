@@ -52,6 +52,26 @@ func.func @own_sync(%c: i1) attributes {tile.kernel} {
 !small = !gpu_tile.buffer<tensor<128x16xf32>, #gpu_tile.tmem<"(128,16):(1@lane,1@col)">>
 !l = tensor<128x16xf32, #gpu_tile.layout<"T(128):(1@0) V(16):(1@1)">>
 
+// Columns and their sync stand behind the rings, which that sync makes known, too.
+// CHECK-LABEL: @behind_rings
+// CHECK-NEXT: "gpu_tile.make_ring"() {{.*}}slots = 2 : i32
+// CHECK-NEXT: "gpu_tile.make_ring"() {{.*}}slots = 3 : i32
+// CHECK-NEXT: "gpu_tile.reserve_tensor_memory"() {columns = 32 : i32, options = {}}
+// CHECK-NEXT: "gpu_tile.sync"() {barrier = 0 : i32, mode = "sync", warps = 4 : i32}
+// CHECK-NEXT: "gpu_tile.alloc"() {options = {offset = 0 : i32}}
+// CHECK-NEXT: "gpu_tile.buffer_load"
+func.func @behind_rings() attributes {tile.kernel} {
+  %two = "gpu_tile.make_ring"() {slots = 2 : i32, fills = 1 : i32, releases = 0 : i32, options = {}} : () -> !gpu_tile.ring
+  %three = "gpu_tile.make_ring"() {slots = 3 : i32, fills = 1 : i32, releases = 0 : i32, options = {}} : () -> !gpu_tile.ring
+  %t = "gpu_tile.alloc"() {options = {}} : () -> !small
+  %v = "gpu_tile.buffer_load"(%t) : (!small) -> !l
+  return
+}
+
+// -----
+!small = !gpu_tile.buffer<tensor<128x16xf32>, #gpu_tile.tmem<"(128,16):(1@lane,1@col)">>
+!l = tensor<128x16xf32, #gpu_tile.layout<"T(128):(1@0) V(16):(1@1)">>
+
 // One behind the first use does not, nor one of some warps.
 // CHECK-LABEL: @late_sync
 // CHECK-NEXT: "gpu_tile.reserve_tensor_memory"

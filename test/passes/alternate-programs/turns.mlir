@@ -9,12 +9,10 @@
 // The demand is met, and gone.
 // CHECK-NOT: tile.consumers
 // CHECK-SAME: tile.total_warps = 12 : i32
-// CHECK: %[[FULL:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = 6 : i32}
-// CHECK: %[[EMPTY:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = 6 : i32}
-// One phase a program, completed by the four warps that have it.
-// CHECK: %[[ORDER:.*]] = "gpu_tile.barrier_init"() {count = 4 : i32, options = {}, slots = 1 : i32}
-// CHECK: "gpu_tile.fence"() {kind = "barrier_init"}
-// CHECK-NOT: "gpu_tile.barrier_wait"(%[[ORDER]]
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 6 : i32}
+// One turn a program, released by the four warps that have it.
+// CHECK-NEXT: %[[ORDER:.*]] = "gpu_tile.make_ring"() {fills = 0 : i32, options = {}, releases = 4 : i32, slots = 1 : i32}
+// CHECK-NOT: "gpu_tile.ring_acquire"(%[[ORDER]]
 // CHECK: first_warp = 8 : i32, name = "load", registers = 40 : i32, warps = 4 : i32
 // CHECK: "gpu_tile.role"
 // CHECK: %[[TEAM:.*]] = arith.constant 0 : i32
@@ -22,15 +20,13 @@
 // CHECK: %[[TURN:.*]] = arith.andi %[[NUMBER]]
 // CHECK: %[[OWN:.*]] = arith.cmpi eq, %[[TURN]], %[[TEAM]]
 // CHECK: %[[NEXT:.*]] = scf.if %[[OWN]] -> (i32)
-// CHECK: %[[P:.*]]:2 = "gpu_tile.ring_position"(%[[NUMBER]]) {slots = 1 : i32}
-// CHECK: %[[BEFORE:.*]] = arith.xori %[[P]]#1, %true
-// CHECK: "gpu_tile.barrier_wait"(%[[ORDER]], %[[P]]#0, %[[BEFORE]])
+// CHECK: %[[P:.*]] = "gpu_tile.ring_acquire"(%[[ORDER]], %[[NUMBER]])
 // CHECK-NEXT: %[[LOOP:.*]]:2 = scf.for
-// CHECK: "gpu_tile.barrier_wait"(%[[FULL]]
+// CHECK: "gpu_tile.ring_wait"(%[[RING]]
 // CHECK: "gpu_tile.wgmma"
-// CHECK: "gpu_tile.barrier_arrive"(%[[EMPTY]]
+// CHECK: "gpu_tile.ring_release"(%[[RING]]
 // The other set may go on before the last product is done.
-// CHECK: "gpu_tile.barrier_arrive"(%[[ORDER]], %[[P]]#0) {per = "warp"}
+// CHECK: "gpu_tile.ring_release"(%[[ORDER]], %[[P]]) {by = "warp"}
 // CHECK-NEXT: "gpu_tile.wgmma_wait"(%[[LOOP]]#0) {pending = 0 : i32}
 // CHECK: "tile.store"
 // CHECK: scf.yield %[[LOOP]]#1 : i32
@@ -45,7 +41,7 @@
 // CHECK: first_warp = 0 : i32, name = "compute", registers = 232 : i32, warps = 4 : i32
 // CHECK: "gpu_tile.role"
 // CHECK: arith.constant 1 : i32
-// CHECK: "gpu_tile.barrier_wait"(%[[ORDER]]
+// CHECK: "gpu_tile.ring_acquire"(%[[ORDER]]
 // CHECK: first_warp = 4 : i32, name = "compute 1", registers = 232 : i32, warps = 4 : i32
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                   %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},

@@ -1,4 +1,4 @@
-// Under a demand for roles: what no tensor map describes is filled behind a barrier that counts
+// Under a demand for roles: what no tensor map describes is filled into a ring that counts
 // each thread's copies and each warp's stores. A load role may then run ahead.
 // RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,insert-async-copies --target sm_90a --num-warps 4 | filecheck %s
 
@@ -8,18 +8,16 @@
 
 // CHECK-LABEL: @matmul
 // 128 threads that copy, 4 warps that store.
-// CHECK: %[[FULL:.*]] = "gpu_tile.barrier_init"() {count = 132 : i32, options = {}, slots = 1 : i32}
-// CHECK: "gpu_tile.fence"() {kind = "barrier_init"}
-// CHECK: "gpu_tile.sync"
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 132 : i32, options = {}, releases = 0 : i32, slots = 1 : i32}
 // CHECK: scf.for
 // CHECK-NOT: "tile.load"(%arg0
 // CHECK: %[[TILE:.*]] = "tile.load"(%arg1
-// CHECK: %[[P:.*]]:2 = "gpu_tile.ring_position"(%{{.*}}) {slots = 1 : i32}
+// CHECK: %[[P:.*]] = "gpu_tile.ring_slot"(%[[RING]], %[[N:[^)]*]])
 // CHECK: "gpu_tile.cp_async"(%arg0, {{.*}}bytes = 8 : i32
 // CHECK: "gpu_tile.buffer_store"(%[[TILE]]
-// CHECK-NEXT: "gpu_tile.cp_async_arrive"(%[[FULL]], %[[P]]#0)
-// CHECK-NEXT: "gpu_tile.barrier_arrive"(%[[FULL]], %[[P]]#0) {per = "warp"}
-// CHECK-NEXT: "gpu_tile.barrier_wait"(%[[FULL]], %[[P]]#0, %[[P]]#1)
+// CHECK-NEXT: "gpu_tile.ring_publish"(%[[RING]], %[[P]]) {by = "copies"}
+// CHECK-NEXT: "gpu_tile.ring_publish"(%[[RING]], %[[P]]) {by = "warp"}
+// CHECK-NEXT: "gpu_tile.ring_wait"(%[[RING]], %[[N]]) {previous = false}
 // CHECK-NOT: cp_async_commit
 // CHECK: "gpu_tile.wgmma"
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 4>, strides = array<i32: 4, 1>}},

@@ -1,5 +1,5 @@
 // Where a tensor map can describe the array, the copy engine fills what warpgroups read: both tiles
-// arrive at one barrier, whose uses a counter counts.
+// publish one ring, whose turns a counter counts.
 // RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,insert-async-copies --target sm_90a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xbf16, strided<[?, 1]>>
@@ -7,17 +7,15 @@
 !c = tensor<64x64xf32>
 
 // CHECK-LABEL: @matmul
-// CHECK: %[[BAR:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = 1 : i32}
-// CHECK: "gpu_tile.fence"() {kind = "barrier_init"}
-// CHECK: "gpu_tile.sync"
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 0 : i32, slots = 1 : i32}
 // CHECK-DAG: %[[MA:.*]] = "gpu_tile.make_tensor_map"(%arg0) {box = array<i32: 64, 64>, dims = array<i32: 0, 1>, swizzle = "128B"}
 // CHECK-DAG: %[[MB:.*]] = "gpu_tile.make_tensor_map"(%arg1) {box = array<i32: 64, 64>, dims = array<i32: 0, 1>, swizzle = "128B"}
 // CHECK: scf.for %{{.*}} iter_args(%{{.*}} = %{{.*}}, %[[N:.*]] = %{{.*}}) -> ({{.*}}, i32)
-// CHECK: %[[P:.*]]:2 = "gpu_tile.ring_position"(%[[N]]) {slots = 1 : i32}
-// CHECK: "gpu_tile.barrier_expect"(%[[BAR]], %[[P]]#0) {bytes = 16384 : i32}
-// CHECK: "gpu_tile.tma_load"(%[[MA]], %{{.*}}, %[[BAR]], %[[P]]#0, %{{.*}}, %{{.*}}) {cache = "normal"}
-// CHECK: "gpu_tile.tma_load"(%[[MB]], %{{.*}}, %[[BAR]], %[[P]]#0, %{{.*}}, %{{.*}}) {cache = "normal"}
-// CHECK: "gpu_tile.barrier_wait"(%[[BAR]], %[[P]]#0, %[[P]]#1)
+// CHECK: %[[P:.*]] = "gpu_tile.ring_slot"(%[[RING]], %[[N]])
+// CHECK: "gpu_tile.ring_announce"(%[[RING]], %[[P]]) {bytes = 16384 : i32}
+// CHECK: "gpu_tile.tma_load"(%[[MA]], %{{.*}}, %[[RING]], %[[P]], %{{.*}}, %{{.*}}) {cache = "normal"}
+// CHECK: "gpu_tile.tma_load"(%[[MB]], %{{.*}}, %[[RING]], %[[P]], %{{.*}}, %{{.*}}) {cache = "normal"}
+// CHECK: "gpu_tile.ring_wait"(%[[RING]], %[[N]]) {previous = false}
 // CHECK-NOT: tile.load
 // CHECK: arith.addi %[[N]]
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},

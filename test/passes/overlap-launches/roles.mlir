@@ -3,15 +3,16 @@
 // RUN: tilec opt %s --passes overlap-launches --target sm_90a --split-input-file | filecheck %s
 
 !s = !gpu_tile.buffer<tensor<64x64xf16>, #gpu_tile.shared<"(64,64):(64,1)">>
-!bar = !gpu_tile.barrier
+!ring = !gpu_tile.ring
 !t = tensor<64x64xf16, #gpu_tile.layout<"T(16,8):(4@0,8@1) V(4,8):(1@0,1@1)">>
 
 // CHECK-LABEL: @fills_a_multiprocessor
-// CHECK: "gpu_tile.sync"
+// CHECK: "gpu_tile.alloc"
 // CHECK-NEXT: "gpu_tile.griddepcontrol"() {kind = "launch_dependents"}
 // CHECK-NEXT: "gpu_tile.role"
 // CHECK: scf.for %[[K:[^ ]*]] = %[[LOW:[^ ]*]] to %{{.*}} step %[[STEP:[^ ]*]]
-// CHECK: "gpu_tile.barrier_expect"
+// CHECK: "gpu_tile.ring_acquire"
+// CHECK-NEXT: "gpu_tile.ring_announce"
 // CHECK-NEXT: %[[SECOND:.*]] = arith.addi %[[LOW]], %[[STEP]]
 // CHECK-NEXT: %[[BEGINS:.*]] = arith.cmpi slt, %[[K]], %[[SECOND]]
 // CHECK-NEXT: scf.if %[[BEGINS]] {
@@ -26,18 +27,17 @@
 // CHECK-NOT: griddepcontrol
 func.func @fills_a_multiprocessor(%a: memref<?x?xf16, strided<[?, 1]>>) attributes {tile.kernel, tile.shared_bytes = 131072 : i32} {
   %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 64, 64>, dims = array<i32: 0, 1>, swizzle = "none"} : (memref<?x?xf16, strided<[?, 1]>>) -> !gpu_tile.tensor_map
-  %full = "gpu_tile.barrier_init"() {slots = 3 : i32, count = 1 : i32, options = {offset = 8192 : i32}} : () -> !bar
+  %ring = "gpu_tile.make_ring"() {slots = 3 : i32, fills = 1 : i32, releases = 1 : i32, options = {offset = 8192 : i32}} : () -> !ring
   %s = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !s
-  "gpu_tile.fence"() {kind = "barrier_init"} : () -> ()
-  "gpu_tile.sync"() {barrier = 0 : i32, mode = "sync", warps = 8 : i32} : () -> ()
   "gpu_tile.role"() ({
     %c0 = arith.constant 0 : i32
     %c64 = arith.constant 64 : i32
     %c640 = arith.constant 640 : i32
     scf.for %k = %c0 to %c640 step %c64 : i32 {
-      "gpu_tile.barrier_expect"(%full, %c0) {bytes = 8192 : i32} : (!bar, i32) -> ()
-      "gpu_tile.tma_load"(%map, %s, %full, %c0, %c0, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !s, !bar, i32, i32, i32) -> ()
-      "gpu_tile.tma_load"(%map, %s, %full, %c0, %c0, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !s, !bar, i32, i32, i32) -> ()
+      %slot = "gpu_tile.ring_acquire"(%ring, %c0) : (!ring, i32) -> i32
+      "gpu_tile.ring_announce"(%ring, %slot) {bytes = 16384 : i32} : (!ring, i32) -> ()
+      "gpu_tile.tma_load"(%map, %s, %ring, %slot, %c0, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !s, !ring, i32, i32, i32) -> ()
+      "gpu_tile.tma_load"(%map, %s, %ring, %slot, %c0, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !s, !ring, i32, i32, i32) -> ()
     }
     gpu.yield
   }) {name = "load", first_warp = 4 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
@@ -52,7 +52,7 @@ func.func @fills_a_multiprocessor(%a: memref<?x?xf16, strided<[?, 1]>>) attribut
 
 // -----
 !s = !gpu_tile.buffer<tensor<64x64xf16>, #gpu_tile.shared<"(64,64):(64,1)">>
-!bar = !gpu_tile.barrier
+!ring = !gpu_tile.ring
 
 // A load role that reads memory in another way waits before all of it.
 // CHECK-LABEL: @reads_a_number
@@ -64,14 +64,15 @@ func.func @fills_a_multiprocessor(%a: memref<?x?xf16, strided<[?, 1]>>) attribut
 // CHECK-NOT: griddepcontrol
 func.func @reads_a_number(%a: memref<?x?xf16, strided<[?, 1]>>, %n: memref<?xi32, strided<[1]>>) attributes {tile.kernel, tile.shared_bytes = 131072 : i32} {
   %map = "gpu_tile.make_tensor_map"(%a) {box = array<i32: 64, 64>, dims = array<i32: 0, 1>, swizzle = "none"} : (memref<?x?xf16, strided<[?, 1]>>) -> !gpu_tile.tensor_map
-  %full = "gpu_tile.barrier_init"() {slots = 3 : i32, count = 1 : i32, options = {offset = 8192 : i32}} : () -> !bar
+  %ring = "gpu_tile.make_ring"() {slots = 3 : i32, fills = 1 : i32, releases = 1 : i32, options = {offset = 8192 : i32}} : () -> !ring
   %s = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !s
   "gpu_tile.role"() ({
     %c0 = arith.constant 0 : i32
     %i = arith.constant 0 : index
     %x = "tile.load"(%n, %i) {dims = array<i32>, padding = 0 : i32, options = {}} : (memref<?xi32, strided<[1]>>, index) -> tensor<i32, #gpu_tile.layout<"T(128):(0) V():()">>
     %k = tensor.extract %x[] : tensor<i32, #gpu_tile.layout<"T(128):(0) V():()">>
-    "gpu_tile.tma_load"(%map, %s, %full, %c0, %c0, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !s, !bar, i32, i32, i32) -> ()
+    %slot = "gpu_tile.ring_slot"(%ring, %c0) : (!ring, i32) -> i32
+    "gpu_tile.tma_load"(%map, %s, %ring, %slot, %c0, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !s, !ring, i32, i32, i32) -> ()
     gpu.yield
   }) {name = "load", first_warp = 0 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
   return

@@ -6,6 +6,7 @@
 !c = tensor<64x64xf32>
 
 // CHECK-LABEL: @matmul
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 6 : i32}
 // CHECK: name = "load"
 // CHECK: %[[START:.*]] = "gpu_tile.wgmma_fence"
 // CHECK: %[[LOOP:.*]]:2 = scf.for %[[K:.*]] = %[[LOWER:.*]] to %[[UPPER:.*]] step %{{.*}} iter_args(%[[ACC:.*]] = %[[START]], %[[N:.*]] = %{{.*}}) -> (!gpu_tile.pending<{{.*}}, i32)
@@ -16,15 +17,17 @@
 // CHECK: %[[LATER:.*]] = arith.cmpi slt, %[[LOWER]], %[[K]]
 // CHECK: scf.if %[[LATER]] {
 // CHECK: %[[BEFORE:.*]] = arith.subi %[[N]], %{{.*}} : i32
-// CHECK: %[[P:.*]]:2 = "gpu_tile.ring_position"(%[[BEFORE]]) {slots = 6 : i32}
-// CHECK: "gpu_tile.barrier_arrive"(%{{.*}}, %[[P]]#0) {per = "warpgroup"}
+// CHECK: %[[P:.*]] = "gpu_tile.ring_slot"(%[[RING]], %[[BEFORE]])
+// CHECK: "gpu_tile.ring_release"(%[[RING]], %[[P]]) {by = "warpgroup"}
+// CHECK-NOT: gpu_tile.ring_release
 // CHECK: scf.yield %[[SAFE]]
 // CHECK: "gpu_tile.wgmma_wait"(%[[LOOP]]#0) {pending = 0 : i32}
 // The last slot, unless the loop ran zero times.
 // CHECK: %[[RAN:.*]] = arith.cmpi slt, %[[LOWER]], %[[UPPER]]
 // CHECK: scf.if %[[RAN]] {
-// CHECK: arith.subi %[[LOOP]]#1
-// CHECK: "gpu_tile.barrier_arrive"
+// CHECK: %[[BEHIND:.*]] = arith.subi %[[LOOP]]#1
+// CHECK: %[[LAST:.*]] = "gpu_tile.ring_slot"(%[[RING]], %[[BEHIND]])
+// CHECK: "gpu_tile.ring_release"(%[[RING]], %[[LAST]]) {by = "warpgroup"}
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                   %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                   %c: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {

@@ -9,9 +9,10 @@
 // CHECK: name = "load"
 // CHECK-NOT: gpu_tile.wgmma_fence
 // CHECK: scf.for
+// CHECK: %[[P:.*]] = "gpu_tile.ring_wait"(%[[RING:.*]], %{{.*}})
 // CHECK: "gpu_tile.wgmma_fence"
 // CHECK: "gpu_tile.wgmma_wait"({{.*}}) {pending = 0 : i32}
-// CHECK-NEXT: "gpu_tile.barrier_arrive"
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[RING]], %[[P]])
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                   %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                   %c: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {

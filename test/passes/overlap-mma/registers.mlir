@@ -8,20 +8,22 @@
 !c = tensor<64x64xf32>
 
 // CHECK-LABEL: @matmul
-// CHECK: %[[A:.*]] = "gpu_tile.barrier_init"() {count = 4 : i32
-// CHECK: %[[B:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = [[SLOTS:.*]] : i32}
-// CHECK-NEXT: %[[E:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32
+// CHECK: %[[A:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 4 : i32
+// CHECK-NEXT: %[[B:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32
 // CHECK: name = "load"
 // CHECK: scf.for %{{.*}} = {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[N:.*]] = %{{.*}})
-// CHECK: %[[SLOT:.*]]:2 = "gpu_tile.ring_position"(%[[N]])
+// CHECK: %[[SLOT:.*]] = "gpu_tile.ring_wait"(%[[A]], %[[N]])
+// CHECK: "gpu_tile.ring_wait"(%[[B]], %[[N]])
 // CHECK: "gpu_tile.buffer_load"
 // CHECK: %[[Q:.*]] = "gpu_tile.wgmma"(%{{.*}}, %{{.*}}, %[[ACC]])
 // CHECK-NEXT: %[[W:.*]] = "gpu_tile.wgmma_wait"(%[[Q]]) {pending = 1 : i32}
 // CHECK: scf.if
-// CHECK: "gpu_tile.barrier_arrive"(%[[E]], %{{.*}}) {per = "warpgroup"}
+// CHECK: %[[BEFORE:.*]] = arith.subi %[[N]]
+// CHECK: %[[P:.*]] = "gpu_tile.ring_slot"(%[[B]], %[[BEFORE]])
+// CHECK: "gpu_tile.ring_release"(%[[B]], %[[P]]) {by = "warpgroup"}
 // CHECK: "gpu_tile.buffer_load"
 // CHECK: %[[R:.*]] = "gpu_tile.wgmma"(%{{.*}}, %{{.*}}, %[[W]])
-// CHECK-NEXT: "gpu_tile.barrier_arrive"(%[[A]], %[[SLOT]]#0) {per = "warp"}
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[A]], %[[SLOT]]) {by = "warp"}
 // CHECK-NEXT: %[[S:.*]] = "gpu_tile.wgmma_wait"(%[[R]]) {pending = 1 : i32}
 // CHECK: scf.yield %[[S]]
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},

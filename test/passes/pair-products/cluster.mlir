@@ -1,5 +1,5 @@
 // Two pairs beside each other read the same tiles: each CTA loads half for both pairs, and has its
-// slot back when both have committed.
+// slot back when the products of both are done.
 // RUN: tilec opt %s --passes select-mma,infer-layouts,schedule-programs,stage-operands,keep-accumulators,insert-async-copies,split-conversions,specialize-warps,pair-products --target sm_100a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xbf16, strided<[?, 1]>>
@@ -18,18 +18,18 @@
 // CHECK: %[[LOADERS:.*]] = arith.muli %[[ROW]], %c3
 // CHECK: %[[SOME:.*]] = arith.ori %[[LOADERS]], %[[BOTH]]
 // CHECK: %[[FILL:.*]] = arith.ori %{{.*}}, %[[SOME]]
-// CHECK: %[[FULL:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32,
-// CHECK: %[[EMPTY:.*]] = "gpu_tile.barrier_init"() {count = 2 : i32,
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, {{.*}}releases = 2 : i32,
+// CHECK: %[[SUMS:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, {{.*}}releases = 8 : i32,
 // The bytes of both CTAs of a pair, whoever loads them.
-// CHECK: "gpu_tile.barrier_expect"(%[[FULL]], %{{.*}}) {bytes = 40960 : i32}
-// CHECK: "gpu_tile.tma_pair_multicast"(%{{[^,]*}}, %{{[^,]*}}, %[[FULL]], %{{[^,]*}}, %[[ROW]],
-// CHECK: "gpu_tile.tma_pair_multicast"(%{{[^,]*}}, %{{[^,]*}}, %[[FULL]],
+// CHECK: "gpu_tile.ring_announce"(%[[RING]], %{{.*}}) {bytes = 40960 : i32}
+// CHECK: "gpu_tile.tma_pair_multicast"(%{{[^,]*}}, %{{[^,]*}}, %[[RING]], %{{[^,]*}}, %[[ROW]],
+// CHECK: "gpu_tile.tma_pair_multicast"(%{{[^,]*}}, %{{[^,]*}}, %[[RING]],
 // CHECK: name = "load"
 // CHECK: "gpu_tile.tcgen05_mma"({{.*}}) {instruction = "tcgen05.pair.m256n64k16.f32.bf16.bf16"}
-// CHECK-NEXT: "gpu_tile.tcgen05_multicast_commit"(%[[EMPTY]], %{{.*}}, %[[FILL]])
-// CHECK: "gpu_tile.tcgen05_multicast_commit"(%{{.*}}, %{{.*}}, %[[BOTH]])
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[RING]], %{{.*}}, %[[FILL]]) {by = "products"}
+// CHECK: "gpu_tile.ring_publish"(%[[SUMS]], %{{.*}}, %[[BOTH]]) {by = "products"}
 // CHECK: name = "multiply"
-// CHECK: "gpu_tile.remote_arrive"(%{{.*}}, %{{.*}}, %[[FIRST]]) {per = "warp"}
+// CHECK: "gpu_tile.ring_release"(%[[SUMS]], %{{.*}}, %[[FIRST]]) {by = "warp"}
 // CHECK: name = "compute"
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                   %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},

@@ -11,36 +11,35 @@
 // CHECK: %[[EVEN:.*]] = arith.cmpi eq, %[[PLACE]], %{{.*}}
 // CHECK: %[[BOTH:.*]] = arith.constant 3 : i32
 // CHECK: %[[FIRST:.*]] = arith.constant 1 : i32
-// CHECK: %[[FULL:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = [[N:[0-9]+]] : i32}
-// CHECK: %[[EMPTY:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = [[N]] : i32}
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = [[N:[0-9]+]] : i32}
+// The warps of both CTAs take a sum.
+// CHECK: %[[SUMS:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 8 : i32
 // CHECK: "gpu_tile.alloc"() {{.*}}tensor<[[N]]x128x64xbf16>
 // Half of the columns, in the swizzle of their width.
 // CHECK: "gpu_tile.alloc"() {{.*}}tensor<[[N]]x64x32xbf16>, #gpu_tile.shared<"S<2,4,3> o (64,32):(32,1)">
-// CHECK: %[[READY:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32
-// The warps of both CTAs take a sum.
-// CHECK: %[[TAKEN:.*]] = "gpu_tile.barrier_init"() {count = 8 : i32
-// CHECK: gpu_tile.cluster_sync
 
 // CHECK: "gpu_tile.role"
-// CHECK: "gpu_tile.barrier_wait"(%[[EMPTY]]
+// CHECK: %[[FREE:.*]] = "gpu_tile.ring_acquire"(%[[RING]]
 // CHECK: scf.if %[[EVEN]] {
-// CHECK-NEXT: "gpu_tile.barrier_expect"(%[[FULL]], %{{.*}}) {bytes = 40960 : i32}
-// CHECK: "gpu_tile.tma_pair_load"
+// CHECK-NEXT: "gpu_tile.ring_announce"(%[[RING]], %[[FREE]]) {bytes = 40960 : i32}
+// CHECK: "gpu_tile.tma_pair_load"(%{{[^,]*}}, %{{[^,]*}}, %[[RING]], %[[FREE]],
 // CHECK: %[[STEP:.*]] = arith.muli %[[PLACE]], %c32_i32
 // CHECK: %[[AT:.*]] = arith.addi %{{.*}}, %[[STEP]]
-// CHECK: "gpu_tile.tma_pair_load"({{.*}}, %[[AT]])
+// CHECK: "gpu_tile.tma_pair_load"(%{{[^,]*}}, %{{[^,]*}}, %[[RING]], %[[FREE]], {{.*}}, %[[AT]])
 // CHECK: name = "load"
 
 // CHECK: "gpu_tile.role"
 // CHECK-NEXT: scf.if %[[EVEN]] {
-// CHECK: "gpu_tile.barrier_wait"(%[[TAKEN]]
+// CHECK: %[[SUM:.*]] = "gpu_tile.ring_acquire"(%[[SUMS]]
+// CHECK: %[[FULL:.*]] = "gpu_tile.ring_wait"(%[[RING]]
 // CHECK: "gpu_tile.tcgen05_mma"({{.*}}) {instruction = "tcgen05.pair.m256n64k16.f32.bf16.bf16"}
-// CHECK-NEXT: "gpu_tile.tcgen05_multicast_commit"(%[[EMPTY]], %{{.*}}, %[[BOTH]])
-// CHECK: "gpu_tile.tcgen05_multicast_commit"(%[[READY]], %{{.*}}, %[[BOTH]])
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[RING]], %[[FULL]], %[[BOTH]]) {by = "products"}
+// CHECK: "gpu_tile.ring_publish"(%[[SUMS]], %[[SUM]], %[[BOTH]]) {by = "products"}
 // CHECK: name = "multiply"
 
 // CHECK: "gpu_tile.role"
-// CHECK: "gpu_tile.remote_arrive"(%[[TAKEN]], %{{.*}}, %[[FIRST]]) {per = "warp"}
+// CHECK: %[[READY:.*]] = "gpu_tile.ring_wait"(%[[SUMS]]
+// CHECK: "gpu_tile.ring_release"(%[[SUMS]], %[[READY]], %[[FIRST]]) {by = "warp"}
 // CHECK: name = "compute"
 // CHECK: gpu_tile.cluster_sync
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},

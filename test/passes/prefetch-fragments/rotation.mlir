@@ -2,7 +2,7 @@
 // RUN: tilec opt %s --passes prefetch-fragments,cse --target sm_80 | filecheck %s
 
 !m = memref<?x?xf16, strided<[?, 1]>>
-!ring = !gpu_tile.buffer<tensor<3x16x32xf16>, #gpu_tile.shared<"S<2,4,3> o (16,32):(32,1)">>
+!slots = !gpu_tile.buffer<tensor<3x16x32xf16>, #gpu_tile.shared<"S<2,4,3> o (16,32):(32,1)">>
 !slot = !gpu_tile.buffer<tensor<16x32xf16>, #gpu_tile.shared<"S<2,4,3> o (16,32):(32,1)">>
 !part = !gpu_tile.buffer<tensor<16x16xf16>, #gpu_tile.shared<"S<2,4,3> o (16,32):(32,1)">>
 !lhs = tensor<16x16xf16, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2,2):(1@1,8@0,8@1)">>
@@ -20,39 +20,41 @@ func.func @two_steps(%a: !m, %o: !m, %n: index) -> !acc attributes {tile.kernel}
   %yes = arith.constant true
   %b = arith.constant dense<1.0> : !rhs
   %init = arith.constant dense<0.0> : !acc
-  %ring = "gpu_tile.alloc"() {options = {}} : () -> !ring
+  %ring = "gpu_tile.make_ring"() {slots = 3 : i32, fills = 0 : i32, releases = 0 : i32, options = {}} : () -> !gpu_tile.ring
+  %all = "gpu_tile.alloc"() {options = {}} : () -> !slots
+  // CHECK: %[[RING:.*]] = "gpu_tile.make_ring"
   // CHECK: "gpu_tile.cp_async_wait"() {pending = 1 : i32}
   // CHECK-NEXT: %[[S0:.*]] = "gpu_tile.slot"(%{{.*}}, %[[ZERO:.*]]) :
   // CHECK-NEXT: %[[V0:.*]] = "gpu_tile.view"(%[[S0]], %[[ZERO]], %[[ZERO]])
   // CHECK-NEXT: %[[FIRST:.*]] = "gpu_tile.buffer_load"(%[[V0]])
   // CHECK-NEXT: scf.for %{{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[N:.*]] = %{{.*}}, %[[HERE:.*]] = %[[FIRST]])
   %r:2 = scf.for %k = %c0 to %n step %c32 iter_args(%acc = %init, %count = %z) -> (!acc, i32) {
-    // CHECK-NEXT: "gpu_tile.ring_position"(%[[N]])
-    // CHECK-NEXT: "gpu_tile.slot"
+    // CHECK-NEXT: %[[NOW:.*]] = "gpu_tile.ring_slot"(%[[RING]], %[[N]])
+    // CHECK-NEXT: "gpu_tile.slot"(%{{.*}}, %[[NOW]])
     // CHECK-NEXT: "gpu_tile.view"
     // CHECK-NEXT: %[[SECOND:.*]] = "gpu_tile.buffer_load"
     // CHECK-NEXT: %[[HALF:.*]] = "gpu_tile.mma"(%[[HERE]], %{{.*}}, %[[ACC]])
     // CHECK: "gpu_tile.cp_async"
     // CHECK-NEXT: gpu_tile.cp_async_commit
     // CHECK-NEXT: %[[NEXT:.*]] = arith.addi %[[N]]
-    // CHECK-NEXT: %[[P:.*]]:2 = "gpu_tile.ring_position"(%[[NEXT]]) {slots = 3 : i32}
+    // CHECK-NEXT: %[[P:.*]] = "gpu_tile.ring_slot"(%[[RING]], %[[NEXT]])
     // CHECK-NEXT: "gpu_tile.cp_async_wait"() {pending = 1 : i32}
-    // CHECK-NEXT: %[[S:.*]] = "gpu_tile.slot"(%{{.*}}, %[[P]]#0)
+    // CHECK-NEXT: %[[S:.*]] = "gpu_tile.slot"(%{{.*}}, %[[P]])
     // CHECK-NEXT: %[[V:.*]] = "gpu_tile.view"(%[[S]], %[[ZERO]], %[[ZERO]])
     // CHECK-NEXT: %[[AHEAD:.*]] = "gpu_tile.buffer_load"(%[[V]])
     // CHECK-NEXT: %[[ALL:.*]] = "gpu_tile.mma"(%[[SECOND]], %{{.*}}, %[[HALF]])
     // CHECK-NEXT: scf.yield %[[ALL]], %[[NEXT]], %[[AHEAD]]
     "gpu_tile.cp_async_wait"() {pending = 1 : i32} : () -> ()
-    %p, %q = "gpu_tile.ring_position"(%count) {slots = 3 : i32} : (i32) -> (i32, i1)
-    %s = "gpu_tile.slot"(%ring, %p) : (!ring, i32) -> !slot
+    %p = "gpu_tile.ring_slot"(%ring, %count) : (!gpu_tile.ring, i32) -> i32
+    %s = "gpu_tile.slot"(%all, %p) : (!slots, i32) -> !slot
     %v0 = "gpu_tile.view"(%s, %z, %z) : (!slot, i32, i32) -> !part
     %f0 = "gpu_tile.buffer_load"(%v0) : (!part) -> !lhs
     %v1 = "gpu_tile.view"(%s, %z, %c16) : (!slot, i32, i32) -> !part
     %f1 = "gpu_tile.buffer_load"(%v1) : (!part) -> !lhs
     %d0 = "gpu_tile.mma"(%f0, %b, %acc) {instruction = "mma.m16n8k16.f32.f16.f16"} : (!lhs, !rhs, !acc) -> !acc
     %later = arith.addi %count, %two : i32
-    %pl, %ql = "gpu_tile.ring_position"(%later) {slots = 3 : i32} : (i32) -> (i32, i1)
-    %sl = "gpu_tile.slot"(%ring, %pl) : (!ring, i32) -> !slot
+    %pl = "gpu_tile.ring_slot"(%ring, %later) : (!gpu_tile.ring, i32) -> i32
+    %sl = "gpu_tile.slot"(%all, %pl) : (!slots, i32) -> !slot
     "gpu_tile.cp_async"(%a, %sl, %yes, %c0, %k) {dims = array<i32: 0, 1>, bytes = 16 : i32, cache = "cg"} : (!m, !slot, i1, index, index) -> ()
     "gpu_tile.cp_async_commit"() : () -> ()
     %d1 = "gpu_tile.mma"(%f1, %b, %d0) {instruction = "mma.m16n8k16.f32.f16.f16"} : (!lhs, !rhs, !acc) -> !acc

@@ -4,8 +4,7 @@
 
 // CHECK-LABEL: @k
 // Four warps in each of two CTAs, a role of one thread in each, one of one thread in the first.
-// CHECK: %[[ASKED:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = 3 : i32}
-// CHECK: %[[FREE:.*]] = "gpu_tile.barrier_init"() {count = 11 : i32, options = {}, slots = 3 : i32}
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 11 : i32, slots = 3 : i32}
 // CHECK: %[[PLACE:.*]] = "gpu_tile.cluster_position"() {axis = 0 : i32}
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[PLACE]], %c0
 // CHECK: %[[MASK:.*]] = arith.constant 1 : i32
@@ -13,17 +12,17 @@ func.func @k(%n: i32) attributes {tile.kernel, tile.persistent = "dynamic", tile
   %place = "gpu_tile.cluster_position"() {axis = 0 : i32} : () -> i32
   %zero = arith.constant 0 : i32
   %even = arith.cmpi eq, %place, %zero : i32
-  "gpu_tile.fence"() {kind = "barrier_init"} : () -> ()
-  "gpu_tile.cluster_sync"() {order = "relaxed"} : () -> ()
   // CHECK: gpu_tile.role
-  // CHECK: "gpu_tile.barrier_expect"(%[[ASKED]], %[[AT:.*]]#0) {bytes = 16 : i32}
+  // CHECK: %[[AT:.*]] = "gpu_tile.ring_slot"(%[[RING]], %[[N:.*]]) :
+  // CHECK-NEXT: "gpu_tile.ring_announce"(%[[RING]], %[[AT]]) {bytes = 16 : i32}
   // CHECK-NEXT: scf.if %[[FIRST]] {
-  // CHECK-NEXT: "gpu_tile.barrier_wait"(%[[FREE]], %[[AT]]#0
-  // CHECK-NEXT: "gpu_tile.next_program"(%{{.*}}, %[[ASKED]], %[[AT]]#0)
+  // CHECK-NEXT: %[[FREE:.*]] = "gpu_tile.ring_acquire"(%[[RING]], %[[N]])
+  // CHECK-NEXT: %[[ANSWER:.*]] = "gpu_tile.slot"(%{{.*}}, %[[FREE]])
+  // CHECK-NEXT: "gpu_tile.next_program"(%[[ANSWER]], %[[RING]], %[[FREE]])
   // CHECK-NEXT: }
-  // CHECK: "gpu_tile.barrier_wait"(%[[ASKED]], %[[AT]]#0, %[[AT]]#1)
+  // CHECK: %[[FULL:.*]] = "gpu_tile.ring_wait"(%[[RING]], %[[N]]) {previous = false}
   // CHECK: %[[READ:.*]]:4 = "gpu_tile.next_program_read"
-  // CHECK: "gpu_tile.remote_arrive"(%[[FREE]], %[[AT]]#0, %[[MASK]]) {per = "once"}
+  // CHECK: "gpu_tile.ring_release"(%[[RING]], %[[FULL]], %[[MASK]]) {by = "once"}
   // CHECK: %[[NEXT:.*]] = arith.divui %[[READ]]#1, %c2
   // CHECK: scf.yield %[[READ]]#0, %[[NEXT]]
   "gpu_tile.role"() ({
@@ -34,7 +33,7 @@ func.func @k(%n: i32) attributes {tile.kernel, tile.persistent = "dynamic", tile
     gpu.yield
   // CHECK: name = "load"
   }) {name = "load", first_warp = 4 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()
-  // CHECK: "gpu_tile.remote_arrive"(%[[FREE]], %{{.*}}, %[[MASK]]) {per = "once"}
+  // CHECK: "gpu_tile.ring_release"(%[[RING]], %{{.*}}, %[[MASK]]) {by = "once"}
   "gpu_tile.role"() ({
     scf.if %even {
       %first = "gpu_tile.cluster_id"() : () -> i32
@@ -45,7 +44,7 @@ func.func @k(%n: i32) attributes {tile.kernel, tile.persistent = "dynamic", tile
     gpu.yield
   // CHECK: name = "multiply"
   }) {name = "multiply", first_warp = 5 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()
-  // CHECK: "gpu_tile.remote_arrive"(%[[FREE]], %{{.*}}, %[[MASK]]) {per = "warp"}
+  // CHECK: "gpu_tile.ring_release"(%[[RING]], %{{.*}}, %[[MASK]]) {by = "warp"}
   "gpu_tile.role"() ({
     %first = "gpu_tile.cluster_id"() : () -> i32
     %step = "gpu_tile.num_clusters"() : () -> i32
@@ -54,6 +53,5 @@ func.func @k(%n: i32) attributes {tile.kernel, tile.persistent = "dynamic", tile
     }
     gpu.yield
   }) {name = "compute", first_warp = 0 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
-  "gpu_tile.cluster_sync"() {order = "relaxed"} : () -> ()
   return
 }

@@ -1,5 +1,5 @@
 // Keys that are values: both products read one tile in tensor memory's loop, the second of them turned.
-// Its slot is given back by a commit behind the second: the wait for that is an iteration later.
+// Its slot is released by the second: the wait for that is an iteration later.
 // RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands,keep-accumulators,insert-async-copies,split-conversions,specialize-warps,rotate-dots --target sm_100a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xbf16, strided<[?, 1]>>
@@ -7,17 +7,23 @@
 !s = tensor<64x64xf32>
 // CHECK-LABEL: @keys_are_values
 // CHECK: name = "load"
-// CHECK-NOT: barrier_arrive
+// CHECK-NOT: ring_release
+// CHECK: "gpu_tile.ring_wait"(%[[RING:[^,]*]], %
+// CHECK-NOT: ring_release
 // CHECK: scf.for
-// CHECK-NOT: barrier_arrive
+// CHECK-NOT: ring_release
+// It was waited for where the first product was issued, an iteration ahead.
+// CHECK: %[[SLOT:.*]] = "gpu_tile.ring_slot"(%[[RING]], %
+// CHECK-NEXT: %[[TILE:.*]] = "gpu_tile.slot"(%{{.*}}, %[[SLOT]])
 // CHECK: math.exp2
-// CHECK: "gpu_tile.barrier_wait"(%[[DONE:[^,]*]], %
+// CHECK: "gpu_tile.ring_wait"(%[[DONE:[^,]*]], %[[N:[^)]*]]) {previous = true}
 // CHECK: "gpu_tile.buffer_store"
-// CHECK: %[[TURNED:.*]] = "gpu_tile.transpose_view"
+// CHECK: %[[TURNED:.*]] = "gpu_tile.transpose_view"(%[[TILE]])
 // CHECK: "gpu_tile.tcgen05_mma"(%{{.*}}, %[[TURNED]], %
-// CHECK-NEXT: "gpu_tile.tcgen05_commit"
-// CHECK: "gpu_tile.tcgen05_commit"(%[[DONE]], %
-// CHECK-NOT: barrier_arrive
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[RING]], %[[SLOT]]) {by = "products"}
+// CHECK-NEXT: %[[OWN:.*]] = "gpu_tile.ring_slot"(%[[DONE]], %[[N]])
+// CHECK-NEXT: "gpu_tile.ring_publish"(%[[DONE]], %[[OWN]]) {by = "products"}
+// CHECK-NOT: ring_release
 // CHECK: name = "compute"
 func.func @keys_are_values(%q: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                         %k: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},

@@ -10,34 +10,34 @@
 // CHECK: %[[ANY:.*]] = arith.cmpi slt, %[[LOWER:.*]], %[[UPPER:.*]] : index
 // CHECK: scf.if %[[ANY]]
 // The first iteration up to its second product.
-// CHECK: "gpu_tile.barrier_wait"(%[[K:.*]], %{{.*}}, %{{.*}})
+// CHECK: %[[K0:.*]] = "gpu_tile.ring_wait"(%[[K:.*]], %{{.*}}) {previous = false}
 // CHECK: "gpu_tile.wgmma"
 // CHECK: "gpu_tile.wgmma_wait"({{.*}}) {pending = 0 : i32}
-// CHECK: "gpu_tile.barrier_arrive"(%[[KFREE:.*]], %{{.*}}) {per = "warpgroup"}
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[K]], %[[K0]]) {by = "warpgroup"}
 // CHECK: math.exp2
 // CHECK: %[[SECOND:.*]] = arith.addi %[[LOWER]], %{{.*}} : index
 // CHECK: scf.for %{{.*}} = %[[SECOND]] to %[[UPPER]]
 // This iteration's first product, the second of the one before.
-// CHECK: "gpu_tile.barrier_wait"(%[[K]], %{{.*}}, %{{.*}})
+// CHECK: %[[K1:.*]] = "gpu_tile.ring_wait"(%[[K]], %[[COUNT:.*]]) {previous = false}
 // CHECK: %[[S:.*]] = "gpu_tile.wgmma"
-// CHECK: arith.subi
-// CHECK: "gpu_tile.barrier_wait"(%[[V:.*]], %{{.*}}, %{{.*}})
+// CHECK: %[[BEFORE:.*]] = arith.subi %[[COUNT]]
+// CHECK: %[[V0:.*]] = "gpu_tile.ring_wait"(%[[V:.*]], %[[BEFORE]]) {previous = false}
 // CHECK: %[[O:.*]] = "gpu_tile.wgmma"
 // CHECK: "gpu_tile.wgmma_wait"(%[[S]]) {pending = 1 : i32}
-// CHECK-NEXT: "gpu_tile.barrier_arrive"(%[[KFREE]]
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[K]], %[[K1]])
 // CHECK: math.exp2
 // The author scales in front of this; it must not hold the rest up.
 // CHECK-NOT: arith.mulf
 // CHECK: "gpu_tile.wgmma_meanwhile"()
 // CHECK-NEXT: %[[ACC:.*]] = "gpu_tile.wgmma_wait"(%[[O]]) {pending = 0 : i32}
-// CHECK-NEXT: "gpu_tile.barrier_arrive"(%[[VFREE:.*]], %{{.*}}) {per = "warpgroup"}
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[V]], %[[V0]]) {by = "warpgroup"}
 // CHECK: arith.mulf %[[ACC]]
 // CHECK: scf.yield
 // The last one's second product.
-// CHECK: "gpu_tile.barrier_wait"(%[[V]], %{{.*}}, %{{.*}})
+// CHECK: %[[V1:.*]] = "gpu_tile.ring_wait"(%[[V]], %{{.*}}) {previous = false}
 // CHECK: "gpu_tile.wgmma"
 // CHECK: "gpu_tile.wgmma_wait"({{.*}}) {pending = 0 : i32}
-// CHECK-NEXT: "gpu_tile.barrier_arrive"(%[[VFREE]]
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[V]], %[[V1]])
 // CHECK: scf.yield
 // No iteration: the accumulator as it came in.
 // CHECK: else

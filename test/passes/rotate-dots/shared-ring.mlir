@@ -10,16 +10,20 @@
 // CHECK: name = "load"
 // CHECK: scf.if
 // CHECK: "gpu_tile.wgmma_wait"({{.*}}) {pending = 0 : i32}
-// CHECK-NOT: barrier_arrive
+// CHECK-NOT: ring_release
 // CHECK: scf.for
+// CHECK: "gpu_tile.ring_wait"(%[[RING:.*]], %[[N:.*]]) {previous = false}
+// CHECK: %[[COUNT:.*]] = arith.subi %[[N]]
+// CHECK: %[[BEFORE:.*]] = "gpu_tile.ring_wait"(%[[RING]], %[[COUNT]])
 // CHECK: "gpu_tile.wgmma_wait"({{.*}}) {pending = 1 : i32}
-// CHECK-NOT: barrier_arrive
+// CHECK-NOT: ring_release
 // CHECK: "gpu_tile.wgmma_wait"({{.*}}) {pending = 0 : i32}
-// CHECK-NEXT: "gpu_tile.barrier_arrive"(%[[FREE:.*]], %{{.*}}) {per = "warpgroup"}
-// CHECK-NOT: barrier_arrive
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[RING]], %[[BEFORE]]) {by = "warpgroup"}
+// CHECK-NOT: ring_release
 // CHECK: scf.yield
+// CHECK: %[[LAST:.*]] = "gpu_tile.ring_wait"(%[[RING]],
 // CHECK: "gpu_tile.wgmma_wait"({{.*}}) {pending = 0 : i32}
-// CHECK-NEXT: "gpu_tile.barrier_arrive"(%[[FREE]]
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[RING]], %[[LAST]]) {by = "warpgroup"}
 // CHECK: else
 func.func @two_products(%k: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                         %v: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},

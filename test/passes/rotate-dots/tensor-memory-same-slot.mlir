@@ -13,20 +13,24 @@
 // CHECK-LABEL: @two_products
 // CHECK: name = "load"
 // CHECK: scf.if
+// CHECK: %[[FIRST:.*]] = "gpu_tile.ring_slot"(%[[SUMS:.*]], %
+// CHECK: %[[K:.*]] = "gpu_tile.ring_wait"(%[[KEYS:.*]], %
 // CHECK: "gpu_tile.tcgen05_mma"(%{{.*}}, %{{.*}}, %[[S:.*]], %false)
-// CHECK: "gpu_tile.tcgen05_commit"(%{{.*}}, %
-// CHECK-NEXT: "gpu_tile.tcgen05_commit"(%[[SDONE:.*]], %
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[KEYS]], %[[K]]) {by = "products"}
+// CHECK-NEXT: "gpu_tile.ring_publish"(%[[SUMS]], %[[FIRST]]) {by = "products"}
 // CHECK: scf.for
 // CHECK-NOT: tcgen05_mma
-// CHECK: "gpu_tile.barrier_wait"(%[[SDONE]], %
+// CHECK: "gpu_tile.ring_wait"(%[[SUMS]], %
 // CHECK-NEXT: "gpu_tile.buffer_load"(%[[S]])
 // CHECK: math.exp2
 // CHECK: "gpu_tile.buffer_store"
 // CHECK: scf.if
 // CHECK: "gpu_tile.tcgen05_mma"(%{{.*}}, %{{.*}}, %[[S]], %false)
-// CHECK: "gpu_tile.tcgen05_commit"(%[[SDONE]], %
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[KEYS]], %{{.*}}) {by = "products"}
+// CHECK-NEXT: "gpu_tile.ring_publish"(%[[SUMS]], %{{.*}}) {by = "products"}
 // CHECK-NEXT: }
-// CHECK-NEXT: "gpu_tile.barrier_wait"
+// CHECK-NEXT: %[[V:.*]] = "gpu_tile.ring_wait"(%[[VALUES:.*]], %{{.*}}) {previous = false}
+// CHECK-NEXT: "gpu_tile.slot"(%{{.*}}, %[[V]])
 // CHECK-NEXT: "gpu_tile.tcgen05_mma"
 func.func @two_products(%q: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                         %k: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},

@@ -11,11 +11,12 @@
 // CHECK: %[[S:.*]] = "gpu_tile.alloc"(){{.*}}tensor<2x64x64xf32>, #gpu_tile.tmem
 // CHECK: %[[ANY:.*]] = arith.cmpi slt, %[[LOWER:.*]], %[[UPPER:.*]] : index
 // CHECK: scf.if %[[ANY]]
-// CHECK: "gpu_tile.barrier_wait"(%[[K:.*]], %[[AT:.*]], %{{.*}})
+// CHECK: %[[S0:.*]] = "gpu_tile.ring_slot"(%[[SUMS:.*]], %
+// CHECK: %[[AT:.*]] = "gpu_tile.ring_wait"(%[[K:.*]], %{{.*}}) {previous = false}
 // CHECK: "gpu_tile.tcgen05_mma"
-// The slot of the keys is given back by a commit.
-// CHECK-NEXT: "gpu_tile.tcgen05_commit"(%[[KFREE:.*]], %[[AT]])
-// CHECK-NEXT: "gpu_tile.tcgen05_commit"(%[[SDONE:.*]], %
+// The product releases the slot of the keys.
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[K]], %[[AT]]) {by = "products"}
+// CHECK-NEXT: "gpu_tile.ring_publish"(%[[SUMS]], %[[S0]]) {by = "products"}
 // CHECK: %[[P:.*]] = "gpu_tile.alloc"(){{.*}}tensor<64x64xbf16>, #gpu_tile.tmem
 // CHECK: %[[O:.*]] = "gpu_tile.alloc"(){{.*}}tensor<64x64xf32>, #gpu_tile.tmem
 // CHECK: "gpu_tile.buffer_store"(%{{.*}}, %[[O]])
@@ -23,30 +24,32 @@
 // CHECK-NEXT: %[[NEXT:.*]] = arith.addi %[[N]], %[[STEP]] : index
 // CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[NEXT]], %[[UPPER]] : index
 // CHECK: scf.if %[[MORE]]
-// CHECK: %[[OTHER:.*]] = "gpu_tile.slot"(%[[S]], %
-// CHECK: "gpu_tile.barrier_wait"(%[[K]], %
+// CHECK: %[[S1:.*]] = "gpu_tile.ring_slot"(%[[SUMS]], %
+// CHECK-NEXT: %[[OTHER:.*]] = "gpu_tile.slot"(%[[S]], %[[S1]])
+// CHECK: %[[K1:.*]] = "gpu_tile.ring_wait"(%[[K]], %{{.*}}) {previous = false}
 // CHECK: "gpu_tile.tcgen05_mma"(%{{.*}}, %{{.*}}, %[[OTHER]], %false)
-// CHECK: "gpu_tile.tcgen05_commit"(%[[KFREE]], %
-// CHECK-NEXT: "gpu_tile.tcgen05_commit"(%[[SDONE]], %
-// CHECK: %[[THIS:.*]] = "gpu_tile.slot"(%[[S]], %[[SLOT:.*]]#0)
-// CHECK: "gpu_tile.barrier_wait"(%[[SDONE]], %[[SLOT]]#0, %[[SLOT]]#1)
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[K]], %[[K1]]) {by = "products"}
+// CHECK-NEXT: "gpu_tile.ring_publish"(%[[SUMS]], %[[S1]]) {by = "products"}
+// CHECK: %[[SLOT:.*]] = "gpu_tile.ring_slot"(%[[SUMS]], %[[COUNT:[^)]*]])
+// CHECK: %[[THIS:.*]] = "gpu_tile.slot"(%[[S]], %[[SLOT]])
+// CHECK: "gpu_tile.ring_wait"(%[[SUMS]], %[[COUNT]]) {previous = false}
 // CHECK-NEXT: "gpu_tile.buffer_load"(%[[THIS]])
 // CHECK: math.exp2
-// The iteration before: the other parity.
-// CHECK: %[[COUNT:.*]]:2 = "gpu_tile.ring_position"(%{{.*}}) {slots = 1 : i32}
-// CHECK: %[[BEFORE:.*]] = arith.xori %[[COUNT]]#1, %true
-// CHECK-NEXT: "gpu_tile.barrier_wait"(%[[ODONE:.*]], %[[COUNT]]#0, %[[BEFORE]])
+// The product of the iteration before.
+// CHECK: "gpu_tile.ring_wait"(%[[DONE:.*]], %[[OWN:.*]]) {previous = true}
 // CHECK-NEXT: "gpu_tile.buffer_store"(%{{.*}}, %[[P]])
 // CHECK-NEXT: %[[ACC:.*]] = "gpu_tile.buffer_load"(%[[O]])
 // CHECK-NEXT: %[[SCALED:.*]] = arith.mulf %[[ACC]]
 // CHECK-NEXT: "gpu_tile.buffer_store"(%[[SCALED]], %[[O]])
-// CHECK: "gpu_tile.barrier_wait"(%[[V:.*]], %[[VAT:.*]], %
+// CHECK: %[[VAT:.*]] = "gpu_tile.ring_wait"(%[[V:.*]], %{{.*}}) {previous = false}
+// CHECK-NEXT: "gpu_tile.slot"(%{{.*}}, %[[VAT]])
 // CHECK-NEXT: "gpu_tile.tcgen05_mma"(%[[P]], %{{.*}}, %[[O]], %true
-// CHECK-NEXT: "gpu_tile.tcgen05_commit"(%{{.*}}, %[[VAT]])
-// CHECK: "gpu_tile.tcgen05_commit"(%[[ODONE]], %
-// CHECK-NOT: barrier_wait
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[V]], %[[VAT]]) {by = "products"}
+// CHECK: %[[LAST:.*]] = "gpu_tile.ring_slot"(%[[DONE]], %[[OWN]])
+// CHECK: "gpu_tile.ring_publish"(%[[DONE]], %[[LAST]]) {by = "products"}
+// CHECK-NOT: ring_wait
 // CHECK: scf.yield
-// CHECK: "gpu_tile.barrier_wait"(%[[ODONE]], %
+// CHECK: "gpu_tile.ring_wait"(%[[DONE]], %{{.*}}) {previous = true}
 // CHECK-NEXT: "gpu_tile.buffer_load"(%[[O]])
 // CHECK: name = "compute"
 func.func @two_products(%q: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},

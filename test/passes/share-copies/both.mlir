@@ -12,11 +12,10 @@
 // CHECK-DAG: %[[COLUMN:.*]] = "gpu_tile.cluster_mask"() {axes = array<i32: 0>}
 // CHECK-DAG: %[[ROW:.*]] = "gpu_tile.cluster_mask"() {axes = array<i32: 1>}
 // CHECK-DAG: %[[CROSS:.*]] = arith.ori
-// CHECK: "gpu_tile.barrier_init"() {count = 1 : i32,
-// CHECK: %[[EMPTY:.*]] = "gpu_tile.barrier_init"() {count = 3 : i32,
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, {{.*}}releases = 3 : i32,
 // CHECK: "gpu_tile.tma_multicast"(%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[ROW]],
 // CHECK: "gpu_tile.tma_multicast"(%{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}}, %[[COLUMN]],
-// CHECK: "gpu_tile.remote_arrive"(%[[EMPTY]], %{{[^,]*}}, %[[CROSS]])
+// CHECK: "gpu_tile.ring_release"(%[[RING]], %{{[^,]*}}, %[[CROSS]])
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                   %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                   %c: !o) attributes {tile.kernel, tile.cluster = array<i32: 2, 2>} {

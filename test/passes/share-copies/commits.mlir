@@ -1,4 +1,4 @@
-// Slots that products in tensor memory give back: the commit goes to the CTAs that fill them.
+// Slots that products in tensor memory release: they do so in the CTAs that fill them.
 // RUN: tilec opt %s --passes select-mma,infer-layouts,schedule-programs,stage-operands,keep-accumulators,insert-async-copies,split-conversions,specialize-warps,pair-products,allocate-tensor-memory,allocate-shared,insert-fences,insert-barriers,share-copies --target sm_100a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xbf16, strided<[?, 1]>>
@@ -9,16 +9,15 @@
 
 // CHECK-LABEL: @matmul
 // CHECK-DAG: %[[ROW:.*]] = "gpu_tile.cluster_mask"() {axes = array<i32: 1>}
-// CHECK: %[[FULL:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32,
 // The products of each of four CTAs read a slot.
-// CHECK: %[[EMPTY:.*]] = "gpu_tile.barrier_init"() {count = 4 : i32,
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, {{.*}}releases = 4 : i32,
 // CHECK: "gpu_tile.role"
-// CHECK: "gpu_tile.barrier_wait"(%[[EMPTY]],
-// CHECK: "gpu_tile.tma_multicast"(%{{[^,]*}}, %{{[^,]*}}, %[[FULL]], %{{[^,]*}}, %[[ROW]],
+// CHECK: %[[SLOT:.*]] = "gpu_tile.ring_acquire"(%[[RING]],
+// CHECK: "gpu_tile.tma_multicast"(%{{[^,]*}}, %{{[^,]*}}, %[[RING]], %[[SLOT]], %[[ROW]],
 // CHECK: name = "load"
 // CHECK: "gpu_tile.tcgen05_mma"
-// CHECK: "gpu_tile.tcgen05_multicast_commit"(%[[EMPTY]], %{{[^,]*}}, %[[ROW]])
-// CHECK-NOT: multicast_commit
+// CHECK: "gpu_tile.ring_release"(%[[RING]], %{{[^,]*}}, %[[ROW]]) {by = "products"}
+// CHECK-NOT: gpu_tile.ring_release
 // CHECK: name = "multiply"
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                   %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},

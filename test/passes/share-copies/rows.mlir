@@ -10,26 +10,23 @@
 // CHECK-LABEL: @matmul
 // CHECK-DAG: %[[PLACE:.*]] = "gpu_tile.cluster_position"() {axis = 0 : i32}
 // CHECK-DAG: %[[BOTH:.*]] = "gpu_tile.cluster_mask"() {axes = array<i32: 0>}
-// CHECK: %[[FULL:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32,
 // One warpgroup of each CTA reads a slot.
-// CHECK: %[[EMPTY:.*]] = "gpu_tile.barrier_init"() {count = 2 : i32,
-// CHECK: "gpu_tile.fence"() {kind = "barrier_init"}
-// CHECK-NEXT: "gpu_tile.cluster_sync"() {order = "relaxed"}
-// CHECK-NOT: gpu_tile.sync
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, {{.*}}releases = 2 : i32,
+// CHECK-NOT: gpu_tile.cluster_sync
 // CHECK: "gpu_tile.role"
-// CHECK: "gpu_tile.barrier_wait"(%[[EMPTY]],
+// CHECK: %[[SLOT:.*]] = "gpu_tile.ring_acquire"(%[[RING]],
 // All of both operands arrives, whoever loads it.
-// CHECK: "gpu_tile.barrier_expect"(%[[FULL]], %{{.*}}) {bytes = 24576 : i32}
+// CHECK: "gpu_tile.ring_announce"(%[[RING]], %[[SLOT]]) {bytes = 24576 : i32}
 // CHECK: "gpu_tile.tma_load"
 // CHECK: %[[STEP:.*]] = arith.muli %[[PLACE]], %c64
 // CHECK: %[[N:.*]] = arith.addi %{{.*}}, %[[STEP]] : i32
 // CHECK: %[[HALF:.*]] = "gpu_tile.view"(%{{[^,]*}}, %{{[^,]*}}, %[[STEP]]) : {{.*}} -> !gpu_tile.buffer<tensor<64x64xbf16>
-// CHECK: "gpu_tile.tma_multicast"(%{{[^,]*}}, %[[HALF]], %[[FULL]], %{{[^,]*}}, %[[BOTH]], %{{[^,]*}}, %[[N]])
+// CHECK: "gpu_tile.tma_multicast"(%{{[^,]*}}, %[[HALF]], %[[RING]], %[[SLOT]], %[[BOTH]], %{{[^,]*}}, %[[N]])
 // CHECK: name = "load"
-// CHECK: "gpu_tile.barrier_wait"(%[[FULL]],
-// CHECK: "gpu_tile.remote_arrive"(%[[EMPTY]], %{{[^,]*}}, %[[BOTH]]) {per = "warpgroup"}
-// CHECK: "gpu_tile.remote_arrive"(%[[EMPTY]], %{{[^,]*}}, %[[BOTH]]) {per = "warpgroup"}
-// CHECK-NOT: gpu_tile.barrier_arrive
+// CHECK: "gpu_tile.ring_wait"(%[[RING]],
+// CHECK: "gpu_tile.ring_release"(%[[RING]], %{{[^,]*}}, %[[BOTH]]) {by = "warpgroup"}
+// CHECK: "gpu_tile.ring_release"(%[[RING]], %{{[^,]*}}, %[[BOTH]]) {by = "warpgroup"}
+// CHECK-NOT: gpu_tile.ring_release
 // CHECK: name = "compute"
 // CHECK-NEXT: "gpu_tile.cluster_sync"() {order = "acq_rel"}
 // CHECK-NEXT: return

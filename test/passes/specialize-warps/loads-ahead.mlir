@@ -23,8 +23,9 @@
 // CHECK: scf.yield %[[Y]]
 // CHECK: scf.yield %[[T]]
 // CHECK: %[[Z:.*]] = arith.negf %[[T]]
-// CHECK: "gpu_tile.barrier_wait"
-// CHECK: "gpu_tile.buffer_store"(%[[Z]]
+// CHECK: %[[SLOT:.*]] = "gpu_tile.ring_acquire"
+// CHECK-NEXT: %[[S:.*]] = "gpu_tile.slot"(%{{.*}}, %[[SLOT]])
+// CHECK: "gpu_tile.buffer_store"(%[[Z]], %[[S]]
 // CHECK: scf.yield %{{.*}}, %[[NEXT]]
 // CHECK: name = "load"
 func.func @vectors(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 4, 4>, strides = array<i32: 4, 1>}},

@@ -1,4 +1,4 @@
-// Products in tensor memory have a warp of their own, which gives slots back by its commits.
+// Products in tensor memory have a warp of their own, whose end releases the slots.
 // RUN: tilec opt %s --passes select-mma,infer-layouts,schedule-programs,stage-operands,keep-accumulators,insert-async-copies,split-conversions,specialize-warps --target sm_100a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xbf16, strided<[?, 1]>>
@@ -9,19 +9,12 @@
 // Four warps compute, one loads, one multiplies: no registers to move.
 // CHECK-LABEL: @matmul
 // CHECK-SAME: tile.total_warps = 6 : i32
-// CHECK: %[[FULL:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = [[N:[0-9]+]] : i32}
-// One commit gives a slot back.
-// CHECK: %[[EMPTY:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = [[N]] : i32}
+// One end of products releases a slot.
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = [[N:[0-9]+]] : i32}
 // Sums have two slots: the next program's products run under this one's end.
-// CHECK: %[[READY:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = 2 : i32}
-// CHECK: %[[TAKEN:.*]] = "gpu_tile.barrier_init"() {count = 4 : i32, options = {}, slots = 2 : i32}
+// CHECK-NEXT: %[[SUMS:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 4 : i32, slots = 2 : i32}
 // CHECK: %[[T:.*]] = "gpu_tile.alloc"() {{.*}}tensor<2x128x64xf32>, #gpu_tile.tmem
-// All barriers are made in front of the fence, the multiply role's too.
-// CHECK-NOT: barrier_init"()
-// CHECK: "gpu_tile.fence"() {kind = "barrier_init"}
-// CHECK-NOT: barrier_init"()
-// CHECK: "gpu_tile.sync"() {{.*}}warps = 6 : i32
-// CHECK-NOT: barrier_init"()
+// CHECK-NOT: make_ring
 
 // CHECK: "gpu_tile.role"
 // CHECK-NOT: tcgen05
@@ -29,25 +22,22 @@
 // CHECK: first_warp = 4 : i32, name = "load", registers = 0 : i32, warps = 1 : i32
 
 // CHECK: "gpu_tile.role"
-// CHECK: %[[P:.*]]:2 = "gpu_tile.ring_position"(%{{.*}}) {slots = 2 : i32}
-// CHECK: %[[FREE:.*]] = arith.xori %[[P]]#1, %true
-// CHECK: "gpu_tile.barrier_wait"(%[[TAKEN]], %[[P]]#0, %[[FREE]])
-// CHECK: %[[SUM:.*]] = "gpu_tile.slot"(%[[T]], %[[P]]#0)
+// CHECK: %[[P:.*]] = "gpu_tile.ring_acquire"(%[[SUMS]], %{{.*}})
+// CHECK: %[[SUM:.*]] = "gpu_tile.slot"(%[[T]], %[[P]])
 // CHECK: scf.for
-// CHECK: %[[Q:.*]]:2 = "gpu_tile.ring_position"(%{{.*}}) {slots = [[N]] : i32}
-// CHECK: "gpu_tile.barrier_wait"(%[[FULL]], %[[Q]]#0, %[[Q]]#1)
+// CHECK: %[[Q:.*]] = "gpu_tile.ring_wait"(%[[RING]], %{{.*}}) {previous = false}
 // CHECK: "gpu_tile.tcgen05_mma"(%{{.*}}, %{{.*}}, %[[SUM]], %{{.*}})
-// CHECK-NEXT: "gpu_tile.tcgen05_commit"(%[[EMPTY]], %[[Q]]#0)
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[RING]], %[[Q]]) {by = "products"}
 // CHECK: scf.yield
-// CHECK: "gpu_tile.tcgen05_commit"(%[[READY]], %[[P]]#0)
+// CHECK: "gpu_tile.ring_publish"(%[[SUMS]], %[[P]]) {by = "products"}
 // CHECK: first_warp = 5 : i32, name = "multiply", registers = 0 : i32, warps = 1 : i32
 
 // CHECK: "gpu_tile.role"
 // CHECK-NOT: tcgen05_mma
-// CHECK: %[[P:.*]]:2 = "gpu_tile.ring_position"(%{{.*}}) {slots = 2 : i32}
-// CHECK: "gpu_tile.barrier_wait"(%[[READY]], %[[P]]#0, %[[P]]#1)
-// CHECK: gpu_tile.buffer_load
-// CHECK: "gpu_tile.barrier_arrive"(%[[TAKEN]], %[[P]]#0) {per = "warp"}
+// CHECK: %[[R:.*]] = "gpu_tile.ring_wait"(%[[SUMS]], %{{.*}}) {previous = false}
+// CHECK: %[[THERE:.*]] = "gpu_tile.slot"(%[[T]], %[[R]])
+// CHECK: "gpu_tile.buffer_load"(%[[THERE]])
+// CHECK: "gpu_tile.ring_release"(%[[SUMS]], %[[R]]) {by = "warp"}
 // CHECK: tile.store
 // CHECK: first_warp = 0 : i32, name = "compute", registers = 0 : i32, warps = 4 : i32
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},

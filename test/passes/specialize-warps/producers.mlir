@@ -9,28 +9,25 @@
 
 // CHECK-LABEL: @matmul
 // CHECK-SAME: tile.total_warps = 12 : i32
-// CHECK: %[[FULL:.*]] = "gpu_tile.barrier_init"() {count = 132 : i32, options = {}, slots = 2 : i32}
-// CHECK: %[[EMPTY:.*]] = "gpu_tile.barrier_init"() {count = 2 : i32, options = {}, slots = 2 : i32}
-// CHECK: "gpu_tile.sync"() {{.*}}warps = 12 : i32
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 132 : i32, options = {}, releases = 2 : i32, slots = 2 : i32}
 // CHECK: "gpu_tile.role"
 // CHECK: %[[X:.*]] = "tile.load"(%arg0, {{.*}}#gpu_tile.layout<"T(64,2):(1@1,1@0) V(32,2):(4@0,2@0)">
 // CHECK: %[[Y:.*]] = arith.extf %[[X]]
 // CHECK: %[[Z:.*]] = arith.truncf
-// CHECK: %[[P:.*]]:2 = "gpu_tile.ring_position"
-// CHECK: "gpu_tile.barrier_wait"(%[[EMPTY]], %[[P]]#0
+// CHECK: %[[P:.*]] = "gpu_tile.ring_acquire"(%[[RING]],
 // CHECK: "gpu_tile.buffer_store"(%[[Z]]
 // CHECK: "gpu_tile.cp_async"(%arg1
-// CHECK: "gpu_tile.cp_async_arrive"(%[[FULL]], %[[P]]#0)
-// CHECK-NEXT: "gpu_tile.barrier_arrive"(%[[FULL]], %[[P]]#0) {per = "warp"}
+// CHECK: "gpu_tile.ring_publish"(%[[RING]], %[[P]]) {by = "copies"}
+// CHECK-NEXT: "gpu_tile.ring_publish"(%[[RING]], %[[P]]) {by = "warp"}
 // CHECK-NOT: wgmma
 // CHECK: first_warp = 8 : i32, name = "load", registers = {{[0-9]+}} : i32, warps = 4 : i32
 // What is loaded there is not loaded here.
 // CHECK: "gpu_tile.role"
 // CHECK-NOT: "tile.load"
 // CHECK-NOT: arith.extf
-// CHECK: "gpu_tile.barrier_wait"(%[[FULL]]
+// CHECK: %[[Q:.*]] = "gpu_tile.ring_wait"(%[[RING]]
 // CHECK: "gpu_tile.wgmma"
-// CHECK: "gpu_tile.barrier_arrive"(%[[EMPTY]], %{{.*}}) {per = "warpgroup"}
+// CHECK: "gpu_tile.ring_release"(%[[RING]], %[[Q]]) {by = "warpgroup"}
 // CHECK: first_warp = 0 : i32, name = "compute"
 func.func @matmul(%a: !m, %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 4>, strides = array<i32: 4, 1>}},
                   %c: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {

@@ -7,33 +7,29 @@
 
 // CHECK-LABEL: @matmul
 // CHECK-SAME: tile.total_warps = 8 : i32
-// CHECK: %[[FULL:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = 6 : i32}
 // One warpgroup reads a slot.
-// CHECK: %[[EMPTY:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = 6 : i32}
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 6 : i32}
 // CHECK: %[[A:.*]] = "gpu_tile.alloc"() {{.*}} -> !gpu_tile.buffer<tensor<6x64x64xbf16>
 // CHECK: %[[B:.*]] = "gpu_tile.alloc"() {{.*}} -> !gpu_tile.buffer<tensor<6x64x64xbf16>
-// CHECK: "gpu_tile.fence"() {kind = "barrier_init"}
-// CHECK: "gpu_tile.sync"() {{.*}}warps = 8 : i32
 // CHECK: "gpu_tile.role"
 // The tiles are not carried here.
 // CHECK: scf.for %{{.*}} iter_args(%[[N:.*]] = %{{.*}}) -> (i32)
-// CHECK: %[[P:.*]]:2 = "gpu_tile.ring_position"(%[[N]]) {slots = 6 : i32}
-// CHECK: %[[FREE:.*]] = arith.xori %[[P]]#1, %true
-// CHECK: "gpu_tile.barrier_wait"(%[[EMPTY]], %[[P]]#0, %[[FREE]])
-// CHECK: "gpu_tile.barrier_expect"(%[[FULL]], %[[P]]#0) {bytes = 16384 : i32}
-// CHECK: "gpu_tile.tma_load"
-// CHECK: "gpu_tile.tma_load"
+// CHECK: %[[P:.*]] = "gpu_tile.ring_acquire"(%[[RING]], %[[N]])
+// CHECK-NEXT: %[[SA:.*]] = "gpu_tile.slot"(%[[A]], %[[P]])
+// CHECK-NEXT: %[[SB:.*]] = "gpu_tile.slot"(%[[B]], %[[P]])
+// CHECK-NEXT: "gpu_tile.ring_announce"(%[[RING]], %[[P]]) {bytes = 16384 : i32}
+// CHECK: "gpu_tile.tma_load"(%{{[^,]*}}, %[[SA]], %[[RING]], %[[P]],
+// CHECK: "gpu_tile.tma_load"(%{{[^,]*}}, %[[SB]], %[[RING]], %[[P]],
 // CHECK-NOT: gpu_tile.wgmma
 // CHECK: first_warp = 4 : i32, name = "load", registers = 0 : i32, warps = 4 : i32
 // CHECK: "gpu_tile.role"
 // CHECK-NOT: gpu_tile.tma_load
-// CHECK: %[[Q:.*]]:2 = "gpu_tile.ring_position"(%{{.*}}) {slots = 6 : i32}
-// CHECK: "gpu_tile.slot"(%[[A]], %[[Q]]#0)
-// CHECK: "gpu_tile.slot"(%[[B]], %[[Q]]#0)
-// CHECK: "gpu_tile.barrier_wait"(%[[FULL]], %[[Q]]#0, %[[Q]]#1)
-// CHECK: "gpu_tile.wgmma"
+// CHECK: %[[Q:.*]] = "gpu_tile.ring_wait"(%[[RING]], %{{.*}}) {previous = false}
+// CHECK-NEXT: %[[RA:.*]] = "gpu_tile.slot"(%[[A]], %[[Q]])
+// CHECK-NEXT: %[[RB:.*]] = "gpu_tile.slot"(%[[B]], %[[Q]])
+// CHECK: "gpu_tile.wgmma"(%[[RA]], %[[RB]],
 // CHECK: "gpu_tile.wgmma_wait"
-// CHECK-NEXT: "gpu_tile.barrier_arrive"(%[[EMPTY]], %[[Q]]#0) {per = "warpgroup"}
+// CHECK-NEXT: "gpu_tile.ring_release"(%[[RING]], %[[Q]]) {by = "warpgroup"}
 // CHECK: first_warp = 0 : i32, name = "compute", registers = 0 : i32, warps = 4 : i32
 func.func @matmul(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},
                   %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}},

@@ -1,5 +1,5 @@
 // On 12.x tensor copies bring what warps read as fragments: the buffers lie in swizzled panels, and
-// the copies into them wait at one barrier. Elsewhere, and in fewer warps than a warpgroup, beside
+// the copies into them publish one ring. Elsewhere, and in fewer warps than a warpgroup, beside
 // which none could load, they are cp.async.
 // RUN: tilec opt %s --passes infer-layouts,stage-operands,insert-async-copies --num-warps 4 --target sm_120a | filecheck %s
 // RUN: tilec opt %s --passes infer-layouts,stage-operands,insert-async-copies --num-warps 4 --target sm_89 | filecheck %s --check-prefix THREADS
@@ -12,10 +12,11 @@
 // CHECK: scf.for
 // CHECK: %[[A:.*]] = "gpu_tile.alloc"() {{.*}}#gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">
 // CHECK: %[[B:.*]] = "gpu_tile.alloc"() {{.*}}#gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">
-// CHECK: "gpu_tile.barrier_expect"({{.*}}) {bytes = 16384 : i32}
-// CHECK: "gpu_tile.tma_load"(%{{.*}}, %[[A]]
-// CHECK: "gpu_tile.tma_load"(%{{.*}}, %[[B]]
-// CHECK: "gpu_tile.barrier_wait"
+// CHECK: %[[SLOT:.*]] = "gpu_tile.ring_slot"(%[[RING:.*]], %{{.*}})
+// CHECK: "gpu_tile.ring_announce"(%[[RING]], %[[SLOT]]) {bytes = 16384 : i32}
+// CHECK: "gpu_tile.tma_load"(%{{.*}}, %[[A]], %[[RING]], %[[SLOT]]
+// CHECK: "gpu_tile.tma_load"(%{{.*}}, %[[B]], %[[RING]], %[[SLOT]]
+// CHECK: "gpu_tile.ring_wait"(%[[RING]]
 // CHECK: "gpu_tile.mma"
 // THREADS-NOT: tma_load
 // THREADS: "gpu_tile.cp_async"

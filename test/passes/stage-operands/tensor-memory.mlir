@@ -1,4 +1,4 @@
-// Operands in shared memory, the sum in tensor memory; a barrier tells when it is there.
+// Operands in shared memory, the sum in tensor memory; a ring tells when it is there.
 // RUN: tilec opt %s --passes select-mma,infer-layouts,stage-operands --target sm_100a --num-warps 4 | filecheck %s
 
 !a = tensor<128x64xbf16>
@@ -9,18 +9,16 @@
 
 // A sum that starts with zeros is overwritten, not stored.
 // CHECK-LABEL: @overwrites
-// CHECK: %[[DONE:.*]] = "gpu_tile.barrier_init"() {count = 1 : i32, options = {}, slots = 1 : i32}
-// CHECK-NEXT: "gpu_tile.fence"() {kind = "barrier_init"}
-// CHECK-NEXT: "gpu_tile.sync"() {{.*}}warps = 4 : i32
+// CHECK: %[[DONE:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 0 : i32, slots = 1 : i32}
 // CHECK-DAG: "gpu_tile.buffer_store"(%{{.*}}, %[[A:.*]]) : {{.*}}shared
 // CHECK-DAG: "gpu_tile.buffer_store"(%{{.*}}, %[[B:.*]]) : {{.*}}shared
 // CHECK: %[[T:.*]] = "gpu_tile.alloc"() {{.*}}#gpu_tile.tmem<"(128,128):(1@lane,1@col)">
 // CHECK-NOT: gpu_tile.buffer_store
 // CHECK: %[[ADD:.*]] = arith.constant false
 // CHECK: "gpu_tile.tcgen05_mma"(%{{.*}}, %{{.*}}, %[[T]], %[[ADD]]) {instruction = "tcgen05.m128n128k16.f32.bf16.bf16"}
-// CHECK: %[[P:.*]]:2 = "gpu_tile.ring_position"(%{{.*}}) {slots = 1 : i32}
-// CHECK-NEXT: "gpu_tile.tcgen05_commit"(%[[DONE]], %[[P]]#0)
-// CHECK-NEXT: "gpu_tile.barrier_wait"(%[[DONE]], %[[P]]#0, %[[P]]#1)
+// CHECK: %[[P:.*]] = "gpu_tile.ring_slot"(%[[DONE]], %[[N:[^)]*]])
+// CHECK-NEXT: "gpu_tile.ring_publish"(%[[DONE]], %[[P]]) {by = "products"}
+// CHECK-NEXT: "gpu_tile.ring_wait"(%[[DONE]], %[[N]]) {previous = false}
 // A thread holds a row.
 // CHECK-NEXT: "gpu_tile.buffer_load"(%[[T]]) {{.*}} -> tensor<128x128xf32, #gpu_tile.layout<"T(128):(1@0) V(128):(1@1)">>
 func.func @overwrites(%a: !m, %b: !m, %out: !o) attributes {tile.kernel} {
@@ -47,11 +45,12 @@ func.func @adds(%a: !m, %b: !m, %c: !o, %out: !o) attributes {tile.kernel} {
   return
 }
 
-// The uses of the barrier are counted through the loop.
+// The turns of the ring are counted through the loop.
 // CHECK-LABEL: @counts
 // CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[N:.*]] = %{{.*}})
 // CHECK: gpu_tile.tcgen05_mma
-// CHECK: "gpu_tile.ring_position"(%[[N]]) {slots = 1 : i32}
+// CHECK: "gpu_tile.ring_slot"(%{{.*}}, %[[N]])
+// CHECK: "gpu_tile.ring_wait"(%{{.*}}, %[[N]])
 // CHECK: arith.addi %[[N]]
 func.func @counts(%n: index, %a: !m, %b: !m, %c: !o, %out: !o) attributes {tile.kernel} {
   %z0 = arith.constant 0 : index

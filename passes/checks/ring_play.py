@@ -1,0 +1,102 @@
+"""Plays the roles of a kernel against each other, as far as their rings are concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import MakeRingOp
+from tilec.dialects.gpu_tile.cluster import cluster_shape
+from tilec.dialects.gpu_tile.role import total_warps
+from tilec.passes.checks.ring_player import PLAYED, Cluster, Enough, Player
+from tilec.passes.checks.ring_scalars import Scalars
+from tilec.passes.checks.ring_state import Broken, RingState
+from tilec.passes.checks.ring_walk import Code
+from tilec.passes.contract import PassContext
+from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.walk import find_ops
+
+_Running = tuple[Player, Iterator[ir.Operation]]
+
+
+def play(function: ir.Operation, context: PassContext, seed: int, steps: int) -> OpSet:
+    """Plays all roles of a kernel in all CTAs of one cluster, for one set of made-up sizes; gives
+    the ops that were played. `steps`: how many for a CTA; what comes behind is not looked at.
+
+    Broken where the protocol is.
+    """
+    return _Play(function, context, seed, steps).run()
+
+
+class _Play:
+    def __init__(self, function: ir.Operation, context: PassContext, seed: int, steps: int) -> None:
+        shape = cluster_shape(function)
+        ctas = prod(shape)
+        rings = [op.opview for op in find_ops(function, MakeRingOp)]
+        states = [{ring.result: RingState(ring, ctas == 1) for ring in rings} for _ in range(ctas)]
+        self._cluster = Cluster(states, context.target.warp_size, steps * ctas)
+        self._code = Code(function, PLAYED)
+        self._players: list[Player] = []
+        self._running: list[_Running] = []
+        threads = total_warps(function, context.num_warps) * context.target.warp_size
+        body = function.regions[0].blocks[0]
+        for rank in range(ctas):
+            scalars = Scalars(rank, shape, seed)
+            values = {a: scalars.argument(n) for n, a in enumerate(body.arguments)}
+            self._start(Player(self._cluster, threads, self._code, scalars, values), body)
+
+    def _start(self, player: Player, block: ir.Block) -> None:
+        self._players.append(player)
+        self._running.append((player, player.block(block)))
+
+    def run(self) -> OpSet:
+        """See `play`."""
+        try:
+            while self._running:
+                self._round()
+            self._check_ends()
+        except Enough:
+            pass
+        return self._cluster.played
+
+    def _round(self) -> None:
+        """Each player runs until it has to wait; Broken where all of them do."""
+        before, waiting, left = self._cluster.steps, [], []
+        for player, run in self._running:
+            op = next(run, None)
+            if op is not None:
+                waiting.append(op)
+                left.append((player, run))
+        stuck = before == self._cluster.steps and len(left) == len(self._running)
+        self._running = left
+        self._begin_roles()
+        if waiting and stuck and len(left) == len(self._running):
+            others = [op for op in waiting if op != waiting[0]]
+            why = "waits for a slot that nobody passes on"
+            raise Broken(waiting[0], why, others[0] if others else None)
+
+    def _begin_roles(self) -> None:
+        cluster = self._cluster
+        begun, cluster.begun = cluster.begun, []
+        for role, parent in begun:
+            threads = role.warps * cluster.warp_size
+            values = dict(parent.values)
+            self._start(Player(cluster, threads, self._code, parent.scalars, values), role.body)
+
+    def _check_ends(self) -> None:
+        for player in self._players:
+            for turn, op in player.filling.items():
+                state = self._cluster.ring(turn.ring, player.rank)
+                heard = state.alone or state.filled or state.waited
+                if state.fills and heard and player.fills(turn):
+                    raise Broken(op, "acquires a slot that is never published")
+            for turn, op in player.reading.items():
+                if self._cluster.ring(turn.ring, player.rank).releases:
+                    raise Broken(op, "waits for a slot that is never released")
+        for state in (state for rings in self._cluster.rings for state in rings.values()):
+            filled = sum(state.filled.values())
+            if state.fills and state.releases and state.waited and filled != len(state.waited):
+                *_, op = state.waited.values()
+                raise Broken(op, f"reads {len(state.waited)} turns of {filled} that are filled")

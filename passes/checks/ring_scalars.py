@@ -1,0 +1,174 @@
+"""What the scalars of a kernel come to, with made-up arrays: enough to follow who takes which turn.
+
+Integers are computed; whatever else decides something (sizes, places in the grid, elements loaded)
+is made up, a function of the op and its operands, so that all roles see the same.
+"""
+
+from __future__ import annotations
+
+import operator
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects import gpu_tile, tile
+from tilec.dialects.gpu_tile.cluster import at, ctas_alike
+from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.op_tables import OpSet
+
+SIZES = (0, 1, 65, 130, 260, 520, 1030)
+"""Of arrays: with tiles of 16 to 256 elements, loops of no, one and many turns, and ragged ends."""
+SMALL = 4
+"""What else is made up is below that: places in the grid, elements of tables."""
+
+
+@dataclass
+class Scalars:
+    """The values of one CTA's scalars. `rank`, `shape`: of the CTA in its cluster; `seed`: of what
+    is made up."""
+
+    rank: int
+    shape: tuple[int, int, int]
+    seed: int
+    sizes: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def compute(self, op: ir.Operation, operands: list[Any]) -> dict[ir.Value, int | None]:
+        """The results of an op; None where one is no integer."""
+        if len(op.results) > 1:
+            numbers = range(len(op.results))
+            made_up = [self._made_up(op.name, n, *operands) % SMALL for n in numbers]
+            return dict(zip(op.results, made_up, strict=True))
+        found = self._computed(op, operands)
+        if found is not None and op.results[0].type == self._i1(op):
+            found &= 1
+        return {op.results[0]: found}
+
+    def _i1(self, op: ir.Operation) -> ir.Type:
+        return ir.IntegerType.get_signless(1, op.context)
+
+    def _computed(self, op: ir.Operation, operands: list[Any]) -> int | None:
+        name, view = op.name, op.opview
+        if name == "arith.constant":
+            value = op.attributes["value"]
+            return int(value.value) if isinstance(value, (ir.IntegerAttr, ir.BoolAttr)) else None
+        if name == "memref.dim":
+            number = ir.BlockArgument(op.operands[0]).arg_number
+            return SIZES[self._made_up("dim", number, operands[1]) % len(SIZES)]
+        if isinstance(view, gpu_tile.ClusterPositionOp):
+            return at(self.shape, self.rank)[view.axis]
+        if isinstance(view, gpu_tile.ClusterMaskOp):
+            return self._mask(view.axes)
+        if isinstance(view, tile.ProgramIdOp):
+            own = at(self.shape, self.rank)[view.axis]
+            return self._made_up(name, view.axis) % SMALL * self.shape[view.axis] + own
+        if isinstance(view, (gpu_tile.NumCtasOp, gpu_tile.NumClustersOp, tile.NumProgramsOp)):
+            return 1 + self._made_up(name) % SMALL
+        known = _ARITHMETIC.get(name)
+        if known is not None and None not in operands:
+            return known(*operands)
+        if name == "arith.cmpi" and None not in operands:
+            return int(_PREDICATES[op.attributes["predicate"].value](*operands))
+        return self._made_up(name, *operands) % SMALL
+
+    def argument(self, number: int) -> int:
+        """A scalar parameter of the kernel."""
+        return SIZES[self._made_up("argument", number) % len(SIZES)]
+
+    def _mask(self, axes: tuple[int, ...]) -> int:
+        """The CTAs that differ from this one along `axes` only."""
+        mine = at(self.shape, self.rank)
+        place = [0 if axis in axes else own for axis, own in enumerate(mine)]
+        base = place[0] + self.shape[0] * (place[1] + self.shape[1] * place[2])
+        return sum(1 << (base + rank) for rank in ctas_alike(self.shape, tuple(axes)))
+
+    def _made_up(self, *what: Any) -> int:
+        return zlib.crc32(repr((self.seed, *what)).encode())
+
+
+def needed_scalars(roots: Iterable[ir.Value]) -> OpSet:
+    """The ops that values follow from, through loops and branches."""
+    found, seen = OpSet(), set[ir.Value]()
+    pending = list(roots)
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            pending += _carried(owner.owner, ir.BlockArgument(value).arg_number, owner)
+        elif owner.operation.regions:
+            number = next(n for n, result in enumerate(owner.operation.results) if result == value)
+            pending += _yielded(owner.operation, number)
+        elif owner.operation not in found:
+            found.add(owner.operation)
+            pending += owner.operation.operands
+    return found
+
+
+def _carried(op: ir.Operation, number: int, block: ir.Block) -> list[ir.Value]:
+    """What a loop gives an argument of its block; nothing gives one to a kernel's parameters."""
+    if op.name == "scf.for":
+        return [] if number == 0 else [op.operands[2 + number], *_yielded(op, number - 1)]
+    if op.name == "scf.while":
+        before, after = (region.blocks[0] for region in op.regions)
+        if block == before:
+            return [op.operands[number], terminator(after).operands[number]]
+        return [terminator(before).operands[1 + number]]
+    return []
+
+
+def _yielded(op: ir.Operation, number: int) -> list[ir.Value]:
+    """What the blocks of a loop or a branch give to its result of a number."""
+    if op.name == "scf.while":
+        return [terminator(op.regions[0].blocks[0]).operands[1 + number]]
+    if op.name not in ("scf.for", "scf.if"):
+        return []
+    return [terminator(region.blocks[0]).operands[number] for region in op.regions]
+
+
+def _unsigned(function: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    return lambda a, b: function(a % (1 << 32), b % (1 << 32)) if b else 0
+
+
+def _quotient(a: int, b: int) -> int:
+    return (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) if b else 0
+
+
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "arith.addi": operator.add,
+    "arith.subi": operator.sub,
+    "arith.muli": operator.mul,
+    "arith.andi": operator.and_,
+    "arith.ori": operator.or_,
+    "arith.xori": operator.xor,
+    "arith.shli": lambda a, b: a << (b % 64),
+    "arith.shrui": lambda a, b: a % (1 << 32) >> (b % 64),
+    "arith.shrsi": lambda a, b: a >> (b % 64),
+    "arith.divui": _unsigned(operator.floordiv),
+    "arith.remui": _unsigned(operator.mod),
+    "arith.divsi": _quotient,
+    "arith.floordivsi": lambda a, b: a // b if b else 0,
+    "arith.ceildivsi": lambda a, b: -(-a // b) if b else 0,
+    "arith.ceildivui": lambda a, b: -(-a // b) if b else 0,
+    "arith.remsi": lambda a, b: a - b * _quotient(a, b),
+    "arith.minsi": min,
+    "arith.maxsi": max,
+    "arith.minui": min,
+    "arith.maxui": max,
+    "arith.index_cast": lambda a: a,
+    "arith.index_castui": lambda a: a,
+    "arith.extsi": lambda a: a,
+    "arith.extui": lambda a: a,
+    "arith.trunci": lambda a: a,
+    "arith.select": lambda c, a, b: a if c else b,
+    "tile.assume": lambda a: a,
+}
+_PREDICATES = (
+    *(operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge),
+    *(operator.lt, operator.le, operator.gt, operator.ge),
+)
+"""`arith.cmpi`'s, by number; nothing that is compared unsigned is negative."""

@@ -1,0 +1,63 @@
+"""verify-rings: who fills and who empties a ring agree, on all ways through a kernel.
+
+The roles of a kernel are played against each other with a few made-up sizes (`ring_play.py`): every
+role computes its scalars, and takes its turns. Nothing else is done. Found are
+
+1. a slot that is filled before it was acquired, read before it was waited for, or by products after
+   it was released;
+2. a turn that is acquired and never published, waited for and never released, or filled and never
+   read;
+3. more, or fewer, arrivals and bytes than a slot needs: what waits for it waits for ever;
+4. a turn that overtakes: a slot that is filled again before it was read.
+
+Does not handle: mbarriers, which is what rings become last (the emulator checks those).
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import MakeRingOp
+from tilec.dialects.gpu_tile.ring import RING_TURNS
+from tilec.passes.checks.ring_play import play
+from tilec.passes.checks.ring_state import Broken
+from tilec.passes.contract import PassContext, show_location
+from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.walk import find_ops, kernels
+
+MOST_SEEDS, STEPS = 12, 3000
+"""Of made-up sizes at most, and how many ops of a CTA are played for each."""
+
+
+def verify_rings(module: ir.Module, context: PassContext, *, share: int = 1) -> None:
+    """CompileError at the first op that breaks the protocol of its ring.
+
+    More and more sizes are played, three at least, until every turn was one's. `share`: one of
+    them, with so many times fewer steps, if it is not 1.
+    """
+    for function in kernels(module):
+        views = function.regions[0].blocks[0].operations
+        if any(isinstance(view, MakeRingOp) and view.bytes for view in views):
+            _play_all(function, context, share)
+
+
+def _play_all(function: ir.Operation, context: PassContext, share: int) -> None:
+    turns = find_ops(function, *RING_TURNS) if share == 1 else []
+    for seed in range(1, MOST_SEEDS + 1):
+        played = _play(function, context, seed, STEPS // share)
+        turns = [turn for turn in turns if turn not in played]
+        if share > 1 or (seed >= 3 and not turns):
+            return
+
+
+def _play(function: ir.Operation, context: PassContext, seed: int, steps: int) -> OpSet:
+    """The ops that were played."""
+    try:
+        return play(function, context, seed, steps)
+    except Broken as broken:
+        notes = ()
+        if broken.other is not None:
+            at = show_location(broken.other)
+            notes = (f"against '{broken.other.name}'{f' at {at}' if at else ''}",)
+        raise error_at(broken.op, f"'{broken.op.name}' op {broken.why}", *notes) from None
