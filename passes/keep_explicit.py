@@ -11,6 +11,8 @@ After:    error: this moves elements between threads, which takes a buffer and a
 
 A `cp_async` whose addresses are not provably multiples of its bytes is one, too: it would trap.
 
+So is a demand that such a kernel has to meet itself (`not_by_hand` in `tilec/demands.py`).
+
 A kernel that asks which CTA it is (`gpu_tile.cta_id`) is persistent: the launch has one dimension.
 
 Reductions inside a warp stay, and so do conversions, reshapes, joins and splits by shuffles.
@@ -21,17 +23,19 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.demands import KERNEL_DEMANDS, LOOP_DEMANDS
 from tilec.diagnostics import CompileError
+from tilec.dialects.demands import is_demanded
 from tilec.dialects.gpu_tile import AllocOp, CpAsyncOp, CtaIdOp
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim, provable_width
 from tilec.passes.contract import Level, PassContext, Report, tile_pass
-from tilec.passes.demands.kernels import PERSISTENT, is_explicit, teams_of
+from tilec.passes.demands.kernels import PERSISTENT, is_explicit
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.layouts.runs import shared_width
-from tilec.passes.programs.program_order import ORDER
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.walk import find_ops, kernel_of
 from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
@@ -51,12 +55,7 @@ def keep_explicit(module: ir.Module, context: PassContext) -> None:
     if found:
         raise CompileError.group(found)
     for function in module.body.operations:
-        if teams_of(function.operation) > 1:
-            why = "the kernel says itself which warps compute what"
-            raise error_at(function.operation, f'consumers="pingpong" was asked for, but {why}')
-        if ORDER in function.operation.attributes:
-            why = "the kernel says itself which program works on what: see gpu.tile_order"
-            raise error_at(function.operation, f"an order of programs was asked for, but {why}")
+        _refuse_demands(function.operation)
         asks = find_ops(function.operation, CtaIdOp)
         if asks and PERSISTENT not in function.operation.attributes:
             function.operation.attributes[PERSISTENT] = ir.BoolAttr.get(True)
@@ -64,6 +63,16 @@ def keep_explicit(module: ir.Module, context: PassContext) -> None:
             context.report.add(
                 "kernel", function.operation, "as written", "it uses tilec.language.gpu"
             )
+
+
+def _refuse_demands(function: ir.Operation) -> None:
+    """CompileError for a demand that is the author's to meet."""
+    asked = [(function, row) for row in KERNEL_DEMANDS.values()]
+    asked += [(loop, row) for loop in find_loops(function) for row in LOOP_DEMANDS.values()]
+    for op, row in asked:
+        if row.not_by_hand is not None and is_demanded(op, row):
+            whose = "a kernel that calls tilec.language.gpu"
+            raise error_at(op, f"{row.name} was asked for, but {whose} {row.not_by_hand}")
 
 
 def _crossing(buffer: ir.Operation) -> CompileError:

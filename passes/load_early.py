@@ -45,6 +45,7 @@ from math import prod
 
 from mlir import ir
 
+from tilec.demands import SETTLED
 from tilec.dialects.gpu_tile import (
     GriddepcontrolOp,
     MakeTensorMapOp,
@@ -62,8 +63,6 @@ from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.walk import alloc_of, find_ops, is_pure, kernels, role_of
 
-SETTLED = "tile.settled"
-"""Parameter attribute: no launch that may still run when the kernel starts writes the array."""
 _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role")
 
 
@@ -100,7 +99,7 @@ def _settled_arrays(function: ir.Operation) -> dict[ir.Value, str]:
     found = {}
     for number, attributes in enumerate(written):
         given = {entry.name: entry.attr for entry in attributes}
-        if SETTLED in given and given[SETTLED].value:
+        if SETTLED.attribute in given and given[SETTLED.attribute].value:
             name = given.get("tile.name")
             found[entry.arguments[number]] = f"arg{number}" if name is None else name.value
     return found

@@ -43,7 +43,9 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
+from tilec.demands import ORDER
 from tilec.dialects import tile
+from tilec.dialects.demands import is_demanded
 from tilec.dialects.gpu_tile import (
     ClusterIdOp,
     ClusterPositionOp,
@@ -64,10 +66,11 @@ from tilec.passes.demands.kernels import (
     demanded_cluster,
     is_dynamic,
     is_in_line,
+    is_persistent,
     teams_of,
 )
 from tilec.passes.programs.mirror_rounds import loops_in_any_order, mirror
-from tilec.passes.programs.program_order import ORDER, ProgramOrder, program_order
+from tilec.passes.programs.program_order import ProgramOrder, program_order
 from tilec.passes.programs.program_relations import (
     differ_in_length,
     from_both_ends,
@@ -187,7 +190,7 @@ def _is_grouped(function: ir.Operation, found: _Programs) -> bool:
     """Whether programs may have another order. CompileError where one is demanded in vain."""
     grouped = found.multiplies and bool(found.ids[0] and found.ids[1])
     grouped = grouped and not (found.waits or found.ordered or found.persistent)
-    if ORDER not in function.attributes:
+    if not is_demanded(function, ORDER):
         return grouped and shares_rows_and_columns(found.loads)
     if not grouped:
         why = "only grids of dots in two dimensions, whose programs wait for none, have an order"
@@ -197,16 +200,9 @@ def _is_grouped(function: ir.Operation, found: _Programs) -> bool:
 
 def _demanded(function: ir.Operation, found: _Programs, context: PassContext) -> bool | None:
     """Whether the author wants the kernel persistent, None if that is left open."""
-    if PERSISTENT not in function.attributes:
-        return None
-    demanded = function.attributes[PERSISTENT]
     if is_dynamic(function):
         _check_dynamic(function, found, context)
-        return True
-    if not isinstance(demanded, ir.BoolAttr):
-        expected = f'true, false or "{DYNAMIC}"'
-        raise error_at(function, f"{PERSISTENT} must be {expected}, found {demanded}")
-    return demanded.value
+    return is_persistent(function) if PERSISTENT in function.attributes else None
 
 
 def _check_dynamic(function: ir.Operation, found: _Programs, context: PassContext) -> None:

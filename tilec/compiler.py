@@ -18,7 +18,9 @@ from mlir.dialects import llvm
 from mlir.passmanager import PassManager
 
 from tilec import progress
+from tilec.demands import NUM_WARPS
 from tilec.diagnostics import CompileError, DoesNotFit, InternalError
+from tilec.dialects.demands import attribute_of, is_demanded, value_of
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.emit_ptx import emit_ptx, start_worker
 from tilec.fitting import less, show
@@ -47,9 +49,6 @@ from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
 from tilec.program_size import choose_num_warps
 from tilec.ptx_version import NEWEST
 from tilec.target import Target, check_ptx_version
-
-NUM_WARPS = "tile.num_warps"
-"""Kernel attribute: warps per CTA."""
 
 LEVELS = ("tile", "gpu_tile", "llvm", "llvmir", "ptx")
 """What `lower_to` can stop at, in order."""
@@ -270,7 +269,7 @@ def _num_warps(function: ir.Operation, demanded: int | None, target: Target, rep
     """The demanded number of warps or the compiler's choice; written on the kernel for later
     levels."""
     explicit = is_explicit(function)
-    if (explicit or demanded is None) and NUM_WARPS in function.attributes:
+    if (explicit or demanded is None) and is_demanded(function, NUM_WARPS):
         demanded = _written_warps(function, demanded, explicit)
     warps = choose_num_warps(function, target, report) if demanded is None else demanded
     limit = target.max_threads // target.warp_size
@@ -280,14 +279,13 @@ def _num_warps(function: ir.Operation, demanded: int | None, target: Target, rep
     if total_warps(function, warps) < warps:
         total = total_warps(function, warps)
         raise error_at(function, f"tile.total_warps is {total}, fewer than the {warps} of layouts")
-    i32 = ir.IntegerType.get_signless(32)
-    function.attributes[NUM_WARPS] = ir.IntegerAttr.get(i32, warps)
+    function.attributes[NUM_WARPS.attribute] = attribute_of(warps)
     return warps
 
 
 def _written_warps(function: ir.Operation, demanded: int | None, explicit: bool) -> int:
     """The warps a kernel says it has; an explicit one's layouts are for no other number."""
-    written = function.attributes[NUM_WARPS].value
+    written = value_of(function.attributes[NUM_WARPS.attribute])
     if explicit and demanded not in (None, written):
         raise error_at(function, f"the kernel is written for {written} warps, not {demanded}")
     return written

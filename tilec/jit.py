@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
 from tilec.declaration import declared_parameters
+from tilec.demands import NO_DEMANDS, Demands, check_names, explained
 from tilec.dependencies import compiler_digest, outside_values, source_digest
 from tilec.device_target import ptx_version_for, target_of
 from tilec.diagnostics import PerformanceWarning
@@ -24,7 +25,6 @@ from tilec.dump_folder import DUMP, next_dump
 from tilec.kernel import CompiledKernel, Grid, Parameter
 from tilec.language.builtin import function
 from tilec.language.parameters import auto
-from tilec.names import did_you_mean
 from tilec.report import show_report, slow
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cache import default_cache
@@ -42,31 +42,18 @@ from tilec.target import TARGETS, Target, find_target, why_not_its_own
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from tilec.typed_call import Demands, TypedCall
+    from tilec.typed_call import TypedCall
 
 P = ParamSpec("P")
 ArgumentSpec = str | Parameter
-
-DEMANDS = ("num_warps", "persistent", "cluster", "consumers", "order", "settled")
-"""What the decorator may be asked for beside the grid and the device."""
-
-_OF_A_LOOP: Mapping[str, tuple[str, ...]] = dict.fromkeys(
-    ("stages", "num_stages", "warp_specialize"),
-    ("help: of a loop: tl.range(..., stages=n, warp_specialize=True)",),
-)
-"""Notes for demands that a kernel does not take."""
+GridRule = Callable[..., Any] | tuple[Any, ...] | int | None
 
 
 class Kernel(Launcher, Generic[P]):
     """A kernel: call it with its arguments, `kernel(...)`, or with a grid, `kernel[grid](...)`.
 
-    `fn`: the Python function. `grid`: the rule given to the decorator. `num_warps`: warps per
-    program, `persistent`: whether CTAs stay and share the programs ("dynamic": ask for the next
-    when they are done), `cluster`: how many neighbours along each axis of the grid share what they
-    load, `consumers`: "pingpong" has two sets of `num_warps` warps take programs in turn, `order`
-    of the programs of a grid of dots: "grouped", "rows", "hilbert"; all None for the compiler's
-    choice. `settled`: arrays that no launch still under way writes, by name. `device`: where to
-    run, None for where the arrays are.
+    `fn`: the Python function. `grid`: the rule given to the decorator. `device`: where to run, None
+    for where the arrays are. `demands`: see `tilec.demands`; None, or none, leaves one open.
     Calls take `grid=` and `stream=` besides the function's own arguments.
     """
 
@@ -91,22 +78,13 @@ class Kernel(Launcher, Generic[P]):
         self,
         fn: Callable[P, Any],
         grid: Any = None,
-        num_warps: int | None = None,
         device: Any = None,
-        persistent: bool | str | None = None,
-        cluster: int | tuple[int, ...] | None = None,
-        consumers: str | None = None,
-        order: str | tuple[str, int] | None = None,
-        settled: str | tuple[str, ...] | None = None,
+        **demands: Unpack[Demands],
     ) -> None:
+        check_names(demands)
         self.fn = fn
         self.grid = grid
-        self.num_warps = num_warps
-        self.persistent = persistent
-        self.cluster = cluster
-        self.consumers = consumers
-        self.order = order
-        self.settled = settled
+        self._demands: Demands = {**NO_DEMANDS, **demands}
         self.parameters = declared_parameters(fn)
         self._compiled: dict[Any, CompiledKernel] = {}
         self._open = [i for i, p in enumerate(self.parameters) if p.kind == "any"]
@@ -149,19 +127,16 @@ class Kernel(Launcher, Generic[P]):
         """The same kernel, to run on `device` ("emulator:check", "cuda:1", or a device)."""
         return Kernel(self.fn, self.grid, device=device, **self.demands())
 
-    def demands(self) -> dict[str, Any]:
+    def demands(self) -> Demands:
         """What the decorator was asked for beside the grid and the device, by name."""
-        return {name: getattr(self, name) for name in DEMANDS}
+        return {**self._demands}
 
-    def demanding(self, **demands: Any) -> Kernel[P]:
-        """The same kernel with other demands, as `num_warps=8`; what is not named stays."""
-        known = self.demands()
-        for name in demands:
-            if name not in known:
-                notes = _OF_A_LOOP.get(name) or did_you_mean(name, known)
-                text = f"unknown demand {name!r}; a kernel takes {', '.join(known)}"
-                raise ValueError("\n".join([text, *notes]))
-        return Kernel(self.fn, self.grid, device=self.device, **(known | demands))
+    def demanding(self, **demands: Unpack[Demands]) -> Kernel[P]:
+        """The same kernel with other demands, as `num_warps=8`; what is not named stays.
+
+        ValueError for a name that no demand has.
+        """
+        return Kernel(self.fn, self.grid, device=self.device, **{**self._demands, **demands})
 
     def check(self, *arguments: Any, **named: Any) -> None:
         """Runs on the CPU emulator in its check mode, on host arrays.
@@ -399,40 +374,34 @@ def _kind(value: Any) -> str:
 
 
 @overload
-def kernel(fn: Callable[P, Any], **demands: Unpack[Demands]) -> Kernel[P]: ...
+def kernel(
+    fn: Callable[P, Any], *, grid: GridRule = None, device: Any = None, **demands: Unpack[Demands]
+) -> Kernel[P]: ...
 @overload
-def kernel(**demands: Unpack[Demands]) -> Callable[[Callable[P, Any]], Kernel[P]]: ...
+def kernel(
+    *, grid: GridRule = None, device: Any = None, **demands: Unpack[Demands]
+) -> Callable[[Callable[P, Any]], Kernel[P]]: ...
 def kernel(
     fn: Callable[..., Any] | None = None,
     *,
     grid: Any = None,
-    num_warps: int | None = None,
-    persistent: bool | str | None = None,
-    cluster: int | tuple[int, ...] | None = None,
-    consumers: str | None = None,
-    order: str | tuple[str, int] | None = None,
-    settled: str | tuple[str, ...] | None = None,
     device: Any = None,
+    **demands: Unpack[Demands],
 ) -> Any:
     """Decorator: makes a Python function a `Kernel`.
 
     `grid`: the launch grid as a function of the kernel's parameters, by name, or a tuple; without
-    it every call gives one. `num_warps`, `persistent` (CTAs that stay and share the programs, or
-    one CTA a program; "dynamic": CTAs that take the next program when they are done, on GPUs with
-    cluster launch control), `cluster` (programs along each axis of the grid that share what they
-    load, as 2 or (1, 2)), `consumers` ("pingpong": two sets of `num_warps` warps take the
-    programs of a CTA in turn, "cooperative": one does them all), `order` of the programs of a
-    two-dimensional grid of dots ("grouped", "rows" or "hilbert", or with the rows of a group or the
-    side of a square: ("hilbert", 16)): demands. `settled`: arrays, by name, that no launch still
-    under way writes when this one is made, as weights: a kernel that starts under the end of the
-    launch before loads them at once. `device`: where to run.
+    it every call gives one. `device`: where to run; None for where the arrays are. ValueError for a
+    name that no demand has; whether demands can be met, is said when the kernel is compiled.
     """
-    demands = (persistent, cluster, consumers, order, settled)
+    check_names(demands)
 
     def decorate(found: Callable[..., Any]) -> Kernel[...]:
-        return Kernel(found, grid, num_warps, device, *demands)
+        return Kernel(found, grid, device, **demands)
 
     return decorate if fn is None else decorate(fn)
 
+
+kernel.__doc__ = f"{inspect.getdoc(kernel)}\n\nDemands, which are met or an error:\n{explained()}"
 
 __all__ = ["Kernel", "function", "kernel"]

@@ -12,13 +12,13 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.demands import CLUSTER
 from tilec.dialects.attributes import INT, INTS, one_of
 from tilec.dialects.constraints import I32
+from tilec.dialects.demands import demanded
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute, Result
 
-CLUSTER = "tile.cluster"
-"""Kernel attribute: programs of a cluster along each axis of the grid."""
 MOST_CTAS = 8
 """CTAs of a cluster that every GPU with clusters has room for (PTX ISA 9.0, ".reqnctapercluster";
 CUDA C++ Programming Guide, "Thread Block Clusters")."""
@@ -27,16 +27,11 @@ CUDA C++ Programming Guide, "Thread Block Clusters")."""
 def cluster_shape(function: ir.Operation) -> tuple[int, int, int]:
     """Programs of a kernel's cluster along x, y, z; 1, 1, 1 without clusters.
 
-    ValueError for an attribute that says no shape.
+    ValueError for what no cluster has.
     """
-    if CLUSTER not in function.attributes:
-        return 1, 1, 1
-    written = function.attributes[CLUSTER]
-    if not isinstance(written, ir.DenseI32ArrayAttr) or not 1 <= len(written) <= 3:
-        raise ValueError(f"{CLUSTER} must be one to three i32, found {written}")
-    x, y, z = (*written, 1, 1)[:3]
+    x, y, z = (*(demanded(function, CLUSTER) or ()), 1, 1, 1)[:3]
     count = x * y * z
-    if min(x, y, z) < 1 or count > MOST_CTAS or count & (count - 1):
+    if count > MOST_CTAS or count & (count - 1):
         raise ValueError(f"a cluster has 1, 2, 4 or {MOST_CTAS} CTAs, found {x} x {y} x {z}")
     return x, y, z
 

@@ -5,12 +5,15 @@ Checked once on every program that comes in, and between passes when `PassContex
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from mlir import ir
 from mlir.dialects import llvm
 
+from tilec.demands import Demand
 from tilec.dialects import gpu_tile, tile
+from tilec.dialects.demands import OF_FUNCTIONS, OF_LOOPS, wrong_demand
 from tilec.dialects.elementwise import ELEMENTWISE
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import is_ring, layout_of
@@ -36,28 +39,23 @@ _SCALAR_OPS = {
     "tensor.extract",
     "tensor.splat",
 }
-_DEMANDS = {
+_DEMANDS: dict[str, Mapping[str, Demand]] = {"func.func": OF_FUNCTIONS, "scf.for": OF_LOOPS}
+_SAID = {
     "arith.index_cast": ("tile.coordinate",),
     "func.func": (
         "tile.auto",
-        "tile.cluster",
         "tile.constants",
-        "tile.consumers",
         "tile.explicit",
         "tile.grid",
-        "tile.group",
         "tile.index_bits",
         "tile.kernel",
         "tile.limits",
         "tile.most_programs",
-        "tile.num_warps",
-        "tile.order",
-        "tile.persistent",
         "tile.shared_bytes",
         "tile.total_warps",
     ),
-    "scf.for": ("tile.any_order", "tile.stages", "tile.warp_specialize"),
 }
+"""What ops of a name say of themselves, beside what is demanded of them."""
 EXPANDED_OPS = gpu_tile.ring.RING_OPS
 """Ops that are mbarriers by the lowering (expand-rings), which has no rule for them."""
 SPLIT_OPS = (tile.DotOp, tile.DotScaledOp, tile.HistogramOp, tile.TakeOp)
@@ -124,10 +122,17 @@ def _unknown(name: str) -> str | None:
 
 
 def _known_demand(op: ir.Operation) -> str | None:
-    """A demand nobody reads would be dropped in silence."""
+    """A demand nobody reads would be dropped in silence, a wrong one break a pass."""
+    demands = _DEMANDS.get(op.name, {})
     for name in op.attributes:
-        if name.startswith("tile.") and name not in _DEMANDS.get(op.name, ()):
-            known = ", ".join(_DEMANDS.get(op.name, ())) or "none"
+        if not name.startswith("tile."):
+            continue
+        if name in demands:
+            wrong = wrong_demand(demands[name], op.attributes[name])
+            if wrong is not None:
+                return wrong
+        elif name not in _SAID.get(op.name, ()):
+            known = ", ".join(sorted({*demands, *_SAID.get(op.name, ())})) or "none"
             return f"'{op.name}' has the unknown demand '{name}'; known: {known}"
     return None
 

@@ -13,6 +13,7 @@ from mlir import ir
 
 from tilec.diagnostics import CompileError
 from tilec.dialects.attributes import BOOL, INT, INTS, STRING, AttributeKind, one_of, options
+from tilec.dialects.demands import OF_PARAMETERS
 from tilec.grid import compile_grid, compile_sizes
 from tilec.kernel import CODES, ELEMENT_BYTES, Parameter
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
@@ -24,12 +25,11 @@ _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
     "tile.name": STRING,
     "tile.facts": _FACTS,
     "tile.codes": one_of(*sorted(CODES)),
-    "tile.settled": BOOL,
+    **dict.fromkeys(OF_PARAMETERS, BOOL),
 }
 _NUMBERS = (
     "tile.index_bits",
     "tile.most_programs",
-    "tile.num_warps",
     "tile.shared_bytes",
     "tile.total_warps",
 )
@@ -102,7 +102,7 @@ def _wrong_parameters(function: ir.Operation) -> Iterator[CompileError]:
             name = _name(number, given)
             repeated = f"has the name '{name}' of another parameter" if name in names else None
             wrong = repeated or _wrong_facts(argument, given) or _wrong_codes(argument, given)
-            wrong = wrong or _wrong_settled(argument, given)
+            wrong = wrong or _wrong_demand(argument, given)
             names.add(name)
         if wrong:
             yield _at_parameter(argument, number, given, wrong)
@@ -156,10 +156,11 @@ def _wrong_codes(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | No
     return f"has 'tile.codes', which says what an array of i8 holds, but is {kind}"
 
 
-def _wrong_settled(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
-    if "tile.settled" not in given or isinstance(argument.type, ir.MemRefType):
+def _wrong_demand(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
+    demands = [name for name in given if name in OF_PARAMETERS]
+    if not demands or isinstance(argument.type, ir.MemRefType):
         return None
-    return f"has 'tile.settled', which is about arrays, but is {argument.type}"
+    return f"has '{demands[0]}', which is about arrays, but is {argument.type}"
 
 
 def _wrong_facts(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:

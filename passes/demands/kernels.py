@@ -4,25 +4,25 @@ tile.persistent = true                    CTAs share the programs ("dynamic": th
 tile.consumers = "pingpong"               two sets of warps take programs in turn
 tile.explicit                             nothing is added to what is written
 
-(`order`, `cluster` and `num_warps` are read by `programs/program_order.py`, `gpu_tile.cluster` and
-`tilec/compiler.py`.)
+(Others are read by whoever meets them, as `order` by `programs/program_order.py`.)
 """
 
 from __future__ import annotations
 
 from mlir import ir
 
+from tilec import demands
+from tilec.dialects.demands import demanded
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.kernel import MOST_PROGRAMS
 from tilec.passes.rewriting.locations import error_at
 
-PERSISTENT = "tile.persistent"
+PERSISTENT = demands.PERSISTENT.attribute
 """Kernel attribute: true, false, or "dynamic"."""
 DYNAMIC = "dynamic"
-CONSUMERS = "tile.consumers"
+CONSUMERS = demands.CONSUMERS.attribute
 """Kernel attribute: "cooperative" or "pingpong"."""
 PINGPONG = "pingpong"
-KINDS = ("cooperative", PINGPONG)
 TEAMS = 2
 EXPLICIT = "tile.explicit"
 """Kernel attribute: nothing is added to it."""
@@ -40,7 +40,7 @@ ALONE = (1, 1, 1)
 
 def is_persistent(function: ir.Operation) -> bool:
     """Whether CTAs share the programs."""
-    return PERSISTENT in function.attributes and bool(function.attributes[PERSISTENT].value)
+    return bool(demanded(function, demands.PERSISTENT))
 
 
 def has_narrow_indices(function: ir.Operation) -> bool:
@@ -80,8 +80,7 @@ def is_whole(function: ir.Operation) -> bool:
 
 def is_dynamic(function: ir.Operation) -> bool:
     """Whether CTAs ask for programs instead of taking every n-th: see request-programs."""
-    written = function.attributes
-    return PERSISTENT in written and written[PERSISTENT] == ir.StringAttr.get(DYNAMIC)
+    return demanded(function, demands.PERSISTENT) == DYNAMIC
 
 
 def is_explicit(function: ir.Operation) -> bool:
@@ -90,12 +89,5 @@ def is_explicit(function: ir.Operation) -> bool:
 
 
 def teams_of(function: ir.Operation) -> int:
-    """How many sets of warps take a kernel's programs in turn. CompileError for another demand than
-    there is."""
-    if CONSUMERS not in function.attributes:
-        return 1
-    demanded = function.attributes[CONSUMERS]
-    if not isinstance(demanded, ir.StringAttr) or demanded.value not in KINDS:
-        expected = " or ".join(f'"{kind}"' for kind in KINDS)
-        raise error_at(function, f"{CONSUMERS} must be {expected}, found {demanded}")
-    return TEAMS if demanded.value == PINGPONG else 1
+    """How many sets of warps take a kernel's programs in turn."""
+    return TEAMS if demanded(function, demands.CONSUMERS) == PINGPONG else 1

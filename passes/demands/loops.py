@@ -10,27 +10,23 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.passes.rewriting.locations import error_at
+from tilec import demands
+from tilec.dialects.demands import demanded
 from tilec.passes.rewriting.loops import find_loops
 
-STAGES = "tile.stages"
-WARP_SPECIALIZE = "tile.warp_specialize"
+STAGES = demands.STAGES.attribute
+WARP_SPECIALIZE = demands.WARP_SPECIALIZE.attribute
 
 
 def demanded_stages(loop: ir.Operation) -> int | None:
-    """The stages a loop demands, None if it leaves them open. CompileError for a wrong demand."""
-    if STAGES not in loop.attributes:
-        return None
-    stages = loop.attributes[STAGES]
-    if not isinstance(stages, ir.IntegerAttr) or stages.value < 1:
-        raise error_at(loop, f"{STAGES} must be a positive integer, found {stages}")
-    return stages.value
+    """The stages a loop demands, None if it leaves them open."""
+    return demanded(loop, demands.STAGES)
 
 
 def demands_roles(function: ir.Operation) -> bool:
     """Whether a loop of the kernel has `tile.warp_specialize = true`, and none forbids it."""
-    demands = _role_demands(function)
-    return bool(demands) and all(demands)
+    found = _role_demands(function)
+    return bool(found) and all(found)
 
 
 def forbids_roles(function: ir.Operation) -> bool:
@@ -39,5 +35,5 @@ def forbids_roles(function: ir.Operation) -> bool:
 
 
 def _role_demands(function: ir.Operation) -> list[bool]:
-    demands = (loop.attributes.get(WARP_SPECIALIZE) for loop in find_loops(function))
-    return [demand.value for demand in demands if isinstance(demand, ir.BoolAttr)]
+    found = (demanded(loop, demands.WARP_SPECIALIZE) for loop in find_loops(function))
+    return [wanted for wanted in found if wanted is not None]

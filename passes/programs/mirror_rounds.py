@@ -22,27 +22,18 @@ from collections.abc import Callable, Sequence
 
 from mlir import ir
 
-from tilec.passes.rewriting.locations import error_at
+from tilec.demands import ANY_ORDER
+from tilec.dialects.demands import demanded
 from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
 
-ANY_ORDER = "tile.any_order"
-"""Loop attribute: its iterations may run in any order."""
-
 
 def loops_in_any_order(function: ir.Operation) -> list[ir.Operation]:
-    """The loops with the author's permission, which is taken off them. CompileError for an
-    attribute that is neither true nor false."""
-    found = []
+    """The loops with the author's permission, which is taken off them."""
+    found = [loop for loop in find_loops(function) if demanded(loop, ANY_ORDER)]
     for loop in find_loops(function):
-        if ANY_ORDER not in loop.attributes:
-            continue
-        permitted = loop.attributes[ANY_ORDER]
-        if not isinstance(permitted, ir.BoolAttr):
-            raise error_at(loop, f"{ANY_ORDER} must be true or false, found {permitted}")
-        del loop.attributes[ANY_ORDER]
-        if permitted.value:
-            found.append(loop)
+        if ANY_ORDER.attribute in loop.attributes:
+            del loop.attributes[ANY_ORDER.attribute]
     return found
 
 

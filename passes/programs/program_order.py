@@ -1,6 +1,6 @@
 """The order of a two-dimensional grid of programs: what its author asks for, else groups of rows.
 
-tile.order = "hilbert", tile.group = 16 : i32    (order=("hilbert", 16) of @tilec.kernel)
+tile.order = ["hilbert", 16 : i32]    (order=("hilbert", 16) of @tilec.kernel)
 """
 
 from __future__ import annotations
@@ -9,13 +9,9 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile.schedule import ORDERS
-from tilec.passes.rewriting.locations import error_at
+from tilec.demands import ORDER
+from tilec.dialects.demands import demanded
 
-ORDER = "tile.order"
-"""Kernel attribute: the name of an order."""
-ORDER_GROUP = "tile.group"
-"""Kernel attribute: rows of a group, side of a square."""
 SQUARE = 16
 """Side of the squares that Hilbert's curve fills: 11.5 x 11.5 programs run at once on an H200."""
 
@@ -38,14 +34,9 @@ class ProgramOrder:
 
 def program_order(function: ir.Operation, group: int) -> ProgramOrder:
     """The order of a kernel, groups of `group` rows where its author leaves it open."""
-    if ORDER not in function.attributes:
+    order = demanded(function, ORDER)
+    if order is None:
         return ProgramOrder("grouped", group)
-    name = ir.StringAttr(function.attributes[ORDER]).value
-    if name not in ORDERS:
-        known = ", ".join(map(repr, ORDERS))
-        raise error_at(function, f"{ORDER} must be one of {known}, found {name!r}")
-    if ORDER_GROUP in function.attributes:
-        group = function.attributes[ORDER_GROUP].value
-    elif name == "hilbert":
-        group = SQUARE
-    return ProgramOrder(name, group, demanded=True)
+    if isinstance(order, tuple):
+        return ProgramOrder(*order, demanded=True)
+    return ProgramOrder(order, SQUARE if order == "hilbert" else group, demanded=True)

@@ -71,7 +71,7 @@ def test_settings_are_constants_or_demands() -> None:
     configuration = {"BM": 64, "num_warps": 8, "STAGES": 3}
     variant = variant_of("swept_matmul", configuration, {"PRECISION": "ieee"})
     kernel, constants = specialized(case, variant)
-    assert kernel.num_warps == 8
+    assert kernel.demands()["num_warps"] == 8
     assert constants == {"BM": 64, "STAGES": 3, "PRECISION": "ieee"}
     unknown = variant_of("swept_matmul", {"BM": 64, "moon": True}, {})
     with pytest.raises(ValueError, match="moon"):

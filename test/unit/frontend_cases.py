@@ -45,6 +45,6 @@ def build(
     function = getattr(module.k, "fn", module.k)
     grid = getattr(module.k, "grid", None)
     parameters = [parse_spec(spec) for spec in specs]
-    num_warps = getattr(module.k, "num_warps", None)
-    made = build_module(function, parameters, constants or {}, grid=grid, num_warps=num_warps)
+    demands = module.k.demands() if function is not module.k else {}
+    made = build_module(function, parameters, constants or {}, grid=grid, **demands)
     return str(made)

@@ -74,5 +74,5 @@ def test_products_ask_for_their_group() -> None:
         groups[m] = found.group
     assert groups == {4096: 16, 4224: None, 2048: None}
     kernel = kernel_on("product", device("emulator"), group=16)
-    assert kernel.order == ("grouped", 16)
-    assert kernel_on("product", device("emulator")).order is None
+    assert kernel.demands()["order"] == ("grouped", 16)
+    assert kernel_on("product", device("emulator")).demands()["order"] is None

@@ -30,7 +30,7 @@ def build(kernel: Kernel) -> None:
         wanted.parameters,
         dict(wanted.constants),
         grid=kernel.grid,
-        num_warps=kernel.num_warps,
+        **kernel.demands(),
     )
 
 

@@ -36,6 +36,7 @@ LAYERS = (
         "grid",
         "diagnostics",
         "names",
+        "demands",
         "report",
         "ring_stages",
         "isolation",

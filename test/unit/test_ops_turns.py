@@ -68,7 +68,7 @@ def test_products_in_turn(
     found = tilec.ops.matmul(a, b, out_dtype=out, **precision)
     expected = wide(a) @ wide(b)
     assert np.abs(wide(found) - expected).max() <= error * np.abs(expected).max()
-    assert launched[-1].consumers == "pingpong"
+    assert launched[-1].demands()["consumers"] == "pingpong"
 
 
 def tiles(m: int, n: int, k: int, target: str = "sm_90a", **named: Any) -> TileChoice | None:

@@ -33,7 +33,6 @@ from tilec.examples.matmul import matmul
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
 from tilec.kernel import CompiledKernel
-from tilec.language import gpu
 from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16
@@ -256,12 +255,3 @@ def test_other_words() -> None:
     message = 'consumers must be "cooperative" or "pingpong", found the constant 2'
     with pytest.raises(CompileError, match=message):
         demanded.demanding(consumers=2).on("emulator").compiled(A, B, C)
-
-
-def test_explicit_kernels_say_it_themselves() -> None:
-    @tilec.kernel(grid=1, num_warps=4, consumers="pingpong")
-    def written(c: tl.array):
-        gpu.sync()
-
-    with pytest.raises(CompileError, match=OTHER + "the kernel says itself which warps compute"):
-        written.on("emulator").compiled(np.zeros(32, np.float32))

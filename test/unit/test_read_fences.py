@@ -51,7 +51,7 @@ def column_sums(x: tl.array, y: tl.array, FENCE: tl.const, SLOTS: tl.const = 2):
 
 def findings_of(kernel: Kernel, *arrays: np.ndarray, **constants: Any) -> tuple[Finding, ...]:
     """What check mode says of a kernel for sm_90a; its result is in the last of the arrays."""
-    anew = tilec.kernel(grid=1, num_warps=kernel.num_warps)(kernel.fn)  # knows no compiled code
+    anew = tilec.kernel(kernel.fn, grid=1, **kernel.demands())  # knows no compiled code
     compiled = anew.on("emulator").compiled(*arrays, **constants)
     device = EmulatorDevice("check")
     try:

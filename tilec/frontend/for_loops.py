@@ -10,6 +10,7 @@ from mlir import ir
 from tilec.frontend.builder import Builder
 from tilec.frontend.carried import Loop, inside_loop, refuse_else
 from tilec.frontend.conversion import to_index
+from tilec.frontend.demands import loop_attributes
 from tilec.frontend.frame import NORMAL, Completion, Frame, Names
 from tilec.frontend.liveness import assigned_names, has_break, live_before, live_in_loop
 from tilec.frontend.values import Mistake, Range, Scalar, Undefined, describe
@@ -118,7 +119,8 @@ def _for_range(loop: Loop, node: ast.For, bounds: Range, target: ast.Name) -> No
         loop.leave(list(op.results)[2:])
     else:
         op = loop.repeat(lambda: _scf_for(loop, lower, upper, stride, bind))
-        _demand(op, bounds)
+        for name, attribute in loop_attributes(bounds.demands).items():
+            op.attributes[name] = attribute
         loop.leave(list(op.results))
 
 
@@ -126,16 +128,6 @@ def _trip_count(builder: Builder, start: ir.Value, stop: ir.Value, step: int) ->
     kind = builder.element(index)
     distance = builder.value("arith.subi", kind, start, stop)
     return builder.value("arith.ceildivsi", kind, distance, builder.constant(step, index))
-
-
-def _demand(op: ir.Operation, bounds: Range) -> None:
-    for name, value in bounds.demands.items():
-        if isinstance(value, bool):
-            op.attributes[f"tile.{name}"] = ir.BoolAttr.get(value)
-        else:
-            op.attributes[f"tile.{name}"] = ir.IntegerAttr.get(
-                ir.IntegerType.get_signless(32), value
-            )
 
 
 def _scf_for(

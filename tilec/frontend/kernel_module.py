@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlir import ir
 
@@ -13,7 +13,7 @@ from tilec.diagnostics import CompileError, InternalError, Location
 from tilec.dialects.context import make_context
 from tilec.dialects.op import TileOp
 from tilec.frontend.builder import Builder
-from tilec.frontend.demands import demand_attributes
+from tilec.frontend.demands import Attributes, kernel_attributes, parameter_attributes
 from tilec.frontend.frame import Frame
 from tilec.frontend.grid_rule import trace_grid
 from tilec.frontend.names import constant_from_python
@@ -26,6 +26,11 @@ from tilec.language.dtypes import BY_MLIR, DType
 from tilec.mlir_errors import interruptible
 from tilec.passes.checks.verify_ops import verify_ops
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tilec.demands import Demands
+
 _PURE_DIALECTS = ("arith", "math", "tensor")
 
 
@@ -37,54 +42,40 @@ def build_module(
     *,
     grid: Any = None,
     index_bits: int = 32,
-    num_warps: int | None = None,
-    persistent: Any = None,
-    cluster: Any = None,
-    consumers: Any = None,
-    order: Any = None,
-    settled: Any = None,
     auto: Mapping[str, str] | None = None,
     context: ir.Context | None = None,
+    **demands: Unpack[Demands],
 ) -> ir.Module:
     """The tile-level module of one specialisation of the kernel function `fn`.
 
     `parameters`: the arrays and scalars in the kernel's order. `constants`: a value for each
     `tl.const`, defaults included. `grid`: the author's rule, a function or a tuple. `index_bits`:
-    32 where all sizes and offsets fit. `num_warps`, `persistent`, `cluster`, `consumers`, `order`,
-    `settled`: the author's demands. `auto`: why each constant the compiler chose has its value.
-    CompileError where the kernel is wrong; the module belongs to `context` (a fresh one by
-    default).
+    32 where all sizes and offsets fit. `auto`: why each constant the compiler chose has its value.
+    `demands`: the author's. CompileError where the kernel is wrong; the module belongs to `context`
+    (a fresh one by default).
     """
     source = read_source(fn)
     _check_parameters(source, parameters, constants)
-    demands = {
-        "num_warps": num_warps,
-        "persistent": persistent,
-        "cluster": cluster,
-        "consumers": consumers,
-        "order": order,
-    }
     with context or make_context():
         location = source.location(source.node)
         place = ir.Location.file(location.file, location.line, location.column)
         with place:
             module = ir.Module.create()
-            names = _settled_names(settled, parameters, location)
-            entry = _function(module, source, parameters, names)
+            arrays = [parameter.name for parameter in parameters if parameter.kind == "array"]
+            demanded = parameter_attributes(demands, arrays, location)
+            entry = _function(module, source, parameters, demanded)
             function = entry.owner
             attributes = {
                 **_attributes(index_bits, auto or {}),
                 **_grid_attribute(grid, parameters, constants, location),
                 "tile.constants": _constants_attribute(source, constants),
-                **demand_attributes(demands, location),
+                **kernel_attributes(demands, location),
             }
             for name, attribute in attributes.items():
                 function.attributes[name] = attribute
+            num_warps = demands.get("num_warps")
             builder = _body(source, entry, parameters, constants, num_warps)
         _drop_unused(function.operation)
-        if builder.explicit and names:
-            reason = "it waits for earlier launches where its author says so"
-            raise CompileError(f"settled: the kernel calls tilec.language.gpu, {reason}", location)
         if builder.explicit:
             function.attributes["tile.explicit"] = ir.UnitAttr.get()
             assert num_warps is not None  # each op of the explicit level has asked
@@ -136,28 +127,16 @@ def _check_parameters(
             )
 
 
-def _settled_names(
-    demanded: Any, parameters: Sequence[Parameter], location: Any
-) -> tuple[str, ...]:
-    """The arrays that no launch still under way writes."""
-    names = (demanded,) if isinstance(demanded, str) else demanded or ()
-    arrays = [parameter.name for parameter in parameters if parameter.kind == "array"]
-    if not isinstance(names, (tuple, list)) or any(name not in arrays for name in names):
-        raise CompileError(
-            f"settled must name arrays of the kernel ({', '.join(arrays)}), found "
-            f"{describe(demanded)}",
-            location,
-        )
-    return tuple(names)
-
-
 def _function(
     module: ir.Module,
     source: FunctionSource,
     parameters: Sequence[Parameter],
-    settled: Sequence[str],
+    demanded: Mapping[str, Attributes],
 ) -> ir.Block:
-    """An empty `func.func` with the kernel's arguments; gives its entry block."""
+    """An empty `func.func` with the kernel's arguments; gives its entry block.
+
+    `demanded`: attributes of arrays, by their name.
+    """
     types = [_parameter_type(parameter) for parameter in parameters]
     kind = ir.FunctionType.get(types, [])
     with ir.InsertionPoint(module.body):
@@ -167,7 +146,7 @@ def _function(
                 "sym_name": ir.StringAttr.get(source.fn.__name__),
                 "function_type": ir.TypeAttr.get(kind),
                 "arg_attrs": ir.ArrayAttr.get(
-                    [_argument_attributes(p, p.name in settled) for p in parameters]
+                    [_argument_attributes(p, demanded.get(p.name, {})) for p in parameters]
                 ),
             },
             regions=1,
@@ -196,12 +175,10 @@ def _parameter_type(parameter: Parameter) -> ir.Type:
     return ir.MemRefType.get(sizes, element, layout=ir.StridedLayoutAttr.get(0, strides))
 
 
-def _argument_attributes(parameter: Parameter, is_settled: bool) -> ir.Attribute:
-    attributes: dict[str, ir.Attribute] = {"tile.name": ir.StringAttr.get(parameter.name)}
+def _argument_attributes(parameter: Parameter, demanded: Attributes) -> ir.Attribute:
+    attributes = {"tile.name": ir.StringAttr.get(parameter.name), **demanded}
     if parameter.dtype in CODES:
         attributes["tile.codes"] = ir.StringAttr.get(parameter.dtype)
-    if is_settled:
-        attributes["tile.settled"] = ir.BoolAttr.get(True)
     if parameter.kind == "array":
         facts = parameter.facts
         ones = (1,) * parameter.rank

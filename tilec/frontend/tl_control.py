@@ -14,6 +14,7 @@ from tilec.frontend import conversion
 from tilec.frontend.arrays import as_tuple
 from tilec.frontend.branches import as_condition
 from tilec.frontend.conversion import as_runtime, check_numeric, common_shape, materialize, wrap
+from tilec.frontend.demands import checked_loop_demands
 from tilec.frontend.frame import Frame
 from tilec.frontend.statements import refuse_effects
 from tilec.frontend.tl_arithmetic import maximum, minimum
@@ -53,33 +54,9 @@ def _grid_axis(axis: Any) -> int:
     return int(axis)
 
 
-def range_of(
-    frame: Frame,
-    start: Any,
-    stop: Any,
-    step: Any,
-    stages: Any,
-    warp_specialize: Any,
-    any_order: Any,
-) -> Range:
+def range_of(frame: Frame, start: Any, stop: Any, step: Any, **demands: Any) -> Range:
     """`tl.range` and Python's `range`."""
-    demands: dict[str, int | bool] = {}
-    if stages is not None:
-        if isinstance(stages, bool) or not isinstance(stages, int) or not 1 <= stages <= 64:
-            raise Mistake(
-                f"stages must be a constant from 1 to 64, found {describe(stages)}",
-                argument="stages",
-            )
-        demands["stages"] = stages
-    if warp_specialize is not None:
-        if not isinstance(warp_specialize, bool):
-            raise Mistake("warp_specialize must be True or False", argument="warp_specialize")
-        demands["warp_specialize"] = warp_specialize
-    if not isinstance(any_order, bool):
-        raise Mistake("any_order must be True or False", argument="any_order")
-    if any_order:
-        demands["any_order"] = True
-    return Range(*_bounds(start, stop), step, demands=demands)
+    return Range(*_bounds(start, stop), step, demands=checked_loop_demands(demands))
 
 
 def static_range(frame: Frame, start: Any, stop: Any, step: Any) -> Range:

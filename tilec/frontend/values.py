@@ -137,13 +137,13 @@ class Method:
 
 @dataclass(frozen=True)
 class Range:
-    """What a `for` loop runs over. `static`: unrolled. `demands`: attributes of the loop op."""
+    """What a `for` loop runs over. `static`: unrolled. `demands`: of the loop, by name."""
 
     start: Any
     stop: Any
     step: Any
     static: bool = False
-    demands: Mapping[str, int | bool] = field(default_factory=dict)
+    demands: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return "a range"

@@ -41,6 +41,7 @@ def range(
     start: Number,
     stop: Number | None = None,
     step: Number = 1,
+    *,
     stages: int | None = None,
     warp_specialize: bool | None = None,
     any_order: bool = False,

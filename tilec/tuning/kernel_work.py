@@ -9,14 +9,15 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.compiler import NUM_WARPS, find_kernel
+from tilec.compiler import find_kernel
+from tilec.demands import NUM_WARPS, STAGES
 from tilec.dialects import tile
+from tilec.dialects.demands import demanded
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.grid import Grid, check_grid, compile_grid
 from tilec.kernel import Parameter
 from tilec.passes.contract import Report
 from tilec.passes.demands.kernels import teams_of
-from tilec.passes.demands.loops import STAGES
 from tilec.program_size import choose_num_warps
 from tilec.runtime.arrays import ArrayView
 from tilec.target import Target
@@ -143,9 +144,7 @@ def _plain(value: Any) -> Any:
 
 
 def _warps(function: ir.Operation, target: Target) -> int:
-    if NUM_WARPS in function.attributes:
-        return function.attributes[NUM_WARPS].value
-    return choose_num_warps(function, target, Report())
+    return demanded(function, NUM_WARPS) or choose_num_warps(function, target, Report())
 
 
 def _visit(block: ir.Block, trips: int, found: _Found, stages: int | None = None) -> None:
@@ -168,7 +167,7 @@ def _visit(block: ir.Block, trips: int, found: _Found, stages: int | None = None
 
 
 def _stages(op: ir.Operation) -> int | None:
-    return op.attributes[STAGES].value if STAGES in op.attributes else None
+    return demanded(op, STAGES)
 
 
 def _trips(op: ir.Operation, found: _Found) -> int:

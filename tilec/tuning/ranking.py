@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilec.demands import NUM_WARPS
 from tilec.diagnostics import CompileError
 from tilec.jit import Kernel
 from tilec.specialization import specialize
@@ -14,8 +15,6 @@ from tilec.tuning.kernel_work import KernelWork, work_of
 from tilec.tuning.machine import Machine
 from tilec.tuning.model import predict
 from tilec.tuning.outcome import Trial
-
-NUM_WARPS = "num_warps"
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def rank(
             trials.append(Trial(candidate, rejected=f"does not compile: {found.message}"))
             continue
         works.append(found)
-        warps = candidate.demands.get(NUM_WARPS)
+        warps = candidate.demands.get(NUM_WARPS.name)
         work = found.work if warps is None else replace(found.work, warps=warps)
         trials.append(Trial(candidate).predicted(predict(work, machine)))
     if not works:
@@ -66,7 +65,7 @@ def rank(
 def _building_key(candidate: Candidate) -> Any:
     """Equal where the program is: the number of warps is only an attribute of it."""
     pairs = candidate.fingerprint
-    pairs.pop(NUM_WARPS, None)
+    pairs.pop(NUM_WARPS.name, None)
     return tuple(sorted(pairs.items()))
 
 
@@ -79,7 +78,7 @@ def _work(
     grid: Any,
 ) -> KernelWork | CompileError:
     values = {**bound, **candidate.constants}
-    others = {name: v for name, v in candidate.demands.items() if name != NUM_WARPS}
+    others = {name: v for name, v in candidate.demands.items() if name != NUM_WARPS.name}
     variant = kernel.demanding(**others) if others else kernel
     parameters = specialize(variant.parameters, values).parameters
     try:

@@ -5,10 +5,6 @@
 func.func @"a b"() attributes {tile.kernel} { return }
 
 // -----
-// expected-error @below {{kernel "k" attribute 'tile.num_warps' must be an i32 integer, found "4"}}
-func.func @k() attributes {tile.kernel, tile.num_warps = "4"} { return }
-
-// -----
 // expected-error @below {{kernel "k" attribute 'tile.index_bits' must be an i32 integer, found 32 : i64}}
 func.func @k() attributes {tile.kernel, tile.index_bits = 32 : i64} { return }
 

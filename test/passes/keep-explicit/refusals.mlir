@@ -43,3 +43,19 @@ func.func @padded(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.facts = {align = 1
   "gpu_tile.cp_async"(%a, %s, %yes, %zero, %zero) {dims = array<i32: 0, 1>, bytes = 16 : i32, cache = "cg"} : (memref<?x?xbf16, strided<[?, 1]>>, !padded, i1, index, index) -> ()
   return
 }
+
+// -----
+
+func.func @rings_of_its_own(%n: index) attributes {tile.kernel, tile.explicit} {
+  // expected-error @below {{stages was asked for, but a kernel that calls tilec.language.gpu writes its rings itself}}
+  scf.for %k = %n to %n step %n {
+  } {tile.stages = 2 : i32}
+  return
+}
+
+// -----
+
+// expected-error @below {{settled was asked for, but a kernel that calls tilec.language.gpu waits for earlier launches where its author says so}}
+func.func @waits_itself(%a: memref<?xf32, strided<[1]>> {tile.settled = true}) attributes {tile.kernel, tile.explicit} {
+  return
+}

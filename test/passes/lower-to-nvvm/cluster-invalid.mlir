@@ -6,9 +6,3 @@ func.func @each_its_program() attributes {tile.kernel, tile.cluster = array<i32:
   %i = "tile.program_id"() {axis = 0 : i32} : () -> index
   return
 }
-
-// -----
-// expected-error @below {{tile.cluster must be one to three i32, found "two"}}
-func.func @two() attributes {tile.kernel, tile.persistent = true, tile.cluster = "two"} {
-  return
-}

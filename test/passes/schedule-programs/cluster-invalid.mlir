@@ -1,12 +1,6 @@
 // Clusters that cannot be had.
 // RUN: tilec opt %s --passes schedule-programs --target sm_90a --num-warps 1 --split-input-file --verify-diagnostics
 
-// expected-error @below {{tile.cluster must be one to three i32, found 2 : i32}}
-func.func @a_number() attributes {tile.kernel, tile.cluster = 2 : i32} {
-  return
-}
-
-// -----
 // expected-error @below {{a cluster has 1, 2, 4 or 8 CTAs, found 3 x 1 x 1}}
 func.func @three() attributes {tile.kernel, tile.cluster = array<i32: 3>} {
   return

@@ -22,7 +22,7 @@ func.func @usual_side(%x: !x, %y: !y, %n: index) attributes {tile.kernel, tile.o
 // Of persistent CTAs, too.
 // CHECK-LABEL: @own_side
 // CHECK: "gpu_tile.tile_order"(%{{.*}}) {group = 8 : i32, order = "hilbert"}
-func.func @own_side(%x: !x, %y: !y, %n: index) attributes {tile.kernel, tile.order = "hilbert", tile.group = 8 : i32, tile.persistent = true} {
+func.func @own_side(%x: !x, %y: !y, %n: index) attributes {tile.kernel, tile.order = ["hilbert", 8 : i32], tile.persistent = true} {
   %i = "tile.program_id"() {axis = 0 : i32} : () -> index
   %j = "tile.program_id"() {axis = 1 : i32} : () -> index
   %c = arith.constant dense<0.0> : !t
@@ -37,7 +37,7 @@ func.func @own_side(%x: !x, %y: !y, %n: index) attributes {tile.kernel, tile.ord
 // CHECK-LABEL: @whatever_they_read
 // CHECK: "gpu_tile.tile_order"(%{{.*}}) {group = 4 : i32, order = "grouped"}
 !m = memref<?x?xf16, strided<[?, 1]>>
-func.func @whatever_they_read(%m: !m, %y: !y, %n: index) attributes {tile.kernel, tile.order = "grouped", tile.group = 4 : i32} {
+func.func @whatever_they_read(%m: !m, %y: !y, %n: index) attributes {tile.kernel, tile.order = ["grouped", 4 : i32]} {
   %c0 = arith.constant 0 : index
   %i = "tile.program_id"() {axis = 0 : i32} : () -> index
   %j = "tile.program_id"() {axis = 1 : i32} : () -> index
