@@ -195,10 +195,12 @@ def test_the_only_kernel_of_a_file_needs_no_name(tilec_command) -> None:
         (("--target", "sm_81"), "unknown target 'sm_81'; known: "),
         (("--target", "sm_100a", "--ptx-version", "80"), "sm_100a needs PTX version 86 or later"),
         (("--ptx-version", "89"), "unknown PTX version 89"),
-        (("--num-warps", "3"), "invalid choice: 3"),
+        (("--num-warps", "33"), "--num-warps: must be a number from 1 to 32, found '33'"),
         (("--arg", "a:q[?]"), "unknown dtype 'q'"),
         (("--const", "BM"), "expected NAME=VALUE, found 'BM'"),
+        (("--consumers", "both"), '--consumers: must be "cooperative" or "pingpong", found'),
         (("--arg", "a:f32[?]"), "--arg and --const are for Python kernels"),
+        (("--cluster", "2"), "--cluster is for Python kernels; a .tile file has its own"),
     ],
 )
 def test_wrong_options(tilec_command, words: tuple[str, ...], message: str) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar, cast
 
+from tilec.demands import KERNEL_DEMANDS, Demand, Demands
+from tilec.signature import parse_constant
 from tilec.target import TARGETS, find_target
 
 Value = TypeVar("Value")
@@ -37,16 +40,34 @@ def add_target(parser: argparse.ArgumentParser, *, several: bool) -> None:
     )
 
 
-def add_num_warps(parser: argparse.ArgumentParser, default: int | None) -> None:
-    """`--num-warps`, the size of a program in warps."""
-    shown = "the compiler's choice" if default is None else str(default)
+def add_demand(parser: argparse.ArgumentParser, row: Demand, default: Any = None) -> None:
+    """The option of a demand of a kernel: `--num-warps` of `num_warps`."""
+    shown = "" if default is None else f"; default: {default}"
     parser.add_argument(
-        "--num-warps",
-        type=int,
-        choices=(1, 2, 4, 8, 12, 16, 32),
+        option_of(row.name),
+        type=usage(partial(_demanded, row)),
         default=default,
-        help=f"warps of one program; default: {shown}",
+        metavar="VALUE",
+        help=row.text + shown,
     )
+
+
+def given_demands(arguments: argparse.Namespace) -> Demands:
+    """The demands whose options were given, by name."""
+    given = {name: getattr(arguments, name) for name in KERNEL_DEMANDS}
+    return cast(Demands, {name: value for name, value in given.items() if value is not None})
+
+
+def option_of(name: str) -> str:
+    """The option that is called after a keyword."""
+    return f"--{name.replace('_', '-')}"
+
+
+def _demanded(row: Demand, text: str) -> Any:
+    value = parse_constant(text)
+    if not row.allows(row.in_ir(value)):
+        raise ValueError(f"must be {row.takes}, found {text!r}")
+    return value
 
 
 def split_name(text: str) -> tuple[str, str | None]:

@@ -2,9 +2,10 @@
 
 INPUT is a `.tile` file of any level (- for standard input) or a Python kernel, `kernel.py:name`. A
 Python kernel needs to know its arguments (--arg 'a:bf16[?,?:8;?:8,1]', see tilec/signature.py) and
-may be given constants (--const BM=128). What is written follows from --emit, else from the name of
-the output: .ptx, .cubin, .sass, .ll, .mlir (llvm), .tile, .txt (report), .tilec (an artefact, one
-file for all targets). Without either it is PTX, or an artefact for several targets in a file.
+may be given constants (--const BM=128) and demands (--cluster 2), of which a text has its own. What
+is written follows from --emit, else from the name of the output: .ptx, .cubin, .sass, .ll, .mlir
+(llvm), .tile, .txt (report), .tilec (an artefact, one file for all targets). Without either it is
+PTX, or an artefact for several targets in a file.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from typing import Any
 from mlir import ir
 
 from tilec.assembler import assemble, disassemble
-from tilec.cli.arguments import add_num_warps, add_target, split_name, usage
+from tilec.cli.arguments import add_demand, add_target, split_name, usage
 from tilec.cli.input import Input, read_tile
 from tilec.cli.streams import write_out
 from tilec.compiler import compile_module, lower_to
+from tilec.demands import KERNEL_DEMANDS
 from tilec.diagnostics import CompileError, Location
 from tilec.kernel import CompiledKernel
 from tilec.llvm_level import STAGES, is_llvm_level, lower_llvm
@@ -86,7 +88,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=32,
         help="width of a Python kernel's sizes and offsets; 32 is checked at every launch",
     )
-    add_num_warps(parser, None)
+    for row in KERNEL_DEMANDS.values():
+        add_demand(parser, row)
     parser.add_argument(
         "--ptx-version",
         type=int,

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.cli.arguments import given_demands, option_of
+from tilec.demands import NUM_WARPS
 from tilec.dialects.context import make_context
 from tilec.passes.checks.verify_kernels import verify_signatures
 from tilec.source import parse_source, read_source, source_name
@@ -33,6 +35,9 @@ def read_tile(arguments: argparse.Namespace) -> Input:
     """The text INPUT names. CompileError if it cannot be read."""
     if arguments.arg or arguments.const:
         arguments.fail("--arg and --const are for Python kernels; a .tile file has its own")
+    for name in given_demands(arguments):
+        if name != NUM_WARPS.name:  # which the compiler is told
+            arguments.fail(f"{option_of(name)} is for Python kernels; a .tile file has its own")
     text, name = read_source(arguments.input), source_name(arguments.input)
     context = make_context()
 

@@ -11,8 +11,9 @@ import sys
 
 from mlir import ir
 
-from tilec.cli.arguments import add_num_warps, add_target, usage
+from tilec.cli.arguments import add_demand, add_target, usage
 from tilec.cli.streams import write_out
+from tilec.demands import NUM_WARPS
 from tilec.diagnostics import CompileError
 from tilec.dialects.context import make_context
 from tilec.expectations import SEPARATOR, split_input
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--passes", type=usage(parse_passes), default=Steps(()), metavar="A,B,...", help="in order"
     )
     add_target(parser, several=False)
-    add_num_warps(parser, 4)
+    add_demand(parser, NUM_WARPS, 4)
     parser.add_argument(
         "--split-input-file",
         action="store_true",

@@ -7,7 +7,7 @@ import argparse
 
 from mlir import ir
 
-from tilec.cli.arguments import split_name
+from tilec.cli.arguments import given_demands, split_name
 from tilec.cli.input import Input
 from tilec.diagnostics import CompileError
 from tilec.kernel_file import load_kernel
@@ -19,7 +19,7 @@ _HELP = "help: describe arrays and scalars with --arg, constants with --const"
 def read(arguments: argparse.Namespace) -> Input:
     """The kernel INPUT names. CompileError if its file cannot be read or run."""
     path, name = split_name(arguments.input)
-    kernel = load_kernel(path, name or arguments.kernel)
+    kernel = load_kernel(path, name or arguments.kernel).demanding(**given_demands(arguments))
 
     def smaller(target: Target, times: int) -> ir.Module | None:
         try:
