@@ -3,7 +3,7 @@
 One `Launcher` stands for one kernel as its author wrote it. It serves artefacts and the
 just-in-time compiler alike; they differ in `resolve`, which gives the compiled kernel for a set of
 arguments.
-`Launcher.call` is a function generated for the kinds of arrays seen last (see
+What a call runs is a function generated for the kinds of arrays seen last (see
 `tilec.runtime.cuda.fast_call`): it launches what was launched before, and leaves the rest to us.
 """
 
@@ -13,7 +13,7 @@ import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilec.grid import Grid, GridRule, check_grid, compile_grid
 from tilec.kernel import CompiledKernel, Parameter
@@ -49,10 +49,13 @@ class Launcher:
     `outside`: values that the kernels were compiled from, which launches compare.
     """
 
-    def __new__(cls, *_: Any, **__: Any) -> Any:
-        """Gives each launcher a class of its own, see `_use`."""
-        own = type(cls.__name__, (cls,), {"__doc__": cls.__doc__, "__module__": cls.__module__})
-        return object.__new__(own)
+    if TYPE_CHECKING:
+
+        def __call__(self, *arguments: Any, **named: Any) -> None: ...
+
+    else:
+        # A slot of that name: a call runs the function in it, which no method hands on to.
+        __slots__ = ("__call__", "__dict__", "__weakref__")
 
     def __init__(
         self,
@@ -65,16 +68,13 @@ class Launcher:
         self.name = name
         self.arguments = tuple(arguments)
         self.device = device
-        self._use(build_slow_call(name, self.arguments, self._launch))
+        self.__call__ = build_slow_call(name, self.arguments, self._launch)
         self._resolve = resolve
         self._lock = threading.RLock()
         self._fast: dict[tuple[Reader, ...], FastCall] = {}
         self._last: FastCall | None = None
         self.outside: tuple[Outside, ...] = ()
         self._rules: dict[int, tuple[CompiledKernel, GridRule | None]] = {}
-
-    def __call__(self, *arguments: Any, **named: Any) -> None:
-        self.call(*arguments, **named)
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         """`launcher[grid](...)`: a call with that grid, a number or a tuple of up to three."""
@@ -92,12 +92,7 @@ class Launcher:
         """Takes the next call the whole way: what kernels are compiled from has changed."""
         self._fast = {}
         self._last = None
-        self._use(build_slow_call(self.name, self.arguments, self._launch))
-
-    def _use(self, call: Callable[..., None]) -> None:
-        """Makes `call` what calling us runs, without the cost of a method that passes on."""
-        self.call = call
-        type(self).__call__ = staticmethod(call)  # type: ignore[method-assign, assignment]
+        self.__call__ = build_slow_call(self.name, self.arguments, self._launch)
 
     def _launch(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
         """The whole way, for what the generated function has not seen: one value an argument."""
@@ -163,7 +158,7 @@ class Launcher:
             self._fast[readers] = fast
         fast.remember(values, plan)
         self._last = fast
-        self._use(fast.call)
+        self.__call__ = fast.call
 
 
 def common_stream(values: Sequence[Any]) -> int:

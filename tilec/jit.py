@@ -103,7 +103,7 @@ class Kernel(Launcher, Generic[P]):
         if launcher is self:
             super()._launch(values, grid, stream)
         else:
-            launcher.call(*values, grid=grid, stream=stream)
+            launcher(*values, grid=grid, stream=stream)
 
     def launcher_of(self, values: Sequence[Any]) -> Launcher:
         """What launches arguments like these, given in order: this kernel, or where some that
