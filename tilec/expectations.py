@@ -7,7 +7,7 @@ the line is the comment's own, or `@above`, `@below`, `@+2`, `@-1`, or `@unknown
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilec.diagnostics import CompileError, Location
@@ -25,6 +25,16 @@ def split_input(text: str) -> list[str]:
             parts.append("\n" * start + "\n".join(lines[start:number]))
             start = number + 1
     return parts
+
+
+def check_expectations(text: str, name: str, errors: Sequence[CompileError]) -> list[CompileError]:
+    """What differs between the `// expected-error` comments of a text and the errors it gave."""
+    try:
+        expected = _find(text, name)
+    except CompileError as error:
+        return list(error.errors)
+    flat = [single for error in errors for single in error.errors]
+    return _unmet(expected, flat)
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ _COMMENT = re.compile(
 _LOOKS_LIKE_ONE = re.compile(r"//.*expected-(?:error|note|warning|remark)")
 
 
-def find_expectations(text: str, name: str) -> list[Expectation]:
+def _find(text: str, name: str) -> list[Expectation]:
     """The announced diagnostics of a text. CompileError for a comment that does not read."""
     found = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -81,7 +91,7 @@ def _line(at: str | None, own: int) -> int | None:
 _OFFSETS = {"above": -1, "below": 1}
 
 
-def unmet(expected: list[Expectation], errors: list[CompileError]) -> list[CompileError]:
+def _unmet(expected: list[Expectation], errors: list[CompileError]) -> list[CompileError]:
     """What differs between announced and found: every error must be announced, notes may be."""
     missing = list(expected)
     wrong = []

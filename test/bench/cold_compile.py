@@ -37,7 +37,7 @@ ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTEC
 def tilec_seconds(target: str, folder: Path) -> dict[str, float]:
     """One cold compile: seconds by stage, and "total"."""
     report = folder / "report.json"
-    command = [sys.executable, "-m", "tilec.cli", "compile", ROOT / "tilec/examples/matmul.tile"]
+    command = [sys.executable, "-m", "tilec", "compile", ROOT / "tilec/examples/matmul.tile"]
     start = time.perf_counter()
     subprocess.run(
         [*command, "--target", target, "--emit", "report-json", "-o", report],

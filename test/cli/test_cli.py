@@ -147,7 +147,7 @@ def test_output_that_cannot_be_written_is_an_error(
     (tmp_path / "k.tile").write_text(GOOD)
     words = f"{command} {tmp_path}/k.tile" if command in ("compile", "opt") else command
     where, why = FAULTS[fault]
-    done = _in_shell(f"{sys.executable} -m tilec.cli {words} {where}")
+    done = _in_shell(f"{sys.executable} -m tilec {words} {where}")
     assert done.stderr.splitlines()[-1] == f"error: cannot write standard output: {why}"
     assert done.returncode == AT_FAULT
 
@@ -155,7 +155,7 @@ def test_output_that_cannot_be_written_is_an_error(
 def test_streams_that_are_closed(tmp_path: Path) -> None:
     (tmp_path / "k.tile").write_text(GOOD)
     (tmp_path / "wrong.tile").write_text("wrong")
-    tilec_ = f"{sys.executable} -m tilec.cli"
+    tilec_ = f"{sys.executable} -m tilec"
     done = _in_shell(f"{tilec_} opt - <&-")
     assert (done.returncode, done.stderr) == (1, "error: cannot read -: Bad file descriptor\n")
     done = _in_shell(f"{tilec_} opt {tmp_path}/wrong.tile 2>&-; echo $?")
@@ -191,7 +191,7 @@ def test_nothing_outlives_a_command_that_is_ended(number: int, tmp_path: Path) -
         tmp_path / "out.ptx"
     )  # which nobody reads: the child waits there, with LLVM's process
     words = [str(tmp_path / "k.tile"), "-o", str(tmp_path / "out.ptx")]
-    command = subprocess.Popen([sys.executable, "-m", "tilec.cli", "compile", *words])
+    command = subprocess.Popen([sys.executable, "-m", "tilec", "compile", *words])
     begun = _wait_for(lambda: len(found := _descendants(command.pid)) == 2 and found)
     command.send_signal(number)
     assert command.wait(10) == -number

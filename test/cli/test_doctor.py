@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from tilec import doctor
 from tilec.assembler import locate_tool
+from tilec.cli import doctor
 from tilec.diagnostics import InternalError
 from tilec.target import TARGETS
 

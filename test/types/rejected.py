@@ -38,3 +38,5 @@ wrong(x, 1.5)  # error: Argument of type "float"
 wrong([1, 2], 3)  # error: Argument of type "list[int]"
 wrong[1](x, m=3)  # error: No overloads for "__call__"
 tilec.kernle(x)  # error: "kernle" is not a known attribute
+wrong.demanding(warps=8)  # error: No parameter named "warps"
+wrong.demanding(order="columns")  # error: "Literal['columns']" is not assignable to

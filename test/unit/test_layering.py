@@ -70,13 +70,12 @@ MADE_OF_PASSES = {"keep_explicit": {"split_reductions", "split_atomics", "split_
 """Passes that run others; no other pass imports one."""
 
 UPPERMOST = {
-    "frontend": ("compiler", "jit", "cli", "opt", "runtime"),
-    "language": ("compiler", "jit", "cli", "opt", "frontend", "passes", "dialects"),
-    "emit_ptx": ("compiler", "jit", "cli", "opt", "frontend", "passes", "dialects", "pipeline"),
-    "pipeline": ("compiler", "jit", "cli", "opt", "frontend"),
-    "compiler": ("jit", "cli", "opt", "frontend", "runtime"),
-    "source": ("compiler", "jit", "cli", "opt", "frontend", "runtime"),
-    "opt": ("jit", "cli", "frontend", "runtime"),
+    "frontend": ("compiler", "jit", "cli", "runtime"),
+    "language": ("compiler", "jit", "cli", "frontend", "passes", "dialects"),
+    "emit_ptx": ("compiler", "jit", "cli", "frontend", "passes", "dialects", "pipeline"),
+    "pipeline": ("compiler", "jit", "cli", "frontend"),
+    "compiler": ("jit", "cli", "frontend", "runtime"),
+    "source": ("compiler", "jit", "cli", "frontend", "runtime"),
 }
 """What each upper module must not import."""
 

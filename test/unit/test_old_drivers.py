@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from fake_driver import FakeDriver, install, uninstall
 
-from tilec import doctor
+from tilec.cli import doctor
 
 
 @pytest.fixture

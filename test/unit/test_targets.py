@@ -7,7 +7,7 @@ from fake_driver import FakeDriver, install
 
 import tilec
 import tilec.language as tl
-from tilec import doctor
+from tilec.cli import doctor
 from tilec.device_target import target_of
 from tilec.runtime.device import device
 from tilec.runtime.errors import DeviceError

