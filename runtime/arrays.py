@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
-from tilec.kernel import ELEMENT_BYTES
+from tilec.compiled_kernel import ELEMENT_BYTES
 from tilec.runtime import dlpack
 from tilec.runtime.errors import ArgumentError
 

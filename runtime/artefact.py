@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from tilec.kernel import CompiledKernel, Grid
+from tilec.compiled_kernel import CompiledKernel, Grid
 from tilec.runtime.atomic_file import write_atomically
 from tilec.runtime.device import device as find_device
 from tilec.runtime.errors import ArgumentError, ArtefactError

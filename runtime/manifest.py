@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tilec.compiled_kernel import CODES, ELEMENT_BYTES, CompiledKernel
 from tilec.grid import compile_grid, compile_sizes
-from tilec.kernel import CODES, ELEMENT_BYTES, CompiledKernel
 from tilec.runtime.tensor_maps import wrong_recipe
 from tilec.target import TARGETS
 

@@ -4,12 +4,11 @@ use."""
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tilec import language as language
     from tilec import ops as ops
     from tilec.diagnostics import CompileError, InternalError
     from tilec.jit import kernel
@@ -35,7 +34,7 @@ _LAZY = {
     "CompileError": ("tilec.diagnostics", "CompileError"),
     "InternalError": ("tilec.diagnostics", "InternalError"),
 }
-_PACKAGES = {"ops": "tilec.ops"}
+_PACKAGES = {"language": "tilec.language", "ops": "tilec.ops"}
 __all__ = [
     "CompileError",
     "InternalError",
@@ -44,6 +43,7 @@ __all__ = [
     "device",
     "function",
     "kernel",
+    "language",
     "load",
     "ops",
 ]
@@ -64,12 +64,5 @@ if not TYPE_CHECKING:  # which would take any name for one of ours
     __getattr__ = _loaded
 
 
-class _Package(ModuleType):
-    """Keeps the decorator `tilec.kernel` when somebody imports the module of that name."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in _LAZY or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+def __dir__() -> list[str]:
+    return __all__

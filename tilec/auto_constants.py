@@ -30,11 +30,11 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.compiled_kernel import Parameter
 from tilec.diagnostics import CompileError
 from tilec.dialects.tile import DotOp, LoadOp
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.frontend import build_module
-from tilec.kernel import Parameter
 from tilec.language.parameters import auto
 from tilec.target import Feature, Target
 

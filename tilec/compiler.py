@@ -18,13 +18,13 @@ from mlir.dialects import llvm
 from mlir.passmanager import PassManager
 
 from tilec import progress
+from tilec.compiled_kernel import MOST_PROGRAMS, CompiledKernel, Facts, Parameter, TensorMap
 from tilec.demands import NUM_WARPS
 from tilec.diagnostics import CompileError, DoesNotFit, InternalError
 from tilec.dialects.demands import attribute_of, is_demanded, value_of
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.emit_ptx import emit_ptx, start_worker
 from tilec.fitting import less, show
-from tilec.kernel import MOST_PROGRAMS, CompiledKernel, Facts, Parameter, TensorMap
 from tilec.mlir_errors import interruptible
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
 from tilec.passes.analysis.placement import SHARED_BYTES

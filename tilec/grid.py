@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilec.kernel import Grid, Parameter
+from tilec.compiled_kernel import Grid, Parameter
 from tilec.python_ast import parse_python
 
 MAX_LENGTH = 4096

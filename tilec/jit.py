@@ -16,13 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
+from tilec.compiled_kernel import CompiledKernel, Grid, Parameter
 from tilec.declaration import declared_parameters
 from tilec.demands import NO_DEMANDS, Demands, check_names, explained
 from tilec.dependencies import compiler_digest, outside_values, source_digest
 from tilec.device_target import ptx_version_for, target_of
 from tilec.diagnostics import PerformanceWarning
 from tilec.dump_folder import DUMP, next_dump
-from tilec.kernel import CompiledKernel, Grid, Parameter
 from tilec.language.builtin import function
 from tilec.language.parameters import auto
 from tilec.report import show_report, slow

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from tilec.assembler import Assembly, assemble, locate_tool
-from tilec.kernel import CompiledKernel
+from tilec.compiled_kernel import CompiledKernel
 from tilec.target import find_target
 
 _SERIALISED = re.compile(r"\((C751\d)\)|\b(C751\d)\b")

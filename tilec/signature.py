@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from math import lcm
 from typing import Any
 
-from tilec.kernel import ELEMENT_BYTES, CompiledKernel, Facts, Parameter
+from tilec.compiled_kernel import ELEMENT_BYTES, CompiledKernel, Facts, Parameter
 from tilec.language.dtypes import BY_NAME
 from tilec.language.parameters import auto
 from tilec.target import Feature, find_target

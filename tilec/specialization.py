@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from tilec.compiled_kernel import Parameter
 from tilec.declaration import DeclaredParameter
-from tilec.kernel import Parameter
 from tilec.language.dtypes import DType
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
+from tilec.compiled_kernel import MOST_PROGRAMS
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import element, is_tile, shape
 from tilec.grid import GRID_LIMITS
-from tilec.kernel import MOST_PROGRAMS
 from tilec.passes.analysis.divisibility import constant_of, static_sizes
 from tilec.passes.analysis.intervals import (
     ANYTHING,

@@ -11,11 +11,11 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.compiled_kernel import CODES, ELEMENT_BYTES, Parameter
 from tilec.diagnostics import CompileError
 from tilec.dialects.attributes import BOOL, INT, INTS, STRING, AttributeKind, one_of, options
 from tilec.dialects.demands import OF_PARAMETERS
 from tilec.grid import compile_grid, compile_sizes
-from tilec.kernel import CODES, ELEMENT_BYTES, Parameter
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
 from tilec.passes.rewriting.locations import error_at, source_location
 

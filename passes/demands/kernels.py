@@ -12,9 +12,9 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec import demands
+from tilec.compiled_kernel import MOST_PROGRAMS
 from tilec.dialects.demands import demanded
 from tilec.dialects.gpu_tile.cluster import cluster_shape
-from tilec.kernel import MOST_PROGRAMS
 from tilec.passes.rewriting.locations import error_at
 
 PERSISTENT = demands.PERSISTENT.attribute

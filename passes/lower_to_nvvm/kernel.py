@@ -11,9 +11,9 @@ from math import prod
 
 from mlir import ir
 
+from tilec.compiled_kernel import TENSOR_MAP_BYTES
 from tilec.dialects.gpu_tile.role import RoleOp, entry_registers, total_warps
 from tilec.dialects.types import element
-from tilec.kernel import TENSOR_MAP_BYTES
 from tilec.passes.analysis.divisibility import Divisibility, static_sizes, static_strides
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.tensor_map_recipes import tensor_maps

@@ -13,6 +13,7 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.compiled_kernel import TensorMap
 from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile.types import (
     is_pending,
@@ -20,7 +21,6 @@ from tilec.dialects.gpu_tile.types import (
     tile_of,
 )
 from tilec.dialects.types import bit_width, element, is_tile
-from tilec.kernel import TensorMap
 from tilec.layout import Layout
 from tilec.mma_instruction import WARPGROUP_THREADS
 from tilec.passes.analysis.divisibility import Divisibility

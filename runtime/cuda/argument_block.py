@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tilec.compiled_kernel import TENSOR_MAP_BYTES, AbiSlot, CompiledKernel
 from tilec.grid import Grid
-from tilec.kernel import TENSOR_MAP_BYTES, AbiSlot, CompiledKernel
 from tilec.runtime.scalars import ENCODERS, FORMATS
 
 _GRID = struct.Struct("3i")

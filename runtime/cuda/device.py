@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from tilec.compiled_kernel import CompiledKernel
 from tilec.grid import Grid, check_grid
-from tilec.kernel import CompiledKernel
 from tilec.ptx_version import newest_of_driver
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cuda.context import context_of

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tilec.kernel import ELEMENT_BYTES
+from tilec.compiled_kernel import ELEMENT_BYTES
 from tilec.runtime.arrays import CUDA, DTYPES, HOST, INTERFACE_TYPES, ArrayView
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import CudaError, check

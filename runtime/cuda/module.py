@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tilec.kernel import CompiledKernel
+from tilec.compiled_kernel import CompiledKernel
 from tilec.ptx_version import newest_of_driver, printed_version, release_with, shown
 from tilec.runtime.cuda.argument_block import ArgumentLayout, lay_out
 from tilec.runtime.cuda.context import CudaContext

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from tilec.kernel import TENSOR_MAP_BYTES, CompiledKernel
+from tilec.compiled_kernel import TENSOR_MAP_BYTES, CompiledKernel
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check

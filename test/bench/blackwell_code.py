@@ -23,9 +23,9 @@ from typing import Any
 from ptx_loops import Loop, count, find_loops, instructions
 
 from tilec.assembler import Assembly, assemble
+from tilec.compiled_kernel import CompiledKernel
 from tilec.examples.attention import attention
 from tilec.examples.matmul import matmul
-from tilec.kernel import CompiledKernel
 from tilec.ops.scaled_kernel import scaled_product
 from tilec.report import show_report
 from tilec.target import TARGETS

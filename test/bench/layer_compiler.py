@@ -10,6 +10,7 @@ from bench_cases import Variant
 from layer_cases import LayerCase, Step
 
 from tilec.assembler import assemble, locate_tool
+from tilec.compiled_kernel import CompiledKernel
 from tilec.examples.attention_backward import key_gradients, query_gradients, weigh_gradients
 from tilec.examples.convolution import convolve
 from tilec.examples.cross_entropy import cross_entropy
@@ -20,7 +21,6 @@ from tilec.examples.quantized_weights import quantized_matmul
 from tilec.examples.rms_norm import rms_norm, rms_norm_gradients, sum_columns
 from tilec.examples.tile_scales import tile_scaled_matmul
 from tilec.jit import Kernel
-from tilec.kernel import CompiledKernel
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 from tilec.target import find_target

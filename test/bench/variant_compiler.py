@@ -33,10 +33,10 @@ from row_kernels import (
 )
 
 from tilec.assembler import assemble, locate_tool
+from tilec.compiled_kernel import CompiledKernel
 from tilec.examples.attention import attention
 from tilec.examples.grouped_gemm import arrange_tiles
 from tilec.jit import Kernel
-from tilec.kernel import CompiledKernel
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 from tilec.target import find_target

@@ -16,9 +16,9 @@ from unittest import mock
 
 import numpy as np
 
+from tilec.compiled_kernel import CompiledKernel
 from tilec.grid import check_grid
 from tilec.jit import Kernel
-from tilec.kernel import CompiledKernel
 from tilec.ops import product_launch
 from tilec.runtime import emulator_device
 from tilec.runtime.emulator.execution.scheduler import Scheduler

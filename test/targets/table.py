@@ -26,8 +26,8 @@ from example_defaults import CASES
 
 import tilec.examples
 from tilec.assembler import assemble
+from tilec.compiled_kernel import CompiledKernel
 from tilec.diagnostics import CompileError, InternalError
-from tilec.kernel import CompiledKernel
 from tilec.runtime.emulator_device import EmulatorDevice
 from tilec.target import TARGETS, find_target
 

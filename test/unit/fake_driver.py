@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tilec.kernel import ELEMENT_BYTES, TENSOR_MAP_BYTES, CompiledKernel
+from tilec.compiled_kernel import ELEMENT_BYTES, TENSOR_MAP_BYTES, CompiledKernel
 from tilec.runtime import device
 from tilec.runtime.cuda import context, driver
 from tilec.runtime.cuda import device as cuda_device

@@ -10,8 +10,8 @@ from shares import modes
 
 import tilec
 import tilec.language as tl
+from tilec.compiled_kernel import CompiledKernel
 from tilec.examples.running import poisoned
-from tilec.kernel import CompiledKernel
 from tilec.runtime.emulator_device import EmulatorDevice
 
 Check = Callable[[np.ndarray], None]

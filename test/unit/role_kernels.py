@@ -6,10 +6,10 @@ from emulated import array_type, tile_type
 from mlir import ir
 from warpgroup_kernels import buffer_type, load, panels, store
 
+from tilec.compiled_kernel import CompiledKernel
 from tilec.compiler import compile_module
 from tilec.dialects.context import make_context
 from tilec.fragments import accumulator_layout, warpgroup_grid
-from tilec.kernel import CompiledKernel
 from tilec.mma_shapes import find_instruction
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.shared_layout import strided

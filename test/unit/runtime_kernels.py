@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilec.kernel import ELEMENT_BYTES, CompiledKernel, Facts, Parameter, TensorMap
+from tilec.compiled_kernel import ELEMENT_BYTES, CompiledKernel, Facts, Parameter, TensorMap
 
 AXPY_PTX = """
 .version 7.0

@@ -15,13 +15,13 @@ from hopper_kernels import batched, decisions, demanded
 from shares import modes
 
 from tilec.assembler import assemble
+from tilec.compiled_kernel import CompiledKernel
 from tilec.diagnostics import CompileError
 from tilec.dialects.gpu_tile import NextProgramOp, Op, TmaPairLoadOp
 from tilec.examples import attention as attention_example
 from tilec.examples.attention import attention
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
-from tilec.kernel import CompiledKernel
 from tilec.passes.programs.reached_rings import FILLING, MASKED, WRITTEN
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilec.language as tl
-from tilec.kernel import LEFT_OUT, CompiledKernel, even_share
+from tilec.compiled_kernel import LEFT_OUT, CompiledKernel, even_share
 from tilec.ops.product_launch import kernel_on
 from tilec.ops.row_groups import rows_of_round
 from tilec.ops.tile_choice import choose_tiles

@@ -12,10 +12,10 @@ import pytest
 from broken_kernels import CONSTANTS, SPECS, attempt, mutant, source_of
 from frontend_cases import load_text
 
+from tilec.compiled_kernel import Parameter
 from tilec.frontend import build_module
 from tilec.isolation import death_of
 from tilec.jit import Kernel
-from tilec.kernel import Parameter
 from tilec.signature import parse_spec
 from tilec.specialization import specialize_for
 

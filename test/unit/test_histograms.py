@@ -14,8 +14,8 @@ from test_reductions import DTYPES, load_text, store_text
 import tilec
 import tilec.language as tl
 from tilec.assembler import assemble
+from tilec.compiled_kernel import CompiledKernel
 from tilec.diagnostics import CompileError
-from tilec.kernel import CompiledKernel
 from tilec.language import gpu
 from tilec.layout import Layout, parse_layout
 from tilec.runtime.emulator import load

@@ -25,6 +25,7 @@ from test_warp_specialized import assert_clean, exact, normal, run
 
 import tilec
 import tilec.language as tl
+from tilec.compiled_kernel import CompiledKernel
 from tilec.diagnostics import CompileError
 from tilec.examples import attention as attention_example
 from tilec.examples.attention import attention
@@ -32,7 +33,6 @@ from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.matmul import matmul
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
-from tilec.kernel import CompiledKernel
 from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16

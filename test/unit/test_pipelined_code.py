@@ -10,11 +10,11 @@ import pytest
 from mlir import ir
 from pipelined_kernels import attention, carried_beside, gemm, persistent, several_products
 
+from tilec.compiled_kernel import CompiledKernel
 from tilec.compiler import lower_to
 from tilec.dialects.gpu_tile import CpAsyncWaitOp
 from tilec.examples.matmul import PRECISIONS, draw, matmul
 from tilec.jit import Kernel
-from tilec.kernel import CompiledKernel
 from tilec.runtime import emulator
 from tilec.runtime.arrays import describe
 from tilec.runtime.emulator_device import _slot_value

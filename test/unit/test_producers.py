@@ -20,11 +20,11 @@ from test_warp_specialized import BYTES, assert_clean, exact, normal, run
 import tilec
 import tilec.language as tl
 from tilec.assembler import assemble
+from tilec.compiled_kernel import CompiledKernel
 from tilec.diagnostics import CompileError, PerformanceWarning
 from tilec.examples import attention as attention_example
 from tilec.examples.attention import attention
 from tilec.examples.matmul import PRECISIONS, draw, reference
-from tilec.kernel import CompiledKernel
 from tilec.runtime.emulator.errors import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 from tilec.target import find_target

@@ -11,11 +11,11 @@ import pytest
 from hopper_kernels import demanded
 
 from tilec.assembler import assemble, locate_tool
+from tilec.compiled_kernel import CompiledKernel
 from tilec.device_target import ptx_version_for
 from tilec.diagnostics import CompileError, InternalError
 from tilec.examples.matmul import matmul
 from tilec.examples.softmax import softmax
-from tilec.kernel import CompiledKernel
 from tilec.ptx_version import (
     NEWEST,
     needed,

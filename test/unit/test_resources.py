@@ -7,7 +7,7 @@ from hopper_kernels import demanded
 
 from tilec import resources
 from tilec.assembler import Assembly, assemble, locate_tool
-from tilec.kernel import CompiledKernel
+from tilec.compiled_kernel import CompiledKernel
 from tilec.report import slow
 from tilec.target import find_target
 

@@ -11,8 +11,8 @@ import pytest
 from role_kernels import COLUMNS, ROWS, compile_text, product_text, role, sum_text, turn_text
 
 from tilec.assembler import assemble
+from tilec.compiled_kernel import CompiledKernel
 from tilec.diagnostics import CompileError
-from tilec.kernel import CompiledKernel
 from tilec.runtime.device import device
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import FindingsError

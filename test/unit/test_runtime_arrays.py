@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilec.kernel import CODES, ELEMENT_BYTES
+from tilec.compiled_kernel import CODES, ELEMENT_BYTES
 from tilec.runtime import dlpack
 from tilec.runtime.arrays import CUDA, DTYPES, HOST, INTERFACE_TYPES, UNKNOWN_DEVICE, describe
 from tilec.runtime.errors import ArgumentError

@@ -16,7 +16,7 @@ from fake_driver import CUresult, FakeDriver, install, uninstall
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilec.kernel import CompiledKernel, Facts, Parameter
+from tilec.compiled_kernel import CompiledKernel, Facts, Parameter
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cuda.device import CudaDevice, cuda_device
 from tilec.runtime.cuda.driver import CudaError, no_device_reason

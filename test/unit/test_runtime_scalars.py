@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilec.kernel import CODES, ELEMENT_BYTES
+from tilec.compiled_kernel import CODES, ELEMENT_BYTES
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.scalars import FORMATS, check_scalar, encode
 

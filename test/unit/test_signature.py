@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilec.language as tl
-from tilec.kernel import Facts, Parameter
+from tilec.compiled_kernel import Facts, Parameter
 from tilec.signature import parse_constant, parse_spec
 
 

@@ -11,8 +11,8 @@ from tma_copies import DTYPES, TileCopy, aligned, draw, memory_with, random_copy
 from tma_programs import compile_copy, compile_text, text_of
 
 from tilec.assembler import assemble
+from tilec.compiled_kernel import CompiledKernel, Facts, TensorMap
 from tilec.diagnostics import CompileError
-from tilec.kernel import CompiledKernel, Facts, TensorMap
 from tilec.runtime.artefact import load, save
 from tilec.runtime.device import device
 from tilec.runtime.errors import ArgumentError

@@ -95,7 +95,13 @@ def test_a_tile_has_the_methods_that_the_frontend_knows() -> None:
     assert set(tl.Tile.__annotations__) == {"shape", "dtype", "ndim", "T"}
 
 
+def test_a_public_name_is_no_module_that_an_import_would_put_there() -> None:
+    modules = {path.stem for path in (ROOT / "tilec").iterdir() if path.suffix in ("", ".py")}
+    assert modules & {*tilec.__all__} == {*tilec._PACKAGES}
+
+
 def test_every_name_of_the_package_loads() -> None:
+    assert dir(tilec) == sorted(tilec.__all__)
     assert set(tilec.__all__) == {"__version__", *tilec._LAZY, *tilec._PACKAGES}
     for name in tilec.__all__:
         assert getattr(tilec, name)

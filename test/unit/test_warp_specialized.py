@@ -25,13 +25,13 @@ from shares import modes
 import tilec
 import tilec.language as tl
 from tilec.assembler import assemble
+from tilec.compiled_kernel import CompiledKernel
 from tilec.diagnostics import CompileError
 from tilec.examples import attention as attention_example
 from tilec.examples.attention import attention
 from tilec.examples.matmul import PRECISIONS, draw, matmul, reference
 from tilec.examples.running import poisoned
 from tilec.jit import Kernel
-from tilec.kernel import CompiledKernel
 from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16

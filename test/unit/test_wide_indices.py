@@ -11,9 +11,9 @@ import pytest
 
 import tilec
 import tilec.language as tl
+from tilec.compiled_kernel import INDEX_LIMIT_32, MOST_PROGRAMS
 from tilec.diagnostics import CompileError
 from tilec.dialects.context import make_context
-from tilec.kernel import INDEX_LIMIT_32, MOST_PROGRAMS
 from tilec.runtime.artefact import load, save
 from tilec.runtime.errors import ArgumentError
 from tilec.source import parse_source

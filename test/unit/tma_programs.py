@@ -8,9 +8,9 @@ from math import prod
 from mlir import ir
 from tma_copies import TileCopy
 
+from tilec.compiled_kernel import CompiledKernel
 from tilec.compiler import compile_module
 from tilec.dialects.context import make_context
-from tilec.kernel import CompiledKernel
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.target import find_target
 

@@ -28,10 +28,10 @@ from tilec.assembler import assemble, disassemble
 from tilec.cli.arguments import add_demand, add_target, split_name, usage
 from tilec.cli.input import Input, read_tile
 from tilec.cli.streams import write_out
+from tilec.compiled_kernel import CompiledKernel
 from tilec.compiler import compile_module, lower_to
 from tilec.demands import KERNEL_DEMANDS
 from tilec.diagnostics import CompileError, Location
-from tilec.kernel import CompiledKernel
 from tilec.llvm_level import STAGES, is_llvm_level, lower_llvm
 from tilec.report import show_report, slow
 from tilec.resources import ask_ptxas

@@ -13,9 +13,9 @@ from types import FunctionType
 from typing import Any
 
 import tilec.language as tl
+from tilec.compiled_kernel import Parameter
 from tilec.diagnostics import CompileError, Location
 from tilec.grid import compile_grid
-from tilec.kernel import Parameter
 from tilec.language.dtypes import BY_MLIR
 
 Grid = tuple[str, str, str]

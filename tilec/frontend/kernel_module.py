@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mlir import ir
 
 from tilec.any_layout import LAYOUTS
+from tilec.compiled_kernel import CODES, Parameter
 from tilec.diagnostics import CompileError, InternalError, Location
 from tilec.dialects.context import make_context
 from tilec.dialects.op import TileOp
@@ -21,7 +22,6 @@ from tilec.frontend.rules import RULES
 from tilec.frontend.source import FunctionSource, read_source
 from tilec.frontend.tile_layouts import complete_layouts
 from tilec.frontend.values import Array, Mistake, Scalar, Undefined, describe
-from tilec.kernel import CODES, Parameter
 from tilec.language.dtypes import BY_MLIR, DType
 from tilec.mlir_errors import interruptible
 from tilec.passes.checks.verify_ops import verify_ops

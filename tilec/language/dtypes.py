@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilec.kernel import CODES
+from tilec.compiled_kernel import CODES
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.compiled_kernel import Parameter
 from tilec.compiler import find_kernel
 from tilec.demands import NUM_WARPS, STAGES
 from tilec.dialects import tile
 from tilec.dialects.demands import demanded
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.grid import Grid, check_grid, compile_grid
-from tilec.kernel import Parameter
 from tilec.passes.contract import Report
 from tilec.passes.demands.kernels import teams_of
 from tilec.program_size import choose_num_warps
