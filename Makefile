@@ -8,7 +8,7 @@ TARGETS := sm_80 sm_90a sm_100a
 MATMUL := tilec/examples/matmul.py:matmul $(foreach x,a b c,--arg '$(x):bf16[?,?:8;?:8,1]')
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-unit test-mutants fuzz sweep-rings test-lit golden test-gpu soak bench check types
+.PHONY: help install run test test-unit test-mutants fuzz sweep-rings test-lit golden test-gpu soak bench tools check types
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -72,11 +72,17 @@ bench: install ## compile the benches here, then time tilec, Triton and torch on
 	$(BIN)/python test/bench/build.py
 	$(BIN)/python test/bench/run.py
 
-check: install ## ruff: lint and format
+$(VENV)/.tools: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/ruff --version
+	$(BIN)/pyright --version
+	touch $@
+
+tools: $(VENV)/.tools ## install ruff and pyright, with its node, into the virtual environment
+
+check: tools ## ruff: lint and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: install ## pyright over the packages
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+types: tools ## pyright over the packages
 	$(BIN)/python test/types/typecheck.py
