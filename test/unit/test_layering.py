@@ -240,7 +240,9 @@ def test_llvmlite_is_touched_by_one_file() -> None:
 
 
 def test_a_launch_from_the_cache_loads_no_mlir() -> None:
-    launch_path = ("tilec.jit", "tilec.specialization", "tilec.declaration", "tilec.language")
+    launch_path = tuple(
+        f"tilec.{name}" for name in ("jit", "demands", "specialization", "declaration", "language")
+    )
     wrong = [
         path.name
         for path in SOURCES
