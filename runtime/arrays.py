@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
-from tilec.compiled_kernel import ELEMENT_BYTES
+from tilec.dtypes import BY_ARRAY, ELEMENT_BYTES, DType
 from tilec.runtime import dlpack
 from tilec.runtime.errors import ArgumentError
 
@@ -21,38 +21,9 @@ CUDA = "cuda"
 UNKNOWN_DEVICE = -1
 """Device index where an array does not tell it: the driver knows it from the pointer."""
 
-DTYPES: Mapping[str, str] = {
-    "float64": "f64",
-    "float32": "f32",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "f8E4M3FN",
-    "float8_e5m2": "f8E5M2",
-    "float8_e8m0fnu": "f8E8M0FNU",
-    "float6_e2m3fn": "f6E2M3FN",
-    "float6_e3m2fn": "f6E3M2FN",
-    "float4_e2m1fn_x2": "f4E2M1FNx2",
-    "bool": "i1",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
+_BY_TYPESTR: Mapping[str, DType] = {
+    dtype.typestr: dtype for dtype in BY_ARRAY.values() if dtype.typestr
 }
-"""Name of a dtype in NumPy, ml_dtypes, torch, JAX and CuPy -> MLIR's name."""
-
-INTERFACE_TYPES: Mapping[str, str] = {
-    "f64": "<f8",
-    "f32": "<f4",
-    "f16": "<f2",
-    "i1": "|b1",
-    "i8": "|i1",
-    "i16": "<i2",
-    "i32": "<i4",
-    "i64": "<i8",
-}
-"""MLIR's name -> `typestr` of the array interfaces, which have none for bf16 and fp8."""
-
-_INTERFACE_DTYPES: Mapping[str, str] = {text: dtype for dtype, text in INTERFACE_TYPES.items()}
 
 VECTOR_BYTES = 16
 """Widest global access of one thread (PTX ISA, "Vectors"): the alignment worth knowing."""
@@ -259,24 +230,24 @@ def _from_interface(array: Any, interface: Mapping[str, Any], name: str) -> Arra
     if interface.get("mask") is not None:
         raise ArgumentError(f"argument {name!r}: masked arrays are not supported")
     typestr = interface["typestr"]
-    dtype = _INTERFACE_DTYPES.get(typestr)
-    if dtype is None:
+    known = _BY_TYPESTR.get(typestr)
+    if known is None:
         raise ArgumentError(
             f"argument {name!r}: dtype {typestr!r} of its __cuda_array_interface__ is not "
-            f"supported; supported: {', '.join(_INTERFACE_DTYPES)} (bf16 and fp8 through DLPack)"
+            f"supported; supported: {', '.join(_BY_TYPESTR)} (bf16 and fp8 through DLPack)"
         )
     shape = tuple(interface["shape"])
     byte_strides = interface.get("strides")
     if byte_strides is None:
         strides = dlpack.contiguous_strides(shape)
     else:
-        strides = _element_strides(byte_strides, ELEMENT_BYTES[dtype], name)
+        strides = _element_strides(byte_strides, known.bytes, name)
     pointer, read_only = interface["data"]
     return ArrayView(
         pointer or 0,
         shape,
         strides,
-        dtype,
+        known.mlir,
         (CUDA, UNKNOWN_DEVICE),
         type(array).__module__.partition(".")[0],
         writable=not read_only,
@@ -302,15 +273,15 @@ def _numpy_dtype(dtype: Any, name: str) -> str:
 
 
 def _dtype(found: str, name: str) -> str:
-    dtype = DTYPES.get(found)
+    dtype = BY_ARRAY.get(found)
     if dtype is None:
         signed = found.removeprefix("u")
-        help_ = f"; integers are signed: view it as {signed}" if signed in DTYPES else ""
+        help_ = f"; integers are signed: view it as {signed}" if signed in BY_ARRAY else ""
         raise ArgumentError(
             f"argument {name!r}: dtype {found} is not supported; "
-            f"supported: {', '.join(DTYPES)}{help_}"
+            f"supported: {', '.join(BY_ARRAY)}{help_}"
         )
-    return dtype
+    return dtype.mlir
 
 
 def _element_strides(byte_strides: Any, element_bytes: int, name: str) -> tuple[int, ...]:

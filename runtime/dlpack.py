@@ -8,8 +8,11 @@ keeps the capsule for as long as the memory is in use.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from tilec.dtypes import DTYPES, DType
 
 CPU = 1
 CUDA = 2
@@ -18,23 +21,9 @@ CUDA_MANAGED = 13
 MAX_VERSION = (1, 1)
 
 _READ_ONLY = 1
-_PAIRS_OF_F4 = (17, 4, 2)
-_DTYPES: dict[tuple[int, int], str] = {
-    (0, 8): "i8",
-    (0, 16): "i16",
-    (0, 32): "i32",
-    (0, 64): "i64",
-    (2, 16): "f16",
-    (2, 32): "f32",
-    (2, 64): "f64",
-    (4, 16): "bf16",
-    (6, 8): "i1",
-    (10, 8): "f8E4M3FN",
-    (12, 8): "f8E5M2",
-    (14, 8): "f8E8M0FNU",
+_DTYPES: Mapping[tuple[int, int, int], DType] = {
+    dtype.dlpack: dtype for dtype in DTYPES if dtype.dlpack is not None
 }
-"""(type code, bits) of DLDataType -> MLIR's name; one byte holds one i1, or one of `_PAIRS_OF_F4`:
-f4E2M1 numbers, of which a lane is one."""
 
 
 class _Device(ctypes.Structure):
@@ -119,9 +108,7 @@ def read_capsule(capsule: Any) -> DlpackTensor:
 
 def _decode(tensor: _Tensor, read_only: bool) -> DlpackTensor:
     code, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
-    dtype = _DTYPES.get((code, bits)) if lanes == 1 else None
-    if (code, bits, lanes) == _PAIRS_OF_F4:
-        dtype = "f4E2M1FNx2"
+    dtype = _DTYPES.get((code, bits, lanes))
     if dtype is None:
         raise ValueError(f"DLPack dtype (code {code}, {bits} bits, {lanes} lanes) is not supported")
     shape = tuple(tensor.shape[axis] for axis in range(tensor.rank))
@@ -133,7 +120,7 @@ def _decode(tensor: _Tensor, read_only: bool) -> DlpackTensor:
         (tensor.pointer or 0) + tensor.byte_offset,
         shape,
         strides,
-        dtype,
+        dtype.mlir,
         (tensor.device.type, tensor.device.index),
         read_only,
     )

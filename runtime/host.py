@@ -9,19 +9,18 @@ import ctypes
 import importlib
 from typing import Any
 
-from tilec.runtime.arrays import DTYPES, HOST, ArrayView
-
-_ML_DTYPES = ("bf16", "f8E4M3FN", "f8E5M2", "f8E8M0FNU", "f6E2M3FN", "f6E3M2FN")
+from tilec.dtypes import BY_MLIR
+from tilec.runtime.arrays import HOST, ArrayView
 
 
 def numpy_dtype(dtype: str) -> Any:
     """NumPy's dtype of MLIR's name; bf16 and narrower floats are those of ml_dtypes, pairs of 4
     bits a byte whose only field has torch's name for it."""
-    name = next(name for name, mlir in DTYPES.items() if mlir == dtype)
-    if dtype == "f4E2M1FNx2":
-        return importlib.import_module("numpy").dtype([(name, "u1")])
-    kind = getattr(importlib.import_module("ml_dtypes"), name) if dtype in _ML_DTYPES else name
-    return importlib.import_module("numpy").dtype(kind)
+    known, numpy = BY_MLIR[dtype], importlib.import_module("numpy")
+    if known.is_pair:
+        return numpy.dtype([(known.array, "u1")])
+    kind = known.typestr or getattr(importlib.import_module("ml_dtypes"), known.array)
+    return numpy.dtype(kind)
 
 
 def host_array(view: ArrayView) -> Any:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tilec.compiled_kernel import CODES, ELEMENT_BYTES, CompiledKernel
+from tilec.compiled_kernel import CompiledKernel
+from tilec.dtypes import BY_MLIR, ELEMENT_BYTES
 from tilec.grid import compile_grid, compile_sizes
 from tilec.runtime.tensor_maps import wrong_recipe
 from tilec.target import TARGETS
@@ -64,7 +65,7 @@ def _check_parameter(fields: Mapping[str, Any], where: str) -> None:
         raise ValueError(f"{where}: {rank} sizes but {len(fields['strides'])} strides")
     if fields["kind"] == "scalar" and rank:
         raise ValueError(f"{where}: a scalar has no sizes")
-    if fields["kind"] == "scalar" and fields["dtype"] in CODES:
+    if fields["kind"] == "scalar" and not BY_MLIR[fields["dtype"]].packed:
         raise ValueError(f"{where}: {fields['dtype']} comes in arrays only")
     _check(fields["facts"], _FACTS, f"{where}.facts")
     for name in ("sizes", "strides"):

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tilec.compiled_kernel import ELEMENT_BYTES, Parameter, TensorMap
+from tilec.compiled_kernel import Parameter, TensorMap
+from tilec.dtypes import ELEMENT_BYTES
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 

@@ -34,6 +34,7 @@ from tilec.compiled_kernel import Parameter
 from tilec.diagnostics import CompileError
 from tilec.dialects.tile import DotOp, LoadOp
 from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.dtypes import BY_MLIR
 from tilec.frontend import build_module
 from tilec.language.parameters import auto
 from tilec.target import Feature, Target
@@ -211,7 +212,7 @@ def _is_streamed(name: str, roles: _Roles, most: int) -> bool:
 def _dot_size(
     role: str, dtype: str, precision: str, target: Target, *, alone: bool
 ) -> tuple[int, str]:
-    bits = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}.get(dtype, 8)
+    bits = BY_MLIR[dtype].bits
     on_fma = dtype == "f32" and precision == "ieee"
     in_tensor_memory = Feature.TCGEN05_I8 if dtype == "i8" else Feature.TCGEN05
     wide = target.supports(Feature.WGMMA) or target.supports(in_tensor_memory)

@@ -13,29 +13,6 @@ from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import Any
 
-ELEMENT_BYTES: Mapping[str, int] = {
-    "f64": 8,
-    "f32": 4,
-    "f16": 2,
-    "bf16": 2,
-    "f8E4M3FN": 1,
-    "f8E5M2": 1,
-    "f8E8M0FNU": 1,
-    "f6E2M3FN": 1,
-    "f6E3M2FN": 1,
-    "f4E2M1FNx2": 1,
-    "i1": 1,
-    "i8": 1,
-    "i16": 2,
-    "i32": 4,
-    "i64": 8,
-}
-"""Bytes one element takes in memory, per dtype name (MLIR's spelling)."""
-
-CODES = frozenset({"f8E8M0FNU", "f6E2M3FN", "f6E3M2FN", "f4E2M1FNx2"})
-"""Dtypes that programs have as bytes (i8): scales that are powers of two, numbers of 6 bits, one a
-byte, and pairs of numbers of 4 bits, the first in the low half of their byte."""
-
 Grid = tuple[int, int, int]
 
 

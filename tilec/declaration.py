@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilec.diagnostics import CompileError, Location, quote_file
-from tilec.language.dtypes import DType
+from tilec.dtypes import DType
 from tilec.language.parameters import array, auto, const
 from tilec.runtime.launch_argument import REQUIRED, LaunchArgument, check_arguments
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import tilec
 from tilec.any_layout import LAYOUTS
+from tilec.dtypes import DType
 from tilec.language.builtin import Function
-from tilec.language.dtypes import DType
 from tilec.runtime.outside import Outside
 
 _LANGUAGE = "tilec.language"

@@ -5,7 +5,7 @@
              | dtype '[' sizes [';' strides] ']' ['@' alignment]   an array
     sizes   := size (',' size)*               size: '?', '?:d' (a multiple of d), or a number
     strides := the same, in elements; without them: '?' but the last, which is 1
-    dtype   := f64 f32 f16 bf16 f8e4m3 f8e5m2 i1 i8 i16 i32 i64
+    dtype   := a name of `tilec.dtypes`, e.g. f32, bf16, i64
 
 `a:bf16[?,?:8;?:8,1]` is a row-major matrix whose columns and row stride are multiples of 8 elements
 and whose pointer is one of 16 bytes (the default alignment; `@1` promises nothing): rows of whole
@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from math import lcm
 from typing import Any
 
-from tilec.compiled_kernel import ELEMENT_BYTES, CompiledKernel, Facts, Parameter
-from tilec.language.dtypes import BY_NAME
+from tilec.compiled_kernel import CompiledKernel, Facts, Parameter
+from tilec.dtypes import BY_NAME, ELEMENT_BYTES
 from tilec.language.parameters import auto
 from tilec.target import Feature, find_target
 

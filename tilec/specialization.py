@@ -9,19 +9,21 @@ from typing import Any, cast
 
 from tilec.compiled_kernel import Parameter
 from tilec.declaration import DeclaredParameter
-from tilec.language.dtypes import DType
+from tilec.dtypes import DTYPES, DType, f32, i1
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import index_bits, observe_parameter
 from tilec.runtime.launch_argument import REQUIRED
 from tilec.signature import parse_spec
 
+_KINDS: Mapping[type, str] = {int: "int", float: "float", bool: "bool"}
 _DTYPES_OF: Mapping[type | None, tuple[str, ...]] = {
-    int: ("i32", "i64", "i16", "i8"),
-    float: ("f32", "f64", "f16", "bf16"),
-    bool: ("i1",),
+    python: tuple(d.mlir for d in DTYPES if d.kind == kind and d.packed and not d.is_narrow)
+    for python, kind in _KINDS.items()
 }
-"""Dtypes of a parameter with an annotation of Python's; a call takes the first that holds it."""
+"""Dtypes that a spec may give a parameter with an annotation of Python's."""
+_USUAL: Mapping[type | None, DType] = {float: f32, bool: i1}
+"""What a call gives it; a whole number is `i32` where it fits."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,10 @@ def _scalar(declared: DeclaredParameter, value: Any) -> Parameter:
     """A scalar parameter: its annotation's dtype, else the value's (int: i32 if it fits)."""
     if declared.dtype is not None:
         dtype = declared.dtype.mlir
-    elif declared.python in (float, bool):
-        dtype = _DTYPES_OF[declared.python][0]
+    elif declared.python in _USUAL:
+        dtype = _USUAL[declared.python].mlir
     elif declared.python is None and isinstance(value, bool):
-        dtype = "i1"
+        dtype = i1.mlir
     else:
         dtype = _dtype_of_number(declared, value)
     return Parameter(declared.name, "scalar", dtype)

@@ -11,20 +11,22 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.compiled_kernel import CODES, ELEMENT_BYTES, Parameter
+from tilec.compiled_kernel import Parameter
 from tilec.diagnostics import CompileError
 from tilec.dialects.attributes import BOOL, INT, INTS, STRING, AttributeKind, one_of, options
 from tilec.dialects.demands import OF_PARAMETERS
+from tilec.dtypes import BY_ARRAY
 from tilec.grid import compile_grid, compile_sizes
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
 from tilec.passes.rewriting.locations import error_at, source_location
 
-_ELEMENTS = tuple(name for name in ELEMENT_BYTES if name not in CODES)
+_CODES = {dtype.mlir: dtype.in_ir for dtype in BY_ARRAY.values() if dtype.is_code}
+_ELEMENTS = tuple(dtype.mlir for dtype in BY_ARRAY.values() if not dtype.is_code)
 _FACTS = options(align=INT, sizes=INTS, strides=INTS)
 _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
     "tile.name": STRING,
     "tile.facts": _FACTS,
-    "tile.codes": one_of(*sorted(CODES)),
+    "tile.codes": one_of(*sorted(_CODES)),
     **dict.fromkeys(OF_PARAMETERS, BOOL),
 }
 _NUMBERS = (
@@ -151,9 +153,10 @@ def _wrong_codes(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | No
     kind = argument.type
     if "tile.codes" not in given:
         return None
-    if isinstance(kind, ir.MemRefType) and str(kind.element_type) == "i8":
+    expected = _CODES[given["tile.codes"].value]
+    if isinstance(kind, ir.MemRefType) and str(kind.element_type) == expected:
         return None
-    return f"has 'tile.codes', which says what an array of i8 holds, but is {kind}"
+    return f"has 'tile.codes', which says what an array of {expected} holds, but is {kind}"
 
 
 def _wrong_demand(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:

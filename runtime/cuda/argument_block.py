@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tilec.compiled_kernel import TENSOR_MAP_BYTES, AbiSlot, CompiledKernel
+from tilec.dtypes import BY_MLIR
 from tilec.grid import Grid
-from tilec.runtime.scalars import ENCODERS, FORMATS
+from tilec.runtime.scalars import ENCODERS
 
 _GRID = struct.Struct("3i")
 _MAP_ALIGNMENT = 64
@@ -119,7 +120,7 @@ def _changing(kernel: CompiledKernel) -> tuple[str, dict[int, int]]:
     for kind in ("array", "scalar"):
         for number, parameter in enumerate(kernel.parameters):
             if parameter.kind == kind:
-                code = "Q" if kind == "array" else FORMATS[parameter.dtype]
+                code = "Q" if kind == "array" else BY_MLIR[parameter.dtype].packed
                 text += code
                 # Native alignment pads before an item, so it ends where the format so far ends.
                 offsets[number] = struct.calcsize(text) - struct.calcsize(code)

@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tilec.compiled_kernel import ELEMENT_BYTES
-from tilec.runtime.arrays import CUDA, DTYPES, HOST, INTERFACE_TYPES, ArrayView
+from tilec.dtypes import BY_ARRAY, BY_MLIR, ELEMENT_BYTES
+from tilec.runtime.arrays import CUDA, HOST, ArrayView
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import CudaError, check
 from tilec.runtime.dlpack import contiguous_strides
@@ -29,8 +29,8 @@ class DeviceArray(ArrayView):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Version 3 of the interface, which has no name for bf16 and fp8: AttributeError there."""
-        typestr = INTERFACE_TYPES.get(self.dtype)
-        if typestr is None:
+        typestr = BY_MLIR[self.dtype].typestr
+        if not typestr:
             raise AttributeError(f"__cuda_array_interface__ has no dtype {self.dtype}")
         strides = tuple(stride * self.element_bytes for stride in self.strides)
         return {
@@ -61,7 +61,7 @@ class DeviceArray(ArrayView):
 
 def empty(context: CudaContext, shape: tuple[int, ...], dtype: str) -> DeviceArray:
     """An uninitialised row-major array of `shape`; `dtype` is MLIR's or NumPy's name."""
-    known = DTYPES.get(dtype, dtype)
+    known = BY_ARRAY[dtype].mlir if dtype in BY_ARRAY else dtype
     if known not in ELEMENT_BYTES:
         raise ValueError(f"unknown dtype {dtype!r}; known: {', '.join(ELEMENT_BYTES)}")
     return allocate(context, shape, contiguous_strides(shape), known)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from tilec.compiled_kernel import TENSOR_MAP_BYTES, CompiledKernel
+from tilec.dtypes import BY_MLIR
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check
@@ -17,25 +18,6 @@ from tilec.runtime.tensor_maps import UNIT_BYTES, HardwareMap, hardware_map
 MAX_MAPS = 4096
 """Encoded maps kept: 128 bytes each, of every array, shape and box seen last."""
 
-_ENCODINGS: Mapping[str, str] = {
-    "f64": "FLOAT64",
-    "f32": "FLOAT32",
-    "f16": "FLOAT16",
-    "bf16": "BFLOAT16",
-    "f8E4M3FN": "UINT8",
-    "f8E5M2": "UINT8",
-    "f8E8M0FNU": "UINT8",
-    "f6E2M3FN": "UINT8",
-    "f6E3M2FN": "UINT8",
-    "f4E2M1FNx2": "UINT8",
-    "i1": "UINT8",
-    "i8": "UINT8",
-    "i16": "UINT16",
-    "i32": "INT32",
-    "i64": "INT64",
-}
-"""MLIR's name -> the member of CUtensorMapDataType: the copy engine combines elements as this type,
-else it only moves them."""
 _SWIZZLES: Mapping[int, str] = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}
 
 _pack_map = struct.Struct(f"{TENSOR_MAP_BYTES}s").pack_into
@@ -49,7 +31,8 @@ def encoded(context: CudaContext, made: HardwareMap, pointer: int) -> bytes:
     """
     driver = context.driver
     rank = len(made.sizes)
-    kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_ENCODINGS[made.dtype]}")
+    copied_as = BY_MLIR[made.dtype].copied_as
+    kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{copied_as}")
     swizzle = getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES[made.swizzle]}")
     promotion = driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B
     wide, narrow = driver.cuuint64_t, driver.cuuint32_t

@@ -12,8 +12,8 @@ from unittest import mock
 
 from array_spec import row_major
 
+from tilec.dtypes import BY_MLIR
 from tilec.jit import Kernel
-from tilec.language.dtypes import BY_MLIR
 from tilec.ops.aligned_operands import copied_order, copy_tile, operands_to_copy
 from tilec.ops.matmul_kernel import accumulator_of
 from tilec.ops.multiply_plan import Options, Plan, make_plan

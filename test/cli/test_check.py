@@ -112,7 +112,7 @@ ONE = ["a:u32[32]", "c:u32[32]"]
             words("f16[3", "u64=0"),
             "wrong argument 'f16[3'; expected e.g. a:f16[64,128] or n:i32=64",
         ),
-        (words("f12[3]", "u64=0"), "unknown dtype 'f12'; known: f16, f32"),
+        (words("f12[3]", "u64=0"), "unknown dtype 'f12'; known: f64, f32, f16"),
         (words("u32[0]", "u64=0"), "wrong size in '0'; expected numbers from 1 on"),
         (words("u32[2,x]", "u64=0"), "wrong size in '2,x'"),
         (words("u32[4],swizzle=32", "u64=0"), "swizzle is for tensor maps, which have a box"),

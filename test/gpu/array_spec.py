@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilec.compiled_kernel import ELEMENT_BYTES
+from tilec.dtypes import ELEMENT_BYTES
 from tilec.runtime.arrays import CUDA, ArrayView
 
 

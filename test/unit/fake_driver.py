@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tilec.compiled_kernel import ELEMENT_BYTES, TENSOR_MAP_BYTES, CompiledKernel
+from tilec.compiled_kernel import TENSOR_MAP_BYTES, CompiledKernel
+from tilec.dtypes import ELEMENT_BYTES
 from tilec.runtime import device
 from tilec.runtime.cuda import context, driver
 from tilec.runtime.cuda import device as cuda_device

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilec.compiled_kernel import ELEMENT_BYTES, CompiledKernel, Facts, Parameter, TensorMap
+from tilec.compiled_kernel import CompiledKernel, Facts, Parameter, TensorMap
+from tilec.dtypes import ELEMENT_BYTES
 
 AXPY_PTX = """
 .version 7.0

@@ -12,7 +12,7 @@ from target_names import MAIN
 import tilec
 import tilec.language as tl
 from tilec.diagnostics import CompileError
-from tilec.language.dtypes import BY_NAME
+from tilec.dtypes import BY_NAME
 from tilec.runtime.host import numpy_dtype
 from tilec.signature import parse_spec
 

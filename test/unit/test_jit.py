@@ -434,7 +434,7 @@ def test_other_numbers_than_annotated_are_refused(named: Any, message: str) -> N
 
 
 def test_other_specs_than_annotated_are_refused() -> None:
-    with pytest.raises(ValueError, match="argument 'n' is f32; expected one of i32, i64"):
+    with pytest.raises(ValueError, match="argument 'n' is f32; expected one of i8, i16, i32, i64"):
         annotated.compile(["out:f32[?]", "n:f32", "x:f32", "b:i1"], target="sm_80")
 
 

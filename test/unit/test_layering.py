@@ -31,6 +31,7 @@ LAYERS = (
         "mma_instruction",
         "mma_shapes",
         "warpgroup_tiles",
+        "dtypes",
         "compiled_kernel",
         "python_ast",
         "grid",
@@ -48,7 +49,10 @@ LAYERS = (
 )
 """The lower layers, lowest first; a module of `tilec` that is in none is above them all."""
 
-RUNTIME_MAY_IMPORT = ("compiled_kernel", "grid", "diagnostics", "target", "ptx_version", "runtime")
+RUNTIME_MAY_IMPORT = (
+    *("dtypes", "compiled_kernel", "grid"),
+    *("diagnostics", "target", "ptx_version", "runtime"),
+)
 """What launches a kernel works without MLIR and LLVM."""
 
 PASS_FOLDERS = (

@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tilec.compiled_kernel import CompiledKernel, Facts, Parameter
+from tilec.dtypes import BY_MLIR
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cuda.device import CudaDevice, cuda_device
 from tilec.runtime.cuda.driver import CudaError, no_device_reason
 from tilec.runtime.cuda.module import load_kernel
 from tilec.runtime.cuda.plan import changing_values, launch_plan, make_plan, start_plan
 from tilec.runtime.errors import ArgumentError, DeviceError
-from tilec.runtime.scalars import FORMATS
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_small_floats_and_bits_are_encoded(fake: FakeDriver):
 
 parameters = st.lists(
     st.one_of(
-        st.sampled_from(sorted(FORMATS)),
+        st.sampled_from(sorted(name for name, dtype in BY_MLIR.items() if dtype.packed)),
         st.lists(st.tuples(st.booleans(), st.booleans()), max_size=3),
     ),
     max_size=8,
@@ -125,7 +125,7 @@ def test_any_signature_packs_as_the_abi_says(kinds: list, bits: int, seed: int):
                 encoded = {"bf16": 0x3F80, "f8E4M3FN": 0x38, "f8E5M2": 0x3C}.get(kind)
                 if encoded is not None:
                     value = encoded * int(value)
-                expected.append(struct.pack("<" + FORMATS[kind], value))
+                expected.append(struct.pack("<" + BY_MLIR[kind].packed, value))
                 continue
             shape = tuple(int(n) for n in random.integers(1, 2**15, len(kind)))
             strides = tuple(int(n) for n in random.integers(-(2**10), 2**10, len(kind)))

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilec.compiled_kernel import CODES, ELEMENT_BYTES
+from tilec.dtypes import BY_ARRAY, BY_MLIR
 from tilec.runtime.errors import ArgumentError
-from tilec.runtime.scalars import FORMATS, check_scalar, encode
+from tilec.runtime.scalars import check_scalar, encode
 
 SMALL = {
     "bf16": ml_dtypes.bfloat16,
@@ -23,14 +23,14 @@ SMALL = {
 
 
 def test_every_dtype_has_a_format_of_its_size():
-    assert FORMATS.keys() == ELEMENT_BYTES.keys() - CODES  # which come in arrays only
-    for dtype, code in FORMATS.items():
-        assert struct.calcsize(code) == ELEMENT_BYTES[dtype]
+    for dtype in BY_ARRAY.values():
+        assert bool(dtype.packed) != dtype.is_code  # which come in arrays only
+        assert dtype.is_code or struct.calcsize(dtype.packed) == dtype.bytes
 
 
 @pytest.mark.parametrize("dtype", SMALL)
 def test_every_value_of_a_small_float_keeps_its_bits(dtype: str):
-    bits = 8 * ELEMENT_BYTES[dtype]
+    bits = BY_MLIR[dtype].bits
     patterns = np.arange(1 << bits, dtype=f"uint{bits}")
     with np.errstate(invalid="ignore"):
         values = patterns.view(SMALL[dtype]).astype(float)

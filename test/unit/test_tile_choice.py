@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilec.language as tl
-from tilec.language.dtypes import DType
+from tilec.dtypes import DType
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.tile_choice import ALONE, MOST_CTAS, MOST_SPLITS, TileChoice, choose_tiles
 from tilec.runtime.device import device

@@ -18,21 +18,17 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from tilec.dtypes import BY_ARRAY
 from tilec.runtime.emulator import TensorMap
+from tilec.runtime.host import numpy_dtype
 
 DTYPES = {
-    **{f"f{bits}": np.dtype(f"f{bits // 8}") for bits in (16, 32, 64)},
-    **{
-        f"{kind}{bits}": np.dtype(f"{kind}{bits // 8}") for kind in "iu" for bits in (8, 16, 32, 64)
-    },
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "f8e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
-    "f8e5m2": np.dtype(ml_dtypes.float8_e5m2),
+    **{d.name: numpy_dtype(d.mlir) for d in BY_ARRAY.values() if d.packed and not d.is_bool},
+    **{f"u{bits}": np.dtype(f"u{bits // 8}") for bits in (8, 16, 32, 64)},
 }
-"""Element types by their names."""
+"""Element types by their names: kernels of other compilers have unsigned integers, too."""
 
 _SPEC = re.compile(
     r"(?:(?P<name>\w+):)?(?P<dtype>\w+)(?:=(?P<value>.*)|\[(?P<sizes>[^\]]*)\](?P<keys>.*))"

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import tilec.language as tl
+from tilec.dtypes import DType
 from tilec.frontend.frame import Frame
 from tilec.frontend.habits import NO_LISTS, READ_AN_ARRAY, member_help, module_help
 from tilec.frontend.names import constant_from_python
@@ -22,7 +23,6 @@ from tilec.frontend.values import (
     describe,
     is_runtime,
 )
-from tilec.language.dtypes import DType
 from tilec.names import did_you_mean
 
 METHODS = (

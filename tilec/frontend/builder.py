@@ -13,10 +13,10 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.dtypes import DType, f32, i1, i32, i64
 from tilec.frontend.code_floats import code_number
 from tilec.frontend.tile_layouts import ELEMENTWISE, with_common_layout
 from tilec.frontend.values import Mistake
-from tilec.language.dtypes import DType, f32, i1, i32, i64
 
 MOST_STEPS = 2_000_000
 """Ops made and expressions evaluated: where unrolling has clearly gone wrong."""
@@ -47,7 +47,7 @@ class Builder:
         """The MLIR type of one element."""
         found = self._elements.get(dtype)
         if found is None:
-            found = self._elements[dtype] = ir.Type.parse("i8" if dtype.is_code else dtype.mlir)
+            found = self._elements[dtype] = ir.Type.parse(dtype.in_ir)
         return found
 
     def type(
@@ -130,7 +130,7 @@ class Builder:
                 number = float(value)
             except OverflowError:
                 raise Mistake(f"the constant {value} does not fit {dtype}") from None
-            if dtype.mlir == "f8E4M3FN" and math.isinf(number):
+            if math.isinf(number) and dtype.encoding and dtype.encoding.infinity is None:
                 raise Mistake(f"{dtype} has no infinity")
             return ir.FloatAttr.get(element, number)
         if isinstance(value, float):
@@ -139,7 +139,8 @@ class Builder:
             if value not in (0, 1):
                 raise Mistake(f"the constant {value} is no {dtype}; expected True or False")
             return ir.IntegerAttr.get(element, int(value))
-        if not -(1 << (dtype.bits - 1)) <= value < 1 << (dtype.bits - 1):
+        least, most = dtype.limits
+        if not least <= value <= most:
             raise Mistake(f"the constant {value} does not fit {dtype}")
         return ir.IntegerAttr.get(element, int(value))
 

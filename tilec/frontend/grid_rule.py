@@ -15,8 +15,8 @@ from typing import Any
 import tilec.language as tl
 from tilec.compiled_kernel import Parameter
 from tilec.diagnostics import CompileError, Location
+from tilec.dtypes import BY_MLIR
 from tilec.grid import compile_grid
-from tilec.language.dtypes import BY_MLIR
 
 Grid = tuple[str, str, str]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import tilec.language as tl
-from tilec.language.dtypes import DType
+from tilec.dtypes import DType
 from tilec.language.elsewhere import instead_of
 from tilec.names import did_you_mean
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from mlir import ir
 
 from tilec.any_layout import LAYOUTS
-from tilec.compiled_kernel import CODES, Parameter
+from tilec.compiled_kernel import Parameter
 from tilec.diagnostics import CompileError, InternalError, Location
 from tilec.dialects.context import make_context
 from tilec.dialects.op import TileOp
+from tilec.dtypes import BY_MLIR, DType
 from tilec.frontend.builder import Builder
 from tilec.frontend.demands import Attributes, kernel_attributes, parameter_attributes
 from tilec.frontend.frame import Frame
@@ -22,7 +23,6 @@ from tilec.frontend.rules import RULES
 from tilec.frontend.source import FunctionSource, read_source
 from tilec.frontend.tile_layouts import complete_layouts
 from tilec.frontend.values import Array, Mistake, Scalar, Undefined, describe
-from tilec.language.dtypes import BY_MLIR, DType
 from tilec.mlir_errors import interruptible
 from tilec.passes.checks.verify_ops import verify_ops
 
@@ -165,7 +165,7 @@ def _parameter_type(parameter: Parameter) -> ir.Type:
         raise CompileError(
             f"argument '{parameter.name}' has the unsupported dtype {parameter.dtype}"
         )
-    element = ir.Type.parse("i8" if parameter.dtype in CODES else parameter.dtype)
+    element = ir.Type.parse(BY_MLIR[parameter.dtype].in_ir)
     if parameter.kind == "scalar":
         return element
     dynamic = ir.ShapedType.get_dynamic_size()
@@ -177,7 +177,7 @@ def _parameter_type(parameter: Parameter) -> ir.Type:
 
 def _argument_attributes(parameter: Parameter, demanded: Attributes) -> ir.Attribute:
     attributes = {"tile.name": ir.StringAttr.get(parameter.name), **demanded}
-    if parameter.dtype in CODES:
+    if BY_MLIR[parameter.dtype].is_code:
         attributes["tile.codes"] = ir.StringAttr.get(parameter.dtype)
     if parameter.kind == "array":
         facts = parameter.facts

@@ -9,11 +9,11 @@ from typing import Any
 
 import tilec.language as tl
 from tilec.any_layout import LAYOUTS
+from tilec.dtypes import DType
 from tilec.frontend.frame import Frame
 from tilec.frontend.habits import function_help
 from tilec.frontend.values import Mistake
 from tilec.language.builtin import Function
-from tilec.language.dtypes import DType
 from tilec.names import did_you_mean
 
 PYTHON_NAMES = {

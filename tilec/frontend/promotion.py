@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tilec.dtypes import DType, f32, i1, i32, index
 from tilec.frontend.builder import constant_dtype
 from tilec.frontend.conversion import check_numeric, dtype_of
 from tilec.frontend.values import Mistake
-from tilec.language.dtypes import DType, f32, i1, i8, i16, i32, i64, index
 
-_INTEGERS = (i8, i16, i32, index, i64)
-"""From narrow to wide. `index` may be 32 or 64 bits, so it stands between."""
+
+def _width(dtype: DType) -> tuple[int, bool]:
+    """Ranks integers: `index` may be 32 or 64 bits, so it stands between."""
+    return dtype.bits, dtype != index
 
 
 def join(a: DType, b: DType) -> DType:
@@ -35,7 +37,7 @@ def join(a: DType, b: DType) -> DType:
         return a if a.bits > b.bits else b
     if a.is_float or b.is_float:
         return a if a.is_float else b
-    return max(a, b, key=_INTEGERS.index)
+    return max(a, b, key=_width)
 
 
 def promote(values: Sequence[Any]) -> DType:

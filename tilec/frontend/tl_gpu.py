@@ -24,6 +24,7 @@ from tilec.dialects.gpu_tile.types import (
 )
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import element, shape, show
+from tilec.dtypes import BY_MLIR
 from tilec.frontend import tl_memory, tl_shape
 from tilec.frontend.frame import Frame
 from tilec.frontend.gpu_operands import attribute
@@ -42,7 +43,6 @@ from tilec.frontend.values import (
     is_runtime,
 )
 from tilec.language import gpu
-from tilec.language.dtypes import BY_MLIR
 from tilec.language.gpu import layouts
 from tilec.shared_layout import SharedLayout
 

@@ -18,6 +18,7 @@ from tilec.dialects.tile import (
     StoreOp,
 )
 from tilec.dialects.tile.memory import CACHE_HINTS, KINDS, ORDERS, SCOPES
+from tilec.dtypes import DType, i1, i64, index
 from tilec.frontend.arrays import as_tuple
 from tilec.frontend.conversion import (
     cast,
@@ -39,7 +40,6 @@ from tilec.frontend.values import (
     is_number,
     is_runtime,
 )
-from tilec.language.dtypes import DType, i1, i64, index
 
 FENCE_ORDERS = ("acq_rel", "seq_cst")
 

@@ -10,6 +10,7 @@ from mlir import ir
 
 import tilec.language as tl
 from tilec.dialects.tile import HistogramOp, IotaOp, ReduceOp, ScanOp
+from tilec.dtypes import i1, i32, i64, index
 from tilec.frontend import conversion
 from tilec.frontend.calls import apply_builtin, call_function
 from tilec.frontend.conversion import as_runtime, check_numeric, compare_values
@@ -30,7 +31,6 @@ from tilec.frontend.values import (
     is_runtime,
 )
 from tilec.language.builtin import Function
-from tilec.language.dtypes import i1, i32, i64, index
 
 Combine = Callable[[list[Scalar], list[Scalar]], Sequence[Any]]
 

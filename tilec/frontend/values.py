@@ -17,7 +17,7 @@ from mlir import ir
 from tilec.any_layout import LAYOUTS
 from tilec.diagnostics import Note
 from tilec.dialects.gpu_tile.types import layout_in
-from tilec.language.dtypes import DType
+from tilec.dtypes import DType
 
 LARGEST_TILE = 1 << 20
 """Most elements of one tile: far above what registers hold, far below what would exhaust memory."""

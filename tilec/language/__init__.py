@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tilec import dtypes
+from tilec.dtypes import *  # noqa: F403
 from tilec.language import (
     arithmetic,
     composites,
@@ -20,25 +22,6 @@ from tilec.language import (
 from tilec.language.arithmetic import *  # noqa: F403
 from tilec.language.composites import *  # noqa: F403
 from tilec.language.control import *  # noqa: F403
-from tilec.language.dtypes import (
-    DType,
-    bf16,
-    f4e2m1x2,
-    f6e2m3,
-    f6e3m2,
-    f8e4m3,
-    f8e5m2,
-    f8e8m0,
-    f16,
-    f32,
-    f64,
-    i1,
-    i8,
-    i16,
-    i32,
-    i64,
-    index,
-)
 from tilec.language.elsewhere import instead_of
 from tilec.language.matmul import *  # noqa: F403
 from tilec.language.memory import *  # noqa: F403
@@ -48,31 +31,8 @@ from tilec.language.reduction import *  # noqa: F403
 from tilec.language.shape import *  # noqa: F403
 from tilec.language.tile import Tile
 
-__all__ = [
-    "DType",
-    "Tile",
-    "array",
-    "auto",
-    "bf16",
-    "const",
-    "f4e2m1x2",
-    "f6e2m3",
-    "f6e3m2",
-    "f8e4m3",
-    "f8e5m2",
-    "f8e8m0",
-    "f16",
-    "f32",
-    "f64",
-    "i1",
-    "i8",
-    "i16",
-    "i32",
-    "i64",
-    "index",
-    "inf",
-    "nan",
-]
+__all__ = ["Tile", "array", "auto", "const", "inf", "nan"]
+__all__ += dtypes.__all__
 __all__ += arithmetic.__all__
 __all__ += composites.__all__
 __all__ += control.__all__

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from tilec.dtypes import DType
 from tilec.language.builtin import builtin
-from tilec.language.dtypes import DType
 from tilec.language.tile import Number, Tile
 
 __all__ = [

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
+from tilec.dtypes import DTYPES
+
 INSTEAD = {
+    **{name: f"tl.{d.name}" for d in DTYPES for name in (d.array, *d.elsewhere) if name},
     "constexpr": "tl.const",
-    "float64": "tl.f64",
-    "float32": "tl.f32",
-    "float16": "tl.f16",
-    "bfloat16": "tl.bf16",
-    "float8e4nv": "tl.f8e4m3",
-    "float8_e4m3fn": "tl.f8e4m3",
-    "float8e5": "tl.f8e5m2",
-    "float8_e5m2": "tl.f8e5m2",
-    "int64": "tl.i64",
-    "int32": "tl.i32",
-    "int16": "tl.i16",
-    "int8": "tl.i8",
-    "int1": "tl.i1",
-    "bool_": "tl.i1",
     "trans": "x.T, or tl.permute(x, order)",
     "view": "tl.reshape(x, shape), or tl.bitcast(x, dtype)",
     "ravel": "tl.reshape(x, shape)",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tilec.dtypes import DType
 from tilec.language.builtin import builtin
-from tilec.language.dtypes import DType
 from tilec.language.tile import Tile
 
 __all__ = ["dot", "dot_scaled", "unpack"]

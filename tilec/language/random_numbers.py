@@ -7,8 +7,8 @@ the forward pass again, and any split of the work into programs gives the same n
 
 from __future__ import annotations
 
+from tilec.dtypes import f32, i32, i64
 from tilec.language import arithmetic, control, shape
-from tilec.language.dtypes import f32, i32, i64
 from tilec.language.tile import Number, Tile
 
 __all__ = ["philox", "rand", "randn"]

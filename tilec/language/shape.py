@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilec.dtypes import DType
 from tilec.language.builtin import builtin
-from tilec.language.dtypes import DType
 from tilec.language.tile import Number, Sizes, Tile
 
 __all__ = [

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any, Protocol, TypeAlias
 
-from tilec.language.dtypes import DType
+from tilec.dtypes import DType
 
 Index: TypeAlias = "slice | EllipsisType | None"
 

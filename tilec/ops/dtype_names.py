@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilec.language.dtypes import BY_MLIR, BY_NAME, DType
-from tilec.runtime.arrays import DTYPES
+from tilec.dtypes import BY_ARRAY, BY_NAME, DType
 from tilec.runtime.errors import ArgumentError
 
 
@@ -17,9 +16,9 @@ def dtype_of(value: Any, argument: str) -> DType:
     if isinstance(value, DType):
         return value
     name = value if isinstance(value, str) else _name_of(value)
-    found = BY_NAME.get(name) or BY_MLIR.get(DTYPES.get(name, ""))
+    found = BY_NAME.get(name) or BY_ARRAY.get(name)
     if found is None:
-        known = ", ".join(DTYPES)
+        known = ", ".join(BY_ARRAY)
         raise ArgumentError(f"argument {argument!r}: unknown dtype {value!r}; known: {known}")
     return found
 

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 import tilec.language as tl
-from tilec.language.dtypes import BY_MLIR, DType
+from tilec.dtypes import BY_MLIR, DType
 from tilec.ops import matmul_kernel
 from tilec.ops.batch_dimensions import Strides, broadcast_sizes, lead_strides, merge
 from tilec.ops.dtype_names import dtype_of

@@ -7,13 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from tilec.language.dtypes import DType
-from tilec.runtime.arrays import DTYPES, HOST, ArrayView
+from tilec.dtypes import DType
+from tilec.runtime.arrays import HOST, ArrayView
 from tilec.runtime.device import device
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.host import numpy_dtype
-
-_NAMES = {mlir: name for name, mlir in DTYPES.items()}
 
 
 def new_array(like: Any, view: ArrayView, shape: Sequence[int], dtype: DType) -> Any:
@@ -29,7 +27,7 @@ def array_maker(
 ) -> Callable[[], Any]:
     """What makes such an array at every call; it does not keep `like` alive."""
     sizes = tuple(shape)
-    name = _NAMES[dtype.mlir]
+    name = dtype.array
     if view.framework == "torch":
         torch = sys.modules["torch"]
         element = torch.empty((), dtype=getattr(torch, name), device=like.device)
@@ -37,7 +35,7 @@ def array_maker(
         return partial(
             torch.empty_like, element.expand(sizes), memory_format=torch.contiguous_format
         )
-    if view.framework == "cupy" and dtype.mlir not in ("bf16", "f8E4M3FN", "f8E5M2"):
+    if view.framework == "cupy" and dtype.typestr:
         return partial(_cupy_array, view.device[1], sizes, name)
     if view.framework == "jax":
         empty = partial(sys.modules["jax"].numpy.empty, sizes, dtype=name)

@@ -9,8 +9,8 @@ from math import prod
 from typing import Any
 
 from tilec.device_target import target_of
+from tilec.dtypes import BY_MLIR
 from tilec.jit import Kernel
-from tilec.language.dtypes import BY_MLIR
 from tilec.ops import matmul_kernel
 from tilec.ops.aligned_operands import aligned_copy, copied_order, operands_to_copy
 from tilec.ops.batch_dimensions import with_dimensions

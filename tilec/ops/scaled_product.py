@@ -8,8 +8,8 @@ from typing import Any
 
 import tilec.language as tl
 from tilec.device_target import target_of
+from tilec.dtypes import BY_MLIR, DType
 from tilec.jit import Kernel
-from tilec.language.dtypes import BY_MLIR, DType
 from tilec.ops import scaled_kernel
 from tilec.ops.dtype_names import dtype_of
 from tilec.ops.multiply_plan import ACTIVATIONS, OUTPUTS, VECTORS, Options

@@ -7,8 +7,8 @@ from functools import cache, partial
 from typing import Any
 
 import tilec.language as tl
+from tilec.dtypes import DType
 from tilec.jit import Kernel
-from tilec.language.dtypes import DType
 from tilec.ops import tail_kernel
 from tilec.ops.launch_steps import OwnArrays, Step
 from tilec.ops.new_arrays import array_maker

@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 import tilec.language as tl
-from tilec.language.dtypes import DType
+from tilec.dtypes import DType
 from tilec.mma_shapes import PAIR_MS, tensor_ns
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import Product

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-TOLERANCES: Mapping[str, float] = {
-    "f64": 1e-10,
-    "f32": 1e-4,
-    "f16": 5e-3,
-    "bf16": 2e-2,
-    "f8E4M3FN": 0.15,
-    "f8E5M2": 0.3,
-}
-"""Largest difference by dtype, relative to the largest value: candidates may add up in different
-orders, and round intermediate results differently. Integers and booleans must be equal."""
+from tilec.dtypes import BY_MLIR
 
 MOST_COMPARED = 1 << 22
 """Of larger arrays every n-th element is compared, n odd: it is no multiple of a tile's sides."""
@@ -27,10 +16,11 @@ def difference(
     """What is wrong with `found`, in words; empty if it agrees. NaN and infinities must match."""
     step = found.size // MOST_COMPARED * 2 + 1
     one, two = found.reshape(-1)[::step], expected.reshape(-1)[::step]
-    if dtype not in TOLERANCES:
+    known = BY_MLIR[dtype]
+    if not known.tolerance:
         unequal = int(np.count_nonzero(one != two))
         return f"{unequal} of {one.size} elements differ" if unequal else ""
-    wide = np.float64 if dtype == "f64" else np.float32
+    wide = np.float64 if known.bits == 64 else np.float32
     one, two = one.astype(wide), two.astype(wide)
     special = ~np.isfinite(two)
     if np.any(special != ~np.isfinite(one)) or not np.array_equal(
@@ -40,7 +30,7 @@ def difference(
     one, two = one[~special], two[~special]
     scale = float(np.max(np.abs(two), initial=0.0))
     error = float(np.max(np.abs(one - two), initial=0.0)) / (scale or 1.0)
-    limit = TOLERANCES[dtype] if tolerance is None else tolerance
+    limit = known.tolerance if tolerance is None else tolerance
     if error <= limit:
         return ""
     return f"differs by {error:.1e} of the largest value; {limit:.1e} is allowed"

@@ -43,7 +43,7 @@ class Call:
 class Settings:
     """`most`: how many candidates are compiled and timed; the default comes on top.
 
-    `tolerance`: see `agreement.TOLERANCES`; `progress`: None shows a bar on terminals.
+    `tolerance`: see `DType.tolerance`; `progress`: None shows a bar on terminals.
     """
 
     most: int = 12

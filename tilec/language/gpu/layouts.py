@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from tilec.dtypes import DType
 from tilec.fragments import accumulator_layout, operand_layouts
 from tilec.fragments import lhs_fragments as warpgroup_lhs
-from tilec.language.dtypes import DType
 from tilec.layout import Layout, Mode, copies, covers, normalize, parse_layout
 from tilec.mma_instruction import MmaInstruction
 from tilec.mma_shapes import find_instruction
