@@ -296,7 +296,10 @@ def _to_gpu_tile(job: Compilation) -> None:
     function = find_kernel(job.module, job.name)
     job.shared_bytes = function.attributes[SHARED_BYTES].value
     job.total_warps = total_warps(function, job.context.num_warps)
-    job.tensor_maps = tensor_maps(function)
+    job.tensor_maps = tuple(
+        replace(recipe, dtype=job.signature[recipe.parameter].dtype)
+        for recipe in tensor_maps(function)
+    )
     job.persistent = is_in_line(function)
     job.dynamic = is_whole(function)
     job.starts_early = starts_early(function)

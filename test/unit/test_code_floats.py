@@ -13,7 +13,9 @@ import tilec
 import tilec.language as tl
 from tilec.diagnostics import CompileError
 from tilec.dtypes import BY_NAME
+from tilec.language import gpu
 from tilec.runtime.host import numpy_dtype
+from tilec.runtime.manifest import checked_kernel
 from tilec.signature import parse_spec
 
 E8M0, E2M3, E3M2 = (
@@ -104,3 +106,17 @@ def test_what_cannot_be(
 def test_they_come_in_arrays() -> None:
     with pytest.raises(ValueError, match="f8e8m0 comes in arrays"):
         parse_spec("x:f8e8m0")
+
+
+@tilec.kernel(num_warps=1)
+def copied_out(x: tl.array):
+    buffer = gpu.alloc((64,), tl.i8, gpu.padded((64,)))
+    gpu.tma_store(buffer, gpu.make_tensor_map(x, (64,), swizzle="none"), (0,))
+    gpu.tma_commit()
+    gpu.tma_wait(0)
+
+
+def test_a_tensor_map_in_an_artefact_has_the_dtype_of_its_array() -> None:
+    kernel = copied_out.compile(["x:f8e8m0[?]"], target="sm_90a")
+    assert [made.dtype for made in kernel.tensor_maps] == ["f8E8M0FNU"]
+    assert checked_kernel(kernel.to_json(), kernel.ptx) == kernel
