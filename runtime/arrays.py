@@ -275,11 +275,8 @@ def _numpy_dtype(dtype: Any, name: str) -> str:
 def _dtype(found: str, name: str) -> str:
     dtype = BY_ARRAY.get(found)
     if dtype is None:
-        signed = found.removeprefix("u")
-        help_ = f"; integers are signed: view it as {signed}" if signed in BY_ARRAY else ""
         raise ArgumentError(
-            f"argument {name!r}: dtype {found} is not supported; "
-            f"supported: {', '.join(BY_ARRAY)}{help_}"
+            f"argument {name!r}: dtype {found} is not supported; supported: {', '.join(BY_ARRAY)}"
         )
     return dtype.mlir
 

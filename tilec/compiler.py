@@ -386,13 +386,14 @@ def _parameter(
     number: int, argument: ir.Value, attributes: ir.DictAttr, function: ir.Operation
 ) -> Parameter:
     name = attributes["tile.name"].value if "tile.name" in attributes else f"arg{number}"
+    dtype = attributes["tile.dtype"].value if "tile.dtype" in attributes else None
     type_ = argument.type
     if not isinstance(type_, ir.MemRefType):
         if not isinstance(type_, (ir.IntegerType, ir.IndexType, ir.FloatType)):
             raise error_at(
                 function, f"parameter '{name}' must be an array or a scalar, found {type_}"
             )
-        return Parameter(name, "scalar", str(type_))
+        return Parameter(name, "scalar", dtype or str(type_))
     facts = Facts()
     if "tile.facts" in attributes:
         known = attributes["tile.facts"]
@@ -401,11 +402,10 @@ def _parameter(
             tuple(known["sizes"]) if "sizes" in known else (),
             tuple(known["strides"]) if "strides" in known else (),
         )
-    codes = attributes["tile.codes"].value if "tile.codes" in attributes else None
     return Parameter(
         name,
         "array",
-        codes or str(type_.element_type),
+        dtype or str(type_.element_type),
         tuple(static_sizes(argument)),
         tuple(static_strides(argument)),
         facts,
@@ -428,6 +428,10 @@ def _constants(function: ir.Operation, report: Report) -> dict[str, Any]:
             report.add("constant", function, entry.name, entry.attr.value)
     if "tile.constants" not in function.attributes:
         return {}
-    return {
-        e.name: getattr(e.attr, "value", str(e.attr)) for e in function.attributes["tile.constants"]
-    }
+    return {e.name: _constant(e.attr) for e in function.attributes["tile.constants"]}
+
+
+def _constant(attribute: ir.Attribute) -> Any:
+    if isinstance(attribute, ir.IntegerAttr) and getattr(attribute.type, "is_unsigned", False):
+        return attribute.value % (1 << 64)  # the binding reads it as a signed number
+    return getattr(attribute, "value", str(attribute))

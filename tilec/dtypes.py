@@ -30,13 +30,14 @@ class DType:
     """An element type, of which there is one object each.
 
     `name`: the language's (`tl.<name>`), also in specs of the command line. `mlir`: MLIR's, by
-    which kernels, launches and artefacts know it. `kind`: "float", "int", "bool" or "pair" (two
-    numbers a byte); integers are signed. `bits`: of an element in memory, 1 for `i1`, which takes a
-    byte; of `index` 64, the widest it may become: the compiler narrows coordinates to 32 bits where
-    the arguments allow it.
+    which kernels, launches and artefacts know it. `kind`: "float", "int" (signed), "uint", "bool"
+    or "pair" (two numbers a byte). `bits`: of an element in memory, 1 for `i1`, which takes a byte;
+    of `index` 64, the widest it may become: the compiler narrows coordinates to 32 bits where the
+    arguments allow it.
 
     `element`: its type in IR, where that is not `mlir`: of the formats that only products and casts
-    know (`is_code`) IR has the bytes.
+    know (`is_code`) IR has the bytes, and integers have no sign there, as MLIR's arith wants it:
+    the op says which (divsi, divui).
 
     `array`: its name in NumPy, ml_dtypes, torch, JAX and CuPy, empty where no array has it.
     `typestr`: in the array interfaces, empty where they, and so NumPy itself, have none. `dlpack`:
@@ -76,8 +77,8 @@ class DType:
     @property
     def limits(self) -> tuple[int, int]:
         """The least and the largest value of an integer or bool."""
-        if self.is_bool:
-            return 0, 1
+        if self.is_bool or self.is_unsigned:
+            return 0, (1 << self.bits) - 1
         return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
 
     @property
@@ -87,8 +88,13 @@ class DType:
 
     @property
     def is_integer(self) -> bool:
-        """Whether this is a signed integer or `index`; `i1` is a bool, not an integer."""
-        return self.kind == "int"
+        """Whether this is an integer or `index`; `i1` is a bool, not an integer."""
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether this is an integer without negative numbers."""
+        return self.kind == "uint"
 
     @property
     def is_bool(self) -> bool:
@@ -98,7 +104,7 @@ class DType:
     @property
     def is_code(self) -> bool:
         """Whether IR has its bytes only: what they mean stands in the op that reads them."""
-        return bool(self.element)
+        return bool(self.element) and not self.is_unsigned
 
     @property
     def is_pair(self) -> bool:
@@ -231,6 +237,41 @@ i64 = DType(
     dlpack=(0, 64, 1),
     copied_as="INT64",
     packed="q",
+)
+u8 = DType(
+    *("u8", "ui8", "uint", 8),
+    element="i8",
+    array="uint8",
+    typestr="|u1",
+    dlpack=(1, 8, 1),
+    packed="B",
+)
+u16 = DType(
+    *("u16", "ui16", "uint", 16),
+    element="i16",
+    array="uint16",
+    typestr="<u2",
+    dlpack=(1, 16, 1),
+    copied_as="UINT16",
+    packed="H",
+)
+u32 = DType(
+    *("u32", "ui32", "uint", 32),
+    element="i32",
+    array="uint32",
+    typestr="<u4",
+    dlpack=(1, 32, 1),
+    copied_as="UINT32",
+    packed="I",
+)
+u64 = DType(
+    *("u64", "ui64", "uint", 64),
+    element="i64",
+    array="uint64",
+    typestr="<u8",
+    dlpack=(1, 64, 1),
+    copied_as="UINT64",
+    packed="Q",
 )
 index = DType("index", "index", "int", 64)
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilec.compiled_kernel import Grid, Parameter
+from tilec.dtypes import BY_MLIR
 from tilec.python_ast import parse_python
 
 MAX_LENGTH = 4096
@@ -201,7 +202,8 @@ class _Printer:
 
     def scalar(self, node: ast.expr, name: str) -> str:
         index, parameter = self.parameter(node, name)
-        if parameter.kind != "scalar" or not parameter.dtype.startswith("i"):
+        dtype = BY_MLIR[parameter.dtype]
+        if parameter.kind != "scalar" or not (dtype.is_integer or dtype.is_bool):
             found = parameter.dtype if parameter.kind == "scalar" else "an array"
             raise self.error(node, f"{name!r} is {found}; expected an integer scalar")
         self.scalars.add(index)

@@ -89,8 +89,8 @@ _PLACEHOLDER = re.compile(r"\{(.*?)\}")
 
 
 class PrintOp(Op, name="print", one_layout=True):
-    """Prints `format` with each `{}` replaced by a value, eight at most; a tile prints a line per
-    element.
+    """Prints `format` with each `{}` replaced by a value, eight at most, and each `{u}` by an integer
+    without a sign; a tile prints a line per element.
 
     Example:
         "tile.print"(%x, %n) {format = "x = {}, n = {}", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (f32, i32) -> ()
@@ -101,10 +101,14 @@ class PrintOp(Op, name="print", one_layout=True):
 
     def check(self) -> str | None:
         placeholders = _PLACEHOLDER.findall(self.format)
-        if any(placeholders):
-            return "format placeholders must be empty braces '{}'"
+        if not {"", "u"}.issuperset(placeholders):
+            return "format placeholders must be empty braces '{}', or '{u}'"
         if len(placeholders) != len(self.values):
             return f"format has {len(placeholders)} placeholders for {len(self.values)} values"
+        for placeholder, value in zip(placeholders, self.values, strict=True):
+            scalar = element(value) if is_tile(value) else value.type
+            if placeholder and not is_integer(scalar):
+                return f"placeholder 'u' is for integers, found {scalar}"
         tiles = {shape(v) for v in self.values if is_tile(v)}
         if len(tiles) > 1:
             return "all printed tiles must have one shape"

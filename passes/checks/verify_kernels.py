@@ -20,13 +20,13 @@ from tilec.grid import compile_grid, compile_sizes
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
 from tilec.passes.rewriting.locations import error_at, source_location
 
-_CODES = {dtype.mlir: dtype.in_ir for dtype in BY_ARRAY.values() if dtype.is_code}
-_ELEMENTS = tuple(dtype.mlir for dtype in BY_ARRAY.values() if not dtype.is_code)
+_ELEMENTS = tuple(dtype.mlir for dtype in BY_ARRAY.values() if not dtype.element)
+_OTHERS = {dtype.mlir: dtype for dtype in BY_ARRAY.values() if dtype.element}
 _FACTS = options(align=INT, sizes=INTS, strides=INTS)
 _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
     "tile.name": STRING,
     "tile.facts": _FACTS,
-    "tile.codes": one_of(*sorted(_CODES)),
+    "tile.dtype": one_of(*_OTHERS),
     **dict.fromkeys(OF_PARAMETERS, BOOL),
 }
 _NUMBERS = (
@@ -103,7 +103,7 @@ def _wrong_parameters(function: ir.Operation) -> Iterator[CompileError]:
         if not wrong:
             name = _name(number, given)
             repeated = f"has the name '{name}' of another parameter" if name in names else None
-            wrong = repeated or _wrong_facts(argument, given) or _wrong_codes(argument, given)
+            wrong = repeated or _wrong_facts(argument, given) or _wrong_dtype(argument, given)
             wrong = wrong or _wrong_demand(argument, given)
             names.add(name)
         if wrong:
@@ -149,14 +149,17 @@ def _name(number: int, given: dict[str, ir.Attribute]) -> str:
     return name.value
 
 
-def _wrong_codes(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
-    kind = argument.type
-    if "tile.codes" not in given:
+def _wrong_dtype(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
+    """Of the dtypes that IR has as other types: the type must be that one, scalars no codes."""
+    if "tile.dtype" not in given:
         return None
-    expected = _CODES[given["tile.codes"].value]
-    if isinstance(kind, ir.MemRefType) and str(kind.element_type) == expected:
-        return None
-    return f"has 'tile.codes', which says what an array of {expected} holds, but is {kind}"
+    kind, dtype = argument.type, _OTHERS[given["tile.dtype"].value]
+    is_array = isinstance(kind, ir.MemRefType)
+    if str(kind.element_type if is_array else kind) != dtype.in_ir:
+        return f"is {kind}, but 'tile.dtype' is {dtype.mlir}, which is {dtype.in_ir} here"
+    if not is_array and dtype.is_code:
+        return f"is a scalar of {dtype.mlir}, which comes in arrays only"
+    return None
 
 
 def _wrong_demand(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:

@@ -6,12 +6,13 @@ function, char size).
 
 A line of `tile.print` reads `(x, y, z) text` for scalars and `(x, y, z) [i, j] text` for each
 element of a tile: program ids along the three axes, the element's coordinates, and the format with
-its values put in. Integers are signed decimals, i1 is 0 or 1, floats read as C's `%g`. Every
-element is printed once, in no order between threads.
+its values put in. Integers are decimals, signed but for `{u}`, i1 is 0 or 1, floats read as C's
+`%g`. Every element is printed once, in no order between threads.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from mlir import ir
@@ -23,6 +24,8 @@ from tilec.passes.lower_to_nvvm.device_text import call, enclosing, text_pointer
 from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create, select
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.locations import error_at, source_location
+
+_PLACEHOLDER = re.compile(r"\{(u?)\}")
 
 MOST_ARGUMENTS = 32
 """Values one vprintf takes besides its format (CUDA C++ Programming Guide, "Formatted Output")."""
@@ -105,7 +108,12 @@ def _print_line(
     slots: ir.Value,
     state: Lowering,
 ) -> None:
-    arguments = [_as_argument(op, value) for value in [*programs, *at, *values]]
+    unsigned = [mark == "u" for mark in _PLACEHOLDER.findall(op.format)]
+    arguments = [_as_argument(op, value, unsigned=False) for value in [*programs, *at]]
+    arguments += [
+        _as_argument(op, value, unsigned=marked)
+        for value, marked in zip(values, unsigned, strict=True)
+    ]
     for number, argument in enumerate(arguments):
         place = create(
             "llvm.getelementptr",
@@ -124,13 +132,13 @@ def _line_format(op: tile.PrintOp, rank: int, values: Sequence[ir.Value]) -> str
     head = "(%lld, %lld, %lld) "
     if rank:
         head += f"[{', '.join(['%lld'] * rank)}] "
-    first, *rest = op.format.replace("%", "%%").split("{}")
-    letters = ["%g" if is_float(value.type) else "%lld" for value in values]
-    body = first + "".join(letter + text for letter, text in zip(letters, rest, strict=True))
+    form, floats = op.format.replace("%", "%%"), iter([is_float(value.type) for value in values])
+    letters = {"": "%lld", "u": "%llu"}
+    body = _PLACEHOLDER.sub(lambda mark: "%g" if next(floats) else letters[mark[1]], form)
     return head + body + "\n"
 
 
-def _as_argument(op: tile.PrintOp, value: ir.Value) -> ir.Value:
+def _as_argument(op: tile.PrintOp, value: ir.Value, *, unsigned: bool) -> ir.Value:
     """A value as C passes it through `...`, each in 8 bytes: i64 or f64."""
     if is_float(value.type):
         if value.type.width == 64:
@@ -141,7 +149,8 @@ def _as_argument(op: tile.PrintOp, value: ir.Value) -> ir.Value:
     wide = ir.IntegerType.get_signless(64)
     if value.type == wide:
         return value
-    return create("arith.extui" if value.type.width == 1 else "arith.extsi", [value], wide)
+    unsigned = unsigned or value.type.width == 1
+    return create("arith.extui" if unsigned else "arith.extsi", [value], wide)
 
 
 def lower_assert(op: tile.AssertOp, state: Lowering) -> None:

@@ -29,6 +29,7 @@ ALLOWED = {
     "tilec/frontend/kernel_module.py": "Python's float",
     "tilec/cli/drawn_arguments.py": "Python's float",
     "tilec/frontend/tl_matmul.py": "products",
+    "tilec/frontend/tl_reduction.py": "what small integers add up in",
     "tilec/frontend/tl_scaled.py": "products",
     "tilec/ops/": "products",
     "tilec/tuning/": "which unit multiplies, and how fast",
@@ -116,6 +117,8 @@ def test_sizes_and_limits_are_those_of_numpy(dtype: DType) -> None:
     assert ELEMENT_BYTES[dtype.mlir] == dtype.bytes == kind.itemsize
     if dtype.is_integer:
         assert dtype.limits == (np.iinfo(kind).min, np.iinfo(kind).max)
+    if dtype.bits > 8:  # the copy engine has no signed 16 bits, and only moves bytes
+        assert dtype.copied_as == ("UINT16" if dtype.name == "i16" else dtype.array.upper())
     if dtype.packed and dtype.encoding is None:
         code = "?" if dtype.is_bool else dtype.packed
         assert struct.pack(code, 1) == np.ones((), kind).tobytes()

@@ -53,8 +53,7 @@ def test_numpy_reversed_broadcast_empty_and_scalar_arrays():
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (np.zeros(2, np.uint8), "dtype uint8 is not supported; supported: float64, float32"),
-        (np.zeros(2, np.uint32), "int64; integers are signed: view it as int32$"),
+        (np.zeros(2, "m8[s]"), "dtype timedelta64.* is not supported; supported: float64, float32"),
         (np.zeros(2, np.complex64), "dtype complex64 is not supported"),
         (np.zeros(2, ">f4"), "byte order of '>f4' is not this machine's"),
         (
@@ -177,7 +176,7 @@ def test_producer_is_told_the_stream():
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (Exporter(capsule(1, 8)), r"DLPack dtype \(code 1, 8 bits, 1 lanes\) is not supported"),
+        (Exporter(capsule(5, 64)), r"DLPack dtype \(code 5, 64 bits, 1 lanes\) is not supported"),
         (Exporter(capsule(2, 32, lanes=4)), r".*4 lanes"),
         (Exporter(capsule(17, 4, lanes=1)), r".*code 17, 4 bits, 1 lanes"),
         (Exporter(capsule(version=(2, 0))), "DLPack version 2 is not supported"),
@@ -290,7 +289,7 @@ def test_torch_tensors_on_a_gpu():
         ({"negative": True}, "call .resolve_neg"),
         ({"requires_grad": True}, r"requires a gradient, .*; pass tensor.detach\(\)"),
         ({"address": 0}, "a tensor without memory"),
-        ({"dtype": "torch.uint8"}, "dtype uint8 is not supported"),
+        ({"dtype": "torch.quint8"}, "dtype quint8 is not supported"),
     ],
 )
 def test_unusable_tensors(changes: dict[str, Any], message: str):
@@ -344,7 +343,7 @@ def test_real_torch_tensors(name: str):
 
 
 NOT_OF_JAX = {
-    *("float64", "int64"),  # but with jax_enable_x64
+    *("float64", "int64", "uint64"),  # but with jax_enable_x64
     *("float4_e2m1fn_x2", "float6_e2m3fn", "float6_e3m2fn"),  # XLA hands none of them over
 }
 

@@ -119,7 +119,7 @@ def test_any_signature_packs_as_the_abi_says(kinds: list, bits: int, seed: int):
         for position, kind in enumerate(kinds):
             if isinstance(kind, str):
                 value = float(random.integers(0, 2))
-                value = int(value) if kind.startswith("i") else value
+                value = int(value) if kind.startswith(("i", "ui")) else value
                 made.append(Parameter(f"p{position}", "scalar", kind))
                 values.append(value)
                 encoded = {"bf16": 0x3F80, "f8E4M3FN": 0x38, "f8E5M2": 0x3C}.get(kind)

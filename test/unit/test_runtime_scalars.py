@@ -104,6 +104,8 @@ def test_numbers_of_all_kinds(dtype: str, value: object, expected: float):
         ("i32", -(2**31) - 1, r"not in the range of i32"),
         ("i8", 128, r"not in the range of i8, -128\.\.127"),
         ("i1", 2, r"2 is not in the range of i1, 0\.\.1"),
+        ("ui16", 65536, r"not in the range of ui16, 0\.\.65535"),
+        ("ui64", -1, r"-1 is not in the range of ui64, 0\.\.18446744073709551615"),
         ("i32", 1.0, r"argument 'x': expected an integer \(i32\), found float"),
         ("i32", None, r"expected an integer \(i32\), found NoneType"),
         ("f32", "1.0", r"expected a number \(f32\), found str"),

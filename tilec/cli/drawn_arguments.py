@@ -26,9 +26,8 @@ from tilec.runtime.host import numpy_dtype
 
 DTYPES = {
     **{d.name: numpy_dtype(d.mlir) for d in BY_ARRAY.values() if d.packed and not d.is_bool},
-    **{f"u{bits}": np.dtype(f"u{bits // 8}") for bits in (8, 16, 32, 64)},
 }
-"""Element types by their names: kernels of other compilers have unsigned integers, too."""
+"""Element types by their names."""
 
 _SPEC = re.compile(
     r"(?:(?P<name>\w+):)?(?P<dtype>\w+)(?:=(?P<value>.*)|\[(?P<sizes>[^\]]*)\](?P<keys>.*))"

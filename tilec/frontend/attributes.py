@@ -45,6 +45,9 @@ METHODS = (
 """Methods of tiles and scalars: `x.f(...)` is `tl.f(x, ...)`, `x.to` is `tl.cast`."""
 
 
+_OF_A_DTYPE = ("name", "bits", "is_float", "is_integer", "is_unsigned", "is_bool")
+
+
 def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
     """`x.shape`, `tl.f32`, ..."""
     owner = frame.evaluate(node.value)
@@ -60,7 +63,7 @@ def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
         return _tile_attribute(frame, owner, name)
     if isinstance(owner, Resource):
         return _resource_attribute(owner, name)
-    if isinstance(owner, DType) and name in ("name", "bits", "is_float", "is_integer", "is_bool"):
+    if isinstance(owner, DType) and name in _OF_A_DTYPE:
         return getattr(owner, name)
     notes = (NO_LISTS,) if isinstance(owner, tuple) else ()
     raise Mistake(f"{describe(owner)} has no '{name}'", *notes)

@@ -142,7 +142,9 @@ class Builder:
         least, most = dtype.limits
         if not least <= value <= most:
             raise Mistake(f"the constant {value} does not fit {dtype}")
-        return ir.IntegerAttr.get(element, int(value))
+        # MLIR reads back what stands for its bits: of the upper half a negative number.
+        upper = dtype.is_unsigned and value > most >> 1
+        return ir.IntegerAttr.get(element, int(value) - (most + 1 if upper else 0))
 
     @contextmanager
     def _constant_place(self) -> Iterator[None]:

@@ -8,7 +8,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects.tile import BroadcastOp
-from tilec.dtypes import DType, bf16, f32, i1, i64, index
+from tilec.dtypes import DType, bf16, f32, i1, i32, i64, index
 from tilec.frontend.builder import Builder, constant_dtype
 from tilec.frontend.code_floats import code_to_bf16, refuse_narrowing
 from tilec.frontend.habits import READ_AN_ARRAY
@@ -145,7 +145,7 @@ def _convert(
         wide = to("arith.extf", f32) if source.is_fp8 else value
         if target == index:
             return to("arith.index_cast", index, to("arith.fptosi", i64, wide))
-        return to("arith.fptosi", target, wide)
+        return to("arith.fptoui" if target.is_unsigned else "arith.fptosi", target, wide)
     if target.is_float:
         return _to_float(builder, value, source, target, shape)
     return _convert_integer(builder, value, source, target, shape)
@@ -154,13 +154,20 @@ def _convert(
 def _convert_integer(
     builder: Builder, value: ir.Value, source: DType, target: DType, shape: tuple[int, ...] | None
 ) -> ir.Value:
+    """To fewer bits the highest go, to more the source's sign decides, as in C."""
     kind = builder.type(target, shape)
+    if target == index and source.is_unsigned:
+        # In 32 bits an index has not all of u32: as i64 it is known to need more.
+        value = _convert_integer(builder, value, source, i64, shape)
+        source = i64
     if index in (source, target):
         name = "arith.index_castui" if source.is_bool else "arith.index_cast"
-    elif source.is_bool:
-        name = "arith.extui"
+    elif source.bits == target.bits:
+        return value
+    elif source.bits > target.bits:
+        name = "arith.trunci"
     else:
-        name = "arith.trunci" if source.bits > target.bits else "arith.extsi"
+        name = "arith.extui" if source.is_bool or source.is_unsigned else "arith.extsi"
     return builder.value(name, kind, value)
 
 
@@ -172,7 +179,7 @@ def _to_float(
         return builder.value("arith.truncf", builder.type(target, shape), wide)
     if source == index:
         value = builder.value("arith.index_cast", builder.type(i64, shape), value)
-    name = "arith.uitofp" if source.is_bool else "arith.sitofp"
+    name = "arith.uitofp" if source.is_bool or source.is_unsigned else "arith.sitofp"
     return builder.value(name, builder.type(target, shape), value)
 
 
@@ -187,7 +194,7 @@ def _is_nonzero(
 
 
 _INTEGER_PREDICATES = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
-_BOOL_PREDICATES = {"==": 0, "!=": 1, "<": 6, "<=": 7, ">": 8, ">=": 9}  # unsigned: True > False
+_UNSIGNED_PREDICATES = {"==": 0, "!=": 1, "<": 6, "<=": 7, ">": 8, ">=": 9}  # True > False, too
 _FLOAT_PREDICATES = {"==": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "!=": 13}  # ordered; != unordered
 
 
@@ -202,8 +209,8 @@ def compare_values(
     """`arith.cmpf` or `arith.cmpi` of two values of one type."""
     if dtype.is_float:
         name, code = "arith.cmpf", _FLOAT_PREDICATES[symbol]
-    elif dtype.is_bool:
-        name, code = "arith.cmpi", _BOOL_PREDICATES[symbol]
+    elif dtype.is_bool or dtype.is_unsigned:
+        name, code = "arith.cmpi", _UNSIGNED_PREDICATES[symbol]
     else:
         name, code = "arith.cmpi", _INTEGER_PREDICATES[symbol]
     predicate = ir.IntegerAttr.get(builder.element(i64), code)
@@ -237,6 +244,18 @@ def to_scalar(builder: Builder, value: Scalar | Tile) -> Scalar:
 def wrap(value: ir.Value, dtype: DType, shape: tuple[int, ...] | None) -> Scalar | Tile:
     """An SSA value as a scalar (shape None) or tile."""
     return Scalar(value, dtype) if shape is None else Tile(value, dtype, shape)
+
+
+def as_signed(builder: Builder, value: Any) -> Any:
+    """A number of an unsigned dtype in a signed one; any other value as it is.
+
+    For the ops that read signed positions. Of u64 what i64 has not becomes negative, which is as
+    far outside of everything.
+    """
+    dtype = None if is_number(value) else value.dtype
+    if dtype is None or not dtype.is_unsigned:
+        return value
+    return cast(builder, value, i32 if dtype.bits < i32.bits else i64)
 
 
 def to_index(builder: Builder, value: Any, what: str, argument: str | None = None) -> ir.Value:

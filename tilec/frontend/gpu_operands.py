@@ -30,7 +30,7 @@ from tilec.dialects.constraints import (
 from tilec.dialects.gpu_tile.types import any_buffer_of, is_tensor_buffer, tile_of
 from tilec.dialects.op import Attribute, Operand
 from tilec.dialects.types import element, shape
-from tilec.dtypes import BY_MLIR, i1, i32, i64, index
+from tilec.dtypes import BY_MLIR, DType, i1, i32, i64, index
 from tilec.frontend.arrays import as_tuple
 from tilec.frontend.branches import as_condition
 from tilec.frontend.conversion import materialize, to_index
@@ -100,7 +100,18 @@ def _tile(frame: Frame, value: Any, name: str) -> ir.Value:
             "gpu.convert_layout",
             argument=name,
         )
+    refuse_unsigned(value.dtype, name, name)
     return value.value
+
+
+def refuse_unsigned(dtype: DType, what: str, name: str) -> None:
+    """Mistake for elements whose sign the explicit ops would lose: IR has none."""
+    if dtype.is_unsigned:
+        raise Mistake(
+            f"{what} has no unsigned elements here, found {dtype}",
+            f"help: use tl.{dtype.in_ir}; tl.bitcast(x, dtype) gives the same bits the other name",
+            argument=name,
+        )
 
 
 def _tile_or_buffer(frame: Frame, value: Any, name: str) -> ir.Value:

@@ -177,8 +177,8 @@ def _parameter_type(parameter: Parameter) -> ir.Type:
 
 def _argument_attributes(parameter: Parameter, demanded: Attributes) -> ir.Attribute:
     attributes = {"tile.name": ir.StringAttr.get(parameter.name), **demanded}
-    if BY_MLIR[parameter.dtype].is_code:
-        attributes["tile.codes"] = ir.StringAttr.get(parameter.dtype)
+    if BY_MLIR[parameter.dtype].in_ir != parameter.dtype:
+        attributes["tile.dtype"] = ir.StringAttr.get(parameter.dtype)
     if parameter.kind == "array":
         facts = parameter.facts
         ones = (1,) * parameter.rank
@@ -203,6 +203,8 @@ def _constant_attribute(source: FunctionSource, name: str, value: Any) -> ir.Att
         return ir.BoolAttr.get(value)
     if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+    if isinstance(value, int) and 0 <= value < 1 << 64:  # u64's, which MLIR's binding only parses
+        return ir.Attribute.parse(f"{value} : ui64")
     if isinstance(value, float):
         return ir.FloatAttr.get(ir.F64Type.get(), value)
     if isinstance(value, str):

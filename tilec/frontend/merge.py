@@ -157,7 +157,8 @@ def _representable(number: bool | int | float, dtype: DType) -> bool:
         return not isinstance(number, bool)
     if dtype.is_bool:
         return isinstance(number, bool)
-    return isinstance(number, int) and -(1 << (dtype.bits - 1)) <= number < 1 << (dtype.bits - 1)
+    least, most = dtype.limits
+    return isinstance(number, int) and least <= number <= most
 
 
 def widen(spec: Spec, start: Any, value: Any) -> Spec:

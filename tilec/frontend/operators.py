@@ -24,7 +24,6 @@ from tilec.frontend.values import Mistake, describe, is_number
 _ADDITIVE = {"+": ("arith.addi", "arith.addf"), "-": ("arith.subi", "arith.subf")}
 _PLAIN = {**_ADDITIVE, "*": ("arith.muli", "arith.mulf")}
 _BITWISE = {"&": "arith.andi", "|": "arith.ori", "^": "arith.xori"}
-_SHIFTS = {"<<": "arith.shli", ">>": "arith.shrsi"}
 _LARGEST_UNROLLED_POWER = 64
 
 Shape = tuple[int, ...] | None
@@ -36,7 +35,7 @@ def binary(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
         return plain(builder, symbol, lhs, rhs)
     if symbol in _BITWISE:
         return _bitwise(builder, symbol, lhs, rhs)
-    if symbol in _SHIFTS:
+    if symbol in ("<<", ">>"):
         return _shift(builder, symbol, lhs, rhs)
     if symbol == "**":
         return power(builder, lhs, rhs)
@@ -91,7 +90,8 @@ def _floor_division(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
     if symbol == "%":
         return wrap(_floor_remainder(builder, a, b, dtype, shape), dtype, shape)
     if not dtype.is_float:
-        return wrap(builder.value("arith.floordivsi", kind, a, b), dtype, shape)
+        name = "arith.divui" if dtype.is_unsigned else "arith.floordivsi"
+        return wrap(builder.value(name, kind, a, b), dtype, shape)
     quotient = builder.value("arith.divf", kind, a, b)
     return wrap(builder.value("math.floor", kind, quotient), dtype, shape)
 
@@ -101,6 +101,8 @@ def _floor_remainder(
 ) -> ir.Value:
     """The remainder with the divisor's sign: the truncating one, which is exact, plus b if not."""
     kind = builder.type(dtype, shape)
+    if dtype.is_unsigned:
+        return builder.value("arith.remui", kind, a, b)
     flag = builder.type(i1, shape)
     rest = builder.value("arith.remf" if dtype.is_float else "arith.remsi", kind, a, b)
     zero = builder.constant(0, dtype, shape)
@@ -116,8 +118,8 @@ def _floor_remainder(
 def _by_power_of_two(
     builder: Builder, symbol: str, lhs: Any, divisor: int, dtype: DType, shape: Shape
 ) -> Any:
-    """An arithmetic shift rounds down, a mask gives the matching non-negative remainder."""
-    name = "arith.shrsi" if symbol == "//" else "arith.andi"
+    """A shift rounds down, a mask gives the matching non-negative remainder."""
+    name = _shift_op(">>", dtype) if symbol == "//" else "arith.andi"
     amount = divisor.bit_length() - 1 if symbol == "//" else divisor - 1
     a, b = materialize(builder, lhs, dtype, shape), builder.constant(amount, dtype, shape)
     return wrap(builder.value(name, builder.type(dtype, shape), a, b), dtype, shape)
@@ -132,7 +134,8 @@ def ceil_divide(builder: Builder, lhs: Any, rhs: Any) -> Any:
         raise Mistake(f"cdiv needs a positive divisor, found {rhs}")
     shape = common_shape([lhs, rhs])
     a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
-    return wrap(builder.value("arith.ceildivsi", builder.type(dtype, shape), a, b), dtype, shape)
+    name = "arith.ceildivui" if dtype.is_unsigned else "arith.ceildivsi"
+    return wrap(builder.value(name, builder.type(dtype, shape), a, b), dtype, shape)
 
 
 def _bitwise(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
@@ -157,7 +160,15 @@ def _shift(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
         raise Mistake(f"shift amount {rhs} is not in 0..{dtype.bits - 1}, the bits of {dtype}")
     shape = common_shape([lhs, rhs])
     a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
-    return wrap(builder.value(_SHIFTS[symbol], builder.type(dtype, shape), a, b), dtype, shape)
+    name = _shift_op(symbol, dtype)
+    return wrap(builder.value(name, builder.type(dtype, shape), a, b), dtype, shape)
+
+
+def _shift_op(symbol: str, dtype: DType) -> str:
+    """To the right of unsigned integers zeros follow, of others the sign."""
+    if symbol == "<<":
+        return "arith.shli"
+    return "arith.shrui" if dtype.is_unsigned else "arith.shrsi"
 
 
 def power(builder: Builder, base: Any, exponent: Any, approx: bool = False) -> Any:
@@ -215,7 +226,7 @@ def invert(builder: Builder, x: Any) -> Any:
     dtype = promote([x])
     if dtype.is_float:
         raise Mistake(f"'~' is for integers and booleans, found {describe(x)}")
-    return binary(builder, "^", x, True if dtype.is_bool else -1)
+    return binary(builder, "^", x, dtype.limits[1] if dtype.limits[0] == 0 else -1)
 
 
 CHOOSE = "help: choose per element with tl.where(condition, x, y), or reduce with tl.any or tl.all"

@@ -37,7 +37,24 @@ def join(a: DType, b: DType) -> DType:
         return a if a.bits > b.bits else b
     if a.is_float or b.is_float:
         return a if a.is_float else b
+    if a.is_unsigned != b.is_unsigned:
+        return _signed_of(a, b)
     return max(a, b, key=_width)
+
+
+def _signed_of(a: DType, b: DType) -> DType:
+    """Of a signed and an unsigned dtype the signed one, where it has all numbers of the other.
+
+    Where it has not, C and NumPy disagree on what to compute in (u32, i64 or f64), so that the
+    author says it.
+    """
+    unsigned, signed = (a, b) if a.is_unsigned else (b, a)
+    if (32 if signed == index else signed.bits) > unsigned.bits:
+        return signed
+    raise Mistake(
+        f"{a} and {b} do not mix: neither has all numbers of the other",
+        f"help: cast one first, e.g. x.to(tl.{unsigned}), or both to a wider dtype",
+    )
 
 
 def promote(values: Sequence[Any]) -> DType:

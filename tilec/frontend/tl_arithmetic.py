@@ -79,7 +79,8 @@ def _extremum(name: str, floating: str, integer: str, unsigned: str) -> Implemen
         dtype = promote([x, y])
         refuse_fp8(dtype, name)
         shape = common_shape([x, y])
-        op = floating if dtype.is_float else unsigned if dtype.is_bool else integer
+        op = unsigned if dtype.is_bool or dtype.is_unsigned else integer
+        op = floating if dtype.is_float else op
         a, b = (materialize(frame.builder, value, dtype, shape) for value in (x, y))
         return wrap(frame.builder.value(op, frame.builder.type(dtype, shape), a, b), dtype, shape)
 
@@ -101,6 +102,8 @@ def absolute(frame: Frame, x: Any) -> Any:
     if is_number(x):
         return abs(x)
     dtype = arithmetic_dtype([x], "abs")
+    if dtype.is_unsigned:
+        return x
     shape = common_shape([x])
     op = "math.absf" if dtype.is_float else "math.absi"
     operand = materialize(frame.builder, x, dtype, shape)
@@ -155,7 +158,7 @@ def isnan(frame: Frame, x: Any) -> Any:
 
 
 def cdiv(frame: Frame, x: Any, y: Any) -> Any:
-    """`tl.cdiv`: constants by Python, else one ceildivsi."""
+    """`tl.cdiv`: constants by Python, else one op."""
     check_numeric(x, "x")
     check_numeric(y, "y")
     if not is_number(x) or not is_number(y):

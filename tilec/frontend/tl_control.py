@@ -90,8 +90,21 @@ def assume(frame: Frame, x: Any, multiple_of: Any, min: Any, max: Any) -> Any:
     value = conversion.to_scalar(frame.builder, x)
     if not value.dtype.is_integer:
         raise Mistake(f"assume is about an integer scalar, found {describe(x)}", argument="x")
+    if value.dtype.is_unsigned:
+        _check_unsigned_facts(value.dtype, given)
     AssumeOp.build(value.value, facts=given)
     return value
+
+
+def _check_unsigned_facts(dtype: DType, given: dict[str, int]) -> None:
+    """IR reads the bits as a signed number: the facts are true of it if that has no sign, too."""
+    most = dtype.limits[1] >> 1
+    if not 0 <= given.get("max", -1) <= most or given.get("min", 0) < 0:
+        raise Mistake(
+            f"of {dtype} assume needs a max from 0 to {most}, and no negative min",
+            "help: say what is known of a signed number, as in tl.assume(x.to(tl.i64), ...)",
+            argument="max",
+        )
 
 
 def static_assert(frame: Frame, condition: Any, message: Any) -> None:
@@ -139,7 +152,7 @@ def _printed(part: Any, operands: list[Scalar | Tile]) -> str:
     """The format text of one value; run-time values are added to `operands`."""
     if is_runtime(part):
         operands.append(part)
-        return "{}"
+        return "{u}" if part.dtype.is_unsigned else "{}"
     if isinstance(part, tuple):
         return f"({', '.join(_printed(p, operands) for p in part)})"
     if part is not None and not is_number(part) and not isinstance(part, (str, DType)):

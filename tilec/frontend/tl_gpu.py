@@ -27,7 +27,7 @@ from tilec.dialects.types import element, shape, show
 from tilec.dtypes import BY_MLIR
 from tilec.frontend import tl_memory, tl_shape
 from tilec.frontend.frame import Frame
-from tilec.frontend.gpu_operands import attribute
+from tilec.frontend.gpu_operands import attribute, refuse_unsigned
 from tilec.frontend.gpu_ops import buffer_of_value, buffer_sizes, emit, enter
 from tilec.frontend.tile_layouts import attribute_of, current_warps, lay_out, with_layout
 from tilec.frontend.tl_tensor_memory import alloc_tensor_memory, tcgen05_mma
@@ -60,6 +60,7 @@ def _by_op(op: type[TileOp], stub: Any) -> Callable[..., Any]:
 def alloc(frame: Frame, shape: Any, dtype: Any, shared: Any, slots: Any) -> Resource:
     """`gpu.alloc`."""
     kind = tl_shape.as_dtype(dtype)
+    refuse_unsigned(kind, "a buffer", "dtype")
     if not isinstance(shared, SharedLayout):
         raise Mistake(
             f"shared must be a shared-memory layout such as gpu.padded((64, 32)), found "
@@ -108,7 +109,8 @@ def convert_layout(frame: Frame, src: Any, layout: Any) -> Tile:
     if src.layout is None:
         return replace(src, value=lay_out(frame.builder, src.value, held), source=None)
     type_ = with_layout(src.value.type, held)
-    return emit(frame, gpu_tile.ConvertLayoutOp, {"src": src}, [type_])
+    bits = replace(src, dtype=BY_MLIR[src.dtype.in_ir])  # what they mean does not matter here
+    return replace(emit(frame, gpu_tile.ConvertLayoutOp, {"src": bits}, [type_]), dtype=src.dtype)
 
 
 def load(

@@ -21,6 +21,7 @@ from tilec.dialects.tile.memory import CACHE_HINTS, KINDS, ORDERS, SCOPES
 from tilec.dtypes import DType, i1, i64, index
 from tilec.frontend.arrays import as_tuple
 from tilec.frontend.conversion import (
+    as_signed,
     cast,
     check_numeric,
     common_shape,
@@ -99,14 +100,18 @@ def scatter(frame: Frame, array: Any, indices: Any, value: Any, mask: Any, cache
     ScatterOp.build(element, array.value, mask_value, places, options=_options(cache))
 
 
-def _atomic(name: str, floating: str | None, integer: str) -> Callable[..., Tile]:
-    """The implementation of one atomic: its kind per element type, None where there is none."""
+def _atomic(
+    name: str, floating: str | None, integer: str, unsigned: str | None = None
+) -> Callable[..., Tile]:
+    """The implementation of one atomic: its kind per element type, None where there is no floating
+    one, or the unsigned one is the integers'."""
 
     def atomic(
         frame: Frame, array: Any, indices: Any, value: Any, mask: Any, order: Any, scope: Any
     ) -> Tile:
         array = _array(frame, array, name)
-        kind = floating if array.dtype.is_float else integer
+        kind = (array.dtype.is_unsigned and unsigned) or integer
+        kind = floating if array.dtype.is_float else kind
         if kind is None or array.dtype.is_narrow or array.dtype == i1:
             raise Mistake(f"{name} is not defined for {array.dtype}", argument="array")
         _word(order, ORDERS, "order")
@@ -278,7 +283,7 @@ def _indices(frame: Frame, array: Array, indices: Any) -> tuple[Any, ...]:
             raise Mistake(
                 f"an index must be an integer, found {describe(part)}", argument="indices"
             )
-    return parts
+    return tuple(as_signed(frame.builder, part) for part in parts)
 
 
 def _index_values(frame: Frame, indices: tuple[Any, ...], shape: tuple[int, ...]) -> list[ir.Value]:
@@ -305,8 +310,8 @@ BUILTINS: Mapping[Any, Callable[..., Any]] = {
     tl.gather: gather,
     tl.scatter: scatter,
     tl.atomic_add: _atomic("atomic_add", "addf", "addi"),
-    tl.atomic_max: _atomic("atomic_max", "maxf", "maxs"),
-    tl.atomic_min: _atomic("atomic_min", "minf", "mins"),
+    tl.atomic_max: _atomic("atomic_max", "maxf", "maxs", "maxu"),
+    tl.atomic_min: _atomic("atomic_min", "minf", "mins", "minu"),
     tl.atomic_and: _atomic("atomic_and", None, "andi"),
     tl.atomic_or: _atomic("atomic_or", None, "ori"),
     tl.atomic_xor: _atomic("atomic_xor", None, "xori"),

@@ -10,7 +10,7 @@ from mlir import ir
 
 import tilec.language as tl
 from tilec.dialects.tile import HistogramOp, IotaOp, ReduceOp, ScanOp
-from tilec.dtypes import i1, i32, i64, index
+from tilec.dtypes import i1, i32, i64, index, u32
 from tilec.frontend import conversion
 from tilec.frontend.calls import apply_builtin, call_function
 from tilec.frontend.conversion import as_runtime, check_numeric, compare_values
@@ -200,7 +200,8 @@ def _numeric_tile(frame: Frame, x: Any, name: str) -> Tile:
 def _accumulated(frame: Frame, x: Any, name: str) -> Tile:
     tile = _numeric_tile(frame, x, name)
     small = tile.dtype.is_bool or (tile.dtype.is_integer and tile.dtype.bits < 32)
-    return conversion.cast(frame.builder, tile, i32) if small else tile
+    wider = u32 if tile.dtype.is_unsigned else i32
+    return conversion.cast(frame.builder, tile, wider) if small else tile
 
 
 def _reduction(
@@ -277,7 +278,7 @@ def histogram(frame: Frame, values: Any, bins: Any, mask: Any) -> Tile:
     if promote([mask]) != i1:
         raise Mistake(f"a mask must be i1, found {describe(mask)}", argument="mask")
     wider = {i1: i32, index: i64}.get(values.dtype, values.dtype)
-    counted = conversion.cast(builder, values, wider)
+    counted = conversion.as_signed(builder, conversion.cast(builder, values, wider))
     which = conversion.materialize(builder, mask, i1, values.shape)
     result = HistogramOp.build(counted.value, which, results=[builder.type(i32, (count,))])
     return Tile(result, i32, (count,))

@@ -260,7 +260,8 @@ def take(frame: Frame, x: Any, indices: Any, axis: Any) -> Tile:
             f"found {index.shape}",
             argument="indices",
         )
-    return Tile(TakeOp.build(tile.value, index.value, axis=along), tile.dtype, index.shape)
+    places = conversion.as_signed(frame.builder, index)
+    return Tile(TakeOp.build(tile.value, places.value, axis=along), tile.dtype, index.shape)
 
 
 def where(frame: Frame, condition: Any, x: Any, y: Any) -> Tile | Scalar:

@@ -13,6 +13,7 @@ from tilec.frontend import tl_shape
 from tilec.frontend.branches import as_condition
 from tilec.frontend.conversion import materialize
 from tilec.frontend.frame import Frame
+from tilec.frontend.gpu_operands import refuse_unsigned
 from tilec.frontend.gpu_ops import buffer_of_value, buffer_sizes, emit
 from tilec.frontend.values import Mistake, Resource, describe
 from tilec.tensor_memory import COLUMN_BITS, TensorMemoryLayout
@@ -22,6 +23,7 @@ from tilec.tensor_tiles import largest_instruction
 def alloc_tensor_memory(frame: Frame, shape: Any, dtype: Any, memory: Any, slots: Any) -> Resource:
     """`gpu.alloc_tensor_memory`."""
     kind = tl_shape.as_dtype(dtype)
+    refuse_unsigned(kind, "tensor memory", "dtype")
     if not isinstance(memory, TensorMemoryLayout):
         raise Mistake(
             f"memory must be a tensor-memory layout such as gpu.tensor_memory((128, 64)), found "

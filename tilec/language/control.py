@@ -63,7 +63,10 @@ def static_range(start: int, stop: int | None = None, step: int = 1) -> Iterable
 def assume(
     x: N, multiple_of: int | None = None, min: int | None = None, max: int | None = None
 ) -> N:
-    """States a fact about an integer scalar, which the compiler relies on; gives `x`."""
+    """States a fact about an integer scalar, which the compiler relies on; gives `x`.
+
+    Of unsigned scalars it needs a `max` that the signed dtype of their bits has.
+    """
 
 
 @builtin

@@ -120,7 +120,7 @@ def atomic_max(
     order: Order = "relaxed",
     scope: Scope = "gpu",
 ) -> Tile:
-    """Atomically the greater of the two (integers signed); else as `atomic_add`."""
+    """Atomically the greater of the two (of integers by their dtype); else as `atomic_add`."""
 
 
 @builtin
@@ -132,7 +132,7 @@ def atomic_min(
     order: Order = "relaxed",
     scope: Scope = "gpu",
 ) -> Tile:
-    """Atomically the smaller of the two (integers signed); else as `atomic_add`."""
+    """Atomically the smaller of the two (of integers by their dtype); else as `atomic_add`."""
 
 
 @builtin

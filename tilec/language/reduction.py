@@ -51,7 +51,8 @@ def associative_scan(
 
 @builtin
 def sum(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
-    """Sum along `axis` in the dtype of `x`; i1, i8 and i16 are summed as i32."""
+    """Sum along `axis` in the dtype of `x`; i1, i8 and i16 are summed as i32,
+    u8 and u16 as u32."""
 
 
 @builtin

@@ -64,8 +64,20 @@ func.func @settled(%n: i32 {tile.settled = true}) attributes {tile.kernel} {
 func.func @k(%x: i32 {tile.facts = {align = 16 : i32}}) attributes {tile.kernel} { return }
 
 // -----
-// expected-error @below {{parameter 'arg0' has 'tile.codes', which says what an array of i8 holds, but is memref<4xf32>}}
-func.func @k(%x: memref<4xf32> {tile.codes = "f8E8M0FNU"}) attributes {tile.kernel} { return }
+// expected-error @below {{parameter 'arg0' is memref<4xf32>, but 'tile.dtype' is f8E8M0FNU, which is i8 here}}
+func.func @k(%x: memref<4xf32> {tile.dtype = "f8E8M0FNU"}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' is i64, but 'tile.dtype' is ui32, which is i32 here}}
+func.func @k(%n: i64 {tile.dtype = "ui32"}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' is a scalar of f8E8M0FNU, which comes in arrays only}}
+func.func @k(%n: i8 {tile.dtype = "f8E8M0FNU"}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' attribute 'tile.dtype' must be one of}}
+func.func @k(%n: i8 {tile.dtype = "i8"}) attributes {tile.kernel} { return }
 
 // -----
 // expected-error @below {{parameter 'arg0' has a wrong fact: align must be a power of two, found 12}}

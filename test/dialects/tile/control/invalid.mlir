@@ -79,8 +79,15 @@ func.func @assert_of_i8_tile(%t: tensor<4xi8>) {
 
 // -----
 func.func @print_named_placeholder(%x: f32) {
-  // expected-error @below {{'tile.print' op format placeholders must be empty braces '{}'}}
+  // expected-error @below {{'tile.print' op format placeholders must be empty braces '{}', or '{u}'}}
   "tile.print"(%x) {format = "x = {x}", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (f32) -> ()
+  return
+}
+
+// -----
+func.func @a_float_without_sign(%x: f32) {
+  // expected-error @below {{'tile.print' op placeholder 'u' is for integers, found f32}}
+  "tile.print"(%x) {format = "x = {u}", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (f32) -> ()
   return
 }
 
