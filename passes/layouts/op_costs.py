@@ -38,6 +38,7 @@ ROUTINES: Mapping[str, tuple[int, int]] = MappingProxyType(
         "arith.remui": (17, 80),
         "arith.floordivsi": (20, 90),
         "arith.ceildivsi": (20, 90),
+        "arith.ceildivui": (20, 90),
     }
 )
 """(32 bits, 64 bits): what ptxas makes of one instruction of PTX, by the size of its code for

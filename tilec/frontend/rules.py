@@ -6,6 +6,7 @@ import ast
 
 from tilec.frontend import (
     tl_arithmetic,
+    tl_bits,
     tl_control,
     tl_gpu,
     tl_matmul,
@@ -84,6 +85,7 @@ RULES = Rules(
         **tl_memory.BUILTINS,
         **tl_shape.BUILTINS,
         **tl_arithmetic.BUILTINS,
+        **tl_bits.BUILTINS,
         **tl_reduction.BUILTINS,
         **tl_control.BUILTINS,
         **tl_matmul.BUILTINS,

@@ -11,6 +11,7 @@ from tilec import dtypes
 from tilec.dtypes import *  # noqa: F403
 from tilec.language import (
     arithmetic,
+    bits,
     composites,
     control,
     matmul,
@@ -20,6 +21,7 @@ from tilec.language import (
     shape,
 )
 from tilec.language.arithmetic import *  # noqa: F403
+from tilec.language.bits import *  # noqa: F403
 from tilec.language.composites import *  # noqa: F403
 from tilec.language.control import *  # noqa: F403
 from tilec.language.elsewhere import instead_of
@@ -34,6 +36,7 @@ from tilec.language.tile import Tile
 __all__ = ["Tile", "array", "auto", "const", "inf", "nan"]
 __all__ += dtypes.__all__
 __all__ += arithmetic.__all__
+__all__ += bits.__all__
 __all__ += composites.__all__
 __all__ += control.__all__
 __all__ += matmul.__all__
