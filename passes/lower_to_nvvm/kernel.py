@@ -13,7 +13,7 @@ from mlir import ir
 
 from tilec.compiled_kernel import TENSOR_MAP_BYTES
 from tilec.dialects.gpu_tile.role import RoleOp, entry_registers, total_warps
-from tilec.dialects.types import element
+from tilec.dialects.types import bit_width, element
 from tilec.passes.analysis.divisibility import Divisibility, static_sizes, static_strides
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
@@ -46,7 +46,7 @@ def parameter_types(function: ir.Operation, index: ir.Type) -> list[ir.Type]:
 def _scalar_parameter(type_: ir.Type, index: ir.Type) -> ir.Type:
     if isinstance(type_, ir.IndexType):
         return index
-    if str(type_) == "i1":  # a bool takes a byte
+    if bit_width(type_) <= 8:  # a bool takes a byte, floats of 8 bits are bytes (convert-floats)
         return ir.IntegerType.get_signless(8)
     return type_
 
@@ -195,8 +195,10 @@ def _bind_arguments(
     for argument in arguments:
         if not is_array(argument.type):
             value = next(remaining)
-            if str(argument.type) == "i1":
+            if argument.type == state.i1:
                 value = create("arith.trunci", [value], state.i1)
+            elif value.type != state.scalar_type(argument.type):
+                value = create("arith.bitcast", [value], argument.type)
             state.values[argument] = value
             continue
         pointer = next(remaining)

@@ -13,7 +13,10 @@ import pytest
 from mlir import ir
 from test_layering import ROOT, SOURCES, tree_of
 
+import tilec
+import tilec.language as tl
 from tilec.dtypes import BY_ARRAY, DTYPES, ELEMENT_BYTES, DType
+from tilec.runtime.host import numpy_dtype
 
 COUNTED_WITH = ("i1", "i32", "i64", "index", "f32")
 """What the compiler counts, decides and computes addresses with, whatever a kernel has."""
@@ -137,3 +140,17 @@ def test_encodings_are_those_of_ml_dtypes(dtype: DType) -> None:
         assert not np.isinf(infinity.astype(float)).any()
     else:
         assert found.infinity == infinity.view(view)[0]
+
+
+def kept(out: tl.array, n):
+    tl.store(out, 1, tl.full(5, n))
+
+
+@pytest.mark.parametrize("dtype", [d for d in BY_ARRAY.values() if d.packed], ids=str)
+def test_a_scalar_argument_of_every_dtype(dtype: DType) -> None:
+    kept.__annotations__["n"] = dtype
+    kind = numpy_dtype(dtype.mlir)
+    number = 1 if dtype.is_bool else 5 if dtype.limits[0] == 0 else -5
+    out = np.zeros(8, kind)
+    tilec.kernel(kept).on("emulator")[1](out, number)
+    assert out.tolist() == [0, *[kind.type(number)] * 5, 0, 0]
