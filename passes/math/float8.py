@@ -13,6 +13,7 @@ import struct
 from dataclasses import dataclass
 from functools import cache
 
+from tilec.dtypes import DTYPES, DType
 from tilec.passes.math.kinds import F16, F32, F64, INTEGERS, Kind
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
 
@@ -38,7 +39,9 @@ class Float8:
         sign = -1.0 if code & 0x80 else 1.0
         magnitude = code & 0x7F
         if magnitude > self.largest:
-            return sign * math.inf if self.has_infinity and magnitude == 0x7C else math.nan
+            return (
+                sign * math.inf if self.has_infinity and magnitude == self.largest + 1 else math.nan
+            )
         exponent, mantissa = magnitude >> self.mantissa_bits, magnitude % (1 << self.mantissa_bits)
         if exponent == 0:
             return sign * math.ldexp(mantissa, 1 - self.bias - self.mantissa_bits)
@@ -46,9 +49,18 @@ class Float8:
         return sign * math.ldexp(fraction, exponent - self.bias - self.mantissa_bits)
 
 
-E4M3FN = Float8("f8E4M3FN", "e4m3", 3, 7, 0x7E, False)
-E5M2 = Float8("f8E5M2", "e5m2", 2, 15, 0x7B, True)
-FLOAT8 = {form.name: form for form in (E4M3FN, E5M2)}
+def _form(dtype: DType) -> Float8:
+    found = dtype.encoding
+    assert found is not None
+    exponent, mantissa = found.exponent_bits, found.mantissa_bits
+    largest = (found.nan if found.infinity is None else found.infinity) - 1
+    has_infinity = found.infinity is not None
+    bias = (1 << (exponent - 1)) - 1
+    return Float8(dtype.mlir, f"e{exponent}m{mantissa}", mantissa, bias, largest, has_infinity)
+
+
+FLOAT8 = {dtype.mlir: _form(dtype) for dtype in DTYPES if dtype.is_fp8}
+"""By MLIR's names."""
 
 
 @cache
