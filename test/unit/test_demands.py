@@ -148,6 +148,8 @@ MAY_NAME = {
     "cli/check.py": {"cluster"},  # of a PTX program
     "cli/compile.py": {"num_warps"},  # of a text, too
     "cli/opt.py": {"num_warps"},
+    "checks/ring_play.py": {"cluster", "num_warps"},  # of CTAs whose rings are played
+    "checks/ring_player.py": {"cluster"},
     "tuning/kernel_work.py": {"stages"},  # predicted
     "tuning/model.py": {"cluster", "stages"},
     "tuning/measurement.py": {"order"},  # of timings
