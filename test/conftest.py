@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import one_blas_thread  # noqa: F401 - what it sets
 import op_rules  # noqa: F401 - what it imports for
 import pytest
 from forked import Command, run_batch, run_command
