@@ -17,9 +17,12 @@ class SourceLocation:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: these are made by the thousand
 class Place:
-    """Where an instruction stands: the line of the PTX text and, if `.loc` told, of the source."""
+    """Where an instruction stands: the line of the PTX text and, if `.loc` told, of the source.
+
+    `words`: the instruction's, or the text of its line as one.
+    """
 
     ptx_line: int
     source: SourceLocation | None
@@ -28,7 +31,7 @@ class Place:
     @property
     def text(self) -> str:
         """The instruction on one line."""
-        text = " ".join(self.words)
+        text = " ".join(" ".join(self.words).partition(";")[0].split())
         for mark in (",", ";", "]", ")", "|"):
             text = text.replace(f" {mark}", mark)
         for mark in ("[ ", "( "):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tilec.runtime.emulator import PtxError, load
@@ -50,3 +53,50 @@ def test_registers_inside_vectors_pairs_and_addresses() -> None:
     assert (pair.first.name, pair.second.name) == ("%p1", "%p2")
     assert [register.name for register in vector.elements] == ["%r1", "%r2"]
     assert (address.base.name, address.offset) == ("%rd1", -8)
+
+
+@pytest.mark.parametrize("name", ["attention.sm_90a", "matmul.sm_100a"])
+def test_lines_and_tokens_say_the_same(name: str) -> None:
+    """An instruction that has a line to itself is read as a whole; behind a `;` it is not."""
+    text = (Path(__file__).parents[1] / "golden" / f"{name}.ptx").read_text()
+    tokens = re.sub(r"^\t(?=[@a-z])", "\t;", text, flags=re.MULTILINE)
+    assert sum(token.kind == "statement" for token in tokenize(text)) > 200
+    assert not any(token.kind == "statement" for token in tokenize(tokens))
+    whole, cut = (parse_module(written).entries for written in (text, tokens))
+    (one,), (other,) = whole.values(), cut.values()
+    assert (one.labels, one.registers, one.variables) == (
+        other.labels,
+        other.registers,
+        other.variables,
+    )
+    for a, b in zip(one.instructions, other.instructions, strict=True):
+        assert (a.opcode, a.modifiers, a.operands, a.guard) == (
+            b.opcode,
+            b.modifiers,
+            b.operands,
+            b.guard,
+        )
+        assert (a.place.ptx_line, a.place.source) == (b.place.ptx_line, b.place.source)
+
+
+def test_what_a_name_means_changes_with_declarations() -> None:
+    """Texts of operands are looked up, but not beyond the scope or the next declaration."""
+    move = "mov.b32 %r1, %r2;\n"
+    body = (
+        f".reg .b32 %r<3>;\n{move}{{\n.reg .b32 %r2;\n{move}}}\n{move}"
+        f".reg .b32 %r2;\n{move}ret;\n}}"
+    )
+    moves = parse_module(HEADER + body).entries["k"].instructions[:-1]
+    assert [move.operands[1].index for move in moves] == [2, 3, 2, 4]
+
+
+def test_the_place_of_a_whole_line() -> None:
+    body = ".reg .b32 %r<3>;\n.loc 1 7 3\n\tadd.s32 \t%r1, %r2, -1;\n\t@%p1 bra $L;\n}"
+    text = HEADER.replace(".visible", '.file 1 "k.py"\n.visible') + body
+    with pytest.raises(PtxError, match="PTX line 10: `%p1` is not a predicate register"):
+        load(text)
+    (place,) = [
+        i.place
+        for i in parse_module(text.replace("\t@%p1 bra $L;\n", "")).entries["k"].instructions
+    ]
+    assert str(place) == "k.py:7:3 (PTX line 9: add.s32 %r1, %r2, -1)"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import functools
 from collections.abc import Callable
+from string import digits
+from typing import TypeVar
 
 from tilec.runtime.emulator.errors import Place, PtxError, SourceLocation, UnsupportedInstruction
 from tilec.runtime.emulator.numbers.scalar_types import register_bits
@@ -23,10 +25,10 @@ from tilec.runtime.emulator.reading.instruction import (
     Vector,
 )
 from tilec.runtime.emulator.reading.token_stream import TokenStream
-from tilec.runtime.emulator.reading.tokens import number
+from tilec.runtime.emulator.reading.tokens import Statement, cut, number, operand_texts
 from tilec.runtime.emulator.reading.variable_parser import parse_parameter, parse_variable
 
-_NUMBERED = re.compile(r"(.*?)(\d+)$")
+Part = TypeVar("Part")
 SPECIAL_REGISTERS = {
     f"%{name}.{axis}"
     for name in (
@@ -48,6 +50,13 @@ def halves_of(register: Register) -> Vector:
     return Vector((Register(f"{name}.low", 64, index), Register(f"{name}.high", 64, index + 1)))
 
 
+@functools.lru_cache(maxsize=4096)
+def _split(name: str) -> tuple[str, tuple[str, ...]]:
+    """Opcode and modifiers; programs hold few different ones."""
+    opcode, *modifiers = name.split(".")
+    return opcode, tuple(modifiers)
+
+
 class _Scope:
     """Names declared between one pair of braces."""
 
@@ -56,6 +65,14 @@ class _Scope:
         self.registers: dict[str, Register] = {}
         self.ranges: dict[str, tuple[int, int, int]] = {}
         self.renamed: dict[str, str] = {}
+        self.operands: dict[str, Operand] = {}
+        self.guards: dict[str, Register] = {}
+        """What texts mean here, as long as nothing more is declared."""
+
+    def forget(self) -> None:
+        """Something is declared: texts may mean something else from here on."""
+        self.operands.clear()
+        self.guards.clear()
 
     def register(self, name: str) -> Register | None:
         scope: _Scope | None = self
@@ -67,11 +84,11 @@ class _Scope:
         return None
 
     def _of_range(self, name: str) -> Register | None:
-        numbered = _NUMBERED.match(name)
-        if not numbered or numbered.group(1) not in self.ranges:
+        stem = name.rstrip(digits)
+        if stem not in self.ranges or stem == name:
             return None
-        bits, first, count = self.ranges[numbered.group(1)]
-        index = int(numbered.group(2))
+        bits, first, count = self.ranges[stem]
+        index = int(name[len(stem) :])
         if index >= count:
             return None
         step = 2 if bits == 128 else 1
@@ -109,7 +126,10 @@ class BodyParser:
         depth = 1
         while True:
             token = self.stream.peek()
-            if token.text == "{":
+            if isinstance(token, Statement):
+                self.stream.position += 1
+                self._line(token)
+            elif token.text == "{":
                 self.stream.next()
                 self._open_scope()
                 depth += 1
@@ -139,7 +159,10 @@ class BodyParser:
     def _statement(self) -> None:
         stream = self.stream
         token = stream.peek()
-        if token.text.startswith("."):
+        if token.kind == "loc":
+            stream.position += 1
+            self.location = self._location(*map(int, token.text.split()[1:4]))
+        elif token.text.startswith("."):
             self._declaration()
         elif token.kind == "word" and stream.peek(1).text == ":":
             self._label(token.text, token.line)
@@ -186,6 +209,7 @@ class BodyParser:
         if name in self.entry.variables or name in self.known:
             name = f"{variable.name}@{self.scopes}"
         self.scope.renamed[variable.name] = name
+        self.scope.forget()
         self.entry.variables[name] = Variable(
             name,
             variable.space,
@@ -197,8 +221,7 @@ class BodyParser:
         )
 
     def _loc(self) -> None:
-        file, line, column = (self.stream.integer() for _ in range(3))
-        self.location = SourceLocation(self.files.get(file, f"<file {file}>"), line, column)
+        self.location = self._location(*(self.stream.integer() for _ in range(3)))
         while self.stream.accept(","):
             word = self.stream.next().text
             if word == "function_name":
@@ -209,7 +232,11 @@ class BodyParser:
                 for _ in range(3):
                     self.stream.integer()
 
+    def _location(self, file: int, line: int, column: int) -> SourceLocation:
+        return SourceLocation(self.files.get(file, f"<file {file}>"), line, column)
+
     def _registers(self, line: int) -> None:
+        self.scope.forget()
         kind = self.stream.next().text[1:]
         bits = register_bits(kind)
         if bits is None:
@@ -237,7 +264,7 @@ class BodyParser:
         token = stream.next()
         if token.kind != "word":
             raise PtxError(f"expected an instruction, found `{token.text}`", token.line)
-        opcode, *modifiers = token.text.split(".")
+        opcode, modifiers = _split(token.text)
         call, operands = None, []
         if opcode == "call":
             call = self._call()
@@ -246,9 +273,45 @@ class BodyParser:
             operands = self._operands()
         words = tuple([token[1] for token in stream.tokens[start : stream.position - 1]])
         place = Place(token.line, self.location, words)
-        index = len(self.entry.instructions)
-        record = Instruction(opcode, tuple(modifiers), tuple(operands), guard, place, index, call)
-        self.entry.instructions.append(record)
+        known = self.entry.instructions
+        known.append(
+            Instruction(opcode, modifiers, tuple(operands), guard, place, len(known), call)
+        )
+
+    def _line(self, said: Statement) -> None:
+        """An instruction that is all of a line: what an operand's text means is asked once."""
+        _, text, line, guard_text, name, operand_text = said
+        guard, operands, known = None, [], self.scope.operands
+        if guard_text is not None:
+            guards = self.scope.guards
+            guard = guards.get(guard_text)
+            if guard is None:
+                guard = guards[guard_text] = self._read(guard_text, line, self._guard)
+        if operand_text is not None:
+            for one in operand_texts(operand_text):
+                operand = known.get(one)
+                if operand is None:
+                    operand = known[one] = self._operand_of(one, line)
+                operands.append(operand)
+        place = Place(line, self.location, (text,))
+        opcode, modifiers = _split(name)
+        before = self.entry.instructions
+        before.append(Instruction(opcode, modifiers, tuple(operands), guard, place, len(before)))
+
+    def _operand_of(self, text: str, line: int) -> Operand:
+        register = self.scope.register(text)
+        if register is not None and register.bits < 128:
+            return register
+        return self._read(text, line, self._operand)
+
+    def _read(self, text: str, line: int, rule: Callable[[], Part]) -> Part:
+        """What `rule` makes of a text, all of it."""
+        outer, self.stream = self.stream, TokenStream(cut(text, line))
+        part = rule()
+        if not self.stream.at_end():
+            raise PtxError(f"expected `;`, found `{self.stream.next().text}`", line)
+        self.stream = outer
+        return part
 
     def _guard(self) -> Register:
         negated = self.stream.accept("!")

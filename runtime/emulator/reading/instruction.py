@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tilec.runtime.emulator.errors import Place
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: these are made by the thousand
 class Register:
     """A virtual register: row `index` of the register file of `bits` (1 for predicates)."""
 
@@ -71,7 +71,7 @@ class Sink:
 Operand = Register | Immediate | Special | Symbol | Address | Vector | Pair | Sink
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Instruction:
     """One instruction: `opcode` is the text before the first dot, `modifiers` the rest."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tilec.runtime.emulator.errors import PtxError
-from tilec.runtime.emulator.reading.tokens import Token, number
+from tilec.runtime.emulator.reading.tokens import Loc, Statement, Token, number
 
 
 class TokenStream:
     """Tokens and a position. Every read past the end or of the wrong token raises PtxError."""
 
-    def __init__(self, tokens: list[Token]) -> None:
+    def __init__(self, tokens: list[Token | Statement | Loc]) -> None:
         last = tokens[-1].line if tokens else 1
         self._end = Token("end", "end of text", last)
         self._count = len(tokens)
@@ -19,10 +19,10 @@ class TokenStream:
     def at_end(self) -> bool:
         return self.position >= self._count
 
-    def peek(self, ahead: int = 0) -> Token:
+    def peek(self, ahead: int = 0) -> Token | Statement | Loc:
         return self.tokens[self.position + ahead]
 
-    def next(self) -> Token:
+    def next(self) -> Token | Statement | Loc:
         token = self.tokens[self.position]
         if token is self._end:
             raise PtxError("the text ends inside a statement", token.line)
@@ -35,7 +35,7 @@ class TokenStream:
             return True
         return False
 
-    def expect(self, text: str) -> Token:
+    def expect(self, text: str) -> Token | Statement | Loc:
         token = self.next()
         if token.text != text:
             raise PtxError(f"expected `{text}`, found `{token.text}`", token.line)

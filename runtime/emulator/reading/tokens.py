@@ -1,6 +1,7 @@
 """Cut PTX text into tokens, each with its line; comments and DWARF sections fall away.
 
-A comment `//@emulator INSTRUCTION;` is an instruction that only the emulator executes
+An instruction that has a line to itself, as compilers print them, is one token: most of a text. A
+comment `//@emulator INSTRUCTION;` is an instruction that only the emulator executes
 (`instructions/hints.py`)."""
 
 from __future__ import annotations
@@ -32,6 +33,17 @@ _KINDS = {
     **dict.fromkeys(digits, "number"),
 }
 """Of a token, by its first character; only strings and comments need a second look."""
+_OPERAND = r"(?:\{[^{}\[\];\"/]*\}|\[[^\[\];\"/]*\]|[^\s,;:{}()\[\]\"/@<>=*]+)"
+_OPERANDS = re.compile(_OPERAND)
+_STATEMENT = re.compile(
+    r"\s*(?:@(!?[%$.A-Za-z_][\w$.%]*)\s+)?"  # guard
+    r"(?!call\b)([a-z]\w*(?:\.\w+(?:::\w+)*)*)"  # opcode and modifiers
+    rf"(?:\s+({_OPERAND}(?:,\s*{_OPERAND})*))?\s*;\s*"
+)
+_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)\s*(?://.*)?")
+_ENDS = frozenset("{};:")
+_WHOLE = frozenset(("statement", "loc"))
+"""Texts and kinds of tokens behind which a statement begins."""
 _DROPPED = re.compile(r"^\s*\.section\s+[.\w]+\s*\{[^}]*\}|/\*.*?\*/", re.MULTILINE | re.DOTALL)
 
 _OWN = "//@emulator "
@@ -45,24 +57,73 @@ class Token(NamedTuple):
     line: int
 
 
-def tokenize(text: str) -> list[Token]:
+class Statement(NamedTuple):
+    """An instruction that is all of a line, and the texts of its parts. kind: statement."""
+
+    kind: str
+    text: str
+    line: int
+    guard: str | None
+    name: str
+    operands: str | None
+
+
+class Loc(NamedTuple):
+    """`.loc file line column` that is all of a line `text`. kind: loc."""
+
+    kind: str
+    text: str
+    line: int
+
+
+def tokenize(text: str) -> list[Token | Statement | Loc]:
     """Tokens of a PTX text in order. Raises PtxError at the first character that fits nothing."""
     text = text.replace(_OWN, "")
     text = _DROPPED.sub(lambda match: "\n" * match.group().count("\n"), text.rstrip("\0 \n"))
-    tokens: list[Token] = []
+    tokens: list[Token | Statement | Loc] = []
+    begins = False
+    for number_of_line, line in enumerate(text.split("\n"), 1):
+        if begins and (whole := _whole(line, number_of_line)):
+            tokens.append(whole)
+            continue
+        _cut(line, number_of_line, tokens)
+        if tokens:
+            begins = tokens[-1].kind in _WHOLE or tokens[-1].text in _ENDS
+    return tokens
+
+
+def cut(text: str, line: int) -> list[Token | Statement | Loc]:
+    """Tokens of a part of a line. Raises PtxError."""
+    tokens: list[Token | Statement | Loc] = []
+    _cut(text, line, tokens)
+    return tokens
+
+
+def operand_texts(operands: str) -> list[str]:
+    """The operands of a `Statement`, one by one."""
+    return _OPERANDS.findall(operands)
+
+
+def _whole(text: str, line: int) -> Statement | Loc | None:
+    """The token of a line that is one instruction or `.loc`."""
+    if found := _STATEMENT.fullmatch(text):
+        return Statement("statement", text, line, *found.groups())
+    if ".loc" in text and _LOC.fullmatch(text):
+        return Loc("loc", text, line)
+    return None
+
+
+def _cut(text: str, line: int, tokens: list[Token | Statement | Loc]) -> None:
+    """Adds the tokens of a line or of a part of one."""
     append, kinds, make = tokens.append, _KINDS, tuple.__new__  # half of Token()'s time
-    line = 1
     for found in _TOKEN.findall(text):
         kind = kinds.get(found[0])
         if kind is not None:
             append(make(Token, (kind, found, line)))
-        elif found == "\n":
-            line += 1
         elif len(found) > 1 and found[0] == '"':
             append(Token("string", found, line))
         elif not found.startswith("//"):
             raise PtxError(f"unexpected character {found!r}", line)
-    return tokens
 
 
 def number(text: str) -> int | float:
