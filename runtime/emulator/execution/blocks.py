@@ -67,7 +67,7 @@ class _Reuse:
 
 
 class BlockCompiler:
-    """The blocks of an entry. Creating it writes every instruction once, so that what is
+    """The blocks of an entry. Creating it writes one instruction of every form, so that what is
     unsupported is found before anything runs.
 
     `unchecked`: makes a compiler for check mode, which takes over what is the same there.
@@ -82,7 +82,8 @@ class BlockCompiler:
         self._blocks: dict[tuple[int, bool], Block] = {}
         if unchecked is None:
             for instruction in entry.instructions:
-                self._snippet(instruction, False)
+                if not forms.is_written(form_of(instruction, False)):
+                    self._snippet(instruction, False)
 
     def _leaders(self) -> frozenset[int]:
         targets: set[int] = set()

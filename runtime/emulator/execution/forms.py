@@ -13,6 +13,7 @@ import re
 import struct
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tilec.runtime.emulator.execution.writer import Factory, row_of
 from tilec.runtime.emulator.instructions import (
@@ -49,16 +50,14 @@ RegisterKey = tuple[int, int]
 """Bits and index."""
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """What an instruction is but for which registers it names; these in order of appearance."""
 
     key: Hashable
     registers: tuple[RegisterKey, ...]
 
 
-@dataclass(frozen=True)
-class Snippet:
+class Snippet(NamedTuple):
     """The code of one instruction: its lines, and factories of the names in them.
 
     `written`: registers. `reusable`: names of values that depend on the registers beside them alone
@@ -117,6 +116,11 @@ def _shape(operand: Operand, registers: dict[RegisterKey, int]) -> Hashable:
     if isinstance(operand, Pair):
         return _shape(operand.first, registers), "|", _shape(operand.second, registers)
     return operand
+
+
+def is_written(form: Form | None) -> bool:
+    """Whether `find` has a snippet for the form."""
+    return form is not None and form.key in _templates
 
 
 def find(form: Form) -> Snippet | None:
