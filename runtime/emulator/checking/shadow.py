@@ -37,6 +37,7 @@ class SharedShadow:
     def __init__(self, size: int, granule: int, readers: int) -> None:
         cells = size // granule
         self.granule = granule
+        self._shift = granule.bit_length() - 1  # it is a power of two: see granule_of
         self.write_agent = np.zeros(cells, np.int32)
         self.write_epoch = np.zeros(cells, np.int32)
         self.write_site = np.zeros(cells, np.int32)
@@ -49,7 +50,7 @@ class SharedShadow:
 
     def cells(self, offsets: np.ndarray, size: int) -> np.ndarray:
         """(accesses, cells per access) of accesses of `size` bytes at batch byte offsets."""
-        first = offsets.reshape(-1, 1) // self.granule
+        first = offsets.reshape(-1, 1) >> self._shift
         return first + np.arange(max(size // self.granule, 1))
 
     def note_reads(
@@ -57,7 +58,7 @@ class SharedShadow:
     ) -> None:
         """Cells are read at an epoch of the reader, all by one or each by its own."""
         row = self._row[reader]
-        if np.min(row, initial=0) < 0:
+        if np.count_nonzero(row < 0):
             fresh = np.unique(np.asarray(reader)[row < 0])
             self._row[fresh] = self.readers.size + np.arange(fresh.size)
             self.readers = np.append(self.readers, fresh)

@@ -41,10 +41,11 @@ class Checker(BarrierChecker):
         shadow, clocks = self.shadow, self.clocks
         writer, epoch = shadow.write_agent[cells], shadow.write_epoch[cells]
         known, fenced = (
-            clock[agent : agent + warps, domain].min(0) for clock in (clocks.known, clocks.fenced)
+            clock[agent : agent + warps, domain].min(0) if warps > 1 else clock[agent, domain]
+            for clock in (clocks.known, clocks.fenced)
         )
         allowed = np.where(clocks.generic, np.minimum(known, fenced), known)
-        if (epoch <= allowed[writer]).all():
+        if not np.count_nonzero(epoch > allowed[writer]):
             return
         bad = epoch > known[writer]
         if bad.any():
@@ -64,7 +65,7 @@ class Checker(BarrierChecker):
         self._async_order(cells, agent, domain, site, "write after write")
         clocks, shadow = self.clocks, self.shadow
         late = shadow.late_reads(cells, clocks.overwritable(agent, domain))
-        if late.any():
+        if np.count_nonzero(late):
             self._report_overwritten(late, cells, clocks.known[agent, domain], site)
         load, epoch = clocks.new_load(domain)
         cta = self._cta_of(int(np.asarray(chunks).flat[0]) * 2)

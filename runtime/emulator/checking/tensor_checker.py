@@ -68,12 +68,16 @@ class TensorChecker(Checker):
     def _tensor_cells(
         self, cta: np.ndarray | int, rows: np.ndarray, columns: np.ndarray
     ) -> np.ndarray:
-        return (np.asarray(cta) * _SLABS + rows // 16) * _COLUMNS + columns
+        return (np.asarray(cta) * _SLABS + (rows >> 4)) * _COLUMNS + columns
 
     def _cells_of(self, cta: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The cells of one CTA at these places, each once."""
+        return self._once(self._tensor_cells(cta, rows, columns))
+
+    def _once(self, cells: np.ndarray) -> np.ndarray:
+        """Each of the cells once, in order: np.unique takes longer where they are many."""
         touched = np.zeros(self.tensor.initialised.size, np.bool_)
-        touched[self._tensor_cells(cta, rows, columns)] = True
+        touched[cells] = True
         return np.flatnonzero(touched)
 
     def tensor_access(
@@ -84,7 +88,7 @@ class TensorChecker(Checker):
         cells = self._tensor_cells(cta, rows, columns)
         with self._in_tensor_memory():
             for block, warp in zip(cells, warps.tolist(), strict=True):
-                touched = np.unique(block)
+                touched = self._once(block)
                 agent, domain = self.agents_of(np.array([warp * 32]), touched.size)
                 who, where = agent[:1], domain[:1]
                 self._require_fences(touched, int(who[0]), int(where[0]), site, store)

@@ -34,8 +34,9 @@ class TimeLimits:
         """Which of the warps that run the wait at instruction `site` together are to hear false."""
         if self._random.randrange(_AGAIN) == 0:
             return np.ones(warps.shape, np.bool_)
-        fresh = [warp for warp in np.unique(warps).tolist() if (site, warp) not in self._failed]
-        return np.isin(warps, fresh)
+        numbers = warps.tolist()
+        fresh = {warp: (site, warp) not in self._failed for warp in set(numbers)}
+        return np.array([fresh[warp] for warp in numbers], np.bool_)
 
     def returned_false(self, warp: int, site: int, agent: int, cell: int, place: Place) -> None:
         """A warp, `agent` of its cluster, heard false of the mbarrier in `cell`."""

@@ -79,6 +79,7 @@ class Machine:
         self.first_cta = 0
         self.exited = np.zeros(self.shape, np.bool_)
         self.ended: np.ndarray = np.zeros(ctas, np.bool_)
+        self.any_ended = False
         """CTAs whose threads have all exited: their shared memory is somebody else's."""
         self.carry = np.zeros(self.shape, np.bool_)
         self.call_blocks: dict[str, dict[int, np.ndarray]] = {}
@@ -122,7 +123,7 @@ class Machine:
             self.register_checker.reset()
         thread = np.arange(self.warp_count * 32).reshape(self.warp_count, 1, 32)
         self.exited[...] = thread >= self.launch.threads
-        self.ended[...] = False
+        self.ended[...] = self.any_ended = False
         for (name, _), values in self._special.items():
             values[...] = self._special_values(name)
 
@@ -131,15 +132,18 @@ class Machine:
         shared memory that it had."""
         self.exited.reshape(-1)[lanes.reshape(-1)] = True
         before, self.ended = self.ended, np.all(self.exited, axis=(0, 2))
-        if self.ended.any():
+        self.any_ended = bool(self.ended.any())
+        if self.any_ended:
             self.launch.let_next(self.first_cta + np.flatnonzero(self.ended))
         if self.async_work.late:
             self.shared.reshape(self.cta_count, -1)[self.ended & ~before] = 0xFF
 
     def require_running(self, ctas: np.ndarray | int, place: Place) -> None:
         """EmulatorError if the shared memory of CTAs is not theirs any more."""
-        lost = np.unique(np.asarray(ctas)[self.ended[ctas]]) if self.ended.any() else []
-        if len(lost):
+        if not self.any_ended:
+            return
+        lost = np.unique(np.asarray(ctas)[self.ended[ctas]])
+        if lost.size:
             size = self.launch.cluster_size
             ranks = ranges("CTA", (int(cta) % size for cta in lost))
             whose = "its CTA" if size == 1 else f"{ranks} of the cluster"

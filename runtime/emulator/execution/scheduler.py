@@ -129,7 +129,7 @@ class Scheduler:
 
     def _awaited(self) -> set[int]:
         """The mbarriers that lanes wait for."""
-        return {cell for parked in self.parked for cell in np.unique(parked.cells).tolist()}
+        return {cell for parked in self.parked for cell in parked.cells.tolist()}
 
     def _progress(self) -> int:
         """A number that changes whenever a wait may have become true."""

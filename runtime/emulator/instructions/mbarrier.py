@@ -63,8 +63,9 @@ class Mbarriers:
         self.valid[cells] = False
 
     def _require(self, cells: np.ndarray, place: Place) -> None:
-        self.machine.require_running(cells * 8 // self.machine.shared_stride, place)
-        if not self.valid[cells].all():
+        if self.machine.any_ended:
+            self.machine.require_running(cells * 8 // self.machine.shared_stride, place)
+        if np.count_nonzero(self.valid[cells]) != cells.size:
             bad = int(cells[~self.valid[cells]].flat[0]) * 8
             offset, cta = bad % self.machine.shared_stride, bad // self.machine.shared_stride
             raise EmulatorError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -64,7 +65,7 @@ class TensorMap:
 
     @property
     def box_bytes(self) -> int:
-        return int(np.prod(self.box)) * self.itemsize
+        return prod(self.box) * self.itemsize
 
     @property
     def pitch(self) -> int:
@@ -75,7 +76,7 @@ class TensorMap:
     @property
     def span(self) -> int:
         """Bytes of shared memory that a box reaches over."""
-        rows = int(np.prod(self.box[1:]))
+        rows = prod(self.box[1:])
         return (rows - 1) * self.pitch + self.box[0] * self.itemsize
 
     def element_type(self) -> np.dtype:
