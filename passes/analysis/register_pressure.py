@@ -119,6 +119,7 @@ class _Pressure:
         self._sizes: dict[ir.Value, int] = {}
         self._held: dict[ir.Value, frozenset[ir.Value]] = {}
         self._streams: dict[ir.Value, bool] = {}
+        self._fragments: dict[ir.Value, bool] = {}
 
     def most(self, block: ir.Block, behind: Iterable[ir.Value]) -> Peak:
         """The peak of a block, behind which the values `behind` are still needed."""
@@ -140,7 +141,7 @@ class _Pressure:
             for value in needed - live:
                 live.add(value)
                 held += self._size(value)
-            fragments = {value for value in op.operands if _is_fragment(value)}
+            fragments = {value for value in op.operands if self._is_fragment(value)}
             streams = (min(self._size(v), AHEAD) for v in op.operands if self._is_stream(v))
             peaks.append(Peak(held + self._together(fragments) + sum(streams), op))
         return max(peaks, key=lambda found: found.registers)
@@ -160,7 +161,7 @@ class _Pressure:
         if isinstance(value.owner, ir.Block):
             return itself
         name, operands = value.owner.name, value.owner.operands
-        if name in ("arith.constant", "tile.iota") or _is_fragment(value):
+        if name in ("arith.constant", "tile.iota") or self._is_fragment(value):
             return frozenset()
         if self._is_stream(value):
             return frozenset()
@@ -181,6 +182,13 @@ class _Pressure:
             self._streams[value] = loaded and _goes_to_one_op(value)
         return self._streams[value]
 
+    def _is_fragment(self, value: ir.Value) -> bool:
+        """Whether a tile comes from a buffer, maybe by cheap ops, for matrix instructions of the
+        same block: it is loaded in front of them, where registers are short a part for each."""
+        if value not in self._fragments:
+            self._fragments[value] = _comes_from_buffer(value) and _goes_to_products(value)
+        return self._fragments[value]
+
     def _together(self, values: Iterable[ir.Value]) -> int:
         return sum(map(self._size, values))
 
@@ -188,12 +196,6 @@ class _Pressure:
         if value not in self._sizes:
             self._sizes[value] = registers_of(value, self._apart, self._index_bits)
         return self._sizes[value]
-
-
-def _is_fragment(value: ir.Value) -> bool:
-    """Whether a tile comes from a buffer, maybe by cheap ops, for matrix instructions of the same
-    block: it is loaded in front of them, where registers are short a part of it for each."""
-    return _comes_from_buffer(value) and _goes_to_products(value)
 
 
 def _comes_from_buffer(value: ir.Value) -> bool:
