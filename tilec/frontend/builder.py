@@ -15,15 +15,20 @@ from mlir import ir
 
 from tilec.dtypes import DType, f32, i1, i32, i64
 from tilec.frontend.code_floats import code_number
-from tilec.frontend.tile_layouts import ELEMENTWISE, with_common_layout
 from tilec.frontend.values import Mistake
 
 MOST_STEPS = 2_000_000
 """Ops made and expressions evaluated: where unrolling has clearly gone wrong."""
 
+ELEMENTWISE = ("arith.", "math.")
+"""How names of elementwise ops begin."""
+
 
 class Builder:
     """Op creation for one kernel; `entry` is the function's entry block.
+
+    It knows nothing of layouts; `LayoutBuilder` (`tile_layouts.py`), which kernels are built with,
+    does.
 
     `num_warps`: of the kernel, None if its author left them open. `role_warps`: of the role that is
     being built, None outside. `explicit`: whether the kernel has used `tilec.language.gpu`.
@@ -65,10 +70,8 @@ class Builder:
         regions: int = 0,
         **attributes: ir.Attribute,
     ) -> ir.Operation:
-        """Creates an op at the current insertion point and location.
-
-        An elementwise op on tiles with a layout has it in its results, and tiles without take it.
-        """
+        """Creates an op at the current insertion point and location; `agree` says in which layouts
+        an elementwise one has its tiles."""
         self.count()
         if name.startswith(ELEMENTWISE):
             operands, results = self.agree(operands, results)
@@ -83,10 +86,9 @@ class Builder:
     def agree(
         self, operands: Sequence[ir.Value], results: Sequence[ir.Type] = ()
     ) -> tuple[Sequence[ir.Value], Sequence[ir.Type]]:
-        """Operands and result types of an op whose tiles have one layout, in that layout."""
-        if not self.explicit:
-            return operands, results
-        return with_common_layout(self, operands, results)
+        """Operands and result types of an op whose tiles have one layout, in that layout. Here as
+        they are given."""
+        return operands, results
 
     def value(self, name: str, result: ir.Type, *operands: ir.Value, **attributes: Any) -> ir.Value:
         """Creates an op with one result and gives the result."""

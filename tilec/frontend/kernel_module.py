@@ -21,7 +21,7 @@ from tilec.frontend.grid_rule import trace_grid
 from tilec.frontend.names import constant_from_python
 from tilec.frontend.rules import RULES
 from tilec.frontend.source import FunctionSource, read_source
-from tilec.frontend.tile_layouts import complete_layouts
+from tilec.frontend.tile_layouts import LayoutBuilder, complete_layouts
 from tilec.frontend.values import Array, Mistake, Scalar, Undefined, describe
 from tilec.mlir_errors import interruptible
 from tilec.passes.checks.verify_ops import verify_ops
@@ -230,7 +230,7 @@ def _body(
     num_warps: int | None,
 ) -> Builder:
     """Compiles the statements into the entry block. CompileError, or InternalError for our bugs."""
-    frame = Frame(source, Builder(entry, num_warps), RULES)
+    frame = Frame(source, LayoutBuilder(entry, num_warps), RULES)
     try:
         for name, value in constants.items():
             frame.names[name] = constant_from_python(value, name)

@@ -8,7 +8,7 @@ that costs nothing, and the first one is dropped when nothing uses it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlir import ir
 
@@ -17,18 +17,28 @@ from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.types import layout_attr, layout_in, layout_of
 from tilec.dialects.tile import BroadcastOp, IotaOp
 from tilec.dialects.types import encoding, is_tile, shape
+from tilec.frontend.builder import ELEMENTWISE, Builder
 from tilec.frontend.values import Mistake, Tile, show_shape
 from tilec.layout import Layout, Mode, copies, covers, normalize
 from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.rewriting.locations import error_at
 
-if TYPE_CHECKING:
-    from tilec.frontend.builder import Builder
-
-ELEMENTWISE = ("arith.", "math.")
 WARP_THREADS = 32
 """Lanes of a warp, on every target (PTX ISA, "WARP_SZ")."""
 _CONVERT = "help: between threads a tile moves through a buffer: store, gpu.sync, load"
+
+
+class LayoutBuilder(Builder):
+    """A builder of kernels that may be explicit: from then on elementwise ops on tiles with a
+    layout have it in their results, and tiles without take it."""
+
+    def agree(
+        self, operands: Sequence[ir.Value], results: Sequence[ir.Type] = ()
+    ) -> tuple[Sequence[ir.Value], Sequence[ir.Type]]:
+        """Operands and result types of an op whose tiles have one layout, in that layout."""
+        if not self.explicit:
+            return operands, results
+        return with_common_layout(self, operands, results)
 
 
 def with_common_layout(
