@@ -7,7 +7,7 @@ a class is both: so each is a class here, which numbers of Python belong to, and
 from collections.abc import Mapping
 from typing import Protocol
 
-from tilec.language.tile import Integer, Number
+from tilec.numbers import Integer, Number
 
 class Encoding:
     exponent_bits: int

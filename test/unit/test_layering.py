@@ -32,6 +32,7 @@ LAYERS = (
         "mma_shapes",
         "warpgroup_tiles",
         "dtypes",
+        "numbers",
         "compiled_kernel",
         "python_ast",
         "grid",

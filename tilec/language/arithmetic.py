@@ -11,7 +11,8 @@ passes/math/README.md; `approx=True` allows the hardware's approximation (`fastm
 from __future__ import annotations
 
 from tilec.language.builtin import builtin
-from tilec.language.tile import Number, Tile
+from tilec.language.tile import Tile
+from tilec.numbers import Number
 
 __all__ = [
     "abs",

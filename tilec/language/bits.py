@@ -10,7 +10,8 @@ as PTX. Numbers with a sign count as the bits they are.
 from __future__ import annotations
 
 from tilec.language.builtin import builtin
-from tilec.language.tile import Number, Tile
+from tilec.language.tile import Tile
+from tilec.numbers import Number
 
 __all__ = ["brev", "byte_perm", "clz", "ffs", "popc", "umulhi"]
 

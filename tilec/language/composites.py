@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from tilec.language import arithmetic, reduction, shape
-from tilec.language.tile import Number, Tile
+from tilec.language.tile import Tile
+from tilec.numbers import Number
 
 __all__ = [
     "block_scales",

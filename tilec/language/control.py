@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from tilec.dtypes import DType
 from tilec.language.builtin import builtin
-from tilec.language.tile import Number, Tile
+from tilec.language.tile import Tile
+from tilec.numbers import Number
 
 __all__ = [
     "assume",

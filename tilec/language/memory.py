@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from tilec.language.builtin import builtin
-from tilec.language.tile import Array, Number, Offsets, Sizes, Tile
+from tilec.language.tile import Array, Offsets, Sizes, Tile
+from tilec.numbers import Number
 
 __all__ = [
     "atomic_add",

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from tilec.dtypes import f32, i32, i64
 from tilec.language import arithmetic, control, shape
-from tilec.language.tile import Number, Tile
+from tilec.language.tile import Tile
+from tilec.numbers import Number
 
 __all__ = ["philox", "rand", "randn"]
 

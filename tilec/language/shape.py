@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from tilec.dtypes import DType
 from tilec.language.builtin import builtin
-from tilec.language.tile import Number, Sizes, Tile
+from tilec.language.tile import Sizes, Tile
+from tilec.numbers import Number
 
 __all__ = [
     "arange",
