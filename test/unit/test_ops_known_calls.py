@@ -13,7 +13,7 @@ from fake_driver import uninstall
 from simulated_gpu import SimulatedGpu, install_gpu
 
 import tilec
-from tilec.ops import aligned_operands, multiply, product_launch, tail_launch
+from tilec.ops import aligned_operands, plain_product, product_launch, tail_launch
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
@@ -25,7 +25,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: None)
     yield install_gpu(monkeypatch, lambda _: 1.0)
     uninstall()
-    multiply._known.calls.clear()
+    plain_product._known.calls.clear()
     product_launch.kernel_on.cache_clear()
     tail_launch._kernel_on.cache_clear()
     tail_launch._flags.clear()
@@ -51,7 +51,7 @@ def test_the_second_call_is_like_the_first(shape: tuple[int, ...]) -> None:
         a, on_a = draw(*shape[:-1], 24)
         tilec.ops.matmul(on_a, on_b, found, bias=on_bias, scale=0.5)
         check(found, 0.5 * (a.astype(float) @ b.astype(float)) + bias)
-    assert len(multiply._known.calls) == 2  # with out and without
+    assert len(plain_product._known.calls) == 2  # with out and without
 
 
 def test_options_without_a_hash_go_the_whole_way() -> None:
@@ -62,7 +62,7 @@ def test_options_without_a_hash_go_the_whole_way() -> None:
     for name in ("activation", "out_dtype", "acc_dtype", "precision"):
         with pytest.raises(ArgumentError, match=f"argument '{name}'"):
             tilec.ops.matmul(on_a, on_b, **{name: {}})
-    assert not multiply._known.calls
+    assert not plain_product._known.calls
 
 
 def test_what_is_known_keeps_no_array_alive(gpu: SimulatedGpu) -> None:
@@ -102,7 +102,7 @@ def test_an_array_that_starts_elsewhere_is_no_known_call() -> None:
         on_a = ArrayView(start, (20, 24), (24, 1), "f16", on_whole.device, "tilec", owner=on_whole)
         found = tilec.ops.matmul(on_a, on_b)
         check(found, whole.reshape(-1)[first:][: 20 * 24].reshape(20, 24).astype(float) @ b)
-    assert len(multiply._known.calls) == 2
+    assert len(plain_product._known.calls) == 2
 
 
 def test_each_thread_knows_its_own_calls() -> None:
@@ -112,7 +112,7 @@ def test_each_thread_knows_its_own_calls() -> None:
     found = []
 
     def work() -> None:
-        found.append(dict(multiply._known.calls))
+        found.append(dict(plain_product._known.calls))
         found.append(tilec.ops.matmul(on_a, on_b))
 
     thread = threading.Thread(target=work)
@@ -146,7 +146,7 @@ def test_several_launches(
     for turn, factor in enumerate((2.0, 0.5, 3.0)):
         a, on_a = draw(33, k)
         if turn:
-            monkeypatch.setattr(multiply, "_multiply", None)  # the whole way
+            monkeypatch.setattr(plain_product, "_multiply", None)  # the whole way
         before = len(gpu.ran)
         found = tilec.ops.matmul(on_a, on_b, bias=on_bias, scale=factor)
         launched.append(len(gpu.ran) - before)
@@ -154,7 +154,7 @@ def test_several_launches(
     clears = choice is TAIL  # the flags, once
     assert launched == [launched[1] + clears, launched[1], launched[1]]
     assert launched[1] == 1 + 2 * copied + (choice in (PARTS, TURNED_PARTS))
-    assert len(multiply._known.calls) == 1
+    assert len(plain_product._known.calls) == 1
     kept = 1 + clears  # the result of the last call, and the flags
     del on_a, on_b, on_bias
     gc.collect()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tilec
-from tilec.ops import aligned_operands, multiply, multiply_plan, product_launch
+from tilec.ops import aligned_operands, multiply_plan, plain_product, product_launch
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import describe
 from tilec.tuning.model import Unit
@@ -159,12 +159,12 @@ def test_rows_of_a_linear_layer_become_one_product() -> None:
     swapped = np.ascontiguousarray(a.transpose(1, 0, 2)).transpose(1, 0, 2)
     expected = wide(a) @ wide(b)
     column_scale = rng.standard_normal((3, 1, 8))[:, 0].astype(np.float32)
-    multiply._plans.clear()
+    plain_product._plans.clear()
     check(tilec.ops.matmul(a, b), expected, np.float16)
     check(tilec.ops.matmul(swapped, b), expected, np.float16)
     scaled = tilec.ops.matmul(a, b, column_scale=column_scale)
     check(scaled, expected * column_scale[:, None, :], np.float16)
-    plans = list(multiply._plans.values())
+    plans = list(plain_product._plans.values())
     assert [(plan.m, plan.lead) for plan in plans] == [(15, ()), (5, (3,)), (5, (3,))]
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-from tilec.ops.multiply import matmul as launch_matmul
 from tilec.ops.multiply_plan import ACTIVATIONS, settled_names
+from tilec.ops.plain_product import multiply_plain
 from tilec.runtime.errors import ArgumentError
 
 NAME = "tilec::matmul"
@@ -106,21 +106,11 @@ def _launch(
     tune: Any,
     settled: Any,
 ) -> Any:
-    return launch_matmul(
-        a,
-        b,
-        bias=bias,
-        activation=activation,
-        scale=factor if scale is None else scale,
-        row_scale=row_scale,
-        column_scale=column_scale,
-        residual=residual,
-        out_dtype=out_dtype,
-        acc_dtype=acc_dtype,
-        precision=precision,
-        settled=tuple(settled),
-        tune=tune,
-    )
+    arrays = (a, b, None, bias, row_scale, column_scale, scale, residual)
+    has_scale = scale is not None or factor is not None
+    asked = (activation, has_scale, out_dtype, acc_dtype, precision)
+    number = 1.0 if factor is None else factor
+    return multiply_plain(arrays, asked, tuple(settled), number, None, None, tune)
 
 
 # Not `torch.library.custom_op`, whose wrappers take 40 us of every call: what they look for, an
