@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tilec.runtime.emulator import EmulatorError, load
-from tilec.runtime.emulator.execution.stuck_warps import StuckWarps, ranges
+from tilec.runtime.emulator.stuck_warps import StuckWarps, ranges
 
 
 def test_ranges() -> None:

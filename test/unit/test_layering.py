@@ -71,6 +71,22 @@ PASS_FOLDERS = (
 )
 """What passes share, lowest first: a folder imports those in front of it, and no pass."""
 
+EMULATOR = (
+    "numbers",
+    "reading",
+    "memories",
+    "writing",
+    "checking",
+    "instructions",
+    "execution",
+    "program",
+    "stream",
+)
+"""The emulator's folders and the two files above them, lowest first; its other files are below."""
+
+SEEN_BY_ITS_PARTS = {f"tilec.runtime.emulator.execution.{name}" for name in ("machine", "launch")}
+"""A machine is made of its parts, which lie below; they name its type, for type checkers only."""
+
 MADE_OF_PASSES = {"keep_explicit": {"split_reductions", "split_atomics", "split_conversions"}}
 """Passes that run others; no other pass imports one."""
 
@@ -114,6 +130,9 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
                 yield from ((f"tilec.{alias.name}", node) for alias in node.names)
 
 
+MODULES = {module_name(path): path for path in SOURCES}
+
+
 def tree_of(path: Path) -> ast.Module:
     """The syntax tree of a file."""
     return ast.parse(path.read_text())
@@ -123,6 +142,31 @@ def tree_of(path: Path) -> ast.Module:
 def imports_of(path: Path) -> tuple[tuple[str, ast.stmt], ...]:
     """What `imported` finds in a file."""
     return tuple(imported(tree_of(path)))
+
+
+@cache
+def imports_for_types(path: Path) -> frozenset[ast.stmt]:
+    """The imports of a file that only type checkers follow."""
+    guards = (
+        node
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    lines = {part.lineno for guard in guards for part in guard.body}
+    return frozenset(node for _, node in imports_of(path) if node.lineno in lines)
+
+
+def files_imported(path: Path) -> Iterator[str]:
+    """The modules of tilec that a file imports, each the one that has what is imported: of
+    `from tilec.language import gpu` that is `tilec.language.gpu`."""
+    for name, node in imports_of(path):
+        if name in SEEN_BY_ITS_PARTS and node in imports_for_types(path):
+            continue
+        parts = node.names if isinstance(node, ast.ImportFrom) else ()
+        inside = {f"{name}.{part.name}" for part in parts} & MODULES.keys()
+        yield from inside
+        if name in MODULES and len(inside) < max(1, len(parts)):
+            yield name
 
 
 def ours(path: Path) -> list[str]:
@@ -174,6 +218,39 @@ def test_the_folders_of_passes_keep_their_order() -> None:
         names = (name.split(".")[1] for name in ours(path) if name.startswith("passes."))
         wrong += [f"passes/{rest} imports {name}" for name in names if name not in below]
     assert wrong == []
+
+
+def test_the_folders_of_the_emulator_keep_their_order() -> None:
+    own = "tilec.runtime.emulator."
+
+    def floor(name: str) -> int:
+        top = name.removeprefix(own).partition(".")[0]
+        return EMULATOR.index(top) if top in EMULATOR else -1
+
+    folders = {path.parent.name for path in (ROOT / "runtime/emulator").glob("*/__init__.py")}
+    assert folders == {*EMULATOR} - {"program", "stream"}
+    wrong = [
+        f"{name} imports {other}"
+        for name, path in MODULES.items()
+        if name.startswith(own)
+        for other in files_imported(path)
+        if floor(other) > floor(name)
+    ]
+    assert wrong == []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    # `tilec` itself hands on names of what imports its version.
+    below = {name: {*files_imported(path)} - {"tilec"} for name, path in MODULES.items()}
+    circles = []
+    for name in below:
+        met, left = set(), [name]
+        while left:
+            new = below[left.pop()] - met
+            met |= new
+            left += new
+        circles += [name] * (name in met)
+    assert circles == []
 
 
 def test_every_package_is_in_the_wheel() -> None:

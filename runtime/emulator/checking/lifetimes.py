@@ -25,7 +25,7 @@ import numpy as np
 
 from tilec.runtime.emulator.checking.clocks import Clocks
 from tilec.runtime.emulator.errors import Finding, Place
-from tilec.runtime.emulator.execution.stuck_warps import ranges
+from tilec.runtime.emulator.stuck_warps import ranges
 
 _BEGUN = (
     "the CTA whose shared memory this reaches may not have begun",

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.errors import Finding
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.reading.instruction import (
     Address,
     Entry,
@@ -26,6 +25,7 @@ from tilec.runtime.emulator.reading.instruction import (
     Register,
     Vector,
 )
+from tilec.runtime.emulator.writing.writer import Writer
 
 if TYPE_CHECKING:
     from tilec.runtime.emulator.execution.machine import Machine

@@ -1,1 +1,1 @@
-"""Blocks as Python code, the state of a batch of CTAs, and who runs when."""
+"""Blocks as Python functions, the state of a batch of CTAs, and who runs when."""

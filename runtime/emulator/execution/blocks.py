@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from tilec.runtime.emulator.checking.register_checker import accesses_of, watched_registers
 from tilec.runtime.emulator.execution import forms
 from tilec.runtime.emulator.execution.forms import Snippet, form_of
-from tilec.runtime.emulator.execution.machine import Binding, Machine, Rectangle
-from tilec.runtime.emulator.execution.writer import Factory, Writer
+from tilec.runtime.emulator.execution.machine import Machine
 from tilec.runtime.emulator.instructions.control import needs_whole_warp
 from tilec.runtime.emulator.instructions.memory import SYNCHRONISING
 from tilec.runtime.emulator.instructions.opcodes import emit, is_control
 from tilec.runtime.emulator.reading.instruction import Entry, Instruction, Symbol
+from tilec.runtime.emulator.writing.binding import Binding, Rectangle
+from tilec.runtime.emulator.writing.writer import Factory, Writer
 
 
 @dataclass(frozen=True)

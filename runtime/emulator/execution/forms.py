@@ -15,7 +15,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tilec.runtime.emulator.execution.writer import Factory, row_of
 from tilec.runtime.emulator.instructions import (
     bits,
     compare,
@@ -33,6 +32,7 @@ from tilec.runtime.emulator.reading.instruction import (
     Register,
     Vector,
 )
+from tilec.runtime.emulator.writing.writer import Factory, row_of
 
 ON_REGISTERS = frozenset(
     opcode

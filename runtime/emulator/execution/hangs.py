@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from tilec.runtime.emulator.errors import Place
 from tilec.runtime.emulator.execution.machine import Machine
-from tilec.runtime.emulator.execution.stuck_warps import StuckWarps
+from tilec.runtime.emulator.instructions.barrier import CtaBarriers
+from tilec.runtime.emulator.instructions.cluster import ClusterBarriers
+from tilec.runtime.emulator.reading.instruction import Instruction
+from tilec.runtime.emulator.stuck_warps import StuckWarps
 
-if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.scheduler import Parked, Scheduler
+
+@dataclass
+class Parked:
+    """Lanes that wait for a phase of an mbarrier each."""
+
+    instruction: Instruction
+    lanes: np.ndarray
+    cells: np.ndarray
+    parity: np.ndarray
 
 
-def stuck_warps(scheduler: Scheduler, doing: str) -> StuckWarps:
+class Schedule(Protocol):
+    """What is looked at of a `Scheduler`: lanes, as masks [warp][CTA][32] by the index of their
+    next instruction, that may run (`ready`) or are held until others come, and all that waits."""
+
+    machine: Machine
+    ready: dict[int, np.ndarray]
+    held: dict[int, np.ndarray]
+    parked: list[Parked]
+    barriers: CtaBarriers
+    cluster_barriers: ClusterBarriers
+
+
+def stuck_warps(scheduler: Schedule, doing: str) -> StuckWarps:
     """Every warp that has not ended, and what it waits for; `doing`: what those do that do
     not wait."""
     stuck = StuckWarps(scheduler.machine.first_cta)
@@ -45,7 +68,7 @@ def _report_parked(machine: Machine, parked: Parked, stuck: StuckWarps) -> None:
         stuck.add(cta, [warp], f"at {parked.instruction.place}: {text}")
 
 
-def stuck_place(scheduler: Scheduler) -> Place | None:
+def stuck_place(scheduler: Schedule) -> Place | None:
     """One place where threads are stuck."""
     for pc in scheduler.held:
         return scheduler.machine.entry.instructions[pc].place

@@ -3,49 +3,26 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilec.runtime.emulator.checking.register_checker import RegisterChecker
 from tilec.runtime.emulator.checking.tensor_checker import TensorChecker
 from tilec.runtime.emulator.errors import EmulatorError, Place
-from tilec.runtime.emulator.execution.arriving import Arriving
 from tilec.runtime.emulator.execution.async_work import AsyncWork
-from tilec.runtime.emulator.execution.late_copies import LateCopies
-from tilec.runtime.emulator.execution.stuck_warps import ranges
+from tilec.runtime.emulator.execution.launch import Launch
+from tilec.runtime.emulator.instructions.arriving import Arriving
 from tilec.runtime.emulator.instructions.cp_async import CheckedCopies, EagerCopies
+from tilec.runtime.emulator.instructions.late_copies import LateCopies
 from tilec.runtime.emulator.instructions.mbarrier import Mbarriers
 from tilec.runtime.emulator.instructions.register_budget import RegisterBudgets
 from tilec.runtime.emulator.instructions.tensor_memory import TensorMemory
 from tilec.runtime.emulator.instructions.wgmma import ProductGroups
-from tilec.runtime.emulator.memories.spaces import CLUSTER_RANK_SHIFT
 from tilec.runtime.emulator.numbers.scalar_types import DTYPES
 from tilec.runtime.emulator.reading.instruction import Entry
-
-if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.launch import Launch
+from tilec.runtime.emulator.stuck_warps import ranges
 
 _FILE_DTYPE = {1: "p", 16: "u2", 32: "u4", 64: "u8"}
-
-
-@dataclass(frozen=True)
-class Rectangle:
-    """Warps [warp0, warp1) of CTAs [cta0, cta1) of a batch, every lane of them."""
-
-    warp0: int
-    warp1: int
-    cta0: int
-    cta1: int
-
-    @property
-    def slices(self) -> tuple[slice, slice]:
-        return slice(self.warp0, self.warp1), slice(self.cta0, self.cta1)
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return self.warp1 - self.warp0, self.cta1 - self.cta0, 32
 
 
 class Machine:
@@ -229,49 +206,3 @@ def _lane_mask(name: str) -> np.ndarray:
         "lanemask_ge": everything & ~below,
         "lanemask_gt": everything & ~(below | bit),
     }[name]
-
-
-class Binding:
-    """What factories see: the machine, and the rectangle of the block (None: the lanes variant)."""
-
-    def __init__(self, machine: Machine, rectangle: Rectangle | None) -> None:
-        self.machine = machine
-        self.rectangle = rectangle or Rectangle(0, machine.warp_count, 0, machine.cta_count)
-        self.zeros = np.zeros(self.rectangle.shape, np.uint64)
-        self.lane_numbers = self.cut(machine.lane_numbers)
-
-    def cut(self, values: np.ndarray) -> np.ndarray:
-        """The rectangle's part of an array [warp][CTA][32]."""
-        return values[self.rectangle.slices]
-
-    def row(self, bits: int, index: int, code: str) -> np.ndarray:
-        return self.cut(self.machine.registers[bits][index].view(DTYPES[code]))
-
-    def block(self, bits: int, first: int, count: int, code: str) -> np.ndarray:
-        """Consecutive registers, [register][warp][CTA][32]."""
-        rows = self.machine.registers[bits][first : first + count].view(DTYPES[code])
-        warps, ctas = self.rectangle.slices
-        return rows[:, warps, ctas]
-
-    def flat_row(self, bits: int, index: int, code: str) -> np.ndarray:
-        return self.machine.registers[bits][index].view(DTYPES[code]).reshape(-1)
-
-    def symbol(self, name: str, offset: int, dtype: np.dtype) -> np.ndarray | np.generic:
-        """The address of a variable; in a cluster, shared ones carry the rank of their CTA."""
-        machine = self.machine
-        address = dtype.type(machine.address_of(name) + offset)
-        if machine.launch.cluster_size == 1 or not machine.launch.is_shared(name):
-            return address
-        rank = machine.special("%cluster_ctarank", dtype)
-        return self.cut((rank << dtype.type(CLUSTER_RANK_SHIFT)) + address)
-
-    def flat_symbol(self, name: str, offset: int, dtype: np.dtype) -> np.ndarray:
-        whole = Binding(self.machine, None)
-        shape = self.machine.shape
-        return np.broadcast_to(whole.symbol(name, offset, dtype), shape).reshape(-1).copy()
-
-    def special(self, name: str, dtype: np.dtype) -> np.ndarray:
-        return self.cut(self.machine.special(name, dtype))
-
-    def flat_special(self, name: str, dtype: np.dtype) -> np.ndarray:
-        return self.machine.special(name, dtype).reshape(-1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilec.runtime.emulator.execution.machine import Rectangle
+from tilec.runtime.emulator.writing.binding import Rectangle
 
 
 @dataclass

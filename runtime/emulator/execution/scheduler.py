@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError
 from tilec.runtime.emulator.execution.blocks import Block, BlockCompiler, BoundBlocks
-from tilec.runtime.emulator.execution.hangs import stuck_place, stuck_warps
+from tilec.runtime.emulator.execution.hangs import Parked, stuck_place, stuck_warps
 from tilec.runtime.emulator.execution.machine import Machine
 from tilec.runtime.emulator.execution.pieces import Piece, pieces
 from tilec.runtime.emulator.execution.polling import Polling
@@ -23,16 +22,6 @@ from tilec.runtime.emulator.instructions.control import (
 from tilec.runtime.emulator.reading.instruction import Instruction, Register, Symbol
 
 _PATIENCE = 256  # blocks one group may run before another one gets a turn
-
-
-@dataclass
-class Parked:
-    """Lanes that wait for a phase of an mbarrier each."""
-
-    instruction: Instruction
-    lanes: np.ndarray
-    cells: np.ndarray
-    parity: np.ndarray
 
 
 class Scheduler:

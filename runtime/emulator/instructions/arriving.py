@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilec.runtime.emulator.execution.late_copies import LateCopies
+from tilec.runtime.emulator.instructions.late_copies import LateCopies
 
 CHUNK = 16
 """Bytes; the unit of what readers read, and of bulk copies."""

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilec.runtime.emulator.checking.global_checker import order_of
-from tilec.runtime.emulator.execution.writer import U32, U64, Writer, vector_elements
 from tilec.runtime.emulator.instructions.memory import lanes_of, own_base, settle_arrivals
 from tilec.runtime.emulator.memories.global_memory import GlobalSite
 from tilec.runtime.emulator.memories.shared_memory import SharedSite, rows
 from tilec.runtime.emulator.memories.spaces import SHARED_WINDOW, WINDOW_SIZE
 from tilec.runtime.emulator.numbers.scalar_types import TYPES, ScalarType
 from tilec.runtime.emulator.reading.instruction import Instruction
-
-if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.machine import Binding
+from tilec.runtime.emulator.writing.binding import Binding
+from tilec.runtime.emulator.writing.writer import U32, U64, Writer, vector_elements
 
 _ORDERS = {
     "relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys", "noftz",

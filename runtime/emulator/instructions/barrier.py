@@ -10,10 +10,11 @@ import numpy as np
 from tilec.runtime.emulator.errors import EmulatorError
 from tilec.runtime.emulator.instructions.control import form_of_barrier
 from tilec.runtime.emulator.reading.instruction import Immediate, Instruction, Register
+from tilec.runtime.emulator.stuck_warps import StuckWarps
+from tilec.runtime.emulator.writing.binding import Rectangle
 
 if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.machine import Machine, Rectangle
-    from tilec.runtime.emulator.execution.stuck_warps import StuckWarps
+    from tilec.runtime.emulator.execution.machine import Machine
 
 
 @dataclass

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.instructions.integer import only_type, split_modifiers
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Immediate, Instruction, Pair
+from tilec.runtime.emulator.writing.writer import Writer
 
 U32, PRED = TYPES["u32"], TYPES["pred"]
 

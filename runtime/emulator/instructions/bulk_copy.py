@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from tilec.runtime.emulator.checking.sync_checker import BulkLoad
 from tilec.runtime.emulator.errors import EmulatorError
-from tilec.runtime.emulator.execution.arriving import CHUNK
-from tilec.runtime.emulator.execution.writer import U32, U64, Writer
+from tilec.runtime.emulator.instructions.arriving import CHUNK
 from tilec.runtime.emulator.instructions.bulk_form import BulkForm
 from tilec.runtime.emulator.instructions.mbarrier import MbarrierSite, locate_shared
 from tilec.runtime.emulator.instructions.memory import lanes_of, own_base
@@ -24,10 +22,8 @@ from tilec.runtime.emulator.memories.tensor_box import (
 from tilec.runtime.emulator.memories.tensor_map import TensorMap
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Address, Immediate, Instruction
-
-if TYPE_CHECKING:
-    from tilec.runtime.emulator.checking.sync_checker import BulkLoad
-    from tilec.runtime.emulator.execution.machine import Binding
+from tilec.runtime.emulator.writing.binding import Binding
+from tilec.runtime.emulator.writing.writer import U32, U64, Writer
 
 S32, U16 = TYPES["s32"], TYPES["u16"]
 

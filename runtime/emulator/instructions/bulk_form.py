@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Instruction
+from tilec.runtime.emulator.writing.writer import Writer
 
 _REDUCTIONS = {"add", "min", "max", "inc", "dec", "and", "or", "xor"}
 _HINTS = {"L2::cache_hint", "tile", "bulk_group", "mbarrier::complete_tx::bytes", "noftz"}

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.instructions.memory import lanes_of
 from tilec.runtime.emulator.memories.global_memory import ARENA_BASE
 from tilec.runtime.emulator.memories.spaces import LOCAL_WINDOW, SHARED_WINDOW
 from tilec.runtime.emulator.reading.instruction import Instruction
-
-if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.machine import Binding
+from tilec.runtime.emulator.writing.binding import Binding
+from tilec.runtime.emulator.writing.writer import Writer
 
 _CONVERSION = re.compile(r"%([-+ #0]*)(\d*)(\.\d+)?(hh|h|ll|l|j|z|t|L)?([diouxXeEfgGaAcsp%])")
 

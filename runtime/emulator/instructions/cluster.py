@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError, Place
-from tilec.runtime.emulator.execution.writer import U32, U64, Writer
 from tilec.runtime.emulator.memories.spaces import CLUSTER_RANK_SHIFT, SHARED_WINDOW
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Instruction
+from tilec.runtime.emulator.writing.writer import U32, U64, Writer
 
 if TYPE_CHECKING:
     from tilec.runtime.emulator.execution.machine import Machine

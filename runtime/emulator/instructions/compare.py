@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.numbers import rounding
 from tilec.runtime.emulator.numbers.scalar_types import TYPES, ScalarType
 from tilec.runtime.emulator.reading.instruction import Instruction, Pair
+from tilec.runtime.emulator.writing.writer import Writer
 
 PRED, U32 = TYPES["pred"], TYPES["u32"]
 _ORDERED = {

@@ -6,9 +6,9 @@ which the instruction happens, the others go on behind it.
 
 from __future__ import annotations
 
-from tilec.runtime.emulator.execution.writer import U32, Writer
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Immediate, Instruction, Symbol
+from tilec.runtime.emulator.writing.writer import U32, Writer
 
 PRED = TYPES["pred"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.numbers import rounding
 from tilec.runtime.emulator.numbers.scalar_types import TYPES, ScalarType
 from tilec.runtime.emulator.reading.instruction import Instruction
+from tilec.runtime.emulator.writing.writer import Writer
 
 U32, F32 = TYPES["u32"], TYPES["f32"]
 _FLOAT_ROUNDINGS = {"rn", "rz", "rm", "rp", "rna"}

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tilec.runtime.emulator.execution.writer import U32, U64, Writer
+from tilec.runtime.emulator.checking.sync_checker import Checker
 from tilec.runtime.emulator.instructions.mbarrier import MbarrierSite
 from tilec.runtime.emulator.instructions.memory import lanes_of, own_base
 from tilec.runtime.emulator.memories.global_memory import GlobalSite
 from tilec.runtime.emulator.memories.shared_memory import SharedSite
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Immediate, Instruction, Register
-
-if TYPE_CHECKING:
-    from tilec.runtime.emulator.checking.sync_checker import Checker
-    from tilec.runtime.emulator.execution.machine import Binding
+from tilec.runtime.emulator.writing.binding import Binding
+from tilec.runtime.emulator.writing.writer import U32, U64, Writer
 
 _IGNORED = {
     "shared", "shared::cta", "shared::cluster", "global", "L2::64B", "L2::128B", "L2::256B",

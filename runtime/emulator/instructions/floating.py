@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.instructions.integer import split_modifiers
 from tilec.runtime.emulator.numbers import rounding
 from tilec.runtime.emulator.numbers.float64 import directed64
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Immediate, Instruction, Operand
+from tilec.runtime.emulator.writing.writer import Writer
 
 U32, U64, PRED = TYPES["u32"], TYPES["u64"], TYPES["pred"]
 _PACKED = {"f16x2": TYPES["f16"], "bf16x2": TYPES["bf16"], "f32x2": TYPES["f32"]}

@@ -9,11 +9,11 @@ import numpy as np
 
 from tilec.runtime.emulator.checking.global_checker import order_of
 from tilec.runtime.emulator.errors import EmulatorError
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.instructions.control import returns
 from tilec.runtime.emulator.instructions.memory import WIDE_SCOPES, lanes_of, settle_arrivals
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Immediate, Instruction
+from tilec.runtime.emulator.writing.writer import Writer
 
 if TYPE_CHECKING:
     from tilec.runtime.emulator.execution.machine import Machine

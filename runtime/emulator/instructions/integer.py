@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.numbers.scalar_types import TYPES, ScalarType
 from tilec.runtime.emulator.reading.instruction import Instruction
+from tilec.runtime.emulator.writing.writer import Writer
 
 U32, S32 = TYPES["u32"], TYPES["s32"]
 

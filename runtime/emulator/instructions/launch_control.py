@@ -6,20 +6,16 @@ opaque to kernels, holds x, y, z of its first CTA and a word that is 1 where the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tilec.runtime.emulator.execution.writer import U32, U64, Writer, vector_elements
+from tilec.runtime.emulator.checking.sync_checker import BulkLoad
 from tilec.runtime.emulator.instructions.bulk_copy import BulkSite
 from tilec.runtime.emulator.instructions.mbarrier import locate_shared, shared_operand
 from tilec.runtime.emulator.instructions.memory import lanes_of
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Instruction
-
-if TYPE_CHECKING:
-    from tilec.runtime.emulator.checking.sync_checker import BulkLoad
-    from tilec.runtime.emulator.execution.machine import Binding
+from tilec.runtime.emulator.writing.binding import Binding
+from tilec.runtime.emulator.writing.writer import U32, U64, Writer, vector_elements
 
 PRED = TYPES["pred"]
 _REQUEST = {"async", "shared::cta", "mbarrier::complete_tx::bytes", "multicast::cluster::all",

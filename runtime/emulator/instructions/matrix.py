@@ -5,17 +5,13 @@ stmatrix also stores 16x8 matrices of bytes, transposed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tilec.runtime.emulator.execution.writer import Writer, vector_elements
 from tilec.runtime.emulator.memories.shared_memory import SharedSite
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Instruction
-
-if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.machine import Binding
+from tilec.runtime.emulator.writing.binding import Binding
+from tilec.runtime.emulator.writing.writer import Writer, vector_elements
 
 U32 = TYPES["u32"]
 _COUNT = {"x1": 1, "x2": 2, "x4": 4}

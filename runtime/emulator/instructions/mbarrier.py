@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError, Finding, Place
-from tilec.runtime.emulator.execution.writer import U32, U64, Writer
 from tilec.runtime.emulator.instructions.memory import lanes_of, own_base
 from tilec.runtime.emulator.memories.shared_memory import SharedSite
 from tilec.runtime.emulator.memories.spaces import SHARED_WINDOW
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Instruction, Operand, Register, Sink
+from tilec.runtime.emulator.writing.binding import Binding
+from tilec.runtime.emulator.writing.writer import U32, U64, Writer
 
 if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.machine import Binding, Machine
+    from tilec.runtime.emulator.execution.machine import Machine
 
 _SPACES = {"shared", "shared::cta", "shared::cluster"}
 _ORDERS = {"release", "acquire", "relaxed", "cta", "cluster", "b64", "noComplete", "async"}

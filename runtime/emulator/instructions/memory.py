@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.checking.global_checker import GlobalChecker, order_of
+from tilec.runtime.emulator.checking.sync_checker import Checker
 from tilec.runtime.emulator.errors import EmulatorError
-from tilec.runtime.emulator.execution.writer import U32, U64, Writer, vector_elements
 from tilec.runtime.emulator.memories.global_memory import GlobalSite
 from tilec.runtime.emulator.memories.shared_memory import LocalSite, SharedSite, rows
 from tilec.runtime.emulator.memories.spaces import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
 from tilec.runtime.emulator.numbers.scalar_types import INTEGER_CODE, TYPES, ScalarType
 from tilec.runtime.emulator.reading.instruction import Address, Instruction, Operand, Symbol
+from tilec.runtime.emulator.writing.binding import Binding
+from tilec.runtime.emulator.writing.writer import U32, U64, Writer, vector_elements
 
 if TYPE_CHECKING:
-    from tilec.runtime.emulator.checking.sync_checker import Checker
-    from tilec.runtime.emulator.execution.machine import Binding, Machine
+    from tilec.runtime.emulator.execution.machine import Machine
 
 SPACES = {
     "global", "shared", "shared::cta", "shared::cluster", "local", "const", "param",

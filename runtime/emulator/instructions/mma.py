@@ -16,9 +16,9 @@ from functools import lru_cache
 import ml_dtypes
 import numpy as np
 
-from tilec.runtime.emulator.execution.writer import Writer, vector_elements
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Instruction, Operand, Register
+from tilec.runtime.emulator.writing.writer import Writer, vector_elements
 
 U32, F32, F64, S32 = TYPES["u32"], TYPES["f32"], TYPES["f64"], TYPES["s32"]
 

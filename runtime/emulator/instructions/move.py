@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilec.runtime.emulator.execution.writer import Writer, vector_elements
 from tilec.runtime.emulator.memories.spaces import SPACE_WINDOWS, WINDOW_SIZE
 from tilec.runtime.emulator.numbers.scalar_types import TYPES, ScalarType
 from tilec.runtime.emulator.reading.instruction import Instruction, Operand, Vector
+from tilec.runtime.emulator.writing.writer import Writer, vector_elements
 
 U64, PRED = TYPES["u64"], TYPES["pred"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilec.runtime.emulator.checking.register_checker import emit_touch
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.instructions import (
     atomics,
     bits,
@@ -31,6 +30,7 @@ from tilec.runtime.emulator.instructions import (
     wgmma,
 )
 from tilec.runtime.emulator.reading.instruction import Instruction
+from tilec.runtime.emulator.writing.writer import Writer
 
 Rule = Callable[[Instruction, Writer], None]
 

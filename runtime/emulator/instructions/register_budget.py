@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError, Finding
-from tilec.runtime.emulator.execution.stuck_warps import StuckWarps
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.instructions.control import returns
 from tilec.runtime.emulator.reading.instruction import Entry, Immediate, Instruction
+from tilec.runtime.emulator.stuck_warps import StuckWarps
+from tilec.runtime.emulator.writing.writer import Writer
 
 if TYPE_CHECKING:
     from tilec.runtime.emulator.execution.machine import Machine

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilec.runtime.emulator.execution.writer import Writer, vector_elements
 from tilec.runtime.emulator.instructions.mma import (
     MmaForm,
     emit_mma,
@@ -25,6 +24,7 @@ from tilec.runtime.emulator.instructions.mma import (
 from tilec.runtime.emulator.numbers import narrow_floats
 from tilec.runtime.emulator.numbers.scalar_types import TYPES, ScalarType
 from tilec.runtime.emulator.reading.instruction import Instruction, Operand
+from tilec.runtime.emulator.writing.writer import Writer, vector_elements
 
 U16, U32, F32 = TYPES["u16"], TYPES["u32"], TYPES["f32"]
 _NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")

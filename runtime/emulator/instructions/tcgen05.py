@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.instructions.mbarrier import MbarrierSite, shared_operand
 from tilec.runtime.emulator.instructions.memory import lanes_of
 from tilec.runtime.emulator.instructions.tensor_copy import emit_copy, emit_shift
@@ -14,6 +13,7 @@ from tilec.runtime.emulator.instructions.tensor_memory import emit_access, emit_
 from tilec.runtime.emulator.instructions.tensor_product import cta_group, emit_product
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Instruction
+from tilec.runtime.emulator.writing.writer import Writer
 
 U16 = TYPES["u16"]
 _FENCES = ("fence::before_thread_sync",), ("fence::after_thread_sync",)

@@ -11,21 +11,17 @@ what the lane before held; the first keeps its value.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError
-from tilec.runtime.emulator.execution.writer import U32, U64, Writer
 from tilec.runtime.emulator.instructions.memory import lanes_of
 from tilec.runtime.emulator.instructions.tensor_product import cta_group, pair_of
 from tilec.runtime.emulator.memories.descriptor import decode
 from tilec.runtime.emulator.memories.swizzle import swizzle_chunks
 from tilec.runtime.emulator.numbers import narrow_floats
 from tilec.runtime.emulator.reading.instruction import Instruction
-
-if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.machine import Binding
+from tilec.runtime.emulator.writing.binding import Binding
+from tilec.runtime.emulator.writing.writer import U32, U64, Writer
 
 _SHAPES = {"128x256b": 128, "128x128b": 128, "4x256b": 4, "64x128b": 64, "32x128b": 32}
 _MULTICAST = {"64x128b": ("warpx2::02_13", "warpx2::01_23"), "32x128b": ("warpx4",)}

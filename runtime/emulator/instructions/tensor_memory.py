@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError, Place
-from tilec.runtime.emulator.execution.writer import U32, Writer, vector_elements
 from tilec.runtime.emulator.instructions.mbarrier import shared_operand
 from tilec.runtime.emulator.memories.shared_memory import SharedSite
 from tilec.runtime.emulator.reading.instruction import Immediate, Instruction, Register
+from tilec.runtime.emulator.writing.binding import Binding
+from tilec.runtime.emulator.writing.writer import U32, Writer, vector_elements
 
 if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.machine import Binding, Machine
+    from tilec.runtime.emulator.execution.machine import Machine
 
 LANES, COLUMNS = 128, 512
 _PER = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}

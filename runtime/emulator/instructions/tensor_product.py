@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilec.runtime.emulator.errors import EmulatorError
-from tilec.runtime.emulator.execution.writer import U32, U64, Writer
 from tilec.runtime.emulator.instructions.memory import lanes_of
 from tilec.runtime.emulator.instructions.mma import elements
 from tilec.runtime.emulator.memories.descriptor import chunk_numbers, decode
@@ -32,9 +31,11 @@ from tilec.runtime.emulator.memories.instruction_descriptor import (
 from tilec.runtime.emulator.numbers import narrow_floats
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Address, Immediate, Instruction, Vector
+from tilec.runtime.emulator.writing.binding import Binding
+from tilec.runtime.emulator.writing.writer import U32, U64, Writer
 
 if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.machine import Binding, Machine
+    from tilec.runtime.emulator.execution.machine import Machine
 
 PRED = TYPES["pred"]
 _SIZE = {"f16": 2, "tf32": 4}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilec.runtime.emulator.execution.writer import Writer
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Immediate, Instruction, Pair
+from tilec.runtime.emulator.writing.writer import Writer
 
 U32, PRED = TYPES["u32"], TYPES["pred"]
 _LANE = np.arange(32, dtype=np.int64)

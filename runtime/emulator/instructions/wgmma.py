@@ -14,14 +14,15 @@ import numpy as np
 
 from tilec.runtime.emulator.checking.register_checker import registers_of
 from tilec.runtime.emulator.errors import EmulatorError
-from tilec.runtime.emulator.execution.writer import U32, U64, Writer
 from tilec.runtime.emulator.instructions.mma import elements, fragment
 from tilec.runtime.emulator.memories.descriptor import chunk_numbers, decode
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
 from tilec.runtime.emulator.reading.instruction import Immediate, Instruction, Register, Vector
+from tilec.runtime.emulator.writing.binding import Binding
+from tilec.runtime.emulator.writing.writer import U32, U64, Writer
 
 if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.machine import Binding, Machine
+    from tilec.runtime.emulator.execution.machine import Machine
 
 PRED = TYPES["pred"]
 _K = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32}

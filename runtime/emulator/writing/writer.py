@@ -30,7 +30,7 @@ from tilec.runtime.emulator.reading.instruction import (
 )
 
 if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.machine import Binding
+    from tilec.runtime.emulator.writing.binding import Binding
 
 Factory = Callable[["Binding"], Any]
 U64 = TYPES["u64"]

@@ -1,0 +1,1 @@
+"""What instructions write their Python code with, and what that code is bound to."""
