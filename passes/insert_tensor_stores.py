@@ -48,10 +48,9 @@ from tilec.passes.layouts.maps import part_layout
 from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_program_loop
 from tilec.passes.rewriting.scalars import i32_constant, scalar_op
 from tilec.passes.rewriting.walk import kernels
+from tilec.ring_stages import store_slots
 from tilec.target import Feature
 
-MOST_AHEAD = 1 << 14
-"""Bytes a warp's next panel may wait in beside the one on its way: loads want the memory, too."""
 SCATTERED = 1.5
 """Times the traffic of whole rows from which on a store is worth the copy engine."""
 
@@ -222,9 +221,7 @@ def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
         tensor_map = MakeTensorMapOp.build(
             store.dst, box=plan.box, dims=store.dims, swizzle=plan.swizzle
         )
-    # The next program's first panel goes to the slot that was left longest.
-    bytes_ = plan.buffer.slot_bytes
-    slots = next(n for n in (2, 3, 1) if plan.panels % n == 0 and (n - 1) * bytes_ <= MOST_AHEAD)
+    slots = store_slots(plan.panels, plan.buffer.slot_bytes)
     with ir.InsertionPoint(store.operation):
         ring = AllocOp.build(
             results=[

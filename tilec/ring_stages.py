@@ -1,6 +1,6 @@
-"""How many slots a ring has that the copy engine fills, where the author does not say.
+"""How many slots rings have that the copy engine fills or empties, where the author does not say.
 
-Apart from the pass, so that predictions know it without MLIR.
+Apart from the passes, so that predictions know it without MLIR.
 """
 
 from __future__ import annotations
@@ -19,3 +19,14 @@ def ring_stages(slot_bytes: int, other_bytes: int, target: Target) -> int:
     if target.fits_twice(other_bytes + USUAL_STAGES * slot_bytes):
         return min(fitting, USUAL_STAGES)
     return max(fitting, 0)
+
+
+MOST_AHEAD = 1 << 14
+"""Bytes a warp's next panel may wait in beside the one on its way: loads want the memory, too."""
+
+
+def store_slots(panels: int, panel_bytes: int) -> int:
+    """Slots of the ring through which a tile of so many panels leaves by the engine. The next
+    program's first panel goes to the slot that was left longest, so they divide the panels."""
+    fits = (n for n in (2, 3) if panels % n == 0 and (n - 1) * panel_bytes <= MOST_AHEAD)
+    return next(fits, 1)
