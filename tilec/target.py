@@ -69,7 +69,8 @@ class Speed:
     multiprocessor in one clock, a fused multiply-add counting as two. `memory_gb_per_s`: what the
     clock and the width of its memory give, as a device says of itself. Sources: CUDA C++
     Programming Guide, "Arithmetic Instructions"; NVIDIA's white papers and data sheets of the
-    device that the row is named after: peak f16 with f32 sums by multiprocessors and boost clock.
+    device that the row is named after: peak f16 with f32 sums by multiprocessors and boost clock;
+    of the H200, whose timings predictions are fitted to, the clock that the device states.
     """
 
     multiprocessors: int
@@ -127,7 +128,7 @@ _A100 = Speed(108, 1410, 2039, 40 << 20, 2048, 128, 128)
 _RTX_3090 = Speed(82, 1695, 936, 6 << 20, 512, 256, 4)
 _AGX_ORIN = Speed(16, 1300, 204, 4 << 20, 2048, 256, 4)
 _RTX_4090 = Speed(128, 2520, 1008, 72 << 20, 512, 256, 4)
-_H200 = Speed(132, 1755, 4917, 60 << 20, 4096, 256, 256)
+_H200 = Speed(132, 1980, 4917, 60 << 20, 4096, 256, 256)
 _B200 = Speed(148, 1850, 8000, 126 << 20, 8192, 256, 128)
 _B300 = Speed(148, 1920, 8000, 126 << 20, 8192, 256, 4)
 _RTX_5090 = Speed(170, 2407, 1792, 96 << 20, 512, 256, 4)

@@ -14,7 +14,7 @@ import tilec
 from tilec.ops import aligned_operands, multiply_plan, plain_product, product_launch
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import describe
-from tilec.tuning.model import Unit
+from tilec.tuning.work import Unit
 
 BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 EPSILON = {
@@ -394,14 +394,20 @@ def test_pairs_multiply_together(m: int, monkeypatch: pytest.MonkeyPatch) -> Non
     check(tilec.ops.matmul(a, b, bias=bias), wide(a) @ wide(b) + wide(bias), np.float16)
 
 
-@pytest.mark.parametrize("cluster", [(2, 1), (1, 2), (4, 1)])
-def test_clusters_share_operands(cluster: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a residual that is the result, past the end of the grid, turned and not."""
+@pytest.mark.parametrize(
+    ("cluster", "is_single"),
+    [((2, 1), True), ((1, 2), True), ((4, 1), True), ((2, 1), False), ((1, 2), False)],
+)
+def test_clusters_share_operands(
+    cluster: tuple[int, int], is_single: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a residual that is the result, past the end of the grid, turned and not; each program by
+    CTAs of its own, or in rounds."""
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
     rng = np.random.default_rng(16)
     a, b = draw(rng, (72, 136), np.float16), draw(rng, (136, 200), np.float16)
     for is_turned in (False, True):
-        choice = TileChoice(64, 64, 64, 1, 1.0, is_turned, True, cluster)
+        choice = TileChoice(64, 64, 64, 1, 1.0, is_turned, is_single, cluster)
         monkeypatch.setattr(product_launch, "choose_tiles", lambda *_, found=choice: found)
         c = draw(rng, (72, 200), np.float16)
         expected = wide(a) @ wide(b) + wide(c)

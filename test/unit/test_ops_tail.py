@@ -15,14 +15,16 @@ import pytest
 import tilec
 import tilec.language as tl
 from tilec.ops import product_launch, tail_kernel, tail_launch
-from tilec.ops.tile_choice import ROW_MAJOR, TileChoice, choose_tiles
+from tilec.ops.product_facts import ROW_MAJOR
+from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.runtime.emulator_device import FindingsError
 from tilec.target import find_target
 from tilec.tuning.dot_work import Memory
 from tilec.tuning.machine import Machine, machine_of
-from tilec.tuning.model import LoopWork, Work, predict
+from tilec.tuning.model import predict
 from tilec.tuning.tail_model import predict_with_tail
+from tilec.tuning.work import LoopWork, Work
 
 BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 HOPPER = machine_of(device("emulator"), find_target("sm_90a"))
@@ -209,10 +211,10 @@ def test_the_model_counts_rounds() -> None:
     loop = LoopWork(1024, {"bf16": 2 * 128 * 256 * 64}, 49152, 49152, 49152)
     work = Work(165, 8, (loop,), 0, 128 * 256)
     whole = predict(replace(work, programs=132), HOPPER).us
-    four, two = (predict_with_tail(work, parts, HOPPER) for parts in (4, 2))
-    assert 1.25 * whole < four < 1.5 * whole < two
-    assert predict_with_tail(replace(work, programs=132), 4, HOPPER) == float("inf")
-    assert predict_with_tail(replace(work, programs=100), 4, HOPPER) == float("inf")
+    parts = predict_with_tail(work, (2, 4), HOPPER)
+    assert 1.25 * whole < parts[4] < 1.5 * whole < parts[2]
+    assert predict_with_tail(replace(work, programs=132), (4,), HOPPER) == {}
+    assert predict_with_tail(replace(work, programs=100), (4,), HOPPER) == {}
 
 
 def test_a_stream_keeps_its_flags(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import tilec
 import tilec.language as tl
 from tilec.jit import Kernel
 from tilec.ops import product_launch, tile_choice
+from tilec.ops.product_work import USUAL_SIDE
 from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.target import find_target
@@ -46,7 +47,7 @@ def test_products_in_turn(
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
     depth = tile_choice.K_BYTES // np.dtype(dtype).itemsize
     columns = max(tile_choice.TURN_COLUMNS)
-    choice = TileChoice(tile_choice.USUAL_SIDE, columns, depth, 1, 1.0, in_turn=True)
+    choice = TileChoice(USUAL_SIDE, columns, depth, 1, 1.0, in_turn=True)
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
     launched: list[Kernel] = []
     found_kernel = product_launch.kernel_on

@@ -89,7 +89,7 @@ MAPS = {
     "dialects": ("dialects", "dialects/tile", "dialects/gpu_tile"),
     "runtime": ("runtime", "runtime/cuda"),
     "tilec/ops": ("tilec/ops",),
-    "tilec/tuning": ("tilec/tuning",),
+    "tilec/tuning": ("tilec/tuning", "tilec/tuning/rates"),
 }
 """Pages that say where what is: each names every module of these folders."""
 

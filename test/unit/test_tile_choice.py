@@ -10,13 +10,17 @@ from hypothesis import strategies as st
 
 import tilec.language as tl
 from tilec.dtypes import DType
+from tilec.examples.matmul import matmul
 from tilec.ops.multiply_plan import KEPT
-from tilec.ops.tile_choice import ALONE, MOST_CTAS, MOST_SPLITS, TileChoice, choose_tiles
+from tilec.ops.product_facts import Product
+from tilec.ops.product_work import ALONE, work_of
+from tilec.ops.tile_choice import MOST_CTAS, MOST_SPLITS, TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.target import find_target
-from tilec.tuning.dot_work import Memory, line_bytes, way_of
+from tilec.tuning.dot_work import Memory, line_bytes, narrow_loads, way_of
 from tilec.tuning.machine import Machine, machine_of
-from tilec.tuning.model import Unit, Way
+from tilec.tuning.model import stages_of
+from tilec.tuning.work import Unit, Way
 
 
 def machine_for(target: str) -> Machine:
@@ -141,12 +145,18 @@ def test_few_rows_of_row_major_operands_turn(m: int) -> None:
     assert 2 * programs_of(found, m, 4096) >= BLACKWELL.multiprocessors * 2 // 3
 
 
-@pytest.mark.parametrize("size", [512, 1024, 1536, 2048])
+@pytest.mark.parametrize("size", [1024, 1536, 2048])
 def test_programs_fill_one_round(size: int) -> None:
     found = tiles(size, size, size)
     assert found.is_single
     assert HOPPER.multiprocessors * 3 // 4 <= programs_of(found, size, size)
     assert programs_of(found, size, size) <= HOPPER.multiprocessors
+
+
+def test_a_short_launch_leaves_room_for_the_next() -> None:
+    """Whose programs are there when it ends, on the other half of the multiprocessors."""
+    for shape in ((512, 512, 512), (64, 4864, 64), (256, 640, 64)):
+        assert 2 * programs_of(tiles(*shape), *shape[:2]) <= HOPPER.multiprocessors
 
 
 @pytest.mark.parametrize(("n", "k"), [(4096, 4096), (14336, 4096), (4096, 14336), (8192, 8192)])
@@ -235,7 +245,55 @@ def test_how_operands_travel() -> None:
     ways = [Way.REGISTERS, Way.ENGINE, Way.THREADS]
     assert [way_of(across, width, Unit.TENSOR_MEMORY) for width in (1, 2, 4)] == ways
     assert way_of(((a, 1), (UNALIGNED[1], 0)), 2, Unit.WARPGROUPS) is Way.REGISTERS
-    assert line_bytes(1000, 128, Memory(1, 128), Way.ENGINE) == 1000
-    assert line_bytes(1000, 128, Memory(1, 16), Way.ENGINE) == 2000  # each row lies in two lines
-    assert line_bytes(1000, 320, Memory(1, 128), Way.ENGINE) == 2000  # boxes of 64 bytes
-    assert line_bytes(1000, 64, Memory(1, 2), Way.REGISTERS) == 1000
+    # Of 4 bytes, elements are copied one by one, also across k; the other is not turned then.
+    shifted = Memory(1, 4)
+    assert way_of(((shifted, 1), (b, 0)), 4, Unit.WARPGROUPS) is Way.THREADS
+    assert way_of(((Memory(0, 128), 1), (b, 0)), 4, Unit.WARPGROUPS) is Way.ENGINE
+    assert way_of(((Memory(0, 128), 1), (a, 0)), 4, Unit.WARPGROUPS) is Way.THREADS
+
+
+def test_what_comes_element_by_element() -> None:
+    a, b = ALONG_K
+    tiles = 64 * 32, 32 * 128
+    both = narrow_loads(tiles, ((UNALIGNED[0], 1), (UNALIGNED[1], 0)), 2, Unit.WARPGROUPS)
+    assert both == (sum(tiles), 0)
+    assert narrow_loads(tiles, ((a, 1), (UNALIGNED[1], 0)), 2, Unit.WARPGROUPS) == (4096, 256)
+    assert narrow_loads(tiles, ((a, 1), (b, 0)), 2, Unit.WARPGROUPS) == (0, 0)
+    # Read across k beside what the engine brings; else turned on its way, too.
+    across, beside = (Memory(0, 128), 1), (Memory(0, 4), 0)
+    assert narrow_loads(tiles, (across, (b, 0)), 4, Unit.WARPGROUPS) == (0, 0)
+    assert narrow_loads(tiles, (across, beside), 4, Unit.WARPGROUPS) == (sum(tiles), 0)
+    assert narrow_loads(tiles, ((a, 1), beside), 4, Unit.WARPGROUPS) == (4096, 512)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "order"),
+    [(64, 80, "?:8,1"), (64, 96, "?:8,1"), (128, 192, "?:8,1"), (128, 256, "1,?:8")],
+)
+def test_slots_beside_what_results_leave_through(rows: int, columns: int, order: str) -> None:
+    """As many as the compiler gives the ring: panels of 32, 64 and 128 bytes a row, all of a tile
+    that is rearranged."""
+    specs = ["a:bf16[?:8,?:8;?:8,1]", "b:bf16[?:8,?:8;1,?:8]", f"c:bf16[?:8,?:8;{order}]"]
+    constants = {"BM": rows, "BN": columns, "BK": 64}
+    report = matmul.compile(specs, constants, target="sm_90a").report["decisions"]
+    (decided,) = [entry for entry in report if entry["about"] == "warp specialisation"]
+    c = Memory(1 if order.endswith(",1") else 0, 128)
+    product = Product(4096, 4096, 4096, 1, "bf16", 2, *ALONG_K, c=c)
+    work = work_of(product, (rows, columns, 64), 1, ALONE, HOPPER.target)
+    loop, store = work.loops
+    slots = stages_of(loop, HOPPER.target, work.accumulators, store.leaving_bytes)
+    assert slots == decided["stages"]
+
+
+def test_lines_that_begin_elsewhere_cost_more() -> None:
+    target = HOPPER.target
+
+    def lines(row: int, alignment: int, way: Way = Way.ENGINE) -> int:
+        return line_bytes(1000, row, Memory(1, alignment), way, target)
+
+    assert lines(128, 128) == 1000
+    found = [lines(128, alignment) for alignment in (64, 32, 16)]
+    assert 1000 < found[0] < found[1] < found[2] < 2000
+    assert lines(320, 128) == 2000  # boxes of 64 bytes
+    assert lines(128, 4, Way.THREADS) == found[2]
+    assert lines(64, 2, Way.REGISTERS) == 1000

@@ -34,25 +34,18 @@ from tilec.tuning.machine import Machine
 from tilec.tuning.model import (
     AUTO_CTAS,
     AUTO_STAGES,
-    DRAM_EFFICIENCY,
-    DRAM_SHARE,
-    LAUNCH_US,
-    MEMORY_LATENCY,
     REGISTERS_PER_ACCUMULATOR,
-    THREADS_EFFICIENCY,
-    UNHIDDEN,
-    LoopWork,
-    Unit,
-    Way,
-    Work,
     predict,
     stages_of,
 )
 from tilec.tuning.outcome import Outcome, Trial
+from tilec.tuning.rates import rates_of
 from tilec.tuning.store import WinnerFile, default_file
+from tilec.tuning.work import LoopWork, Stored, Unit, Way, Work
 
 A100 = find_target("sm_80")
 MACHINE = Machine("test", A100, 100, 1000, 2000, 1 << 20)
+RATES = rates_of(A100)
 
 
 # -- candidates
@@ -200,7 +193,7 @@ COMPUTE = Work(100, 4, (LoopWork(1000, {"f16": 2048 * 1000}),), 0, accumulators=
 def test_a_lone_wave_takes_the_time_of_its_arithmetic() -> None:
     """1000 trips of 1000 clocks at 1 GHz are a millisecond."""
     found = predict(COMPUTE, MACHINE)
-    assert found.us == pytest.approx(1000 + LAUNCH_US, rel=0.01)
+    assert found.us == pytest.approx(1000 + RATES.launch, rel=0.01)
     assert found.bound in ("arithmetic", "latency")
 
 
@@ -221,10 +214,10 @@ def test_one_program_more_than_multiprocessors_costs_a_second_round() -> None:
 def test_what_is_in_memory_must_come_from_there() -> None:
     found = predict(replace(COMPUTE, array_bytes=20 * 10**9), MACHINE)
     # 20 GB at what threads get of 2 TB/s, and a part of the millisecond of arithmetic behind it.
-    whole = 10_000 / (DRAM_EFFICIENCY * THREADS_EFFICIENCY)
-    assert found.us == pytest.approx(whole + 1000 * UNHIDDEN + LAUNCH_US, rel=1e-3)
+    whole = 10_000 / (RATES.dram_efficiency * RATES.dram_threads)
+    assert found.us == pytest.approx(whole + 1000 * RATES.unhidden + RATES.launch, rel=1e-3)
     assert found.bound == "DRAM"
-    programs = 100 // (2 * DRAM_SHARE)
+    programs = 100 // (2 * RATES.dram_share)
     few = predict(replace(COMPUTE, programs=programs, array_bytes=20 * 10**9), MACHINE)
     assert few.us == pytest.approx(2 * found.us, rel=0.05)  # half of all shares
 
@@ -246,14 +239,17 @@ def test_zeros_and_short_pieces_take_time() -> None:
     assert more > few
     reads = replace(COMPUTE, array_bytes=20 * 10**9)
     short, longer = (predict(replace(reads, piece_bytes=n), MACHINE).us for n in (128, 512))
-    assert 1.01 * longer < short < 1.03 * longer
+    # 128 bytes a piece cost `short_pieces`, four times as many a quarter of it.
+    assert short / longer == pytest.approx(1 + RATES.short_pieces * 3 / 4, rel=0.01)
 
 
 def test_stages_hide_latency() -> None:
-    loop = LoopWork(100, {"f16": 2048 * 300}, global_bytes=16, staged_bytes=16)
+    loop = LoopWork(100, {"f16": 2048 * 100}, global_bytes=16, staged_bytes=16)
     us = [predict(Work(1, 4, (replace(loop, stages=n),), 0), MACHINE).us for n in (1, 2, 5)]
     assert us[0] > us[1] > us[2]
-    assert us[2] == pytest.approx(LAUNCH_US + MEMORY_LATENCY * (1 + 100 / 4) / 1000, rel=0.02)
+    assert us[2] == pytest.approx(
+        RATES.launch + RATES.memory_latency * (1 + 100 / 4) / 1000, rel=0.02
+    )
 
 
 def test_the_model_counts_stages_as_the_compiler_does() -> None:
@@ -297,11 +293,67 @@ def test_what_lies_awkwardly_costs_more() -> None:
 
     even, shifted, odd = product(1024, 1024), product(1000, 1000), product(1001, 1001)
     assert even.loops[0].line_bytes == even.loops[0].global_bytes
-    assert shifted.loops[0].line_bytes == 2 * shifted.loops[0].global_bytes
+    cost = rates_of(hopper).shifted[16]
+    assert shifted.loops[0].line_bytes == int(cost * shifted.loops[0].global_bytes)
     assert odd.loops[0].way is Way.REGISTERS
     assert odd.loops[0].narrow_loads >= (64 + 128) * 64
     us = [predict(one, machine).us for one in (even, shifted, odd)]
     assert us == sorted(us)
+
+
+HOPPER = Machine("H200", find_target("sm_90a"), 132, 1980, 4814, 60 << 20)
+
+
+def test_results_whose_rows_begin_anywhere_take_longer() -> None:
+    """Element by element, most where neighbours in a warp store to different sectors."""
+    tile = 128 * 128
+    store = LoopWork(stored_bytes=2 * tile, stored_rows=128, stored_elements=tile)
+    loop = replace(COMPUTE.loops[0], trips=1)
+    us = {
+        way: predict(replace(COMPUTE, loops=(loop, replace(store, stored=way))), HOPPER).us
+        for way in Stored
+    }
+    assert us[Stored.ROWS] < us[Stored.TURNED] < us[Stored.ELEMENTS] < us[Stored.SCATTERED]
+    torn = replace(COMPUTE, array_bytes=10**9, torn_bytes=10**9)
+    whole = replace(torn, torn_bytes=0)
+    assert predict(torn, HOPPER).us > predict(whole, HOPPER).us
+
+
+def test_a_launch_hides_where_the_one_before_leaves_room() -> None:
+    """It is let in early where it fits no multiprocessor beside one of its own kind."""
+    loop = LoopWork(1, {"f16": 2048}, staged_bytes=48 << 10, way=Way.ENGINE, unit=Unit.WARPGROUPS)
+    work = Work(60, 4, (replace(loop, stages=4),), 0)
+    two = replace(work, loops=(replace(loop, stages=2),))
+    alone, beside = predict(two, HOPPER).us, predict(work, HOPPER).us
+    assert alone - beside == pytest.approx(HOPPER.rates.hidden_beside, abs=0.01)
+    full = predict(replace(work, programs=100), HOPPER).us
+    assert full - beside == pytest.approx(HOPPER.rates.hidden_beside, abs=0.01)
+
+
+def test_a_slot_that_another_cta_gives_back_costs_clocks() -> None:
+    loop = LoopWork(
+        1000,
+        {"f16": 1 << 22},
+        staged_bytes=48 << 10,
+        stages=4,
+        way=Way.ENGINE,
+        unit=Unit.WARPGROUPS,
+    )
+    work = Work(132, 8, (loop,), 0, 128 * 256)
+    alone, shared = (predict(replace(work, cluster=n), HOPPER).us for n in (1, 2))
+    clocks = 1000 * HOPPER.rates.cluster_step
+    assert shared - alone == pytest.approx(clocks / HOPPER.clock_mhz, rel=0.01)
+
+
+def test_elements_that_registers_do_not_hold_come_in_goes() -> None:
+    loop = LoopWork(100, {"f16": 2048}, global_bytes=1 << 15, way=Way.REGISTERS)
+    work = Work(1, 4, (loop,), 0, 128 * 128)
+    few, more = (replace(loop, narrow_loads=128 * n) for n in (64, 2 * (255 - 128 - 32)))
+    us = [predict(replace(work, loops=(x,)), HOPPER) for x in (few, more)]
+    assert us[1].registers == 256
+    rates = HOPPER.rates
+    extra = 100 * (rates.memory_latency + 128 * rates.narrow_load * (190 - 64))
+    assert us[1].us - us[0].us == pytest.approx(extra / HOPPER.clock_mhz, rel=0.06)
 
 
 def test_shared_memory_limits_how_many_run_at_once() -> None:
@@ -320,7 +372,7 @@ def test_shared_memory_limits_how_many_run_at_once() -> None:
             {"loops": (LoopWork(1, {}, 0, 0, 64 * 1024, 3),)},
             "its stages take 196608 bytes of shared memory; a program has at most 166912",
         ),
-        ({"warps": 32, "accumulators": 1024 * 100}, "about 144 registers for each of 1024 threads"),
+        ({"warps": 32, "accumulators": 1024 * 100}, "about 136 registers for each of 1024 threads"),
         ({"teams": 2}, "no sets of warps take programs in turn on sm_80"),
     ],
 )

@@ -20,7 +20,7 @@ from tilec.ops.multiply_plan import Plan, View
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.launcher import located
 from tilec.tuning.dot_work import Memory, way_of
-from tilec.tuning.model import Unit, Way
+from tilec.tuning.work import Unit, Way
 
 VECTOR_BYTES = 16
 """What one asynchronous copy moves, and what strides of a tensor map are multiples of."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tilec.tuning.dot_work import Memory, is_read_across_k, way_of
-from tilec.tuning.model import Unit, Way
+from tilec.tuning.dot_work import VECTOR_BYTES, Memory, is_read_across_k, way_of
+from tilec.tuning.work import Stored, Unit, Way
+
+ROW_MAJOR = Memory(1, 128)
+"""A matrix as a framework makes it."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class Product:
     a: Memory
     b: Memory
     keeps_sums: bool = False
+    c: Memory = ROW_MAJOR
 
     def way(self, unit: Unit) -> Way:
         """How the operands come to shared memory."""
@@ -32,10 +36,27 @@ class Product:
         """Whether threads read a into registers, since it lies across k."""
         return is_read_across_k(self.a, 1, self.width, unit)
 
+    @property
+    def stored_width(self) -> int:
+        """Bytes of an element of the result, where the caller names no dtype."""
+        return {"f8": 2, "i8": 4}.get(self.kind, self.width)
+
+    def stored(self, splits: int) -> Stored:
+        """How the result, or with more than one split a partial sum, is stored."""
+        c, width = self.c, self.stored_width
+        if splits > 1:
+            c, width = Memory.of(0, (self.m, self.n), (self.n, 1), 4), 4
+        # Threads hold whole sectors of 4-byte elements; smaller ones are rearranged.
+        if c.alignment < VECTOR_BYTES:
+            is_direct = width == 4 or c.contiguous != 1
+            return Stored.SCATTERED if is_direct else Stored.ELEMENTS
+        return Stored.ROWS if c.contiguous == 1 or width == 4 else Stored.TURNED
+
     def turned(self) -> Product:
         """The transposed product."""
-        a, b = (Memory(_other(one.contiguous), one.alignment) for one in (self.b, self.a))
-        return replace(self, m=self.n, n=self.m, a=a, b=b)
+        turned = (Memory(_other(x.contiguous), x.alignment) for x in (self.b, self.a, self.c))
+        a, b, c = turned
+        return replace(self, m=self.n, n=self.m, a=a, b=b, c=c)
 
 
 def _other(axis: int | None) -> int | None:

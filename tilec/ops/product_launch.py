@@ -16,9 +16,9 @@ from tilec.ops.aligned_operands import aligned_copy, copied_order, operands_to_c
 from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.launch_steps import FACTOR, OwnArrays, Step
 from tilec.ops.multiply_plan import Plan, View
+from tilec.ops.product_work import ALONE
 from tilec.ops.tail_launch import SUMS, step_with_tail
 from tilec.ops.tile_choice import (
-    ALONE,
     MOST_CTAS,
     MOST_SPLITS,
     TURN_WARPS,
@@ -167,12 +167,12 @@ class Launch:
         # The partial sums of a caller's own stream would be freed on another.
         splits = 1 if self.stream is not None else MOST_SPLITS
         sizes = plan.m, plan.n, plan.k, prod(plan.lead)
-        memories = self._memory("a"), self._memory("b")
+        a, b, c = map(self._memory, ("a", "b", "out"))
         precision = "f32" if plan.constants["KEPT"] else plan.constants["PRECISION"]
         ctas = MOST_CTAS if self._has_tensor_maps else 1
         is_plain = not plan.constants["PARTS"] and plan.constants["ACTIVATION"] is None
         return choose_tiles(
-            *(*sizes, plan.dtype, precision, machine, splits, *memories, ctas, is_plain)
+            *(*sizes, plan.dtype, precision, machine, splits, a, b, ctas, is_plain, c)
         )
 
     @property

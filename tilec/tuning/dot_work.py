@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from tilec.mma_shapes import TENSOR_MS, WGMMA_M
 from tilec.target import Feature, Target
 from tilec.tensor_memory import LANES
-from tilec.tuning.model import LINE_BYTES, Unit, Way
+from tilec.tuning.rates import rates_of
+from tilec.tuning.work import LINE_BYTES, Unit, Way
 
 VECTOR_BYTES = 16
 """What the copy engine and cp.async want of addresses and strides."""
@@ -20,9 +21,6 @@ WIDEST_N = 256
 WARP_TILE = 64
 """Rows and columns of an accumulator that one warp works on, about: each operand is read from
 shared memory once a warp that needs it."""
-CROSSWISE = 2.5
-"""What elements cost that lie across k in memory, in rows that are no multiple of 128, on their way
-to the panels of warpgroup instructions."""
 
 
 @dataclass(frozen=True)
@@ -77,16 +75,37 @@ def columns_of(m: int, n: int, unit: Unit) -> int:
 def way_of(operands: Sequence[tuple[Memory, int]], width: int, unit: Unit) -> Way:
     """How a loop's operands come to shared memory: each with its axis of k; `width` of elements.
 
-    Only 2-byte elements may lie across k there (PTX ISA 9.0, "wgmma", "ldmatrix"): others are
-    turned on the way, 4 bytes at a time or through registers. Not so an lhs of 4 bytes that
-    warpgroups multiply: they read it into registers.
+    All of them in the slowest of their ways, but for single warps: these copy by threads what the
+    engine could bring.
     """
-    if any(one.contiguous is None or one.alignment < VECTOR_BYTES for one, _ in operands):
-        return Way.REGISTERS
-    across = [(one, axis) for one, axis in operands if one.contiguous != axis]
-    if width != 2 and not all(is_read_across_k(*one, width, unit) for one in across):
-        return Way.THREADS if width == 4 else Way.REGISTERS
-    return Way.THREADS if unit is Unit.WARPS else Way.ENGINE
+    ways = _ways_of(operands, width, unit)
+    slowest = max(ways, key=_BY_SPEED.index)
+    return Way.THREADS if unit is Unit.WARPS and slowest is Way.ENGINE else slowest
+
+
+def _ways_of(operands: Sequence[tuple[Memory, int]], width: int, unit: Unit) -> list[Way]:
+    """How each operand comes, if its way is not that of another.
+
+    Only 2-byte elements may lie across k in shared memory (PTX ISA 9.0, "wgmma", "ldmatrix"):
+    others are turned on the way. Not so an lhs of 4 bytes that warpgroups multiply: they read it
+    into registers, where the other one comes by the engine. Elements of 4 bytes may be copied
+    asynchronously one by one, smaller ones may not.
+    """
+    slow = Way.THREADS if width == 4 else Way.REGISTERS
+    ways: list[Way] = []
+    for one, axis in operands:
+        is_whole = one.contiguous is not None and one.alignment >= VECTOR_BYTES
+        is_turned = one.contiguous != axis and width != 2
+        if is_turned and is_whole and is_read_across_k(one, axis, width, unit):
+            is_turned = False
+        ways.append(slow if is_turned or not is_whole else Way.ENGINE)
+    if Way.THREADS in ways:
+        across = [one.contiguous != axis and width != 2 for one, axis in operands]
+        ways = [slow if turned else way for way, turned in zip(ways, across, strict=True)]
+    return ways
+
+
+_BY_SPEED = (Way.ENGINE, Way.THREADS, Way.REGISTERS)
 
 
 def is_read_across_k(memory: Memory, axis: int, width: int, unit: Unit) -> bool:
@@ -110,7 +129,7 @@ _READ_ONCE = {
 """For so many columns the left operand is read once, for so many rows the right one."""
 
 
-def line_bytes(nbytes: int, row_bytes: int, memory: Memory, way: Way) -> int:
+def line_bytes(nbytes: int, row_bytes: int, memory: Memory, way: Way, target: Target) -> int:
     """What a tile of `nbytes` takes from L2 in whole lines; `row_bytes` of it are contiguous.
 
     The copy engine moves rows of at most 128 bytes: the largest power of two in a row.
@@ -118,11 +137,16 @@ def line_bytes(nbytes: int, row_bytes: int, memory: Memory, way: Way) -> int:
     if way is Way.REGISTERS:
         return nbytes
     span = min(LINE_BYTES, row_bytes & -row_bytes if way is Way.ENGINE else row_bytes)
-    lines = 1 if memory.alignment >= span else 2
-    return nbytes * lines * LINE_BYTES // span
+    shifted = rates_of(target).shifted
+    cost = 1.0 if memory.alignment >= span else shifted[max(memory.alignment, min(shifted))]
+    return int(nbytes * cost * LINE_BYTES / span)
 
 
-def narrow_loads(elements: int, row: int, is_along_k: bool, unit: Unit) -> int:
-    """What loading a tile element by element costs, in elements; `row` of them are contiguous."""
-    is_slow = unit is not Unit.WARPS and not is_along_k and row % (2 * WARP_TILE) != 0
-    return int(elements * (CROSSWISE if is_slow else 1))
+def narrow_loads(
+    tiles: Sequence[int], operands: Sequence[tuple[Memory, int]], width: int, unit: Unit
+) -> tuple[int, int]:
+    """Elements that come one by one, and vectors of 16 bytes that threads copy beside them, of
+    operands whose tiles have so many elements."""
+    ways = _ways_of(operands, width, unit)
+    narrow = sum(size for size, way in zip(tiles, ways, strict=True) if way is not Way.ENGINE)
+    return narrow, (sum(tiles) - narrow) * width // VECTOR_BYTES if narrow else 0

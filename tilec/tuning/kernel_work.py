@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -22,6 +22,7 @@ from tilec.program_size import choose_num_warps
 from tilec.runtime.arrays import ArrayView
 from tilec.target import Target
 from tilec.tuning.dot_work import (
+    VECTOR_BYTES,
     Memory,
     columns_of,
     flops_of,
@@ -31,8 +32,11 @@ from tilec.tuning.dot_work import (
     unit_of,
     way_of,
 )
-from tilec.tuning.model import LINE_BYTES, LoopWork, Unit, Way, Work
 from tilec.tuning.scalar_values import ScalarValues
+from tilec.tuning.work import LINE_BYTES, LoopWork, Unit, Way, Work
+
+PANEL_BYTES = 32 * 1024
+"""Of shared memory that results leave through, at most, where rings are."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ def work_of(
         work = Work(
             prod(sizes),
             _warps(function, target),
-            tuple(found.loops),
+            _with_panels(found.loops),
             sum(prod(v.shape) * v.element_bytes for v in (touched or arrays)),
             found.accumulators,
             0 if found.accumulators else found.elements,
@@ -78,6 +82,13 @@ def work_of(
             teams_of(function),
         )
         return KernelWork(work, sizes, frozenset(found.reads), frozenset(found.writes))
+
+
+def _with_panels(loops: Sequence[LoopWork]) -> tuple[LoopWork, ...]:
+    """The same, with the shared memory that results leave through beside rings."""
+    if not any(loop.way is Way.ENGINE for loop in loops):
+        return tuple(loops)
+    return tuple(replace(loop, leaving_bytes=min(loop.stored_bytes, PANEL_BYTES)) for loop in loops)
 
 
 @dataclass
@@ -93,6 +104,7 @@ class _Loop:
     stored_bytes: int = 0
     wasted_bytes: int = 0
     narrow_loads: int = 0
+    vector_copies: int = 0
     way: Way = Way.THREADS
     unit: Unit = Unit.WARPS
     columns: int = 0
@@ -108,6 +120,7 @@ class _Loop:
             self.stored_bytes,
             self.global_bytes + self.wasted_bytes,
             self.narrow_loads,
+            self.vector_copies,
             self.way,
             self.unit,
             self.columns,
@@ -230,17 +243,22 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
         for side, axis in ((dot.lhs, 1), (dot.rhs, 0))
         if _is_loaded_here(side, dot.operation)
     ]
+    width = bit_width(element(dot.lhs)) // 8
+    operands = [one[1:] for one in loaded]
     if loaded:
-        width = bit_width(element(dot.lhs)) // 8
-        loop.way = way_of([one[1:] for one in loaded], width, unit)
-    for side, memory, axis in loaded:
+        loop.way = way_of(operands, width, unit)
+        tiles = [prod(shape(side)) for side, _, _ in loaded]
+        narrow, vectors = narrow_loads(tiles, operands, width, unit)
+        loop.narrow_loads += narrow
+        loop.vector_copies += vectors
+        loop.staged_bytes += vectors * VECTOR_BYTES if loop.way is Way.REGISTERS else 0
+    for side, memory, _ in loaded:
         elements = shape(side)[-1 if memory.contiguous == 1 else -2]
         row = elements * _bytes(side) // prod(shape(side))
-        loop.wasted_bytes += line_bytes(_bytes(side), row, memory, loop.way) - _bytes(side)
-        if loop.way is Way.REGISTERS:
-            along_k = memory.contiguous == axis
-            loop.narrow_loads += narrow_loads(prod(shape(side)), elements, along_k, unit)
-        else:
+        loop.wasted_bytes += line_bytes(_bytes(side), row, memory, loop.way, found.target) - _bytes(
+            side
+        )
+        if loop.way is not Way.REGISTERS:
             loop.staged_bytes += _bytes(side)
     size = prod(shape(dot.acc)) * max(32, bit_width(element(dot.acc))) // 32
     found.accumulators = max(found.accumulators, size)

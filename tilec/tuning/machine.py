@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tilec.runtime.arrays import CUDA
 from tilec.runtime.cuda.properties import device_properties
 from tilec.target import Target
+from tilec.tuning.rates import Rates, rates_of
 
 FIGURES = ("multiprocessors", "clock_mhz", "memory_gb_per_s", "l2_bytes")
 """What a device says of itself."""
-CLUSTERED = 0.91
-"""The part of multiprocessors that clusters of 4 can be on: 30 of them on an H200's 132."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,11 @@ class Machine:
     memory_gb_per_s: int
     l2_bytes: int
     assumed: tuple[str, ...] = ()
+
+    @cached_property
+    def rates(self) -> Rates:
+        """What its target reaches of these, and what else predictions count with."""
+        return rates_of(self.target)
 
     @property
     def figures(self) -> str:
@@ -49,7 +54,7 @@ class Machine:
         return (
             self.multiprocessors // size * size
             if size <= 2
-            else (int(self.multiprocessors * CLUSTERED) // size * size)
+            else (int(self.multiprocessors * self.rates.clustered) // size * size)
         )
 
 

@@ -6,42 +6,21 @@ needs for all of them, or as one program's chain of waits, whichever is longer; 
 long as the rounds of the multiprocessor with most programs (wave quantisation), or as DRAM needs
 for every array once (the roofline of Williams, Waterman and Patterson, CACM 52(4), 2009).
 
-The rates that are no facts of the target were fitted to timings on an H200: of 40 products (512^3
-to 2048^3, 1 to 256 rows) in 5 to 25 tiles each, what is best by prediction was at most 3 % behind
-the best by the clock (test/bench/results/tile-choices-*.json), of 6 of a few rounds of tiles 5
-(ragged-*.json). Those of targets with tensor memory are stated, not fitted (`tilec.tuning.rates`).
+The formulas are here, the numbers are facts of the target or in `tilec.tuning.rates`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import Enum, auto
+from dataclasses import dataclass
 
 from tilec.ring_stages import ring_stages
 from tilec.target import Feature, Target
 from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 from tilec.tuning.machine import Machine
-from tilec.tuning.rates import rates_of
+from tilec.tuning.rates import Rates, rates_of
+from tilec.tuning.work import LINE_BYTES, TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
 
-ZEROED_BYTES_PER_CLOCK = 30
-"""What the copy engine writes of boxes' parts that lie outside of an array."""
-CONTENTION = 0.04
-"""What the less busy units add to the time of the busiest."""
-STORED_BYTES_PER_CLOCK = 37
-"""Of one multiprocessor's results, behind its last product."""
-MEMORY_LATENCY = 1300
-"""Clocks from a request to its line from L2 or DRAM."""
-LOADED_LATENCY = 1600
-"""The same where the copy engines of all multiprocessors keep asking."""
-START_CLOCKS = 100
-"""What a multiprocessor takes to start a program, about."""
-LOCKSTEP_ROUNDS = 8
-"""After so many rounds of programs, the last one counts half."""
-LAUNCH_US = 1.4
-"""From the start of a grid to its first instructions, and from the last ones to its end."""
-HIDDEN_LAUNCH_US = 0.4
-"""How much of it hides under the launch before, where the copy engine fills rings."""
 AUTO_STAGES = 4
 """Slots of a loop pipelined by cp.async where the author demands no number, shared memory
 permitting."""
@@ -49,137 +28,8 @@ AUTO_CTAS = 2
 """CTAs a multiprocessor is to have shared memory for, if it has registers for so many."""
 REGISTERS_PER_ACCUMULATOR = 2
 """What a loop of matrix instructions takes for each register of its sum."""
-DRAM_EFFICIENCY = 0.947
-"""The part of DRAM's rate that reading arrays once reaches."""
-THREADS_EFFICIENCY = 0.83
-"""What is left of that where threads ask instead of the copy engine."""
-SHORT_PIECES = 0.03
-"""How much longer it takes where it is read in pieces of `LINE_BYTES`; half so in twice those."""
-DRAM_SHARE = 3
-"""What one multiprocessor can draw from DRAM, in shares of all: a few do not fill its path."""
-UNEVEN = 0.33
-"""How much longer reading takes for each multiprocessor in two that has no CTA, where more than
-half of them have: presumably because they share their way to memory in pairs, whose halves then get
-different parts of it. Clusters of 4 are dealt evenly."""
-EVEN_CLUSTER = 4
-UNHIDDEN = 0.15
-"""Part of the shorter of computing and reading DRAM that the longer does not hide."""
-OTHER_REGISTERS = 40
-"""Per thread, beside accumulators and loaded elements: addresses, fragments, loop state."""
-LINE_BYTES = 128
-"""What the copy engine takes from L2 at once: a shorter or misplaced row costs as much."""
-LONE_WARPGROUP = 0.9
-"""What is left of tensor cores where a multiprocessor has one warpgroup, which waits for itself."""
-STEP_CLOCKS = 60
-"""Of an iteration that waits for a slot of a ring and gives it back, beside what it computes: of
-sets of warps in turn a share each, under the other's products."""
-THREADS_STEP_CLOCKS = 80
-"""Of an iteration whose operands threads bring to warpgroups, turned and 4 bytes at a time."""
-WARP_MMA_SPEED = 0.5
-"""Of products by single warps, where the target has warpgroup instructions."""
-NARROW_LOADS = 0.12
-"""Clocks for each element that passes through registers by itself, all warps together."""
-NARROW_LOAD_CLOCKS = 0.36
-"""The same in one program of one warp, which nothing hides."""
-
-LOADED_REGISTERS = 1.2
-"""For each element that waits in a register for its turn: itself, and a part of its address."""
-SPILLED = 8
-"""Time for each whole register file of a thread that is needed beyond its own."""
-PANEL_BYTES = 32 * 1024
-"""Of shared memory that results leave through, at most, where rings are."""
-LOAD_WARPS = WARPGROUP_WARPS = 4
-"""Warps that only load; warps that multiply together."""
-
-TENSOR_SPEEDS: Mapping[str, float] = {"f16": 1, "bf16": 1, "f8": 2, "i8": 2, "tf32": 0.5}
-"""Of tensor cores, by the kind of their operands, against f16; `fma` and `f64` have own units."""
-
-
-class Unit(Enum):
-    """Who multiplies tiles."""
-
-    WARPS = auto()
-    """Each warp by itself (`mma.sync`), or FMA units."""
-    WARPGROUPS = auto()
-    """Warpgroups, with the sum in their registers (`wgmma`)."""
-    TENSOR_MEMORY = auto()
-    """One thread for the CTA, with the sum in tensor memory (`tcgen05.mma`)."""
-
-
-class Way(Enum):
-    """How operands of a loop come to shared memory."""
-
-    ENGINE = auto()
-    """Boxes by the copy engine, in a ring that warps of its own keep full."""
-    THREADS = auto()
-    """16 bytes or less a thread by cp.async, some stages ahead."""
-    REGISTERS = auto()
-    """Element by element through registers, waited for in each iteration."""
-
-
-@dataclass(frozen=True)
-class LoopWork:
-    """One iteration of a loop, run `trips` times a program; straight-line code is run once.
-
-    `flops` by kind of operand (see `TENSOR_SPEEDS`, and "fma", "f64"). `global_bytes`: loaded,
-    `line_bytes`: in whole lines, where that is more. `staged_bytes`: what one slot of a pipeline
-    holds; `stages`: the slots demanded, None for the compiler's choice. `narrow_loads`: elements
-    that go through registers one by one. `unit`: who multiplies; `columns` of tensor memory that
-    the sum takes. `zeroed_bytes`: filled in by the copy engine for what lies outside of arrays.
-    """
-
-    trips: int = 1
-    flops: Mapping[str, int] = field(default_factory=dict)
-    global_bytes: int = 0
-    shared_bytes: int = 0
-    staged_bytes: int = 0
-    stages: int | None = None
-    stored_bytes: int = 0
-    line_bytes: int = 0
-    narrow_loads: int = 0
-    way: Way = Way.THREADS
-    unit: Unit = Unit.WARPS
-    columns: int = 0
-    zeroed_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a launch does: `programs` times the loops, on arrays of `array_bytes` in all.
-
-    `accumulators`: 32-bit registers of the largest accumulator, `elements` those of the largest
-    other tile, both of the whole program. `guessed`: what could not be told before a run. `teams`:
-    sets of so many warps that take the programs of a CTA in turn.
-    `cluster`: CTAs that load together what they share. `piece_bytes`: how much of the largest array
-    a program reads at one place, 0 if unknown.
-    """
-
-    programs: int
-    warps: int
-    loops: tuple[LoopWork, ...]
-    array_bytes: int
-    accumulators: int = 0
-    elements: int = 0
-    guessed: tuple[str, ...] = ()
-    teams: int = 1
-    cluster: int = 1
-    piece_bytes: int = 0
-
-    @property
-    def columns(self) -> int:
-        """Of tensor memory, for one sum."""
-        return max((loop.columns for loop in self.loops), default=0)
-
-    @property
-    def hides_ends(self) -> bool:
-        """Whether the next program's products run under the end of this one: by other warps, or
-        since two sums fit tensor memory."""
-        return self.has_engine and (self.teams > 1 or 0 < 2 * self.columns <= COLUMNS)
-
-    @property
-    def has_engine(self) -> bool:
-        """Whether the copy engine fills rings."""
-        return any(loop.way is Way.ENGINE for loop in self.loops)
+LOAD_WARPS = 4
+"""Warps that only load."""
 
 
 @dataclass(frozen=True)
@@ -201,13 +51,10 @@ class Prediction:
 
 def predict(work: Work, machine: Machine) -> Prediction:
     """The prediction for one launch; `us` is infinite where it is impossible."""
-    target = machine.target
+    target, rates = machine.target, machine.rates
     panels = _panels(work)
     stages = [stages_of(loop, target, work.accumulators, panels) for loop in work.loops]
-    shared = max(
-        (s * loop.staged_bytes for s, loop in zip(stages, work.loops, strict=True)), default=0
-    )
-    shared += panels
+    shared = panels + max(map(_held_bytes, work.loops, stages), default=0)
     registers = registers_of(work, target)
     occupancy, limit = _occupancy(work, shared, registers, target)
     reason = _impossible(work, shared, registers, limit, target)
@@ -217,17 +64,35 @@ def predict(work: Work, machine: Machine) -> Prediction:
         return Prediction(0.0, occupancy, 0.0, shared, registers, "nothing to do")
     clocks, bound = _clocks(work, stages, occupancy, machine)
     busy = clocks / machine.clock_mhz
-    active = min(1.0, DRAM_SHARE * work.programs / machine.multiprocessors)
-    rate = machine.memory_gb_per_s * 1e3 * DRAM_EFFICIENCY * active
-    memory = work.array_bytes / (rate * (1 if work.has_engine else THREADS_EFFICIENCY))
+    active = min(1.0, rates.dram_share * work.programs / machine.multiprocessors)
+    rate = machine.memory_gb_per_s * 1e3 * rates.dram_efficiency * active
+    moved = work.array_bytes + (rates.torn - 1) * work.torn_bytes
+    memory = moved / (rate * (1 if work.has_engine else rates.dram_threads))
     memory *= _unevenness(work, machine)
-    memory *= 1 + (SHORT_PIECES * LINE_BYTES / work.piece_bytes if work.piece_bytes else 0)
-    us = max(busy, memory) + UNHIDDEN * min(busy, memory)
+    memory *= 1 + (rates.short_pieces * LINE_BYTES / work.piece_bytes if work.piece_bytes else 0)
+    us = max(busy, memory) + rates.unhidden * min(busy, memory)
     if memory > busy:
         bound = "DRAM"
     waves = work.programs / (machine.multiprocessors * occupancy)
-    launch = LAUNCH_US - (HIDDEN_LAUNCH_US if work.has_engine else 0)
-    return Prediction(us + launch, occupancy, waves, shared, registers, bound)
+    return Prediction(
+        us + _launch(work, shared, machine), occupancy, waves, shared, registers, bound
+    )
+
+
+def _held_bytes(loop: LoopWork, stages: int) -> int:
+    """Shared memory of a loop: its slots, and what comes through registers once."""
+    once = loop.global_bytes - loop.staged_bytes if loop.way is Way.REGISTERS else 0
+    return stages * loop.staged_bytes + once
+
+
+def _launch(work: Work, shared: int, machine: Machine) -> float:
+    """Microseconds of the launch itself, behind another (`passes/overlap_launches.py`)."""
+    rates = machine.rates
+    if not work.has_engine:
+        return rates.launch
+    fills = not machine.target.fits_twice(shared)
+    is_beside = fills and 2 * work.programs <= machine.multiprocessors
+    return rates.launch - rates.hidden_launch - (rates.hidden_beside if is_beside else 0)
 
 
 def _unevenness(work: Work, machine: Machine) -> float:
@@ -237,16 +102,16 @@ def _unevenness(work: Work, machine: Machine) -> float:
     if not work.has_engine:
         return 1.0
     if work.programs > all_of_them:
-        return 1 + UNEVEN * idle / work.programs
-    if work.cluster >= EVEN_CLUSTER or 2 * idle >= all_of_them:
+        return 1 + machine.rates.uneven * idle / work.programs
+    if work.cluster >= machine.rates.even_cluster or 2 * idle >= all_of_them:
         return 1.0
-    return 1 + UNEVEN * 2 * idle / all_of_them
+    return 1 + machine.rates.uneven * 2 * idle / all_of_them
 
 
 def stages_of(loop: LoopWork, target: Target, accumulators: int = 0, other_bytes: int = 0) -> int:
     """The slots a loop's pipeline has: demanded, or as many as the compiler gives it, with so many
     `accumulators` and beside `other_bytes` of shared memory."""
-    if not loop.staged_bytes or loop.way is Way.REGISTERS:
+    if not loop.staged_bytes:
         return 1
     if loop.stages is not None:
         return loop.stages
@@ -258,18 +123,35 @@ def stages_of(loop: LoopWork, target: Target, accumulators: int = 0, other_bytes
 
 
 def _panels(work: Work) -> int:
-    """Shared memory that results leave through, beside rings: two panels of 128 bytes a row."""
-    stored = max((loop.stored_bytes for loop in work.loops), default=0)
-    return work.teams * min(stored, PANEL_BYTES) if work.has_engine else 0
+    """Shared memory that results leave through, beside rings."""
+    return work.teams * max((loop.leaving_bytes for loop in work.loops), default=0)
 
 
 def registers_of(work: Work, target: Target) -> int:
-    """Registers a thread needs, about: its part of the tiles, and what every thread has."""
+    """Registers a thread needs, about: its part of the tiles, and what every thread has. Elements
+    on their way take no more than there are."""
+    held = _held(work, target)
+    room = max(0, target.registers_per_thread - held)
+    return -(-(held + min(room, int(_loaded(work, target)))) // 8) * 8
+
+
+def _held(work: Work, target: Target) -> int:
+    """Registers of a thread that its part of the tiles takes, and what every thread has."""
     threads = work.warps * target.warp_size
-    loaded = max((loop.narrow_loads for loop in work.loops), default=0)
     tiles = -(-work.accumulators // threads) + -(-work.elements // threads)
-    tiles += int(LOADED_REGISTERS * loaded / threads)
-    return -(-(tiles + OTHER_REGISTERS) // 8) * 8
+    return tiles + rates_of(target).other_registers
+
+
+def _loaded(work: Work, target: Target) -> float:
+    """Registers of a thread for an iteration's elements that come through them one by one."""
+    loaded = max((x.narrow_loads for x in work.loops if x.way is Way.REGISTERS), default=0)
+    return rates_of(target).loaded_registers * loaded / (work.warps * target.warp_size)
+
+
+def _goes(work: Work, target: Target) -> float:
+    """In how many goes they come, where registers do not hold all at once."""
+    room = target.registers_per_thread - _held(work, target)
+    return max(1.0, _loaded(work, target) / max(1, room))
 
 
 def _occupancy(work: Work, shared: int, registers: int, target: Target) -> tuple[int, str]:
@@ -303,7 +185,7 @@ def _impossible(work: Work, shared: int, registers: int, limit: str, target: Tar
             f"{target.shared_bytes} on {target.name}"
         )
     accumulators = -(-work.accumulators // (work.warps * target.warp_size))
-    if accumulators + OTHER_REGISTERS // 2 > target.registers_per_thread:
+    if accumulators + rates_of(target).other_registers // 2 > target.registers_per_thread:
         return (
             f"{accumulators} registers a thread for the accumulator alone; a thread has at most "
             f"{target.registers_per_thread}"
@@ -315,81 +197,112 @@ def _impossible(work: Work, shared: int, registers: int, limit: str, target: Tar
 
 def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> tuple[float, str]:
     """Clocks of the multiprocessor with most programs, and what they are spent on."""
+    rates, target = machine.rates, machine.target
     busy: dict[str, float] = {}
     chain, end, fill = 0.0, 0.0, 0.0
     most = -(-work.programs // machine.multiprocessors)
     for loop, slots in zip(work.loops, stages, strict=True):
-        warps = min(occupancy, most) * work.teams * work.warps
-        units = _units(loop, warps, machine, work.programs)
+        units = _units(loop, machine, work.programs)
         for unit, clocks in units.items():
             busy[unit] = busy.get(unit, 0.0) + loop.trips * clocks
-        step = STEP_CLOCKS / work.teams if loop.way is Way.ENGINE else 0
-        longest = _together(units | {"arithmetic": units["arithmetic"] + step})
-        if slots > 1:
-            # A ring of n slots has n - 1 loads on the way while it computes, one fewer where a slot
-            # is held until the instructions behind it are issued.
-            ahead = max(1, slots - (1 if loop.unit is Unit.WARPS else 2))
-            fill = MEMORY_LATENCY
-            latency = LOADED_LATENCY if loop.way is Way.ENGINE else MEMORY_LATENCY
-            chain += loop.trips * max(longest, latency / ahead if loop.trips > slots else 0)
+        if slots > 1 and loop.way is not Way.REGISTERS:
+            fill = rates.memory_latency
+            chain += loop.trips * _pipelined(loop, units, slots, work, rates)
         else:
-            alone = 2 * units["arithmetic"] if loop.way is Way.REGISTERS else longest
-            chain += loop.trips * (alone + _waits(loop, work.warps))
-        end += loop.stored_bytes / STORED_BYTES_PER_CLOCK
+            goes = _goes(work, target)
+            chain += loop.trips * (_together(units, rates) + _waits(loop, units, goes, rates))
+        stores = _stores(loop, rates)
+        end += stores
+        if loop.stored in (Stored.ELEMENTS, Stored.SCATTERED):  # by the units that load
+            busy["loads"] += stores
     chain = max(chain, end) if work.hides_ends else chain + end
     fill += end if work.hides_ends else 0.0
-    excess = registers_of(work, machine.target) / machine.target.registers_per_thread - 1
-    slower = 1 + SPILLED * max(0.0, excess)
+    excess = registers_of(work, target) / target.registers_per_thread - 1
+    slower = 1 + rates.spilled * max(0.0, excess)
+    each = (_together(busy, rates) + rates.start / work.teams) * slower
+    is_waiting = chain * slower + fill > min(occupancy, most) * each
     unit = max(busy, key=lambda name: busy[name])
-    each = (_together(busy) + START_CLOCKS) * slower
-    chain *= slower
-    rounds, rest = divmod(most, occupancy)
     # A warp that only loads has the next program's operands there when this one ends.
-    fills = 1 if work.has_engine else rounds + bool(rest)
+    fills = 1 if work.has_engine else -(-most // occupancy)
+    clocks = _rounds(work, occupancy, each, chain * slower, machine) + fills * fill
+    return clocks, "latency" if is_waiting else unit
+
+
+def _rounds(work: Work, occupancy: int, each: float, chain: float, machine: Machine) -> float:
+    """Clocks of all rounds of programs, of which so many run at once: the units are busy with
+    `each`, none takes less than its `chain`."""
+    rounds, rest = divmod(-(-work.programs // machine.multiprocessors), occupancy)
     full = max(occupancy * each, chain)
     last = max(rest * each, chain) if rest else 0.0
-    is_waiting = chain + fill > min(occupancy, most) * each
     # The later the last round, the less it counts: programs drift apart, and the clock of a card
     # that is limited by power rises while some multiprocessors idle.
     exact = work.programs / machine.multiprocessors
     whole = rounds * full + last
-    whole -= max(0.0, whole - exact * full / occupancy) * exact / (exact + LOCKSTEP_ROUNDS)
-    return whole + fills * fill, "latency" if is_waiting else unit
+    late = exact / (exact + machine.rates.lockstep_rounds)
+    return whole - max(0.0, whole - exact * full / occupancy) * late
 
 
-def _together(units: Mapping[str, float]) -> float:
+def _pipelined(
+    loop: LoopWork, units: Mapping[str, float], slots: int, work: Work, rates: Rates
+) -> float:
+    """Clocks of an iteration of one program whose operands come to a ring of so many slots."""
+    step, latency = 0.0, rates.memory_latency
+    if loop.way is Way.ENGINE:
+        latency = rates.loaded_latency
+        step = rates.step + (rates.cluster_step if work.cluster > 1 else 0)
+    stepped = {**units, "arithmetic": units["arithmetic"] + step / work.teams}
+    longest = _together(stepped, rates)
+    # A ring of n slots has n - 1 loads on the way while it computes, one fewer where a slot is held
+    # until the instructions behind it are issued.
+    ahead = max(1, slots - (1 if loop.unit is Unit.WARPS else 2))
+    return max(longest, latency / ahead if loop.trips > slots else 0)
+
+
+def _together(units: Mapping[str, float], rates: Rates) -> float:
     """Clocks of all units that work at the same time."""
     most = max(units.values())
-    return most + CONTENTION * (sum(units.values()) - most)
+    return most + rates.contention * (sum(units.values()) - most)
 
 
-def _waits(loop: LoopWork, warps: int) -> float:
-    """Clocks of one iteration without a pipeline that are spent waiting."""
-    waits = float(MEMORY_LATENCY) if loop.global_bytes else 0.0
-    return waits + loop.narrow_loads / warps * NARROW_LOAD_CLOCKS
+def _stores(loop: LoopWork, rates: Rates) -> float:
+    """Clocks of a program's results behind its last product."""
+    if loop.stored is Stored.SCATTERED:
+        return loop.stored_elements * rates.scattered_store
+    if loop.stored is Stored.ELEMENTS:
+        return loop.stored_elements * rates.narrow_store + loop.stored_rows * rates.narrow_row
+    rate = rates.stored_bytes if loop.stored is Stored.ROWS else rates.rearranged_bytes
+    return loop.stored_bytes / rate
 
 
-def _units(loop: LoopWork, warps: int, machine: Machine, programs: int) -> dict[str, float]:
+def _waits(loop: LoopWork, units: Mapping[str, float], goes: float, rates: Rates) -> float:
+    """Clocks of one iteration without a pipeline that are spent waiting, beside its busiest unit:
+    what comes through registers, in so many goes, is there before anything is multiplied."""
+    waits = rates.memory_latency * goes if loop.global_bytes else 0.0
+    return waits + (units["arithmetic"] if loop.way is Way.REGISTERS else 0.0)
+
+
+def _units(loop: LoopWork, machine: Machine, programs: int) -> dict[str, float]:
     """Clocks that one iteration keeps each unit of a multiprocessor busy."""
-    target = machine.target
-    speed, rate = target.speed, rates_of(target)
-    tensor = speed.tensor_flops * 1.0
-    if loop.unit is Unit.WARPGROUPS:
-        tensor *= rate.tensor_efficiency * (LONE_WARPGROUP if warps <= WARPGROUP_WARPS else 1)
-    elif loop.unit is Unit.TENSOR_MEMORY:
-        tensor *= rate.tensor_efficiency
-    elif target.supports(Feature.WGMMA) or target.supports(Feature.TCGEN05):
-        tensor *= WARP_MMA_SPEED
-    rates = {kind: tensor * factor for kind, factor in TENSOR_SPEEDS.items()}
-    rates |= {"fma": speed.fma_flops, "f64": speed.f64_flops}
-    by_threads = loop.way is Way.THREADS and loop.unit is Unit.WARPGROUPS
-    copying = THREADS_STEP_CLOCKS if by_threads else 0
+    speed, rates = machine.target.speed, machine.rates
+    tensor = speed.tensor_flops * _tensor_efficiency(loop.unit, machine)
+    flops = {kind: tensor * factor for kind, factor in TENSOR_SPEEDS.items()}
+    flops |= {"fma": speed.fma_flops, "f64": speed.f64_flops}
+    narrow = rates.narrow_load if loop.way is Way.REGISTERS else rates.narrow_copy
     share = machine.multiprocessors / min(programs, machine.multiprocessors)
-    l2_bytes = min(rate.l2_bytes, rate.l2_bytes_for_all * share)
+    l2_bytes = min(rates.l2_bytes, rates.l2_bytes_for_all * share)
     copied = (max(loop.global_bytes, loop.line_bytes) + loop.stored_bytes) / l2_bytes
     return {
-        "arithmetic": sum(flops / rates[kind] for kind, flops in loop.flops.items()) + copying,
-        "loads": loop.narrow_loads * NARROW_LOADS,
-        "shared memory": loop.shared_bytes / rate.shared_bytes,
-        "L2": copied + loop.zeroed_bytes / ZEROED_BYTES_PER_CLOCK,
+        "arithmetic": sum(count / flops[kind] for kind, count in loop.flops.items()),
+        "loads": loop.narrow_loads * narrow + loop.vector_copies * rates.vector_copy,
+        "shared memory": loop.shared_bytes / rates.shared_bytes,
+        "L2": copied + loop.zeroed_bytes / rates.zeroed_bytes,
     }
+
+
+def _tensor_efficiency(unit: Unit, machine: Machine) -> float:
+    """The part of tensor cores' rate that a unit reaches."""
+    target, rates = machine.target, machine.rates
+    if unit is not Unit.WARPS:
+        return rates.tensor_efficiency
+    has_more = target.supports(Feature.WGMMA) or target.supports(Feature.TCGEN05)
+    return rates.warp_mma_speed if has_more else 1.0

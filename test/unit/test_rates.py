@@ -1,0 +1,82 @@
+"""The numbers that predictions of time count with stand in one folder, explained, with a record."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from tilec.target import TARGETS
+from tilec.tuning.rates import Rates, rates_of
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMULAS = {
+    "tilec/tuning/model.py": {
+        "AUTO_STAGES",
+        "AUTO_CTAS",
+        "REGISTERS_PER_ACCUMULATOR",
+        "LOAD_WARPS",
+    },
+    "tilec/tuning/tail_model.py": {"SUM_BYTES"},
+    "tilec/tuning/dot_work.py": {"VECTOR_BYTES", "WIDEST_N", "WARP_TILE"},
+    "tilec/tuning/machine.py": set[str](),
+    "tilec/tuning/work.py": {"LINE_BYTES"},
+    "tilec/tuning/kernel_work.py": {"PANEL_BYTES"},
+    "tilec/ops/product_facts.py": set[str](),
+    "tilec/ops/product_work.py": {
+        *("USUAL_SIDE", "MOST_WAITING", "ACCUMULATORS_PER_WARP", "SUM_BYTES"),
+    },
+}
+"""Modules that predict, and the numbers that each may name: sizes of formats and instructions, and
+what the compiler chooses by itself. What a device takes or reaches is none of them."""
+PLAIN = (0.0, 1.0, 1e3)
+"""Nothing, all of it, and the step between two units."""
+TEXTS = {path: (ROOT / path).read_text() for path in FORMULAS}
+
+
+@pytest.mark.parametrize("path", FORMULAS)
+def test_formulas_name_no_number_of_a_machine(path: str) -> None:
+    tree = ast.parse(TEXTS[path])
+    named = {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and _is_number(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    assert named == FORMULAS[path]
+    tables = [node for node in tree.body if isinstance(node, ast.AnnAssign)]
+    skipped = {id(leaf) for table in tables for leaf in ast.walk(table)}
+    floats = [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, float)
+        if id(node) not in skipped and node.value not in PLAIN
+    ]
+    assert floats == []
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether an expression is made of numbers alone."""
+    leaves = [leaf for leaf in ast.walk(node) if not isinstance(leaf, (ast.BinOp, ast.operator))]
+    return all(isinstance(x, ast.Constant) and isinstance(x.value, (int, float)) for x in leaves)
+
+
+def test_every_rate_is_explained_and_used() -> None:
+    text = "\n".join(TEXTS.values())
+    for field in fields(Rates):
+        assert f"`{field.name}`" in (Rates.__doc__ or ""), field.name
+        if field.name != "record":
+            assert re.search(rf"rates(_of\(target\))?\.{field.name}\b", text), field.name
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_target_has_rates_whose_record_is_there(name: str) -> None:
+    rates = rates_of(TARGETS[name])
+    assert not rates.record or (ROOT / "test/bench/results" / rates.record).exists()
+    assert bool(rates.record) == (not name.startswith("sm_10"))
+    assert rates.shifted.keys() == {16, 32, 64}
+    assert 0 < rates.tensor_efficiency <= 1

@@ -1,0 +1,149 @@
+"""What a tile size of a product comes to: the work of its launch, and how long the model says."""
+
+from __future__ import annotations
+
+from math import prod
+
+import tilec.language as tl
+from tilec.ops.product_facts import Product
+from tilec.ring_stages import store_slots
+from tilec.target import Feature, Target
+from tilec.tuning.dot_work import (
+    VECTOR_BYTES,
+    columns_of,
+    flops_of,
+    line_bytes,
+    narrow_loads,
+    shared_traffic,
+    unit_of,
+)
+from tilec.tuning.machine import Machine
+from tilec.tuning.model import predict
+from tilec.tuning.work import LoopWork, Stored, Unit, Way, Work
+
+ALONE = (1, 1)
+USUAL_SIDE = 128
+"""Rows and columns of the tile that `tl.auto` gives a product on tensor cores."""
+MOST_WAITING = 2
+"""Rounds of programs that wait for DRAM, whose CTAs do not stay: who gets more takes the next."""
+ACCUMULATORS_PER_WARP = 4096
+"""As the compiler chooses warps: 128 accumulators a thread, 4 to 8 warps."""
+SUM_BYTES = 4
+"""Of an element of a partial sum."""
+SWIZZLES = (128, 64, 32)
+"""Bytes of a panel's rows."""
+
+
+def predicted(
+    product: Product,
+    tile: tuple[int, int, int],
+    splits: int,
+    cluster: tuple[int, int],
+    machine: Machine,
+) -> tuple[float, bool]:
+    """Microseconds, and whether all programs run at once."""
+    work = work_of(product, tile, splits, cluster, machine.target)
+    found = predict(work, machine)
+    unit = work.loops[0].unit
+    us = found.us + (machine.rates.cluster if work.cluster > 1 else 0)
+    if splits > 1:
+        # The second kernel reads the partial sums, which L2 holds.
+        size = product.m * product.n * product.batch
+        us += machine.rates.split + SUM_BYTES * size * (splits + 1) / (
+            machine.memory_gb_per_s * 1e3
+        )
+    waits = unit is Unit.WARPGROUPS and found.bound == "DRAM"
+    return us, unit is not Unit.WARPS and found.waves <= (MOST_WAITING if waits else 1)
+
+
+def work_of(
+    product: Product,
+    tile: tuple[int, int, int],
+    splits: int,
+    cluster: tuple[int, int],
+    target: Target,
+) -> Work:
+    """The launch of a product in tiles of (rows, columns, depth), k in `splits` parts, by clusters
+    of CTAs along rows and columns."""
+    m, n, k = product.m, product.n, product.k
+    rows, columns, depth = tile
+    unit = unit_of(rows, columns, product.kind, target)
+    width = SUM_BYTES if splits > 1 else product.stored_width
+    stored = product.stored(splits)
+    store = LoopWork(
+        stored_bytes=rows * columns * width,
+        stored=stored,
+        stored_rows=rows if product.c.contiguous == 1 else columns,
+        stored_elements=rows * columns,
+        leaving_bytes=_leaving_bytes(rows, columns, width, stored, product.way(unit)),
+    )
+    down, across = cluster
+    programs = (
+        tl.cdiv(tl.cdiv(m, rows), down) * down * tl.cdiv(tl.cdiv(n, columns), across) * across
+    )
+    arrays = (m * k + k * n) * product.width + m * n * width * splits
+    warps = 8 if unit is Unit.WARPGROUPS and rows >= USUAL_SIDE else 4
+    if not target.supports(Feature.WGMMA):
+        warps = max(4, min(8, rows * columns // ACCUMULATORS_PER_WARP))
+    return Work(
+        programs * product.batch * splits,
+        warps,
+        (_loop(product, tile, splits, cluster, unit, target), store),
+        product.batch * arrays,
+        rows * columns,
+        cluster=1 if unit is Unit.TENSOR_MEMORY else prod(cluster),
+        piece_bytes=depth * product.width,
+        torn_bytes=product.batch * m * n * width
+        if stored in (Stored.ELEMENTS, Stored.SCATTERED)
+        else 0,
+    )
+
+
+def _leaving_bytes(rows: int, columns: int, width: int, stored: Stored, way: Way) -> int:
+    """Shared memory through which a tile leaves, in elements of `width` bytes: panels of the widest
+    swizzle that divides its rows, or, where there is a ring beside, all that is rearranged."""
+    if way is Way.THREADS or width == SUM_BYTES or stored is Stored.SCATTERED:
+        return 0
+    if stored is not Stored.ROWS:
+        return rows * columns * width if way is Way.ENGINE else 0
+    panel = next((span for span in SWIZZLES if columns * width % span == 0), 0)
+    return rows * panel * store_slots(columns * width // panel, rows * panel) if panel else 0
+
+
+def _loop(
+    product: Product,
+    tile: tuple[int, int, int],
+    splits: int,
+    cluster: tuple[int, int],
+    unit: Unit,
+    target: Target,
+) -> LoopWork:
+    """One step along k."""
+    width, (rows, columns, depth) = product.width, tile
+    # What a pair multiplies lies in one of its CTAs; what a cluster shares comes once for all.
+    pair, shared = (cluster[0], ALONE) if unit is Unit.TENSOR_MEMORY else (1, cluster)
+    a, b = rows * depth * width, depth * columns * width // pair
+    way = product.way(unit)
+    a_row = depth if product.a.contiguous == 1 else rows
+    b_row = columns if product.b.contiguous == 1 else depth
+    lines = line_bytes(a, a_row * width, product.a, way, target) // shared[1]
+    lines += line_bytes(b, b_row * width, product.b, way, target) // shared[0]
+    operands = (product.a, 1), (product.b, 0)
+    inside = product.k / (tl.cdiv(product.k, depth) * depth)
+    zeroed = a + b - a * inside * product.m / (tl.cdiv(product.m, rows) * rows)
+    zeroed -= b * inside * product.n / (tl.cdiv(product.n, columns) * columns)
+    narrow, vectors = narrow_loads((rows * depth, depth * columns), operands, width, unit)
+    return LoopWork(
+        tl.cdiv(tl.cdiv(product.k, depth), splits),
+        {product.kind: flops_of(*tile, unit)},
+        a // shared[1] + b // shared[0],
+        shared_traffic(rows, columns, a, b, unit),
+        vectors * VECTOR_BYTES if way is Way.REGISTERS else a + b,
+        line_bytes=lines,
+        narrow_loads=narrow,
+        vector_copies=vectors,
+        way=way,
+        unit=unit,
+        columns=columns_of(rows, columns, unit),
+        zeroed_bytes=int(zeroed) if way is Way.ENGINE else 0,
+    )

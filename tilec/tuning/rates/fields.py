@@ -1,0 +1,107 @@
+"""What predictions count with beside a target's own facts: one record of numbers a target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """Clocks are those of a multiprocessor at the clock that its device states.
+
+    `record`: the timings that these were fitted to, relative to `test/bench/results`; empty where
+    they are only stated.
+
+    Multiplying, of one multiprocessor. `tensor_efficiency`: the part of tensor cores' rate that a
+    busy program reaches. `warp_mma_speed`: the part that single warps reach where the target has
+    instructions for more. `shared_bytes`: through shared memory, a clock.
+
+    L2, of one multiprocessor, in bytes a clock. `l2_bytes`: where few ask; `l2_bytes_for_all`:
+    where all do. `shifted`: how many times as much a line of 128 bytes costs that begins at
+    multiples of so many bytes; less aligned ones cost as the least aligned of these.
+    `zeroed_bytes`: what the copy engine fills of boxes' parts that lie outside of an array.
+
+    Waiting, in clocks. `memory_latency`: from a request to its line; `loaded_latency`: the same
+    where copy engines of all multiprocessors keep asking. `start`: a program. `step`: an iteration
+    that waits for a slot of a ring and gives it back, beside what it computes; sets of warps in
+    turn have a share each, under the other's products. `cluster_step`: how much more where slots
+    are given back to another CTA.
+
+    Elements one by one, in clocks for each: `narrow_load` through registers, `narrow_copy` by
+    cp.async; `vector_copy`: for each 16 bytes that threads copy beside these. `narrow_store`, and
+    `narrow_row` for each row, whose ends are parts of lines; `scattered_store`: where neighbours
+    in a warp store to other sectors.
+
+    Results, in bytes a clock behind the last product: `stored_bytes` by the engine, or as threads
+    hold them; `rearranged_bytes`: by way of shared memory.
+
+    DRAM. `dram_efficiency`: the part of its rate that reading arrays once reaches; `dram_threads`:
+    what is left of that where threads ask instead of the engine. `short_pieces`: how much longer it
+    takes in pieces of 128 bytes; half so in twice those. `dram_share`: what one multiprocessor can
+    draw, in shares of all. `torn`: what a byte of results costs whose rows begin anywhere.
+    `uneven`: how much longer reading takes for each multiprocessor in two that has no CTA, where
+    more than half of them have: presumably because they share their way to memory in pairs;
+    clusters of `even_cluster` CTAs are dealt evenly. `unhidden`: the part of the shorter of
+    computing and reading that the longer does not hide.
+
+    Launches, in microseconds. `launch`: from the start of a grid to its first instructions, and
+    from the last ones to its end. `hidden_launch`: how much of it hides under the launch before,
+    where the engine fills rings; `hidden_beside`: how much more where that one leaves half of the
+    multiprocessors free (`passes/overlap_launches.py`). `cluster`: that CTAs of a cluster meet at
+    the beginning. `split`: what the second kernel of a product in parts takes beside reading them.
+    `meeting`: that the last round of a product is in parts: one more program, partial sums on their
+    way to L2, a flag, its reader; `summed_bytes`: of partial sums that one multiprocessor waits
+    for, reads and adds up in a microsecond.
+
+    `contention`: what the less busy units add to the time of the busiest. `lockstep_rounds`: after
+    so many rounds of programs the last one counts half. `clustered`: the part of multiprocessors
+    that clusters of more than two can be on.
+
+    Registers of compiled code. `other_registers`: a thread's, beside accumulators and loaded
+    elements; `loaded_registers`: for each element that waits for its turn. `spilled`: time for each
+    whole register file of a thread that is needed beyond its own.
+    """
+
+    record: str
+    tensor_efficiency: float
+    warp_mma_speed: float
+    shared_bytes: float
+    l2_bytes: float
+    l2_bytes_for_all: float
+    shifted: Mapping[int, float]
+    zeroed_bytes: float
+    memory_latency: float
+    loaded_latency: float
+    start: float
+    step: float
+    cluster_step: float
+    narrow_load: float
+    narrow_copy: float
+    vector_copy: float
+    narrow_store: float
+    narrow_row: float
+    scattered_store: float
+    stored_bytes: float
+    rearranged_bytes: float
+    dram_efficiency: float
+    dram_threads: float
+    short_pieces: float
+    dram_share: float
+    torn: float
+    uneven: float
+    even_cluster: int
+    unhidden: float
+    launch: float
+    hidden_launch: float
+    hidden_beside: float
+    cluster: float
+    split: float
+    meeting: float
+    summed_bytes: float
+    contention: float
+    lockstep_rounds: float
+    clustered: float
+    other_registers: int
+    loaded_registers: float
+    spilled: float

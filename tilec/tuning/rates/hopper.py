@@ -1,0 +1,61 @@
+"""Rates of `sm_90a`, fitted to timings on an H200.
+
+Those are 3,000: of 330 products in 2 to 11 tiles each, and of single tiles on purpose: rows shifted
+by 16 to 64 bytes, elements one by one, k of 1 to 64 steps, k in parts. The products were drawn by
+the seeds 101, 202 and 303. Predictions are off by 16 to 18 % (standard deviation of the logarithm),
+on products that they were not fitted to by 16 (H100, seed 404) to 19 (H200, seed 505).
+
+What shifted lines cost was read off directly: 64 x 64 tiles of 2048 cubed, which L2 bounds, take
+40.2 us with rows at multiples of 128 bytes, 49.4 of 64, 54.2 of 32 and 78.8 of 16.
+`dram_efficiency`, `even_cluster` and `clustered` are from earlier records (`decode-h200-*.json`,
+`tile-choices-h200-*.json`).
+"""
+
+from __future__ import annotations
+
+from tilec.tuning.rates.fields import Rates
+
+HOPPER = Rates(
+    record="drawn-products-2026-11-23.json",
+    tensor_efficiency=0.88,
+    warp_mma_speed=0.48,
+    shared_bytes=128,
+    l2_bytes=64,
+    l2_bytes_for_all=60,
+    shifted={64: 1.26, 32: 1.36, 16: 1.96},
+    zeroed_bytes=33,
+    memory_latency=830,
+    loaded_latency=1150,
+    start=380,
+    step=55,
+    cluster_step=20,
+    narrow_load=0.138,
+    narrow_copy=0.22,
+    vector_copy=0.72,
+    narrow_store=0.08,
+    narrow_row=8,
+    scattered_store=0.85,
+    stored_bytes=42,
+    rearranged_bytes=22,
+    dram_efficiency=0.947,
+    dram_threads=0.85,
+    short_pieces=0.05,
+    dram_share=4,
+    torn=1.5,
+    uneven=0.3,
+    even_cluster=4,
+    unhidden=0.22,
+    launch=1.7,
+    hidden_launch=0.1,
+    hidden_beside=0.8,
+    cluster=0.5,
+    split=2.0,
+    meeting=5.0,
+    summed_bytes=45_000,
+    contention=0.035,
+    lockstep_rounds=15,
+    clustered=0.91,
+    other_registers=32,
+    loaded_registers=1.0,
+    spilled=5,
+)

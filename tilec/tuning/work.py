@@ -1,0 +1,125 @@
+"""What a launch does, in the model's terms: programs, loops, bytes, who moves and multiplies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from functools import cached_property
+
+from tilec.tensor_memory import COLUMNS
+
+LINE_BYTES = 128
+"""What the copy engine takes from L2 at once: a shorter row costs as much."""
+TENSOR_SPEEDS: Mapping[str, float] = {"f16": 1, "bf16": 1, "f8": 2, "i8": 2, "tf32": 0.5}
+"""Of tensor cores, by the kind of their operands, against f16; `fma` and `f64` have own units."""
+
+
+class Unit(Enum):
+    """Who multiplies tiles."""
+
+    WARPS = auto()
+    """Each warp by itself (`mma.sync`), or FMA units."""
+    WARPGROUPS = auto()
+    """Warpgroups, with the sum in their registers (`wgmma`)."""
+    TENSOR_MEMORY = auto()
+    """One thread for the CTA, with the sum in tensor memory (`tcgen05.mma`)."""
+
+
+class Way(Enum):
+    """How operands of a loop come to shared memory."""
+
+    ENGINE = auto()
+    """Boxes by the copy engine, in a ring that warps of its own keep full."""
+    THREADS = auto()
+    """16 bytes or less a thread by cp.async, some stages ahead."""
+    REGISTERS = auto()
+    """Element by element through registers, waited for in each iteration."""
+
+
+class Stored(Enum):
+    """How results get to their array."""
+
+    ROWS = auto()
+    """In rows as they are summed, 16 bytes and more at a time."""
+    TURNED = auto()
+    """16 bytes at a time, but across those rows: rearranged in shared memory first."""
+    ELEMENTS = auto()
+    """One by one, neighbours together: their rows begin anywhere."""
+    SCATTERED = auto()
+    """One by one as threads hold them: in parts of sectors."""
+
+
+@dataclass(frozen=True)
+class LoopWork:
+    """One iteration of a loop, run `trips` times a program; straight-line code is run once.
+
+    `flops` by kind of operand (see `TENSOR_SPEEDS`, and "fma", "f64"). `global_bytes`: loaded,
+    `line_bytes`: in whole lines, where that is more. `staged_bytes`: what one slot of a pipeline
+    holds; `stages`: the slots demanded, None for the compiler's choice. `narrow_loads`: elements
+    that come one by one, `vector_copies`: 16 bytes that threads copy beside these. `unit`: who
+    multiplies; `columns` of tensor memory that the sum takes. `zeroed_bytes`: filled in by the copy
+    engine for what lies outside of arrays.
+
+    `stored`: how results leave, `stored_rows` and `stored_elements` of a tile; shared memory that
+    they leave through beside a ring: `leaving_bytes`.
+    """
+
+    trips: int = 1
+    flops: Mapping[str, int] = field(default_factory=dict)
+    global_bytes: int = 0
+    shared_bytes: int = 0
+    staged_bytes: int = 0
+    stages: int | None = None
+    stored_bytes: int = 0
+    line_bytes: int = 0
+    narrow_loads: int = 0
+    vector_copies: int = 0
+    way: Way = Way.THREADS
+    unit: Unit = Unit.WARPS
+    columns: int = 0
+    zeroed_bytes: int = 0
+    stored: Stored = Stored.ROWS
+    stored_rows: int = 0
+    stored_elements: int = 0
+    leaving_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a launch does: `programs` times the loops, on arrays of `array_bytes` in all.
+
+    `accumulators`: 32-bit registers of the largest accumulator, `elements` those of the largest
+    other tile, both of the whole program. `guessed`: what could not be told before a run. `teams`:
+    sets of so many warps that take the programs of a CTA in turn.
+    `cluster`: CTAs that load together what they share. `piece_bytes`: how much of the largest array
+    a program reads at one place, 0 if unknown. `torn_bytes`: of results whose rows begin anywhere.
+    """
+
+    programs: int
+    warps: int
+    loops: tuple[LoopWork, ...]
+    array_bytes: int
+    accumulators: int = 0
+    elements: int = 0
+    guessed: tuple[str, ...] = ()
+    teams: int = 1
+    cluster: int = 1
+    piece_bytes: int = 0
+    torn_bytes: int = 0
+
+    @cached_property
+    def columns(self) -> int:
+        """Of tensor memory, for one sum."""
+        return max((loop.columns for loop in self.loops), default=0)
+
+    @property
+    def hides_ends(self) -> bool:
+        """Whether the next program's products run under the end of this one: by other warps, or
+        since two sums fit tensor memory."""
+        return self.has_engine and (self.teams > 1 or 0 < 2 * self.columns <= COLUMNS)
+
+    @cached_property
+    def has_engine(self) -> bool:
+        """Whether the copy engine fills rings."""
+        return any(loop.way is Way.ENGINE for loop in self.loops)
