@@ -152,6 +152,7 @@ MAY_NAME = {
     "checks/ring_player.py": {"cluster"},
     "tuning/kernel_work.py": {"stages"},  # predicted
     "tuning/model.py": {"cluster", "stages"},
+    "tuning/work.py": {"cluster", "stages"},  # predicted
     "tuning/measurement.py": {"order"},  # of timings
     "tuning/tune.py": {"order"},
 }
