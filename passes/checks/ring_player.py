@@ -153,7 +153,7 @@ class Player(Walk):
 
     def _turn(self, view: Any) -> Iterator[ir.Operation]:
         op, ring = view.operation, self.cluster.ring(view.ring, self.rank)
-        count = self.values.get(view.count)
+        count = self.values[view.count]
         turn = Turn(view.ring, count, ring.slots)
         used = next(iter(view.slot.uses), None) is not None
         if isinstance(view, gpu_tile.RingAcquireOp):
@@ -175,7 +175,7 @@ class Player(Walk):
     def _pass_on(self, view: gpu_tile.RingPublishOp | gpu_tile.RingReleaseOp) -> None:
         op, turn = view.operation, self._slot_of(view.slot, view.operation)
         times = self._times(view.by)
-        mask = 1 << self.rank if view.mask is None else self.values.get(view.mask)
+        mask = 1 << self.rank if view.mask is None else self.values[view.mask]
         publishes = isinstance(view, gpu_tile.RingPublishOp)
         state = self.cluster.ring(view.ring, self.rank)
         both = state.releases and state.fills
@@ -274,7 +274,7 @@ class Player(Walk):
         op = view.operation
         self._fill(view.dst, op)
         bytes_ = _bytes(view.dst)
-        mask = self.values.get(view.mask) if hasattr(type(view), "mask") else 1 << self.rank
+        mask = self.values[view.mask] if hasattr(type(view), "mask") else 1 << self.rank
         pairs = isinstance(view, (gpu_tile.TmaPairLoadOp, gpu_tile.TmaPairMulticastOp))
         for rank in range(self.cluster.ctas):
             if mask >> rank & 1:

@@ -6,7 +6,7 @@ from tilec.runtime.emulator.errors import PtxError
 from tilec.runtime.emulator.reading.body_parser import BodyParser
 from tilec.runtime.emulator.reading.instruction import Entry, Module
 from tilec.runtime.emulator.reading.token_stream import TokenStream
-from tilec.runtime.emulator.reading.tokens import Token, tokenize
+from tilec.runtime.emulator.reading.tokens import Loc, Statement, Token, tokenize
 from tilec.runtime.emulator.reading.variable_parser import parse_parameter, parse_variable
 
 _LINKAGE = {".visible", ".extern", ".weak", ".common"}
@@ -52,7 +52,7 @@ class _ModuleParser:
         else:
             self._header(token)
 
-    def _header(self, token: Token) -> None:
+    def _header(self, token: Token | Statement | Loc) -> None:
         stream = self.stream
         if token.text == ".version":
             self.module.version = stream.next().text
