@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from functools import cache
 
 import numpy as np
 import pytest
+from golden_kernels import GOLDEN
 
 from tilec.runtime.emulator import load
 from tilec.runtime.emulator.execution import blocks, forms
 from tilec.runtime.emulator.execution.blocks import BlockCompiler
 from tilec.runtime.emulator.reading.parser import parse_module
 
-GOLDEN = Path(__file__).resolve().parent.parent / "golden"
-SOURCES = sorted(GOLDEN.glob("*.ptx"))
 _MARK = re.compile(r"(_|\bt)f?\d+_(\d+)(?=_p\b|\b)")
 
 
-def snippets(path: Path) -> list[tuple[str, list[str], frozenset[tuple[int, int]]]]:
+@cache
+def ptx(kernel: str, target: str) -> str:
+    return GOLDEN[kernel, target].ptx(target)
+
+
+def snippets(text: str) -> list[tuple[str, list[str], frozenset[tuple[int, int]]]]:
     """Code, names and written registers of each instruction, whatever its mark."""
     found = []
-    for entry in parse_module(path.read_text()).entries.values():
+    for entry in parse_module(text).entries.values():
         compiler = BlockCompiler(entry)
         for instruction in entry.instructions:
             snippet = compiler.write(instruction, lanes=False)
@@ -30,19 +34,20 @@ def snippets(path: Path) -> list[tuple[str, list[str], frozenset[tuple[int, int]
     return found
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
-def test_filled_in_is_as_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled = snippets(path)
+@pytest.mark.parametrize(("kernel", "target"), GOLDEN)
+def test_filled_in_is_as_written(kernel: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ptx(kernel, target)
+    filled = snippets(text)
     monkeypatch.setattr(forms, "find", lambda form: None)
-    assert snippets(path) == filled
+    assert snippets(text) == filled
 
 
 def test_most_instructions_have_a_form_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = GOLDEN / "matmul.sm_90a.ptx"
-    snippets(path)
+    text = ptx("matmul", "sm_90a")
+    snippets(text)
     kept: list[forms.Form] = []
     monkeypatch.setattr(forms, "keep", lambda form, snippet: kept.append(form))
-    snippets(path)
+    snippets(text)
     assert not kept
 
 
@@ -87,11 +92,13 @@ def test_what_looks_alike_is_not_taken_for_the_other() -> None:
 
 
 def test_programs_share_the_code_of_blocks_that_are_alike() -> None:
-    out = np.zeros(32, np.uint32)
+    """Which registers they name makes no other code, and is not mixed up."""
+    out, another = np.zeros(32, np.uint32), np.zeros(32, np.uint32)
     load(KERNEL).run("k", 1, 32, [out])
     before = blocks._code.cache_info()
-    load(KERNEL.replace("@%p1 add", "@%p2 add")).run("k", 1, 32, [out])
-    after_another = blocks._code.cache_info()
-    load(KERNEL.replace(" ret;", " // the same\n ret;")).run("k", 1, 32, [out])
-    assert after_another.misses > before.misses
-    assert blocks._code.cache_info().misses == after_another.misses
+    load(KERNEL.replace("@%p1 add", "@%p2 add")).run("k", 1, 32, [another])
+    assert blocks._code.cache_info().misses == before.misses
+    threads = np.arange(32)
+    np.testing.assert_array_equal(another != out, (threads >= 7) & (threads < 9))
+    load(KERNEL.replace("  mov.b32 %r3, 1;\n", "", 1)).run("k", 1, 32, [out])
+    assert blocks._code.cache_info().misses > before.misses

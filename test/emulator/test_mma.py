@@ -250,3 +250,20 @@ def test_late_copies_poison_their_destination_until_they_are_waited_for() -> Non
     for wait, value in (("", 0xFFFFFFFF), ("cp.async.wait_group 0;", a)):
         load(copy_kernel(body.replace("WAIT", wait))).run("k", 1, 64, [a, out], mode="late")
         np.testing.assert_array_equal(out, value)
+
+
+def test_fragments_are_taken_over_until_their_registers_are_written() -> None:
+    """Two products of one A; then a register of it changes, by an instruction of a known form."""
+    product = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%a0,%a1}, {%b0}, {%f0,%f1,%f2,%f3};"
+    text = (
+        HEAD
+        + ".visible .entry k(.param .u64 p) { .reg .b64 %rd<10>; .reg .b32 %r1, %a<2>, %b<1>; .reg .f32 %f<4>;\n"
+        "ld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; add.s64 %rd1, %rd1, %rd2;\n"
+        "mov.b32 %a0, 0x3C003C00; mov.b32 %a1, %a0; mov.b32 %b0, %a0;\n"
+        "mov.b32 %f0, 0; mov.b32 %f1, 0; mov.b32 %f2, 0; mov.b32 %f3, 0;\n"
+        f"{product}\n{product}\nmov.b32 %a0, 0x40004000;\n{product}\n"
+        "st.global.v4.f32 [%rd1], {%f0,%f1,%f2,%f3}; ret; }"
+    )
+    out = np.zeros((32, 4), np.float32)
+    load(text).run("k", 1, 32, [out])
+    np.testing.assert_array_equal(out, np.tile(np.float32([32, 32, 24, 24]), (32, 1)))

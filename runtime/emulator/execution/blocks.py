@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tilec.runtime.emulator.checking.register_checker import accesses_of, watched_registers
 from tilec.runtime.emulator.execution import forms
-from tilec.runtime.emulator.execution.forms import Snippet, form_of
+from tilec.runtime.emulator.execution.forms import Filled, Form, Snippet, form_of
 from tilec.runtime.emulator.execution.machine import Machine
 from tilec.runtime.emulator.instructions.control import needs_whole_warp
 from tilec.runtime.emulator.instructions.memory import SYNCHRONISING
@@ -62,9 +62,13 @@ class _Reuse:
             result.append(line)
         if instruction.opcode in ("wgmma", "tcgen05"):  # these write registers by themselves
             self.available.clear()
-        for key in [k for k, (_, used) in self.available.items() if used & snippet.written]:
-            del self.available[key]
+        self.forget(snippet.written)
         return result
+
+    def forget(self, written: frozenset[tuple[int, int]]) -> None:
+        """Registers are written."""
+        for key in [k for k, (_, used) in self.available.items() if used & written]:
+            del self.available[key]
 
 
 class BlockCompiler:
@@ -116,11 +120,23 @@ class BlockCompiler:
             return None
         return None if accesses_of(self.entry.instructions[key[0]], self.watched) else found
 
+    def _form(self, instruction: Instruction, lanes: bool) -> Form | None:
+        return None if accesses_of(instruction, self.watched) else form_of(instruction, lanes)
+
+    def _filled(self, instruction: Instruction) -> Filled | None:
+        """An instruction for a rectangle, if it is of a form; one that is new is written."""
+        form = self._form(instruction, False)
+        if form is None:
+            return None
+        if not forms.is_written(form):
+            self.write(instruction, False)
+        return forms.find(form)
+
     def write(self, instruction: Instruction, lanes: bool) -> Snippet:
         """The code of one instruction; of its form, where that has been written before."""
-        form = None if accesses_of(instruction, self.watched) else form_of(instruction, lanes)
+        form = self._form(instruction, lanes)
         if form is not None and (known := forms.find(form)):
-            return known
+            return known.template.fill(known.registers)
         writer = Writer(lanes, self.unchecked is not None, self.entry)
         writer.watched = self.watched
         writer.mark = str(instruction.index) if form is None else forms.fresh_mark()
@@ -146,24 +162,44 @@ class BlockCompiler:
         factories: dict[str, Factory] = {}
         instructions = self.entry.instructions
         where, terminator, reuse = start, None, _Reuse()
+        run: list[Filled] = []
         while where < len(instructions):
             instruction = instructions[where]
             if where > start and (
                 where in self.leaders or (lanes and needs_whole_warp(instruction))
             ):
                 break
-            snippet = self._snippet(instruction, lanes)
-            lines.extend(reuse.lines(instruction, snippet))
-            factories.update(snippet.factories)
+            filled = None if lanes else self._filled(instruction)
+            if filled is not None:
+                run.append(filled)
+                if reuse.available:
+                    reuse.forget(filled.written)
+            else:
+                self._end(run, where, lines, factories)
+                snippet = self._snippet(instruction, lanes)
+                lines.extend(reuse.lines(instruction, snippet))
+                factories.update(snippet.factories)
             where += 1
             if is_control(instruction):
                 terminator = instruction
                 break
+        self._end(run, where, lines, factories)
         if len(lines) == 1:
             lines.append("    pass")
         code = _code("\n".join(lines))
         polls = any(is_polling(i) for i in instructions[start:where])
         return Block(start, where, code, factories, terminator, polls)
+
+    def _end(
+        self, run: list[Filled], where: int, lines: list[str], factories: dict[str, Factory]
+    ) -> None:
+        """Adds the instructions of known forms in front of instruction `where`, and empties the
+        list: a line for all of them."""
+        if run:
+            name = f"run_{where}_{len(run)}"
+            lines.append(f"    for step, rows in {name}: step(*rows)")
+            factories[name] = functools.partial(forms.bind_steps, tuple(run))
+            run.clear()
 
 
 @functools.lru_cache(maxsize=256)
@@ -180,7 +216,6 @@ class BoundBlocks:
         self.compiler = compiler
         self.machine = machine
         self._bindings: dict[Rectangle | None, Binding] = {}
-        self._names: dict[Rectangle | None, dict[str, object]] = {}
         self._functions: dict[tuple[int, Rectangle | None], tuple[types.FunctionType, Block]] = {}
 
     def get(self, start: int, rectangle: Rectangle | None) -> tuple[types.FunctionType, Block]:
@@ -195,9 +230,7 @@ class BoundBlocks:
         block = self.compiler.block(start, rectangle is None)
         if rectangle not in self._bindings:
             self._bindings[rectangle] = Binding(self.machine, rectangle)
-            self._names[rectangle] = {"__builtins__": __builtins__}
-        binding, names = self._bindings[rectangle], self._names[rectangle]
+        binding = self._bindings[rectangle]
         for name, factory in block.factories.items():
-            if name not in names:
-                names[name] = factory(binding)
-        return types.FunctionType(block.code, names), block
+            binding.named(name, factory)
+        return types.FunctionType(block.code, binding.names), block

@@ -2,18 +2,22 @@
 
 `add.s32 %r7, %r3, 4` becomes the code of `add.s32 %r1, %r2, 4` with other rows in it. Programs hold
 few forms (some 700 in 140 000 instructions, if constants are not counted), and writing one takes
-ten times as long as filling in its rows. This holds for opcodes that work on registers alone: what
+ten times as long as filling in its rows; compiling one takes as long as in each block that it would
+be a line of. So a block of a rectangle has one line for all that stand behind each other: it calls
+the function of each form. This holds for opcodes that work on registers alone: what
 accesses memory or waits keeps its own place for its messages.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import struct
-from collections.abc import Hashable
+import types
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilec.runtime.emulator.instructions import (
     bits,
@@ -41,6 +45,10 @@ ON_REGISTERS = frozenset(
 )
 """Opcodes whose code depends on the form alone."""
 
+if TYPE_CHECKING:
+    from tilec.runtime.emulator.execution.machine import Binding
+
+_CALL = re.compile(r"    (\w+)\(((?:%s|[a-z]\w*)(?:, (?:%s|[a-z]\w*))*)\)")
 _ROW = re.compile(r"\b([rw])(1|16|32|64)_(\d+)_(\w+)\b")
 _MOST = 8192  # forms kept
 _numbers = itertools.count()
@@ -79,6 +87,27 @@ class Template:
     rows: tuple[tuple[bool, int, str], ...]
     factories: dict[str, Factory]
     written: tuple[int, ...]
+    name: str
+    call: tuple[str, tuple[str | None, ...]] | None
+    """Where the text is one call of a function of rows and names: the function, and the names of
+    the arguments, None for the next row."""
+
+    def bound(self, registers: tuple[RegisterKey, ...], binding: Binding) -> Step:
+        """What executes the instruction with these registers: a function and its arguments."""
+        names, named = binding.names, binding.named
+        rows = [
+            named(*row_of(*registers[number], code, lanes)) for lanes, number, code in self.rows
+        ]
+        if self.name not in names:
+            for name, factory in self.factories.items():
+                named(name, factory)
+            direct = self.call is not None
+            names[self.name] = direct or types.FunctionType(_function(self.text), names)
+        if self.call is None:
+            return names[self.name], tuple(rows)
+        called, words = self.call
+        left = iter(rows)
+        return names[called], tuple([next(left) if w is None else names[w] for w in words])
 
     def fill(self, registers: tuple[RegisterKey, ...]) -> Snippet:
         """The snippet for these registers."""
@@ -90,6 +119,47 @@ class Template:
             {},
             False,
         )
+
+
+Step = tuple[Any, tuple[Any, ...]]
+"""A function and its arguments."""
+
+
+class Filled(NamedTuple):
+    """An instruction of a known form."""
+
+    template: Template
+    registers: tuple[RegisterKey, ...]
+
+    @property
+    def written(self) -> frozenset[RegisterKey]:
+        """The registers that it writes."""
+        return frozenset([self.registers[number] for number in self.template.written])
+
+
+def bind_steps(run: Sequence[Filled], binding: Binding) -> tuple[Step, ...]:
+    """What executes instructions, one behind the other."""
+    return tuple([template.bound(registers, binding) for template, registers in run])
+
+
+def _call_in(text: str, factories: dict[str, Factory]) -> tuple[str, tuple[str | None, ...]] | None:
+    """`Template.call` of a text with holes."""
+    found = _CALL.fullmatch(text)
+    if found is None:
+        return None
+    words = tuple([None if word == "%s" else word for word in found.group(2).split(", ")])
+    named = {found.group(1), *words} - {None}
+    return (found.group(1), words) if named <= factories.keys() else None
+
+
+@functools.lru_cache(maxsize=_MOST)
+def _function(text: str) -> types.CodeType:
+    """A template as a function of its rows: compiled once, where each block that held the lines
+    would compile them again."""
+    rows = [f"row{number}" for number in range(text.replace("%%", "").count("%s"))]
+    source = f"def step({', '.join(rows)}):\n" + text % tuple(rows)
+    module = compile(source, "<instruction of a PTX program>", "exec")
+    return next(c for c in module.co_consts if isinstance(c, types.CodeType))
 
 
 def form_of(instruction: Instruction, lanes: bool) -> Form | None:
@@ -119,14 +189,14 @@ def _shape(operand: Operand, registers: dict[RegisterKey, int]) -> Hashable:
 
 
 def is_written(form: Form | None) -> bool:
-    """Whether `find` has a snippet for the form."""
+    """Whether `find` knows the form."""
     return form is not None and form.key in _templates
 
 
-def find(form: Form) -> Snippet | None:
-    """The snippet of an instruction whose form has been written."""
+def find(form: Form) -> Filled | None:
+    """An instruction whose form has been written."""
     template = _templates.get(form.key)
-    return None if template is None else template.fill(form.registers)
+    return None if template is None else Filled(template, form.registers)
 
 
 def fresh_mark() -> str:
@@ -149,4 +219,5 @@ def keep(form: Form, snippet: Snippet) -> None:
     if len(_templates) >= _MOST:
         _templates.clear()
     written = tuple(numbers[register] for register in snippet.written)
-    _templates[form.key] = Template(text, tuple(rows), fixed, written)
+    call = _call_in(text, fixed)
+    _templates[form.key] = Template(text, tuple(rows), fixed, written, f"step_{fresh_mark()}", call)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,8 +39,17 @@ class Binding:
     def __init__(self, machine: Machine, rectangle: Rectangle | None) -> None:
         self.machine = machine
         self.rectangle = rectangle or Rectangle(0, machine.warp_count, 0, machine.cta_count)
+        self.names: dict[str, Any] = {"__builtins__": __builtins__}
+        """What the code of blocks refers to, by name: made by factories as blocks are bound."""
         self.zeros = np.zeros(self.rectangle.shape, np.uint64)
         self.lane_numbers = self.cut(machine.lane_numbers)
+
+    def named(self, name: str, factory: Callable[[Binding], Any]) -> Any:
+        """The value of a name."""
+        found = self.names.get(name, self)
+        if found is self:
+            found = self.names[name] = factory(self)
+        return found
 
     def cut(self, values: np.ndarray) -> np.ndarray:
         """The rectangle's part of an array [warp][CTA][32]."""
