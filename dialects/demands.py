@@ -1,4 +1,4 @@
-"""Demands in IR: the rows of `tilec/demands.py` as attributes of kernels, parameters and loops.
+"""Demands in IR: the rows of `tilec/terms/demands.py` as attributes of kernels, parameters and loops.
 
 tile.num_warps = 8 : i32                  a number
 tile.persistent = true                    True or False
@@ -17,7 +17,7 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.demands import KERNEL_DEMANDS, LOOP_DEMANDS, OF_ARRAYS, Demand
+from tilec.terms.demands import KERNEL_DEMANDS, LOOP_DEMANDS, OF_ARRAYS, Demand
 
 OF_FUNCTIONS: Mapping[str, Demand] = {
     row.attribute: row for row in KERNEL_DEMANDS.values() if row not in OF_ARRAYS

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.diagnostics import DoesNotFit
 from tilec.dialects.gpu_tile import AllocOp
+from tilec.messages.diagnostics import DoesNotFit
 from tilec.passes.analysis.lifetimes import find_allocations
 from tilec.passes.analysis.placement import SHARED_BYTES, place
 from tilec.passes.contract import Level, PassContext, tile_pass

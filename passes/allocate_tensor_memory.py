@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.diagnostics import TensorMemoryFull
 from tilec.dialects.gpu_tile import (
     AllocOp,
     MakeRingOp,
@@ -36,6 +35,8 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
+from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
+from tilec.messages.diagnostics import TensorMemoryFull
 from tilec.passes.analysis.lifetimes import find_tensor_allocations
 from tilec.passes.analysis.placement import place, spread
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -43,7 +44,6 @@ from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import kernels
-from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=None)

@@ -41,13 +41,13 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile import (
     RingAcquireOp,
     RingReleaseOp,
     RingWaitOp,
     RoleOp,
 )
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import CONSUMERS, PINGPONG, TEAMS, teams_of
 from tilec.passes.programs.counting_loops import fold_counting_loops

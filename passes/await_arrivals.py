@@ -44,14 +44,14 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile import (
     ClusterSyncOp,
     RingAcquireOp,
     RoleOp,
     Tcgen05MmaOp,
 )
-from tilec.mma_shapes import find_instruction
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.programs.reached_rings import released_late, unawaited
 from tilec.passes.rewriting.loops import enclosing_ops, in_block, is_inside, terminator

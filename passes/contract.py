@@ -14,9 +14,9 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.hardware.ptx_version import NEWEST
+from tilec.hardware.target import Target
 from tilec.passes.rewriting.locations import source_location
-from tilec.ptx_version import NEWEST
-from tilec.target import Target
 
 
 class Level(Enum):

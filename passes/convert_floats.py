@@ -30,6 +30,7 @@ from collections.abc import Iterator, Sequence
 
 from mlir import ir
 
+from tilec.hardware.target import Feature
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.math.float8 import (
     Float8,
@@ -45,7 +46,6 @@ from tilec.passes.math.float8_types import Conversion, Float8Types
 from tilec.passes.math.kinds import BF16, F32, F64, Kind, Vocabulary
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
 from tilec.passes.rewriting.walk import ops_named
-from tilec.target import Feature
 
 
 @tile_pass(requires=Level.NVVM, ensures=Level.NVVM)

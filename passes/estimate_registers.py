@@ -4,7 +4,8 @@ Before and After are the same program. To what is counted (`analysis/register_pr
 addresses: few in a role, which has barriers and descriptors; more in a thread that loads between
 products whose sums cannot move. A kernel it speaks of keeps values in memory ("spills"), which the
 author should hear before it is slow. `test/bench/register_verdicts.py` compares with ptxas.
-Does not handle: ptxas's own schedule; where there is one, reports ask it (`tilec/resources.py`).
+Does not handle: ptxas's own schedule; where there is one, reports ask it
+(`tilec/compile/resources.py`).
 """
 
 from __future__ import annotations

@@ -38,7 +38,6 @@ from itertools import pairwise
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile import (
     BarrierArriveOp,
     BarrierExpectOp,
@@ -65,6 +64,7 @@ from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, RING_ARRIVALS, RING_TURNS
 from tilec.dialects.gpu_tile.role import total_warps
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.checks.verify_rings import verify_rings
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.demands.kernels import is_explicit

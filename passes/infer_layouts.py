@@ -27,9 +27,9 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import is_tile, shape
-from tilec.fragments import accumulator_layout, tensor_memory_layout, warpgroup_grid
-from tilec.layout import Layout
-from tilec.mma_shapes import find_instruction
+from tilec.hardware.fragments import accumulator_layout, tensor_memory_layout, warpgroup_grid
+from tilec.hardware.layout import Layout
+from tilec.hardware.mma_shapes import find_instruction
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, neighbours_dim, note_runs
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes, provable_width

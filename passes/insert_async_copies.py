@@ -35,6 +35,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
 from tilec.dialects.types import element, shape
+from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import Level, PassContext, Report, tile_pass
@@ -58,7 +59,6 @@ from tilec.passes.roles.fills import (
     operand_fills,
     worthwhile_fills,
 )
-from tilec.target import Feature
 
 
 @tile_pass(

@@ -35,7 +35,6 @@ from itertools import zip_longest
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile import (
     ClusterSyncOp,
     CpAsyncOp,
@@ -50,6 +49,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.array_accesses import ArrayAccess
 from tilec.passes.analysis.async_readers import COMMITTED
 from tilec.passes.analysis.shared_accesses import (

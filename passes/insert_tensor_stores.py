@@ -21,7 +21,6 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -34,7 +33,10 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
 from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
-from tilec.layout import Layout, warp_boxes
+from tilec.hardware.layout import Layout, warp_boxes
+from tilec.hardware.ring_stages import store_slots
+from tilec.hardware.target import Feature
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.coordinates import as_copy_coordinate
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
@@ -48,8 +50,6 @@ from tilec.passes.layouts.maps import part_layout
 from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_program_loop
 from tilec.passes.rewriting.scalars import i32_constant, scalar_op
 from tilec.passes.rewriting.walk import kernels
-from tilec.ring_stages import store_slots
-from tilec.target import Feature
 
 SCATTERED = 1.5
 """Times the traffic of whole rows from which on a store is worth the copy engine."""

@@ -11,7 +11,7 @@ After:    error: this moves elements between threads, which takes a buffer and a
 
 A `cp_async` whose addresses are not provably multiples of its bytes is one, too: it would trap.
 
-So is a demand that such a kernel has to meet itself (`not_by_hand` in `tilec/demands.py`).
+So is a demand that such a kernel has to meet itself (`not_by_hand` in `tilec/terms/demands.py`).
 
 A kernel that asks which CTA it is (`gpu_tile.cta_id`) is persistent: the launch has one dimension.
 
@@ -23,11 +23,10 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.demands import KERNEL_DEMANDS, LOOP_DEMANDS
-from tilec.diagnostics import CompileError
 from tilec.dialects.demands import is_demanded
 from tilec.dialects.gpu_tile import AllocOp, CpAsyncOp, CtaIdOp
 from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim, provable_width
 from tilec.passes.contract import Level, PassContext, Report, tile_pass
@@ -40,6 +39,7 @@ from tilec.passes.rewriting.walk import find_ops, kernel_of
 from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
 from tilec.passes.split_reductions import split_reductions
+from tilec.terms.demands import KERNEL_DEMANDS, LOOP_DEMANDS
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.BUFFERS)

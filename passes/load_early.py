@@ -45,7 +45,6 @@ from math import prod
 
 from mlir import ir
 
-from tilec.demands import SETTLED
 from tilec.dialects.gpu_tile import (
     GriddepcontrolOp,
     MakeTensorMapOp,
@@ -62,6 +61,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.walk import alloc_of, find_ops, is_pure, kernels, role_of
+from tilec.terms.demands import SETTLED
 
 _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role")
 

@@ -29,19 +29,19 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.tile.matmul import FORMATS
 from tilec.dialects.types import element, shape, show, with_element, with_shape
-from tilec.fragments import tensor_memory_layout
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import (
+from tilec.hardware.fragments import tensor_memory_layout
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import (
     scaled_widths,
     select_scaled_fragments,
     select_scaled_instruction,
 )
+from tilec.hardware.target import Feature
+from tilec.hardware.tensor_tiles import SCALE_ROWS, SCALES_A_COLUMN
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.code_floats import E8M0, decode, unpack, unpack_codes
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.walk import find_ops
-from tilec.target import Feature
-from tilec.tensor_tiles import SCALE_ROWS, SCALES_A_COLUMN
 
 WIDER = {"e2m1": "e4m3", "e2m3": "e4m3", "e3m2": "e4m3"}
 """Formats of 8 bits that hold every number of a narrower one."""

@@ -35,11 +35,11 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile import GriddepcontrolOp, RoleOp, TmaWaitOp
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.scalars import binary, less
 from tilec.passes.rewriting.walk import find_ops, kernels
-from tilec.target import Feature
 
 _WITHIN_CTA = (
     gpu_tile.AllocOp,

@@ -51,8 +51,10 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.dialects.gpu_tile.types import BufferType, any_buffer_of, buffer_of
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import PAIR_MS, find_instruction, select_tensor_instruction
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import PAIR_MS, find_instruction, select_tensor_instruction
+from tilec.hardware.ring_stages import MOST_STAGES
+from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.shared_parts import acquired_by, load_part, part_of
@@ -66,8 +68,6 @@ from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.scalars import binary, equal, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels, role_of
-from tilec.ring_stages import MOST_STAGES
-from tilec.target import Feature
 
 BOTH, EVEN = 3, 1
 """Masks of the CTAs of a pair of ranks 0 and 1."""

@@ -41,7 +41,7 @@ from tilec.dialects.gpu_tile import (
     ViewOp,
 )
 from tilec.dialects.gpu_tile.types import layout_of
-from tilec.mma_shapes import find_instruction
+from tilec.hardware.mma_shapes import find_instruction
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import (

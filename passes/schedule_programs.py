@@ -43,7 +43,6 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
-from tilec.demands import ORDER
 from tilec.dialects import tile
 from tilec.dialects.demands import is_demanded
 from tilec.dialects.gpu_tile import (
@@ -56,7 +55,8 @@ from tilec.dialects.gpu_tile import (
     TileOrderOp,
 )
 from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
-from tilec.mma_shapes import find_instruction
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.target import Feature
 from tilec.passes.analysis.hazards import orders_memory
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import (
@@ -80,7 +80,7 @@ from tilec.passes.programs.program_relations import (
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.scalars import binary, i32_constant, less, scalar_op
 from tilec.passes.rewriting.walk import kernels
-from tilec.target import Feature
+from tilec.terms.demands import ORDER
 
 GROUP = 8
 PERSISTENT_GROUP = 12

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.diagnostics import CompileError
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS, entry_registers
 from tilec.dialects.types import element, shape, show, with_element
-from tilec.fragments import tensor_memory_layout, warpgroup_widths
-from tilec.mma_instruction import WARPGROUP_THREADS, MmaInstruction
-from tilec.mma_shapes import (
+from tilec.hardware.fragments import tensor_memory_layout, warpgroup_widths
+from tilec.hardware.mma_instruction import WARPGROUP_THREADS, MmaInstruction
+from tilec.hardware.mma_shapes import (
     TENSOR_MS,
     WGMMA_M,
     find_instruction,
@@ -32,6 +31,9 @@ from tilec.mma_shapes import (
     select_warpgroup_instruction,
     tensor_ns,
 )
+from tilec.hardware.target import Feature
+from tilec.hardware.tensor_memory import COLUMN_BITS, blocked_tensor_memory
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import teams_of
 from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
@@ -40,8 +42,6 @@ from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.scalars import scalar_op
 from tilec.passes.rewriting.walk import find_ops, kernels
-from tilec.target import Feature
-from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 
 PRODUCT_REGISTERS = 26
 """What ptxas 13.0 wants beside the accumulators of an instruction: 154 for m64n256, else C7602."""

@@ -58,6 +58,7 @@ from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
 from tilec.dialects.gpu_tile.role import TOTAL_WARPS, WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.types import is_tile
+from tilec.hardware.target import Feature
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.demands.kernels import PINGPONG, teams_of
@@ -96,7 +97,6 @@ from tilec.passes.roles.rings import (
     share_rings,
     why_no_ring,
 )
-from tilec.target import Feature
 
 
 @tile_pass(

@@ -16,10 +16,10 @@ from mlir import ir
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import element, shape
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
+from tilec.hardware.shared_layout import strided
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
-from tilec.shared_layout import strided
 
 _ATOMICS = (tile.AtomicRmwOp.OPERATION_NAME, tile.AtomicCasOp.OPERATION_NAME)
 

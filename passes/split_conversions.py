@@ -39,7 +39,8 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
 from tilec.dialects.types import byte_width, element, shape
 from tilec.dialects.types import tile as tile_type
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
+from tilec.hardware.shared_layout import SharedLayout, strided
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
@@ -54,7 +55,6 @@ from tilec.passes.layouts.maps import (
 )
 from tilec.passes.rewriting.scalars import i32_constant
 from tilec.passes.rewriting.walk import kernel_of
-from tilec.shared_layout import SharedLayout, strided
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.BUFFERS)

@@ -25,12 +25,13 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
 from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
+from tilec.hardware.shared_layout import SharedLayout, strided
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.layouts.axis_levels import (
     Level as AxisLevel,
@@ -48,7 +49,6 @@ from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.layouts.maps import expanded
 from tilec.passes.layouts.scan_layout import split_levels
 from tilec.passes.rewriting.scalars import binary, constant
-from tilec.shared_layout import SharedLayout, strided
 
 MOST_ROWS_BYTES = 4096
 """Counts of a histogram, a row for each warp: 256 bins of four warps. Not timed: few enough to be

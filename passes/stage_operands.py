@@ -21,9 +21,10 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp, MmaScaledOp, ViewOp
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
 from tilec.dialects.types import bit_width, element, shape, with_element
-from tilec.fragments import operand_layouts
-from tilec.layout import Layout
-from tilec.mma_shapes import find_instruction
+from tilec.hardware.fragments import operand_layouts
+from tilec.hardware.layout import Layout
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.shared_layout import strided
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -38,7 +39,6 @@ from tilec.passes.dots.warpgroup_dot import stage_warpgroup_dot
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.scalars import constant, i32_constant, less, scalar_op
 from tilec.passes.rewriting.walk import find_ops, kernels
-from tilec.shared_layout import strided
 
 REGISTER_BITS = 32
 FMA_STEP = 1

@@ -24,9 +24,10 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import element, shape
-from tilec.fragments import warpgroup_widths
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import select_warpgroup_instruction
+from tilec.hardware.fragments import warpgroup_widths
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import select_warpgroup_instruction
+from tilec.hardware.target import Feature
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
 from tilec.passes.rewriting.loops import (
@@ -37,7 +38,6 @@ from tilec.passes.rewriting.loops import (
     without_iteration_argument,
 )
 from tilec.passes.rewriting.walk import find_ops, kernels
-from tilec.target import Feature
 
 ALONG_COLUMNS = 1
 TURNED = (1, 0)

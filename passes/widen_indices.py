@@ -32,11 +32,11 @@ from dataclasses import replace
 
 from mlir import ir
 
-from tilec.compiled_kernel import INDEX_LIMIT_32, MOST_PROGRAMS
 from tilec.dialects import tile
 from tilec.dialects.constraints import INDEX
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import element, is_tile, with_element
+from tilec.executable.kernel import INDEX_LIMIT_32, MOST_PROGRAMS
 from tilec.passes.analysis.coordinates import COORDINATE, clamped
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.index_ranges import Launch, find_ranges

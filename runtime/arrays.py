@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
-from tilec.dtypes import BY_ARRAY, ELEMENT_BYTES, DType
 from tilec.runtime import dlpack
 from tilec.runtime.errors import ArgumentError
+from tilec.terms.dtypes import BY_ARRAY, ELEMENT_BYTES, DType
 
 HOST = "host"
 CUDA = "cuda"

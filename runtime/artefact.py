@@ -15,7 +15,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
-from tilec.compiled_kernel import CompiledKernel, Grid
+from tilec.executable.kernel import CompiledKernel, Grid
+from tilec.hardware.target import find_target, targets_for_device
 from tilec.runtime.atomic_file import write_atomically
 from tilec.runtime.device import device as find_device
 from tilec.runtime.errors import ArgumentError, ArtefactError
@@ -24,7 +25,6 @@ from tilec.runtime.foreign_files import parse_json, read_regular
 from tilec.runtime.launch_argument import LaunchArgument
 from tilec.runtime.launcher import Launcher
 from tilec.runtime.manifest import checked_kernel
-from tilec.target import find_target, targets_for_device
 
 FORMAT = 3
 MANIFEST = "manifest.json"

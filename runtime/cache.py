@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tilec.compiled_kernel import CompiledKernel
+from tilec.executable.kernel import CompiledKernel
 from tilec.runtime.atomic_file import write_atomically
 from tilec.runtime.foreign_files import (
     make_own_folder,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Protocol
 
-from tilec.compiled_kernel import CompiledKernel
+from tilec.executable.kernel import CompiledKernel
 from tilec.runtime.arrays import CUDA, HOST, ArrayView
 from tilec.runtime.cuda.device import cuda_device
 from tilec.runtime.cuda.driver import no_device_reason

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tilec.dtypes import DTYPES, DType
+from tilec.terms.dtypes import DTYPES, DType
 
 CPU = 1
 CUDA = 2

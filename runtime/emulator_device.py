@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tilec.compiled_kernel import AbiSlot, CompiledKernel
-from tilec.grid import check_grid
+from tilec.executable.grid import check_grid
+from tilec.executable.kernel import AbiSlot, CompiledKernel
 from tilec.runtime import emulator
 from tilec.runtime.arrays import HOST, ArrayView, describe
 from tilec.runtime.errors import ArgumentError, DeviceError

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tilec.compiled_kernel import INDEX_LIMIT_32, CompiledKernel, Facts, Grid, Parameter
-from tilec.grid import compile_sizes
+from tilec.executable.grid import compile_sizes
+from tilec.executable.kernel import INDEX_LIMIT_32, CompiledKernel, Facts, Grid, Parameter
 from tilec.runtime.arrays import VECTOR_BYTES, ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.tensor_maps import hardware_map

@@ -9,8 +9,8 @@ import ctypes
 import importlib
 from typing import Any
 
-from tilec.dtypes import BY_MLIR
 from tilec.runtime.arrays import HOST, ArrayView
+from tilec.terms.dtypes import BY_MLIR
 
 
 def numpy_dtype(dtype: str) -> Any:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilec.compiled_kernel import CompiledKernel, Parameter
-from tilec.grid import Grid, GridRule, check_grid, compile_grid
+from tilec.executable.grid import Grid, GridRule, check_grid, compile_grid
+from tilec.executable.kernel import CompiledKernel, Parameter
 from tilec.runtime.arrays import CUDA, UNKNOWN_DEVICE, ArrayView, describe
 from tilec.runtime.cuda.context import device_of_pointer
 from tilec.runtime.cuda.fast_call import FastCall, build_fast_call, build_slow_call

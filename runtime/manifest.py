@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tilec.compiled_kernel import CompiledKernel
-from tilec.dtypes import BY_MLIR, ELEMENT_BYTES
-from tilec.grid import compile_grid, compile_sizes
+from tilec.executable.grid import compile_grid, compile_sizes
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import TARGETS
 from tilec.runtime.tensor_maps import wrong_recipe
-from tilec.target import TARGETS
+from tilec.terms.dtypes import BY_MLIR, ELEMENT_BYTES
 
 _ENTRY_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,1023}")
 _MAX_RANK = 16

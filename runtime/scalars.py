@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from tilec.dtypes import BY_MLIR, DTYPES, Encoding, i1
 from tilec.runtime.errors import ArgumentError
+from tilec.terms.dtypes import BY_MLIR, DTYPES, Encoding, i1
 
 
 def _encode_float(encoding: Encoding, value: float) -> int:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tilec.compiled_kernel import Parameter, TensorMap
-from tilec.dtypes import ELEMENT_BYTES
+from tilec.executable.kernel import Parameter, TensorMap
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
+from tilec.terms.dtypes import ELEMENT_BYTES
 
 UNIT_BYTES = 16
 """The copy engine's granule in global memory."""

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tilec.isolation import read_until_closed
+from tilec.compile.isolation import read_until_closed
 
 PRELOADED = ("tilec.cli", "tilec.cli.opt", "tilec.cli.compile", "filecheck.main", "op_rules")
 """Imported before any fork; with the last what tests ask of tables of ops."""

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from tilec.target import TARGETS
+from tilec.hardware.target import TARGETS
 
 MAIN = ("sm_80", "sm_90a", "sm_100a")
 """cp.async and mma.sync; tensor copies and wgmma; tensor copies and tcgen05."""

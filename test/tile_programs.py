@@ -20,11 +20,11 @@ from mlir import ir
 from tile_arithmetic import DTYPES
 from tile_reference import evaluate
 
-from tilec.assembler import Assembly, assemble
-from tilec.compiler import Compilation, compiled_kernel, find_kernel, lower_to
+from tilec.compile.assembler import Assembly, assemble
+from tilec.compile.compiler import Compilation, compiled_kernel, find_kernel, lower_to
 from tilec.dialects.context import make_context
+from tilec.hardware.target import find_target
 from tilec.runtime.emulator_device import EmulatorDevice
-from tilec.target import find_target
 
 os.environ["TILEC_CHECK"] = "1"  # PassContext.verify
 

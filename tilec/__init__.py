@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tilec import language as language
     from tilec import ops as ops
-    from tilec.diagnostics import CompileError, InternalError
-    from tilec.jit import kernel
+    from tilec.call.jit import kernel
     from tilec.language.builtin import function
+    from tilec.messages.diagnostics import CompileError, InternalError
     from tilec.runtime.artefact import load
     from tilec.runtime.device import device
     from tilec.tuning.tuned_kernel import autotune
@@ -26,13 +26,13 @@ if (_ROOT / "pyproject.toml").exists() and (_ROOT / "dialects").is_dir():
     )  # an uninstalled checkout: dialects/, passes/, runtime/ lie beside us
 
 _LAZY = {
-    "kernel": ("tilec.jit", "kernel"),
+    "kernel": ("tilec.call.jit", "kernel"),
     "autotune": ("tilec.tuning.tuned_kernel", "autotune"),
     "function": ("tilec.language.builtin", "function"),
     "load": ("tilec.runtime.artefact", "load"),
     "device": ("tilec.runtime.device", "device"),
-    "CompileError": ("tilec.diagnostics", "CompileError"),
-    "InternalError": ("tilec.diagnostics", "InternalError"),
+    "CompileError": ("tilec.messages.diagnostics", "CompileError"),
+    "InternalError": ("tilec.messages.diagnostics", "InternalError"),
 }
 _PACKAGES = {"language": "tilec.language", "ops": "tilec.ops"}
 __all__ = [

@@ -22,8 +22,8 @@ from tilec.dialects.gpu_tile.types import (
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.reduction import check_counted
 from tilec.dialects.types import element, is_integer, shape, show
-from tilec.shared_layout import is_dense, strided
-from tilec.tensor_access import plan_access
+from tilec.hardware.shared_layout import is_dense, strided
+from tilec.hardware.tensor_access import plan_access
 
 
 def _check_fits(tile: ir.Value, buffer: ir.Value) -> str | None:

@@ -12,12 +12,12 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.demands import CLUSTER
 from tilec.dialects.attributes import INT, INTS, one_of
 from tilec.dialects.constraints import I32
 from tilec.dialects.demands import demanded
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute, Result
+from tilec.terms.demands import CLUSTER
 
 MOST_CTAS = 8
 """CTAs of a cluster that every GPU with clusters has room for (PTX ISA 9.0, ".reqnctapercluster";

@@ -14,7 +14,7 @@ from tilec.dialects.constraints import BUFFER, COUNTED, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, wrong_counter
 from tilec.dialects.op import Operand, Result
-from tilec.shared_layout import SharedLayout
+from tilec.hardware.shared_layout import SharedLayout
 
 ANSWER_BYTES = 16
 _WORDS = 4

@@ -12,11 +12,11 @@ from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, shape, show
-from tilec.fragments import fragment_mismatch
-from tilec.layout import normalize
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import find_instruction
-from tilec.scale_fragments import scale_layout
+from tilec.hardware.fragments import fragment_mismatch
+from tilec.hardware.layout import normalize
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.scale_fragments import scale_layout
 
 
 class MmaOp(Op, name="mma"):

@@ -7,7 +7,7 @@ from mlir import ir
 from tilec.dialects.attributes import INT, STRING
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute, Region
-from tilec.target import Target
+from tilec.hardware.target import Target
 
 WARPGROUP_WARPS = 4
 TOTAL_WARPS = "tile.total_warps"

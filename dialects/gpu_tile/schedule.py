@@ -6,11 +6,11 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.demands import ORDERS
 from tilec.dialects.attributes import INT, one_of
 from tilec.dialects.constraints import I32
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute, Operand, Result
+from tilec.terms.demands import ORDERS
 
 
 class TileOrderOp(Op, name="tile_order", pure=True):

@@ -10,10 +10,10 @@ from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, tensor_buffer_of
 from tilec.dialects.op import Attribute, Operand
 from tilec.dialects.types import bit_width, show
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import find_instruction
-from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS
-from tilec.tensor_tiles import COPY_SHAPES, check_operands, check_scales, copy_image
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS
+from tilec.hardware.tensor_tiles import COPY_SHAPES, check_operands, check_scales, copy_image
 
 ADDRESS_BYTES = 4
 """What tcgen05.alloc writes to shared memory."""

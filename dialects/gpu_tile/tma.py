@@ -13,7 +13,7 @@ from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import buffer_of, layout_of, tensor_map_type, wrong_counter
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, shape, show
-from tilec.layout import warp_boxes
+from tilec.hardware.layout import warp_boxes
 
 MOST_BOX = 256
 """Elements of a box along one dimension (CUDA driver API, cuTensorMapEncodeTiled)."""

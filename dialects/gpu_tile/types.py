@@ -14,9 +14,9 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects.types import bit_width, byte_width, encoding
-from tilec.layout import Layout, parse_layout
-from tilec.shared_layout import SharedLayout, parse_shared_layout
-from tilec.tensor_memory import COLUMN_BITS, TensorMemoryLayout, parse_tensor_memory_layout
+from tilec.hardware.layout import Layout, parse_layout
+from tilec.hardware.shared_layout import SharedLayout, parse_shared_layout
+from tilec.hardware.tensor_memory import COLUMN_BITS, TensorMemoryLayout, parse_tensor_memory_layout
 
 IRDL = """
 irdl.attribute @layout { %s = irdl.base "#builtin.string" irdl.parameters(form: %s) }

@@ -20,9 +20,14 @@ from tilec.dialects.gpu_tile.types import (
 )
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, shape, show
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import find_instruction
-from tilec.warpgroup_tiles import SharedOperand, WarpgroupTiles, shared_operand, warpgroup_tiles
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.warpgroup_tiles import (
+    SharedOperand,
+    WarpgroupTiles,
+    shared_operand,
+    warpgroup_tiles,
+)
 
 
 class WgmmaFenceOp(Op, name="wgmma_fence"):

@@ -13,7 +13,7 @@ from tilec.dialects.constraints import TILE
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
 from tilec.dialects.types import element, shape, show
-from tilec.mma_shapes import find_instruction
+from tilec.hardware.mma_shapes import find_instruction
 
 ACCUMULATORS = {
     "f64": ("f64",),

@@ -23,7 +23,7 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile import CpAsyncOp
 from tilec.dialects.gpu_tile.types import buffer_of, layout_of
 from tilec.dialects.types import shape
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import is_inside
 

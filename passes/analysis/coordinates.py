@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.compiled_kernel import INDEX_LIMIT_32 as SIZE_LIMIT
+from tilec.executable.kernel import INDEX_LIMIT_32 as SIZE_LIMIT
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.scalars import binary, constant, i32_constant, scalar_op
 

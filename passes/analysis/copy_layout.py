@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.candidates import blocked_layout

@@ -34,8 +34,8 @@ class Launch:
 @dataclass(frozen=True)
 class Ranges:
     """`of`: the interval of each value, by its number. `limits`: what is computed of sizes alone
-    and may be more than the launch allows: expressions of `tilec.grid`, and what they may come
-    to."""
+    and may be more than the launch allows: expressions of `tilec.executable.grid`, and what they
+    may come to."""
 
     of: list[Interval]
     limits: tuple[tuple[str, int], ...]

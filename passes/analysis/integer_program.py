@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
-from tilec.compiled_kernel import MOST_PROGRAMS
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import element, is_tile, shape
-from tilec.grid import GRID_LIMITS
+from tilec.executable.grid import GRID_LIMITS
+from tilec.executable.kernel import MOST_PROGRAMS
 from tilec.passes.analysis.divisibility import constant_of, static_sizes
 from tilec.passes.analysis.intervals import (
     ANYTHING,
@@ -108,7 +108,7 @@ class IntegerProgram:
         return number
 
     def _describe(self, op: ir.Operation, number: int) -> None:
-        """Writes what follows from sizes as an expression of `tilec.grid`."""
+        """Writes what follows from sizes as an expression of `tilec.executable.grid`."""
         if not isinstance(op.results[0].type, ir.IndexType):
             return
         if op.name == "arith.constant":

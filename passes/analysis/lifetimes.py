@@ -41,13 +41,13 @@ from tilec.dialects.gpu_tile.types import (
     tensor_buffer_of,
 )
 from tilec.dialects.types import show
+from tilec.hardware.tensor_memory import LEAST_COLUMNS, power_of_two
 from tilec.passes.analysis.async_readers import COMMITTED, awaited
 from tilec.passes.contract import show_location
 from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.walk import role_of, users_of
-from tilec.tensor_memory import LEAST_COLUMNS, power_of_two
 
 
 @dataclass

@@ -41,7 +41,8 @@ from tilec.dialects.gpu_tile.types import (
     is_tensor_buffer,
     layout_of,
 )
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
+from tilec.hardware.tensor_memory import LANES
 from tilec.passes.analysis.array_accesses import ArrayAccess, array_accesses
 from tilec.passes.analysis.async_readers import ASYNC_READERS, operands_read
 from tilec.passes.analysis.copy_layout import copy_layout
@@ -49,7 +50,6 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.hazards import orders_memory
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.matrix_load import plan_matrix_load, plan_matrix_store
-from tilec.tensor_memory import LANES
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from math import gcd
 from mlir import ir
 
 from tilec.dialects.types import byte_width, element
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
 from tilec.passes.analysis.divisibility import Divisibility, static_strides
 from tilec.passes.layouts.runs import register_run
 

@@ -11,7 +11,6 @@ from functools import partial
 from mlir import ir
 from mlir.dialects import llvm
 
-from tilec.demands import Demand
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.demands import OF_FUNCTIONS, OF_LOOPS, wrong_demand
 from tilec.dialects.elementwise import ELEMENTWISE
@@ -24,6 +23,7 @@ from tilec.passes.checks.rules import Rule, look_at_all
 from tilec.passes.contract import Level
 from tilec.passes.layouts.lane_moves import LaneMove, lane_move
 from tilec.passes.layouts.maps import register_permutation
+from tilec.terms.demands import Demand
 
 _SCALAR_OPS = {
     "builtin.module",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mlir import ir
 
-from tilec.diagnostics import CompileError
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.rewriting.locations import error_at
 
 Rule = Callable[[ir.Operation], "str | None"]

@@ -11,14 +11,14 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.compiled_kernel import Parameter
-from tilec.diagnostics import CompileError
 from tilec.dialects.attributes import BOOL, INT, INTS, STRING, AttributeKind, one_of, options
 from tilec.dialects.demands import OF_PARAMETERS
-from tilec.dtypes import BY_ARRAY
-from tilec.grid import compile_grid, compile_sizes
+from tilec.executable.grid import compile_grid, compile_sizes
+from tilec.executable.kernel import Parameter
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
 from tilec.passes.rewriting.locations import error_at, source_location
+from tilec.terms.dtypes import BY_ARRAY
 
 _ELEMENTS = tuple(dtype.mlir for dtype in BY_ARRAY.values() if not dtype.element)
 _OTHERS = {dtype.mlir: dtype for dtype in BY_ARRAY.values() if dtype.element}

@@ -9,9 +9,9 @@ from math import prod
 
 from mlir import ir
 
-from tilec.diagnostics import CompileError
 from tilec.dialects.op import NAMESPACES
 from tilec.dialects.types import is_tile
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.checks.rules import Rule, look_at_all
 from tilec.passes.rewriting.locations import error_at
 

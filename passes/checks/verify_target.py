@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping
 
 from mlir import ir
 
-from tilec.diagnostics import CompileError
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.barrier import TENSOR_FENCES
 from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.dialects.op import TileOp
-from tilec.mma_shapes import find_instruction
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.ptx_version import feature_of, instructions
+from tilec.hardware.target import TARGETS, Feature, Target
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.rewriting.locations import error_at
-from tilec.ptx_version import feature_of, instructions
-from tilec.target import TARGETS, Feature, Target
 
 _NEEDS: Mapping[type[TileOp], Feature] = {
     gpu_tile.CpAsyncOp: Feature.CP_ASYNC,

@@ -27,7 +27,7 @@ from tilec.dialects.gpu_tile.types import buffer_of, is_tensor_buffer, layout_at
 from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import element, is_tile, shape
 from tilec.dialects.types import tile as tile_type
-from tilec.layout import Layout, Mode, normalize
+from tilec.hardware.layout import Layout, Mode, normalize
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.register_pressure import Peak
 from tilec.passes.rewriting.loops import clone_mapped

@@ -30,6 +30,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.tma import MOST_BOX, SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
+from tilec.hardware.shared_layout import SharedLayout
 from tilec.passes.analysis.async_readers import PRODUCTS
 from tilec.passes.analysis.coordinates import as_copy_coordinate
 from tilec.passes.analysis.divisibility import Divisibility
@@ -41,7 +42,6 @@ from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
 from tilec.passes.rewriting.loops import add_counter, enclosing_ops, top_level
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
-from tilec.shared_layout import SharedLayout
 
 
 @dataclass

@@ -6,13 +6,13 @@ from math import prod
 
 from mlir import ir
 
-from tilec.compiled_kernel import TensorMap
 from tilec.dialects.gpu_tile import MakeTensorMapOp, TmaStoreOp, WarpTmaStoreOp
 from tilec.dialects.gpu_tile.tma import SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BOX_ALIGNMENT, BufferType
 from tilec.dialects.types import element, shape, show
+from tilec.executable.kernel import TensorMap
+from tilec.hardware.shared_layout import Parts
 from tilec.passes.analysis.vector_width import contiguous_dim
-from tilec.shared_layout import Parts
 
 
 def tile_order(op: MakeTensorMapOp) -> tuple[int, ...]:

@@ -15,9 +15,9 @@ from mlir import ir
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.tma import MOST_BOX
 from tilec.dialects.types import bit_width, element, shape
+from tilec.hardware.target import Feature, Target
 from tilec.passes.analysis.divisibility import Divisibility, static_strides
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes
-from tilec.target import Feature, Target
 
 MOST_RANK = 5
 UNIT_BYTES = 16

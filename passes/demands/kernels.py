@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec import demands
-from tilec.compiled_kernel import MOST_PROGRAMS
 from tilec.dialects.demands import demanded
 from tilec.dialects.gpu_tile.cluster import cluster_shape
+from tilec.executable.kernel import MOST_PROGRAMS
 from tilec.passes.rewriting.locations import error_at
+from tilec.terms import demands
 
 PERSISTENT = demands.PERSISTENT.attribute
 """Kernel attribute: true, false, or "dynamic"."""
@@ -32,8 +32,8 @@ PROGRAM_LIMIT = "tile.most_programs"
 """Kernel attribute: how many programs along x its indices are computed for, a number below
 `MOST_PROGRAMS`: of a larger grid they would not fit 32 bits."""
 SIZE_LIMITS = "tile.limits"
-"""Kernel attribute: expressions over sizes of arrays (`tilec.grid`), each with the largest value,
-or the most negative, that its indices are computed for."""
+"""Kernel attribute: expressions over sizes of arrays (`tilec.executable.grid`), each with the
+largest value, or the most negative, that its indices are computed for."""
 ALONE = (1, 1, 1)
 """The shape of a cluster of one program."""
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec import demands
 from tilec.dialects.demands import demanded
 from tilec.passes.rewriting.loops import find_loops
+from tilec.terms import demands
 
 STAGES = demands.STAGES.attribute
 WARP_SPECIALIZE = demands.WARP_SPECIALIZE.attribute

@@ -11,7 +11,8 @@ After, for tcgen05.mma:
 After, for mma.sync:
           %b = ...   "gpu_tile.buffer_store"(%s, %b)   %v = "gpu_tile.view"(%b, %0, %0)
           %f = "gpu_tile.buffer_load"(%v) : ... -> tensor<128x4xi8, #gpu_tile.layout<
-              "T(4,8,2,2):(8@0,1@0,64@0,0) V(4,2):(1@1,32@0)">>      (`tilec/scale_fragments.py`)
+              "T(4,8,2,2):(8@0,1@0,64@0,0) V(4,2):(1@1,32@0)">>
+              (`tilec/hardware/scale_fragments.py`)
 
 An array that lies as those 512 bytes, piece by piece, in rows of 256 (`tl.block_scales` says what
 that means), needs no thread to rearrange it: the loaded tile is stored as it is, which a tensor
@@ -45,14 +46,14 @@ from tilec.dialects.gpu_tile.types import (
     layout_of,
 )
 from tilec.dialects.types import element, shape
-from tilec.mma_instruction import MmaInstruction
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.scale_fragments import WORD_SCALES, scale_layout
+from tilec.hardware.shared_layout import strided
+from tilec.hardware.tensor_tiles import SCALE_ROWS, SCALES_COPY, scales_image, scales_layout
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.operand_buffers import staged_as
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.scalars import i32_constant
-from tilec.scale_fragments import WORD_SCALES, scale_layout
-from tilec.shared_layout import strided
-from tilec.tensor_tiles import SCALE_ROWS, SCALES_COPY, scales_image, scales_layout
 
 _MOVES = (tile.TransposeOp, tile.ReshapeOp, ConvertLayoutOp)
 

@@ -48,9 +48,9 @@ from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr
 from tilec.dialects.tile import BroadcastOp, DotOp, IotaOp, LoadOp, TransposeOp
 from tilec.dialects.types import bit_width, byte_width, element, is_tile, shape
 from tilec.dialects.types import tile as tile_type
-from tilec.fragments import accumulator_layout, lhs_fragments, warpgroup_grid
-from tilec.layout import Layout
-from tilec.mma_instruction import MmaInstruction
+from tilec.hardware.fragments import accumulator_layout, lhs_fragments, warpgroup_grid
+from tilec.hardware.layout import Layout
+from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import PassContext

@@ -33,15 +33,15 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.dialects.gpu_tile.types import TensorBuffer, layout_of
 from tilec.dialects.types import bit_width, element, shape
-from tilec.fragments import HALF_LANES, tensor_memory_layout
-from tilec.mma_instruction import MmaInstruction
+from tilec.hardware.fragments import HALF_LANES, tensor_memory_layout
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.block_scales import replace_dot, stage_scales
 from tilec.passes.dots.operand_buffers import staged
 from tilec.passes.rewriting.loops import add_counter, enclosing_ops
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import i1_constant, i32_constant, is_zero
-from tilec.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 
 
 def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassContext) -> None:

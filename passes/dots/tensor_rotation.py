@@ -20,6 +20,7 @@ from tilec.dialects.gpu_tile import (
     Tcgen05MmaOp,
 )
 from tilec.dialects.gpu_tile.ring import PRODUCTS
+from tilec.hardware.tensor_memory import COLUMNS, power_of_two
 from tilec.passes.analysis.issue_order import (
     constant_steps,
     needed_to_issue,
@@ -30,7 +31,6 @@ from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.loops import enclosing_ops, is_inside, terminator
 from tilec.passes.rewriting.walk import alloc_of, kernel_of, users_of
-from tilec.tensor_memory import COLUMNS, power_of_two
 
 ISSUING_OPS = (RingWaitOp, RingPublishOp, RingReleaseOp, Tcgen05MmaOp)
 _SLOTS = 2

@@ -26,8 +26,8 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import layout_attr, layout_of
 from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
-from tilec.fragments import lhs_fragments
-from tilec.mma_instruction import MmaInstruction
+from tilec.hardware.fragments import lhs_fragments
+from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.computed_lhs import ComputedOperands
 from tilec.passes.dots.operand_buffers import staged

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
 from tilec.passes.layouts.candidates import access_cost, blocked_layout
 
 

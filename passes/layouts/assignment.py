@@ -10,7 +10,7 @@ from tilec.dialects import tile
 from tilec.dialects.gpu_tile import ConvertLayoutOp
 from tilec.dialects.gpu_tile.types import layout_attr, layout_of
 from tilec.dialects.types import element, shape
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.components import Components, equal_layout_edges
 from tilec.passes.layouts.maps import broadcast_source

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-from tilec.layout import Layout, Mode, copies, normalize
+from tilec.hardware.layout import Layout, Mode, copies, normalize
 
 WARP_SIZE = 32
 """Lanes of a warp, on every target (PTX ISA, "WARP_SZ")."""

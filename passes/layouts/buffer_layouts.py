@@ -13,10 +13,10 @@ from functools import lru_cache
 from itertools import chain, permutations
 from math import prod
 
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
+from tilec.hardware.shared_layout import SharedLayout, strided
 from tilec.passes.layouts.matrix_load import plan_matrix_load
 from tilec.passes.layouts.runs import shared_width
-from tilec.shared_layout import SharedLayout, strided
 
 BANKS, BANK_BYTES = 32, 4
 UNIT_BYTES = 16

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
 
-from tilec.layout import Layout, Mode, copies, normalize
-from tilec.mma_instruction import MmaInstruction
+from tilec.hardware.layout import Layout, Mode, copies, normalize
+from tilec.hardware.mma_instruction import MmaInstruction
 
 SECTOR_BYTES = 32
 INSTRUCTION_COST = 64

@@ -17,7 +17,7 @@ from tilec.dialects import tile
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import byte_width, element, is_tile, shape
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
 
 MATERIALIZED = ("arith.constant", "tensor.splat", "tile.iota", "tile.broadcast")
 """Ops cheap enough to be made anew in each layout that is wanted."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from tilec.layout import WARP, Layout
+from tilec.hardware.layout import WARP, Layout
 from tilec.passes.layouts.lane_moves import WORD_BITS, LaneMove, lane_move
 from tilec.passes.layouts.op_costs import SHUFFLE_SLOTS, SLOT_BYTES, TAKE_SLOTS
 

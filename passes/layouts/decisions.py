@@ -20,7 +20,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import is_tile, shape
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.accesses import Access
 from tilec.passes.layouts.axis_levels import WARP_SIZE, Place, axis_levels

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tilec.layout import WARP, Layout, Mode
+from tilec.hardware.layout import WARP, Layout, Mode
 
 LANE_BITS = WARP.bit_length() - 1
 WORD_BITS = 32

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 
-from tilec.layout import Layout, Mode, copies, normalize
+from tilec.hardware.layout import Layout, Mode, copies, normalize
 
 Shape = tuple[int, ...]
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
-from tilec.layout import Layout, Mode
+from tilec.hardware.layout import Layout, Mode
+from tilec.hardware.shared_layout import SharedLayout
+from tilec.hardware.target import Feature
 from tilec.passes.contract import PassContext
-from tilec.shared_layout import SharedLayout
-from tilec.target import Feature
 
 ROW_BYTES = 16
 WORD_BYTES = 4

@@ -10,7 +10,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import byte_width, element, shape
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.conversion_costs import conversion_cost
 from tilec.passes.layouts.maps import (

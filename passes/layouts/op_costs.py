@@ -2,7 +2,8 @@
 
 One unit for all that layout inference weighs: bytes of traffic to and from memory. While a
 multiprocessor's share of the memory moves `SLOT_BYTES`, its schedulers issue one instruction: 4 a
-clock, against 13 (A100) to 21 bytes (H200) of memory in the same clock (`tilec/target.py`, Speed).
+clock, against 13 (A100) to 21 bytes (H200) of memory in the same clock
+(`tilec/hardware/target.py`, Speed).
 """
 
 from __future__ import annotations

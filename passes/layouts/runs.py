@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import gcd
 
-from tilec.layout import Layout
-from tilec.shared_layout import SharedLayout
+from tilec.hardware.layout import Layout
+from tilec.hardware.shared_layout import SharedLayout
 
 
 def register_run(layout: Layout, dim: int) -> int:

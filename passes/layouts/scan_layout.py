@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tilec.layout import Layout, Mode, covers, normalize
+from tilec.hardware.layout import Layout, Mode, covers, normalize
 from tilec.passes.layouts.axis_levels import (
     WARP_SIZE,
     Level,

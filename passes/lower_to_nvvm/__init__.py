@@ -18,8 +18,8 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects.elementwise import is_elementwise
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.lower_to_nvvm import (
     atomics,

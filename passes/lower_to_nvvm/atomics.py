@@ -21,12 +21,12 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.types import bit_width, element
+from tilec.hardware.target import Feature
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.indexed import Elements
 from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.locations import error_at
-from tilec.target import Feature
 
 _LETTER = {16: "h", 32: "r", 64: "l"}
 _INTEGER_KINDS = {

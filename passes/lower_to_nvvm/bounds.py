@@ -15,7 +15,7 @@ from mlir import ir
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_tile, shape
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.lower_to_nvvm.elementwise import lower_elementwise
 from tilec.passes.lower_to_nvvm.scalar_ops import create

@@ -14,6 +14,7 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, is_tensor_buffer, layout_of
 from tilec.dialects.types import element, shape
+from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.layouts.matrix_load import (
     ROW_BYTES,
@@ -44,7 +45,6 @@ from tilec.passes.lower_to_nvvm.shared_address import (
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
-from tilec.target import Feature
 
 
 def lower_alloc(op: gpu_tile.AllocOp, state: Lowering) -> None:

@@ -14,9 +14,9 @@ from math import inf, nan
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_float
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm import control, elementwise
 from tilec.passes.lower_to_nvvm.scalar_ops import create, select

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.layouts.lane_moves import LaneMove, lane_move, sums
 from tilec.passes.layouts.maps import register_permutation
 from tilec.passes.lower_to_nvvm.access import pack, storage_bits, unpack

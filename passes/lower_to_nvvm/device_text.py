@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 
 

@@ -11,9 +11,10 @@ from math import prod
 
 from mlir import ir
 
-from tilec.compiled_kernel import TENSOR_MAP_BYTES
 from tilec.dialects.gpu_tile.role import RoleOp, entry_registers, total_warps
 from tilec.dialects.types import bit_width, element
+from tilec.executable.kernel import TENSOR_MAP_BYTES
+from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility, static_sizes, static_strides
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
@@ -22,7 +23,6 @@ from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Array
 from tilec.passes.rewriting.locations import error_at
-from tilec.target import Feature
 
 
 def is_array(type_: ir.Type) -> bool:

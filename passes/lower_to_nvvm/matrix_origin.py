@@ -6,9 +6,9 @@ from math import gcd
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile
-from tilec.matrix_descriptor import UNIT_BYTES
+from tilec.hardware.matrix_descriptor import UNIT_BYTES
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Buffer

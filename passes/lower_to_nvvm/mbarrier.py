@@ -16,6 +16,8 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.mbarrier import RemoteArriveOp
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
+from tilec.hardware.ptx_forms import FORMS
+from tilec.hardware.ptx_version import shown
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
@@ -23,8 +25,6 @@ from tilec.passes.lower_to_nvvm.shared_address import barrier_pointer, one_barri
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Barriers
 from tilec.passes.rewriting.locations import error_at
-from tilec.ptx_forms import FORMS
-from tilec.ptx_version import shown
 
 RELAXED = FORMS["mbarrier.try_wait"]["relaxed"]
 

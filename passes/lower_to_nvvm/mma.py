@@ -15,13 +15,13 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
-from tilec.fragments import instruction_registers
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import find_instruction
+from tilec.hardware.fragments import instruction_registers
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.scale_fragments import WORD_SCALES, scale_place
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, pack
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
-from tilec.scale_fragments import WORD_SCALES, scale_place
 
 
 def lower_mma(op: gpu_tile.MmaOp, state: Lowering) -> None:

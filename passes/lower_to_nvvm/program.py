@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile, tile
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.atomics import check_scope

@@ -20,11 +20,11 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.signs import is_never_negative
 from tilec.passes.analysis.vector_width import vector_width
 from tilec.passes.lower_to_nvvm.access import (

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import shape
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import show_location
 from tilec.passes.layouts.axis_levels import (
     WARP_SIZE,

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import shape
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import show_location
 from tilec.passes.layouts.axis_levels import (
     Level,

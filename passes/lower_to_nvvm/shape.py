@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, shape
-from tilec.layout import Layout
+from tilec.hardware.layout import Layout
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.layouts.maps import join_registers, reshape_registers
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering

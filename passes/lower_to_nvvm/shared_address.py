@@ -12,8 +12,9 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.dialects.gpu_tile.ring import RingPositionOp
-from tilec.layout import Layout, Mode
-from tilec.matrix_descriptor import ADDRESS_LIMIT
+from tilec.hardware.layout import Layout, Mode
+from tilec.hardware.matrix_descriptor import ADDRESS_LIMIT
+from tilec.hardware.shared_layout import swizzled
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.layouts.runs import shared_width
 from tilec.passes.lower_to_nvvm.access import inline_asm, storage_bits
@@ -21,7 +22,6 @@ from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Barriers, Buffer
 from tilec.passes.rewriting.locations import error_at
-from tilec.shared_layout import swizzled
 
 SHARED = "shared"
 """Name of the module's dynamic shared memory."""

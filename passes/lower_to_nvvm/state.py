@@ -13,16 +13,16 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.compiled_kernel import TensorMap
-from tilec.diagnostics import InternalError
 from tilec.dialects.gpu_tile.types import (
     is_pending,
     layout_of,
     tile_of,
 )
 from tilec.dialects.types import bit_width, element, is_tile
-from tilec.layout import Layout
-from tilec.mma_instruction import WARPGROUP_THREADS
+from tilec.executable.kernel import TensorMap
+from tilec.hardware.layout import Layout
+from tilec.hardware.mma_instruction import WARPGROUP_THREADS
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.contract import PassContext
 from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create

@@ -21,9 +21,17 @@ from tilec.dialects.gpu_tile.tcgen05 import (
 )
 from tilec.dialects.gpu_tile.types import is_tensor_buffer, tensor_buffer_of
 from tilec.dialects.types import bit_width
-from tilec.matrix_descriptor import UNIT_BYTES, MatrixDescriptor
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import find_instruction
+from tilec.hardware.matrix_descriptor import UNIT_BYTES, MatrixDescriptor
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.tensor_memory import COLUMN_BITS
+from tilec.hardware.tensor_tiles import (
+    SCALES_A_COLUMN,
+    copy_image,
+    instruction_descriptor,
+    scaled_descriptor,
+    tensor_operand,
+)
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
 from tilec.passes.lower_to_nvvm.scalar_ops import create
@@ -32,14 +40,6 @@ from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.tensor_memory import element_address
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
-from tilec.tensor_memory import COLUMN_BITS
-from tilec.tensor_tiles import (
-    SCALES_A_COLUMN,
-    copy_image,
-    instruction_descriptor,
-    scaled_descriptor,
-    tensor_operand,
-)
 
 
 def lower_mma(op: Tcgen05MmaOp, state: Lowering) -> None:

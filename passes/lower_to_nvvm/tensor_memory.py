@@ -12,7 +12,6 @@ from math import gcd, prod
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.tcgen05 import (
     ReleaseTensorMemoryOp,
@@ -21,7 +20,10 @@ from tilec.dialects.gpu_tile.tcgen05 import (
 )
 from tilec.dialects.gpu_tile.types import is_tensor_buffer, layout_of, tensor_buffer_of
 from tilec.dialects.types import element
-from tilec.mma_shapes import find_instruction
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.tensor_access import AccessPlan, Transfer, plan_access
+from tilec.hardware.tensor_memory import COLUMN_BITS
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import show_location
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, plain_load, unpack
@@ -31,8 +33,6 @@ from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import TensorMemory
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.walk import alloc_of
-from tilec.tensor_access import AccessPlan, Transfer, plan_access
-from tilec.tensor_memory import COLUMN_BITS
 
 _WARP_LANES = 32
 _QUARTERS = 4

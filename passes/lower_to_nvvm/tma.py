@@ -12,12 +12,13 @@ from itertools import product
 
 from mlir import ir
 
-from tilec.diagnostics import InternalError
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.tma import MakeTensorMapOp
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import shape, show
-from tilec.layout import warp_boxes
+from tilec.hardware.layout import warp_boxes
+from tilec.hardware.ptx_forms import FORMS
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.contract import show_location
 from tilec.passes.copies.tensor_map_recipes import recipe_of, why_no_boxes
@@ -34,7 +35,6 @@ from tilec.passes.lower_to_nvvm.shared_address import (
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.locations import error_at
-from tilec.ptx_forms import FORMS
 
 CACHE_POLICIES = {"evict_first": 0x12F0000000000000, "evict_last": 0x14F0000000000000}
 """`createpolicy.fractional.L2` of everything, as constants (CUTLASS, cute/arch/copy_sm90_desc.hpp,

@@ -16,9 +16,10 @@ from mlir import ir
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer, is_pending, layout_of, tile_of
 from tilec.dialects.gpu_tile.wgmma import WgmmaFenceOp, WgmmaMeanwhileOp, WgmmaOp, WgmmaWaitOp
 from tilec.dialects.types import bit_width, element
-from tilec.matrix_descriptor import UNIT_BYTES
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import find_instruction
+from tilec.hardware.matrix_descriptor import UNIT_BYTES
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.warpgroup_tiles import WarpgroupTiles, warpgroup_tiles
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, unpack
 from tilec.passes.lower_to_nvvm.matrix_origin import check_origin
 from tilec.passes.lower_to_nvvm.scalar_ops import create
@@ -26,7 +27,6 @@ from tilec.passes.lower_to_nvvm.shared_address import own_base, plain_address
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Buffer
 from tilec.passes.rewriting.scalars import is_zero
-from tilec.warpgroup_tiles import WarpgroupTiles, warpgroup_tiles
 
 _PTX_TYPES = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "i8": "s8", "i32": "s32"}
 

@@ -13,9 +13,9 @@ import struct
 from dataclasses import dataclass
 from functools import cache
 
-from tilec.dtypes import DTYPES, DType
 from tilec.passes.math.kinds import F16, F32, F64, INTEGERS, Kind
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
+from tilec.terms.dtypes import DTYPES, DType
 
 I8, I16, I32, I64 = (INTEGERS[bits] for bits in (8, 16, 32, 64))
 CANONICAL_NAN = 0x7F

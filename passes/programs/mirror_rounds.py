@@ -22,10 +22,10 @@ from collections.abc import Callable, Sequence
 
 from mlir import ir
 
-from tilec.demands import ANY_ORDER
 from tilec.dialects.demands import demanded
 from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
+from tilec.terms.demands import ANY_ORDER
 
 
 def loops_in_any_order(function: ir.Operation) -> list[ir.Operation]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.demands import ORDER
 from tilec.dialects.demands import demanded
+from tilec.terms.demands import ORDER
 
 SQUARE = 16
 """Side of the squares that Hilbert's curve fills: 11.5 x 11.5 programs run at once on an H200."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.diagnostics import CompileError, Location
+from tilec.messages.diagnostics import CompileError, Location
 
 
 def source_location(location: ir.Location) -> Location | None:

@@ -46,12 +46,12 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
 from tilec.dialects.types import is_tile
+from tilec.hardware.tensor_memory import COLUMNS
 from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import i32_constant
 from tilec.passes.rewriting.walk import alloc_of
-from tilec.tensor_memory import COLUMNS
 
 _SCALAR_OPS = (
     RingSlotOp,

@@ -9,13 +9,13 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import Tcgen05MmaOp
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS, entry_registers
+from tilec.hardware.target import Target
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
 from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.rewriting.loops import enclosing_ops, is_program_loop
 from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.rings import Ring
-from tilec.target import Target
 
 LOAD_REGISTERS = 40
 """Of the one thread that issues tensor copies."""

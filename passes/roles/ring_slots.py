@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.hardware.ring_stages import MOST_STAGES, ring_stages
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.demands.kernels import teams_of
@@ -15,7 +16,6 @@ from tilec.passes.programs.answers import answer_bytes
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.roles.rings import Ring
-from tilec.ring_stages import MOST_STAGES, ring_stages
 
 
 def wanted_stages(rings: list[Ring]) -> int:

@@ -14,7 +14,7 @@ from mlir import ir
 from tilec.dialects.gpu_tile.types import layout_attr, layout_of
 from tilec.dialects.types import element, is_tile, shape
 from tilec.dialects.types import tile as tile_type
-from tilec.layout import Layout, Mode, normalize
+from tilec.hardware.layout import Layout, Mode, normalize
 
 
 def folded(layout: Layout, factor: int) -> Layout:

@@ -18,10 +18,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tilec.compiled_kernel import TENSOR_MAP_BYTES, AbiSlot, CompiledKernel
-from tilec.dtypes import BY_MLIR
-from tilec.grid import Grid
+from tilec.executable.grid import Grid
+from tilec.executable.kernel import TENSOR_MAP_BYTES, AbiSlot, CompiledKernel
 from tilec.runtime.scalars import ENCODERS
+from tilec.terms.dtypes import BY_MLIR
 
 _GRID = struct.Struct("3i")
 _MAP_ALIGNMENT = 64

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from tilec.compiled_kernel import CompiledKernel
-from tilec.grid import Grid, check_grid
-from tilec.ptx_version import newest_of_driver
+from tilec.executable.grid import Grid, check_grid
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.ptx_version import newest_of_driver
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cuda.context import context_of
 from tilec.runtime.cuda.device_array import DeviceArray, copy_back, copy_in, empty

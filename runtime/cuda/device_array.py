@@ -11,12 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tilec.dtypes import BY_ARRAY, BY_MLIR, ELEMENT_BYTES
 from tilec.runtime.arrays import CUDA, HOST, ArrayView
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import CudaError, check
 from tilec.runtime.dlpack import contiguous_strides
 from tilec.runtime.host import host_array
+from tilec.terms.dtypes import BY_ARRAY, BY_MLIR, ELEMENT_BYTES
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilec.grid import Grid, check_grid
+from tilec.executable.grid import Grid, check_grid
 from tilec.runtime.cuda.context import current_device
 from tilec.runtime.cuda.driver import device_count
 from tilec.runtime.cuda.plan import Plan, run_in_context

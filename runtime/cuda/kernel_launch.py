@@ -16,7 +16,7 @@ import functools
 import struct
 from typing import Any
 
-from tilec.grid import Grid
+from tilec.executable.grid import Grid
 from tilec.runtime.cuda.driver import check
 from tilec.runtime.cuda.module import LoadedKernel
 

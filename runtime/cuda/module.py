@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tilec.compiled_kernel import CompiledKernel
-from tilec.ptx_version import newest_of_driver, printed_version, release_with, shown
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.ptx_version import newest_of_driver, printed_version, release_with, shown
 from tilec.runtime.cuda.argument_block import ArgumentLayout, lay_out
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check, cuda_error

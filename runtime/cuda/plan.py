@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from tilec.grid import Grid
+from tilec.executable.grid import Grid
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.driver import cuda_error
 from tilec.runtime.cuda.kernel_launch import KernelLaunch

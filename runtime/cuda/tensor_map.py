@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from tilec.compiled_kernel import TENSOR_MAP_BYTES, CompiledKernel
-from tilec.dtypes import BY_MLIR
+from tilec.executable.kernel import TENSOR_MAP_BYTES, CompiledKernel
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check
 from tilec.runtime.tensor_maps import UNIT_BYTES, HardwareMap, hardware_map
+from tilec.terms.dtypes import BY_MLIR
 
 MAX_MAPS = 4096
 """Encoded maps kept: 128 bytes each, of every array, shape and box seen last."""

@@ -20,9 +20,9 @@ from ampere_cases import COPIED, Case, Variant, groups
 from array_spec import ArraySpec
 from product_kernels import swept_matmul
 
+from tilec.call.jit import Kernel
 from tilec.examples.sgemm_steps import STEPS
 from tilec.examples.stream_k import stream_k
-from tilec.jit import Kernel
 from tilec.ops.aligned_operands import ROW_BYTES, VECTOR_BYTES
 from tilec.ops.matmul_kernel import copy_rows
 from tilec.runtime.artefact import save

@@ -22,14 +22,14 @@ from typing import Any
 
 from ptx_loops import Loop, count, find_loops, instructions
 
-from tilec.assembler import Assembly, assemble
-from tilec.compiled_kernel import CompiledKernel
+from tilec.compile.assembler import Assembly, assemble
 from tilec.examples.attention import attention
 from tilec.examples.matmul import matmul
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import TARGETS
+from tilec.hardware.tensor_memory import COLUMNS
+from tilec.messages.report import show_report
 from tilec.ops.scaled_kernel import scaled_product
-from tilec.report import show_report
-from tilec.target import TARGETS
-from tilec.tensor_memory import COLUMNS
 
 TARGET = TARGETS["sm_100a"]
 TRITON = Path(__file__).resolve().parent.parent / "emulator" / "fixtures" / "triton.tar.xz"

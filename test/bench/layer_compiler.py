@@ -9,8 +9,8 @@ from typing import Any
 from bench_cases import Variant
 from layer_cases import LayerCase, Step
 
-from tilec.assembler import assemble, locate_tool
-from tilec.compiled_kernel import CompiledKernel
+from tilec.call.jit import Kernel
+from tilec.compile.assembler import assemble, locate_tool
 from tilec.examples.attention_backward import key_gradients, query_gradients, weigh_gradients
 from tilec.examples.convolution import convolve
 from tilec.examples.cross_entropy import cross_entropy
@@ -20,10 +20,10 @@ from tilec.examples.paged_attention import attend_pages, join_splits
 from tilec.examples.quantized_weights import quantized_matmul
 from tilec.examples.rms_norm import rms_norm, rms_norm_gradients, sum_columns
 from tilec.examples.tile_scales import tile_scaled_matmul
-from tilec.jit import Kernel
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
-from tilec.target import find_target
 
 KERNELS: dict[str, Kernel] = {
     kernel.name: kernel

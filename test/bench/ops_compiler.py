@@ -12,8 +12,8 @@ from unittest import mock
 
 from array_spec import row_major
 
-from tilec.dtypes import BY_MLIR
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
+from tilec.hardware.target import find_target
 from tilec.ops.aligned_operands import copied_order, copy_tile, operands_to_copy
 from tilec.ops.matmul_kernel import accumulator_of
 from tilec.ops.multiply_plan import Options, Plan, make_plan
@@ -24,7 +24,7 @@ from tilec.runtime.arrays import ArrayView
 from tilec.runtime.artefact import save
 from tilec.runtime.device import device
 from tilec.runtime.facts import index_bits, observe_parameter
-from tilec.target import find_target
+from tilec.terms.dtypes import BY_MLIR
 
 OPTIONAL = ("bias", "row_scale", "column_scale", "scale", "residual")
 """Arguments that a plain product passes 0 for."""

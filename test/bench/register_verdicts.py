@@ -31,15 +31,16 @@ from mlir import ir
 from records import record_text
 from register_cases import ROOT, RegisterCase, cases
 
-from tilec import compiler, jit
-from tilec.assembler import assemble, find_tool, tool_version
-from tilec.diagnostics import CompileError
+from tilec.call import jit
+from tilec.compile import compiler
+from tilec.compile.assembler import assemble, find_tool, tool_version
 from tilec.dialects.context import make_context
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.analysis.register_pressure import SUBJECT
 from tilec.passes.contract import PassContext, TilePass
 from tilec.passes.rewriting.walk import kernels
 from tilec.passes.roles.parts import parts_of
-from tilec.target import find_target
 
 PASS = "estimate-registers"
 SERIALISED = re.compile(r"C751\d")

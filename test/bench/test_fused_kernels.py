@@ -23,10 +23,10 @@ from fused_kernels import (
 )
 from grouped_cases import SEARCHED, grouped_cases, uneven_case
 
+from tilec.call.jit import Kernel
 from tilec.examples import grouped_gemm as example
 from tilec.examples.grouped_gemm import listed_tiles
 from tilec.examples.running import poisoned
-from tilec.jit import Kernel
 
 BF16 = ml_dtypes.bfloat16
 SMALL = {"BM": 64, "BN": 64, "BK": 64, "STAGES": 3, "WARP_SPECIALIZE": True}

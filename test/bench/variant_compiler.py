@@ -32,14 +32,14 @@ from row_kernels import (
     softmax_persistent,
 )
 
-from tilec.assembler import assemble, locate_tool
-from tilec.compiled_kernel import CompiledKernel
+from tilec.call.jit import Kernel
+from tilec.compile.assembler import assemble, locate_tool
 from tilec.examples.attention import attention
 from tilec.examples.grouped_gemm import arrange_tiles
-from tilec.jit import Kernel
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
-from tilec.target import find_target
 
 KERNELS: dict[str, Kernel] = EXAMPLES | {
     kernel.name: kernel

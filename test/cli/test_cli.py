@@ -107,7 +107,7 @@ def fall_over(*_: object) -> None:
 @pytest.fixture
 def deadly(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pipeline that ends the process."""
-    monkeypatch.setattr("tilec.compiler.passes_from", lambda *_, **__: (fall_over,))
+    monkeypatch.setattr("tilec.compile.compiler.passes_from", lambda *_, **__: (fall_over,))
 
 
 @pytest.mark.usefixtures("deadly")

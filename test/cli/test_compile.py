@@ -9,11 +9,11 @@ import pytest
 from shares import share
 
 import tilec
-from tilec import llvm_level
-from tilec.assembler import locate_tool
 from tilec.cli import compile as compile_command
+from tilec.compile import llvm_level
+from tilec.compile.assembler import locate_tool
+from tilec.hardware.target import TARGETS
 from tilec.runtime.artefact import load
-from tilec.target import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 MATMUL_TILE = str(ROOT / "tilec/examples/matmul.tile")

@@ -10,10 +10,10 @@ import sys
 
 import pytest
 
-from tilec.assembler import locate_tool
 from tilec.cli import doctor
-from tilec.diagnostics import InternalError
-from tilec.target import TARGETS
+from tilec.compile.assembler import locate_tool
+from tilec.hardware.target import TARGETS
+from tilec.messages.diagnostics import InternalError
 
 
 def ask(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tilec.passes.contract import TilePass
-from tilec.pipeline import (
+from tilec.compile.pipeline import (
     ALL_PASSES,
     EXPLICIT_PIPELINE,
     LLVM_PIPELINE,
     TILE_PIPELINE,
     check_order,
 )
+from tilec.passes.contract import TilePass
 
 TWICE = """
 func.func @k(%x: i32) -> i32 {

@@ -7,9 +7,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilec.assembler import assemble
+from tilec.compile.assembler import assemble
+from tilec.hardware.target import find_target
 from tilec.runtime.emulator import UnsupportedInstruction, load
-from tilec.target import find_target
 
 DTYPES = {
     "e4m3": (ml_dtypes.float8_e4m3fn, 8),

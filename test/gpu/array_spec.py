@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tilec.dtypes import ELEMENT_BYTES
 from tilec.runtime.arrays import CUDA, ArrayView
+from tilec.terms.dtypes import ELEMENT_BYTES
 
 
 @dataclass(frozen=True)

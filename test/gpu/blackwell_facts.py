@@ -28,6 +28,7 @@ from tensor_cases import (
 
 import tilec
 import tilec.language as tl
+from tilec.call.jit import Kernel
 from tilec.examples.block_scaled_matmul import (
     FORMATS,
     arranged,
@@ -39,7 +40,6 @@ from tilec.examples.block_scaled_matmul import (
 from tilec.examples.explicit_blackwell import blocked_product, pipelined_product, small_product
 from tilec.examples.explicit_blackwell_pairs import pair_product
 from tilec.examples.matmul import matmul
-from tilec.jit import Kernel
 
 
 @dataclass(frozen=True)
@@ -238,56 +238,57 @@ FACTS = (
         "shapes of 16 lanes",
         "lane and column of each register of .16x64b, .16x128b and .16x256b, two halves of a warp",
         "two texts that agree; .16x256b also Triton's PTX",
-        "tilec/tensor_access.py FORMS",
+        "tilec/hardware/tensor_access.py FORMS",
         _shapes_of_16_lanes,
     ),
     Fact(
         "M of 64",
         "row m of an accumulator of 64 rows lies in lane m % 16 + 32 * (m / 16)",
         "the ISA's figure; Triton's PTX for f16",
-        "tilec/tensor_tiles.py _check_rows",
+        "tilec/hardware/tensor_tiles.py _check_rows",
         _sixteen_of_32_lanes,
     ),
     Fact(
         "M of 64 from lane 16 on",
         "an accumulator of 64 rows may begin in lane 16, beside another one",
         "the ISA's figure",
-        "tilec/tensor_tiles.py _check_start, tilec/tensor_memory.py blocked_tensor_memory",
+        "tilec/hardware/tensor_tiles.py _check_start, tilec/hardware/tensor_memory.py "
+        "blocked_tensor_memory",
         _two_accumulators_in_one_lane_range,
     ),
     Fact(
         "instruction descriptor",
         "bits of the types of kinds tf32, f8f6f4 and i8, and of M and N",
         "two texts that agree; f16 also Triton's PTX",
-        "tilec/tensor_tiles.py instruction_descriptor",
+        "tilec/hardware/tensor_tiles.py instruction_descriptor",
         _kinds,
     ),
     Fact(
         "an lhs in tensor memory",
         "elements of 32 bits of k in a column, the first in the lowest bits, for 8 to 32 bits",
         "one text; 16 bits also Triton's PTX",
-        "tilec/tensor_tiles.py check_lhs",
+        "tilec/hardware/tensor_tiles.py check_lhs",
         _lhs_in_tensor_memory,
     ),
     Fact(
         "8 bits along M and N",
         "8-bit operands may be contiguous along M or N, with the strides of 16-bit ones",
         "one text",
-        "tilec/tensor_tiles.py tensor_operand",
+        "tilec/hardware/tensor_tiles.py tensor_operand",
         _narrow_types_along_m_and_n,
     ),
     Fact(
         "odd widths",
         "N is any multiple of 8 for M = 64, of 16 for M = 128; 32-byte swizzles along N",
         "two texts that agree",
-        "tilec/mma_shapes.py tensor_ns",
+        "tilec/hardware/mma_shapes.py tensor_ns",
         _widths,
     ),
     Fact(
         "f16 accumulators",
         "an f16 accumulator has a column an element, in its low half",
         "no text; the emulator's reading",
-        "tilec/tensor_tiles.py check_accumulator",
+        "tilec/hardware/tensor_tiles.py check_accumulator",
         _halves_in_columns,
     ),
     Fact(
@@ -301,7 +302,7 @@ FACTS = (
         "tcgen05.cp",
         "rows, lanes and copies of every shape; plain and 128-byte swizzled sources",
         "one text; 32x128b of a source without a swizzle also Triton's PTX",
-        "tilec/tensor_tiles.py COPY_SHAPES",
+        "tilec/hardware/tensor_tiles.py COPY_SHAPES",
         _copies,
     ),
     Fact(
@@ -322,14 +323,14 @@ FACTS = (
         "pairs of CTAs",
         "which rows, columns and lanes each CTA has; alloc, commit, dealloc; M = 128 and 256",
         "two texts that agree",
-        "tilec/tensor_tiles.py _check_halves, passes/lower_to_nvvm/tcgen05.py",
+        "tilec/hardware/tensor_tiles.py _check_halves, passes/lower_to_nvvm/tcgen05.py",
         _pairs,
     ),
     Fact(
         "block scales",
         "lanes, columns and bytes of scales; the descriptors of kinds mxf8f6f4, mxf4 and mxf4nvf4",
         "one text each; Triton's PTX for all three",
-        "tilec/tensor_tiles.py scaled_descriptor, scales_layout",
+        "tilec/hardware/tensor_tiles.py scaled_descriptor, scales_layout",
         _block_scales,
     ),
     Fact(

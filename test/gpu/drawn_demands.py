@@ -35,7 +35,7 @@ from grouped_cases import ARRANGED, SEARCHED, GroupedCase
 from product_cases import OPS, ProductCase
 from worker_pool import JobResult, run_jobs
 
-from tilec.diagnostics import CompileError
+from tilec.messages.diagnostics import CompileError
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "gpu" / "drawn"

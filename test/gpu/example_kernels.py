@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilec.call.jit import Kernel
 from tilec.examples.explicit_ampere_gemm import gemm, gemm_ahead
 from tilec.examples.explicit_hopper_gemm import hopper_gemm
 from tilec.examples.layer_norm import layer_norm
@@ -9,7 +10,6 @@ from tilec.examples.matmul import matmul
 from tilec.examples.row_sum import row_sum
 from tilec.examples.softmax import online_softmax, softmax
 from tilec.examples.vector_add import vector_add
-from tilec.jit import Kernel
 
 KERNELS: dict[str, Kernel] = {
     kernel.name: kernel

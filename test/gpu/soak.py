@@ -39,7 +39,7 @@ from records import record_text
 from soak_cases import soak_cases
 from worker_pool import run_jobs
 
-from tilec.diagnostics import CompileError
+from tilec.messages.diagnostics import CompileError
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build" / "gpu" / "soak"

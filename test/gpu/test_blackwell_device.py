@@ -19,8 +19,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "test" / "unit"), str(ROOT / "test" / "gpu
 from blackwell_facts import FACTS, Fact  # noqa: E402
 
 import tilec  # noqa: E402
+from tilec.hardware.target import Feature, target_for_device  # noqa: E402
 from tilec.runtime.cuda.driver import no_device_reason  # noqa: E402
-from tilec.target import Feature, target_for_device  # noqa: E402
 
 
 def missing() -> str | None:

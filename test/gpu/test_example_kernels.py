@@ -16,8 +16,8 @@ from example_cases import ONE_TARGET, ExampleCase, draw_cases, large_cases
 from example_kernels import KERNELS
 
 import tilec
+from tilec.hardware.target import TARGETS
 from tilec.runtime.cuda.driver import no_device_reason
-from tilec.target import TARGETS
 
 pytestmark = [
     pytest.mark.gpu,

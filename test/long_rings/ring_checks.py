@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from ring_plans import PROGRAMS, TURNS, Call, Case, Recorder, RingPlan, recorded
 
+from tilec.call.jit import Kernel
 from tilec.examples.running import poisoned
-from tilec.jit import Kernel
 
 MODES = ("check", "late")
 _TRIES = 6

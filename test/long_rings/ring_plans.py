@@ -16,13 +16,13 @@ from unittest import mock
 
 import numpy as np
 
-from tilec.compiled_kernel import CompiledKernel
-from tilec.grid import check_grid
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
+from tilec.executable.grid import check_grid
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import Target
 from tilec.ops import product_launch
 from tilec.runtime import emulator_device
 from tilec.runtime.emulator.execution.scheduler import Scheduler
-from tilec.target import Target
 from tilec.tuning.machine import Machine, machine_of
 
 CTAS = 2

@@ -10,6 +10,7 @@ import numpy as np
 from ring_plans import LEFT_OVER, Call, Case, RingPlan
 
 from tilec import language as tl
+from tilec.call.jit import Kernel
 from tilec.examples import (
     ampere_gemm,
     attention,
@@ -35,7 +36,6 @@ from tilec.examples import (
     stream_k,
     tile_scales,
 )
-from tilec.jit import Kernel
 from tilec.tuning.tuned_kernel import TunedKernel
 
 BF16 = ml_dtypes.bfloat16

@@ -19,8 +19,8 @@ from ringed_products import CASES as PRODUCTS
 from shares import WHOLE
 
 import tilec.examples
-from tilec.compiled_kernel import CompiledKernel
 from tilec.examples.matmul import matmul
+from tilec.executable.kernel import CompiledKernel
 
 EVERYTHING = EXAMPLES | PRODUCTS
 CHEAP = (

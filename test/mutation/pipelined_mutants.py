@@ -28,7 +28,10 @@ from pipelined_kernels import (
 )
 from shares import share
 
-from tilec.compiler import Compilation, lower_to
+from tilec.call.jit import Kernel
+from tilec.compile.compiler import Compilation, lower_to
+from tilec.compile.emit_ptx import emit_ptx
+from tilec.compile.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING
 from tilec.dialects.gpu_tile import (
     CpAsyncCommitOp,
     CpAsyncOp,
@@ -38,14 +41,11 @@ from tilec.dialects.gpu_tile import (
     SyncOp,
 )
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.emit_ptx import emit_ptx
 from tilec.examples.running import poisoned
-from tilec.jit import Kernel
+from tilec.hardware.target import find_target
 from tilec.passes.analysis.divisibility import constant_of
-from tilec.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING
 from tilec.runtime import emulator
 from tilec.runtime.emulator import EmulatorError
-from tilec.target import find_target
 
 
 @dataclass(frozen=True)

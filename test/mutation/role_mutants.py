@@ -15,7 +15,8 @@ from hopper_kernels import demanded
 from mlir import ir
 from pipelined_mutants import Verdict, copy_of, finish
 
-from tilec.compiler import Compilation, compiled_kernel, lower_to
+from tilec.call.jit import Kernel
+from tilec.compile.compiler import Compilation, compiled_kernel, lower_to
 from tilec.dialects.gpu_tile import (
     BarrierArriveOp,
     BarrierExpectOp,
@@ -27,10 +28,9 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.examples.running import poisoned
-from tilec.jit import Kernel
+from tilec.hardware.target import find_target
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
-from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16
 SIZES = {"BM": 64, "BN": 64, "BK": 32}

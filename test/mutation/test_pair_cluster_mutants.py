@@ -12,7 +12,7 @@ from pipelined_mutants import copy_of, finish
 from ring_plans import RingPlan
 from role_mutants import BF16, changed, drop
 
-from tilec.compiler import Compilation, compiled_kernel, lower_to
+from tilec.compile.compiler import Compilation, compiled_kernel, lower_to
 from tilec.dialects.gpu_tile import (
     BarrierExpectOp,
     BarrierInitOp,
@@ -20,11 +20,11 @@ from tilec.dialects.gpu_tile import (
     TmaPairMulticastOp,
 )
 from tilec.examples.running import poisoned
+from tilec.hardware.target import find_target
 from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
-from tilec.target import find_target
 
 STAGES = 2
 SIZES = {"BM": 128, "BN": 64, "BK": 32, "STAGES": STAGES, "WARP_SPECIALIZE": True}

@@ -14,14 +14,14 @@ import pytest
 from mlir import ir
 from shares import share_of_each
 
-from tilec import compiler
-from tilec.compiler import Compilation
-from tilec.diagnostics import CompileError
+from tilec.compile import compiler
+from tilec.compile.compiler import Compilation
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.ring import RING_TURNS
 from tilec.examples.attention import attention
 from tilec.examples.attention_backward import key_gradients
 from tilec.examples.matmul import matmul
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.checks.ring_play import play
 from tilec.passes.checks.verify_ops import verify_ops
 from tilec.passes.checks.verify_rings import MOST_SEEDS, STEPS, verify_rings

@@ -18,7 +18,7 @@ from role_mutants import drop, flip, moved
 from rotated_kernels import BF16, draw, expected_of, fading
 from shares import share_of_each
 
-from tilec.compiler import Compilation, compiled_kernel, lower_to
+from tilec.compile.compiler import Compilation, compiled_kernel, lower_to
 from tilec.dialects.gpu_tile import (
     BarrierWaitOp,
     RoleOp,
@@ -29,10 +29,10 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.examples.running import poisoned
+from tilec.hardware.target import find_target
 from tilec.passes.rewriting.walk import find_ops
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
-from tilec.target import find_target
 
 SIZES = {"D": 64, "BM": 64, "BN": 32, "STAGES": 3}
 BLOCKS = RingPlan(SIZES["STAGES"]).iterations

@@ -12,9 +12,9 @@ from pathlib import Path
 from mlir import ir
 
 from tilec.cli import main
+from tilec.compile.pipeline import ALL_PASSES, LLVM_PIPELINE
 from tilec.dialects.context import make_context
-from tilec.pipeline import ALL_PASSES, LLVM_PIPELINE
-from tilec.target import TARGETS
+from tilec.hardware.target import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "tilec" / "examples"

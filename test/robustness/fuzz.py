@@ -40,11 +40,11 @@ from mutations import damaged, mutant  # noqa: E402
 from random_programs import RandomProgram, programs  # noqa: E402
 from tile_programs import check  # noqa: E402
 
-from tilec.assembler import assemble  # noqa: E402
-from tilec.diagnostics import InternalError  # noqa: E402
-from tilec.isolation import Death, death_of  # noqa: E402
-from tilec.jit import Kernel  # noqa: E402
-from tilec.target import TARGETS, find_target  # noqa: E402
+from tilec.call.jit import Kernel  # noqa: E402
+from tilec.compile.assembler import assemble  # noqa: E402
+from tilec.compile.isolation import Death, death_of  # noqa: E402
+from tilec.hardware.target import TARGETS, find_target  # noqa: E402
+from tilec.messages.diagnostics import InternalError  # noqa: E402
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 BATCH = 10

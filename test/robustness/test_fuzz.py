@@ -10,7 +10,7 @@ from corpus import Subject, stages_of
 from fuzz import Done, complaint, received, refused_by_ptxas
 from mutations import mutant
 
-from tilec.target import TARGETS
+from tilec.hardware.target import TARGETS
 
 MUTANTS = 8
 WEIGHTS = Path(__file__).parent / "programs" / "weights.tile"

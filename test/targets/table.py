@@ -25,11 +25,11 @@ from pathlib import Path
 from example_defaults import CASES
 
 import tilec.examples
-from tilec.assembler import assemble
-from tilec.compiled_kernel import CompiledKernel
-from tilec.diagnostics import CompileError, InternalError
+from tilec.compile.assembler import assemble
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import TARGETS, find_target
+from tilec.messages.diagnostics import CompileError, InternalError
 from tilec.runtime.emulator_device import EmulatorDevice
-from tilec.target import TARGETS, find_target
 
 EXAMPLES = sorted(
     path.stem

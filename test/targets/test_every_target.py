@@ -10,7 +10,7 @@ from target_names import MAIN, OTHERS
 
 from tilec.examples.matmul import PRECISIONS, draw, matmul, reference
 from tilec.examples.running import compare, poisoned
-from tilec.target import TARGETS
+from tilec.hardware.target import TARGETS
 
 SMALL = {"BM": 64, "BN": 64, "BK": 32}
 ADA = "mma.m16n8k32.f32.e4m3.e4m3"

@@ -13,7 +13,7 @@ from example_defaults import CASES
 from same_code import code_of
 from target_names import MAIN
 
-from tilec.target import TARGETS
+from tilec.hardware.target import TARGETS
 
 SHARE = [(name, MAIN[number % len(MAIN)]) for number, name in enumerate(CASES)][2::5]
 WHOLE = [(name, target) for name in CASES for target in TARGETS]

@@ -15,8 +15,8 @@ from pathlib import Path
 from frontend_cases import load_text
 
 import tilec.examples
-from tilec.diagnostics import CompileError
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
+from tilec.messages.diagnostics import CompileError
 
 EXAMPLES = Path(tilec.examples.__file__).parent
 SPECS = {

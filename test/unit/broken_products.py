@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilec.compiled_kernel import CompiledKernel
+from tilec.call.jit import Kernel
 from tilec.examples.running import poisoned
-from tilec.jit import Kernel
+from tilec.executable.kernel import CompiledKernel
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 

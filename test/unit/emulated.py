@@ -13,17 +13,17 @@ from mlir import ir
 from mlir.dialects import llvm
 from mlir.passmanager import PassManager
 
-from tilec.compiler import find_kernel
+from tilec.compile.compiler import find_kernel
+from tilec.compile.emit_ptx import emit_ptx
+from tilec.compile.pipeline import LLVM_PIPELINE, TILE_PIPELINE, UPSTREAM_LOWERING
 from tilec.dialects.context import make_context
-from tilec.emit_ptx import emit_ptx
-from tilec.layout import Layout, Mode, normalize
+from tilec.hardware.layout import Layout, Mode, normalize
+from tilec.hardware.target import find_target
 from tilec.passes.analysis.placement import SHARED_BYTES
 from tilec.passes.checks.program_check import ProgramCheck
 from tilec.passes.contract import PassContext
 from tilec.passes.split_reductions import split_reductions
-from tilec.pipeline import LLVM_PIPELINE, TILE_PIPELINE, UPSTREAM_LOWERING
 from tilec.runtime.emulator import Result, load
-from tilec.target import find_target
 
 AFTER_LAYOUTS = TILE_PIPELINE[TILE_PIPELINE.index(split_reductions) :]
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tilec.compiled_kernel import TENSOR_MAP_BYTES, CompiledKernel
-from tilec.dtypes import ELEMENT_BYTES
+from tilec.executable.kernel import TENSOR_MAP_BYTES, CompiledKernel
 from tilec.runtime import device
 from tilec.runtime.cuda import context, driver
 from tilec.runtime.cuda import device as cuda_device
 from tilec.runtime.cuda.properties import device_properties
 from tilec.runtime.cuda.tensor_map import encoded
+from tilec.terms.dtypes import ELEMENT_BYTES
 
 MULTIPROCESSORS = 4
 FIGURES = {

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tilec.call.signature import parse_spec
 from tilec.frontend import build_module
-from tilec.signature import parse_spec
 
 PRELUDE = """\
 import math

@@ -6,7 +6,7 @@ from typing import Any
 
 import tilec
 import tilec.language as tl
-from tilec.compiled_kernel import CompiledKernel
+from tilec.executable.kernel import CompiledKernel
 
 
 def matmul_grid(c: Any, BM: int, BN: int) -> tuple[int, int]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilec.jit import Kernel
-from tilec.report import show_report
+from tilec.call.jit import Kernel
+from tilec.messages.report import show_report
 
 BLOCK = re.compile(r"^## ([a-z0-9-]+)$.*?^```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 """A section: its name, and its first block."""

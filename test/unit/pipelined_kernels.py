@@ -10,15 +10,15 @@ from shares import modes
 
 import tilec
 import tilec.language as tl
-from tilec.compiled_kernel import CompiledKernel
 from tilec.examples.running import poisoned
+from tilec.executable.kernel import CompiledKernel
 from tilec.runtime.emulator_device import EmulatorDevice
 
 Check = Callable[[np.ndarray], None]
 
 
 def run_everywhere(
-    kernel: tilec.jit.Kernel,
+    kernel: tilec.call.jit.Kernel,
     inputs: Sequence[Any],
     output: tuple[tuple[int, ...], Any],
     check: Check,

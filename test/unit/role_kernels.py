@@ -6,14 +6,14 @@ from emulated import array_type, tile_type
 from mlir import ir
 from warpgroup_kernels import buffer_type, load, panels, store
 
-from tilec.compiled_kernel import CompiledKernel
-from tilec.compiler import compile_module
+from tilec.compile.compiler import compile_module
 from tilec.dialects.context import make_context
-from tilec.fragments import accumulator_layout, warpgroup_grid
-from tilec.mma_shapes import find_instruction
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.fragments import accumulator_layout, warpgroup_grid
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.shared_layout import strided
+from tilec.hardware.target import find_target
 from tilec.passes.layouts.candidates import blocked_layout
-from tilec.shared_layout import strided
-from tilec.target import find_target
 
 BARRIER = "!gpu_tile.barrier"
 ROWS, COLUMNS = 16, 64

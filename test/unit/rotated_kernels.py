@@ -9,7 +9,7 @@ import numpy as np
 
 import tilec
 from tilec import language as tl
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
 
 BF16 = ml_dtypes.bfloat16
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilec.compiled_kernel import CompiledKernel, Facts, Parameter, TensorMap
-from tilec.dtypes import ELEMENT_BYTES
+from tilec.executable.kernel import CompiledKernel, Facts, Parameter, TensorMap
+from tilec.terms.dtypes import ELEMENT_BYTES
 
 AXPY_PTX = """
 .version 7.0

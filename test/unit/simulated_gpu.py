@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from fake_driver import CUresult, FakeDriver, install
 
-from tilec.compiled_kernel import CompiledKernel
+from tilec.executable.kernel import CompiledKernel
 from tilec.runtime import emulator
 from tilec.runtime.cuda import device as cuda_device
 from tilec.runtime.cuda import properties

@@ -9,10 +9,10 @@ import numpy as np
 
 import tilec
 import tilec.language as tl
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
+from tilec.hardware.layout import parse_layout
+from tilec.hardware.tensor_memory import parse_tensor_memory_layout
 from tilec.language import gpu
-from tilec.layout import parse_layout
-from tilec.tensor_memory import parse_tensor_memory_layout
 
 TARGET = "sm_100a"
 E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2

@@ -29,7 +29,7 @@ def number_of(order: range) -> int:
     return seen
 
 
-def found(kernel: tilec.jit.Kernel, order: range, **constants: bool) -> list[int]:
+def found(kernel: tilec.call.jit.Kernel, order: range, **constants: bool) -> list[int]:
     out = np.full(PROGRAMS, -1, np.int32)
     kernel.on("emulator")(out, order.start, order.stop, STEP=order.step, **constants)
     return out.tolist()

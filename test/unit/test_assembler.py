@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tilec.assembler import (
+from tilec.compile.assembler import (
     _assembly,
     assemble,
     disassemble,
@@ -15,8 +15,8 @@ from tilec.assembler import (
     locate_tool,
     tool_version,
 )
-from tilec.diagnostics import CompileError, InternalError
-from tilec.target import TARGETS
+from tilec.hardware.target import TARGETS
+from tilec.messages.diagnostics import CompileError, InternalError
 
 PTX = """
 .version 9.0

@@ -10,10 +10,10 @@ import pytest
 from emulated import array_type, lower, random_layout, run, seed_of, tile_type
 from test_reductions import DTYPES, PADDING, load_text, store_text
 
-from tilec.assembler import assemble
-from tilec.diagnostics import CompileError
-from tilec.layout import Layout, parse_layout
-from tilec.target import find_target
+from tilec.compile.assembler import assemble
+from tilec.hardware.layout import Layout, parse_layout
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 
 SHAPES = [((1,), 4), ((37,), 1), ((300,), 4), ((5, 37), 2), ((64, 8), 8)]
 

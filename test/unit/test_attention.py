@@ -12,11 +12,11 @@ from hopper_kernels import decisions
 from shares import MODES
 from target_names import MAIN
 
-from tilec.assembler import assemble
+from tilec.compile.assembler import assemble
 from tilec.examples import attention as example
 from tilec.examples.attention import TOLERANCE, attention, attention_heads, reference
 from tilec.examples.running import poisoned
-from tilec.target import find_target
+from tilec.hardware.target import find_target
 
 BF16 = ml_dtypes.bfloat16
 SMALL = {"D": 64, "BM": 64, "BN": 32}

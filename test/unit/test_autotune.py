@@ -15,10 +15,10 @@ from simulated_gpu import SimulatedGpu, constants_of, install_gpu
 
 import tilec
 import tilec.language as tl
-from tilec.demands import KERNEL_DEMANDS
-from tilec.diagnostics import CompileError
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.cuda.driver import CudaError
 from tilec.runtime.errors import ArgumentError
+from tilec.terms.demands import KERNEL_DEMANDS
 from tilec.tuning import tuned_kernel
 
 BLOCKS = [{"B": 64}, {"B": 128}, {"B": 256}]

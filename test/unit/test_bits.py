@@ -12,7 +12,7 @@ from target_names import MAIN
 
 import tilec
 import tilec.language as tl
-from tilec.diagnostics import CompileError
+from tilec.messages.diagnostics import CompileError
 
 DTYPES = ("u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8")
 """NumPy's names: the last digit counts bytes."""

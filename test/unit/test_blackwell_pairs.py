@@ -9,12 +9,12 @@ import pytest
 from shares import MODES
 from test_explicit_kernels import changed
 
-from tilec.assembler import assemble
+from tilec.call.jit import Kernel
+from tilec.compile.assembler import assemble
 from tilec.examples.explicit_blackwell_pairs import pair_product
-from tilec.jit import Kernel
+from tilec.hardware.target import TARGETS
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import FindingsError
-from tilec.target import TARGETS
 
 TARGET = "sm_100a"
 SHAPES = {

@@ -16,13 +16,13 @@ from shares import modes
 
 import tilec
 from tilec import language as tl
-from tilec.assembler import assemble
-from tilec.diagnostics import CompileError
+from tilec.call.jit import Kernel
+from tilec.compile.assembler import assemble
 from tilec.examples.matmul import PRECISIONS, matmul, reference
 from tilec.examples.matmul import draw as draw_inputs
 from tilec.examples.running import poisoned
-from tilec.jit import Kernel
-from tilec.target import find_target
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 
 BF16 = ml_dtypes.bfloat16
 TARGET = find_target("sm_100a")

@@ -12,10 +12,10 @@ from target_names import MAIN
 
 import tilec
 import tilec.language as tl
-from tilec.assembler import assemble
+from tilec.compile.assembler import assemble
 from tilec.examples.block_scaled_matmul import arranged, block_scaled_matmul, packed
+from tilec.hardware.target import TARGETS
 from tilec.ops.scaled_kernel import scaled_product
-from tilec.target import TARGETS
 
 TARGET = "sm_100a"
 E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from emulated import array_type, random_layout, run, tile_type
 
-from tilec.layout import Layout, parse_layout
+from tilec.hardware.layout import Layout, parse_layout
 from tilec.passes.layouts.maps import broadcast_source
 
 PREDICATES = {

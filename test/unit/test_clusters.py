@@ -14,18 +14,18 @@ from broken_products import LaunchedProduct, launched, output
 from hopper_kernels import batched, decisions, demanded
 from shares import modes
 
-from tilec.assembler import assemble
-from tilec.compiled_kernel import CompiledKernel
-from tilec.diagnostics import CompileError
+from tilec.call.jit import Kernel
+from tilec.compile.assembler import assemble
 from tilec.dialects.gpu_tile import NextProgramOp, Op, TmaPairLoadOp
 from tilec.examples import attention as attention_example
 from tilec.examples.attention import attention
 from tilec.examples.running import poisoned
-from tilec.jit import Kernel
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.programs.reached_rings import FILLING, MASKED, WRITTEN
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice
-from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16
 TARGET = find_target("sm_90a")

@@ -11,12 +11,12 @@ from target_names import MAIN
 
 import tilec
 import tilec.language as tl
-from tilec.diagnostics import CompileError
-from tilec.dtypes import BY_NAME
+from tilec.call.signature import parse_spec
 from tilec.language import gpu
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.host import numpy_dtype
 from tilec.runtime.manifest import checked_kernel
-from tilec.signature import parse_spec
+from tilec.terms.dtypes import BY_NAME
 
 E8M0, E2M3, E3M2 = (
     ml_dtypes.float8_e8m0fnu,

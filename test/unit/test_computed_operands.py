@@ -10,7 +10,7 @@ from test_warp_specialized import BF16, FP8, assert_clean, exact, normal, run, s
 
 import tilec
 import tilec.language as tl
-from tilec.compiled_kernel import CompiledKernel
+from tilec.executable.kernel import CompiledKernel
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,11 @@ from emulated import random_layout, seed_of
 
 import tilec
 import tilec.language as tl
-from tilec.layout import Layout, copies, covers
+from tilec.hardware.layout import Layout, copies, covers
 from tilec.passes.layouts.maps import spread_out
 
 
-def run(kernel: tilec.jit.Kernel, programs: int, *arguments: object, **named: object) -> None:
+def run(kernel: tilec.call.jit.Kernel, programs: int, *arguments: object, **named: object) -> None:
     """Launches it on the emulator, which looks for races."""
     kernel.on("emulator:check")[programs](*arguments, **named)
 

@@ -13,11 +13,11 @@ from mlir import ir
 from scalar_execution import assemble, find_ptxas, llvm_text, ptx_of
 from target_names import MAIN
 
-from tilec.diagnostics import CompileError
 from tilec.dialects.context import make_context
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.contract import PassContext
 from tilec.passes.convert_floats import convert_floats
-from tilec.target import find_target
 
 FORMS = {"f8E4M3FN": (ml_dtypes.float8_e4m3fn, 0x7E), "f8E5M2": (ml_dtypes.float8_e5m2, 0x7B)}
 WITHOUT_INSTRUCTION, WITH_INSTRUCTION = "sm_80", "sm_90a"

@@ -12,16 +12,16 @@ from shares import modes
 
 import tilec
 import tilec.language as tl
-from tilec.assembler import assemble
-from tilec.compiler import lower_to
+from tilec.compile.assembler import assemble
+from tilec.compile.compiler import lower_to
 from tilec.examples.attention import attention
 from tilec.examples.attention import reference as attention_reference
-from tilec.target import find_target
+from tilec.hardware.target import find_target
 
 TARGET = "sm_120a"
 
 
-def product(stages: int | None, specialize: bool | None, **demands: Any) -> tilec.jit.Kernel:
+def product(stages: int | None, specialize: bool | None, **demands: Any) -> tilec.call.jit.Kernel:
     def matmul(a: tl.array, b: tl.array, c: tl.array, BM: tl.const, BN: tl.const, BK: tl.const):
         m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
         acc = tl.zeros((BM, BN), tl.f32)

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tilec.diagnostics import CompileError, InternalError, Location, quote_file, register_source
+from tilec.messages.diagnostics import (
+    CompileError,
+    InternalError,
+    Location,
+    quote_file,
+    register_source,
+)
 
 
 def shown(text: str, line: int, column: int, message: str = "bad", **more: object) -> list[str]:

@@ -10,10 +10,10 @@ import pytest
 from mlir import ir
 from op_examples import ALL_OPS, program
 
+from tilec.compile.source import parse_source
 from tilec.dialects.context import make_context
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.op import TileOp
-from tilec.source import parse_source
 
 LIT = Path(__file__).resolve().parents[1] / "dialects"
 each_op = pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.OPERATION_NAME)

@@ -12,7 +12,7 @@ from target_names import MAIN
 
 import tilec
 import tilec.language as tl
-from tilec.diagnostics import CompileError
+from tilec.messages.diagnostics import CompileError
 
 E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 TILE = {"BM": 64, "BN": 64, "BYTES": 64}

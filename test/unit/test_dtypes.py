@@ -15,18 +15,18 @@ from test_layering import ROOT, SOURCES, tree_of
 
 import tilec
 import tilec.language as tl
-from tilec.dtypes import BY_ARRAY, DTYPES, ELEMENT_BYTES, DType
 from tilec.runtime.host import numpy_dtype
+from tilec.terms.dtypes import BY_ARRAY, DTYPES, ELEMENT_BYTES, DType
 
 COUNTED_WITH = ("i1", "i32", "i64", "index", "f32")
 """What the compiler counts, decides and computes addresses with, whatever a kernel has."""
 
 ALLOWED = {
-    "tilec/dtypes.py": "the table",
-    "tilec/mma_shapes.py": "instructions of products",
-    "tilec/tensor_tiles.py": "those of tensor memory",
-    "tilec/ptx_forms.py": "PTX versions of instructions",
-    "tilec/auto_constants.py": "which unit multiplies",
+    "tilec/terms/dtypes.py": "the table",
+    "tilec/hardware/mma_shapes.py": "instructions of products",
+    "tilec/hardware/tensor_tiles.py": "those of tensor memory",
+    "tilec/hardware/ptx_forms.py": "PTX versions of instructions",
+    "tilec/call/auto_constants.py": "which unit multiplies",
     "tilec/frontend/code_floats.py": "casts from formats that IR has as bytes",
     "tilec/frontend/conversion.py": "casts by way of bf16",
     "tilec/frontend/kernel_module.py": "Python's float",
@@ -77,14 +77,15 @@ def named_in(tree: ast.AST) -> set[str]:
 
 def test_a_dtype_is_named_in_the_table_and_by_its_instructions_only() -> None:
     naming = {str(p.relative_to(ROOT)): found for p in SOURCES if (found := named_in(tree_of(p)))}
-    assert naming["tilec/dtypes.py"] == _SPELLINGS
+    assert naming["tilec/terms/dtypes.py"] == _SPELLINGS
     wrong = {path: found for path, found in naming.items() if not path.startswith(tuple(ALLOWED))}
     assert wrong == {}
     assert [place for place in ALLOWED if not any(p.startswith(place) for p in naming)] == []
 
 
 @pytest.mark.parametrize(
-    "text", ['x = "f16"', "from tilec.dtypes import bf16", "tl.f8e5m2", "f64", "ir.F64Type.get()"]
+    "text",
+    ['x = "f16"', "from tilec.terms.dtypes import bf16", "tl.f8e5m2", "f64", "ir.F64Type.get()"],
 )
 def test_every_way_of_naming_one_is_seen(text: str) -> None:
     assert len(named_in(ast.parse(text))) == 1

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from tilec import emit_ptx as module_under_test
-from tilec.diagnostics import InternalError
-from tilec.emit_ptx import emit_ptx, start_worker
-from tilec.isolation import death_of
-from tilec.llvm_worker import DATA_LAYOUT
-from tilec.ptx_version import shown
-from tilec.target import TARGETS
+from tilec.compile import emit_ptx as module_under_test
+from tilec.compile.emit_ptx import emit_ptx, start_worker
+from tilec.compile.isolation import death_of
+from tilec.compile.llvm_worker import DATA_LAYOUT
+from tilec.hardware.ptx_version import shown
+from tilec.hardware.target import TARGETS
+from tilec.messages.diagnostics import InternalError
 
 ADD_ONE = """
 @smem = external addrspace(3) global [0 x i8], align 1024
@@ -115,8 +115,8 @@ def test_addresses_do_not_wait_for_each_other() -> None:
 
 
 BUSY = """
-import sys, tilec.emit_ptx as e
-from tilec.target import TARGETS
+import sys, tilec.compile.emit_ptx as e
+from tilec.hardware.target import TARGETS
 e.start_worker()
 print(e._workers._idle[0]._process.pid, flush=True)
 lines = [f"%v{i} = fmul float %v{i - 1}, %v{i // 2}" for i in range(1, 200000)]
@@ -222,8 +222,8 @@ def test_a_forked_child_gets_its_own_worker() -> None:
     done = run(
         f"""
         import os
-        from tilec.emit_ptx import emit_ptx
-        from tilec.target import TARGETS
+        from tilec.compile.emit_ptx import emit_ptx
+        from tilec.hardware.target import TARGETS
         text, target = {ADD_ONE!r}, TARGETS["sm_80"]
         emit_ptx(text, target)
         child = os.fork()
@@ -241,7 +241,7 @@ def test_the_worker_ends_with_its_asker() -> None:
     done = run(
         """
         import os
-        from tilec import emit_ptx
+        from tilec.compile import emit_ptx
         emit_ptx.start_worker()
         print(emit_ptx._workers._idle[0]._process.pid, flush=True)
         os._exit(0)
@@ -263,7 +263,7 @@ def _has_ended(pid: int) -> bool:
 
 
 def test_importing_it_does_not_import_llvmlite() -> None:
-    done = run("import sys, tilec.emit_ptx; print('llvmlite' in sys.modules)")
+    done = run("import sys, tilec.compile.emit_ptx; print('llvmlite' in sys.modules)")
     assert done.stdout == "False\n"
 
 

@@ -11,12 +11,12 @@ import pytest
 from mlir import ir
 
 import tilec.examples
-from tilec.compiler import lower_to
+from tilec.compile.compiler import lower_to
+from tilec.compile.source import parse_source
 from tilec.dialects.context import make_context
 from tilec.examples import demands, pipelines, sgemm_steps
 from tilec.examples.matmul import PRECISIONS, matmul
-from tilec.source import parse_source
-from tilec.target import find_target
+from tilec.hardware.target import find_target
 
 PIPELINED = (
     *("sgemm_steps", "pipelines", "ampere_gemm", "explicit_ampere_gemm"),

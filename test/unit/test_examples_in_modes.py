@@ -15,13 +15,13 @@ from shares import modes
 from target_names import MAIN
 from test_examples import BLACKWELL, DIRECTORY, EXAMPLES, HOPPER
 
-from tilec.compiler import compile_module
+from tilec.compile.compiler import compile_module
+from tilec.compile.source import parse_source
 from tilec.dialects.context import make_context
 from tilec.examples.matmul import PRECISIONS, draw, matmul, reference
 from tilec.examples.running import compare, poisoned
+from tilec.hardware.target import TARGETS, Feature, find_target
 from tilec.runtime.device import device
-from tilec.source import parse_source
-from tilec.target import TARGETS, Feature, find_target
 
 NEEDS = {**dict.fromkeys(HOPPER, Feature.WGMMA), **dict.fromkeys(BLACKWELL, Feature.TCGEN05)}
 """Elsewhere these examples run for a target that has it: `test_examples.py`."""

@@ -22,12 +22,12 @@ from scalar_execution import assemble, find_ptxas, llvm_text, ptx_of
 from shares import WHOLE
 from target_names import MAIN
 
-from tilec.diagnostics import CompileError
 from tilec.dialects.context import make_context
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.contract import PassContext
 from tilec.passes.expand_math import expand_math
 from tilec.passes.layouts.op_costs import FUNCTIONS
-from tilec.target import find_target
 
 PRECISIONS = {"f16": (11, -14, 16), "bf16": (8, -126, 128), "f32": (24, -126, 128)}
 PRECISIONS["f64"] = (53, -1022, 1024)

@@ -15,18 +15,18 @@ import numpy as np
 import pytest
 from test_explicit_kernels import changed
 
-from tilec.assembler import assemble
-from tilec.diagnostics import CompileError
+from tilec.call.jit import Kernel
+from tilec.compile.assembler import assemble
 from tilec.examples.explicit_blackwell import (
     blocked_product,
     pipelined_product,
     round_trip,
     small_product,
 )
-from tilec.jit import Kernel
+from tilec.hardware.target import TARGETS
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import FindingsError
-from tilec.target import TARGETS
 
 TARGET = "sm_100a"
 SLOW_MODES = ("late", "check")

@@ -13,12 +13,12 @@ from frontend_cases import load_text
 from shares import MODES
 from test_explicit_kernels import changed
 
-from tilec.assembler import assemble
-from tilec.diagnostics import CompileError
+from tilec.call.jit import Kernel
+from tilec.compile.assembler import assemble
 from tilec.examples.explicit_hopper_gemm import hopper_gemm
-from tilec.jit import Kernel
+from tilec.hardware.target import TARGETS
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.emulator_device import FindingsError
-from tilec.target import TARGETS
 
 SPECS = tuple(f"{name}:bf16[?,?:8;?:8,1]" for name in "abc")
 SMALL = {"BN": 64, "INSTRUCTION": "wgmma.m64n64k16.f32.bf16.bf16"}

@@ -17,13 +17,13 @@ from target_names import MAIN
 
 import tilec
 import tilec.language as tl
-from tilec.assembler import assemble
-from tilec.diagnostics import CompileError
+from tilec.call.jit import Kernel
+from tilec.compile.assembler import assemble
 from tilec.examples import ampere_gemm, explicit_ampere_gemm
-from tilec.jit import Kernel
+from tilec.hardware.target import TARGETS
 from tilec.language import gpu
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.emulator_device import FindingsError
-from tilec.target import TARGETS
 
 SPECS = ("a:bf16[?,?:8;?:8,1]", "bt:bf16[?,?:8;?:8,1]", "d:f32[?,?:4;?:4,1]")
 KERNELS = {"gemm": explicit_ampere_gemm.gemm, "gemm_ahead": explicit_ampere_gemm.gemm_ahead}
@@ -300,7 +300,7 @@ def test_buffers_never_share_memory(tmp_path: Path) -> None:
 
 def test_another_number_of_warps_is_refused() -> None:
     module = explicit_ampere_gemm.gemm.source_module(SPECS)
-    compiler = pytest.importorskip("tilec.compiler")
+    compiler = pytest.importorskip("tilec.compile.compiler")
     with pytest.raises(CompileError, match="written for 4 warps, not 8"):
         compiler.compile_module(module, TARGETS["sm_80"], num_warps=8)
 

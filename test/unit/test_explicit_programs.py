@@ -11,7 +11,7 @@ from test_explicit_kernels import changed
 
 import tilec
 import tilec.language as tl
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
 from tilec.language import gpu
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import FindingsError

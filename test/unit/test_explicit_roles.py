@@ -10,7 +10,7 @@ from frontend_cases import load_text
 from shares import MODES
 from test_explicit_kernels import check_product
 
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
 from tilec.runtime.emulator_device import FindingsError
 
 HEAD = """

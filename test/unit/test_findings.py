@@ -11,7 +11,7 @@ from runtime_kernels import axpy
 from target_names import MAIN
 
 import tilec
-from tilec.compiled_kernel import CompiledKernel, Parameter
+from tilec.executable.kernel import CompiledKernel, Parameter
 from tilec.runtime.emulator import program
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
 

@@ -9,12 +9,12 @@ import pytest
 
 import tilec
 import tilec.language as tl
-from tilec.compiler import lower_to
-from tilec.diagnostics import CompileError
+from tilec.call.jit import Kernel
+from tilec.compile.compiler import lower_to
 from tilec.examples.attention import attention, reference
 from tilec.examples.attention_backward import key_gradients
-from tilec.jit import Kernel
-from tilec.target import find_target
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 
 
 def chosen(

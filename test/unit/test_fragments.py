@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilec.fragments import (
+from tilec.hardware.fragments import (
     accumulator_layout,
     fragment_mismatch,
     instruction_registers,
     operand_layouts,
 )
-from tilec.layout import Layout, covers, parse_layout
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import INSTRUCTIONS, find_instruction
+from tilec.hardware.layout import Layout, covers, parse_layout
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import INSTRUCTIONS, find_instruction
 
 TENSOR_CORE = [row for row in INSTRUCTIONS if row.acc_layout is not None]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from frontend_cases import PRELUDE_LINES, build
 
-from tilec.diagnostics import CompileError
+from tilec.messages.diagnostics import CompileError
 
 SPECS = ("x:f32[?,?]", "v:f32[?]", "h:f16[?]", "q:i32[?]", "e:f8e4m3[?,?]", "n:i32", "f:f32")
 CONSTANTS = {"BM": 16, "BN": 32, "NAME": "abc"}

@@ -12,12 +12,12 @@ import pytest
 from broken_kernels import CONSTANTS, SPECS, attempt, mutant, source_of
 from frontend_cases import load_text
 
-from tilec.compiled_kernel import Parameter
+from tilec.call.jit import Kernel
+from tilec.call.signature import parse_spec
+from tilec.call.specialization import specialize_for
+from tilec.compile.isolation import death_of
+from tilec.executable.kernel import Parameter
 from tilec.frontend import build_module
-from tilec.isolation import death_of
-from tilec.jit import Kernel
-from tilec.signature import parse_spec
-from tilec.specialization import specialize_for
 
 
 def build(kernel: Kernel) -> None:

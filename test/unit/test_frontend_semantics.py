@@ -13,7 +13,7 @@ import tilec.language as tl
 EMULATOR = "emulator"
 
 
-def run(kernel: tilec.jit.Kernel, *arguments: object, **named: object) -> None:
+def run(kernel: tilec.call.jit.Kernel, *arguments: object, **named: object) -> None:
     """Launches one program on the emulator."""
     kernel.on(EMULATOR)[1](*arguments, **named)
 

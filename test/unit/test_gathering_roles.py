@@ -8,12 +8,12 @@ import pytest
 from hopper_kernels import decisions
 from shares import modes
 
-from tilec.assembler import assemble
-from tilec.compiled_kernel import CompiledKernel
+from tilec.compile.assembler import assemble
 from tilec.examples.convolution import convolve, reference
 from tilec.examples.mixture_of_experts import arrange, multiply_by_experts
 from tilec.examples.running import poisoned
-from tilec.target import find_target
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
 
 TARGET = find_target("sm_90a")
 BF16 = ml_dtypes.bfloat16

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from frontend_cases import PRELUDE_LINES, build
 
-from tilec.diagnostics import CompileError
+from tilec.messages.diagnostics import CompileError
 
 SPECS = ("x:bf16[?,?:8;?:8,1]", "v:f32[?]", "y:f32[?,?]", "n:i32", "f:f32")
 HEADER = """\

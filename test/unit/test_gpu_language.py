@@ -14,11 +14,11 @@ from tilec.dialects import gpu_tile
 from tilec.dialects.context import make_context
 from tilec.frontend.rules import RULES
 from tilec.frontend.tl_gpu import METHODS_OF, OPS
+from tilec.hardware.layout import Layout, normalize, parse_layout
+from tilec.hardware.shared_layout import parse_shared_layout
 from tilec.language import gpu
 from tilec.language.gpu import layouts
-from tilec.layout import Layout, normalize, parse_layout
 from tilec.passes.dots.operand_buffers import operand_layout
-from tilec.shared_layout import parse_shared_layout
 
 FOR_PASSES = {
     "release_tensor_memory": "what a kernel that has tensor memory does at its end",

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilec.compiled_kernel import Parameter
-from tilec.grid import MAX_LENGTH, check_grid, compile_grid
+from tilec.executable.grid import MAX_LENGTH, check_grid, compile_grid
+from tilec.executable.kernel import Parameter
 
 PARAMETERS = (
     Parameter("a", "array", "f16", (None, None), (None, 1)),

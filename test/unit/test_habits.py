@@ -11,9 +11,9 @@ import pytest
 from frontend_cases import build
 
 import tilec.language as tl
-from tilec.diagnostics import CompileError
 from tilec.frontend.habits import dtype_help, function_help
 from tilec.language.elsewhere import INSTEAD
+from tilec.messages.diagnostics import CompileError
 
 CASES = {
     "t = tl.load(v, 0, 16, mask=n > 0)": "so no mask is needed",

@@ -13,13 +13,13 @@ from test_reductions import DTYPES, load_text, store_text
 
 import tilec
 import tilec.language as tl
-from tilec.assembler import assemble
-from tilec.compiled_kernel import CompiledKernel
-from tilec.diagnostics import CompileError
+from tilec.compile.assembler import assemble
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.layout import Layout, parse_layout
+from tilec.hardware.target import find_target
 from tilec.language import gpu
-from tilec.layout import Layout, parse_layout
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.emulator import load
-from tilec.target import find_target
 
 
 def counted(values: np.ndarray, bins: int) -> np.ndarray:

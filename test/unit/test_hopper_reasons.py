@@ -10,11 +10,11 @@ from mlir import ir
 
 import tilec
 import tilec.language as tl
+from tilec.call.jit import Kernel
 from tilec.dialects.context import make_context
 from tilec.dialects.gpu_tile.types import BufferType
-from tilec.jit import Kernel
+from tilec.hardware.shared_layout import SharedLayout
 from tilec.passes.copies.tensor_copies import box_of
-from tilec.shared_layout import SharedLayout
 
 BF16 = ml_dtypes.bfloat16
 

@@ -8,12 +8,12 @@ from mlir import ir
 
 import tilec
 import tilec.language as tl
-from tilec.compiler import lower_to
-from tilec.diagnostics import CompileError
+from tilec.compile.compiler import lower_to
+from tilec.compile.llvm_level import lower_llvm
 from tilec.dialects.context import make_context
 from tilec.dialects.inline_text import wrong_text
-from tilec.llvm_level import lower_llvm
-from tilec.target import find_target
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 
 WRONG = {
     "add.f32 $31, $1, $1;": "'$31' names an operand that is not there: there are 2",

@@ -18,11 +18,11 @@ from emulated import (
 )
 from test_reductions import load_text, store_text
 
-from tilec.assembler import assemble
-from tilec.diagnostics import CompileError
-from tilec.layout import Layout, parse_layout
+from tilec.compile.assembler import assemble
+from tilec.hardware.layout import Layout, parse_layout
+from tilec.hardware.target import TARGETS
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.emulator import EmulatorError
-from tilec.target import TARGETS
 
 
 def on_tile(shape: Sequence[int], element: str, layout: Layout, lines: str) -> str:

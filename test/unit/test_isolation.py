@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tilec.isolation import death_of
+from tilec.compile.isolation import death_of
 
 
 def test_what_survives_is_no_death() -> None:
@@ -114,7 +114,7 @@ ORPHANS = {
 def test_a_child_ends_with_its_parent(name: str) -> None:
     program = f"""
 import threading, time
-from tilec.isolation import death_of, run_program
+from tilec.compile.isolation import death_of, run_program
 {ORPHANS[name]}
 """
     parent = subprocess.Popen([sys.executable, "-c", program])

@@ -16,10 +16,10 @@ from target_names import MAIN
 
 import tilec
 import tilec.language as tl
-from tilec import compiler
-from tilec.dependencies import _file_states, compiler_digest, source_digest
+from tilec.call.dependencies import _file_states, compiler_digest, source_digest
+from tilec.call.jit import Kernel
+from tilec.compile import compiler
 from tilec.examples.matmul import matmul
-from tilec.jit import Kernel
 from tilec.language.parameters import auto
 from tilec.runtime.errors import ArgumentError
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import tilec.examples
-from tilec.diagnostics import CompileError
-from tilec.kernel_file import load_kernel
+from tilec.call.kernel_file import load_kernel
+from tilec.messages.diagnostics import CompileError
 
 EXAMPLES = Path(tilec.examples.__file__).parent
 

@@ -12,7 +12,7 @@ from test_reductions import load_text, random_array, store_text
 
 import tilec
 import tilec.language as tl
-from tilec.layout import Layout, Mode, copies, normalize, parse_layout
+from tilec.hardware.layout import Layout, Mode, copies, normalize, parse_layout
 from tilec.passes.layouts.conversion_costs import cheap_lane_move, conversion_cost
 from tilec.passes.layouts.lane_moves import LANE_BITS, LaneMove, lane_move
 

@@ -10,51 +10,24 @@ from pathlib import Path
 
 import pytest
 
+import tilec
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("tilec", "dialects", "passes", "runtime")
 
-LAYERS = (
-    (
-        "target",
-        "ptx_forms",
-        "ptx_version",
-        "layout",
-        "layout_notation",
-        "shared_layout",
-        "tensor_access",
-        "tensor_memory",
-        "tensor_registers",
-        "tensor_tiles",
-        "fragments",
-        "matrix_descriptor",
-        "scale_fragments",
-        "mma_instruction",
-        "mma_shapes",
-        "warpgroup_tiles",
-        "dtypes",
-        "numbers",
-        "compiled_kernel",
-        "python_ast",
-        "grid",
-        "diagnostics",
-        "names",
-        "demands",
-        "report",
-        "ring_stages",
-        "isolation",
-        "progress",
-        "llvm_worker",
-    ),
-    ("dialects",),
-    ("passes", "program_size"),
-)
-"""The lower layers, lowest first; a module of `tilec` that is in none is above them all."""
 
-RUNTIME_MAY_IMPORT = (
-    *("dtypes", "compiled_kernel", "grid"),
-    *("diagnostics", "target", "ptx_version", "runtime"),
-)
-"""What launches a kernel works without MLIR and LLVM."""
+def rooms() -> dict[str, tuple[str, ...]]:
+    """The table of rooms in tilec/README.md: each with those that it imports, in the page's
+    order."""
+    page = (ROOT / "tilec" / "README.md").read_text().partition("\n## Rooms\n")[2]
+    rows = re.findall(r"^\| (?:`(\w+)`|\[(\w+)\]\(.*?\)) \|.*\| ?([\w, ]*) \|$", page, re.MULTILINE)
+    return {plain or linked: tuple(re.findall(r"\w+", names)) for plain, linked, names in rows}
+
+
+ROOMS = rooms()
+
+WITHOUT_MLIR = ("messages", "terms", "hardware", "executable", "runtime", "language")
+"""Rooms that a launch of what is compiled already needs."""
 
 PASS_FOLDERS = (
     "rewriting",
@@ -90,15 +63,13 @@ SEEN_BY_ITS_PARTS = {f"tilec.runtime.emulator.execution.{name}" for name in ("ma
 MADE_OF_PASSES = {"keep_explicit": {"split_reductions", "split_atomics", "split_conversions"}}
 """Passes that run others; no other pass imports one."""
 
-UPPERMOST = {
-    "frontend": ("compiler", "jit", "cli", "runtime"),
-    "language": ("compiler", "jit", "cli", "frontend", "passes", "dialects"),
-    "emit_ptx": ("compiler", "jit", "cli", "frontend", "passes", "dialects", "pipeline"),
-    "pipeline": ("compiler", "jit", "cli", "frontend"),
-    "compiler": ("jit", "cli", "frontend", "runtime"),
-    "source": ("compiler", "jit", "cli", "frontend", "runtime"),
+ABOVE = {
+    "frontend": ("compile.compiler",),
+    "compile.emit_ptx": ("dialects", "passes", "compile.pipeline", "compile.compiler"),
+    "compile.pipeline": ("compile.compiler",),
+    "compile.source": ("compile.compiler",),
 }
-"""What each upper module must not import."""
+"""What modules do not import of rooms that theirs may, or of their own."""
 
 
 def sources() -> Iterator[Path]:
@@ -179,29 +150,41 @@ def others(path: Path) -> set[str]:
     return {name.partition(".")[0] for name, _ in imports_of(path)}
 
 
-def layer_of(name: str) -> int:
-    """Index of the layer a name below `tilec` belongs to."""
-    top = name.partition(".")[0]
-    for number, layer in enumerate(LAYERS):
-        if top in layer:
-            return number
-    return len(LAYERS)
+def room_of(name: str) -> str:
+    """The room of a name below `tilec`."""
+    return name.partition(".")[0]
 
 
-def test_the_names_in_the_layers_exist() -> None:
-    names = {module_name(path)[6:].partition(".")[0] for path in SOURCES}
-    assert {name for layer in LAYERS for name in layer} <= names
-    assert set(UPPERMOST) <= names
-
-
-def test_lower_layers_do_not_import_higher_ones() -> None:
-    wrong = []
+def test_rooms_import_what_their_table_says() -> None:
+    found: dict[str, set[str]] = {}
     for path in SOURCES:
         name = module_name(path)[6:]
-        own = layer_of(name)
-        if own < len(LAYERS):
-            wrong += [f"{name} imports {other}" for other in ours(path) if layer_of(other) > own]
-    assert wrong == []
+        if path.parent != ROOT / "tilec":  # which hands on what rooms have
+            others = {room_of(other) for other in ours(path)} - {room_of(name)}
+            found.setdefault(room_of(name), set()).update(others)
+    assert {room: sorted(names) for room, names in found.items()} == {
+        room: sorted(names) for room, names in ROOMS.items()
+    }
+
+
+def test_a_room_stands_below_those_it_imports() -> None:
+    order = tuple(ROOMS)
+    assert [
+        f"{room} imports {other}"
+        for room in order
+        for other in ROOMS[room]
+        if other not in order[: order.index(room)]
+    ] == []
+
+
+def test_no_module_of_tilec_stands_in_no_room() -> None:
+    assert {path.stem for path in (ROOT / "tilec").glob("*.py")} <= {"__init__", "__main__"}
+
+
+def test_no_room_is_called_as_what_tilec_offers() -> None:
+    # Importing a room would put it in the other's place.
+    for name in ROOMS.keys() & {*tilec.__all__}:
+        assert getattr(tilec, name).__name__ == f"tilec.{name}"
 
 
 def test_the_folders_of_passes_keep_their_order() -> None:
@@ -260,32 +243,23 @@ def test_every_package_is_in_the_wheel() -> None:
     assert set(re.findall(r'"(.*?)"', listed[1])) == found
 
 
-def test_upper_modules_keep_their_order() -> None:
+def test_modules_keep_their_order() -> None:
     wrong = []
     for path in SOURCES:
         name = module_name(path)[6:]
-        forbidden = UPPERMOST.get(name.partition(".")[0])
-        if forbidden:
+        for head in (room_of(name), name):
+            forbidden = ABOVE.get(head, ())
             wrong += [
                 f"{name} imports {other}" for other in ours(path) if other.startswith(forbidden)
             ]
     assert wrong == []
 
 
-def test_the_runtime_imports_nothing_of_the_compiler() -> None:
+def test_a_launch_works_without_mlir_and_llvm() -> None:
     wrong = []
     for path in SOURCES:
-        name = module_name(path)
-        if not name.startswith("tilec.runtime"):
-            continue
-        wrong += [
-            f"{name} imports {other}"
-            for other in ours(path)
-            if other.partition(".")[0] not in RUNTIME_MAY_IMPORT
-        ]
-        wrong += [
-            f"{name} imports {other}" for other in others(path) if other in ("mlir", "llvmlite")
-        ]
+        if room_of(module_name(path)[6:]) in WITHOUT_MLIR:
+            wrong += [f"{path.name} imports {o}" for o in ("mlir", "llvmlite") if o in others(path)]
     assert wrong == []
 
 
@@ -335,7 +309,7 @@ def test_a_launch_from_the_cache_loads_no_mlir() -> None:
 
 _ARCHITECTURE = re.compile(r"sm_\d+|compute_\d+")
 _COMPARISON = re.compile(r"\b(?:arch|compute_capability|sm)\b\s*(?:[<>]=?|==|!=)")
-_FACTS = ("tilec/target.py", "tilec/mma_shapes.py", "tilec/ptx_forms.py")
+_FACTS = ("tilec/hardware/target.py", "tilec/hardware/mma_shapes.py", "tilec/hardware/ptx_forms.py")
 
 
 def test_architectures_are_facts_of_the_target_table() -> None:
@@ -368,8 +342,8 @@ def _is_text(node: ast.AST) -> bool:
     ("text", "expected"),
     [
         ("from tilec.passes.x import y", ["tilec.passes.x"]),
-        ("def f():\n    import tilec.jit", ["tilec.jit"]),
-        ("from tilec import compiler", ["tilec", "tilec.compiler"]),
+        ("def f():\n    import tilec.call.jit", ["tilec.call.jit"]),
+        ("from tilec import compile", ["tilec", "tilec.compile"]),
         ("import numpy", ["numpy"]),
     ],
 )

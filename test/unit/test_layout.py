@@ -10,7 +10,7 @@ import tensor_layouts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilec.layout import Layout, Mode, copies, covers, normalize, parse_layout
+from tilec.hardware.layout import Layout, Mode, copies, covers, normalize, parse_layout
 
 RANKS = st.integers(1, 3)
 

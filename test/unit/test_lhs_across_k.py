@@ -13,7 +13,7 @@ from test_warp_specialized import exact, normal, run, stages
 
 import tilec
 import tilec.language as tl
-from tilec.compiled_kernel import CompiledKernel
+from tilec.executable.kernel import CompiledKernel
 from tilec.ops import product_launch
 from tilec.ops.tile_choice import TileChoice
 

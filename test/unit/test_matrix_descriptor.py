@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tilec.matrix_descriptor import describe_operand
-from tilec.mma_shapes import find_instruction
-from tilec.shared_layout import parse_shared_layout
-from tilec.tensor_tiles import instruction_descriptor
+from tilec.hardware.matrix_descriptor import describe_operand
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.shared_layout import parse_shared_layout
+from tilec.hardware.tensor_tiles import instruction_descriptor
 
 KNOWN = [
     # K-major, 128 bytes: Triton's 0x4000004000000000, whose unused leading offset CUTLASS sets to 1

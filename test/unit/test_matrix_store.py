@@ -9,12 +9,12 @@ from emulated import array_type, lower, run, tile_type
 from shares import modes
 from warpgroup_kernels import DTYPES, buffer_type, load, panels, store
 
-from tilec.assembler import assemble
-from tilec.fragments import accumulator_layout
-from tilec.mma_shapes import find_instruction
+from tilec.compile.assembler import assemble
+from tilec.hardware.fragments import accumulator_layout
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.shared_layout import SharedLayout, strided
+from tilec.hardware.target import find_target
 from tilec.passes.layouts.candidates import blocked_layout
-from tilec.shared_layout import SharedLayout, strided
-from tilec.target import find_target
 
 ROW = find_instruction("wgmma.m64n64k16.f32.bf16.bf16")
 

@@ -13,11 +13,11 @@ from statistics import fmean
 import pytest
 
 import tilec.language as tl
+from tilec.hardware.target import find_target
 from tilec.ops.product_facts import Product
 from tilec.ops.product_work import predicted, work_of
 from tilec.ops.tile_choice import TURN_WARPS, TileChoice, choose_tiles
 from tilec.runtime.device import device
-from tilec.target import find_target
 from tilec.tuning.dot_work import Memory
 from tilec.tuning.machine import Machine, machine_of
 from tilec.tuning.model import predict

@@ -15,9 +15,9 @@ import pytest
 import tensor_layouts
 from tensor_layouts import atoms_nv
 
-from tilec.layout import Layout
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import (
+from tilec.hardware.layout import Layout
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import (
     INSTRUCTIONS,
     SCALED_INSTRUCTIONS,
     find_instruction,
@@ -26,7 +26,7 @@ from tilec.mma_shapes import (
     select_scaled_instruction,
     select_tensor_instruction,
 )
-from tilec.target import TARGETS, Target, find_target
+from tilec.hardware.target import TARGETS, Target, find_target
 
 Formula = Callable[[int, int, int], tuple[int, int]]
 

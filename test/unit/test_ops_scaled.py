@@ -11,8 +11,8 @@ from target_names import MAIN
 from test_block_scales import E2M1, E4M3, E5M2, E8M0, operand
 
 import tilec
-from tilec.compiled_kernel import CompiledKernel
 from tilec.examples.block_scaled_matmul import arranged
+from tilec.executable.kernel import CompiledKernel
 from tilec.runtime.emulator_device import EmulatorDevice
 from tilec.runtime.errors import ArgumentError
 

@@ -14,12 +14,12 @@ import pytest
 
 import tilec
 import tilec.language as tl
+from tilec.hardware.target import find_target
 from tilec.ops import product_launch, tail_kernel, tail_launch
 from tilec.ops.product_facts import ROW_MAJOR
 from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.runtime.emulator_device import FindingsError
-from tilec.target import find_target
 from tilec.tuning.dot_work import Memory
 from tilec.tuning.machine import Machine, machine_of
 from tilec.tuning.model import predict

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from hopper_kernels import demanded
 
-from tilec.assembler import assemble, locate_tool
-from tilec.compiler import compile_module
-from tilec.diagnostics import CompileError
+from tilec.compile.assembler import assemble, locate_tool
+from tilec.compile.compiler import compile_module
+from tilec.compile.llvm_level import is_llvm_level, lower_llvm
+from tilec.compile.source import parse_source
 from tilec.dialects.context import make_context
-from tilec.llvm_level import is_llvm_level, lower_llvm
-from tilec.source import parse_source
-from tilec.target import TARGETS, Feature, find_target
+from tilec.hardware.target import TARGETS, Feature, find_target
+from tilec.messages.diagnostics import CompileError
 
 ARRAYS = [f"{name}:bf16[?,?:8;?:8,1]" for name in "abc"]
 SIZES = {"sm_80": {"BM": 64}, "sm_90a": {"BM": 64}, "sm_100a": {"BM": 128}}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hopper_kernels import demanded
 
-from tilec.compiled_kernel import CompiledKernel
 from tilec.examples.running import poisoned
+from tilec.executable.kernel import CompiledKernel
 from tilec.runtime.emulator import Finding, run_stream
 from tilec.runtime.emulator_device import EmulatorDevice
 

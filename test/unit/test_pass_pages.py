@@ -15,13 +15,13 @@ import pytest
 from pass_pages import Dump, Opcodes, Page, Program, Report
 
 import tilec.passes
+from tilec.compile.pipeline import ALL_PASSES, EXPLICIT_PIPELINE, LLVM_PIPELINE, TILE_PIPELINE
 from tilec.examples.ampere_gemm import ampere_gemm
 from tilec.examples.attention import attention
 from tilec.examples.block_scaled_matmul import block_scaled_matmul
 from tilec.examples.matmul import matmul
 from tilec.passes.contract import TilePass
 from tilec.passes.keep_explicit import keep_explicit
-from tilec.pipeline import ALL_PASSES, EXPLICIT_PIPELINE, LLVM_PIPELINE, TILE_PIPELINE
 
 PASSES = Path(tilec.passes.__file__).parent
 AMPERE = Program(

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilec.assembler import assemble, locate_tool
-from tilec.diagnostics import PerformanceWarning
+from tilec.compile.assembler import assemble, locate_tool
 from tilec.examples.matmul import PRECISIONS, draw, matmul, reference
-from tilec.target import find_target
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import PerformanceWarning
 
 
 @pytest.mark.parametrize(("target", "name"), [("sm_80", "fp8"), ("sm_90a", "s8")])

@@ -25,15 +25,15 @@ from test_warp_specialized import assert_clean, exact, normal, run
 
 import tilec
 import tilec.language as tl
-from tilec.compiled_kernel import CompiledKernel
-from tilec.diagnostics import CompileError
+from tilec.call.jit import Kernel
 from tilec.examples import attention as attention_example
 from tilec.examples.attention import attention
 from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.matmul import matmul
 from tilec.examples.running import poisoned
-from tilec.jit import Kernel
-from tilec.target import find_target
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 
 BF16 = ml_dtypes.bfloat16
 TARGET = find_target("sm_90a")

@@ -10,15 +10,15 @@ import pytest
 from mlir import ir
 from pipelined_kernels import attention, carried_beside, gemm, persistent, several_products
 
-from tilec.compiled_kernel import CompiledKernel
-from tilec.compiler import lower_to
+from tilec.call.jit import Kernel
+from tilec.compile.compiler import lower_to
 from tilec.dialects.gpu_tile import CpAsyncWaitOp
 from tilec.examples.matmul import PRECISIONS, draw, matmul
-from tilec.jit import Kernel
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
 from tilec.runtime import emulator
 from tilec.runtime.arrays import describe
 from tilec.runtime.emulator_device import _slot_value
-from tilec.target import find_target
 
 EIGHTS = "[?:8,?:8;?:8,1]"
 

@@ -26,8 +26,8 @@ from pipelined_kernels import (
 )
 from shares import modes
 
-from tilec.diagnostics import CompileError
 from tilec.examples.running import poisoned
+from tilec.messages.diagnostics import CompileError
 
 HALF = np.float16
 EXACT = 1e-6

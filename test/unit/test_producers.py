@@ -19,15 +19,15 @@ from test_warp_specialized import BYTES, assert_clean, exact, normal, run
 
 import tilec
 import tilec.language as tl
-from tilec.assembler import assemble
-from tilec.compiled_kernel import CompiledKernel
-from tilec.diagnostics import CompileError, PerformanceWarning
+from tilec.compile.assembler import assemble
 from tilec.examples import attention as attention_example
 from tilec.examples.attention import attention
 from tilec.examples.matmul import PRECISIONS, draw, reference
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError, PerformanceWarning
 from tilec.runtime.emulator.errors import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice, FindingsError
-from tilec.target import find_target
 
 TARGET = find_target("sm_90a")
 PRODUCERS = {

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tensor_cases import E4M3, E5M2, KINDS, TARGET, check_product, check_scaled
 
-from tilec.assembler import assemble
-from tilec.diagnostics import CompileError
-from tilec.target import TARGETS
+from tilec.compile.assembler import assemble
+from tilec.hardware.target import TARGETS
+from tilec.messages.diagnostics import CompileError
 
 CHECK = "emulator:check"
 

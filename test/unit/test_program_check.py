@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from mlir import ir
 
-from tilec.compiler import Compilation, find_kernel, lower_to, run_pass
-from tilec.diagnostics import InternalError
+from tilec.compile.compiler import Compilation, find_kernel, lower_to, run_pass
 from tilec.dialects.context import make_context
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import InternalError
 from tilec.passes.checks import program_check
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.target import find_target
 
 TEXT = """
 func.func @k() attributes {tile.kernel} {

@@ -9,9 +9,9 @@ import pytest
 
 import tilec
 import tilec.language as tl
-from tilec.diagnostics import CompileError
 from tilec.examples.matmul import matmul
 from tilec.language import gpu
+from tilec.messages.diagnostics import CompileError
 
 
 @tilec.kernel(grid=lambda order: (order.shape[0],), num_warps=1)

@@ -6,7 +6,7 @@ import pytest
 
 import tilec
 import tilec.language as tl
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
 
 
 @tilec.kernel(grid=(1,))

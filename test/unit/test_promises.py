@@ -6,9 +6,9 @@ import warnings
 
 import pytest
 
-from tilec.compiled_kernel import CompiledKernel
-from tilec.diagnostics import PerformanceWarning
 from tilec.examples.matmul import matmul
+from tilec.executable.kernel import CompiledKernel
+from tilec.messages.diagnostics import PerformanceWarning
 
 TILES = {"BM": 64, "BN": 64, "BK": 64}
 

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from hopper_kernels import demanded
 
-from tilec.assembler import assemble, locate_tool
-from tilec.compiled_kernel import CompiledKernel
-from tilec.device_target import ptx_version_for
-from tilec.diagnostics import CompileError, InternalError
+from tilec.call.device_target import ptx_version_for
+from tilec.compile.assembler import assemble, locate_tool
 from tilec.examples.matmul import matmul
 from tilec.examples.softmax import softmax
-from tilec.ptx_version import (
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.ptx_version import (
     NEWEST,
     needed,
     newest_of_driver,
@@ -24,8 +23,9 @@ from tilec.ptx_version import (
     release_with,
     shown,
 )
+from tilec.hardware.target import PTX_VERSIONS, find_target
+from tilec.messages.diagnostics import CompileError, InternalError
 from tilec.runtime.errors import DeviceError
-from tilec.target import PTX_VERSIONS, find_target
 
 FORMS = {
     "mov.b32 %r1, %r2": 70,
@@ -159,7 +159,7 @@ def test_code_for_an_older_version(name: str) -> None:
 
 def test_barriers_of_clusters_order_more_where_relaxed_ones_are_too_new(monkeypatch) -> None:
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
-    monkeypatch.setattr("tilec.jit.ptx_version_for", lambda device, target: 80)
+    monkeypatch.setattr("tilec.call.jit.ptx_version_for", lambda device, target: 80)
     monkeypatch.setenv("TILEC_CACHE", "0")
     rng = np.random.default_rng(3)
     a, b = (rng.standard_normal(s).astype(ml_dtypes.bfloat16) for s in ((136, 328), (328, 72)))

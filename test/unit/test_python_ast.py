@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import tilec
-from tilec import python_ast
+from tilec.executable import python_ast
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tilec.target import TARGETS
+from tilec.hardware.target import TARGETS
 from tilec.tuning.rates import Rates, rates_of
 
 ROOT = Path(__file__).resolve().parents[2]

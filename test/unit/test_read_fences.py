@@ -13,7 +13,7 @@ from tma_copies import aligned
 
 import tilec
 import tilec.language as tl
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
 from tilec.language import gpu
 from tilec.passes import insert_fences
 from tilec.passes.roles import rings

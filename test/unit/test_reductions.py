@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from emulated import array_type, lower, random_layout, run, seed_of, tile_type
 
-from tilec.layout import Layout, parse_layout
+from tilec.hardware.layout import Layout, parse_layout
 
 DTYPES = {
     "f16": np.float16,

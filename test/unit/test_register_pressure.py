@@ -8,10 +8,10 @@ import warnings
 import pytest
 from mlir import ir
 
-from tilec.diagnostics import PerformanceWarning
 from tilec.dialects.context import make_context
 from tilec.examples.attention import attention
 from tilec.examples.tile_scales import tile_scaled_matmul
+from tilec.messages.diagnostics import PerformanceWarning
 from tilec.ops.matmul_kernel import product
 from tilec.passes.analysis.register_pressure import most_live_registers
 

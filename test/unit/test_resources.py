@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hopper_kernels import demanded
 
-from tilec import resources
-from tilec.assembler import Assembly, assemble, locate_tool
-from tilec.compiled_kernel import CompiledKernel
-from tilec.report import slow
-from tilec.target import find_target
+from tilec.compile import resources
+from tilec.compile.assembler import Assembly, assemble, locate_tool
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
+from tilec.messages.report import slow
 
 COUNTED = {"about": "registers", "at": "k.py:3:1", "chosen": "300 of 248", "why": "counted"}
 OTHER = {"about": "warps", "at": "k.py:2:1", "chosen": "8", "why": "32768 accumulators"}
@@ -62,7 +62,7 @@ FITTING = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::tilec.diagnostics.PerformanceWarning")
+@pytest.mark.filterwarnings("ignore::tilec.messages.diagnostics.PerformanceWarning")
 @pytest.mark.parametrize("name", SPILLING)
 def test_counts_agree_with_ptxas(name: str) -> None:
     arrays = [f"{array}:bf16[?,?:8;?:8,1]" for array in "abc"]

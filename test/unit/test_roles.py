@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from role_kernels import COLUMNS, ROWS, compile_text, product_text, role, sum_text, turn_text
 
-from tilec.assembler import assemble
-from tilec.compiled_kernel import CompiledKernel
-from tilec.diagnostics import CompileError
+from tilec.compile.assembler import assemble
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.device import device
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import FindingsError
-from tilec.target import find_target
 
 MODES = ("emulator", "emulator:late", "emulator:check")
 TARGETS = ("sm_90a", "sm_100a")

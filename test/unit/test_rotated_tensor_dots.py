@@ -20,10 +20,10 @@ from rotated_kernels import (
 )
 from shares import modes
 
-from tilec.assembler import assemble
+from tilec.call.jit import Kernel
+from tilec.compile.assembler import assemble
 from tilec.examples.running import poisoned
-from tilec.jit import Kernel
-from tilec.target import find_target
+from tilec.hardware.target import find_target
 
 TARGET = find_target("sm_100a")
 OTHER_SLOT, SAME_SLOT = "into another slot", "when this one's was loaded"

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilec.dtypes import BY_ARRAY, BY_MLIR
 from tilec.runtime import dlpack
 from tilec.runtime.arrays import CUDA, HOST, UNKNOWN_DEVICE, describe
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.host import host_array, numpy_dtype
+from tilec.terms.dtypes import BY_ARRAY, BY_MLIR
 
 NUMPY_DTYPES = {
     dtype.mlir: np.dtype(getattr(ml_dtypes, name, None) or name)

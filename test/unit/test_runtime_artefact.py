@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from runtime_kernels import axpy
 from target_names import MAIN
 
-from tilec.compiled_kernel import CompiledKernel, Facts, Parameter
+from tilec.executable.kernel import CompiledKernel, Facts, Parameter
 from tilec.runtime.artefact import MANIFEST, load, save
 from tilec.runtime.cuda.device import cuda_device
 from tilec.runtime.errors import ArgumentError, ArtefactError

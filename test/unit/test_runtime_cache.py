@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilec.compiled_kernel import CompiledKernel, Facts, Parameter
+from tilec.executable.kernel import CompiledKernel, Facts, Parameter
 from tilec.runtime import cache as cache_module
 from tilec.runtime import foreign_files
 from tilec.runtime.cache import DiskCache, default_cache, key_digest

@@ -16,14 +16,14 @@ from fake_driver import CUresult, FakeDriver, install, uninstall
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilec.compiled_kernel import CompiledKernel, Facts, Parameter
-from tilec.dtypes import BY_MLIR
+from tilec.executable.kernel import CompiledKernel, Facts, Parameter
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cuda.device import CudaDevice, cuda_device
 from tilec.runtime.cuda.driver import CudaError, no_device_reason
 from tilec.runtime.cuda.module import load_kernel
 from tilec.runtime.cuda.plan import changing_values, launch_plan, make_plan, start_plan
 from tilec.runtime.errors import ArgumentError, DeviceError
+from tilec.terms.dtypes import BY_MLIR
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from runtime_kernels import ECHO_VALUES, axpy, echo, reverse
 
-from tilec.compiled_kernel import CompiledKernel, Facts, Parameter
+from tilec.executable.kernel import CompiledKernel, Facts, Parameter
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.device import device
 from tilec.runtime.emulator import EmulatorError

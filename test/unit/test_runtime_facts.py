@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilec.compiled_kernel import CompiledKernel, Facts, Parameter
+from tilec.executable.kernel import CompiledKernel, Facts, Parameter
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import (

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from fake_driver import CUresult, FakeDriver, install, uninstall
 
-from tilec.compiled_kernel import CompiledKernel, Parameter
+from tilec.executable.kernel import CompiledKernel, Parameter
 from tilec.runtime.arrays import _FORMS, CUDA, ArrayView
 from tilec.runtime.cuda import fast_call
 from tilec.runtime.cuda.device import cuda_device

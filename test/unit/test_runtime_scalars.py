@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilec.dtypes import BY_ARRAY, BY_MLIR
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.scalars import check_scalar, encode
+from tilec.terms.dtypes import BY_ARRAY, BY_MLIR
 
 SMALL = {
     "bf16": ml_dtypes.bfloat16,

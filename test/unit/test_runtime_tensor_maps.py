@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fake_driver import CUresult, FakeDriver, install, uninstall
 
-from tilec.compiled_kernel import CompiledKernel, Facts, Parameter, TensorMap
+from tilec.executable.kernel import CompiledKernel, Facts, Parameter, TensorMap
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.cuda import tensor_map as cuda_tensor_map
 from tilec.runtime.cuda.device import cuda_device

@@ -14,21 +14,21 @@ from test_block_scales import E2M1, E2M3, E3M2, E4M3, E5M2, E8M0, operand
 
 import tilec
 import tilec.language as tl
-from tilec.assembler import assemble
-from tilec.compiler import compile_module
-from tilec.diagnostics import CompileError
+from tilec.compile.assembler import assemble
+from tilec.compile.compiler import compile_module
+from tilec.compile.llvm_level import is_llvm_level, lower_llvm
+from tilec.compile.source import parse_source
 from tilec.dialects.context import make_context
 from tilec.examples.block_scaled_matmul import arranged, packed
-from tilec.fragments import accumulator_layout
+from tilec.hardware.fragments import accumulator_layout
+from tilec.hardware.layout import Layout
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.ptx_version import feature_of
+from tilec.hardware.scale_fragments import scale_layout, scale_place
+from tilec.hardware.target import Feature, find_target
 from tilec.language import gpu
-from tilec.layout import Layout
-from tilec.llvm_level import is_llvm_level, lower_llvm
-from tilec.mma_shapes import find_instruction
+from tilec.messages.diagnostics import CompileError
 from tilec.ops.scaled_kernel import scaled_product
-from tilec.ptx_version import feature_of
-from tilec.scale_fragments import scale_layout, scale_place
-from tilec.source import parse_source
-from tilec.target import Feature, find_target
 
 TARGET = "sm_120a"
 BF16 = ml_dtypes.bfloat16

@@ -10,7 +10,7 @@ import pytest
 from emulated import array_type, random_layout, run, seed_of, tile_type
 from test_reductions import DTYPES, load_text, random_array, single, store_text
 
-from tilec.layout import Layout, parse_layout
+from tilec.hardware.layout import Layout, parse_layout
 from tilec.passes.layouts.scan_layout import scan_layout, supports_scan, totals_layout
 
 

@@ -12,11 +12,11 @@ from hopper_kernels import decisions, demanded
 from shares import modes
 
 import tilec
-from tilec.diagnostics import CompileError
+from tilec.call.jit import Kernel
 from tilec.examples.attention import attention
 from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.row_sum import row_sum
-from tilec.jit import Kernel
+from tilec.messages.diagnostics import CompileError
 from tilec.ops import aligned_operands, product_launch
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.errors import ArgumentError

@@ -11,7 +11,7 @@ import tensor_layouts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilec.shared_layout import SharedLayout, parse_shared_layout, strided, swizzled
+from tilec.hardware.shared_layout import SharedLayout, parse_shared_layout, strided, swizzled
 
 SWIZZLES = st.one_of(st.none(), st.tuples(st.integers(1, 3), st.integers(2, 5), st.integers(3, 4)))
 

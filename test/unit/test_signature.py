@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilec.language as tl
-from tilec.compiled_kernel import Facts, Parameter
-from tilec.signature import parse_constant, parse_spec
+from tilec.call.signature import parse_constant, parse_spec
+from tilec.executable.kernel import Facts, Parameter
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 
 import tilec
 import tilec.language as tl
-from tilec.diagnostics import CompileError
 from tilec.language import gpu
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import FindingsError
 

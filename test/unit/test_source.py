@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 from mlir import ir
 
-from tilec.diagnostics import CompileError, Location
-from tilec.dialects.context import make_context
-from tilec.isolation import Death
-from tilec.source import (
+from tilec.compile.isolation import Death
+from tilec.compile.source import (
     MAX_BYTES,
     MAX_DEPTH,
     can_be_parsed,
@@ -18,6 +16,8 @@ from tilec.source import (
     parse_source,
     read_source,
 )
+from tilec.dialects.context import make_context
+from tilec.messages.diagnostics import CompileError, Location
 
 GOOD = 'func.func @k() {\n  %i = "tile.program_id"() {axis = 0 : i32} : () -> index\n  return\n}\n'
 
@@ -236,7 +236,7 @@ def test_a_parser_that_takes_too_long_is_tried_once(
         trials.append(timeout_s)
         return Death("did not finish within 30 s", "", is_late=True)
 
-    monkeypatch.setattr("tilec.source.death_of", late)
+    monkeypatch.setattr("tilec.compile.source.death_of", late)
     error = mistake(GOOD * 100, context)
     assert error.message.endswith("it did not finish within 30 s")
     assert trials == [30.0]

@@ -7,11 +7,11 @@ from fake_driver import FakeDriver, install
 
 import tilec
 import tilec.language as tl
+from tilec.call.device_target import target_of
 from tilec.cli import doctor
-from tilec.device_target import target_of
+from tilec.hardware.target import find_target, target_for_device
 from tilec.runtime.device import device
 from tilec.runtime.errors import DeviceError
-from tilec.target import find_target, target_for_device
 
 KIB = 1024
 

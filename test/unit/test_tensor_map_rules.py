@@ -8,9 +8,9 @@ import pytest
 from mlir import ir
 
 from tilec.dialects.context import make_context
+from tilec.hardware.target import find_target
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.copies.tensor_map_rules import never_negative, why_no_reduction, why_no_tensor_map
-from tilec.target import find_target
 
 FACTS = "{align = 16 : i32, sizes = array<i32: 1, 8>, strides = array<i32: 8, 1>}"
 

@@ -11,15 +11,15 @@ from frontend_cases import load_text
 from shares import modes
 from tensor_cases import COPIES, TARGET, check_copy, check_layouts
 
-from tilec.assembler import assemble
-from tilec.layout import parse_layout
-from tilec.target import TARGETS
-from tilec.tensor_access import FORMS, Form, plan_access
-from tilec.tensor_memory import (
+from tilec.compile.assembler import assemble
+from tilec.hardware.layout import parse_layout
+from tilec.hardware.target import TARGETS
+from tilec.hardware.tensor_access import FORMS, Form, plan_access
+from tilec.hardware.tensor_memory import (
     blocked_tensor_memory,
     parse_tensor_memory_layout,
 )
-from tilec.tensor_registers import rows_layout
+from tilec.hardware.tensor_registers import rows_layout
 
 FULL, HALF = "(128,64):(1@lane,1@col)", "((16,4),64):((1@lane,32@lane),1@col)"
 LAYOUTS = {

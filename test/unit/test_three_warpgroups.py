@@ -15,16 +15,16 @@ from test_warp_specialized import BYTES, assert_clean, assert_specialised, exact
 
 import tilec
 import tilec.language as tl
-from tilec.compiled_kernel import CompiledKernel
-from tilec.diagnostics import CompileError
+from tilec.call.jit import Kernel
 from tilec.examples import attention as attention_example
 from tilec.examples.attention import attention
 from tilec.examples.matmul import PRECISIONS, draw, matmul, reference
 from tilec.examples.running import poisoned
-from tilec.jit import Kernel
-from tilec.layout import covers, parse_layout
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.layout import covers, parse_layout
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.layouts.candidates import blocked_layout
-from tilec.target import find_target
 
 BF16 = ml_dtypes.bfloat16
 TARGET = find_target("sm_90a")

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilec.language as tl
-from tilec.dtypes import DType
 from tilec.examples.matmul import matmul
+from tilec.hardware.target import find_target
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import Product
 from tilec.ops.product_work import ALONE, work_of
 from tilec.ops.tile_choice import MOST_CTAS, MOST_SPLITS, TileChoice, choose_tiles
 from tilec.runtime.device import device
-from tilec.target import find_target
+from tilec.terms.dtypes import DType
 from tilec.tuning.dot_work import Memory, line_bytes, narrow_loads, way_of
 from tilec.tuning.machine import Machine, machine_of
 from tilec.tuning.model import stages_of

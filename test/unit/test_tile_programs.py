@@ -22,7 +22,7 @@ from tile_programs import (
     twin,
 )
 
-from tilec.compiler import Compilation
+from tilec.compile.compiler import Compilation
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
 RESOLUTION = {"f64": 1e-13, "f32": 2e-6, "f16": 2e-3, "bf16": 1.6e-2, "i32": 0.0}

@@ -10,13 +10,13 @@ import pytest
 from tma_copies import DTYPES, TileCopy, aligned, draw, memory_with, random_copy, same
 from tma_programs import compile_copy, compile_text, text_of
 
-from tilec.assembler import assemble
-from tilec.compiled_kernel import CompiledKernel, Facts, TensorMap
-from tilec.diagnostics import CompileError
+from tilec.compile.assembler import assemble
+from tilec.executable.kernel import CompiledKernel, Facts, TensorMap
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.artefact import load, save
 from tilec.runtime.device import device
 from tilec.runtime.errors import ArgumentError
-from tilec.target import find_target
 
 TARGETS = ("sm_90a", "sm_100a")
 MODES = ("emulator", "emulator:late", "emulator:check")

@@ -17,15 +17,15 @@ import pytest
 
 import tilec
 import tilec.language as tl
-from tilec.dependencies import source_digest
+from tilec.call.dependencies import source_digest
+from tilec.call.jit import Kernel
+from tilec.call.kernel_file import load_kernel
+from tilec.call.specialization import specialize
 from tilec.examples.matmul import matmul
 from tilec.examples.split_k import split_k
-from tilec.jit import Kernel
-from tilec.kernel_file import load_kernel
+from tilec.hardware.target import Target, find_target
 from tilec.passes import pipeline_loops
 from tilec.runtime.arrays import HOST, ArrayView, describe
-from tilec.specialization import specialize
-from tilec.target import Target, find_target
 from tilec.tuning.agreement import MOST_COMPARED, difference
 from tilec.tuning.call_key import argument_class, quick_key, size_class, tuning_key
 from tilec.tuning.candidates import Candidate, candidates_of

@@ -17,8 +17,8 @@ import pytest
 
 import tilec
 import tilec.language as tl
-from tilec.dtypes import DTYPES, DType, Encoding
 from tilec.frontend.attributes import METHODS
+from tilec.terms.dtypes import DTYPES, DType, Encoding
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "test" / "types"
@@ -79,7 +79,7 @@ def test_mistakes_are_rejected_where_they_stand(found: dict[str, dict[int, str]]
 
 
 def test_the_stub_has_the_dtypes_and_what_they_have() -> None:
-    stub = ast.parse((ROOT / "tilec" / "dtypes.pyi").read_text())
+    stub = ast.parse((ROOT / "tilec" / "terms" / "dtypes.pyi").read_text())
     classes = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
     members = classes.pop("DType").body
     assert {m.target.id for m in classes.pop("Encoding").body} == {f.name for f in fields(Encoding)}

@@ -14,8 +14,8 @@ from frontend_cases import build
 
 import tilec
 import tilec.language as tl
-from tilec.diagnostics import CompileError
 from tilec.language import gpu
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.manifest import checked_kernel
 

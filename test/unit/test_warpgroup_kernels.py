@@ -9,9 +9,9 @@ from emulated import lower, run
 from shares import MODES, modes
 from warpgroup_kernels import Product, view_text
 
-from tilec.assembler import assemble
-from tilec.diagnostics import CompileError
-from tilec.target import find_target
+from tilec.compile.assembler import assemble
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
 
 TARGET = "sm_90a"
 TOLERANCE = {"f32": 2e-6, "f16": 1e-2, "i32": 0.0}

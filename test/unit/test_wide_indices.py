@@ -11,12 +11,12 @@ import pytest
 
 import tilec
 import tilec.language as tl
-from tilec.compiled_kernel import INDEX_LIMIT_32, MOST_PROGRAMS
-from tilec.diagnostics import CompileError
+from tilec.compile.source import parse_source
 from tilec.dialects.context import make_context
+from tilec.executable.kernel import INDEX_LIMIT_32, MOST_PROGRAMS
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.artefact import load, save
 from tilec.runtime.errors import ArgumentError
-from tilec.source import parse_source
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
 EDGES = (0, 2**31, -(2**31), 2**32, -(2**32), 2**33, 2**62, -(2**62))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from tilec.shared_layout import SharedLayout
+from tilec.hardware.shared_layout import SharedLayout
 
 DTYPES = {
     "f64": np.dtype(np.float64),

@@ -8,11 +8,11 @@ from math import prod
 from mlir import ir
 from tma_copies import TileCopy
 
-from tilec.compiled_kernel import CompiledKernel
-from tilec.compiler import compile_module
+from tilec.compile.compiler import compile_module
 from tilec.dialects.context import make_context
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
 from tilec.passes.layouts.candidates import blocked_layout
-from tilec.target import find_target
 
 NUM_WARPS = 4
 

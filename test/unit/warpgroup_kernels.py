@@ -9,12 +9,12 @@ import ml_dtypes
 import numpy as np
 from emulated import array_type, tile_type
 
-from tilec.fragments import accumulator_layout, lhs_fragments, warpgroup_grid
-from tilec.layout import Layout
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import find_instruction
+from tilec.hardware.fragments import accumulator_layout, lhs_fragments, warpgroup_grid
+from tilec.hardware.layout import Layout
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.shared_layout import SharedLayout
 from tilec.passes.layouts.candidates import blocked_layout
-from tilec.shared_layout import SharedLayout
 
 DTYPES = {
     "f16": np.dtype(np.float16),

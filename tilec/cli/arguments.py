@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from tilec.demands import KERNEL_DEMANDS, Demand, Demands
-from tilec.signature import parse_constant
-from tilec.target import TARGETS, find_target
+from tilec.call.signature import parse_constant
+from tilec.hardware.target import TARGETS, find_target
+from tilec.terms.demands import KERNEL_DEMANDS, Demand, Demands
 
 Value = TypeVar("Value")
 

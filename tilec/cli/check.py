@@ -26,7 +26,7 @@ import numpy as np
 
 from tilec.cli.arguments import usage
 from tilec.cli.drawn_arguments import parse_drawn
-from tilec.diagnostics import CompileError, Location
+from tilec.messages.diagnostics import CompileError, Location
 from tilec.runtime.emulator import (
     EmulatorError,
     Finding,

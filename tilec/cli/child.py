@@ -14,10 +14,10 @@ import tempfile
 from collections.abc import Callable
 from typing import IO
 
-from tilec import progress
 from tilec.cli.parser import AT_FAULT, BUG
-from tilec.diagnostics import CompileError, InternalError
-from tilec.isolation import end_with_parent
+from tilec.compile import progress
+from tilec.compile.isolation import end_with_parent
+from tilec.messages.diagnostics import CompileError, InternalError
 
 _SAID = re.compile(r"Assertion `.*' failed|LLVM ERROR: .*|^.*\nUNREACHABLE executed", re.MULTILINE)
 

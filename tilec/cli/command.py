@@ -20,7 +20,7 @@ import tilec
 from tilec.cli.child import run_in_child
 from tilec.cli.parser import AT_FAULT, BUG, DONE, USAGE, Parser
 from tilec.cli.streams import complain, open_closed, write_out
-from tilec.diagnostics import CompileError, InternalError
+from tilec.messages.diagnostics import CompileError, InternalError
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ COMMANDS = {
         "tilec.cli.compile",
         "compile a .tile file or a Python kernel",
         isolated=True,
-        warm="tilec.compiler_start:start_compiler",
+        warm="tilec.compile.compiler_start:start_compiler",
     ),
     "opt": Command(
         "tilec.cli.opt",
         "run named passes on a .tile file of any level",
         isolated=True,
-        warm="tilec.compiler_start:load_mlir",
+        warm="tilec.compile.compiler_start:load_mlir",
     ),
     "run": Command("tilec.cli.run", "run a Python file's kernels on a GPU or the emulator"),
     "check": Command("tilec.cli.check", "look for races in the PTX of any compiler"),

@@ -1,10 +1,11 @@
 """Compiles a kernel for one or several targets.
 
 INPUT is a `.tile` file of any level (- for standard input) or a Python kernel, `kernel.py:name`. A
-Python kernel needs to know its arguments (--arg 'a:bf16[?,?:8;?:8,1]', see tilec/signature.py) and
-may be given constants (--const BM=128) and demands (--cluster 2), of which a text has its own. What
-is written follows from --emit, else from the name of the output: .ptx, .cubin, .sass, .ll, .mlir
-(llvm), .tile, .txt (report), .tilec (an artefact, one file for all targets). Without either it is
+Python kernel needs to know its arguments (--arg 'a:bf16[?,?:8;?:8,1]', see
+tilec/call/signature.py) and may be given constants (--const BM=128) and demands (--cluster 2), of
+which a text has its own. What is written follows from --emit, else from the name of the output:
+.ptx, .cubin, .sass, .ll, .mlir (llvm), .tile, .txt (report), .tilec (an artefact, one file for all
+targets). Without either it is
 PTX, or an artefact for several targets in a file.
 """
 
@@ -24,19 +25,19 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.assembler import assemble, disassemble
+from tilec.call.signature import add_promises, parse_constant, parse_spec
 from tilec.cli.arguments import add_demand, add_target, split_name, usage
 from tilec.cli.input import Input, read_tile
 from tilec.cli.streams import write_out
-from tilec.compiled_kernel import CompiledKernel
-from tilec.compiler import compile_module, lower_to
-from tilec.demands import KERNEL_DEMANDS
-from tilec.diagnostics import CompileError, Location
-from tilec.llvm_level import STAGES, is_llvm_level, lower_llvm
-from tilec.report import show_report, slow
-from tilec.resources import ask_ptxas
-from tilec.signature import add_promises, parse_constant, parse_spec
-from tilec.target import TARGETS, Target, check_ptx_version
+from tilec.compile.assembler import assemble, disassemble
+from tilec.compile.compiler import compile_module, lower_to
+from tilec.compile.llvm_level import STAGES, is_llvm_level, lower_llvm
+from tilec.compile.resources import ask_ptxas
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import TARGETS, Target, check_ptx_version
+from tilec.messages.diagnostics import CompileError, Location
+from tilec.messages.report import show_report, slow
+from tilec.terms.demands import KERNEL_DEMANDS
 
 LEVELS = ("tile", "gpu_tile", "llvm", "llvmir")
 """What is emitted from the middle of the compiler."""

@@ -14,20 +14,20 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import tilec
-from tilec.assembler import locate_tool, tool_version
-from tilec.diagnostics import CompileError, InternalError
-from tilec.emit_ptx import emit_ptx
-from tilec.ptx_version import NEWEST, newest_of_driver, release_with, shown
-from tilec.runtime.cuda.device import cuda_device
-from tilec.runtime.cuda.driver import check, device_count, load_driver
-from tilec.runtime.errors import DeviceError
-from tilec.target import (
+from tilec.compile.assembler import locate_tool, tool_version
+from tilec.compile.emit_ptx import emit_ptx
+from tilec.hardware.ptx_version import NEWEST, newest_of_driver, release_with, shown
+from tilec.hardware.target import (
     TARGETS,
     Target,
     target_for_device,
     why_no_target,
     why_not_its_own,
 )
+from tilec.messages.diagnostics import CompileError, InternalError
+from tilec.runtime.cuda.device import cuda_device
+from tilec.runtime.cuda.driver import check, device_count, load_driver
+from tilec.runtime.errors import DeviceError
 from tilec.tuning.machine import machine_of
 
 

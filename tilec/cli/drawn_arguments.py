@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from tilec.dtypes import BY_ARRAY
 from tilec.runtime.emulator import TensorMap
 from tilec.runtime.host import numpy_dtype
+from tilec.terms.dtypes import BY_ARRAY
 
 DTYPES = {
     **{d.name: numpy_dtype(d.mlir) for d in BY_ARRAY.values() if d.packed and not d.is_bool},

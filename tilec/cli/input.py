@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.cli.arguments import given_demands, option_of
-from tilec.demands import NUM_WARPS
+from tilec.compile.source import parse_source, read_source, source_name
 from tilec.dialects.context import make_context
+from tilec.hardware.target import Target
 from tilec.passes.checks.verify_kernels import verify_signatures
-from tilec.source import parse_source, read_source, source_name
-from tilec.target import Target
+from tilec.terms.demands import NUM_WARPS
 
 
 @dataclass(frozen=True)

@@ -15,20 +15,20 @@ from dataclasses import dataclass
 from mlir import ir
 from mlir.passmanager import PassManager
 
-from tilec import progress
 from tilec.cli.arguments import add_demand, add_target, usage
 from tilec.cli.streams import write_out
-from tilec.demands import NUM_WARPS
-from tilec.diagnostics import CompileError
+from tilec.compile import progress
+from tilec.compile.expectations import SEPARATOR, check_expectations, split_input
+from tilec.compile.mlir_errors import compile_error
+from tilec.compile.pipeline import ALL_PASSES, check_order
+from tilec.compile.source import can_be_parsed, parse_source, read_source, source_name
 from tilec.dialects.context import make_context
-from tilec.expectations import SEPARATOR, check_expectations, split_input
-from tilec.mlir_errors import compile_error
-from tilec.names import did_you_mean
+from tilec.messages.diagnostics import CompileError
+from tilec.messages.names import did_you_mean
 from tilec.passes.checks.levels import check_level
 from tilec.passes.checks.verify_ops import verify_ops
 from tilec.passes.contract import Level, PassContext, TilePass
-from tilec.pipeline import ALL_PASSES, check_order
-from tilec.source import can_be_parsed, parse_source, read_source, source_name
+from tilec.terms.demands import NUM_WARPS
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ import argparse
 
 from mlir import ir
 
+from tilec.call.kernel_file import load_kernel
 from tilec.cli.arguments import given_demands, split_name
 from tilec.cli.input import Input
-from tilec.diagnostics import CompileError
-from tilec.kernel_file import load_kernel
-from tilec.target import Target
+from tilec.hardware.target import Target
+from tilec.messages.diagnostics import CompileError
 
 _HELP = "help: describe arrays and scalars with --arg, constants with --const"
 

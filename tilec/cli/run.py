@@ -18,7 +18,7 @@ from types import TracebackType
 
 from tilec.cli.arguments import split_name
 from tilec.cli.parser import Parser
-from tilec.diagnostics import CompileError, InternalError
+from tilec.messages.diagnostics import CompileError, InternalError
 from tilec.runtime.device import device
 from tilec.runtime.emulator_device import MODES
 from tilec.runtime.errors import ArgumentError, ArtefactError, DeviceError

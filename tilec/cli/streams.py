@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import suppress
 
-from tilec.diagnostics import CompileError, InternalError
+from tilec.messages.diagnostics import CompileError, InternalError
 
 
 def open_closed() -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import tilec
 import tilec.language as tl
 from tilec.examples.running import compare, emulated_target, launch, poisoned
-from tilec.target import Feature
+from tilec.hardware.target import Feature
 
 PAIR = np.dtype([("float4_e2m1fn_x2", np.uint8)])
 """Two numbers of 4 bits a byte, the first in the low half: tl.f4e2m1x2."""

@@ -21,7 +21,7 @@ import numpy as np
 import tilec
 import tilec.language as tl
 from tilec.examples.running import compare, emulated_target, launch, poisoned
-from tilec.target import Feature
+from tilec.hardware.target import Feature
 
 
 @tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))

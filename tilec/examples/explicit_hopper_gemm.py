@@ -21,8 +21,8 @@ import numpy as np
 import tilec
 import tilec.language as tl
 from tilec.examples.running import compare, emulated_target, launch, poisoned
+from tilec.hardware.target import Feature
 from tilec.language import gpu
-from tilec.target import Feature
 
 WARPGROUPS = 2
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import tilec
-from tilec.target import TARGETS, Feature
+from tilec.hardware.target import TARGETS, Feature
 
 
 def launch(kernel: Callable[..., Any], *arguments: Any, **constants: Any) -> None:

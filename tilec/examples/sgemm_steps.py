@@ -26,8 +26,8 @@ import numpy as np
 
 import tilec
 import tilec.language as tl
+from tilec.call.jit import Kernel
 from tilec.examples.running import compare, launch, poisoned
-from tilec.jit import Kernel
 
 
 def tiles_of_c(c, BM, BN):

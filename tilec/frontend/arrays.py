@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilec.dtypes import index
 from tilec.frontend.builder import Builder
 from tilec.frontend.values import Array, ArrayShape, Scalar, check_axis
+from tilec.terms.dtypes import index
 
 
 def array_size(builder: Builder, array: Array, axis: int) -> int | Scalar:

@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 import tilec.language as tl
-from tilec.dtypes import DType
 from tilec.frontend.frame import Frame
 from tilec.frontend.habits import NO_LISTS, READ_AN_ARRAY, member_help, module_help
 from tilec.frontend.names import constant_from_python
@@ -23,7 +22,8 @@ from tilec.frontend.values import (
     describe,
     is_runtime,
 )
-from tilec.names import did_you_mean
+from tilec.messages.names import did_you_mean
+from tilec.terms.dtypes import DType
 
 METHODS = (
     "to",

@@ -15,12 +15,12 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.diagnostics import Location
 from tilec.frontend.frame import NORMAL, Completion, Frame, Names
 from tilec.frontend.liveness import has_jump, live_before
 from tilec.frontend.merge import Spec, convert, join_values, leaves, rebuild
 from tilec.frontend.operators import CHOOSE, truth
 from tilec.frontend.values import Mistake, Scalar, Undefined, describe, is_runtime
+from tilec.messages.diagnostics import Location
 
 _EXIT = "$exit"
 """The name under which a branch's completion value is merged with the other's."""

@@ -13,9 +13,9 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dtypes import DType, f32, i1, i32, i64
 from tilec.frontend.code_floats import code_number
 from tilec.frontend.values import Mistake
+from tilec.terms.dtypes import DType, f32, i1, i32, i64
 
 MOST_STEPS = 2_000_000
 """Ops made and expressions evaluated: where unrolling has clearly gone wrong."""

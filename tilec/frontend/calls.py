@@ -10,7 +10,6 @@ from types import FunctionType
 from typing import Any
 
 import tilec.language as tl
-from tilec.diagnostics import CompileError
 from tilec.frontend.branches import as_condition
 from tilec.frontend.frame import DEEPEST_CALL, Frame
 from tilec.frontend.habits import function_help, keyword_help
@@ -29,6 +28,7 @@ from tilec.frontend.values import (
 )
 from tilec.language.builtin import Function
 from tilec.language.parameters import const
+from tilec.messages.diagnostics import CompileError
 
 _SIGNATURES: dict[Any, inspect.Signature] = {}
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dtypes import DType, f4e2m1x2, f6e2m3, f6e3m2, f8e8m0
 from tilec.frontend.values import Mistake
 from tilec.passes.dots.code_floats import E8M0, decode
+from tilec.terms.dtypes import DType, f4e2m1x2, f6e2m3, f6e3m2, f8e8m0
 
 FORMATS: Mapping[DType, str] = {
     f8e8m0: E8M0,

@@ -8,7 +8,6 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects.tile import BroadcastOp
-from tilec.dtypes import DType, bf16, f32, i1, i32, i64, index
 from tilec.frontend.builder import Builder, constant_dtype
 from tilec.frontend.code_floats import code_to_bf16, refuse_narrowing
 from tilec.frontend.habits import READ_AN_ARRAY
@@ -25,6 +24,7 @@ from tilec.frontend.values import (
     is_runtime,
     show_shape,
 )
+from tilec.terms.dtypes import DType, bf16, f32, i1, i32, i64, index
 
 
 def dtype_of(value: Any) -> DType | None:

@@ -10,10 +10,10 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.demands import KERNEL_DEMANDS, LOOP_DEMANDS, OF_ARRAYS, check_names
-from tilec.diagnostics import CompileError, Location
 from tilec.dialects.demands import attribute_of
 from tilec.frontend.values import Mistake, describe
+from tilec.messages.diagnostics import CompileError, Location
+from tilec.terms.demands import KERNEL_DEMANDS, LOOP_DEMANDS, OF_ARRAYS, check_names
 
 Attributes = dict[str, ir.Attribute]
 

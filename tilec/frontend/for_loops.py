@@ -7,7 +7,6 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dtypes import index
 from tilec.frontend.builder import Builder
 from tilec.frontend.carried import Loop, inside_loop, refuse_else
 from tilec.frontend.conversion import to_index
@@ -16,6 +15,7 @@ from tilec.frontend.frame import NORMAL, Completion, Frame, Names
 from tilec.frontend.liveness import assigned_names, has_break, live_before, live_in_loop
 from tilec.frontend.values import Mistake, Range, Scalar, Undefined, describe
 from tilec.frontend.while_loops import Bind, while_range
+from tilec.terms.dtypes import index
 
 MOST_UNROLLED = 4096
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.diagnostics import CompileError, Location, Note
 from tilec.frontend.arrays import as_tuple
 from tilec.frontend.builder import Builder
 from tilec.frontend.source import FunctionSource
 from tilec.frontend.values import Array, Mistake, Undefined, describe
+from tilec.messages.diagnostics import CompileError, Location, Note
 
 DEEPEST_CALL = 64
 """Most nested calls of helper functions."""

@@ -30,7 +30,6 @@ from tilec.dialects.constraints import (
 from tilec.dialects.gpu_tile.types import any_buffer_of, is_tensor_buffer, tile_of
 from tilec.dialects.op import Attribute, Operand
 from tilec.dialects.types import element, shape
-from tilec.dtypes import BY_MLIR, DType, i1, i32, i64, index
 from tilec.frontend.arrays import as_tuple
 from tilec.frontend.branches import as_condition
 from tilec.frontend.conversion import materialize, to_index
@@ -45,6 +44,7 @@ from tilec.frontend.values import (
     show_shape,
 )
 from tilec.passes.analysis.coordinates import as_copy_coordinate
+from tilec.terms.dtypes import BY_MLIR, DType, i1, i32, i64, index
 
 _I32_LIMIT = 1 << 31
 

@@ -17,8 +17,8 @@ from tilec.frontend.gpu_operands import attribute, operand, wrapped
 from tilec.frontend.statements import refuse_effects
 from tilec.frontend.tile_layouts import current_warps
 from tilec.frontend.values import LARGEST_TILE, Mistake, Resource, check_shape, describe
-from tilec.shared_layout import SharedLayout
-from tilec.tensor_memory import TensorMemoryLayout
+from tilec.hardware.shared_layout import SharedLayout
+from tilec.hardware.tensor_memory import TensorMemoryLayout
 
 
 def emit(

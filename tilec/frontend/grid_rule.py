@@ -1,7 +1,7 @@
 """Traces a grid rule: the author's function runs once on symbols and leaves expressions.
 
 `lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), ...)` with BM = 128 gives "cdiv(c.shape[0], 128)", in
-the language of `tilec.grid`, which the runtime evaluates at every launch.
+the language of `tilec.executable.grid`, which the runtime evaluates at every launch.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from types import FunctionType
 from typing import Any
 
 import tilec.language as tl
-from tilec.compiled_kernel import Parameter
-from tilec.diagnostics import CompileError, Location
-from tilec.dtypes import BY_MLIR
-from tilec.grid import compile_grid
+from tilec.executable.grid import compile_grid
+from tilec.executable.kernel import Parameter
+from tilec.messages.diagnostics import CompileError, Location
+from tilec.terms.dtypes import BY_MLIR
 
 Grid = tuple[str, str, str]
 

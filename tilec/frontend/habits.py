@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import tilec.language as tl
-from tilec.dtypes import DType
 from tilec.language.elsewhere import instead_of
-from tilec.names import did_you_mean
+from tilec.messages.names import did_you_mean
+from tilec.terms.dtypes import DType
 
 _MEMBERS = {
     "astype": "x.to(dtype)",

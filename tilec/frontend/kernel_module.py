@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from mlir import ir
 
-from tilec.any_layout import LAYOUTS
-from tilec.compiled_kernel import Parameter
-from tilec.diagnostics import CompileError, InternalError, Location
+from tilec.compile.mlir_errors import interruptible
 from tilec.dialects.context import make_context
 from tilec.dialects.op import TileOp
-from tilec.dtypes import BY_MLIR, DType
+from tilec.executable.kernel import Parameter
 from tilec.frontend.builder import Builder
 from tilec.frontend.demands import Attributes, kernel_attributes, parameter_attributes
 from tilec.frontend.frame import Frame
@@ -23,13 +21,15 @@ from tilec.frontend.rules import RULES
 from tilec.frontend.source import FunctionSource, read_source
 from tilec.frontend.tile_layouts import LayoutBuilder, complete_layouts
 from tilec.frontend.values import Array, Mistake, Scalar, Undefined, describe
-from tilec.mlir_errors import interruptible
+from tilec.hardware.any_layout import LAYOUTS
+from tilec.messages.diagnostics import CompileError, InternalError, Location
 from tilec.passes.checks.verify_ops import verify_ops
+from tilec.terms.dtypes import BY_MLIR, DType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from tilec.demands import Demands
+    from tilec.terms.demands import Demands
 
 _PURE_DIALECTS = ("arith", "math", "tensor")
 

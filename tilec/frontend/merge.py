@@ -12,8 +12,6 @@ from typing import Any, TypeGuard
 
 from mlir import ir
 
-from tilec.any_layout import LAYOUTS
-from tilec.dtypes import DType
 from tilec.frontend.builder import Builder, constant_dtype
 from tilec.frontend.conversion import materialize, wrap
 from tilec.frontend.promotion import join
@@ -27,6 +25,8 @@ from tilec.frontend.values import (
     describe,
     is_number,
 )
+from tilec.hardware.any_layout import LAYOUTS
+from tilec.terms.dtypes import DType
 
 
 @dataclass(frozen=True)

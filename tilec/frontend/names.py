@@ -8,13 +8,13 @@ from types import ModuleType
 from typing import Any
 
 import tilec.language as tl
-from tilec.any_layout import LAYOUTS
-from tilec.dtypes import DType
 from tilec.frontend.frame import Frame
 from tilec.frontend.habits import function_help
 from tilec.frontend.values import Mistake
+from tilec.hardware.any_layout import LAYOUTS
 from tilec.language.builtin import Function
-from tilec.names import did_you_mean
+from tilec.messages.names import did_you_mean
+from tilec.terms.dtypes import DType
 
 PYTHON_NAMES = {
     "range": tl.range,

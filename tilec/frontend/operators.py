@@ -8,7 +8,6 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dtypes import DType, f32, i1
 from tilec.frontend.builder import Builder
 from tilec.frontend.conversion import (
     cast,
@@ -20,6 +19,7 @@ from tilec.frontend.conversion import (
 )
 from tilec.frontend.promotion import arithmetic_dtype, float_dtype, promote, refuse_fp8
 from tilec.frontend.values import Mistake, describe, is_number
+from tilec.terms.dtypes import DType, f32, i1
 
 _ADDITIVE = {"+": ("arith.addi", "arith.addf"), "-": ("arith.subi", "arith.subf")}
 _PLAIN = {**_ADDITIVE, "*": ("arith.muli", "arith.mulf")}

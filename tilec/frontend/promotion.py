@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilec.dtypes import DType, f32, i1, i32, index
 from tilec.frontend.builder import constant_dtype
 from tilec.frontend.conversion import check_numeric, dtype_of
 from tilec.frontend.values import Mistake
+from tilec.terms.dtypes import DType, f32, i1, i32, index
 
 
 def _width(dtype: DType) -> tuple[int, bool]:

@@ -12,9 +12,9 @@ from types import FunctionType
 from typing import Any
 
 import tilec.language
-from tilec.diagnostics import CompileError, Location, quote_file
+from tilec.executable.python_ast import parse_python
 from tilec.frontend.liveness import assigned_names
-from tilec.python_ast import parse_python
+from tilec.messages.diagnostics import CompileError, Location, quote_file
 
 _LANGUAGE = str(Path(tilec.language.__file__).parent)
 

@@ -6,11 +6,11 @@ import ast
 from typing import Any
 
 from tilec.dialects.tile import AssertOp
-from tilec.dtypes import i1
 from tilec.frontend.branches import as_condition
 from tilec.frontend.expressions import apply_binary
 from tilec.frontend.frame import NORMAL, Completion, Frame, Names
 from tilec.frontend.values import Mistake, Tile
+from tilec.terms.dtypes import i1
 
 Rest = list[ast.stmt]
 

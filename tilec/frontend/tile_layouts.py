@@ -12,14 +12,14 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.diagnostics import CompileError
 from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.types import layout_attr, layout_in, layout_of
 from tilec.dialects.tile import BroadcastOp, IotaOp
 from tilec.dialects.types import encoding, is_tile, shape
 from tilec.frontend.builder import ELEMENTWISE, Builder
 from tilec.frontend.values import Mistake, Tile, show_shape
-from tilec.layout import Layout, Mode, copies, covers, normalize
+from tilec.hardware.layout import Layout, Mode, copies, covers, normalize
+from tilec.messages.diagnostics import CompileError
 from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.rewriting.locations import error_at
 

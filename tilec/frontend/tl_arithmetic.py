@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import tilec.language as tl
-from tilec.dtypes import DType, i1
 from tilec.frontend.conversion import check_numeric, common_shape, compare_values, materialize, wrap
 from tilec.frontend.frame import Frame
 from tilec.frontend.operators import ceil_divide, divide, fold, power
 from tilec.frontend.promotion import arithmetic_dtype, float_dtype, promote, refuse_fp8
 from tilec.frontend.values import Mistake, describe, is_number
+from tilec.terms.dtypes import DType, i1
 
 Implementation = Callable[..., Any]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import tilec.language as tl
 from tilec.dialects.tile import InlinePtxOp
-from tilec.dtypes import DType, i32, index
 from tilec.frontend.conversion import (
     cast,
     check_numeric,
@@ -20,6 +19,7 @@ from tilec.frontend.frame import Frame
 from tilec.frontend.promotion import promote
 from tilec.frontend.statements import refuse_effects
 from tilec.frontend.values import Mistake, Scalar, Tile
+from tilec.terms.dtypes import DType, i32, index
 
 Value = Scalar | Tile
 

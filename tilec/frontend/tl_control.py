@@ -10,7 +10,6 @@ from mlir import ir
 
 import tilec.language as tl
 from tilec.dialects.tile import AssumeOp, InlinePtxOp, NumProgramsOp, PrintOp, ProgramIdOp
-from tilec.dtypes import DType, f32, i1, i32, index
 from tilec.frontend import conversion
 from tilec.frontend.arrays import as_tuple
 from tilec.frontend.branches import as_condition
@@ -32,6 +31,7 @@ from tilec.frontend.values import (
     is_number,
     is_runtime,
 )
+from tilec.terms.dtypes import DType, f32, i1, i32, index
 
 _INT_LIMIT = (1 << 31) - 1
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.any_layout import LAYOUTS
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import (
     BufferType,
@@ -24,7 +23,6 @@ from tilec.dialects.gpu_tile.types import (
 )
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import element, shape, show
-from tilec.dtypes import BY_MLIR
 from tilec.frontend import tl_memory, tl_shape
 from tilec.frontend.frame import Frame
 from tilec.frontend.gpu_operands import attribute, refuse_unsigned
@@ -42,9 +40,11 @@ from tilec.frontend.values import (
     is_number,
     is_runtime,
 )
+from tilec.hardware.any_layout import LAYOUTS
+from tilec.hardware.shared_layout import SharedLayout
 from tilec.language import gpu
 from tilec.language.gpu import layouts
-from tilec.shared_layout import SharedLayout
+from tilec.terms.dtypes import BY_MLIR
 
 
 def _by_op(op: type[TileOp], stub: Any) -> Callable[..., Any]:

@@ -8,7 +8,6 @@ from typing import Any
 import tilec.language as tl
 from tilec.dialects.tile import DotOp
 from tilec.dialects.tile.matmul import ACCUMULATORS, PRECISIONS
-from tilec.dtypes import BY_MLIR, DType, f8e4m3, f8e8m0
 from tilec.frontend.builder import Builder
 from tilec.frontend.code_floats import code_to_bf16
 from tilec.frontend.frame import Frame
@@ -16,6 +15,7 @@ from tilec.frontend.statements import refuse_effects
 from tilec.frontend.tl_shape import as_dtype
 from tilec.frontend.values import Mistake, Tile, check_shape, describe, is_number, show_shape
 from tilec.passes.dots.code_floats import unpack
+from tilec.terms.dtypes import BY_MLIR, DType, f8e4m3, f8e8m0
 
 
 def dot(

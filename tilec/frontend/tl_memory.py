@@ -18,7 +18,6 @@ from tilec.dialects.tile import (
     StoreOp,
 )
 from tilec.dialects.tile.memory import CACHE_HINTS, KINDS, ORDERS, SCOPES
-from tilec.dtypes import DType, i1, i64, index
 from tilec.frontend.arrays import as_tuple
 from tilec.frontend.conversion import (
     as_signed,
@@ -41,6 +40,7 @@ from tilec.frontend.values import (
     is_number,
     is_runtime,
 )
+from tilec.terms.dtypes import DType, i1, i64, index
 
 FENCE_ORDERS = ("acq_rel", "seq_cst")
 

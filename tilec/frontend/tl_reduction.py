@@ -10,7 +10,6 @@ from mlir import ir
 
 import tilec.language as tl
 from tilec.dialects.tile import HistogramOp, IotaOp, ReduceOp, ScanOp
-from tilec.dtypes import i1, i32, i64, index, u32
 from tilec.frontend import conversion
 from tilec.frontend.calls import apply_builtin, call_function
 from tilec.frontend.conversion import as_runtime, check_numeric, compare_values
@@ -31,6 +30,7 @@ from tilec.frontend.values import (
     is_runtime,
 )
 from tilec.language.builtin import Function
+from tilec.terms.dtypes import i1, i32, i64, index, u32
 
 Combine = Callable[[list[Scalar], list[Scalar]], Sequence[Any]]
 

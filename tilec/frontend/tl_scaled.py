@@ -8,13 +8,13 @@ from typing import Any
 import tilec.language as tl
 from tilec.dialects.tile import DotScaledOp
 from tilec.dialects.tile.matmul import FORMATS as OPERANDS
-from tilec.dtypes import DType, bf16, f8e4m3, f8e5m2, f8e8m0, f16, f32, i8
 from tilec.frontend import code_floats
 from tilec.frontend.frame import Frame
 from tilec.frontend.statements import refuse_effects
 from tilec.frontend.tl_matmul import accumulator
 from tilec.frontend.values import Mistake, Tile, check_shape, describe
 from tilec.passes.dots.code_floats import unpack as unpack_pairs
+from tilec.terms.dtypes import DType, bf16, f8e4m3, f8e5m2, f8e8m0, f16, f32, i8
 
 _FORMATS: Mapping[DType, str] = {
     f8e4m3: "e4m3",

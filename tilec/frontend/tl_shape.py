@@ -9,7 +9,6 @@ from typing import Any
 
 import tilec.language as tl
 from tilec.dialects.tile import IotaOp, JoinOp, ReshapeOp, SplitOp, TakeOp, TransposeOp
-from tilec.dtypes import DType, i1, i32
 from tilec.frontend import conversion
 from tilec.frontend.conversion import (
     as_runtime,
@@ -32,6 +31,7 @@ from tilec.frontend.values import (
     describe,
     is_runtime,
 )
+from tilec.terms.dtypes import DType, i1, i32
 
 
 def as_dtype(value: Any, argument: str = "dtype") -> DType:

@@ -8,7 +8,6 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import TensorBuffer
-from tilec.dtypes import i1
 from tilec.frontend import tl_shape
 from tilec.frontend.branches import as_condition
 from tilec.frontend.conversion import materialize
@@ -16,8 +15,9 @@ from tilec.frontend.frame import Frame
 from tilec.frontend.gpu_operands import refuse_unsigned
 from tilec.frontend.gpu_ops import buffer_of_value, buffer_sizes, emit
 from tilec.frontend.values import Mistake, Resource, describe
-from tilec.tensor_memory import COLUMN_BITS, TensorMemoryLayout
-from tilec.tensor_tiles import largest_instruction
+from tilec.hardware.tensor_memory import COLUMN_BITS, TensorMemoryLayout
+from tilec.hardware.tensor_tiles import largest_instruction
+from tilec.terms.dtypes import i1
 
 
 def alloc_tensor_memory(frame: Frame, shape: Any, dtype: Any, memory: Any, slots: Any) -> Resource:

@@ -14,10 +14,10 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.any_layout import LAYOUTS
-from tilec.diagnostics import Note
 from tilec.dialects.gpu_tile.types import layout_in
-from tilec.dtypes import DType
+from tilec.hardware.any_layout import LAYOUTS
+from tilec.messages.diagnostics import Note
+from tilec.terms.dtypes import DType
 
 LARGEST_TILE = 1 << 20
 """Most elements of one tile: far above what registers hold, far below what would exhaust memory."""

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from mlir import ir
 
-from tilec.dtypes import i1, index
 from tilec.frontend.branches import condition
 from tilec.frontend.builder import Builder
 from tilec.frontend.carried import Loop, refuse_else
 from tilec.frontend.conversion import compare_values
 from tilec.frontend.frame import NORMAL, Completion, Frame, Names
 from tilec.frontend.liveness import has_break, live_before, live_in_loop, read_names
+from tilec.terms.dtypes import i1, index
 
 Bind = Callable[[ir.Value], None]
 """Gives the loop variable a value at the start of the body."""

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilec import dtypes
-from tilec.dtypes import *  # noqa: F403
 from tilec.language import (
     arithmetic,
     bits,
@@ -32,6 +30,8 @@ from tilec.language.random_numbers import *  # noqa: F403
 from tilec.language.reduction import *  # noqa: F403
 from tilec.language.shape import *  # noqa: F403
 from tilec.language.tile import Tile
+from tilec.terms import dtypes
+from tilec.terms.dtypes import *  # noqa: F403
 
 __all__ = ["Tile", "array", "auto", "const", "inf", "nan"]
 __all__ += dtypes.__all__

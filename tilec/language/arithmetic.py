@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tilec.language.builtin import builtin
 from tilec.language.tile import Tile
-from tilec.numbers import Number
+from tilec.terms.numbers import Number
 
 __all__ = [
     "abs",

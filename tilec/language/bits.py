@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tilec.language.builtin import builtin
 from tilec.language.tile import Tile
-from tilec.numbers import Number
+from tilec.terms.numbers import Number
 
 __all__ = ["brev", "byte_perm", "clz", "ffs", "popc", "umulhi"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tilec.language import arithmetic, reduction, shape
 from tilec.language.tile import Tile
-from tilec.numbers import Number
+from tilec.terms.numbers import Number
 
 __all__ = [
     "block_scales",

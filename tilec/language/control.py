@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from tilec.dtypes import DType
 from tilec.language.builtin import builtin
 from tilec.language.tile import Tile
-from tilec.numbers import Number
+from tilec.terms.dtypes import DType
+from tilec.terms.numbers import Number
 
 __all__ = [
     "assume",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilec.dtypes import DTYPES
+from tilec.terms.dtypes import DTYPES
 
 INSTEAD = {
     **{name: f"tl.{d.name}" for d in DTYPES for name in (d.array, *d.elsewhere) if name},

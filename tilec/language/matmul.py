@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tilec.dtypes import DType
 from tilec.language.builtin import builtin
 from tilec.language.tile import Tile
+from tilec.terms.dtypes import DType
 
 __all__ = ["dot", "dot_scaled", "unpack"]
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from tilec.language.builtin import builtin
 from tilec.language.tile import Array, Offsets, Sizes, Tile
-from tilec.numbers import Number
+from tilec.terms.numbers import Number
 
 __all__ = [
     "atomic_add",

@@ -7,10 +7,10 @@ the forward pass again, and any split of the work into programs gives the same n
 
 from __future__ import annotations
 
-from tilec.dtypes import f32, i32, i64
 from tilec.language import arithmetic, control, shape
 from tilec.language.tile import Tile
-from tilec.numbers import Number
+from tilec.terms.dtypes import f32, i32, i64
+from tilec.terms.numbers import Number
 
 __all__ = ["philox", "rand", "randn"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilec.language.builtin import builtin
 from tilec.language.tile import Tile
-from tilec.numbers import Number
+from tilec.terms.numbers import Number
 
 __all__ = [
     "all",

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilec.dtypes import DType
 from tilec.language.builtin import builtin
 from tilec.language.tile import Sizes, Tile
-from tilec.numbers import Number
+from tilec.terms.dtypes import DType
+from tilec.terms.numbers import Number
 
 __all__ = [
     "arange",

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any, Protocol, TypeAlias
 
-from tilec.dtypes import DType
-from tilec.numbers import Number
+from tilec.terms.dtypes import DType
+from tilec.terms.numbers import Number
 
 Index: TypeAlias = "slice | EllipsisType | None"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilec.dtypes import BY_ARRAY, BY_NAME, DType
 from tilec.runtime.errors import ArgumentError
+from tilec.terms.dtypes import BY_ARRAY, BY_NAME, DType
 
 
 def dtype_of(value: Any, argument: str) -> DType:

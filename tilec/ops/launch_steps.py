@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilec.dtypes import DType
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
 from tilec.ops.new_arrays import array_maker
 from tilec.runtime.arrays import ArrayView
+from tilec.terms.dtypes import DType
 
 FACTOR = "factor"
 

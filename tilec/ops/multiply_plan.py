@@ -8,12 +8,12 @@ from math import prod
 from typing import Any
 
 import tilec.language as tl
-from tilec.dtypes import BY_MLIR, DType
 from tilec.ops import matmul_kernel
 from tilec.ops.batch_dimensions import Strides, broadcast_sizes, lead_strides, merge
 from tilec.ops.dtype_names import dtype_of
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
+from tilec.terms.dtypes import BY_MLIR, DType
 
 INPUTS: tuple[DType, ...] = (tl.f64, tl.f32, tl.f16, tl.bf16, tl.f8e4m3, tl.f8e5m2, tl.i8)
 OUTPUTS: tuple[DType, ...] = (*INPUTS, tl.i32)

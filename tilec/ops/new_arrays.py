@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from tilec.dtypes import DType
 from tilec.runtime.arrays import HOST, ArrayView
 from tilec.runtime.device import device
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.host import numpy_dtype
+from tilec.terms.dtypes import DType
 
 
 def new_array(like: Any, view: ArrayView, shape: Sequence[int], dtype: DType) -> Any:

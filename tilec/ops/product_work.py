@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 
 import tilec.language as tl
+from tilec.hardware.ring_stages import store_slots
+from tilec.hardware.target import Feature, Target
 from tilec.ops.product_facts import Product
-from tilec.ring_stages import store_slots
-from tilec.target import Feature, Target
 from tilec.tuning.dot_work import (
     VECTOR_BYTES,
     columns_of,

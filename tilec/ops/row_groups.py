@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilec.compiled_kernel import even_share
+from tilec.executable.kernel import even_share
 
 
 def rows_of_round(rows: int, columns: int, programs: int, multiprocessors: int) -> int | None:

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 import tilec.language as tl
-from tilec.device_target import target_of
-from tilec.dtypes import BY_MLIR, DType
-from tilec.jit import Kernel
+from tilec.call.device_target import target_of
+from tilec.call.jit import Kernel
+from tilec.hardware.target import Feature
 from tilec.ops import scaled_kernel
 from tilec.ops.dtype_names import dtype_of
 from tilec.ops.multiply_plan import ACTIVATIONS, OUTPUTS, VECTORS, Options
@@ -20,7 +20,7 @@ from tilec.runtime.device import device as find_device
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launcher import located
-from tilec.target import Feature
+from tilec.terms.dtypes import BY_MLIR, DType
 
 INPUTS = (tl.f8e4m3, tl.f8e5m2, tl.f6e2m3, tl.f6e3m2, tl.f4e2m1x2, tl.f16, tl.bf16)
 BLOCKS: Mapping[DType, int] = {tl.f8e8m0: 32, tl.i8: 32, tl.f8e4m3: 16}

@@ -7,14 +7,14 @@ from functools import cache, partial
 from typing import Any
 
 import tilec.language as tl
-from tilec.dtypes import DType
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
 from tilec.ops import tail_kernel
 from tilec.ops.launch_steps import OwnArrays, Step
 from tilec.ops.new_arrays import array_maker
 from tilec.ops.tile_choice import MOST_TAIL_PARTS, TileChoice
 from tilec.runtime.arrays import CUDA
 from tilec.runtime.cuda.stopwatch import is_captured
+from tilec.terms.dtypes import DType
 
 SUMS, FLAGS = "sums", "flags"
 _flags: dict[Any, Any] = {}

@@ -16,13 +16,13 @@ from math import prod
 from typing import Any
 
 import tilec.language as tl
-from tilec.dtypes import DType
-from tilec.mma_shapes import PAIR_MS, tensor_ns
+from tilec.hardware.mma_shapes import PAIR_MS, tensor_ns
+from tilec.hardware.target import Target
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import ROW_MAJOR, Product
 from tilec.ops.product_work import ALONE, USUAL_SIDE, predicted, work_of
 from tilec.ops.row_groups import rows_of_round
-from tilec.target import Target
+from tilec.terms.dtypes import DType
 from tilec.tuning.dot_work import Memory, unit_of
 from tilec.tuning.machine import Machine
 from tilec.tuning.model import predict

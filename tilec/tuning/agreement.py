@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilec.dtypes import BY_MLIR
+from tilec.terms.dtypes import BY_MLIR
 
 MOST_COMPARED = 1 << 22
 """Of larger arrays every n-th element is compared, n odd: it is no multiple of a tile's sides."""

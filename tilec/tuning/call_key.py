@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import tilec
-from tilec.dependencies import source_digest
-from tilec.jit import Kernel
+from tilec.call.dependencies import source_digest
+from tilec.call.jit import Kernel
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.facts import index_bits, observe_parameter
 from tilec.tuning.candidates import Candidate

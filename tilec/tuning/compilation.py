@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-from tilec.compiled_kernel import CompiledKernel
-from tilec.diagnostics import CompileError, InternalError
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
+from tilec.executable.kernel import CompiledKernel
+from tilec.messages.diagnostics import CompileError, InternalError
 from tilec.runtime.errors import DeviceError
 from tilec.tuning.candidates import Candidate
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilec.mma_shapes import TENSOR_MS, WGMMA_M
-from tilec.target import Feature, Target
-from tilec.tensor_memory import LANES
+from tilec.hardware.mma_shapes import TENSOR_MS, WGMMA_M
+from tilec.hardware.target import Feature, Target
+from tilec.hardware.tensor_memory import LANES
 from tilec.tuning.rates import rates_of
 from tilec.tuning.work import LINE_BYTES, Unit, Way
 

@@ -9,18 +9,18 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.compiled_kernel import Parameter
-from tilec.compiler import find_kernel
-from tilec.demands import NUM_WARPS, STAGES
+from tilec.compile.compiler import find_kernel
+from tilec.compile.program_size import choose_num_warps
 from tilec.dialects import tile
 from tilec.dialects.demands import demanded
 from tilec.dialects.types import bit_width, element, is_tile, shape
-from tilec.grid import Grid, check_grid, compile_grid
+from tilec.executable.grid import Grid, check_grid, compile_grid
+from tilec.executable.kernel import Parameter
+from tilec.hardware.target import Target
 from tilec.passes.contract import Report
 from tilec.passes.demands.kernels import teams_of
-from tilec.program_size import choose_num_warps
 from tilec.runtime.arrays import ArrayView
-from tilec.target import Target
+from tilec.terms.demands import NUM_WARPS, STAGES
 from tilec.tuning.dot_work import (
     VECTOR_BYTES,
     Memory,

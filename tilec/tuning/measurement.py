@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.properties import device_properties
 from tilec.runtime.cuda.scratch import ScratchArray

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilec.ring_stages import ring_stages
-from tilec.target import Feature, Target
-from tilec.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
+from tilec.hardware.ring_stages import ring_stages
+from tilec.hardware.target import Feature, Target
+from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 from tilec.tuning.machine import Machine
 from tilec.tuning.rates import Rates, rates_of
 from tilec.tuning.work import LINE_BYTES, TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work

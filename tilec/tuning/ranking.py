@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilec.demands import NUM_WARPS
-from tilec.diagnostics import CompileError
-from tilec.jit import Kernel
-from tilec.specialization import specialize
+from tilec.call.jit import Kernel
+from tilec.call.specialization import specialize
+from tilec.messages.diagnostics import CompileError
+from tilec.terms.demands import NUM_WARPS
 from tilec.tuning.candidates import Candidate
 from tilec.tuning.kernel_work import KernelWork, work_of
 from tilec.tuning.machine import Machine

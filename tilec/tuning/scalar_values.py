@@ -9,7 +9,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects.tile import AssumeOp, NumProgramsOp, ProgramIdOp
-from tilec.grid import Grid
+from tilec.executable.grid import Grid
 
 
 def _truncated(x: int, y: int) -> int:

@@ -10,8 +10,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from tilec.diagnostics import CompileError
-from tilec.jit import Kernel
+from tilec.call.jit import Kernel
+from tilec.messages.diagnostics import CompileError
 from tilec.runtime.cuda.stopwatch import is_captured
 from tilec.tuning.candidates import Candidate
 from tilec.tuning.compilation import compile_candidates, first_that_compiles

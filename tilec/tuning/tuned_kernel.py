@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, overload
 
-from tilec.compiled_kernel import CompiledKernel
-from tilec.device_target import target_of
-from tilec.jit import Kernel
+from tilec.call.device_target import target_of
+from tilec.call.jit import Kernel
+from tilec.executable.kernel import CompiledKernel
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property
 
-from tilec.tensor_memory import COLUMNS
+from tilec.hardware.tensor_memory import COLUMNS
 
 LINE_BYTES = 128
 """What the copy engine takes from L2 at once: a shorter row costs as much."""

@@ -12,22 +12,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tilec.dtypes import DType
-from tilec.fragments import accumulator_layout, operand_layouts
-from tilec.fragments import lhs_fragments as warpgroup_lhs
-from tilec.layout import Layout, Mode, copies, covers, normalize, parse_layout
-from tilec.mma_instruction import MmaInstruction
-from tilec.mma_shapes import find_instruction
-from tilec.scale_fragments import scale_layout
-from tilec.shared_layout import SharedLayout, parse_shared_layout, strided
-from tilec.tensor_memory import (
+from tilec.hardware.fragments import accumulator_layout, operand_layouts
+from tilec.hardware.fragments import lhs_fragments as warpgroup_lhs
+from tilec.hardware.layout import Layout, Mode, copies, covers, normalize, parse_layout
+from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.scale_fragments import scale_layout
+from tilec.hardware.shared_layout import SharedLayout, parse_shared_layout, strided
+from tilec.hardware.tensor_memory import (
     COLUMN_BITS,
     TensorMemoryLayout,
     blocked_tensor_memory,
     parse_tensor_memory_layout,
 )
-from tilec.tensor_registers import rows_layout
-from tilec.tensor_tiles import scales_layout
+from tilec.hardware.tensor_registers import rows_layout
+from tilec.hardware.tensor_tiles import scales_layout
+from tilec.terms.dtypes import DType
 
 __all__ = [
     "accumulator",

@@ -3,7 +3,7 @@ those fitted to timings, with their record, `others.py` what stands in for them 
 
 from __future__ import annotations
 
-from tilec.target import Feature, Target
+from tilec.hardware.target import Feature, Target
 from tilec.tuning.rates.fields import Rates
 from tilec.tuning.rates.hopper import HOPPER
 from tilec.tuning.rates.others import SINGLE_WARPS, STATED

@@ -1,8 +1,0 @@
-"""Every kind of layout that a kernel's text may name, for those who treat them alike."""
-
-from tilec.layout import Layout
-from tilec.shared_layout import SharedLayout
-from tilec.tensor_memory import TensorMemoryLayout
-
-LAYOUTS = (Layout, SharedLayout, TensorMemoryLayout)
-"""Of registers, of shared memory, of tensor memory: constants, equal where their texts are."""

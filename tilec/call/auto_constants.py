@@ -1,0 +1,227 @@
+"""Chooses the `tl.auto` constants of a kernel: finds what each is for, then looks up a size.
+
+The kernel is built once with a probe for each constant: 16 times a prime of its own, so that the
+shapes in the IR show which constants they are made of. A constant that is a dimension of a dot
+gets that dimension's size, any other that is a dimension of a tile an elementwise size.
+
+Sizes (elements): K spans 128 bytes, one row of the widest shared-memory swizzle; 64 where warps
+multiply on tensor cores, so that a second CTA fits beside a ring of four slots (4 to 11 % more than
+two slots of twice the size, bf16 on an H200). M and N are 128 on tensor cores (64 where a loop
+of three or more dots walks along them: several scores are alive beside the sums); N is 256 for
+warpgroup instructions, whose operands then take the least shared-memory traffic, where one dot has
+the registers, and for sums in tensor memory, which holds two of them; M is 192 where the dots of a
+loop, as in attention with narrow heads, leave three warpgroups the registers for 64 rows each: what
+stands between the dots then has three warps a scheduler to hide in. Both are 64 where the dot
+runs on FMA units (exact f32) or the accumulator has 8 bytes (f64), which need the registers. An
+elementwise tile spans 4 KiB of its widest loaded element: two 16-byte accesses for each of 128
+threads; its last dimension takes up to 64 elements where several constants share it.
+
+Sizes of arrays are no part of the choice: one compilation serves all of them, and is known before
+the first call. `tilec.ops.matmul` chooses by size, `tilec.autotune` measures by size classes.
+What turns out not to fit is halved, the largest size first (`smaller`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from mlir import ir
+
+from tilec.dialects.tile import DotOp, LoadOp
+from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.executable.kernel import Parameter
+from tilec.frontend import build_module
+from tilec.hardware.target import Feature, Target
+from tilec.language.parameters import auto
+from tilec.messages.diagnostics import CompileError
+from tilec.terms.dtypes import BY_MLIR
+
+_PRIMES = (3, 5, 7, 11, 13, 17, 19, 23)
+_PROBE = 16
+K_BYTES = 128
+WARP_K_BYTES = 64
+TENSOR_CORE_SIDE = 128
+WIDE_N = 256
+THREE_WARPGROUPS = 192
+"""Rows; also the most columns of the dots of a loop: 96 sums a thread, and 32 registers of them as
+the operand of the next, of 160."""
+STREAMED_SIDE = 64
+"""Of what a loop of three or more dots walks along, where the scores of several are alive at once
+beside the sums (gradients of attention: 64 keys or queries at a time on an H200 and an A100)."""
+FMA_SIDE = 64
+LEAST_SIDE = 16
+MANY_DOTS = 2
+SMALL_SHARED = 128 * 1024
+"""Bytes; below, what a loop of two dots walks along is as short."""
+ELEMENTWISE_BYTES = 4096
+SHARED_ROW = 64
+
+
+@dataclass
+class _Roles:
+    """What the probes showed: per constant its dot role, or the tiles it is a dimension of."""
+
+    dots: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    """name -> (m | n | k, element type, precision)"""
+    uses: dict[str, set[tuple[ir.Block, str]]] = field(default_factory=dict)
+    """name -> the blocks in which it is m, n or k of a dot"""
+    tiles: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
+    """name -> for each tile, the constants of its dimensions in order"""
+    dot_count: int = 0
+    columns: dict[ir.Block, list[int]] = field(default_factory=dict)
+    """n of the dots of each block, those to be chosen as TENSOR_CORE_SIDE."""
+    bits: int = 0
+    """Bits of the widest loaded element."""
+
+
+def choose_auto_constants(
+    fn: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    constants: Mapping[str, Any],
+    target: Target,
+    smaller: int = 0,
+) -> tuple[dict[str, Any], dict[str, str]] | None:
+    """`constants` with every `tl.auto` replaced, and for each of those the choice and its reason.
+
+    `smaller`: how many times one of them is to be halved; None where none is left to be.
+    CompileError where a constant is no tile size, so that nothing says how large it should be.
+    """
+    names = [name for name, value in constants.items() if value is auto]
+    if not names:
+        return None if smaller else (dict(constants), {})
+    if len(names) > len(_PRIMES):
+        raise CompileError(f"at most {len(_PRIMES)} constants may be tl.auto, found {len(names)}")
+    roles = _probe(fn, parameters, constants, names)
+    chosen = dict(constants)
+    reasons = {}
+    for name in names:
+        value, why = _size(name, roles, target)
+        chosen[name] = value
+        reasons[name] = f"{value}: {why}"
+    for _ in range(smaller):
+        largest = max(names, key=lambda name: chosen[name])
+        if chosen[largest] <= LEAST_SIDE:
+            return None
+        whole = chosen[largest]
+        chosen[largest] = 1 << (whole - 1).bit_length() - 1
+        reasons[largest] = f"{chosen[largest]}: tiles of {whole} do not fit {target.name}"
+    return chosen, reasons
+
+
+def _probe(
+    fn: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    constants: Mapping[str, Any],
+    names: Sequence[str],
+) -> _Roles:
+    probes = {name: _PROBE * prime for name, prime in zip(names, _PRIMES, strict=False)}
+    try:
+        module = build_module(fn, parameters, {**constants, **probes})
+    except CompileError as error:
+        shown = ", ".join(f"{name} = {value}" for name, value in probes.items())
+        raise CompileError(
+            error.message,
+            error.location,
+            [*error.notes, f"found while trying {shown} to see what the tl.auto constants are for"],
+        ) from None
+    roles = _Roles()
+    with module.context:
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            _look(op, probes, roles)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+    return roles
+
+
+def _look(op: ir.Operation, probes: Mapping[str, int], roles: _Roles) -> None:
+    """Notes what one op says about the constants."""
+
+    def constant_of(size: int) -> str:
+        return next((name for name, p in probes.items() if size % (p // _PROBE) == 0), "")
+
+    view = op.opview
+    if isinstance(view, DotOp):
+        roles.dot_count += 1
+        m, k = shape(view.lhs)[-2:]
+        n = shape(view.rhs)[-1]
+        own = TENSOR_CORE_SIDE if constant_of(n) else n
+        roles.columns.setdefault(op.block, []).append(own)
+        about = (str(element(view.lhs)), view.options.get("precision", ""))
+        for role, size in (("m", m), ("n", n), ("k", k)):
+            if name := constant_of(size):
+                roles.dots.setdefault(name, (role, *about))
+                roles.uses.setdefault(name, set()).add((op.block, role))
+    for result in op.results:
+        if is_tile(result):
+            parts = tuple(constant_of(size) for size in shape(result))
+            for name in filter(None, parts):
+                roles.tiles.setdefault(name, []).append(parts)
+            if isinstance(view, LoadOp):
+                roles.bits = max(roles.bits, bit_width(element(result)))
+
+
+def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
+    if name in roles.dots:
+        if roles.dots[name][0] == "m" and _leaves_three_warpgroups_room(roles, target):
+            return THREE_WARPGROUPS, f"m of dots of one loop by three warpgroups of {target.name}"
+        side, why = _dot_size(*roles.dots[name], target, alone=roles.dot_count == 1)
+        if side > STREAMED_SIDE and _is_streamed(name, roles, MANY_DOTS):
+            return STREAMED_SIDE, f"{why}, of three or more in a loop along it"
+        if side > STREAMED_SIDE and _is_small(target) and _is_streamed(name, roles, 1):
+            return STREAMED_SIDE, f"{why}, in a loop along it, which leaves memory for two stages"
+        return side, why
+    if name not in roles.tiles:
+        raise CompileError(
+            f"'{name}' is tl.auto, but it is no tile size; give it a value",
+        )
+    elements = ELEMENTWISE_BYTES * 8 // max(roles.bits, 8)
+    parts = max(roles.tiles[name], key=lambda dims: len(set(filter(None, dims))))
+    others = [part for part in dict.fromkeys(parts) if part and part not in roles.dots]
+    if len(others) <= 1:
+        return elements, f"elementwise tile of {ELEMENTWISE_BYTES} bytes"
+    sizes = {other: 1 for other in others}
+    sizes[others[-1]] = SHARED_ROW
+    leading = others[:-1]
+    sizes[leading[-1]] = max(elements // prod(sizes.values()), 1)
+    return sizes[name], f"its part of an elementwise tile of {ELEMENTWISE_BYTES} bytes"
+
+
+def _leaves_three_warpgroups_room(roles: _Roles, target: Target) -> bool:
+    """Whether all dots are of warpgroups, in twos or more, and narrow together."""
+    narrow = all(len(ns) > 1 and sum(ns) <= THREE_WARPGROUPS for ns in roles.columns.values())
+    exact = any(dtype in ("f32", "f64") for _, dtype, _ in roles.dots.values())
+    return target.supports(Feature.WGMMA) and narrow and not exact
+
+
+def _is_small(target: Target) -> bool:
+    return target.shared_bytes < SMALL_SHARED
+
+
+def _is_streamed(name: str, roles: _Roles, most: int) -> bool:
+    """Whether a loop of more than `most` dots sums over a constant that is a side of one before."""
+    uses = roles.uses[name]
+    crowded = [block for block, columns in roles.columns.items() if len(columns) > most]
+    return any((block, "k") in uses and len(uses) > 1 for block in crowded)
+
+
+def _dot_size(
+    role: str, dtype: str, precision: str, target: Target, *, alone: bool
+) -> tuple[int, str]:
+    bits = BY_MLIR[dtype].bits
+    on_fma = dtype == "f32" and precision == "ieee"
+    in_tensor_memory = Feature.TCGEN05_I8 if dtype == "i8" else Feature.TCGEN05
+    wide = target.supports(Feature.WGMMA) or target.supports(in_tensor_memory)
+    if role == "k":
+        span = K_BYTES if wide or on_fma or bits == 64 else WARP_K_BYTES
+        return span * 8 // bits, f"k of a dot of {dtype}, {span} bytes"
+    if on_fma or bits == 64:
+        unit = "FMA units" if on_fma else "8-byte accumulators"
+        return FMA_SIDE, f"{role} of a dot of {dtype} on {unit} of {target.name}"
+    if role == "n" and alone and wide:
+        return WIDE_N, f"n of a dot of {dtype} by the wide instructions of {target.name}"
+    return TENSOR_CORE_SIDE, f"{role} of a dot of {dtype} on tensor cores of {target.name}"

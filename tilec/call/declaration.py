@@ -1,0 +1,95 @@
+"""What a kernel function declares of its parameters, read from annotations and defaults."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tilec.language.parameters import array, auto, const
+from tilec.messages.diagnostics import CompileError, Location, quote_file
+from tilec.runtime.launch_argument import REQUIRED, LaunchArgument, check_arguments
+from tilec.terms.dtypes import DType
+
+
+@dataclass(frozen=True)
+class DeclaredParameter:
+    """One parameter of a kernel function.
+
+    `kind`: "array", "scalar" (annotated with its `dtype`), "typed" (annotated with `python`: int,
+    float or bool), "const", or "any" (not annotated: an array or a number, as the argument is).
+    """
+
+    name: str
+    kind: str
+    dtype: DType | None = None
+    default: Any = REQUIRED
+    python: type[int] | type[float] | None = None
+
+    def launch_argument(self, kind: str) -> LaunchArgument:
+        """As the launcher wants it, an "any" parameter resolved to `kind`."""
+        return LaunchArgument(self.name, kind if self.kind == "any" else self.kind, self.default)
+
+
+def declared_parameters(fn: Callable[..., Any]) -> tuple[DeclaredParameter, ...]:
+    """The parameters of a kernel function. CompileError at the function where one is not usable."""
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        raise CompileError(f"a kernel must be a Python function, found {fn!r}")
+    location = Location(code.co_filename, code.co_firstlineno)
+    quote_file(location.file)
+    found = []
+    for parameter in inspect.signature(fn).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise CompileError(f"unsupported syntax: '*{parameter.name}' parameters", location)
+        found.append(_declared(fn, parameter, location))
+    try:
+        check_arguments([p.launch_argument("array") for p in found])
+    except ValueError as error:
+        raise CompileError(str(error), location) from None
+    return tuple(found)
+
+
+def _declared(
+    fn: Callable[..., Any], parameter: inspect.Parameter, location: Location
+) -> DeclaredParameter:
+    name, annotation = parameter.name, _annotation(fn, parameter, location)
+    default = REQUIRED if parameter.default is parameter.empty else parameter.default
+    if default is auto and annotation is not const:
+        raise CompileError(f"parameter '{name}' is tl.auto, but not a tl.const", location)
+    if annotation is const:
+        return DeclaredParameter(name, "const", None, default)
+    if annotation is array:
+        return DeclaredParameter(name, "array", None, default)
+    if isinstance(annotation, DType) and not annotation.is_code:
+        return DeclaredParameter(name, "scalar", annotation, default)
+    if annotation in (int, float, bool):
+        return DeclaredParameter(name, "typed", None, default, annotation)
+    if annotation is parameter.empty:
+        return DeclaredParameter(name, "any", None, default)
+    raise CompileError(
+        f"parameter '{name}' has the annotation {annotation!r}",
+        location,
+        ["help: annotate with tl.array, tl.const, a dtype such as tl.i32, int, float, or nothing"],
+    )
+
+
+def _annotation(fn: Callable[..., Any], parameter: inspect.Parameter, location: Location) -> Any:
+    """The annotation, evaluated if `from __future__ import annotations` left it as text."""
+    annotation = parameter.annotation
+    names = dict(fn.__globals__)
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+        with suppress(ValueError):  # a cell that is filled after the decorator has run
+            names[name] = cell.cell_contents
+    try:
+        while isinstance(annotation, str):
+            annotation = eval(annotation, names)
+        return annotation
+    except Exception as error:  # the author's text: whatever it raises is the author's mistake
+        raise CompileError(
+            f"the annotation {annotation!r} of parameter '{parameter.name}' cannot be evaluated: "
+            f"{error}",
+            location,
+        ) from None

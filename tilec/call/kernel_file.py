@@ -1,0 +1,85 @@
+"""Kernels out of a Python file, for the command line: `kernel.py:name`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tilec.call.jit import Kernel
+from tilec.messages.diagnostics import CompileError, Location, quote_file
+from tilec.messages.names import did_you_mean
+
+
+def load_kernel(path: str, name: str | None = None) -> Kernel:
+    """The kernel `name` of a Python file, or its only one; runs the file's top level.
+
+    CompileError where the file cannot be read or raises (with the position in it), or has no such
+    kernel.
+    """
+    found = [_untuned(value) for value in vars(_run(path)).values()]
+    kernels = {
+        value.name: value
+        for value in found
+        if isinstance(value, Kernel) and value.fn.__code__.co_filename == str(_absolute(path))
+    }
+    known = ", ".join(kernels) or "none; a kernel is a function under @tilec.kernel"
+    if name is None:
+        if len(kernels) != 1:
+            raise CompileError(f"{path}: say which kernel, as in {path}:NAME; found: {known}")
+        return next(iter(kernels.values()))
+    if name not in kernels:
+        raise CompileError(
+            f"{path} has no kernel '{name}'; found: {known}", None, did_you_mean(name, kernels)
+        )
+    return kernels[name]
+
+
+def _untuned(value: Any) -> Any:
+    """The kernel in a tuned one: what is compiled by name is the default."""
+    if isinstance(value, Kernel) or not getattr(type(value), "__tilec_kernel__", False):
+        return value
+    return value.kernel
+
+
+def _absolute(path: str) -> Path:
+    return Path(path).resolve()
+
+
+def _run(path: str) -> ModuleType:
+    """The file as a module of its own; its directory is importable, as for a script."""
+    file = _absolute(path)
+    if not file.is_file():
+        raise CompileError(f"cannot read {path}: no such file")
+    spec = importlib.util.spec_from_file_location(f"__tilec_kernels__{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise CompileError(f"cannot read {path}: expected a Python file (.py)")
+    module = importlib.util.module_from_spec(spec)
+    quote_file(str(file))
+    sys.path.insert(0, str(file.parent))
+    try:
+        sys.modules[spec.name] = module  # dataclasses look their module up
+        spec.loader.exec_module(module)
+    except CompileError:
+        raise
+    except SyntaxError as error:
+        where = Location(error.filename or str(file), error.lineno or 1, error.offset or 1)
+        quote_file(where.file)
+        raise CompileError(f"syntax error: {error.msg}", where) from None
+    except Exception as error:  # whatever the author's file raises is the author's mistake
+        message = f"running {path} failed: {type(error).__name__}: {error}"
+        raise CompileError(message, _innermost(error, str(file))) from None
+    finally:
+        sys.path.remove(str(file.parent))
+    return module
+
+
+def _innermost(error: Exception, file: str) -> Location | None:
+    """The line of `file` where an exception came through last."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
+    if not frames or frames[-1].lineno is None:
+        return None
+    return Location(file, frames[-1].lineno, (getattr(frames[-1], "colno", None) or 0) + 1)

@@ -1,0 +1,158 @@
+"""Which compiled kernel a call needs: the part of its arguments that the code depends on."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from tilec.call.declaration import DeclaredParameter
+from tilec.call.signature import parse_spec
+from tilec.executable.kernel import Parameter
+from tilec.runtime.arrays import ArrayView
+from tilec.runtime.errors import ArgumentError
+from tilec.runtime.facts import index_bits, observe_parameter
+from tilec.runtime.launch_argument import REQUIRED
+from tilec.terms.dtypes import DTYPES, DType, f32, i1
+
+_KINDS: Mapping[type, str] = {int: "int", float: "float", bool: "bool"}
+_DTYPES_OF: Mapping[type | None, tuple[str, ...]] = {
+    python: tuple(d.mlir for d in DTYPES if d.kind == kind and d.packed and not d.is_narrow)
+    for python, kind in _KINDS.items()
+}
+"""Dtypes that a spec may give a parameter with an annotation of Python's."""
+_USUAL: Mapping[type | None, DType] = {float: f32, bool: i1}
+"""What a call gives it; a whole number is `i32` where it fits."""
+
+
+@dataclass(frozen=True)
+class Specialization:
+    """Array and scalar parameters in the kernel's order, constants by name, width of indices."""
+
+    parameters: tuple[Parameter, ...]
+    constants: tuple[tuple[str, Any], ...]
+    index_bits: int
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal where one compiled kernel serves both (1, 1.0 and True are different constants)."""
+        constants = tuple((name, _typed(value)) for name, value in self.constants)
+        return (self.parameters, constants, self.index_bits)
+
+
+def _typed(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_typed, value))
+    return (type(value), repr(value) if isinstance(value, float) else value)
+
+
+def specialize(declared: Sequence[DeclaredParameter], bound: Mapping[str, Any]) -> Specialization:
+    """The specialisation for described arguments: an ArrayView, a scalar or a constant a name."""
+    parameters = []
+    constants = []
+    for parameter in declared:
+        value = bound[parameter.name]
+        if parameter.kind == "const":
+            constants.append((parameter.name, value))
+        elif isinstance(value, ArrayView):
+            parameters.append(observe_parameter(parameter.name, value))
+        else:
+            parameters.append(_scalar(parameter, value))
+    arrays = [value for value in bound.values() if isinstance(value, ArrayView)]
+    return Specialization(tuple(parameters), tuple(constants), index_bits(arrays))
+
+
+def _scalar(declared: DeclaredParameter, value: Any) -> Parameter:
+    """A scalar parameter: its annotation's dtype, else the value's (int: i32 if it fits)."""
+    if declared.dtype is not None:
+        dtype = declared.dtype.mlir
+    elif declared.python in _USUAL:
+        dtype = _USUAL[declared.python].mlir
+    elif declared.python is None and isinstance(value, bool):
+        dtype = i1.mlir
+    else:
+        dtype = _dtype_of_number(declared, value)
+    return Parameter(declared.name, "scalar", dtype)
+
+
+def _dtype_of_number(declared: DeclaredParameter, value: Any) -> str:
+    try:
+        return "i32" if -(1 << 31) <= operator.index(value) < 1 << 31 else "i64"
+    except TypeError:
+        if declared.python is int:
+            raise _not_a(declared, "an integer", value) from None
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        raise _not_a(declared, "an array or a number", value) from None
+    return "f32"
+
+
+def _not_a(declared: DeclaredParameter, expected: str, value: Any) -> ArgumentError:
+    found = type(value).__name__
+    return ArgumentError(f"argument {declared.name!r}: expected {expected}, found {found}")
+
+
+def specialize_for(
+    declared: Sequence[DeclaredParameter],
+    specs: Sequence[str | Parameter],
+    constants: Mapping[str, Any],
+    bits: int,
+) -> Specialization:
+    """The specialisation that argument specs describe (see `tilec.call.signature`).
+
+    ValueError names what is missing or unknown. A scalar annotated with a dtype needs no spec.
+    """
+    given = {}
+    for spec in specs:
+        parameter = parse_spec(spec) if isinstance(spec, str) else spec
+        if parameter.name in given:
+            raise ValueError(f"argument {parameter.name!r} is given twice")
+        given[parameter.name] = parameter
+    values = dict(constants)
+    parameters = []
+    chosen = []
+    for parameter in declared:
+        name = parameter.name
+        if parameter.kind == "const":
+            value = values.pop(name, parameter.default)
+            if value is REQUIRED:
+                raise ValueError(f"constant {name!r} has no value")
+            chosen.append((name, value))
+        else:
+            parameters.append(_declared_spec(parameter, given.pop(name, None)))
+    for name in [*given, *values]:
+        known = ", ".join(p.name for p in declared)
+        what = "argument" if name in given else "constant"
+        raise ValueError(f"the kernel has no {what} {name!r}; its parameters: {known}")
+    return Specialization(tuple(parameters), tuple(chosen), bits)
+
+
+def _declared_spec(declared: DeclaredParameter, spec: Parameter | None) -> Parameter:
+    dtype: DType | None = declared.dtype
+    if spec is None:
+        if dtype is None:
+            raise ValueError(
+                f"argument {declared.name!r} has no spec; expected e.g. {declared.name}:bf16[?,?]"
+            )
+        return Parameter(declared.name, "scalar", dtype.mlir)
+    expected = {"array": "array", "scalar": "scalar", "typed": "scalar"}.get(declared.kind)
+    if expected is not None and spec.kind != expected:
+        raise ValueError(f"argument {declared.name!r} is an {spec.kind}; expected an {expected}")
+    if dtype is not None and spec.dtype != dtype.mlir:
+        raise ValueError(f"argument {declared.name!r} is {spec.dtype}; expected {dtype.mlir}")
+    if declared.python is not None and spec.dtype not in _DTYPES_OF[declared.python]:
+        known = ", ".join(_DTYPES_OF[declared.python])
+        raise ValueError(f"argument {declared.name!r} is {spec.dtype}; expected one of {known}")
+    return spec
+
+
+def constant_text(value: Any) -> str:
+    """A constant's type and value, the same in every process; functions by name."""
+    if isinstance(value, tuple):
+        parts = cast("tuple[Any, ...]", value)
+        return f"({', '.join(map(constant_text, parts))})"
+    if callable(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    return f"{type(value).__name__} {value!r}"

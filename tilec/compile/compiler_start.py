@@ -1,0 +1,57 @@
+"""Loads what compiling needs and what takes long: LLVM in its own process, MLIR here."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tilec.compile.emit_ptx import start_worker
+
+
+def start_compiler() -> None:
+    """Starts LLVM's process, and loads MLIR while that one loads. For a process of our own."""
+    start_worker()
+    load_mlir()
+
+
+def start_inside() -> None:
+    """The same for the process of an author, who may use NumPy and MLIR for other things."""
+    if "mlir.ir" not in sys.modules:
+        start_worker()
+        with _lazy_functions():
+            importlib.import_module("mlir.ir")
+
+
+def load_mlir() -> None:
+    """Imports MLIR's bindings without two things that take as long to load as they do.
+
+    NumPy: where it is not installed, the bindings leave out what makes dense attributes of arrays,
+    and nothing here does that. A kernel's file may import it afterwards. And the Python classes of
+    the llvm dialect's ops, which MLIR would import for the dialect's first type: passes make those
+    ops by name, and of `mlir.dialects.llvm` only what its C++ half has is used.
+    """
+    if "numpy" in sys.modules or "mlir.ir" in sys.modules:
+        return
+    sys.modules["numpy"] = None  # type: ignore[assignment] # makes `import numpy` an ImportError
+    try:
+        with _lazy_functions():
+            importlib.import_module("mlir.ir")
+            llvm_types = importlib.import_module("mlir._mlir_libs._mlirDialectsLLVM")
+    finally:
+        del sys.modules["numpy"]
+    sys.modules["mlir.dialects.llvm"] = llvm_types
+
+
+@contextmanager
+def _lazy_functions() -> Iterator[None]:
+    """Libraries find their functions when they are called; Python asks for all of them at once,
+    which are those of 200 MB."""
+    flags = sys.getdlopenflags()
+    sys.setdlopenflags(os.RTLD_LAZY)
+    try:
+        yield
+    finally:
+        sys.setdlopenflags(flags)

@@ -1,0 +1,138 @@
+"""How many warps a kernel gets when its author does not say.
+
+The rules are what was best or within a percent of it on an H200 for vector addition, softmax, layer
+normalisation and row sums over rows of 1024 to 32768 elements in 2 and 4 bytes (test/bench).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
+from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.hardware.mma_shapes import WGMMA_M
+from tilec.hardware.target import Feature, Target
+from tilec.passes.contract import Report
+
+ACCUMULATORS_PER_THREAD = 128
+"""Of the largest accumulator on tensor cores: a larger part of a warp reuses fragments more."""
+FMA_ACCUMULATORS_PER_THREAD = 64
+"""Of the largest accumulator of dots by fma: each thread's operands take registers, too."""
+STREAMED_PER_THREAD = 8
+"""Elements of a tile that is loaded in a loop: short tiles in many threads hide latency best."""
+ELEMENTWISE_BYTES_PER_THREAD = 16
+"""Of the largest tile where no threads meet: one access each."""
+BYTES_PER_THREAD = 32
+"""Of the largest tile otherwise; twice as many where it has more than the first of MANY_ELEMENTS,
+and again for the second."""
+MANY_ELEMENTS = (4096, 8192)
+MOST_WARPS, MOST_REDUCING = 16, 32
+"""Of a CTA; the second of one whose threads meet, which a tile of 128 KiB takes: in 16 warps each
+thread would hold 64 words of it, and with what it is scaled by all the registers it may have."""
+COMPUTED_PER_THREAD = 64
+"""Of the largest tile, at most, where the ones in memory are smaller (an outer product)."""
+
+
+_LOADS = (tile.LoadOp, tile.GatherOp)
+
+
+@dataclass
+class _Program:
+    """What the rules look at. `accumulators`: of the `products` dots that share a block, where they
+    are most; `blocks`: those of every block."""
+
+    elements: int = 1
+    bytes: int = 1
+    accumulators: int = 0
+    products: int = 0
+    rows: int = 0
+    blocks: dict[ir.Block, list[int]] = field(default_factory=dict)
+    uses_fma: bool = False
+    streams: bool = False
+    reduces: bool = False
+
+
+def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> int:
+    """A power of two, 1 to 32 warps, with dots 4 to 8; or three warpgroups."""
+    program = _look_at(function)
+    lanes = target.warp_size
+    if program.accumulators:
+        each = FMA_ACCUMULATORS_PER_THREAD if program.uses_fma else ACCUMULATORS_PER_THREAD
+        # What several products of one loop hold at once must fit; one may be spread less evenly.
+        room, least = each * lanes, 4
+        wanted = program.accumulators // room
+        if program.products > 1:
+            wanted = _power_above(-(-program.accumulators // room))
+        # One warpgroup multiplies while another does what stands between two products, or issues.
+        by_warpgroups = target.supports(Feature.WGMMA) and not program.uses_fma
+        # So do two sets of warps beside one that loads, of a CTA that fills a multiprocessor.
+        beside_loads = target.copies_fragments and not program.uses_fma
+        if (by_warpgroups or beside_loads) and program.rows >= 2 * WGMMA_M:
+            least = 8
+        warps, why = _power(wanted, least, 8), f"{program.accumulators} accumulators"
+        if by_warpgroups and program.products > 1 and program.rows == 3 * WGMMA_M:
+            # What lies between two products wants whole rows.
+            warps, why = 3 * WARPGROUP_WARPS, f"{program.rows} rows"
+    else:
+        wanted, why = _memory_bound(program, lanes)
+        alone = program.streams or not program.reduces
+        warps = _power(wanted, 1, MOST_WARPS if alone else MOST_REDUCING)
+    report.add("warps", function, str(warps), why, num_warps=warps)
+    return warps
+
+
+def _memory_bound(program: _Program, lanes: int) -> tuple[int, str]:
+    size = f"the largest tile has {program.elements} elements"
+    least = program.elements // (COMPUTED_PER_THREAD * lanes)
+    if program.streams:
+        return program.elements // (STREAMED_PER_THREAD * lanes), f"{size}, loaded in a loop"
+    if not program.reduces:
+        wanted = program.bytes // (ELEMENTWISE_BYTES_PER_THREAD * lanes)
+        return max(least, wanted), f"{size}, elementwise"
+    each = BYTES_PER_THREAD << sum(program.elements > many for many in MANY_ELEMENTS)
+    return max(least, program.bytes // (each * lanes)), f"{size}, {program.bytes} bytes"
+
+
+def _look_at(function: ir.Operation) -> _Program:
+    program = _Program()
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        view = op.opview
+        for result in op.results:
+            if is_tile(result):
+                program.elements = max(program.elements, prod(shape(result)))
+        if isinstance(view, tile.DotOp):
+            together = program.blocks.setdefault(op.block, [])
+            together.append(prod(shape(view.acc)))
+            if sum(together) > program.accumulators:
+                program.accumulators, program.products = sum(together), len(together)
+                program.rows = shape(view.acc)[-2]
+            exact = view.options.get("precision") != "tf32"
+            program.uses_fma |= str(element(view.lhs)) == "f32" and exact
+        elif isinstance(view, (tile.ReduceOp, tile.ScanOp)):
+            program.reduces = True
+        elif isinstance(view, (*_LOADS, tile.StoreOp, tile.ScatterOp)):
+            moved = view.result if isinstance(view, _LOADS) else view.value
+            width = max(8, bit_width(element(moved)))
+            program.bytes = max(program.bytes, prod(shape(moved)) * width // 8)
+            in_loop = op.parent is not None and op.parent.name in ("scf.for", "scf.while")
+            program.streams |= isinstance(view, _LOADS) and in_loop
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    return program
+
+
+def _power_above(wanted: int) -> int:
+    """The power of two at or above `wanted`."""
+    return 1 << max(0, wanted - 1).bit_length()
+
+
+def _power(wanted: int, least: int, most: int) -> int:
+    """The power of two at or below `wanted`, within bounds."""
+    power = 1 << (max(1, wanted).bit_length() - 1)
+    return max(least, min(most, power))

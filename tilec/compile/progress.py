@@ -1,0 +1,59 @@
+"""What the compiler is doing, in memory that outlives it: all there is to say of a process that
+MLIR or LLVM ended.
+
+A parent shares a page before it forks (`share`); the child writes into it what it begins (`at`),
+and the parent reads the last entry (`last`) if the child dies. In a process that shares nothing
+`at` does nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from dataclasses import dataclass
+
+from tilec.messages.diagnostics import Location
+
+_BYTES = 8192
+_page: mmap.mmap | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The last thing begun.
+
+    `place`: of what it is done to; `is_text`: whether that is `.tile` text, which may be anything,
+    and not a kernel of the frontend's.
+    """
+
+    doing: str
+    place: Location | None = None
+    is_text: bool = False
+
+
+def share() -> None:
+    """Notes are kept from now on, for whoever of this process and its children reads them."""
+    global _page
+    _page = mmap.mmap(-1, _BYTES)
+
+
+def at(doing: str, place: Location | None = None, *, is_text: bool | None = None) -> None:
+    """Notes what begins. What is left out is as in the entry before."""
+    if _page is None:
+        return
+    before = last() or Progress("")
+    place = before.place if place is None else place
+    is_text = before.is_text if is_text is None else is_text
+    where = None if place is None else (place.file, place.line, place.column)
+    entry = json.dumps((doing, where, is_text)).encode() + b"\0"
+    if len(entry) <= _BYTES:
+        _page[: len(entry)] = entry
+
+
+def last() -> Progress | None:
+    """The last entry, None without."""
+    entry = b"" if _page is None else _page[: _page.find(b"\0")]
+    if not entry:
+        return None
+    doing, where, is_text = json.loads(entry)
+    return Progress(doing, None if where is None else Location(*where), is_text)

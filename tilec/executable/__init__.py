@@ -1,0 +1,1 @@
+"""What the compiler hands to the runtime: plain data, without MLIR and CUDA."""

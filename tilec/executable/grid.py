@@ -1,0 +1,232 @@
+"""Grid rules: launch grids as expressions over a kernel's parameters, e.g. "cdiv(c.shape[0], 128)".
+
+    expression := integer | scalar-parameter | array-parameter.shape[integer]
+                | expression (+ | - | * | // | %) expression | -expression | (expression)
+                | min(e, e, ...) | max(e, e, ...) | cdiv(e, e)
+
+Integers are Python's: exact, `//` rounds down. The text may come from a file: it is parsed by
+`ast`, every node is checked, and what runs is text printed anew from the checked nodes.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import operator
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tilec.executable.kernel import Grid, Parameter
+from tilec.executable.python_ast import parse_python
+from tilec.terms.dtypes import BY_MLIR
+
+MAX_LENGTH = 4096
+MAX_DEPTH = 50
+GRID_LIMITS = (2**31 - 1, 65535, 65535)
+"""Most CTAs per grid dimension (CUDA C++ Programming Guide, "Compute Capabilities")."""
+
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+}
+_FUNCTIONS = ("cdiv", "max", "min")
+
+
+class GridRule:
+    """Three checked expressions; call it with one value a parameter to get the grid.
+
+    `scalars`: indices of the scalar parameters the rule reads; all else it reads are shapes.
+    """
+
+    __slots__ = ("_evaluate", "expressions", "scalars")
+
+    def __init__(
+        self,
+        expressions: tuple[str, str, str],
+        evaluate: Callable[[Sequence[Any]], Grid],
+        scalars: frozenset[int],
+    ) -> None:
+        self.expressions = expressions
+        self.scalars = scalars
+        self._evaluate = evaluate
+
+    def __call__(self, values: Sequence[Any]) -> Grid:
+        """The grid for `values`: an array's shape, a scalar's value, in parameter order.
+
+        ValueError on a division by zero and on a size the hardware has no room for.
+        """
+        try:
+            return check_grid(self._evaluate(values))
+        except ZeroDivisionError:
+            raise ValueError(f"grid rule {self.expressions}: division by zero") from None
+
+
+def compile_grid(expressions: Sequence[str], parameters: Sequence[Parameter]) -> GridRule:
+    """Checks one to three expressions over `parameters`. ValueError names text and column."""
+    return _compiled(tuple(expressions), tuple(parameters))
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(texts: tuple[str, ...], parameters: tuple[Parameter, ...]) -> GridRule:
+    """What a file's check and the first launch both need."""
+    if not 1 <= len(texts) <= 3:
+        raise ValueError(f"a grid rule has one to three expressions, not {len(texts)}")
+    texts += ("1",) * (3 - len(texts))
+    evaluate, scalars = _evaluator(texts, parameters)
+    return GridRule((texts[0], texts[1], texts[2]), evaluate, scalars)
+
+
+@functools.lru_cache(maxsize=256)
+def compile_sizes(
+    texts: tuple[str, ...], parameters: tuple[Parameter, ...]
+) -> Callable[[Sequence[Any]], tuple[int, ...]]:
+    """Expressions over shapes alone, in the language of grid rules, as a function of one shape a
+    parameter (of a scalar: anything). ValueError names text and column.
+
+    The function may raise ZeroDivisionError.
+    """
+    if not texts:
+        return lambda values: ()
+    evaluate, scalars = _evaluator(texts, parameters)
+    if scalars:
+        raise ValueError(f"{', '.join(texts)}: expected sizes of arrays, found a scalar parameter")
+    return evaluate
+
+
+def _evaluator(
+    texts: tuple[str, ...], parameters: tuple[Parameter, ...]
+) -> tuple[Callable[[Sequence[Any]], Any], frozenset[int]]:
+    """A function of the parameters' values, and the scalars it reads."""
+    printers = [_Printer(text, parameters) for text in texts]
+    code = f"lambda v: ({', '.join(printer.print() for printer in printers)},)"
+    scalars = frozenset[int]().union(*(printer.scalars for printer in printers))
+    return eval(code, {"__builtins__": {}, "min": min, "max": max}), scalars
+
+
+def check_grid(grid: Any) -> Grid:
+    """`grid` (a number or one to three numbers) as (x, y, z).
+
+    A size may be 0: nothing is launched. TypeError or ValueError says what is wrong.
+    """
+    if type(grid) is int and 0 <= grid <= GRID_LIMITS[0]:  # most grids, in a fifth of the time
+        return grid, 1, 1
+    sizes = grid if isinstance(grid, (tuple, list)) else (grid,)
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError(f"a grid has one to three sizes, not {len(sizes)}: {grid!r}")
+    try:
+        x, y, z = (*map(operator.index, sizes), 1, 1)[:3]
+    except TypeError:
+        raise TypeError(f"a grid is an integer or a tuple of one to three, not {grid!r}") from None
+    most_x, most_y, most_z = GRID_LIMITS
+    if not (0 <= x <= most_x and 0 <= y <= most_y and 0 <= z <= most_z):
+        for axis, size, limit in zip("xyz", (x, y, z), GRID_LIMITS, strict=True):
+            if not 0 <= size <= limit:
+                raise ValueError(f"grid size {size} on axis {axis} is not in 0..{limit}")
+    return x, y, z
+
+
+class _Printer:
+    """Checks one expression and prints it over `v`, the sequence of parameter values."""
+
+    def __init__(self, text: str, parameters: Sequence[Parameter]) -> None:
+        self.text = text
+        self.parameters = {
+            parameter.name: (index, parameter) for index, parameter in enumerate(parameters)
+        }
+        self.scalars: set[int] = set()
+
+    def print(self) -> str:
+        if not isinstance(self.text, str):
+            raise ValueError(f"a grid rule is text, not {self.text!r}")
+        if len(self.text) > MAX_LENGTH:
+            raise ValueError(f"grid rule of {len(self.text)} characters; at most {MAX_LENGTH}")
+        # `ast` refuses leading blanks and, outside parentheses, line ends.
+        self.text = " ".join(self.text.split())
+        # Python only warns of "3if"; here a number is its digits.
+        words = "".join(c if c.isalnum() or c == "_" else " " for c in self.text).split()
+        for word in words:
+            digits = len(word) - len(word.lstrip("0123456789"))
+            if 0 < digits < len(word):
+                column = len(re.split(rf"\b{word}\b", self.text)[0]) + digits + 1
+                raise self.error(column, "a letter inside a number")
+        if self.text == "1":  # most rules have fewer than three dimensions
+            return "1"
+        try:
+            tree = parse_python(self.text, mode="eval")
+        except SyntaxError as error:
+            raise self.error(error.offset or 1, f"syntax error: {error.msg}") from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise self.error(1, f"cannot be parsed: {error}") from None
+        return self.expression(tree.body, 0)
+
+    def error(self, place: ast.expr | int, message: str) -> ValueError:
+        column = place if isinstance(place, int) else place.col_offset + 1
+        return ValueError(f"grid rule {self.text[:200]!r}, column {column}: {message}")
+
+    def expression(self, node: ast.expr, depth: int) -> str:
+        if depth > MAX_DEPTH:
+            raise self.error(node, f"more than {MAX_DEPTH} levels of nesting")
+        match node:
+            case ast.Constant(value=value) if type(value) is int and value < 2**63:
+                return str(value)
+            case ast.Name(id=name):
+                return self.scalar(node, name)
+            case ast.Subscript(
+                value=ast.Attribute(value=ast.Name(id=name), attr="shape"),
+                slice=ast.Constant(value=axis),
+            ) if type(axis) is int:
+                return self.size(node, name, axis)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return f"(-{self.expression(operand, depth + 1)})"
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                lhs, rhs = self.expression(left, depth + 1), self.expression(right, depth + 1)
+                return f"({lhs} {_OPERATORS[type(op)]} {rhs})"
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+                return self.call(node, name, [self.expression(a, depth + 1) for a in arguments])
+        found = ast.get_source_segment(self.text, node) or type(node).__name__
+        raise self.error(
+            node,
+            f"unsupported expression {found[:80]!r}; expected integers, parameters, "
+            "name.shape[i], + - * // %, min, max, cdiv",
+        )
+
+    def parameter(self, node: ast.expr, name: str) -> tuple[int, Parameter]:
+        if name not in self.parameters:
+            known = ", ".join(self.parameters) or "none"
+            raise self.error(node, f"unknown parameter {name!r}; known: {known}")
+        return self.parameters[name]
+
+    def scalar(self, node: ast.expr, name: str) -> str:
+        index, parameter = self.parameter(node, name)
+        dtype = BY_MLIR[parameter.dtype]
+        if parameter.kind != "scalar" or not (dtype.is_integer or dtype.is_bool):
+            found = parameter.dtype if parameter.kind == "scalar" else "an array"
+            raise self.error(node, f"{name!r} is {found}; expected an integer scalar")
+        self.scalars.add(index)
+        return f"v[{index}]"
+
+    def size(self, node: ast.expr, name: str, axis: int) -> str:
+        index, parameter = self.parameter(node, name)
+        if parameter.kind != "array":
+            raise self.error(node, f"{name!r} is a scalar and has no shape")
+        if not 0 <= axis < parameter.rank:
+            message = f"axis {axis} of {name!r}, which has {parameter.rank} dimensions"
+            raise self.error(node, message)
+        return f"v[{index}][{axis}]"
+
+    def call(self, node: ast.expr, name: str, arguments: list[str]) -> str:
+        if name not in _FUNCTIONS:
+            known = ", ".join(_FUNCTIONS)
+            raise self.error(node, f"unknown function {name!r}; known: {known}")
+        if name == "cdiv":
+            if len(arguments) != 2:
+                raise self.error(node, f"cdiv takes 2 values, not {len(arguments)}")
+            return f"(-(-{arguments[0]} // {arguments[1]}))"
+        if len(arguments) < 2:
+            message = f"{name} takes at least 2 values, not {len(arguments)}"
+            raise self.error(node, message)
+        return f"{name}({', '.join(arguments)})"

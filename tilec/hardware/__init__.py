@@ -1,0 +1,1 @@
+"""Facts of the hardware: targets, instructions, layouts of registers and memories."""

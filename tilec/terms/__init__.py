@@ -1,0 +1,1 @@
+"""What authors and every layer speak of: a table of dtypes, a table of demands."""
