@@ -131,8 +131,8 @@ def _stored(value: ir.Value, whole: BufferType, k_dim: int) -> ir.Value:
         shared = AllocOp.build(results=[whole.type()])
         BufferStoreOp.build(value, shared)
         return shared
-    turned = BufferType(shape(value), whole.element, whole.layout.permute((1, 0)))
-    shared = AllocOp.build(results=[turned.type()])
+    transposed = BufferType(shape(value), whole.element, whole.layout.permute((1, 0)))
+    shared = AllocOp.build(results=[transposed.type()])
     BufferStoreOp.build(value, shared)
     return TransposeViewOp.build(shared, permutation=(1, 0))
 

@@ -236,7 +236,7 @@ class _Check:
         `in_parts`: for each of its dimensions whether it runs along k: there a part of the operand
         needs a part of the tile, elsewhere the whole.
         """
-        # A square tile may be needed both as it is and turned.
+        # A square tile may be needed both as it is and transposed.
         key = value, tuple(in_parts)
         if key in self._seen or not is_tile(value) or _is_remade(value):
             return None

@@ -79,9 +79,9 @@ def _already_staged(value: ir.Value, wanted: BufferType, place: ir.Operation) ->
     known = _stored(value, wanted, place)
     if known is not None or len(wanted.shape) != 2:
         return known
-    turned = replace(wanted, shape=wanted.shape[::-1], layout=wanted.layout.permute((1, 0)))
+    transposed = replace(wanted, shape=wanted.shape[::-1], layout=wanted.layout.permute((1, 0)))
     for transpose in _transposes(value):
-        known = _stored(transpose, turned, place)
+        known = _stored(transpose, transposed, place)
         if known is not None:
             with ir.InsertionPoint(place):
                 return TransposeViewOp.build(known, permutation=(1, 0))

@@ -102,8 +102,8 @@ def worthwhile_fills(
     elementwise work, else nothing.
 
     On an H200, products of 4096^3 without a demand: with elementwise work 1.08 to 1.33 times as
-    fast as with that work among the products, tf32 with one operand turned by cp.async 1.0 to 1.5
-    times. Not so loads of 2 bytes and bytes that are turned: 0.8 to 1.2 times.
+    fast as with that work among the products, tf32 with one operand transposed by cp.async 1.0 to
+    1.5 times. Not so loads of 2 bytes and bytes that are transposed: 0.8 to 1.2 times.
     """
     loop, room = block.owner, context.target.max_threads // context.target.warp_size
     if loop.name != "scf.for" or context.num_warps + WARPGROUP_WARPS > room:

@@ -1,6 +1,7 @@
 """Left operands of tf32 that are contiguous along m: tensor copies bring them as they lie, and
 warpgroups read them into registers, with neighbouring rows in a thread (`MmaInstruction.paired`).
-Right operands that lie so become left ones, of the transposed product (`passes.turn_products`).
+Right operands that lie so become left ones, of the transposed product
+(`passes.transpose_products`).
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ def test_sums_in_a_tile_too_large_for_registers() -> None:
 def test_right_operands_become_left_ones(
     warps: int, constants: dict[str, int], rows_first: bool
 ) -> None:
-    """A loop over rows by rows adds up the transposed product (turn-products)."""
+    """A loop over rows by rows adds up the transposed product (transpose-products)."""
     a, b = normal(140, 100, dtype=np.float32), normal(100, 204, seed=1, dtype=np.float32)
     expected = exact(a) @ exact(b)
     there = product.demanding(num_warps=warps).on("emulator:check")

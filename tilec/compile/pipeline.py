@@ -45,14 +45,14 @@ from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
 from tilec.passes.split_reductions import split_reductions
 from tilec.passes.stage_operands import stage_operands
-from tilec.passes.turn_products import turn_products
+from tilec.passes.transpose_products import transpose_products
 from tilec.passes.widen_indices import widen_indices
 
 TILE_PIPELINE: tuple[TilePass, ...] = (
     simplify,
     widen_indices,
     multiply_out,
-    turn_products,
+    transpose_products,
     select_mma,
     infer_layouts,
     remove_layout_conversions,

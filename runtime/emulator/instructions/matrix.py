@@ -136,8 +136,8 @@ class MatrixAccess:
 def transpose_matrices(words: np.ndarray) -> np.ndarray:
     """(warps, count, 32) words of row-major 8x8 16-bit matrices, each matrix transposed."""
     halves = np.ascontiguousarray(words).view(np.uint16).reshape(*words.shape[:2], 8, 8)
-    turned = np.ascontiguousarray(halves.transpose(0, 1, 3, 2))
-    return turned.view(np.uint32).reshape(words.shape)
+    transposed = np.ascontiguousarray(halves.transpose(0, 1, 3, 2))
+    return transposed.view(np.uint32).reshape(words.shape)
 
 
 def is_byte_store(instruction: Instruction) -> bool:

@@ -1,5 +1,5 @@
 // Dots that stay: their rhs lies along k, or is read across k as it is, or turning would not serve.
-// RUN: tilec opt %s --passes turn-products --target sm_90a --num-warps 4 | filecheck %s
+// RUN: tilec opt %s --passes transpose-products --target sm_90a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xf32, strided<[?, 1]>>
 !h = memref<?x?xbf16, strided<[?, 1]>>

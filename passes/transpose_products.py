@@ -1,5 +1,5 @@
-"""turn-products: a dot whose rhs lies across k, as no instruction reads it, becomes the dot of the
-transposes.
+"""transpose-products: a dot whose rhs lies across k, as no instruction reads it, becomes the dot of
+the transposes.
 
 Before:   scf.for %k ... iter_args(%sum = %zero) -> (tensor<128x256xf32>) {
             %x = "tile.load"(%a, %m, %k)   %y = "tile.load"(%b, %k, %n)    (both row-major, f32)
@@ -40,11 +40,11 @@ from tilec.passes.rewriting.loops import (
 from tilec.passes.rewriting.walk import find_ops, kernels
 
 ALONG_COLUMNS = 1
-TURNED = (1, 0)
+TRANSPOSED = (1, 0)
 
 
 @tile_pass(requires=Level.TILE, ensures=Level.TILE)
-def turn_products(module: ir.Module, context: PassContext) -> None:
+def transpose_products(module: ir.Module, context: PassContext) -> None:
     """Turns dots whose rhs can come to registers where it becomes the lhs."""
     if not context.target.supports(Feature.WGMMA):
         return
@@ -98,36 +98,36 @@ def _turn(
 ) -> None:
     """Rewrites `dot`, the sum of the loop-carried value `number`, if its turn qualifies."""
     with ir.InsertionPoint(dot.operation), dot.operation.location:
-        operands = [tile.TransposeOp.build(x, permutation=TURNED) for x in (dot.rhs, dot.lhs)]
-        sum_ = tile.TransposeOp.build(dot.acc, permutation=TURNED)
-        turned = tile.DotOp.build(*operands, sum_, options=dot.options)
-    reason = computed.refusal(turned.owner, row)
+        operands = [tile.TransposeOp.build(x, permutation=TRANSPOSED) for x in (dot.rhs, dot.lhs)]
+        sum_ = tile.TransposeOp.build(dot.acc, permutation=TRANSPOSED)
+        transposed = tile.DotOp.build(*operands, sum_, options=dot.options)
+    reason = computed.refusal(transposed.owner, row)
     if reason is None:
         context.report.add("product", dot.operation, "of the transposes", "its rhs lies across k")
-        _carry_turned(dot, turned.owner, number)
+        _carry_transposed(dot, transposed.owner, number)
         return
     if reason:
         context.report.add("product", dot.operation, "not of the transposes", reason)
-    for value in (turned, sum_, *operands):
+    for value in (transposed, sum_, *operands):
         value.owner.operation.erase()
 
 
-def _carry_turned(dot: tile.DotOp, turned: tile.DotOp, number: int) -> None:
+def _carry_transposed(dot: tile.DotOp, transposed: tile.DotOp, number: int) -> None:
     """Has the loop carry the transposed sum."""
-    loop, sum_ = dot.operation.block.owner, turned.acc
+    loop, sum_ = dot.operation.block.owner, transposed.acc
     with ir.InsertionPoint(loop), dot.operation.location:
         start = _transposed(loop.operands[3 + number])
     loop, (carried,) = with_iteration_arguments(loop, [start])
     sum_.replace_all_uses_with(carried)
     sum_.owner.operation.erase()
     last = terminator(loop.regions[0].blocks[0])
-    values = [*list(last.operands)[:-1], turned.result]
+    values = [*list(last.operands)[:-1], transposed.result]
     values[number] = loop.regions[0].blocks[0].arguments[1 + number]
     replace_yield(last, values)
     dot.operation.erase()
     new = without_iteration_argument(loop, number)
-    with ir.InsertionPoint(behind(new)), turned.operation.location:
-        total = tile.TransposeOp.build(new.results[len(new.results) - 1], permutation=TURNED)
+    with ir.InsertionPoint(behind(new)), transposed.operation.location:
+        total = tile.TransposeOp.build(new.results[len(new.results) - 1], permutation=TRANSPOSED)
     loop.results[number].replace_all_uses_with(total)
     loop.erase()
 
@@ -135,11 +135,11 @@ def _carry_turned(dot: tile.DotOp, turned: tile.DotOp, number: int) -> None:
 def _transposed(value: ir.Value) -> ir.Value:
     """The transpose of `value`; of a constant tile, which is full of one number, a constant."""
     op = value.owner
-    turned = tile.TransposeOp.build(value, permutation=TURNED)
+    transposed = tile.TransposeOp.build(value, permutation=TRANSPOSED)
     if isinstance(op, ir.Block) or op.name != "arith.constant":
-        return turned
-    type_ = turned.type
-    turned.owner.operation.erase()
+        return transposed
+    type_ = transposed.type
+    transposed.owner.operation.erase()
     splat = ir.DenseElementsAttr(op.operation.attributes["value"])
     number = ir.DenseElementsAttr.get_splat(type_, splat.get_splat_value())
     return ir.Operation.create(

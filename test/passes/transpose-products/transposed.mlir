@@ -1,6 +1,6 @@
 // Both operands in rows: the rhs lies across k, so the loop adds up the transposed product, and the
 // sum is turned back behind it. A start of zeros stays a constant.
-// RUN: tilec opt %s --passes turn-products --target sm_90a --num-warps 4 | filecheck %s
+// RUN: tilec opt %s --passes transpose-products --target sm_90a --num-warps 4 | filecheck %s
 
 !m = memref<?x?xf32, strided<[?, 1]>>
 !a = tensor<128x32xf32>
