@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import pytest
-from fake_driver import FakeDriver, install
+from fake_driver import FakeDriver, install, uninstall
 
 import tilec
 import tilec.language as tl
@@ -49,18 +51,26 @@ def test_before_ampere_is_refused_with_the_reason(name: str) -> None:
         find_target("sm_85")
 
 
-def install_device(
-    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], shared_kib: int
-) -> None:
-    fake = FakeDriver([capability])
-    fake.shared_bytes = shared_kib * KIB
-    install(monkeypatch, fake)
+InstallDevice = Callable[[tuple[int, int], int], None]
+
+
+@pytest.fixture
+def install_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[InstallDevice]:
+    """Makes the only GPU one of a compute capability and so many KiB of shared memory."""
+
+    def made(capability: tuple[int, int], shared_kib: int) -> None:
+        fake = FakeDriver([capability])
+        fake.shared_bytes = shared_kib * KIB
+        install(monkeypatch, fake)
+
+    yield made
+    uninstall()
 
 
 def test_a_device_without_a_target_of_its_own_says_which_it_runs(
-    monkeypatch: pytest.MonkeyPatch,
+    install_device: InstallDevice,
 ) -> None:
-    install_device(monkeypatch, (11, 0), 227)
+    install_device((11, 0), 227)
     (found,) = (f for f in doctor.findings() if f.subject == "cuda:0")
     assert found.state == "ok"
     expected = "compute capability 11.0, 227 KiB of shared memory a CTA, runs sm_89 (there is no"
@@ -74,8 +84,8 @@ def test_a_device_without_a_target_of_its_own_says_which_it_runs(
     assert text.startswith("cuda:0: target: sm_89 (there is no target for 11.0: the nearest")
 
 
-def test_turing_is_refused_by_doctor_and_at_run_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    install_device(monkeypatch, (7, 5), 64)
+def test_turing_is_refused_by_doctor_and_at_run_time(install_device: InstallDevice) -> None:
+    install_device((7, 5), 64)
     (found,) = (f for f in doctor.findings() if f.subject == "cuda:0")
     assert found.state == "wrong"
     assert "compute capability 7.5, 64 KiB" in found.text
@@ -84,6 +94,6 @@ def test_turing_is_refused_by_doctor_and_at_run_time(monkeypatch: pytest.MonkeyP
     )
     with pytest.raises(DeviceError, match=r"cuda:0 has compute capability 7.5: tilec needs Ampere"):
         target_of(device("cuda:0"))
-    install_device(monkeypatch, (9, 0), 48)
+    install_device((9, 0), 48)
     with pytest.raises(DeviceError, match="no target's code runs there and fits its memory"):
         target_of(device("cuda:0"))
