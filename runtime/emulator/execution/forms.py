@@ -46,7 +46,7 @@ ON_REGISTERS = frozenset(
 """Opcodes whose code depends on the form alone."""
 
 if TYPE_CHECKING:
-    from tilec.runtime.emulator.execution.machine import Binding
+    from tilec.runtime.emulator.writing.binding import Binding
 
 _CALL = re.compile(r"    (\w+)\(((?:%s|[a-z]\w*)(?:, (?:%s|[a-z]\w*))*)\)")
 _ROW = re.compile(r"\b([rw])(1|16|32|64)_(\d+)_(\w+)\b")
