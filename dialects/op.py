@@ -22,6 +22,7 @@ from mlir.dialects._ods_common import _cext
 
 from tilec.dialects.attributes import AttributeKind
 from tilec.dialects.constraints import Constraint
+from tilec.hardware.target import Feature
 
 _cext.globals.append_dialect_search_prefix("tilec.dialects")
 
@@ -154,12 +155,19 @@ class TileOp(ir.OpView):
     ATTRIBUTES: ClassVar[tuple[Attribute, ...]] = ()
     REGIONS: ClassVar[tuple[Region, ...]] = ()
     PURE: ClassVar[bool] = False
+    NEEDS: ClassVar[Feature | None] = None
     """Whether equal instances may be merged, moved, and dropped when unused (`passes.simplify`)."""
     ONE_LAYOUT: ClassVar[bool] = False
     """Whether all its tiles share one layout, as an elementwise op's (`passes.infer_layouts`)."""
 
     def __init_subclass__(
-        cls, *, name: str = "", pure: bool = False, one_layout: bool = False, **kwargs: Any
+        cls,
+        *,
+        name: str = "",
+        pure: bool = False,
+        one_layout: bool = False,
+        needs: Feature | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
         if not name:
@@ -169,6 +177,7 @@ class TileOp(ir.OpView):
         cls.OPERATION_NAME = f"{cls.DIALECT}.{name}"
         cls.PURE = pure
         cls.ONE_LAYOUT = one_layout
+        cls.NEEDS = needs
         cls.OPERANDS = _numbered(cls, [f for f in fields if isinstance(f, Operand)])
         cls.RESULTS = _numbered(cls, [f for f in fields if isinstance(f, Result)])
         cls.ATTRIBUTES = tuple(f for f in fields if isinstance(f, Attribute))
@@ -180,6 +189,10 @@ class TileOp(ir.OpView):
     def infer_types(cls, *operands: Any, **attributes: Any) -> list[ir.Type]:
         """The result types, given operands as declared (a group as a list) and attributes."""
         raise NotImplementedError(f"{cls.OPERATION_NAME} does not infer its result types")
+
+    def feature(self) -> Feature | None:
+        """What the op takes of the hardware: its class's `needs`, where no attribute decides."""
+        return self.NEEDS
 
     def check(self) -> str | None:
         """What is wrong with this op beyond its structure, or None."""

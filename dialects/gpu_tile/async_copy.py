@@ -8,9 +8,10 @@ from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.op import Attribute, Operand
 from tilec.dialects.types import element, shape
+from tilec.hardware.target import Feature
 
 
-class CpAsyncOp(Op, name="cp_async"):
+class CpAsyncOp(Op, name="cp_async", needs=Feature.CP_ASYNC):
     """Copies a rectangular tile of an array into a buffer, zeros where it lies outside.
 
     Where `mask` is false nothing is read and the buffer gets zeros. `bytes` is the size of one copy
@@ -52,7 +53,7 @@ class CpAsyncOp(Op, name="cp_async"):
         return None
 
 
-class CpAsyncCommitOp(Op, name="cp_async_commit"):
+class CpAsyncCommitOp(Op, name="cp_async_commit", needs=Feature.CP_ASYNC):
     """Closes this thread's group of copies; an empty group counts too.
 
     Example:
@@ -60,7 +61,7 @@ class CpAsyncCommitOp(Op, name="cp_async_commit"):
     """
 
 
-class CpAsyncWaitOp(Op, name="cp_async_wait"):
+class CpAsyncWaitOp(Op, name="cp_async_wait", needs=Feature.CP_ASYNC):
     """Waits until at most `pending` of this thread's groups are unfinished.
 
     Example:
@@ -73,7 +74,7 @@ class CpAsyncWaitOp(Op, name="cp_async_wait"):
         return None if self.pending >= 0 else f"pending must not be negative, found {self.pending}"
 
 
-class CpAsyncArriveOp(Op, name="cp_async_arrive"):
+class CpAsyncArriveOp(Op, name="cp_async_arrive", needs=Feature.MBARRIER):
     """Each thread of the role arrives at `barrier[slot]` once its copies so far are done.
 
     Counts as one of the barrier's expected arrivals per thread (PTX ISA 9.0,

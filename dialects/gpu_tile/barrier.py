@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilec.dialects.attributes import INT, one_of
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute
+from tilec.hardware.target import Feature
 
 TENSOR_FENCES = ("tcgen05_before", "tcgen05_after")
 
@@ -44,3 +45,7 @@ class FenceOp(Op, name="fence"):
     """
 
     kind = Attribute(one_of("async_shared", "async_global", "barrier_init", *TENSOR_FENCES))
+
+    def feature(self) -> Feature | None:
+        """See `TileOp`."""
+        return Feature.TCGEN05 if self.kind in TENSOR_FENCES else Feature.TMA

@@ -23,6 +23,7 @@ from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.reduction import check_counted
 from tilec.dialects.types import element, is_integer, shape, show
 from tilec.hardware.shared_layout import is_dense, strided
+from tilec.hardware.target import Feature
 from tilec.hardware.tensor_access import plan_access
 
 
@@ -55,6 +56,10 @@ class AllocOp(Op, name="alloc"):
 
     result = Result(BUFFER)
     options = Attribute(options(offset=INT), default={})
+
+    def feature(self) -> Feature | None:
+        """See `TileOp`."""
+        return Feature.TCGEN05 if is_tensor_buffer(self.result) else None
 
     def check(self) -> str | None:
         try:

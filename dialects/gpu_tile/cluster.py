@@ -17,6 +17,7 @@ from tilec.dialects.constraints import I32
 from tilec.dialects.demands import demanded
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute, Result
+from tilec.hardware.target import Feature
 from tilec.terms.demands import CLUSTER
 
 MOST_CTAS = 8
@@ -61,7 +62,7 @@ class _AboutTheCluster(Op):
         return [ir.IntegerType.get_signless(32)]
 
 
-class ClusterIdOp(_AboutTheCluster, name="cluster_id", pure=True):
+class ClusterIdOp(_AboutTheCluster, name="cluster_id", pure=True, needs=Feature.CLUSTERS):
     """The number of this CTA's cluster in the launch of a persistent kernel.
 
     Example:
@@ -69,7 +70,7 @@ class ClusterIdOp(_AboutTheCluster, name="cluster_id", pure=True):
     """
 
 
-class NumClustersOp(_AboutTheCluster, name="num_clusters", pure=True):
+class NumClustersOp(_AboutTheCluster, name="num_clusters", pure=True, needs=Feature.CLUSTERS):
     """How many clusters the launch of a persistent kernel has.
 
     Example:
@@ -77,7 +78,9 @@ class NumClustersOp(_AboutTheCluster, name="num_clusters", pure=True):
     """
 
 
-class ClusterPositionOp(_AboutTheCluster, name="cluster_position", pure=True):
+class ClusterPositionOp(
+    _AboutTheCluster, name="cluster_position", pure=True, needs=Feature.CLUSTERS
+):
     """Where this CTA's program is in the box of its cluster, along one axis of the grid.
 
     Example:
@@ -90,7 +93,7 @@ class ClusterPositionOp(_AboutTheCluster, name="cluster_position", pure=True):
         return None if 0 <= self.axis <= 2 else f"axis must be 0, 1 or 2, found {self.axis}"
 
 
-class ClusterMaskOp(_AboutTheCluster, name="cluster_mask", pure=True):
+class ClusterMaskOp(_AboutTheCluster, name="cluster_mask", pure=True, needs=Feature.CLUSTERS):
     """The CTAs of the cluster that differ from this one along `axes` only, itself among them.
 
     Example:
@@ -105,7 +108,7 @@ class ClusterMaskOp(_AboutTheCluster, name="cluster_mask", pure=True):
         return None
 
 
-class ClusterSyncOp(Op, name="cluster_sync"):
+class ClusterSyncOp(Op, name="cluster_sync", needs=Feature.CLUSTERS):
     """All threads of the cluster meet.
 
     "acq_rel" orders their accesses to memory, also to each other's shared memory. "relaxed" tells

@@ -15,6 +15,7 @@ from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, wrong_counter
 from tilec.dialects.op import Operand, Result
 from tilec.hardware.shared_layout import SharedLayout
+from tilec.hardware.target import Feature
 
 ANSWER_BYTES = 16
 _WORDS = 4
@@ -35,7 +36,7 @@ def _check_answer(answer: ir.Value) -> str | None:
     return None if found == answer_buffer() else f"an answer is a {answer_buffer().type()}"
 
 
-class NextProgramOp(Op, name="next_program"):
+class NextProgramOp(Op, name="next_program", needs=Feature.CLUSTER_LAUNCH_CONTROL):
     """One thread asks for a CTA that has not started yet: it will not start, its program is ours.
 
     The answer's 16 bytes arrive at `barrier[slot]`, which expects them (`barrier_expect`). What
@@ -55,7 +56,7 @@ class NextProgramOp(Op, name="next_program"):
         return wrong_counter(self.barrier) or _check_answer(self.answer)
 
 
-class NextProgramReadOp(Op, name="next_program_read"):
+class NextProgramReadOp(Op, name="next_program_read", needs=Feature.CLUSTER_LAUNCH_CONTROL):
     """What a request brought, once its barrier was waited for: whether there is a next program, and
     the place of its CTA (of a cluster, the first one) in the launch (`cta_id` is x), undefined where
     there is none.

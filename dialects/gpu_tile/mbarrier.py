@@ -12,12 +12,13 @@ from tilec.dialects.constraints import BARRIER, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import barrier_type
 from tilec.dialects.op import Attribute, Operand, Result
+from tilec.hardware.target import Feature
 
 MOST_ARRIVALS = (1 << 20) - 1
 BARRIER_BYTES = 8
 
 
-class BarrierInitOp(Op, name="barrier_init"):
+class BarrierInitOp(Op, name="barrier_init", needs=Feature.MBARRIER):
     """A ring of `slots` barriers; a phase of each completes after `count` arrivals and all
     announced bytes.
 
@@ -81,7 +82,7 @@ class BarrierArriveOp(Op, name="barrier_arrive"):
     per = Attribute(one_of("thread", "warp", "warpgroup", "once"))
 
 
-class RemoteArriveOp(Op, name="remote_arrive"):
+class RemoteArriveOp(Op, name="remote_arrive", needs=Feature.CLUSTERS):
     """Arrives at `barrier[slot]` of every CTA of the cluster that `mask` has: bit r for rank r.
 
     Otherwise as `barrier_arrive`: one arrival per thread, warp, warpgroup or role, and CTA. The CTAs

@@ -17,6 +17,7 @@ from tilec.hardware.layout import normalize
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.scale_fragments import scale_layout
+from tilec.hardware.target import Feature
 
 
 class MmaOp(Op, name="mma"):
@@ -40,6 +41,10 @@ class MmaOp(Op, name="mma"):
     def fragments(self) -> tuple[ir.Value, ...]:
         """What it multiplies."""
         return self.lhs, self.rhs
+
+    def feature(self) -> Feature | None:
+        """See `TileOp`."""
+        return find_instruction(self.instruction).feature
 
     def check(self) -> str | None:
         lhs, rhs, acc = shape(self.lhs), shape(self.rhs), shape(self.acc)

@@ -19,6 +19,7 @@ from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES, MOST_ARRIVALS, BarrierInitOp
 from tilec.dialects.gpu_tile.types import any_buffer_of, ring_type
 from tilec.dialects.op import Attribute, Operand, Result
+from tilec.hardware.target import Feature
 
 THREADS = ("thread", "warp", "warpgroup", "once")
 """Who arrives, where threads do: each, the first of each warp or warpgroup, or one for a role
@@ -53,6 +54,10 @@ class MakeRingOp(Op, name="make_ring"):
     def bytes(self) -> int:
         """Shared memory that its mbarriers take: of full slots, then of free ones."""
         return (bool(self.fills) + bool(self.releases)) * self.slots * BARRIER_BYTES
+
+    def feature(self) -> Feature | None:
+        """See `TileOp`."""
+        return Feature.MBARRIER if self.bytes else None
 
     def check(self) -> str | None:
         if self.slots < 1:
@@ -148,6 +153,12 @@ class RingAnnounceOp(Op, name="ring_announce"):
         return None
 
 
+def _feature_of_arrival(by: str, mask: ir.Value | None) -> Feature | None:
+    if by == PRODUCTS:
+        return Feature.TCGEN05
+    return Feature.CLUSTERS if mask is not None else None
+
+
 class RingPublishOp(Op, name="ring_publish"):
     """What these threads did before, whoever waits for the slot sees.
 
@@ -163,6 +174,10 @@ class RingPublishOp(Op, name="ring_publish"):
     slot = Operand(I32)
     mask = Operand(I32, optional=True)
     by = Attribute(one_of(*THREADS, COPIES, PRODUCTS))
+
+    def feature(self) -> Feature | None:
+        """See `TileOp`."""
+        return _feature_of_arrival(self.by, self.mask)
 
     def check(self) -> str | None:
         copied = self.by == COPIES and self.mask is not None
@@ -182,6 +197,10 @@ class RingReleaseOp(Op, name="ring_release"):
     slot = Operand(I32)
     mask = Operand(I32, optional=True)
     by = Attribute(one_of(*THREADS, PRODUCTS))
+
+    def feature(self) -> Feature | None:
+        """See `TileOp`."""
+        return _feature_of_arrival(self.by, self.mask)
 
 
 RING_ARRIVALS = (RingAnnounceOp, RingPublishOp, RingReleaseOp)

@@ -7,7 +7,7 @@ from mlir import ir
 from tilec.dialects.attributes import INT, STRING
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute, Region
-from tilec.hardware.target import Target
+from tilec.hardware.target import Feature, Target
 
 WARPGROUP_WARPS = 4
 TOTAL_WARPS = "tile.total_warps"
@@ -48,6 +48,10 @@ class RoleOp(Op, name="role"):
     first_warp = Attribute(INT)
     warps = Attribute(INT)
     registers = Attribute(INT)
+
+    def feature(self) -> Feature | None:
+        """See `TileOp`."""
+        return Feature.SETMAXNREG if self.registers else None
 
     def check(self) -> str | None:
         if self.first_warp < 0 or self.warps < 1 or self.first_warp + self.warps > 32:

@@ -10,6 +10,7 @@ from tilec.dialects.attributes import INT, one_of
 from tilec.dialects.constraints import I32
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute, Operand, Result
+from tilec.hardware.target import Feature
 from tilec.terms.demands import ORDERS
 
 
@@ -73,7 +74,7 @@ class NumCtasOp(Op, name="num_ctas", pure=True):
         return [ir.IntegerType.get_signless(32)]
 
 
-class GriddepcontrolOp(Op, name="griddepcontrol"):
+class GriddepcontrolOp(Op, name="griddepcontrol", needs=Feature.GRIDDEPCONTROL):
     """Overlaps this launch with its neighbours in the stream (PTX ISA 9.0, "griddepcontrol").
 
     "wait": goes on when all earlier launches are done and what they wrote is visible; a kernel that

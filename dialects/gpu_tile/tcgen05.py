@@ -12,6 +12,7 @@ from tilec.dialects.op import Attribute, Operand
 from tilec.dialects.types import bit_width, show
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.target import Feature
 from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS
 from tilec.hardware.tensor_tiles import COPY_SHAPES, check_operands, check_scales, copy_image
 
@@ -39,6 +40,10 @@ class Tcgen05MmaOp(Op, name="tcgen05_mma"):
     acc = Operand(BUFFER)
     use_acc = Operand(I1)
     instruction = Attribute(STRING)
+
+    def feature(self) -> Feature | None:
+        """See `TileOp`."""
+        return find_instruction(self.instruction).feature
 
     def check(self) -> str | None:
         return _check_product(self, scaled=False)
@@ -120,7 +125,7 @@ def _check_scale(
     return None
 
 
-class Tcgen05CommitOp(Op, name="tcgen05_commit"):
+class Tcgen05CommitOp(Op, name="tcgen05_commit", needs=Feature.TCGEN05):
     """Arrives once at `barrier[slot]` when all products that this thread issued so far are done.
 
     Their operands may then be overwritten, and the accumulators read.
@@ -133,7 +138,7 @@ class Tcgen05CommitOp(Op, name="tcgen05_commit"):
     slot = Operand(I32)
 
 
-class Tcgen05MulticastCommitOp(Op, name="tcgen05_multicast_commit"):
+class Tcgen05MulticastCommitOp(Op, name="tcgen05_multicast_commit", needs=Feature.TCGEN05):
     """`tcgen05_commit` to `barrier[slot]` of every CTA of the cluster that `mask` has: bit r for
     rank r.
 
@@ -146,7 +151,7 @@ class Tcgen05MulticastCommitOp(Op, name="tcgen05_multicast_commit"):
     mask = Operand(I32)
 
 
-class Tcgen05CopyOp(Op, name="tcgen05_copy"):
+class Tcgen05CopyOp(Op, name="tcgen05_copy", needs=Feature.TCGEN05):
     """dst = src, from shared into tensor memory, in pieces of `shape`.
 
     `dst` has the lanes of one piece, and each lane's elements lie side by side. By "64x128b" and "32x128b" two or four groups of 32 lanes get
@@ -184,7 +189,7 @@ def _check_columns(columns: int) -> str | None:
     return None
 
 
-class ReserveTensorMemoryOp(Op, name="reserve_tensor_memory"):
+class ReserveTensorMemoryOp(Op, name="reserve_tensor_memory", needs=Feature.TCGEN05):
     """The CTA's first warp takes `columns` of tensor memory, and lets other CTAs take theirs.
 
     A sync stands between it and the allocs, which read its address from 4 bytes of shared memory at
@@ -204,7 +209,7 @@ class ReserveTensorMemoryOp(Op, name="reserve_tensor_memory"):
         return _check_columns(self.columns)
 
 
-class ReleaseTensorMemoryOp(Op, name="release_tensor_memory"):
+class ReleaseTensorMemoryOp(Op, name="release_tensor_memory", needs=Feature.TCGEN05):
     """The CTA's first warp gives its `columns` of tensor memory back; nobody uses them any more.
 
     Example:

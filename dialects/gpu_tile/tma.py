@@ -14,13 +14,14 @@ from tilec.dialects.gpu_tile.types import buffer_of, layout_of, tensor_map_type,
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, shape, show
 from tilec.hardware.layout import warp_boxes
+from tilec.hardware.target import Feature
 
 MOST_BOX = 256
 """Elements of a box along one dimension (CUDA driver API, cuTensorMapEncodeTiled)."""
 SWIZZLE_BYTES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 
 
-class MakeTensorMapOp(Op, name="make_tensor_map", pure=True):
+class MakeTensorMapOp(Op, name="make_tensor_map", pure=True, needs=Feature.TMA):
     """Describes an array to the copy engine; becomes a kernel parameter that the host encodes.
 
     `box`: elements per tile dimension that one copy moves; `dims`: the array dimension each runs
@@ -103,7 +104,7 @@ class _TensorMapLoad(Op):
         return wrong or check_map(self.map, self.dst, len(self.coordinates))
 
 
-class TmaLoadOp(_TensorMapLoad, name="tma_load"):
+class TmaLoadOp(_TensorMapLoad, name="tma_load", needs=Feature.TMA):
     """Fills a buffer from an array at `coordinates` (one per array dimension), zeros outside it.
 
     As many boxes as the buffer has; their bytes arrive at `barrier[slot]`, outside ones as well.
@@ -115,7 +116,7 @@ class TmaLoadOp(_TensorMapLoad, name="tma_load"):
     coordinates = Operand(I32, variadic=True)
 
 
-class TmaPairLoadOp(_TensorMapLoad, name="tma_pair_load"):
+class TmaPairLoadOp(_TensorMapLoad, name="tma_pair_load", needs=Feature.TCGEN05):
     """`tma_load` whose bytes arrive at `barrier[slot]` of the even CTA of the pair.
 
     Example:
@@ -125,7 +126,7 @@ class TmaPairLoadOp(_TensorMapLoad, name="tma_pair_load"):
     coordinates = Operand(I32, variadic=True)
 
 
-class TmaMulticastOp(_TensorMapLoad, name="tma_multicast"):
+class TmaMulticastOp(_TensorMapLoad, name="tma_multicast", needs=Feature.CLUSTERS):
     """`tma_load` into the same buffer of every CTA of the cluster that `mask` has: bit r for rank r.
 
     The bytes arrive at `barrier[slot]` of each of these CTAs, which announces them itself.
@@ -138,7 +139,7 @@ class TmaMulticastOp(_TensorMapLoad, name="tma_multicast"):
     coordinates = Operand(I32, variadic=True)
 
 
-class TmaPairMulticastOp(_TensorMapLoad, name="tma_pair_multicast"):
+class TmaPairMulticastOp(_TensorMapLoad, name="tma_pair_multicast", needs=Feature.TCGEN05):
     """`tma_multicast` to CTAs of several pairs: the bytes that each gets arrive at `barrier[slot]` of
     the even CTA of its pair.
 
@@ -154,7 +155,7 @@ TMA_LOADS = (TmaLoadOp, TmaMulticastOp, TmaPairLoadOp, TmaPairMulticastOp)
 """Whatever fills a buffer through a tensor map."""
 
 
-class TmaStoreOp(Op, name="tma_store"):
+class TmaStoreOp(Op, name="tma_store", needs=Feature.TMA):
     """Writes a buffer to an array at `coordinates`, or combines it with what is there.
 
     Elements outside the array are left out. The buffer's writers have fenced ("async_shared") and
@@ -173,7 +174,7 @@ class TmaStoreOp(Op, name="tma_store"):
         return check_map(self.map, self.src, len(self.coordinates))
 
 
-class WarpTmaStoreOp(Op, name="warp_tma_store"):
+class WarpTmaStoreOp(Op, name="warp_tma_store", needs=Feature.TMA):
     """Each warp writes what it holds of a tile to an array, through its own part of a buffer.
 
     A warp waits until at most `pending` of its groups of stores still read their buffers, fills its
@@ -209,7 +210,7 @@ class WarpTmaStoreOp(Op, name="warp_tma_store"):
         return None if self.pending >= 0 else f"pending must not be negative, found {self.pending}"
 
 
-class TmaCommitOp(Op, name="tma_commit"):
+class TmaCommitOp(Op, name="tma_commit", needs=Feature.TMA):
     """Closes the issuing thread's group of stores.
 
     Example:
@@ -217,7 +218,7 @@ class TmaCommitOp(Op, name="tma_commit"):
     """
 
 
-class TmaWaitOp(Op, name="tma_wait"):
+class TmaWaitOp(Op, name="tma_wait", needs=Feature.TMA):
     """Whoever issued stores waits until at most `pending` of its groups of them are unfinished.
 
     `read`: finished means that their buffers were read and may be reused; else that the array has

@@ -22,6 +22,7 @@ from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.types import element, shape, show
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.target import Feature
 from tilec.hardware.warpgroup_tiles import (
     SharedOperand,
     WarpgroupTiles,
@@ -30,7 +31,7 @@ from tilec.hardware.warpgroup_tiles import (
 )
 
 
-class WgmmaFenceOp(Op, name="wgmma_fence"):
+class WgmmaFenceOp(Op, name="wgmma_fence", needs=Feature.WGMMA):
     """Hands an accumulator's registers to the tensor cores; only `wgmma_wait` gives them back.
 
     Example:
@@ -68,6 +69,10 @@ class WgmmaOp(Op, name="wgmma"):
     @classmethod
     def infer_types(cls, lhs: Any, rhs: Any, acc: Any, **_: Any) -> list[ir.Type]:
         return [acc.type]
+
+    def feature(self) -> Feature | None:
+        """See `TileOp`."""
+        return find_instruction(self.instruction).feature
 
     def check(self) -> str | None:
         if self.result.type != self.acc.type:
@@ -147,7 +152,7 @@ def _operand(value: ir.Value) -> tuple[tuple[int, ...], ir.Type]:
     return shape(value), element(value)
 
 
-class WgmmaMeanwhileOp(Op, name="wgmma_meanwhile"):
+class WgmmaMeanwhileOp(Op, name="wgmma_meanwhile", needs=Feature.WGMMA):
     """What stands in front of this is done beside the tensor cores, in front of the next wait.
 
     ptxas takes a wait for a cheap instruction and would move it up, in front of that work.
@@ -157,7 +162,7 @@ class WgmmaMeanwhileOp(Op, name="wgmma_meanwhile"):
     """
 
 
-class WgmmaWaitOp(Op, name="wgmma_wait"):
+class WgmmaWaitOp(Op, name="wgmma_wait", needs=Feature.WGMMA):
     """Waits until at most `pending` of this warpgroup's groups are unfinished.
 
     The result is a tile where the group that wrote it is surely finished, else still pending.

@@ -14,6 +14,7 @@ from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
 from tilec.dialects.types import element, shape, show
 from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.target import Feature
 
 ACCUMULATORS = {
     "f64": ("f64",),
@@ -49,6 +50,11 @@ class DotOp(Op, name="dot", pure=True):
     @classmethod
     def infer_types(cls, lhs: Any, rhs: Any, acc: Any, **_: Any) -> list[ir.Type]:
         return [acc.type]
+
+    def feature(self) -> Feature | None:
+        """That of the instruction, once one is chosen."""
+        named = self.options.get("instruction")
+        return None if named is None else find_instruction(named).feature
 
     def check(self) -> str | None:
         if self.result.type != self.acc.type:
