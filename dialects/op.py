@@ -155,8 +155,16 @@ class TileOp(ir.OpView):
     ATTRIBUTES: ClassVar[tuple[Attribute, ...]] = ()
     REGIONS: ClassVar[tuple[Region, ...]] = ()
     PURE: ClassVar[bool] = False
-    NEEDS: ClassVar[Feature | None] = None
     """Whether equal instances may be merged, moved, and dropped when unused (`passes.simplify`)."""
+    NEEDS: ClassVar[Feature | None] = None
+    """What not every target has, whatever the op's attributes (`feature`)."""
+    ONE_THREAD: ClassVar[bool] = False
+    """Whether one thread may run the op for all of its role (`by_one_thread`)."""
+    ALONE: ClassVar[bool] = False
+    """Whether one thread has to, in a role that one thread could run (`passes.roles.threads`)."""
+    IN_CTA: ClassVar[bool] = False
+    """Whether the op leaves global memory alone, so that it may run before earlier launches are
+    over (`passes.overlap_launches`). A tensor map is a parameter of the kernel."""
     ONE_LAYOUT: ClassVar[bool] = False
     """Whether all its tiles share one layout, as an elementwise op's (`passes.infer_layouts`)."""
 
@@ -167,6 +175,9 @@ class TileOp(ir.OpView):
         pure: bool = False,
         one_layout: bool = False,
         needs: Feature | None = None,
+        one_thread: bool = False,
+        alone: bool = False,
+        in_cta: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
@@ -178,6 +189,8 @@ class TileOp(ir.OpView):
         cls.PURE = pure
         cls.ONE_LAYOUT = one_layout
         cls.NEEDS = needs
+        cls.ONE_THREAD, cls.ALONE = one_thread or cls.ONE_THREAD, alone or cls.ALONE
+        cls.IN_CTA = in_cta or cls.IN_CTA
         cls.OPERANDS = _numbered(cls, [f for f in fields if isinstance(f, Operand)])
         cls.RESULTS = _numbered(cls, [f for f in fields if isinstance(f, Result)])
         cls.ATTRIBUTES = tuple(f for f in fields if isinstance(f, Attribute))
@@ -193,6 +206,10 @@ class TileOp(ir.OpView):
     def feature(self) -> Feature | None:
         """What the op takes of the hardware: its class's `needs`, where no attribute decides."""
         return self.NEEDS
+
+    def by_one_thread(self) -> bool:
+        """Whether one thread may run the op for all of its role."""
+        return self.ONE_THREAD
 
     def check(self) -> str | None:
         """What is wrong with this op beyond its structure, or None."""

@@ -32,38 +32,15 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile import GriddepcontrolOp, RoleOp, TmaWaitOp
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.op import TileOp
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.scalars import binary, less
 from tilec.passes.rewriting.walk import find_ops, kernels
 
-_WITHIN_CTA = (
-    gpu_tile.AllocOp,
-    gpu_tile.BarrierExpectOp,
-    gpu_tile.BarrierInitOp,
-    gpu_tile.BarrierWaitOp,
-    gpu_tile.ClusterIdOp,
-    gpu_tile.ClusterMaskOp,
-    gpu_tile.ClusterPositionOp,
-    gpu_tile.ClusterSyncOp,
-    gpu_tile.CtaIdOp,
-    gpu_tile.FenceOp,
-    gpu_tile.MakeTensorMapOp,
-    gpu_tile.NumClustersOp,
-    gpu_tile.NumCtasOp,
-    gpu_tile.RingPositionOp,
-    *(gpu_tile.MakeRingOp, gpu_tile.RingAcquireOp, gpu_tile.RingAnnounceOp),
-    *(gpu_tile.RingSlotOp, gpu_tile.RingWaitOp),
-    gpu_tile.SlotOp,
-    gpu_tile.SyncOp,
-    gpu_tile.TileOrderOp,
-    gpu_tile.ViewOp,
-)
-"""Ops of `gpu_tile` that leave global memory alone; a tensor map is a parameter of the kernel."""
 _SCALAR_OPS = ("memref.dim", "tile.program_id", "tile.num_programs", "tile.assume")
 _ENDS = ("func.return", "gpu.yield", "scf.yield")
 
@@ -171,4 +148,4 @@ def _kinds(function: ir.Operation) -> set[str]:
 def _is_within_cta(view: ir.OpView) -> bool:
     name = view.operation.name
     scalar = name.startswith("arith.") or name in (*_SCALAR_OPS, *_ENDS)
-    return scalar or isinstance(view, _WITHIN_CTA)
+    return scalar or (isinstance(view, TileOp) and view.IN_CTA)

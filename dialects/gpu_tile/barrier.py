@@ -10,7 +10,7 @@ from tilec.hardware.target import Feature
 TENSOR_FENCES = ("tcgen05_before", "tcgen05_after")
 
 
-class SyncOp(Op, name="sync"):
+class SyncOp(Op, name="sync", in_cta=True):
     """Named barrier of `warps` warps (PTX `barrier.sync`/`arrive`); barrier 0 is the whole CTA's.
 
     Orders the shared-memory accesses of the threads that take part.
@@ -31,7 +31,7 @@ class SyncOp(Op, name="sync"):
         return None
 
 
-class FenceOp(Op, name="fence"):
+class FenceOp(Op, name="fence", in_cta=True):
     """Orders this thread's accesses between proxies (PTX ISA 9.0, "membar/fence").
 
     "async_shared", "async_global": its accesses to that memory by ordinary instructions, before

@@ -45,7 +45,7 @@ def _check_fits(tile: ir.Value, buffer: ir.Value) -> str | None:
     return None
 
 
-class AllocOp(Op, name="alloc"):
+class AllocOp(Op, name="alloc", in_cta=True):
     """Memory of one CTA, shared or, by the buffer's attribute, tensor memory.
 
     `options.offset` is filled in by allocate-shared (bytes) or allocate-tensor-memory (columns).
@@ -78,7 +78,7 @@ class AllocOp(Op, name="alloc"):
         return None
 
 
-class ViewOp(Op, name="view", pure=True):
+class ViewOp(Op, name="view", pure=True, one_thread=True, in_cta=True):
     """A sub-tile of a buffer starting at `offsets` (elements, one per dimension), same layout.
 
     Example:
@@ -106,7 +106,7 @@ class ViewOp(Op, name="view", pure=True):
         return None
 
 
-class TransposeViewOp(Op, name="transpose_view", pure=True):
+class TransposeViewOp(Op, name="transpose_view", pure=True, one_thread=True):
     """The same memory with its dimensions permuted: dimension i is source dimension permutation[i].
 
     Example:
@@ -138,7 +138,7 @@ class TransposeViewOp(Op, name="transpose_view", pure=True):
         return None if self.result.type == expected else f"result must be {expected}"
 
 
-class ReshapeViewOp(Op, name="reshape_view", pure=True):
+class ReshapeViewOp(Op, name="reshape_view", pure=True, one_thread=True):
     """The same memory under another shape. Both layouts are dense, the source's is row-major: what
     lies at a place of the result is what lies there in the source.
 

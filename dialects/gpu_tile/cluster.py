@@ -62,7 +62,14 @@ class _AboutTheCluster(Op):
         return [ir.IntegerType.get_signless(32)]
 
 
-class ClusterIdOp(_AboutTheCluster, name="cluster_id", pure=True, needs=Feature.CLUSTERS):
+class ClusterIdOp(
+    _AboutTheCluster,
+    name="cluster_id",
+    pure=True,
+    needs=Feature.CLUSTERS,
+    one_thread=True,
+    in_cta=True,
+):
     """The number of this CTA's cluster in the launch of a persistent kernel.
 
     Example:
@@ -70,7 +77,14 @@ class ClusterIdOp(_AboutTheCluster, name="cluster_id", pure=True, needs=Feature.
     """
 
 
-class NumClustersOp(_AboutTheCluster, name="num_clusters", pure=True, needs=Feature.CLUSTERS):
+class NumClustersOp(
+    _AboutTheCluster,
+    name="num_clusters",
+    pure=True,
+    needs=Feature.CLUSTERS,
+    one_thread=True,
+    in_cta=True,
+):
     """How many clusters the launch of a persistent kernel has.
 
     Example:
@@ -79,7 +93,12 @@ class NumClustersOp(_AboutTheCluster, name="num_clusters", pure=True, needs=Feat
 
 
 class ClusterPositionOp(
-    _AboutTheCluster, name="cluster_position", pure=True, needs=Feature.CLUSTERS
+    _AboutTheCluster,
+    name="cluster_position",
+    pure=True,
+    needs=Feature.CLUSTERS,
+    one_thread=True,
+    in_cta=True,
 ):
     """Where this CTA's program is in the box of its cluster, along one axis of the grid.
 
@@ -93,7 +112,14 @@ class ClusterPositionOp(
         return None if 0 <= self.axis <= 2 else f"axis must be 0, 1 or 2, found {self.axis}"
 
 
-class ClusterMaskOp(_AboutTheCluster, name="cluster_mask", pure=True, needs=Feature.CLUSTERS):
+class ClusterMaskOp(
+    _AboutTheCluster,
+    name="cluster_mask",
+    pure=True,
+    needs=Feature.CLUSTERS,
+    one_thread=True,
+    in_cta=True,
+):
     """The CTAs of the cluster that differ from this one along `axes` only, itself among them.
 
     Example:
@@ -108,7 +134,7 @@ class ClusterMaskOp(_AboutTheCluster, name="cluster_mask", pure=True, needs=Feat
         return None
 
 
-class ClusterSyncOp(Op, name="cluster_sync", needs=Feature.CLUSTERS):
+class ClusterSyncOp(Op, name="cluster_sync", needs=Feature.CLUSTERS, in_cta=True):
     """All threads of the cluster meet.
 
     "acq_rel" orders their accesses to memory, also to each other's shared memory. "relaxed" tells

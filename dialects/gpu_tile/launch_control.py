@@ -36,7 +36,9 @@ def _check_answer(answer: ir.Value) -> str | None:
     return None if found == answer_buffer() else f"an answer is a {answer_buffer().type()}"
 
 
-class NextProgramOp(Op, name="next_program", needs=Feature.CLUSTER_LAUNCH_CONTROL):
+class NextProgramOp(
+    Op, name="next_program", needs=Feature.CLUSTER_LAUNCH_CONTROL, one_thread=True, alone=True
+):
     """One thread asks for a CTA that has not started yet: it will not start, its program is ours.
 
     The answer's 16 bytes arrive at `barrier[slot]`, which expects them (`barrier_expect`). What
@@ -56,7 +58,9 @@ class NextProgramOp(Op, name="next_program", needs=Feature.CLUSTER_LAUNCH_CONTRO
         return wrong_counter(self.barrier) or _check_answer(self.answer)
 
 
-class NextProgramReadOp(Op, name="next_program_read", needs=Feature.CLUSTER_LAUNCH_CONTROL):
+class NextProgramReadOp(
+    Op, name="next_program_read", needs=Feature.CLUSTER_LAUNCH_CONTROL, one_thread=True, alone=True
+):
     """What a request brought, once its barrier was waited for: whether there is a next program, and
     the place of its CTA (of a cluster, the first one) in the launch (`cta_id` is x), undefined where
     there is none.

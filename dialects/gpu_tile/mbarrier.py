@@ -18,7 +18,7 @@ MOST_ARRIVALS = (1 << 20) - 1
 BARRIER_BYTES = 8
 
 
-class BarrierInitOp(Op, name="barrier_init", needs=Feature.MBARRIER):
+class BarrierInitOp(Op, name="barrier_init", needs=Feature.MBARRIER, in_cta=True):
     """A ring of `slots` barriers; a phase of each completes after `count` arrivals and all
     announced bytes.
 
@@ -49,7 +49,7 @@ class BarrierInitOp(Op, name="barrier_init", needs=Feature.MBARRIER):
         return None
 
 
-class BarrierExpectOp(Op, name="barrier_expect"):
+class BarrierExpectOp(Op, name="barrier_expect", one_thread=True, in_cta=True):
     """One thread arrives at `barrier[slot]` and announces `bytes` that copies will bring.
 
     Example:
@@ -66,7 +66,7 @@ class BarrierExpectOp(Op, name="barrier_expect"):
         return None
 
 
-class BarrierArriveOp(Op, name="barrier_arrive"):
+class BarrierArriveOp(Op, name="barrier_arrive", alone=True):
     """Arrives at `barrier[slot]`: what these threads did before, whoever waits sees.
 
     One arrival per thread (after plain accesses), per warp, or per warpgroup (right only for what
@@ -81,8 +81,12 @@ class BarrierArriveOp(Op, name="barrier_arrive"):
     slot = Operand(I32)
     per = Attribute(one_of("thread", "warp", "warpgroup", "once"))
 
+    def by_one_thread(self) -> bool:
+        """See `TileOp`."""
+        return self.per == "once"
 
-class RemoteArriveOp(Op, name="remote_arrive", needs=Feature.CLUSTERS):
+
+class RemoteArriveOp(Op, name="remote_arrive", needs=Feature.CLUSTERS, alone=True):
     """Arrives at `barrier[slot]` of every CTA of the cluster that `mask` has: bit r for rank r.
 
     Otherwise as `barrier_arrive`: one arrival per thread, warp, warpgroup or role, and CTA. The CTAs
@@ -97,8 +101,12 @@ class RemoteArriveOp(Op, name="remote_arrive", needs=Feature.CLUSTERS):
     mask = Operand(I32)
     per = Attribute(one_of("thread", "warp", "warpgroup", "once"))
 
+    def by_one_thread(self) -> bool:
+        """See `TileOp`."""
+        return self.per == "once"
 
-class BarrierWaitOp(Op, name="barrier_wait"):
+
+class BarrierWaitOp(Op, name="barrier_wait", one_thread=True, in_cta=True):
     """Waits until the phase of `barrier[slot]` with that parity is complete.
 
     A fresh barrier passes parity 1 (true) at once: whoever fills a ring waits with the inverted

@@ -28,7 +28,7 @@ COPIES, PRODUCTS = "copies", "products"
 """What arrives by itself: each thread's `cp_async`s so far, or this thread's tcgen05 products."""
 
 
-class MakeRingOp(Op, name="make_ring"):
+class MakeRingOp(Op, name="make_ring", in_cta=True):
     """A ring of `slots` slots, each free at first.
 
     A slot is full when it was published `fills` times and all announced bytes are there; it is free
@@ -94,7 +94,7 @@ class _RingTurn(Op):
         return made.slots if isinstance(made, MakeRingOp) else 0
 
 
-class RingSlotOp(_RingTurn, name="ring_slot", pure=True):
+class RingSlotOp(_RingTurn, name="ring_slot", pure=True, one_thread=True, in_cta=True):
     """The slot of turn `count`, as a number; waits for nothing.
 
     Example:
@@ -102,7 +102,7 @@ class RingSlotOp(_RingTurn, name="ring_slot", pure=True):
     """
 
 
-class RingAcquireOp(_RingTurn, name="ring_acquire"):
+class RingAcquireOp(_RingTurn, name="ring_acquire", one_thread=True, in_cta=True):
     """Waits until whoever read the slot of turn `count` before has released it; it may be filled.
 
     Example:
@@ -115,7 +115,7 @@ class RingAcquireOp(_RingTurn, name="ring_acquire"):
         return "nobody releases slots of this ring" if unreleased else None
 
 
-class RingWaitOp(_RingTurn, name="ring_wait"):
+class RingWaitOp(_RingTurn, name="ring_wait", one_thread=True, in_cta=True):
     """Waits until the slot of turn `count` is full; it may be read.
 
     `previous`: until it was full the turn before, which passes at once where there was none.
@@ -136,7 +136,7 @@ RING_TURNS = (RingSlotOp, RingAcquireOp, RingWaitOp)
 """Ops whose result is the slot of a turn."""
 
 
-class RingAnnounceOp(Op, name="ring_announce"):
+class RingAnnounceOp(Op, name="ring_announce", one_thread=True, in_cta=True):
     """One thread publishes a slot for its part, and announces `bytes` that copies will bring it.
 
     Example:
@@ -159,7 +159,7 @@ def _feature_of_arrival(by: str, mask: ir.Value | None) -> Feature | None:
     return Feature.CLUSTERS if mask is not None else None
 
 
-class RingPublishOp(Op, name="ring_publish"):
+class RingPublishOp(Op, name="ring_publish", alone=True):
     """What these threads did before, whoever waits for the slot sees.
 
     `by`: once a thread, warp, warpgroup or role; or when each thread's copies ("copies") or this
@@ -179,12 +179,16 @@ class RingPublishOp(Op, name="ring_publish"):
         """See `TileOp`."""
         return _feature_of_arrival(self.by, self.mask)
 
+    def by_one_thread(self) -> bool:
+        """See `TileOp`."""
+        return self.by in ("once", PRODUCTS)
+
     def check(self) -> str | None:
         copied = self.by == COPIES and self.mask is not None
         return "copies arrive in their own CTA" if copied else None
 
 
-class RingReleaseOp(Op, name="ring_release"):
+class RingReleaseOp(Op, name="ring_release", alone=True):
     """These threads, or products, have read the slot: it may be filled again.
 
     `by`, `mask`: as in `ring_publish`.
@@ -202,13 +206,17 @@ class RingReleaseOp(Op, name="ring_release"):
         """See `TileOp`."""
         return _feature_of_arrival(self.by, self.mask)
 
+    def by_one_thread(self) -> bool:
+        """See `TileOp`."""
+        return self.by in ("once", PRODUCTS)
+
 
 RING_ARRIVALS = (RingAnnounceOp, RingPublishOp, RingReleaseOp)
 """Ops that a slot's being full, or free, counts."""
 RING_OPS = (MakeRingOp, *RING_TURNS, *RING_ARRIVALS)
 
 
-class RingPositionOp(Op, name="ring_position", pure=True):
+class RingPositionOp(Op, name="ring_position", pure=True, one_thread=True, in_cta=True):
     """Slot and phase parity of the `count`-th use of a ring: (count mod slots, count / slots odd).
 
     Example:
@@ -248,7 +256,7 @@ def _slots_of(user: ir.OpView) -> int | None:
     return made.slots if isinstance(made, BarrierInitOp) else None
 
 
-class SlotOp(Op, name="slot", pure=True):
+class SlotOp(Op, name="slot", pure=True, one_thread=True, in_cta=True):
     """One slot of a ring: the buffer without its leading dimension.
 
     Example:

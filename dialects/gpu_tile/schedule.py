@@ -14,7 +14,7 @@ from tilec.hardware.target import Feature
 from tilec.terms.demands import ORDERS
 
 
-class TileOrderOp(Op, name="tile_order", pure=True):
+class TileOrderOp(Op, name="tile_order", pure=True, one_thread=True, in_cta=True):
     """The (row, column) of the `linear`-th tile of a rows x columns grid.
 
     "grouped": `group` rows are walked column by column before the next rows, so that programs that
@@ -46,7 +46,7 @@ class TileOrderOp(Op, name="tile_order", pure=True):
         return None
 
 
-class CtaIdOp(Op, name="cta_id", pure=True):
+class CtaIdOp(Op, name="cta_id", pure=True, one_thread=True, in_cta=True):
     """The number of this CTA in the launch of a persistent kernel.
 
     Example:
@@ -60,7 +60,7 @@ class CtaIdOp(Op, name="cta_id", pure=True):
         return [ir.IntegerType.get_signless(32)]
 
 
-class NumCtasOp(Op, name="num_ctas", pure=True):
+class NumCtasOp(Op, name="num_ctas", pure=True, one_thread=True, in_cta=True):
     """How many CTAs the launch of a persistent kernel has, at most what runs side by side.
 
     Example:
@@ -74,7 +74,7 @@ class NumCtasOp(Op, name="num_ctas", pure=True):
         return [ir.IntegerType.get_signless(32)]
 
 
-class GriddepcontrolOp(Op, name="griddepcontrol", needs=Feature.GRIDDEPCONTROL):
+class GriddepcontrolOp(Op, name="griddepcontrol", needs=Feature.GRIDDEPCONTROL, one_thread=True):
     """Overlaps this launch with its neighbours in the stream (PTX ISA 9.0, "griddepcontrol").
 
     "wait": goes on when all earlier launches are done and what they wrote is visible; a kernel that

@@ -20,7 +20,7 @@ ADDRESS_BYTES = 4
 """What tcgen05.alloc writes to shared memory."""
 
 
-class Tcgen05MmaOp(Op, name="tcgen05_mma"):
+class Tcgen05MmaOp(Op, name="tcgen05_mma", one_thread=True, alone=True):
     """acc = lhs @ rhs, plus acc where `use_acc`, by as many of `instruction` as the tiles are.
 
     `lhs` lies in shared or tensor memory, `rhs` in shared, `acc` in tensor memory. Asynchronous:
@@ -125,7 +125,9 @@ def _check_scale(
     return None
 
 
-class Tcgen05CommitOp(Op, name="tcgen05_commit", needs=Feature.TCGEN05):
+class Tcgen05CommitOp(
+    Op, name="tcgen05_commit", needs=Feature.TCGEN05, one_thread=True, alone=True
+):
     """Arrives once at `barrier[slot]` when all products that this thread issued so far are done.
 
     Their operands may then be overwritten, and the accumulators read.
@@ -138,7 +140,9 @@ class Tcgen05CommitOp(Op, name="tcgen05_commit", needs=Feature.TCGEN05):
     slot = Operand(I32)
 
 
-class Tcgen05MulticastCommitOp(Op, name="tcgen05_multicast_commit", needs=Feature.TCGEN05):
+class Tcgen05MulticastCommitOp(
+    Op, name="tcgen05_multicast_commit", needs=Feature.TCGEN05, one_thread=True, alone=True
+):
     """`tcgen05_commit` to `barrier[slot]` of every CTA of the cluster that `mask` has: bit r for
     rank r.
 
@@ -151,7 +155,7 @@ class Tcgen05MulticastCommitOp(Op, name="tcgen05_multicast_commit", needs=Featur
     mask = Operand(I32)
 
 
-class Tcgen05CopyOp(Op, name="tcgen05_copy", needs=Feature.TCGEN05):
+class Tcgen05CopyOp(Op, name="tcgen05_copy", needs=Feature.TCGEN05, one_thread=True, alone=True):
     """dst = src, from shared into tensor memory, in pieces of `shape`.
 
     `dst` has the lanes of one piece, and each lane's elements lie side by side. By "64x128b" and "32x128b" two or four groups of 32 lanes get

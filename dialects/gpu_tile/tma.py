@@ -21,7 +21,9 @@ MOST_BOX = 256
 SWIZZLE_BYTES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 
 
-class MakeTensorMapOp(Op, name="make_tensor_map", pure=True, needs=Feature.TMA):
+class MakeTensorMapOp(
+    Op, name="make_tensor_map", pure=True, needs=Feature.TMA, one_thread=True, in_cta=True
+):
     """Describes an array to the copy engine; becomes a kernel parameter that the host encodes.
 
     `box`: elements per tile dimension that one copy moves; `dims`: the array dimension each runs
@@ -104,7 +106,7 @@ class _TensorMapLoad(Op):
         return wrong or check_map(self.map, self.dst, len(self.coordinates))
 
 
-class TmaLoadOp(_TensorMapLoad, name="tma_load", needs=Feature.TMA):
+class TmaLoadOp(_TensorMapLoad, name="tma_load", needs=Feature.TMA, one_thread=True):
     """Fills a buffer from an array at `coordinates` (one per array dimension), zeros outside it.
 
     As many boxes as the buffer has; their bytes arrive at `barrier[slot]`, outside ones as well.
@@ -116,7 +118,9 @@ class TmaLoadOp(_TensorMapLoad, name="tma_load", needs=Feature.TMA):
     coordinates = Operand(I32, variadic=True)
 
 
-class TmaPairLoadOp(_TensorMapLoad, name="tma_pair_load", needs=Feature.TCGEN05):
+class TmaPairLoadOp(
+    _TensorMapLoad, name="tma_pair_load", needs=Feature.TCGEN05, one_thread=True, alone=True
+):
     """`tma_load` whose bytes arrive at `barrier[slot]` of the even CTA of the pair.
 
     Example:
@@ -126,7 +130,9 @@ class TmaPairLoadOp(_TensorMapLoad, name="tma_pair_load", needs=Feature.TCGEN05)
     coordinates = Operand(I32, variadic=True)
 
 
-class TmaMulticastOp(_TensorMapLoad, name="tma_multicast", needs=Feature.CLUSTERS):
+class TmaMulticastOp(
+    _TensorMapLoad, name="tma_multicast", needs=Feature.CLUSTERS, one_thread=True, alone=True
+):
     """`tma_load` into the same buffer of every CTA of the cluster that `mask` has: bit r for rank r.
 
     The bytes arrive at `barrier[slot]` of each of these CTAs, which announces them itself.
@@ -139,7 +145,9 @@ class TmaMulticastOp(_TensorMapLoad, name="tma_multicast", needs=Feature.CLUSTER
     coordinates = Operand(I32, variadic=True)
 
 
-class TmaPairMulticastOp(_TensorMapLoad, name="tma_pair_multicast", needs=Feature.TCGEN05):
+class TmaPairMulticastOp(
+    _TensorMapLoad, name="tma_pair_multicast", needs=Feature.TCGEN05, one_thread=True, alone=True
+):
     """`tma_multicast` to CTAs of several pairs: the bytes that each gets arrive at `barrier[slot]` of
     the even CTA of its pair.
 
@@ -155,7 +163,7 @@ TMA_LOADS = (TmaLoadOp, TmaMulticastOp, TmaPairLoadOp, TmaPairMulticastOp)
 """Whatever fills a buffer through a tensor map."""
 
 
-class TmaStoreOp(Op, name="tma_store", needs=Feature.TMA):
+class TmaStoreOp(Op, name="tma_store", needs=Feature.TMA, one_thread=True, alone=True):
     """Writes a buffer to an array at `coordinates`, or combines it with what is there.
 
     Elements outside the array are left out. The buffer's writers have fenced ("async_shared") and
@@ -210,7 +218,7 @@ class WarpTmaStoreOp(Op, name="warp_tma_store", needs=Feature.TMA):
         return None if self.pending >= 0 else f"pending must not be negative, found {self.pending}"
 
 
-class TmaCommitOp(Op, name="tma_commit", needs=Feature.TMA):
+class TmaCommitOp(Op, name="tma_commit", needs=Feature.TMA, one_thread=True):
     """Closes the issuing thread's group of stores.
 
     Example:
@@ -218,7 +226,7 @@ class TmaCommitOp(Op, name="tma_commit", needs=Feature.TMA):
     """
 
 
-class TmaWaitOp(Op, name="tma_wait", needs=Feature.TMA):
+class TmaWaitOp(Op, name="tma_wait", needs=Feature.TMA, one_thread=True):
     """Whoever issued stores waits until at most `pending` of its groups of them are unfinished.
 
     `read`: finished means that their buffers were read and may be reused; else that the array has
