@@ -5,8 +5,11 @@ Checked once on every program that comes in, and between passes when `PassContex
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
+from itertools import zip_longest
+from math import prod
 
 from mlir import ir
 from mlir.dialects import llvm
@@ -56,6 +59,8 @@ _SAID = {
     ),
 }
 """What ops of a name say of themselves, beside what is demanded of them."""
+PARAMETER_BYTES = 32764
+"""Of a kernel, from PTX 8.1 and sm_70 on (PTX ISA 9.0, "Kernel Function Parameters")."""
 EXPANDED_OPS = gpu_tile.ring.RING_OPS
 """Ops that are mbarriers by the lowering (expand-rings), which has no rule for them."""
 SPLIT_OPS = (tile.DotOp, tile.DotScaledOp, tile.HistogramOp, tile.TakeOp)
@@ -267,12 +272,40 @@ def _wrong_assembly(op: ir.Operation) -> str | None:
     return wrong and f"'llvm.inline_asm' op {wrong}"
 
 
+def _too_many_parameters(op: ir.Operation) -> str | None:
+    """ptxas would refuse the code. Each parameter begins at a multiple of its own alignment."""
+    if "nvvm.kernel" not in op.attributes or not op.regions[0].blocks:
+        return None
+    arguments = list(op.regions[0].blocks[0].arguments)
+    given = op.attributes.get("arg_attrs", ())
+    end = 0
+    for argument, attributes in zip_longest(arguments, given, fillvalue={}):
+        size, alignment = _parameter(argument, attributes)
+        end = -(-end // alignment) * alignment + size
+    if end <= PARAMETER_BYTES:
+        return None
+    return f"a kernel's parameters are at most {PARAMETER_BYTES} bytes, these {end}"
+
+
+def _parameter(argument: ir.Value, given: ir.DictAttr | dict[str, ir.Attribute]) -> tuple[int, int]:
+    """Bytes and alignment of a parameter; those of a value that stands in them are its own."""
+    if "llvm.byval" in given:
+        sizes = [int(number) for number in re.findall(r"(\d+) x", str(given["llvm.byval"].value))]
+        alignment = given["llvm.align"].value if "llvm.align" in given else 1
+        return prod(sizes), max(1, alignment)
+    bits = argument.type.width if isinstance(argument.type, (ir.IntegerType, ir.FloatType)) else 64
+    return -(-bits // 8), -(-bits // 8)
+
+
 _SPECIAL: dict[Level, dict[str, tuple[Rule, ...]]] = {
     Level.TILE: _PROGRAM,
     Level.SELECTED: _CHOSEN,
     Level.LAYOUTS: _CHOSEN,
     Level.BUFFERS: _BUFFERS,
     Level.ALLOCATED: {**_BUFFERS, **{op.OPERATION_NAME: (_has_offset,) for op in _PLACED}},
-    Level.NVVM: {"llvm.inline_asm": (_wrong_assembly,)},
+    Level.NVVM: {
+        "llvm.inline_asm": (_wrong_assembly,),
+        "llvm.func": (_too_many_parameters,),
+    },
 }
 """Rules for the ops of one name, behind the general ones."""
