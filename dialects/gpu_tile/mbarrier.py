@@ -18,6 +18,13 @@ MOST_ARRIVALS = (1 << 20) - 1
 BARRIER_BYTES = 8
 
 
+def wrong_bytes(count: int) -> str | None:
+    """Why nobody can announce so many bytes, or None."""
+    if not 1 <= count <= MOST_ARRIVALS:
+        return f"bytes must be 1 to {MOST_ARRIVALS}, found {count}"
+    return None
+
+
 class BarrierInitOp(Op, name="barrier_init", needs=Feature.MBARRIER, in_cta=True):
     """A ring of `slots` barriers; a phase of each completes after `count` arrivals and all
     announced bytes.
@@ -61,9 +68,7 @@ class BarrierExpectOp(Op, name="barrier_expect", one_thread=True, in_cta=True):
     bytes = Attribute(INT)
 
     def check(self) -> str | None:
-        if not 1 <= self.bytes <= MOST_ARRIVALS:
-            return f"bytes must be 1 to {MOST_ARRIVALS}, found {self.bytes}"
-        return None
+        return wrong_bytes(self.bytes)
 
 
 class BarrierArriveOp(Op, name="barrier_arrive", alone=True):

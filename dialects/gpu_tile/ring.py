@@ -16,7 +16,12 @@ from mlir import ir
 from tilec.dialects.attributes import BOOL, INT, one_of, options
 from tilec.dialects.constraints import BUFFER, I1, I32, RING
 from tilec.dialects.gpu_tile.dialect import Op
-from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES, MOST_ARRIVALS, BarrierInitOp
+from tilec.dialects.gpu_tile.mbarrier import (
+    BARRIER_BYTES,
+    MOST_ARRIVALS,
+    BarrierInitOp,
+    wrong_bytes,
+)
 from tilec.dialects.gpu_tile.types import any_buffer_of, ring_type
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.hardware.target import Feature
@@ -148,9 +153,7 @@ class RingAnnounceOp(Op, name="ring_announce", one_thread=True, in_cta=True):
     bytes = Attribute(INT)
 
     def check(self) -> str | None:
-        if not 1 <= self.bytes <= MOST_ARRIVALS:
-            return f"bytes must be 1 to {MOST_ARRIVALS}, found {self.bytes}"
-        return None
+        return wrong_bytes(self.bytes)
 
 
 def _feature_of_arrival(by: str, mask: ir.Value | None) -> Feature | None:
