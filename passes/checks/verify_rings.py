@@ -10,6 +10,7 @@ role computes its scalars, and takes its turns. Nothing else is done. Found are
 3. more, or fewer, arrivals and bytes than a slot needs: what waits for it waits for ever;
 4. a turn that overtakes: a slot that is filled again before it was read.
 
+Programs that come in with rings are played before any pass runs.
 Does not handle: mbarriers, which is what rings become last (the emulator checks those).
 """
 

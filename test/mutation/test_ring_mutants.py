@@ -15,12 +15,14 @@ from mlir import ir
 from shares import share_of_each
 
 from tilec.compile import compiler
-from tilec.compile.compiler import Compilation
+from tilec.compile.compiler import Compilation, lower_to
+from tilec.compile.source import parse_source
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.ring import RING_TURNS
 from tilec.examples.attention import attention
 from tilec.examples.attention_backward import key_gradients
 from tilec.examples.matmul import matmul
+from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
 from tilec.passes.checks.ring_play import play
 from tilec.passes.checks.verify_ops import verify_ops
@@ -218,3 +220,12 @@ def test_every_broken_turn_is_named(name: str, every_mutant: bool) -> None:
             continue
         survivors.append(f"{kind.__name__} #{number}: {way}")
     assert survivors == []
+
+
+def test_a_program_that_comes_in_broken_is_an_error_at_its_line() -> None:
+    whole, within = lowered("product")
+    kept = [line for line in whole.text.splitlines() if "gpu_tile.ring_release" not in line]
+    module = parse_source("\n".join(kept), "dump.mlir", within, survives=True)
+    wrong = r"^dump\.mlir:\d+:\d+: error: 'gpu_tile.ring_acquire' op waits for a slot that nobody"
+    with pytest.raises(CompileError, match=wrong):
+        lower_to(module, find_target("sm_90a"), "gpu_tile")

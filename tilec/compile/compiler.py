@@ -261,6 +261,8 @@ def _prepare(
         level,
         None if dump_dir is None else Path(dump_dir),
     )
+    if not is_explicit(function):  # whose rings expand-rings looks at
+        verify_rings(module, job.context)
     job.dump("tile", "mlir")
     return job
 
