@@ -26,9 +26,9 @@ class RingState:
     """A ring in the shared memory of one CTA.
 
     `filled`, `freed`: how often each slot became full, and free again. `arrived`, `released`: what
-    has come since, `bytes`: what was announced and has not. `acquired`, `published`, `waited`: the
-    turns so far, and the op that was last at each slot. `alone`: whether the CTA is in no cluster,
-    where another one may acquire a slot, or hear that it is full, for both.
+    has come since, `bytes`: what was announced and has not. `acquired`, `waited`: by which op
+    each turn so far was; `last_release`: the op that released each slot last. `alone`: whether the
+    CTA is in no cluster, where another one may acquire a slot, or hear that it is full, for both.
     """
 
     made: MakeRingOp
