@@ -96,7 +96,7 @@ def _find(loop: ir.Operation) -> _Accumulator | None:
         users = [use.owner.opview for use in store.dst.uses]
         multiplies = [user for user in users if isinstance(user, Tcgen05MmaOp)]
         alone = len(users) == len(multiplies) + 2 and len(list(load.result.uses)) == 1
-        if alone and all(m.operation.block == block for m in multiplies):
+        if multiplies and alone and all(m.operation.block == block for m in multiplies):
             return _Accumulator(number, store, multiplies, load)
     return None
 

@@ -216,8 +216,8 @@ def _await_later(loop: ir.Operation, deferred: Deferred) -> ir.Operation:
     """Moves the wait for a product to the next iteration; returns the loop, which may be new."""
     product, load = deferred.product, deferred.load
     body = loop.regions[0].blocks[0]
-    for store in deferred.stores:
-        alloc = alloc_of(store.dst).operation
+    kept = [*(store.dst for store in deferred.stores), product.multiply.acc]
+    for alloc in (alloc_of(buffer).operation for buffer in kept):
         if alloc.block == body:
             alloc.move_before(loop)
     touching = [store.operation for store in deferred.stores]
