@@ -187,6 +187,19 @@ def test_graphs_that_torch_and_that_the_caller_captures() -> None:
     check(c, (a.double() @ b.double()).relu() + 1, 1e-2)
 
 
+def test_nothing_stays_in_the_pool_of_a_graph() -> None:
+    """A product with a tail makes sums and flags of its own, first of all while torch records."""
+    needs_torch()
+    a, b = random(2304, 16384, dtype=torch.float16), random(16384, 2304, dtype=torch.float16)
+    replayed = torch.compile(
+        lambda a, b: tilec.ops.matmul(a, b), mode="reduce-overhead", fullgraph=True
+    )
+    for _ in range(3):
+        a.normal_()
+        torch.compiler.cudagraph_mark_step_begin()
+        check(replayed(a, b), a.double() @ b.double(), 2e-3)
+
+
 def test_the_stream_of_the_caller() -> None:
     """A product behind half a second of waiting on the stream that is current, and none other."""
     needs_torch()

@@ -224,15 +224,21 @@ def test_a_stream_keeps_its_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     class Gpu:
         kind, context = "cuda", None
 
+        def empty(self, shape: tuple[int], dtype: str) -> object:
+            kept.append((*shape, dtype))
+            return object()
+
     def clear(flags: Any, stream: int) -> None:
         cleared.append(stream)
 
     monkeypatch.setattr(tail_launch, "_kernel_on", lambda *_: clear)
     monkeypatch.setattr(tail_launch, "is_captured", lambda _, stream: stream == 7)
     monkeypatch.setattr(tail_launch, "_flags", {})
-    flags_of = partial(tail_launch._flags_of, object, "torch", Gpu())
+    kept: list[tuple[int | str, ...]] = []
+    flags_of = partial(tail_launch._flags_of, object, 396, Gpu())
     first, again, other = map(flags_of, (1, 1, 2))
     assert first is again
     assert first is not other
     assert flags_of(7) is not flags_of(7)
     assert cleared == [1, 2, 7, 7]
+    assert kept == [(396, "i32")] * 2

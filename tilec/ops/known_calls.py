@@ -72,6 +72,19 @@ def _read_of(value: Any) -> Read:
     return read
 
 
+def _address_of(array: Any) -> int:
+    """The address of an array of a kind that has a reader."""
+    read = _addresses.get(array.__class__)
+    if read is None:
+        reader = reader_of(array)
+        assert reader is not None, type(array)
+        read = _addresses[array.__class__] = reader.address()
+    return read(array)
+
+
+_addresses: dict[type, Callable[[Any], int]] = {}
+
+
 class KnownCalls(threading.local):
     """The calls a thread has made: a plan is for one, as the driver reads it with no lock held."""
 
@@ -110,10 +123,10 @@ class KnownStep(NamedTuple):
 class KnownCall:
     """The launches of a call. `stream`: gives the current one of the device `device_index`. `make`:
     a new `out`, whose address `address` gives. `own`: what makes each array that the launches have
-    for themselves, for a stream, and `own_address` its address; allocators give memory that is
-    aligned as the first was. `inputs`: name and place of each array but `out`, and the bytes that
-    it has from its address on, `span` those of `out`. `may_update`: whether the residual may be
-    `out` itself. Nothing here keeps an array of the caller's alive.
+    for themselves, for a stream; allocators give memory that is aligned as the first was.
+    `inputs`: name and place of each array but `out`, and the bytes that it has from its address on,
+    `span` those of `out`. `may_update`: whether the residual may be `out` itself. Nothing here
+    keeps an array of the caller's alive.
     """
 
     steps: tuple[KnownStep, ...]
@@ -122,7 +135,6 @@ class KnownCall:
     make: Callable[[], Any]
     address: Callable[[Any], int]
     own: tuple[Callable[[int], Any], ...]
-    own_address: Callable[[Any], int]
     inputs: tuple[tuple[str, int, int, int], ...]
     span: tuple[int, int]
     may_update: bool
@@ -148,7 +160,6 @@ class KnownCall:
             array_maker(launch.values["a"], views["a"], found.out_shape, found.out_dtype),
             readers[0].address(),
             tuple(launch.own.makers.values()),
-            readers[-1].address(),
             tuple((n, ARRAYS.index(n), *span) for n, span in spans.items() if n != "out"),
             spans["out"],
             is_like(views.get("residual"), views["out"]),
@@ -164,7 +175,7 @@ class KnownCall:
         stream = self.stream(self.device_index)
         if self.own:
             own = [make(stream) for make in self.own]  # alive until all is launched
-            pointers += map(self.own_address, own)
+            pointers += map(_address_of, own)
         for plan, arrays, before, after in self.steps:
             scalars = before if after is None else (*before, factor, *after)
             launch_plan(plan, (*arrays(pointers), *scalars), stream)

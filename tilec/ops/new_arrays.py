@@ -25,16 +25,18 @@ def new_array(like: Any, view: ArrayView, shape: Sequence[int], dtype: DType) ->
 def array_maker(
     like: Any, view: ArrayView, shape: Sequence[int], dtype: DType
 ) -> Callable[[], Any]:
-    """What makes such an array at every call; it does not keep `like` alive."""
+    """What makes such an array at every call.
+
+    It keeps no memory: neither `like` nor an array of its own, which torch, where it records a CUDA
+    graph, would find alive in the graph's pool.
+    """
     sizes = tuple(shape)
     name = dtype.array
     if view.framework == "torch":
         torch = sys.modules["torch"]
-        element = torch.empty((), dtype=getattr(torch, name), device=like.device)
-        # Of all that torch has to make an array, this costs the least.
-        return partial(
-            torch.empty_like, element.expand(sizes), memory_format=torch.contiguous_format
-        )
+        # Of all that torch has to make an array, being given one that is like it costs the least.
+        form = torch.empty(sizes, dtype=getattr(torch, name), device="meta")
+        return partial(torch.empty_like, form, device=like.device)
     if view.framework == "cupy" and dtype.typestr:
         return partial(_cupy_array, view.device[1], sizes, name)
     if view.framework == "jax":

@@ -38,8 +38,9 @@ def step_with_tail(
         tiles *= size
     slots = tiles % workers * (choice.tail - 1)
     sums = own.new(SUMS, (slots, choice.rows * choice.columns), sums_dtype)
-    make = array_maker(own.like, own.view, (workers * (MOST_TAIL_PARTS - 1),), tl.i32)
-    flags_of = partial(_flags_of, make, own.view.framework, device)
+    count = workers * (MOST_TAIL_PARTS - 1)
+    make = array_maker(own.like, own.view, (count,), tl.i32)
+    flags_of = partial(_flags_of, make, count, device)
     flags = own.add(FLAGS, flags_of, stream)
     kept = {name: value for name, value in constants.items() if name != "KEPT"}
     return Step(
@@ -49,18 +50,19 @@ def step_with_tail(
     )
 
 
-def _flags_of(make: Callable[[], Any], framework: str, device: Any, stream: int) -> Any:
-    """Flags that are down, enough for every launch.
+def _flags_of(make: Callable[[], Any], count: int, device: Any, stream: int) -> Any:
+    """`count` flags that are down, enough for every launch.
 
     Launches of one stream follow each other and each leaves the flags down, so a stream has one
-    array for ever. A graph may be replayed beside anything: what is captured gets its own, which
-    the graph takes down first. So does the emulator, where threads may launch at once.
+    array for ever: in the driver's memory, as a framework's allocator may serve a graph's pool. A
+    graph may be replayed beside anything: what is captured gets its own by `make`, which the graph
+    takes down first. So does the emulator, where threads may launch at once.
     """
     is_kept = device.kind == CUDA and not is_captured(device.context, stream)
-    key = (framework, device, stream)
+    key = (device, stream)
     found = _flags.get(key) if is_kept else None
     if found is None:
-        found = make()
+        found = device.empty((count,), tl.i32.mlir) if is_kept else make()
         _kernel_on("clear", device)(found, stream=stream)
         if is_kept:
             _flags[key] = found
