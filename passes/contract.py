@@ -16,7 +16,8 @@ from mlir import ir
 
 from tilec.hardware.ptx_version import NEWEST
 from tilec.hardware.target import Target
-from tilec.passes.rewriting.locations import source_location
+from tilec.messages.diagnostics import CompileError, InternalError
+from tilec.passes.rewriting.locations import error_at, source_location
 
 
 class Level(Enum):
@@ -84,6 +85,7 @@ class PassContext:
     take, and where to report.
 
     `ptx_version`: the newest, times ten, whose instructions the program may use.
+    `given`: the level of the program that came in; behind TILE somebody else ran the passes before.
     `verify`: check the program and its level after each pass (environment: TILEC_CHECK=1).
     """
 
@@ -93,12 +95,20 @@ class PassContext:
     report: Report = field(default_factory=Report)
     allowance: Allowance = field(default_factory=Allowance)
     ptx_version: int = NEWEST
+    given: Level = Level.TILE
     verify: bool = field(default_factory=lambda: os.environ.get("TILEC_CHECK") == "1")
 
     @property
     def num_threads(self) -> int:
         """Threads of one CTA."""
         return self.num_warps * self.target.warp_size
+
+    def broken(self, op: ir.Operation, message: str) -> CompileError | InternalError:
+        """The error for a program that is not what passes before this one leave: its author's where
+        it came in between passes, ours otherwise."""
+        if self.given is not Level.TILE:
+            return error_at(op, message)
+        return InternalError(f"{show_location(op)}: {message}")
 
 
 PassFunction = Callable[[ir.Module, PassContext], None]

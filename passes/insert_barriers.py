@@ -49,7 +49,6 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.dialects.gpu_tile.tma import TMA_LOADS
-from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.array_accesses import ArrayAccess
 from tilec.passes.analysis.async_readers import COMMITTED
 from tilec.passes.analysis.shared_accesses import (
@@ -59,7 +58,7 @@ from tilec.passes.analysis.shared_accesses import (
     ring_counters,
 )
 from tilec.passes.analysis.signals import WAITS, ends_products
-from tilec.passes.contract import Level, PassContext, show_location, tile_pass
+from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.roles.threads import runs_in_one_thread
@@ -309,10 +308,8 @@ class _Walk:
         if _conflict(accesses, pending.seen):
             pending = self._sync(view.operation, pending)
         if _conflict(accesses, pending.reading):
-            raise InternalError(
-                f"{show_location(view.operation)}: '{view.operation.name}' writes a buffer whose "
-                "asynchronous reader was not waited for"
-            )
+            what = "writes a buffer whose asynchronous reader was not waited for"
+            raise self._kernel.context.broken(view.operation, f"'{view.operation.name}' {what}")
         if isinstance(view, CpAsyncOp):
             return replace(pending, in_flight=pending.in_flight.union(accesses))
         if isinstance(view, COMMITTED):

@@ -287,6 +287,22 @@ def _too_many_parameters(op: ir.Operation) -> str | None:
     return f"a kernel's parameters are at most {PARAMETER_BYTES} bytes, these {end}"
 
 
+def _wrong_bound(op: ir.Operation) -> str | None:
+    """ptxas would refuse the directive: what bounds a launch is 1 at least (PTX ISA 9.0,
+    "Performance-Tuning Directives")."""
+    for name in _BOUNDS:
+        given = op.attributes.get(name)
+        numbers = list(given) if isinstance(given, ir.DenseI32ArrayAttr) else []
+        if isinstance(given, ir.IntegerAttr):
+            numbers = [given.value]
+        if any(number < 1 for number in numbers):
+            return f"'{name}' must be positive, found {', '.join(map(str, numbers))}"
+    return None
+
+
+_BOUNDS = ("nvvm.reqntid", "nvvm.maxntid", "nvvm.maxnreg", "nvvm.minctasm")
+
+
 def _parameter(argument: ir.Value, given: ir.DictAttr | dict[str, ir.Attribute]) -> tuple[int, int]:
     """Bytes and alignment of a parameter; those of a value that stands in them are its own."""
     if "llvm.byval" in given:
@@ -305,7 +321,7 @@ _SPECIAL: dict[Level, dict[str, tuple[Rule, ...]]] = {
     Level.ALLOCATED: {**_BUFFERS, **{op.OPERATION_NAME: (_has_offset,) for op in _PLACED}},
     Level.NVVM: {
         "llvm.inline_asm": (_wrong_assembly,),
-        "llvm.func": (_too_many_parameters,),
+        "llvm.func": (_too_many_parameters, _wrong_bound),
     },
 }
 """Rules for the ops of one name, behind the general ones."""

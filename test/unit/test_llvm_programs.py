@@ -38,3 +38,19 @@ def test_what_just_fits_and_what_is_no_kernel_passes() -> None:
     most = f"%m: {MAP.format(align=64, size=32760)}, %n: i32"
     assert "define ptx_kernel void @k" in lowered(most)
     assert "define void @k" in lowered(f"{most}, %a: i32", attributes="")
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        "nvvm.reqntid = array<i32: 0>",
+        "nvvm.maxntid = array<i32: 32, 0>",
+        "nvvm.maxnreg = 0 : i32",
+        "nvvm.minctasm = 0 : i32",
+    ],
+)
+def test_what_bounds_a_launch_is_positive(bound: str) -> None:
+    name = bound.partition(" ")[0]
+    with pytest.raises(CompileError, match=rf"'{name}' must be positive, found .*0$"):
+        lowered("%a: i32", f"nvvm.kernel, {bound}")
+    assert name.rpartition(".")[2] in lowered("%a: i32", f"nvvm.kernel, {bound.replace('0', '16')}")

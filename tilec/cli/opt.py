@@ -25,7 +25,7 @@ from tilec.compile.source import can_be_parsed, parse_source, read_source, sourc
 from tilec.dialects.context import make_context
 from tilec.messages.diagnostics import CompileError
 from tilec.messages.names import did_you_mean
-from tilec.passes.checks.levels import check_level
+from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.checks.verify_ops import verify_ops
 from tilec.passes.contract import Level, PassContext, TilePass
 from tilec.terms.demands import NUM_WARPS
@@ -97,6 +97,7 @@ def _run_part(
     output, errors = None, []
     try:
         module = parse_source(text, name, mlir, survives=survives)
+        context.given = entry_level(module)
         run_passes(module, arguments.passes, context)
         output = module.operation.get_asm(enable_debug_info=arguments.locations) + "\n"
     except CompileError as error:

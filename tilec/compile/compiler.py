@@ -254,7 +254,7 @@ def _prepare(
         module,
         target,
         attributes["sym_name"].value,
-        PassContext(target, num_warps, bits, report),
+        PassContext(target, num_warps, bits, report, given=level),
         _signature(function),
         _grid(function),
         _constants(function, report),
