@@ -148,27 +148,41 @@ def access_cost(
         held = first.size & -first.size
         run = min(width, held)
         together = max(run, min(held, ACCESS_BYTES // element_bytes)) if is_load else run
-    sectors: set[tuple[int, ...]] = set()
-    for lane in range(min(32, layout.num_threads)):
-        at = layout.thread_coordinates(lane, rank)
-        sectors.add(_sector(at, contiguous, element_bytes))
-        if contiguous is not None and together > 1:
-            end = list(at)
-            end[contiguous] += together - 1
-            sectors.add(_sector(tuple(end), contiguous, element_bytes))
+    sectors = _touched(layout, rank, contiguous, element_bytes, together, SECTOR_BYTES)
     instruction = INSTRUCTION_COST
     if together > run:
-        instruction += (-(-len(sectors) * SECTOR_BYTES // LINE_BYTES) - 1) * LINE_COST
+        instruction += (-(-sectors * SECTOR_BYTES // LINE_BYTES) - 1) * LINE_COST
     groups = -(-layout.num_values // together) * max(1, layout.num_threads // 32)
-    return groups * (len(sectors) * SECTOR_BYTES + together // run * instruction)
+    return groups * (sectors * SECTOR_BYTES + together // run * instruction)
 
 
-def _sector(at: tuple[int, ...], contiguous: int | None, element_bytes: int) -> tuple[int, ...]:
-    if contiguous is None:
-        return at
-    return tuple(
-        c * element_bytes // SECTOR_BYTES if d == contiguous else c for d, c in enumerate(at)
-    )
+def store_requests(
+    layout: Layout, shape: tuple[int, ...], contiguous: int, element_bytes: int, width: int
+) -> int:
+    """How often stores of the tile in this layout ask L2: an instruction of a warp does for each
+    line that it touches. `width`: neighbours one instruction may move."""
+    first = layout.values[0] if layout.values else None
+    follows = first is not None and (first.dim, first.stride) == (contiguous, 1)
+    run = min(width, first.size & -first.size) if first is not None and follows else 1
+    lines = _touched(layout, len(shape), contiguous, element_bytes, run, LINE_BYTES)
+    return lines * -(-layout.num_values // run) * max(1, layout.num_threads // 32)
+
+
+def _touched(
+    layout: Layout, rank: int, contiguous: int | None, element_bytes: int, run: int, unit: int
+) -> int:
+    """Units of so many bytes in which a warp has its first `run` neighbours."""
+    units: set[tuple[int, ...]] = set()
+    for lane in range(min(32, layout.num_threads)):
+        at = list(layout.thread_coordinates(lane, rank))
+        if contiguous is None:
+            units.add(tuple(at))
+            continue
+        begin = at[contiguous]
+        for element in (begin, begin + run - 1):
+            at[contiguous] = element * element_bytes // unit
+            units.add(tuple(at))
+    return len(units)
 
 
 def warp_grid(

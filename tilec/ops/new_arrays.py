@@ -9,6 +9,7 @@ from typing import Any
 
 from tilec.runtime.arrays import HOST, ArrayView
 from tilec.runtime.device import device
+from tilec.runtime.dlpack import contiguous_strides
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.host import numpy_dtype
 from tilec.terms.dtypes import DType
@@ -34,9 +35,10 @@ def array_maker(
     name = dtype.array
     if view.framework == "torch":
         torch = sys.modules["torch"]
-        # Of all that torch has to make an array, being given one that is like it costs the least.
-        form = torch.empty(sizes, dtype=getattr(torch, name), device="meta")
-        return partial(torch.empty_like, form, device=like.device)
+        # 1.8 us on an H200's host; `torch.empty` takes 2.7.
+        strides = contiguous_strides(sizes)
+        how = {"dtype": getattr(torch, name), "device": like.device}
+        return partial(torch.empty_strided, sizes, strides, **how)
     if view.framework == "cupy" and dtype.typestr:
         return partial(_cupy_array, view.device[1], sizes, name)
     if view.framework == "jax":

@@ -46,6 +46,42 @@ func.func @scattered(%c: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 
   return
 }
 
+// The f32 sums of a warpgroup fill their sectors, a quarter of a line each.
+// CHECK-LABEL: @sums
+// CHECK: tile.split
+// CHECK: gpu_tile.warp_tma_store
+// CHECK-NOT: tile.store
+!sums = tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!f = memref<?x?xf32, strided<[?, 1]>>
+func.func @sums(%c: !f {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 4>, strides = array<i32: 4, 1>}}) attributes {tile.kernel} {
+  %c64 = arith.constant 64 : index
+  %x = arith.constant dense<1.0> : !sums
+  %i128 = arith.constant 128 : i32
+  %first = "gpu_tile.cta_id"() : () -> i32
+  %step = "gpu_tile.num_ctas"() : () -> i32
+  scf.for %w = %first to %i128 step %step : i32 {
+    "tile.store"(%x, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!sums, !f, index, index) -> ()
+  }
+  return
+}
+
+// Sixteen threads have 16 bytes of a row each: whole lines.
+// CHECK-LABEL: @rows
+// CHECK-NOT: tma
+// CHECK: tile.store
+!rows = tensor<64x64xf32, #gpu_tile.layout<"T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)">>
+func.func @rows(%c: !f {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 4>, strides = array<i32: 4, 1>}}) attributes {tile.kernel} {
+  %c64 = arith.constant 64 : index
+  %x = arith.constant dense<1.0> : !rows
+  %i128 = arith.constant 128 : i32
+  %first = "gpu_tile.cta_id"() : () -> i32
+  %step = "gpu_tile.num_ctas"() : () -> i32
+  scf.for %w = %first to %i128 step %step : i32 {
+    "tile.store"(%x, %c, %c64, %c64) {dims = array<i32: 0, 1>, options = {}} : (!rows, !f, index, index) -> ()
+  }
+  return
+}
+
 // CHECK-LABEL: @once
 // CHECK-NOT: tma
 // CHECK: tile.store
