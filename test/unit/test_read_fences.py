@@ -14,6 +14,7 @@ from tma_copies import aligned
 import tilec
 import tilec.language as tl
 from tilec.call.jit import Kernel
+from tilec.hardware.ring_stages import MOST_STAGES
 from tilec.language import gpu
 from tilec.passes import insert_fences
 from tilec.passes.roles import rings
@@ -83,8 +84,8 @@ def test_an_author_is_told_of_the_fence() -> None:
 
 def test_slots_of_fragments_are_given_back_behind_their_products() -> None:
     """Either `rings` does that, or `insert-fences` fences; with neither an H200 overwrote rows."""
-    rng = np.random.default_rng(0)
-    a, b = (aligned(rng.standard_normal(s).astype(np.float16)) for s in ((64, 576), (576, 64)))
+    rng, deep = np.random.default_rng(0), 64 * (MOST_STAGES + 3)  # whatever ring it gets wraps
+    a, b = (aligned(rng.standard_normal(s).astype(np.float16)) for s in ((64, deep), (deep, 64)))
     arrays = a, b, np.zeros((64, 64), np.float32)
     assert findings_of(activated, *arrays, WARP_SPECIALIZE=True) == ()
     with mock.patch.object(rings, "products_of", return_value=[]):
