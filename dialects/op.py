@@ -156,6 +156,8 @@ class TileOp(ir.OpView):
     REGIONS: ClassVar[tuple[Region, ...]] = ()
     PURE: ClassVar[bool] = False
     """Whether equal instances may be merged, moved, and dropped when unused (`passes.simplify`)."""
+    ONE_LAYOUT: ClassVar[bool] = False
+    """Whether all its tiles share one layout, as an elementwise op's (`passes.infer_layouts`)."""
     NEEDS: ClassVar[Feature | None] = None
     """What not every target has, whatever the op's attributes (`feature`)."""
     ONE_THREAD: ClassVar[bool] = False
@@ -165,32 +167,24 @@ class TileOp(ir.OpView):
     IN_CTA: ClassVar[bool] = False
     """Whether the op leaves global memory alone, so that it may run before earlier launches are
     over (`passes.overlap_launches`). A tensor map is a parameter of the kernel."""
-    ONE_LAYOUT: ClassVar[bool] = False
-    """Whether all its tiles share one layout, as an elementwise op's (`passes.infer_layouts`)."""
 
-    def __init_subclass__(
-        cls,
-        *,
-        name: str = "",
-        pure: bool = False,
-        one_layout: bool = False,
-        needs: Feature | None = None,
-        one_thread: bool = False,
-        alone: bool = False,
-        in_cta: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init_subclass__(**kwargs)
+    LOWERED: ClassVar[bool] = True
+    """Whether lower-to-nvvm has a rule for the op; else passes put others in its place: those of
+    `tile` through buffers, rings last of all (expand-rings)."""
+
+    def __init_subclass__(cls, *, name: str = "", **traits: Any) -> None:
+        """`traits`: what the class says of its ops, and of its subclasses', by the names above in
+        lower case."""
+        super().__init_subclass__()
+        for trait, said in traits.items():
+            if trait.upper() not in TileOp.__annotations__:
+                raise TypeError(f"{cls.__name__}: ops have no trait '{trait}'")
+            setattr(cls, trait.upper(), said)
         if not name:
             return
         fields = _fields(cls)
         cls.MNEMONIC = name
         cls.OPERATION_NAME = f"{cls.DIALECT}.{name}"
-        cls.PURE = pure
-        cls.ONE_LAYOUT = one_layout
-        cls.NEEDS = needs
-        cls.ONE_THREAD, cls.ALONE = one_thread or cls.ONE_THREAD, alone or cls.ALONE
-        cls.IN_CTA = in_cta or cls.IN_CTA
         cls.OPERANDS = _numbered(cls, [f for f in fields if isinstance(f, Operand)])
         cls.RESULTS = _numbered(cls, [f for f in fields if isinstance(f, Result)])
         cls.ATTRIBUTES = tuple(f for f in fields if isinstance(f, Attribute))

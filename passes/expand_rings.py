@@ -62,7 +62,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
-from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, RING_ARRIVALS, RING_TURNS
+from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, RingArrival, RingTurn
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.checks.verify_rings import verify_rings
@@ -115,9 +115,9 @@ class _Expansion:
         self._meet(warps)
         for ring in self._rings:
             self._make_barriers(ring)
-        for op in find_ops(self._function, *RING_TURNS):
+        for op in find_ops(self._function, RingTurn):
             self._expand_turn(op.opview)
-        for op in find_ops(self._function, *RING_ARRIVALS):
+        for op in find_ops(self._function, RingArrival):
             with ir.InsertionPoint(op), op.location:
                 self._arrive(op.opview)
             op.erase()

@@ -48,7 +48,7 @@ from tilec.dialects.gpu_tile import (
     WgmmaWaitOp,
 )
 from tilec.dialects.gpu_tile.role import total_warps
-from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.gpu_tile.tma import TensorMapLoad
 from tilec.passes.analysis.array_accesses import ArrayAccess
 from tilec.passes.analysis.async_readers import COMMITTED
 from tilec.passes.analysis.shared_accesses import (
@@ -321,7 +321,7 @@ class _Walk:
         if isinstance(view, TmaStoreOp):
             opened = pending.storing or (frozenset(),)
             return replace(pending, storing=(opened[0].union(accesses), *opened[1:]))
-        return pending if isinstance(view, TMA_LOADS) else pending.saw(accesses)
+        return pending if isinstance(view, TensorMapLoad) else pending.saw(accesses)
 
     def _sync(self, before: ir.Operation, pending: Pending) -> Pending:
         self.placed.append(self._kernel.sync(before, self._barrier, self._warps))

@@ -37,7 +37,7 @@ from tilec.dialects.gpu_tile import (
     WgmmaOp,
 )
 from tilec.dialects.gpu_tile.ring import COPIES
-from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.gpu_tile.tma import TensorMapLoad
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
 from tilec.passes.analysis.async_readers import ASYNC_READERS, operands_read
 from tilec.passes.analysis.signals import WAITS, threads_arrive_at
@@ -55,13 +55,13 @@ _TELLS_OTHERS = (
     ClusterSyncOp,
     CpAsyncWaitOp,
     SyncOp,
-    *TMA_LOADS,
+    TensorMapLoad,
     *ASYNC_READERS,
 )
 """In front of these, of threads' arrivals, of loops and of branches, writes are fenced; a sync may
 be put there later."""
 _THREADS_READ = (BufferLoadOp, BufferGatherOp)
-_GIVES_BACK = (ClusterSyncOp, SyncOp, *TMA_LOADS)
+_GIVES_BACK = (ClusterSyncOp, SyncOp, TensorMapLoad)
 """The same for what was read."""
 
 
@@ -110,7 +110,7 @@ def _last_loads(ops: list[ir.OpView]) -> OpMap[int]:
     loop."""
     found: OpMap[int] = OpMap()
     for number, op in enumerate(ops):
-        if isinstance(op, TMA_LOADS):
+        if isinstance(op, TensorMapLoad):
             around = (outer.name for outer in enclosing_ops(op.operation))
             again = any(name in ("scf.for", "scf.while") for name in around)
             last = len(ops) if again else number

@@ -54,7 +54,7 @@ from tilec.dialects.gpu_tile import (
     TmaStoreOp,
     WarpTmaStoreOp,
 )
-from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.gpu_tile.tma import TensorMapLoad
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.dialects.tile import AtomicCasOp, AtomicRmwOp, ScatterOp, StoreOp
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -131,7 +131,7 @@ def _load_early(
     role: ir.Operation, settled: dict[ir.Value, str], context: PassContext
 ) -> str | None:
     """Why nothing of a role's copies runs early; empty where it has none of settled arrays."""
-    copies = find_ops(role, *TMA_LOADS)
+    copies = find_ops(role, TensorMapLoad)
     early = [op for op in copies if _array_of(op.opview.map) in settled]
     if not early:
         return ""

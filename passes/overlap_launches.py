@@ -33,7 +33,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.gpu_tile import GriddepcontrolOp, RoleOp, TmaWaitOp
-from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.gpu_tile.tma import TensorMapLoad
 from tilec.dialects.op import TileOp
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import SHARED_BYTES
@@ -91,7 +91,7 @@ def _is_role_or_end(op: ir.OpView) -> bool:
 
 
 def _wait_in_role(role: RoleOp) -> None:
-    copies = find_ops(role.operation, *TMA_LOADS)
+    copies = find_ops(role.operation, TensorMapLoad)
     if copies and _uses_only(role.operation, copies):
         for block in dict.fromkeys(op.block for op in copies):
             _wait_before_copies(block)
@@ -119,7 +119,7 @@ def _uses_only(role: ir.Operation, copies: list[ir.Operation]) -> bool:
 
 def _wait_before_copies(block: ir.Block) -> None:
     """Waits in front of a block's first copy; of a loop, in its first iteration."""
-    first = next(op for op in block.operations if isinstance(op, TMA_LOADS))
+    first = next(op for op in block.operations if isinstance(op, TensorMapLoad))
     loop = block.owner
     with ir.InsertionPoint(first.operation), first.operation.location:
         if loop.name != "scf.for":

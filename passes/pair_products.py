@@ -39,7 +39,6 @@ from tilec.dialects.gpu_tile import (
     MakeTensorMapOp,
     RingAcquireOp,
     RingAnnounceOp,
-    RingPublishOp,
     RingReleaseOp,
     RoleOp,
     SlotOp,
@@ -49,7 +48,7 @@ from tilec.dialects.gpu_tile import (
     TmaPairMulticastOp,
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape
-from tilec.dialects.gpu_tile.ring import PRODUCTS
+from tilec.dialects.gpu_tile.ring import PRODUCTS, RingHandover
 from tilec.dialects.gpu_tile.types import BufferType, any_buffer_of, buffer_of
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import PAIR_MS, find_instruction, select_tensor_instruction
@@ -332,7 +331,7 @@ class _Rewrite:
     def _hand_over(self, masks: dict[ir.Value, ir.Value]) -> None:
         """The end of products is heard in both CTAs, and by those that fill what is released; the
         even one hears when both have read a sum."""
-        for op in find_ops(self._function, RingPublishOp, RingReleaseOp):
+        for op in find_ops(self._function, RingHandover):
             told = op.opview
             if told.by == PRODUCTS:
                 mask = masks.get(told.ring, self._both)

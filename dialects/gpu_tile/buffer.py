@@ -78,16 +78,21 @@ class AllocOp(Op, name="alloc", in_cta=True):
         return None
 
 
-class ViewOp(Op, name="view", pure=True, one_thread=True, in_cta=True):
+class BufferView(Op):
+    """What gives a buffer or a part of it another type: no memory of its own."""
+
+    src = Operand(BUFFER)
+    result = Result(BUFFER)
+
+
+class ViewOp(BufferView, name="view", pure=True, one_thread=True, in_cta=True):
     """A sub-tile of a buffer starting at `offsets` (elements, one per dimension), same layout.
 
     Example:
         %v = "gpu_tile.view"(%b, %i, %j) : (!gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>, i32, i32) -> !gpu_tile.buffer<tensor<64x8xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
     """
 
-    src = Operand(BUFFER)
     offsets = Operand(I32, variadic=True)
-    result = Result(BUFFER)
 
     def check(self) -> str | None:
         try:
@@ -106,15 +111,13 @@ class ViewOp(Op, name="view", pure=True, one_thread=True, in_cta=True):
         return None
 
 
-class TransposeViewOp(Op, name="transpose_view", pure=True, one_thread=True):
+class TransposeViewOp(BufferView, name="transpose_view", pure=True, one_thread=True):
     """The same memory with its dimensions permuted: dimension i is source dimension permutation[i].
 
     Example:
         %v = "gpu_tile.transpose_view"(%b) {permutation = array<i32: 1, 0>} : (!gpu_tile.buffer<tensor<64x32xf32>, #gpu_tile.shared<"(64,32):(36,1)">>) -> !gpu_tile.buffer<tensor<32x64xf32>, #gpu_tile.shared<"(32,64):(1,36)">>
     """
 
-    src = Operand(BUFFER)
-    result = Result(BUFFER)
     permutation = Attribute(INTS)
 
     @classmethod
@@ -138,16 +141,13 @@ class TransposeViewOp(Op, name="transpose_view", pure=True, one_thread=True):
         return None if self.result.type == expected else f"result must be {expected}"
 
 
-class ReshapeViewOp(Op, name="reshape_view", pure=True, one_thread=True):
+class ReshapeViewOp(BufferView, name="reshape_view", pure=True, one_thread=True):
     """The same memory under another shape. Both layouts are dense, the source's is row-major: what
     lies at a place of the result is what lies there in the source.
 
     Example:
         %v = "gpu_tile.reshape_view"(%b) : (!gpu_tile.buffer<tensor<8x64xf32>, #gpu_tile.shared<"(8,64):(64,1)">>) -> !gpu_tile.buffer<tensor<512xf32>, #gpu_tile.shared<"(512):(1)">>
     """
-
-    src = Operand(BUFFER)
-    result = Result(BUFFER)
 
     def check(self) -> str | None:
         try:

@@ -9,12 +9,13 @@ protocol. expand-rings makes mbarriers of rings (`mbarrier.py`), in the end.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from mlir import ir
 
 from tilec.dialects.attributes import BOOL, INT, one_of, options
-from tilec.dialects.constraints import BUFFER, I1, I32, RING
+from tilec.dialects.constraints import I1, I32, RING
+from tilec.dialects.gpu_tile.buffer import BufferView
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.mbarrier import (
     BARRIER_BYTES,
@@ -33,7 +34,11 @@ COPIES, PRODUCTS = "copies", "products"
 """What arrives by itself: each thread's `cp_async`s so far, or this thread's tcgen05 products."""
 
 
-class MakeRingOp(Op, name="make_ring", in_cta=True):
+class RingOp(Op, lowered=False):
+    """What speaks of rings; mbarriers by the lowering (expand-rings)."""
+
+
+class MakeRingOp(RingOp, name="make_ring", in_cta=True):
     """A ring of `slots` slots, each free at first.
 
     A slot is full when it was published `fills` times and all announced bytes are there; it is free
@@ -76,7 +81,7 @@ class MakeRingOp(Op, name="make_ring", in_cta=True):
         return None
 
 
-class _RingTurn(Op):
+class RingTurn(RingOp):
     """What names a turn of a ring and gives its slot."""
 
     ring = Operand(RING)
@@ -99,7 +104,7 @@ class _RingTurn(Op):
         return made.slots if isinstance(made, MakeRingOp) else 0
 
 
-class RingSlotOp(_RingTurn, name="ring_slot", pure=True, one_thread=True, in_cta=True):
+class RingSlotOp(RingTurn, name="ring_slot", pure=True, one_thread=True, in_cta=True):
     """The slot of turn `count`, as a number; waits for nothing.
 
     Example:
@@ -107,7 +112,7 @@ class RingSlotOp(_RingTurn, name="ring_slot", pure=True, one_thread=True, in_cta
     """
 
 
-class RingAcquireOp(_RingTurn, name="ring_acquire", one_thread=True, in_cta=True):
+class RingAcquireOp(RingTurn, name="ring_acquire", one_thread=True, in_cta=True):
     """Waits until whoever read the slot of turn `count` before has released it; it may be filled.
 
     Example:
@@ -120,7 +125,7 @@ class RingAcquireOp(_RingTurn, name="ring_acquire", one_thread=True, in_cta=True
         return "nobody releases slots of this ring" if unreleased else None
 
 
-class RingWaitOp(_RingTurn, name="ring_wait", one_thread=True, in_cta=True):
+class RingWaitOp(RingTurn, name="ring_wait", one_thread=True, in_cta=True):
     """Waits until the slot of turn `count` is full; it may be read.
 
     `previous`: until it was full the turn before, which passes at once where there was none.
@@ -137,32 +142,44 @@ class RingWaitOp(_RingTurn, name="ring_wait", one_thread=True, in_cta=True):
         return "nobody publishes slots of this ring" if unpublished else None
 
 
-RING_TURNS = (RingSlotOp, RingAcquireOp, RingWaitOp)
-"""Ops whose result is the slot of a turn."""
+class RingArrival(RingOp):
+    """What a slot's being full, or free, counts."""
+
+    ring = Operand(RING)
+    slot = Operand(I32)
 
 
-class RingAnnounceOp(Op, name="ring_announce", one_thread=True, in_cta=True):
+class RingAnnounceOp(RingArrival, name="ring_announce", one_thread=True, in_cta=True):
     """One thread publishes a slot for its part, and announces `bytes` that copies will bring it.
 
     Example:
         "gpu_tile.ring_announce"(%ring, %slot) {bytes = 32768 : i32} : (!gpu_tile.ring, i32) -> ()
     """
 
-    ring = Operand(RING)
-    slot = Operand(I32)
     bytes = Attribute(INT)
 
     def check(self) -> str | None:
         return wrong_bytes(self.bytes)
 
 
-def _feature_of_arrival(by: str, mask: ir.Value | None) -> Feature | None:
-    if by == PRODUCTS:
-        return Feature.TCGEN05
-    return Feature.CLUSTERS if mask is not None else None
+class RingHandover(RingArrival):
+    """What passes a slot on to the ring's other side; `by` and `mask` as `ring_publish` says."""
+
+    mask = Operand(I32, optional=True)
+    by: ClassVar[Attribute]
+
+    def feature(self) -> Feature | None:
+        """See `TileOp`."""
+        if self.by == PRODUCTS:
+            return Feature.TCGEN05
+        return Feature.CLUSTERS if self.mask is not None else None
+
+    def by_one_thread(self) -> bool:
+        """See `TileOp`."""
+        return self.by in ("once", PRODUCTS)
 
 
-class RingPublishOp(Op, name="ring_publish", alone=True):
+class RingPublishOp(RingHandover, name="ring_publish", alone=True):
     """What these threads did before, whoever waits for the slot sees.
 
     `by`: once a thread, warp, warpgroup or role; or when each thread's copies ("copies") or this
@@ -173,25 +190,14 @@ class RingPublishOp(Op, name="ring_publish", alone=True):
         "gpu_tile.ring_publish"(%ring, %slot) {by = "warp"} : (!gpu_tile.ring, i32) -> ()
     """
 
-    ring = Operand(RING)
-    slot = Operand(I32)
-    mask = Operand(I32, optional=True)
     by = Attribute(one_of(*THREADS, COPIES, PRODUCTS))
-
-    def feature(self) -> Feature | None:
-        """See `TileOp`."""
-        return _feature_of_arrival(self.by, self.mask)
-
-    def by_one_thread(self) -> bool:
-        """See `TileOp`."""
-        return self.by in ("once", PRODUCTS)
 
     def check(self) -> str | None:
         copied = self.by == COPIES and self.mask is not None
         return "copies arrive in their own CTA" if copied else None
 
 
-class RingReleaseOp(Op, name="ring_release", alone=True):
+class RingReleaseOp(RingHandover, name="ring_release", alone=True):
     """These threads, or products, have read the slot: it may be filled again.
 
     `by`, `mask`: as in `ring_publish`.
@@ -200,23 +206,7 @@ class RingReleaseOp(Op, name="ring_release", alone=True):
         "gpu_tile.ring_release"(%ring, %slot) {by = "warpgroup"} : (!gpu_tile.ring, i32) -> ()
     """
 
-    ring = Operand(RING)
-    slot = Operand(I32)
-    mask = Operand(I32, optional=True)
     by = Attribute(one_of(*THREADS, PRODUCTS))
-
-    def feature(self) -> Feature | None:
-        """See `TileOp`."""
-        return _feature_of_arrival(self.by, self.mask)
-
-    def by_one_thread(self) -> bool:
-        """See `TileOp`."""
-        return self.by in ("once", PRODUCTS)
-
-
-RING_ARRIVALS = (RingAnnounceOp, RingPublishOp, RingReleaseOp)
-"""Ops that a slot's being full, or free, counts."""
-RING_OPS = (MakeRingOp, *RING_TURNS, *RING_ARRIVALS)
 
 
 class RingPositionOp(Op, name="ring_position", pure=True, one_thread=True, in_cta=True):
@@ -259,16 +249,14 @@ def _slots_of(user: ir.OpView) -> int | None:
     return made.slots if isinstance(made, BarrierInitOp) else None
 
 
-class SlotOp(Op, name="slot", pure=True, one_thread=True, in_cta=True):
+class SlotOp(BufferView, name="slot", pure=True, one_thread=True, in_cta=True):
     """One slot of a ring: the buffer without its leading dimension.
 
     Example:
         %s = "gpu_tile.slot"(%ring, %i) : (!gpu_tile.buffer<tensor<3x64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>, i32) -> !gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>
     """
 
-    src = Operand(BUFFER)
     index = Operand(I32)
-    result = Result(BUFFER)
 
     @classmethod
     def infer_types(cls, src: Any, index: Any) -> list[ir.Type]:
@@ -282,6 +270,6 @@ class SlotOp(Op, name="slot", pure=True, one_thread=True, in_cta=True):
         if len(ring.shape) != len(ring.layout.dims) + 1:
             return f"expected a ring of buffers, found {self.src.type}"
         turn = self.index.owner
-        if isinstance(turn, _RingTurn) and turn.known_slots > ring.slots:
+        if isinstance(turn, RingTurn) and turn.known_slots > ring.slots:
             return f"the buffer has {ring.slots} slots, the ring {turn.known_slots}"
         return None if slot == ring.slot() else f"result must be {ring.slot().type()}"

@@ -90,7 +90,7 @@ def check_map(tensor_map: ir.Value, buffer: ir.Value, coordinates: int) -> str |
     return None
 
 
-class _TensorMapLoad(Op):
+class TensorMapLoad(Op):
     """What fills a buffer through a tensor map; `coordinates` stand last. `barrier`: what counts
     the bytes, mbarriers or a ring, whose slot they make full."""
 
@@ -106,7 +106,7 @@ class _TensorMapLoad(Op):
         return wrong or check_map(self.map, self.dst, len(self.coordinates))
 
 
-class TmaLoadOp(_TensorMapLoad, name="tma_load", needs=Feature.TMA, one_thread=True):
+class TmaLoadOp(TensorMapLoad, name="tma_load", needs=Feature.TMA, one_thread=True):
     """Fills a buffer from an array at `coordinates` (one per array dimension), zeros outside it.
 
     As many boxes as the buffer has; their bytes arrive at `barrier[slot]`, outside ones as well.
@@ -119,7 +119,7 @@ class TmaLoadOp(_TensorMapLoad, name="tma_load", needs=Feature.TMA, one_thread=T
 
 
 class TmaPairLoadOp(
-    _TensorMapLoad, name="tma_pair_load", needs=Feature.TCGEN05, one_thread=True, alone=True
+    TensorMapLoad, name="tma_pair_load", needs=Feature.TCGEN05, one_thread=True, alone=True
 ):
     """`tma_load` whose bytes arrive at `barrier[slot]` of the even CTA of the pair.
 
@@ -131,7 +131,7 @@ class TmaPairLoadOp(
 
 
 class TmaMulticastOp(
-    _TensorMapLoad, name="tma_multicast", needs=Feature.CLUSTERS, one_thread=True, alone=True
+    TensorMapLoad, name="tma_multicast", needs=Feature.CLUSTERS, one_thread=True, alone=True
 ):
     """`tma_load` into the same buffer of every CTA of the cluster that `mask` has: bit r for rank r.
 
@@ -146,7 +146,7 @@ class TmaMulticastOp(
 
 
 class TmaPairMulticastOp(
-    _TensorMapLoad, name="tma_pair_multicast", needs=Feature.TCGEN05, one_thread=True, alone=True
+    TensorMapLoad, name="tma_pair_multicast", needs=Feature.TCGEN05, one_thread=True, alone=True
 ):
     """`tma_multicast` to CTAs of several pairs: the bytes that each gets arrive at `barrier[slot]` of
     the even CTA of its pair.
@@ -157,10 +157,6 @@ class TmaPairMulticastOp(
 
     mask = Operand(I32)
     coordinates = Operand(I32, variadic=True)
-
-
-TMA_LOADS = (TmaLoadOp, TmaMulticastOp, TmaPairLoadOp, TmaPairMulticastOp)
-"""Whatever fills a buffer through a tensor map."""
 
 
 class TmaStoreOp(Op, name="tma_store", needs=Feature.TMA, one_thread=True, alone=True):

@@ -30,7 +30,7 @@ ACCUMULATORS = {
 PRECISIONS = ("tf32", "ieee")
 
 
-class DotOp(Op, name="dot", pure=True):
+class DotOp(Op, name="dot", pure=True, lowered=False):
     """Matrix multiply-accumulate: result = lhs @ rhs + acc; leading dimensions are a batch.
 
     `options.precision` says how f32 inputs multiply: "tf32" keeps 10 of their mantissa bits, what the
@@ -137,7 +137,7 @@ SCALE_ELEMENTS = ("i8", "f8E4M3FN")
 """Scales: exponents of 2 with a bias of 127, of which 255 is no number; or floats."""
 
 
-class DotScaledOp(DotOp, name="dot_scaled", pure=True):
+class DotScaledOp(DotOp, name="dot_scaled"):
     """A dot whose operands have scales: result = (lhs * lhs_scale) @ (rhs * rhs_scale) + acc.
 
     `lhs`: (m, k) numbers of `lhs_format`, `lhs_scale`: (m, k / block); `rhs`: (k, n), `rhs_scale`:

@@ -108,7 +108,7 @@ class ScanOp(Op, name="scan", pure=True, one_layout=True):
         return check_combination(self.inputs, self.axis, self.body)
 
 
-class HistogramOp(Op, name="histogram", pure=True):
+class HistogramOp(Op, name="histogram", pure=True, lowered=False):
     """How many of `values` are j, for each j of the result's [0, bins).
 
     What is masked off, negative or not below the number of bins is not counted.

@@ -177,7 +177,7 @@ class SplitOp(Op, name="split", pure=True):
         return None
 
 
-class TakeOp(Op, name="take", pure=True):
+class TakeOp(Op, name="take", pure=True, lowered=False):
     """Gathers inside a tile: the element whose coordinate along `axis` is the index.
 
     The other coordinates stay; an index outside the tile gives an unspecified element.

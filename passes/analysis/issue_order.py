@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.gpu_tile import RingSlotOp, RingWaitOp, SlotOp
+from tilec.dialects.gpu_tile.buffer import BufferView
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.walk import VIEWS
 
 
 def ring_turn(operand: ir.Value) -> RingSlotOp | RingWaitOp | None:
     """The turn whose slot an operand lies in."""
-    while isinstance(operand.owner, VIEWS):
+    while isinstance(operand.owner, BufferView):
         owner = operand.owner
         turn = owner.index.owner if isinstance(owner, SlotOp) else None
         if isinstance(turn, (RingSlotOp, RingWaitOp)):
@@ -74,6 +74,6 @@ def needed_to_issue(
 
 def is_free(op: ir.Operation) -> bool:
     """Whether doing an op twice costs next to nothing."""
-    if isinstance(op.opview, (RingSlotOp, *VIEWS)) or op.name == "arith.constant":
+    if isinstance(op.opview, (RingSlotOp, BufferView)) or op.name == "arith.constant":
         return True
     return op.name.startswith("arith.") and not any(is_tile(v) for v in op.results)

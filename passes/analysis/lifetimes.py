@@ -30,7 +30,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
 from tilec.dialects.gpu_tile.tcgen05 import ADDRESS_BYTES
-from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.gpu_tile.tma import TensorMapLoad
 from tilec.dialects.gpu_tile.types import (
     BOX_ALIGNMENT,
     TensorBuffer,
@@ -170,7 +170,7 @@ class _Lifetimes:
 
     def _shared_buffer(self, alloc: AllocOp) -> Allocation:
         type_ = buffer_of(alloc.result)
-        engine = (*TMA_LOADS, TmaStoreOp, WarpTmaStoreOp)
+        engine = (TensorMapLoad, TmaStoreOp, WarpTmaStoreOp)
         copied = any(isinstance(user.opview, engine) for user in users_of(alloc.result))
         alignment = max(type_.alignment_bytes, BOX_ALIGNMENT if copied else 1)
         return self._buffer(alloc, type_.size_bytes, alignment)

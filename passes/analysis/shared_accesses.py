@@ -31,8 +31,8 @@ from tilec.dialects.gpu_tile import (
     TransposeViewOp,
     ViewOp,
 )
-from tilec.dialects.gpu_tile.ring import RING_TURNS
-from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.gpu_tile.ring import RingTurn
+from tilec.dialects.gpu_tile.tma import TensorMapLoad
 from tilec.dialects.gpu_tile.types import (
     TensorBuffer,
     any_buffer_of,
@@ -200,7 +200,7 @@ def _buffer_accesses(view: object, context: PassContext) -> list[Access]:
         return [replace(access, own_lanes=_has_own_lanes(view.src, context))]
     if isinstance(view, BufferGatherOp):
         return [_describe(view.src, None, writes=False)]
-    if isinstance(view, (BufferCountOp, *TMA_LOADS)):
+    if isinstance(view, (BufferCountOp, TensorMapLoad)):
         return [_describe(view.dst, None, writes=True)]
     if isinstance(view, ASYNC_READERS):
         operands = [v for v in operands_read(view) if is_buffer(v) or is_tensor_buffer(v)]
@@ -301,4 +301,4 @@ def _slot(op: SlotOp) -> tuple[ir.Value | None, int, int] | None:
     return counter, distance % turn.slots, turn.slots
 
 
-_TURNS = (RingPositionOp, *RING_TURNS)
+_TURNS = (RingPositionOp, RingTurn)

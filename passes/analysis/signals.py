@@ -10,12 +10,11 @@ from tilec.dialects.gpu_tile import (
     RemoteArriveOp,
     RingAcquireOp,
     RingPublishOp,
-    RingReleaseOp,
     RingWaitOp,
     Tcgen05CommitOp,
     Tcgen05MulticastCommitOp,
 )
-from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
+from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, RingHandover
 
 Place = tuple[ir.Value, str]
 """A ring and its side, "full" or "free"; mbarriers, and ""."""
@@ -38,7 +37,7 @@ def products_arrive_at(view: ir.OpView) -> Place | None:
     """Where an op lets the end of products arrive, None if it does not."""
     if isinstance(view, _COMMITS):
         return view.barrier, ""
-    if isinstance(view, (RingPublishOp, RingReleaseOp)) and view.by == PRODUCTS:
+    if isinstance(view, RingHandover) and view.by == PRODUCTS:
         return view.ring, _side(view)
     return None
 
@@ -47,7 +46,7 @@ def threads_arrive_at(view: ir.OpView) -> Place | None:
     """Where the threads of an op arrive, None if they do not."""
     if isinstance(view, (BarrierArriveOp, RemoteArriveOp)):
         return view.barrier, ""
-    if isinstance(view, (RingPublishOp, RingReleaseOp)) and view.by not in (COPIES, PRODUCTS):
+    if isinstance(view, RingHandover) and view.by not in (COPIES, PRODUCTS):
         return view.ring, _side(view)
     return None
 
@@ -69,5 +68,5 @@ def hears_of_threads_or_products(wait: ir.OpView) -> bool:
     return any(place in (products_arrive_at(u), threads_arrive_at(u)) for u in users)
 
 
-def _side(view: RingPublishOp | RingReleaseOp) -> str:
+def _side(view: RingHandover) -> str:
     return "full" if isinstance(view, RingPublishOp) else "free"

@@ -15,9 +15,9 @@ from mlir import ir
 from mlir.dialects import llvm
 
 from tilec.dialects import gpu_tile, tile
+from tilec.dialects.constraints import COUNTED, RING
 from tilec.dialects.demands import OF_FUNCTIONS, OF_LOOPS, wrong_demand
 from tilec.dialects.elementwise import ELEMENTWISE
-from tilec.dialects.gpu_tile.tma import TMA_LOADS
 from tilec.dialects.gpu_tile.types import is_ring, layout_of
 from tilec.dialects.inline_text import wrong_constraints, wrong_text
 from tilec.dialects.op import NAMESPACES
@@ -61,11 +61,6 @@ _SAID = {
 """What ops of a name say of themselves, beside what is demanded of them."""
 PARAMETER_BYTES = 32764
 """Of a kernel, from PTX 8.1 and sm_70 on (PTX ISA 9.0, "Kernel Function Parameters")."""
-EXPANDED_OPS = gpu_tile.ring.RING_OPS
-"""Ops that are mbarriers by the lowering (expand-rings), which has no rule for them."""
-SPLIT_OPS = (tile.DotOp, tile.DotScaledOp, tile.HistogramOp, tile.TakeOp)
-"""Ops gone from level BUFFERS on: others do their work through buffers. They have no lowering
-rule."""
 _LOWERED_DIALECTS = ("llvm.", "nvvm.", "arith.", "math.", "scf.", "builtin.")
 
 
@@ -197,7 +192,7 @@ def _dot_selected(op: ir.Operation) -> str | None:
     return None if "instruction" in op.opview.options else "the dot names no instruction"
 
 
-def _no_split_op(op: ir.Operation) -> str | None:
+def _not_replaced(op: ir.Operation) -> str | None:
     return f"a {op.opview.MNEMONIC} is left"
 
 
@@ -243,18 +238,21 @@ _GENERAL: dict[Level, tuple[Rule, ...]] = {
 }
 """Rules for every op whose name belongs to the level."""
 _WITH_LAYOUTS = (Level.LAYOUTS, Level.BUFFERS, Level.ALLOCATED)
-_RING_USERS = (*EXPANDED_OPS, *TMA_LOADS, gpu_tile.NextProgramOp)
 _PROGRAM: dict[str, tuple[Rule, ...]] = {
     "func.func": (_single_block,),
     "memref.dim": (_dynamic_dim,),
     "arith.constant": (_tensor_constant,),
 }
-_RINGS: dict[str, tuple[Rule, ...]] = {op.OPERATION_NAME: (_known_ring,) for op in _RING_USERS}
+_RINGS: dict[str, tuple[Rule, ...]] = {
+    op.OPERATION_NAME: (_known_ring,)
+    for op in gpu_tile.Op.ALL
+    if any(field.constraint in (RING, COUNTED) for field in op.OPERANDS)
+}
 _CHOSEN = {**_PROGRAM, **_RINGS, tile.DotOp.OPERATION_NAME: (_dot_selected,)}
 _BUFFERS: dict[str, tuple[Rule, ...]] = {
     **_PROGRAM,
     **_RINGS,
-    **{op.OPERATION_NAME: (_no_split_op,) for op in SPLIT_OPS},
+    **{op.OPERATION_NAME: (_not_replaced,) for op in tile.Op.ALL if not op.LOWERED},
     gpu_tile.ConvertLayoutOp.OPERATION_NAME: (_no_cross_warp_conversion,),
 }
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from math import prod
 from typing import Any
 
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, RING_TURNS, THREADS
+from tilec.dialects.gpu_tile.buffer import BufferView
+from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, THREADS, RingHandover, RingTurn
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
-from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.gpu_tile.tma import TensorMapLoad
 from tilec.dialects.gpu_tile.types import (
     any_buffer_of,
     buffer_of,
@@ -24,7 +26,6 @@ from tilec.passes.checks.ring_scalars import Scalars
 from tilec.passes.checks.ring_state import Broken, RingState
 from tilec.passes.checks.ring_walk import Code, Walk
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.walk import VIEWS
 
 
 class Enough(Exception):
@@ -110,10 +111,10 @@ class Player(Walk):
         self.cluster.step()
         self.cluster.played.add(op)
         view = op.opview
-        if isinstance(view, RING_TURNS):
+        if isinstance(view, RingTurn):
             yield from self._turn(view)
         else:
-            _PLAYED[type(view)](self, view)
+            _way_of(type(view))(self, view)
 
     def count(self) -> None:
         """See `Walk`."""
@@ -172,7 +173,7 @@ class Player(Walk):
                 self.reading[turn] = op
         self.values[view.slot] = turn
 
-    def _pass_on(self, view: gpu_tile.RingPublishOp | gpu_tile.RingReleaseOp) -> None:
+    def _pass_on(self, view: RingHandover) -> None:
         op, turn = view.operation, self._slot_of(view.slot, view.operation)
         times = self._times(view.by)
         mask = 1 << self.rank if view.mask is None else self.values[view.mask]
@@ -306,11 +307,16 @@ def _bytes(buffer: ir.Value) -> int:
     return prod(any_buffer_of(buffer).shape) * found.element_bytes
 
 
+@cache
+def _way_of(kind: type) -> Callable[[Player, Any], None]:
+    """How ops of a class are played: as it says itself, or a class that it is one of."""
+    return next(_PLAYED[each] for each in kind.__mro__ if each in _PLAYED)
+
+
 _PLAYED: dict[type, Callable[[Player, Any], None]] = {
     gpu_tile.RoleOp: Player._begin,
     gpu_tile.RingAnnounceOp: Player._announce,
-    gpu_tile.RingPublishOp: Player._pass_on,
-    gpu_tile.RingReleaseOp: Player._pass_on,
+    RingHandover: Player._pass_on,
     gpu_tile.NextProgramOp: Player._ask,
     gpu_tile.NextProgramReadOp: Player._answer,
     gpu_tile.BufferStoreOp: Player._store,
@@ -321,10 +327,9 @@ _PLAYED: dict[type, Callable[[Player, Any], None]] = {
     gpu_tile.TmaStoreOp: Player._load,
     gpu_tile.WgmmaOp: Player._issue,
     gpu_tile.WgmmaWaitOp: Player._finish,
-    gpu_tile.Tcgen05MmaScaledOp: Player._multiply,
     **dict.fromkeys(COMMITTED, Player._multiply),
-    **dict.fromkeys(VIEWS, Player._view),
-    **dict.fromkeys(TMA_LOADS, Player._copy),
+    BufferView: Player._view,
+    TensorMapLoad: Player._copy,
 }
-PLAYED = (*RING_TURNS, *_PLAYED)
+PLAYED = (RingTurn, *_PLAYED)
 """The ops that are played."""

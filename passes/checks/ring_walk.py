@@ -8,8 +8,8 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile.ring import RING_OPS
-from tilec.dialects.gpu_tile.tma import TMA_LOADS
+from tilec.dialects.gpu_tile.ring import RingOp
+from tilec.dialects.gpu_tile.tma import TensorMapLoad
 from tilec.passes.checks.ring_scalars import Scalars, needed_scalars
 from tilec.passes.rewriting.loops import terminator
 
@@ -60,11 +60,11 @@ def _deciding(function: ir.Operation) -> list[ir.Value]:
             found.extend(list(op.operands)[:3])
         elif op.name in ("scf.if", "scf.condition"):
             found.append(op.operands[0])
-        elif isinstance(view, RING_OPS):
+        elif isinstance(view, RingOp):
             found.extend(op.operands)
         elif isinstance(view, gpu_tile.SlotOp):
             found.append(view.index)
-        elif isinstance(view, (*TMA_LOADS, gpu_tile.NextProgramOp)):
+        elif isinstance(view, (TensorMapLoad, gpu_tile.NextProgramOp)):
             found.extend([view.slot] + ([view.mask] if hasattr(type(view), "mask") else []))
         return ir.WalkResult.ADVANCE
 

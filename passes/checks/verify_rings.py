@@ -19,7 +19,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.gpu_tile import MakeRingOp
-from tilec.dialects.gpu_tile.ring import RING_TURNS
+from tilec.dialects.gpu_tile.ring import RingTurn
 from tilec.passes.checks.ring_play import play
 from tilec.passes.checks.ring_state import Broken
 from tilec.passes.contract import PassContext, show_location
@@ -44,7 +44,7 @@ def verify_rings(module: ir.Module, context: PassContext, *, share: int = 1) -> 
 
 
 def _play_all(function: ir.Operation, context: PassContext, share: int) -> None:
-    turns = find_ops(function, *RING_TURNS) if share == 1 else []
+    turns = find_ops(function, RingTurn) if share == 1 else []
     for seed in range(1, MOST_SEEDS + 1):
         played = _play(function, context, seed, STEPS // share)
         turns = [turn for turn in turns if turn not in played]

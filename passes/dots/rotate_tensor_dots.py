@@ -45,6 +45,7 @@ from tilec.dialects.gpu_tile import (
     RingWaitOp,
     SlotOp,
 )
+from tilec.dialects.gpu_tile.buffer import BufferView
 from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.issue_order import (
@@ -70,7 +71,7 @@ from tilec.passes.rewriting.loops import (
 from tilec.passes.rewriting.op_tables import OpSet, order_of
 from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.scalars import binary, constant, less
-from tilec.passes.rewriting.walk import VIEWS, alloc_of, users_of
+from tilec.passes.rewriting.walk import alloc_of, users_of
 
 
 def rotate_tensor_dots(loop: ir.Operation, context: PassContext) -> None:
@@ -157,7 +158,7 @@ def _wait_late(turn: RingWaitOp, body: ir.Block) -> None:
 
 def _is_view_of(op: ir.Operation, slot: ir.Value) -> bool:
     """Whether an op is a slot of that number, or a view of one."""
-    while isinstance(op.opview, VIEWS):
+    while isinstance(op.opview, BufferView):
         if isinstance(op.opview, SlotOp) and op.opview.index == slot:
             return True
         source = op.opview.src.owner

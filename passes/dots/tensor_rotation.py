@@ -19,7 +19,7 @@ from tilec.dialects.gpu_tile import (
     SlotOp,
     Tcgen05MmaOp,
 )
-from tilec.dialects.gpu_tile.ring import PRODUCTS
+from tilec.dialects.gpu_tile.ring import PRODUCTS, RingHandover
 from tilec.hardware.tensor_memory import COLUMNS, power_of_two
 from tilec.passes.analysis.issue_order import (
     constant_steps,
@@ -32,7 +32,7 @@ from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.loops import enclosing_ops, is_inside, terminator
 from tilec.passes.rewriting.walk import alloc_of, kernel_of, users_of
 
-ISSUING_OPS = (RingWaitOp, RingPublishOp, RingReleaseOp, Tcgen05MmaOp)
+ISSUING_OPS = (RingWaitOp, RingHandover, Tcgen05MmaOp)
 _SLOTS = 2
 
 
@@ -119,7 +119,7 @@ def _product(multiply: Tcgen05MmaOp, body: ir.Block) -> Product | None:
     for view in behind_it:
         if isinstance(view, Tcgen05MmaOp):
             break
-        if isinstance(view, (RingPublishOp, RingReleaseOp)) and view.by == PRODUCTS:
+        if isinstance(view, RingHandover) and view.by == PRODUCTS:
             told.append(view)
     published = [view for view in told if isinstance(view, RingPublishOp)]
     waits = {view.ring: view for view in behind_it if isinstance(view, RingWaitOp)}

@@ -15,7 +15,6 @@ from tilec.dialects.gpu_tile import (
     NextProgramOp,
     RemoteArriveOp,
     RingAcquireOp,
-    RingPublishOp,
     RingReleaseOp,
     RingWaitOp,
     Tcgen05MulticastCommitOp,
@@ -23,20 +22,21 @@ from tilec.dialects.gpu_tile import (
     TmaPairLoadOp,
     TmaPairMulticastOp,
 )
-from tilec.dialects.gpu_tile.ring import PRODUCTS
+from tilec.dialects.gpu_tile.ring import PRODUCTS, RingHandover
 from tilec.passes.rewriting.walk import find_ops, role_of
 
 FILLING = (NextProgramOp, TmaMulticastOp, TmaPairLoadOp, TmaPairMulticastOp)
 """In a cluster: ops that fill slots of other CTAs."""
-MASKED = (RingPublishOp, RingReleaseOp)
 WRITTEN = (RemoteArriveOp, Tcgen05MulticastCommitOp)
 """What a mask becomes when rings are expanded."""
 
 
 def reaching_ops(function: ir.Operation) -> list[ir.Operation]:
     """The ops that do something to other CTAs of a cluster, in program order."""
-    found = find_ops(function, *FILLING, *MASKED, *WRITTEN)
-    return [op for op in found if not isinstance(op.opview, MASKED) or op.opview.mask is not None]
+    found = find_ops(function, *FILLING, RingHandover, *WRITTEN)
+    return [
+        op for op in found if not isinstance(op.opview, RingHandover) or op.opview.mask is not None
+    ]
 
 
 def released_late(turn: RingAcquireOp, *, by_threads: bool) -> bool:
@@ -66,7 +66,7 @@ def unawaited(function: ir.Operation, acquired: Sequence[RingAcquireOp]) -> list
 
 
 def _ring_of(view: ir.OpView) -> ir.Value:
-    return view.ring if isinstance(view, MASKED) else view.barrier
+    return view.ring if isinstance(view, RingHandover) else view.barrier
 
 
 def _is_read(ring: ir.Value) -> bool:

@@ -8,18 +8,9 @@ from typing import Any
 from mlir import ir
 from mlir.rewrite import RewritePatternSet, walk_and_apply_patterns
 
-from tilec.dialects.gpu_tile import (
-    AllocOp,
-    ReshapeViewOp,
-    RoleOp,
-    SlotOp,
-    TransposeViewOp,
-    ViewOp,
-)
+from tilec.dialects.gpu_tile import AllocOp, RoleOp
+from tilec.dialects.gpu_tile.buffer import BufferView
 from tilec.dialects.op import TileOp
-
-VIEWS = (ViewOp, SlotOp, ReshapeViewOp, TransposeViewOp)
-"""Ops whose result is (a part of) the buffer that is their first operand."""
 
 MODULES = ("builtin.module", "gpu.module")
 """Ops that hold functions."""
@@ -106,7 +97,7 @@ def users_of(buffer: ir.Value) -> Iterator[ir.Operation]:
     """The ops that read or write a buffer, a slot or a part of it, or a view of those."""
     for use in buffer.uses:
         user = use.owner.operation
-        if isinstance(user.opview, VIEWS):
+        if isinstance(user.opview, BufferView):
             yield from users_of(user.results[0])
         else:
             yield user

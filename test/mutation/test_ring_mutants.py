@@ -18,7 +18,7 @@ from tilec.compile import compiler
 from tilec.compile.compiler import Compilation, lower_to
 from tilec.compile.source import parse_source
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile.ring import RING_TURNS
+from tilec.dialects.gpu_tile.ring import RingTurn
 from tilec.examples.attention import attention
 from tilec.examples.attention_backward import key_gradients
 from tilec.examples.matmul import matmul
@@ -184,7 +184,7 @@ def mutants(module: ir.Module, context: PassContext) -> Iterator[tuple[type, int
 def _is_no_change(op: ir.Operation, way: str) -> bool:
     """What breaks nothing here: a wait at a role's end, whose slot is not used (what ends too early
     the emulator finds); a release that follows its turn."""
-    if isinstance(op.opview, RING_TURNS):
+    if isinstance(op.opview, RingTurn):
         unused = not list(op.results[0].uses)
         return unused and way != "next turn"
     if isinstance(op.opview, gpu_tile.MakeRingOp):

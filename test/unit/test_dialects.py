@@ -167,3 +167,8 @@ def test_parsed_types_keep_few_contexts() -> None:
             assert buffer_of(ir.Type.parse(text, fresh)).shape == (size,)
     del fresh
     assert sum(one() is not None for one in made) < 6
+
+
+def test_a_class_says_only_what_somebody_asks() -> None:
+    with pytest.raises(TypeError, match="_Wrong: ops have no trait 'one_thred'"):
+        type("_Wrong", (TileOp,), {}, one_thred=True)
