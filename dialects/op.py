@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from enum import Enum, auto
 from typing import Any, ClassVar
 
 from mlir import ir
@@ -28,6 +29,25 @@ _cext.globals.append_dialect_search_prefix("tilec.dialects")
 
 NAMESPACES = ("tile.", "gpu_tile.")
 """How the names of these ops begin: cheaper to look at than an op's class."""
+
+
+Place = tuple[ir.Value, str]
+"""Where who waits is told: a ring and its side, "full" or "free"; mbarriers, and ""."""
+
+
+class Until(Enum):
+    """What ends what an op does to memory after it was issued."""
+
+    COPIES_WAITED = auto()
+    """A `cp_async_wait`."""
+    PRODUCTS_WAITED = auto()
+    """A `wgmma_wait`."""
+    STORES_WAITED = auto()
+    """A `tma_wait`."""
+    PRODUCTS_TOLD = auto()
+    """A wait where the end of this thread's products arrives, which keep their order."""
+    BYTES_COUNTED = auto()
+    """A wait where its bytes are counted."""
 
 
 class _Field:
@@ -103,9 +123,18 @@ class _ValueField(_Field):
 
 
 class Operand(_ValueField):
-    """A declared operand; `op.<name>` is the value, a list when variadic, None when absent."""
+    """A declared operand; `op.<name>` is the value, a list when variadic, None when absent.
+
+    `reads`, `writes`: of an array or a buffer, what the op does with the elements there.
+    """
 
     SEGMENTS = "operandSegmentSizes"
+
+    def __init__(
+        self, constraint: Constraint, *, reads: bool = False, writes: bool = False, **group: Any
+    ) -> None:
+        super().__init__(constraint, **group)
+        self.reads, self.writes = reads, writes
 
     def __get__(self, op: TileOp | None, owner: type) -> Any:
         return self if op is None else self._select(op, op.operation.operands)
@@ -151,6 +180,8 @@ class TileOp(ir.OpView):
     MNEMONIC: ClassVar[str] = ""
     OPERATION_NAME: ClassVar[str]
     OPERANDS: ClassVar[tuple[Operand, ...]] = ()
+    READS: ClassVar[tuple[Operand, ...]] = ()
+    WRITES: ClassVar[tuple[Operand, ...]] = ()
     RESULTS: ClassVar[tuple[Result, ...]] = ()
     ATTRIBUTES: ClassVar[tuple[Attribute, ...]] = ()
     REGIONS: ClassVar[tuple[Region, ...]] = ()
@@ -167,7 +198,30 @@ class TileOp(ir.OpView):
     IN_CTA: ClassVar[bool] = False
     """Whether the op leaves global memory alone, so that it may run before earlier launches are
     over (`passes.overlap_launches`). A tensor map is a parameter of the kernel."""
-
+    LEAST: ClassVar[int | None] = None
+    """What each of its results is or exceeds, as numbers of programs and slots do 0; None where
+    they may be anything."""
+    COMMON: ClassVar[bool] = False
+    """Whether it makes what all threads have in common: memory, a ring, a tensor map."""
+    IN_THREAD: ClassVar[bool] = False
+    """Whether a thread computes or loads its elements of the result without those of others."""
+    OWN_BUFFERS: ClassVar[bool] = False
+    """Whether its buffers are for such ops alone, as long as the kernel runs: they, or a ring, order
+    what they do there."""
+    REACHES: ClassVar[bool] = False
+    """Whether it does something to other CTAs of its cluster (`reaches_others`)."""
+    FILLS: ClassVar[str] = ""
+    """Of what brings loaded tiles into buffers, what reports call it."""
+    MOVES: ClassVar[bool] = False
+    """Whether each element of its results is one of its operands'."""
+    UNTIL: ClassVar[Until | None] = None
+    """Of an asynchronous op, until when it reads and writes memory."""
+    ENDS: ClassVar[Until | None] = None
+    """What an op waits for the end of: `pending` groups of it may go on."""
+    PRODUCT: ClassVar[bool] = False
+    """Whether it is a matrix instruction."""
+    PLACED: ClassVar[str] = ""
+    """What of it gets an `options.offset`, as messages call it."""
     LOWERED: ClassVar[bool] = True
     """Whether lower-to-nvvm has a rule for the op; else passes put others in its place: those of
     `tile` through buffers, rings last of all (expand-rings)."""
@@ -186,6 +240,8 @@ class TileOp(ir.OpView):
         cls.MNEMONIC = name
         cls.OPERATION_NAME = f"{cls.DIALECT}.{name}"
         cls.OPERANDS = _numbered(cls, [f for f in fields if isinstance(f, Operand)])
+        cls.READS = tuple(field for field in cls.OPERANDS if field.reads)
+        cls.WRITES = tuple(field for field in cls.OPERANDS if field.writes)
         cls.RESULTS = _numbered(cls, [f for f in fields if isinstance(f, Result)])
         cls.ATTRIBUTES = tuple(f for f in fields if isinstance(f, Attribute))
         cls.REGIONS = tuple(f for f in fields if isinstance(f, Region))
@@ -197,6 +253,11 @@ class TileOp(ir.OpView):
         """The result types, given operands as declared (a group as a list) and attributes."""
         raise NotImplementedError(f"{cls.OPERATION_NAME} does not infer its result types")
 
+    @classmethod
+    def takes(cls, constraint: Constraint) -> bool:
+        """Whether an operand is declared by `constraint`."""
+        return any(field.constraint is constraint for field in cls.OPERANDS)
+
     def feature(self) -> Feature | None:
         """What the op takes of the hardware: its class's `needs`, where no attribute decides."""
         return self.NEEDS
@@ -204,6 +265,18 @@ class TileOp(ir.OpView):
     def by_one_thread(self) -> bool:
         """Whether one thread may run the op for all of its role."""
         return self.ONE_THREAD
+
+    def reaches_others(self) -> bool:
+        """Whether the op does something to other CTAs of its cluster."""
+        return self.REACHES
+
+    def waits_at(self) -> Place | None:
+        """Where the op waits for others, None if it does not."""
+        return None
+
+    def arrives_at(self) -> tuple[Place, str] | None:
+        """Where the op makes something arrive, and what (`gpu_tile/mbarrier.py`); None if nothing."""
+        return None
 
     def check(self) -> str | None:
         """What is wrong with this op beyond its structure, or None."""

@@ -28,6 +28,11 @@ def is_tile(value: Any) -> bool:
     return isinstance(_type(value), ir.RankedTensorType)
 
 
+def is_array(value: Any) -> bool:
+    """Whether a value (or type) is an array in global memory."""
+    return isinstance(_type(value), ir.MemRefType)
+
+
 def tile(
     shape: Sequence[int], element: ir.Type, encoding: ir.Attribute | None = None
 ) -> ir.RankedTensorType:

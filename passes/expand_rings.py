@@ -50,10 +50,12 @@ from tilec.dialects.gpu_tile import (
     RemoteArriveOp,
     RingAcquireOp,
     RingAnnounceOp,
+    RingArrival,
     RingPositionOp,
     RingPublishOp,
     RingReleaseOp,
     RingSlotOp,
+    RingTurn,
     RingWaitOp,
     SlotOp,
     SyncOp,
@@ -62,7 +64,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape
 from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
-from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, RingArrival, RingTurn
+from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
 from tilec.dialects.gpu_tile.role import total_warps
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.checks.verify_rings import verify_rings

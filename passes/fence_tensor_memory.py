@@ -26,15 +26,14 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.effects import read_by, written_by
 from tilec.dialects.gpu_tile import (
-    BufferLoadOp,
-    BufferStoreOp,
     FenceOp,
     RoleOp,
     SyncOp,
 )
 from tilec.dialects.gpu_tile.types import is_tensor_buffer
-from tilec.passes.analysis.async_readers import COMMITTED
+from tilec.passes.analysis.async_readers import ends_with_products
 from tilec.passes.analysis.signals import hears_of_threads_or_products, threads_arrive_at
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.walk import kernels
@@ -67,11 +66,7 @@ class _Since:
 
 
 def _is_access(view: ir.OpView) -> bool:
-    if isinstance(view, BufferLoadOp):
-        return is_tensor_buffer(view.src)
-    if isinstance(view, BufferStoreOp):
-        return is_tensor_buffer(view.dst)
-    return isinstance(view, COMMITTED)
+    return any(map(is_tensor_buffer, (*read_by(view), *written_by(view))))
 
 
 def _touches(op: ir.Operation) -> bool:
@@ -119,7 +114,7 @@ class _Walk:
             if since.heard:
                 _fence(view.operation, "tcgen05_after")
             # The thread that issues an op and commits it needs no fence between the two.
-            return _Since(False, not isinstance(view, COMMITTED) or since.touched)
+            return _Since(False, not ends_with_products(view) or since.touched)
         if isinstance(view, FenceOp) and view.kind == "tcgen05_after":
             return _Since(False, since.touched)
         if isinstance(view, FenceOp) and view.kind == "tcgen05_before":

@@ -26,6 +26,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.tile import ArrayOp, Atomic, Combining
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.fragments import accumulator_layout, tensor_memory_layout, warpgroup_grid
 from tilec.hardware.layout import Layout
@@ -78,17 +79,14 @@ def _clone_per_use(op: ir.Operation) -> None:
 
 
 def _accesses(ops: list[ir.Operation], facts: Divisibility) -> list[Access]:
-    kinds = (tile.LoadOp, tile.StoreOp, tile.GatherOp, tile.ScatterOp, tile.AtomicRmwOp)
-    return [_access(op, facts) for op in ops if isinstance(op.opview, kinds)]
+    return [_access(op, facts) for op in ops if isinstance(op.opview, ArrayOp)]
 
 
 def _access(op: ir.Operation, facts: Divisibility) -> Access:
     view = op.opview
-    is_load = isinstance(view, (tile.LoadOp, tile.GatherOp))
-    value = view.result if is_load else view.value
-    array = view.src if is_load else view.dst
+    value, array = view.tile, view.array
     contiguous: int | None
-    if isinstance(view, tile.AtomicRmwOp):
+    if isinstance(view, Atomic):
         contiguous, width = neighbours_dim(view, facts), 1
     elif isinstance(view, Indexed):
         contiguous, width = view.options.get("run") or (neighbours_dim(view, facts), 1)
@@ -103,8 +101,8 @@ def _access(op: ir.Operation, facts: Divisibility) -> Access:
         width,
         element_bytes(array),
         depth_factor(op),
-        is_load=is_load,
-        is_indexed=isinstance(view, (Indexed, tile.AtomicRmwOp)),
+        is_load=view.is_load,
+        is_indexed=isinstance(view, Indexed),
     )
 
 
@@ -140,7 +138,7 @@ def _is_reduced_along_n(dot: tile.DotOp) -> bool:
         seen.add(value)
         for use in value.uses:
             user = use.owner.opview
-            if isinstance(user, (tile.ReduceOp, tile.ScanOp)) and user.axis == n:
+            if isinstance(user, Combining) and user.axis == n:
                 return True
             if isinstance(user, tile.DotOp) and use.operand_number == 0:
                 return True

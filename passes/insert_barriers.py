@@ -35,29 +35,24 @@ from itertools import zip_longest
 
 from mlir import ir
 
+from tilec.dialects.effects import ends, until
 from tilec.dialects.gpu_tile import (
     ClusterSyncOp,
-    CpAsyncOp,
-    CpAsyncWaitOp,
     RoleOp,
     SyncOp,
     TmaCommitOp,
-    TmaStoreOp,
-    TmaWaitOp,
-    WgmmaOp,
-    WgmmaWaitOp,
 )
 from tilec.dialects.gpu_tile.role import total_warps
-from tilec.dialects.gpu_tile.tma import TensorMapLoad
+from tilec.dialects.op import Until
 from tilec.passes.analysis.array_accesses import ArrayAccess
-from tilec.passes.analysis.async_readers import COMMITTED
+from tilec.passes.analysis.async_readers import reads_for_products
 from tilec.passes.analysis.shared_accesses import (
     Access,
     accesses_inside,
     accesses_of,
     ring_counters,
 )
-from tilec.passes.analysis.signals import WAITS, ends_products
+from tilec.passes.analysis.signals import ends_products, waits_at
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.walk import find_ops, kernels
@@ -65,12 +60,6 @@ from tilec.passes.roles.threads import runs_in_one_thread
 
 LOOPS = ("scf.for", "scf.while")
 CONTROL = (*LOOPS, "scf.if")
-ORDERING = (
-    *(ClusterSyncOp, SyncOp, RoleOp, *WAITS),
-    *(CpAsyncWaitOp, WgmmaWaitOp, TmaWaitOp, TmaCommitOp),
-)
-"""Ops without accesses of their own that a walk looks at."""
-
 Group = frozenset[Access | ArrayAccess]
 MOST_GROUPS = 8
 """Groups told apart; older ones count as the last."""
@@ -121,9 +110,14 @@ class Pending:
         return replace(self, seen=self.seen.union(accesses))
 
     @property
+    def stored(self) -> Group:
+        """Every access by which tensor stores may still read memory."""
+        return frozenset().union(*self.storing)
+
+    @property
     def reading(self) -> Group:
         """Every access by which memory may still be read asynchronously."""
-        return frozenset().union(*self.multiplying, *self.storing)
+        return self.stored.union(*self.multiplying)
 
 
 @tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
@@ -183,9 +177,7 @@ class _Kernel:
             found = self._ordering[block] = [
                 view
                 for view in block.operations
-                if isinstance(view, ORDERING)
-                or view.operation.name in CONTROL
-                or self.accesses(view)
+                if _orders(view) or view.operation.name in CONTROL or self.accesses(view)
             ]
         return found
 
@@ -228,7 +220,7 @@ class _Walk:
                 whole = view.mode == "sync" and view.warps == self._warps
                 if whole and not (self._without is not None and op == self._without):
                     pending = pending.synced()
-            elif isinstance(view, (CpAsyncWaitOp, WgmmaWaitOp, TmaWaitOp, TmaCommitOp)):
+            elif isinstance(view, TmaCommitOp) or ends(view) is not None:
                 pending = _waited(view, pending)
             elif ends_products(view):
                 # All threads wait for what one issued: nothing is left to tell anybody.
@@ -307,25 +299,37 @@ class _Walk:
         # No sync ends a copy in flight: that is for the waits, which other passes place.
         if _conflict(accesses, pending.seen):
             pending = self._sync(view.operation, pending)
-        if _conflict(accesses, pending.reading):
+        # Copies to tensor memory and products keep the order in which their thread issues them.
+        copies = until(view) is Until.PRODUCTS_TOLD and not view.PRODUCT
+        if _conflict(accesses, pending.stored if copies else pending.reading):
             what = "writes a buffer whose asynchronous reader was not waited for"
             raise self._kernel.context.broken(view.operation, f"'{view.operation.name}' {what}")
-        if isinstance(view, CpAsyncOp):
-            return replace(pending, in_flight=pending.in_flight.union(accesses))
-        if isinstance(view, COMMITTED):
-            # Products into one accumulator keep their order; what they read is read until awaited.
-            reads = [access for access in accesses if not access.writes]
-            return replace(pending, multiplying=_first(reads, pending.multiplying))
-        if isinstance(view, WgmmaOp):
-            return replace(pending, multiplying=_first(accesses, pending.multiplying))
-        if isinstance(view, TmaStoreOp):
-            opened = pending.storing or (frozenset(),)
-            return replace(pending, storing=(opened[0].union(accesses), *opened[1:]))
-        return pending if isinstance(view, TensorMapLoad) else pending.saw(accesses)
+        return _seen(view, accesses, pending)
 
     def _sync(self, before: ir.Operation, pending: Pending) -> Pending:
         self.placed.append(self._kernel.sync(before, self._barrier, self._warps))
         return pending.synced()
+
+
+def _orders(view: ir.OpView) -> bool:
+    """Whether a walk looks at an op even if it has no accesses of its own."""
+    meets = isinstance(view, (ClusterSyncOp, SyncOp, RoleOp, TmaCommitOp))
+    return meets or ends(view) is not None or waits_at(view) is not None
+
+
+def _seen(view: ir.OpView, accesses: list[Access | ArrayAccess], pending: Pending) -> Pending:
+    """What is pending behind an op that makes accesses, at once or until something ends them."""
+    end = until(view)
+    if end is Until.COPIES_WAITED:
+        return replace(pending, in_flight=pending.in_flight.union(accesses))
+    if reads_for_products(view):
+        # Products into one accumulator keep their order; what they read is read until awaited.
+        reads = [access for access in accesses if not access.writes]
+        return replace(pending, multiplying=_first(reads, pending.multiplying))
+    if end is Until.STORES_WAITED:
+        opened = pending.storing or (frozenset(),)
+        return replace(pending, storing=(opened[0].union(accesses), *opened[1:]))
+    return pending if end is Until.BYTES_COUNTED else pending.saw(accesses)
 
 
 def _waited(view: ir.OpView, pending: Pending) -> Pending:
@@ -333,10 +337,10 @@ def _waited(view: ir.OpView, pending: Pending) -> Pending:
     if isinstance(view, TmaCommitOp):
         closed = pending.storing or (frozenset(),)
         return replace(pending, storing=_first((), closed))
-    if isinstance(view, CpAsyncWaitOp):
+    if ends(view) is Until.COPIES_WAITED:
         left = pending.in_flight if view.pending else frozenset()
         return replace(pending.saw(pending.in_flight), in_flight=left)
-    if isinstance(view, WgmmaWaitOp):
+    if ends(view) is Until.PRODUCTS_WAITED:
         left, done = pending.multiplying[: view.pending], pending.multiplying[view.pending :]
         return replace(pending.saw(frozenset().union(*done)), multiplying=left)
     kept = 1 + view.pending

@@ -21,26 +21,26 @@ Does not handle: fragments that a wgmma takes (`rings` gives their slot back beh
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mlir import ir
 
+from tilec.dialects.effects import ends, read_by, read_late_by, until, written_by
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BufferGatherOp,
-    BufferLoadOp,
-    BufferStoreOp,
     ClusterSyncOp,
     CpAsyncOp,
-    CpAsyncWaitOp,
     FenceOp,
     RingPublishOp,
     SyncOp,
+    TensorMapLoad,
     WgmmaOp,
 )
 from tilec.dialects.gpu_tile.ring import COPIES
-from tilec.dialects.gpu_tile.tma import TensorMapLoad
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
-from tilec.passes.analysis.async_readers import ASYNC_READERS, operands_read
-from tilec.passes.analysis.signals import WAITS, threads_arrive_at
+from tilec.dialects.op import Until
+from tilec.dialects.types import is_array
+from tilec.passes.analysis.signals import threads_arrive_at, waits_at
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops
@@ -48,21 +48,7 @@ from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.walk import kernels
 
 KIND = "async_shared"
-_TELLS_OTHERS = (
-    *WAITS,
-    BufferGatherOp,
-    BufferLoadOp,
-    ClusterSyncOp,
-    CpAsyncWaitOp,
-    SyncOp,
-    TensorMapLoad,
-    *ASYNC_READERS,
-)
-"""In front of these, of threads' arrivals, of loops and of branches, writes are fenced; a sync may
-be put there later."""
-_THREADS_READ = (BufferLoadOp, BufferGatherOp)
-_GIVES_BACK = (ClusterSyncOp, SyncOp, TensorMapLoad)
-"""The same for what was read."""
+_MEETS = (ClusterSyncOp, SyncOp, TensorMapLoad)
 
 
 @tile_pass(requires=Level.ALLOCATED, ensures=Level.ALLOCATED)
@@ -80,24 +66,25 @@ def _fence(function: ir.Operation) -> None:
         return ir.WalkResult.ADVANCE
 
     function.walk(visit, ir.WalkOrder.PRE_ORDER)
-    readers = [op for op in ops if isinstance(op, ASYNC_READERS)]
-    touched = OpSet(_root(buffer) for reader in readers for buffer in _read_by(reader))
+    readers = [op for op in ops if read_late_by(op)]
+    touched = OpSet(_root(buffer) for reader in readers for buffer in _shared(read_late_by(reader)))
     loads = _last_loads(ops)
     touched.update(op for op in _allocs(ops) if any(_overlap(op, other) for other in loads))
     if not touched:
         return
     copied = OpSet(_root(op.dst) for op in ops if isinstance(op, CpAsyncOp)) & touched
     for number, op in enumerate(ops):
-        stored = isinstance(op, BufferStoreOp) and is_buffer(op.dst) and _root(op.dst) in touched
-        if stored or (isinstance(op, CpAsyncWaitOp) and copied):
-            _fence_behind(op.operation, _TELLS_OTHERS)
-        if isinstance(op, _THREADS_READ) and is_buffer(op.src) and not _feeds_wgmma(op):
-            source = _root(op.src)
-            if any(number < last and _overlap(source, other) for other, last in loads.items()):
-                _fence_behind(op.operation, _GIVES_BACK)
+        by_threads = until(op) is None
+        stored = by_threads and any(_root(buffer) in touched for buffer in _shared(written_by(op)))
+        if stored or (ends(op) is Until.COPIES_WAITED and copied):
+            _fence_behind(op.operation, _may_tell)
+        for source in map(_root, _shared(read_by(op)) if by_threads else ()):
+            later = [other for other, last in loads.items() if number < last]
+            if any(_overlap(source, other) for other in later) and not _feeds_wgmma(op):
+                _fence_behind(op.operation, _gives_back)
     if any(isinstance(op, RingPublishOp) and op.by == COPIES for op in ops):
         for reader in readers:
-            if any(_root(buffer) in copied for buffer in _read_by(reader)):
+            if any(_root(buffer) in copied for buffer in _shared(read_late_by(reader))):
                 _fence_before(reader.operation)
 
 
@@ -118,8 +105,8 @@ def _last_loads(ops: list[ir.OpView]) -> OpMap[int]:
     return found
 
 
-def _read_by(reader: ir.OpView) -> list[ir.Value]:
-    return [value for value in operands_read(reader) if is_buffer(value)]
+def _shared(values: list[ir.Value]) -> list[ir.Value]:
+    return [value for value in values if is_buffer(value)]
 
 
 def _root(buffer: ir.Value) -> ir.Operation:
@@ -146,16 +133,28 @@ def _bytes(alloc: AllocOp) -> tuple[int, int]:
     return start, start + buffer_of(alloc.result).size_bytes
 
 
-def _fence_behind(access: ir.Operation, ends: tuple[type, ...]) -> None:
-    """As late as it may stand behind `access`, in front of one of `ends`, of threads' arrivals, of
-    loops and of branches, unless a fence stands there already."""
+def _may_tell(view: ir.OpView) -> bool:
+    """Whether writes are fenced in front of an op: it reads buffers, or tells others, or a sync may
+    be put there later."""
+    waits = waits_at(view) is not None or ends(view) is Until.COPIES_WAITED
+    reads = [buffer for buffer in read_by(view) if buffer not in written_by(view)]
+    return _gives_back(view) or waits or any(not is_array(value) for value in reads)
+
+
+def _gives_back(view: ir.OpView) -> bool:
+    """Whether what was read is fenced in front of an op."""
+    return isinstance(view, _MEETS) or threads_arrive_at(view) is not None
+
+
+def _fence_behind(access: ir.Operation, is_end: Callable[[ir.OpView], bool]) -> None:
+    """As late as it may stand behind `access`, in front of what is an end, of loops and of
+    branches, unless a fence stands there already."""
     behind = False
     for view in access.block.operations:
         op = view.operation
         if behind and (isinstance(view, FenceOp) and view.kind == KIND):
             return
-        tells = isinstance(view, ends) or threads_arrive_at(view) is not None
-        if behind and (tells or _leaves(op)):
+        if behind and (is_end(view) or _leaves(op)):
             _fence_before(op)
             return
         behind = behind or op == access

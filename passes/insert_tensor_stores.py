@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.effects import written_by
 from tilec.dialects.gpu_tile import (
     AllocOp,
     ConvertLayoutOp,
@@ -31,6 +32,7 @@ from tilec.dialects.gpu_tile import (
     WarpTmaStoreOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
+from tilec.dialects.tile import Atomic
 from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout, warp_boxes
@@ -125,7 +127,7 @@ def _only_writes(op: ir.Operation) -> bool:
 
 def _is_instead(owner: ir.Operation, store: tile.StoreOp) -> bool:
     """Whether `owner` writes in the branch that a program takes instead of the store's."""
-    writes = isinstance(owner.opview, (tile.StoreOp, tile.ScatterOp))
+    writes = store.dst in written_by(owner.opview) and not isinstance(owner.opview, Atomic)
     return writes and are_alternatives(owner.operation, store.operation)
 
 

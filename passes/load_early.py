@@ -45,18 +45,18 @@ from math import prod
 
 from mlir import ir
 
+from tilec.dialects.effects import written_by
 from tilec.dialects.gpu_tile import (
     GriddepcontrolOp,
     MakeTensorMapOp,
     RingAcquireOp,
     RingAnnounceOp,
     RoleOp,
-    TmaStoreOp,
-    WarpTmaStoreOp,
+    TensorMapLoad,
+    TensorMapStore,
 )
-from tilec.dialects.gpu_tile.tma import TensorMapLoad
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.dialects.tile import AtomicCasOp, AtomicRmwOp, ScatterOp, StoreOp
+from tilec.dialects.tile import ArrayOp
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.rings import set_ring
@@ -106,9 +106,9 @@ def _settled_arrays(function: ir.Operation) -> dict[ir.Value, str]:
 
 
 def _written_arrays(function: ir.Operation) -> list[ir.Value | None]:
-    plain = find_ops(function, StoreOp, ScatterOp, AtomicRmwOp, AtomicCasOp)
-    copied = find_ops(function, TmaStoreOp, WarpTmaStoreOp)
-    return [op.opview.dst for op in plain] + [_array_of(op.opview.map) for op in copied]
+    plain = [array for op in find_ops(function, ArrayOp) for array in written_by(op.opview)]
+    copied = find_ops(function, TensorMapStore)
+    return plain + [_array_of(op.opview.map) for op in copied]
 
 
 def _array_of(tensor_map: ir.Value) -> ir.Value | None:

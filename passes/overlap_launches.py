@@ -32,8 +32,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import GriddepcontrolOp, RoleOp, TmaWaitOp
-from tilec.dialects.gpu_tile.tma import TensorMapLoad
+from tilec.dialects.gpu_tile import GriddepcontrolOp, RoleOp, TensorMapLoad, TmaWaitOp
 from tilec.dialects.op import TileOp
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import SHARED_BYTES
@@ -41,7 +40,6 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.scalars import binary, less
 from tilec.passes.rewriting.walk import find_ops, kernels
 
-_SCALAR_OPS = ("memref.dim", "tile.program_id", "tile.num_programs", "tile.assume")
 _ENDS = ("func.return", "gpu.yield", "scf.yield")
 
 
@@ -146,6 +144,7 @@ def _kinds(function: ir.Operation) -> set[str]:
 
 
 def _is_within_cta(view: ir.OpView) -> bool:
+    if isinstance(view, TileOp):
+        return view.IN_CTA
     name = view.operation.name
-    scalar = name.startswith("arith.") or name in (*_SCALAR_OPS, *_ENDS)
-    return scalar or (isinstance(view, TileOp) and view.IN_CTA)
+    return name.startswith("arith.") or name in ("memref.dim", *_ENDS)

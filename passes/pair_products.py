@@ -39,6 +39,7 @@ from tilec.dialects.gpu_tile import (
     MakeTensorMapOp,
     RingAcquireOp,
     RingAnnounceOp,
+    RingHandover,
     RingReleaseOp,
     RoleOp,
     SlotOp,
@@ -48,7 +49,7 @@ from tilec.dialects.gpu_tile import (
     TmaPairMulticastOp,
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape
-from tilec.dialects.gpu_tile.ring import PRODUCTS, RingHandover
+from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.dialects.gpu_tile.types import BufferType, any_buffer_of, buffer_of
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import PAIR_MS, find_instruction, select_tensor_instruction

@@ -49,15 +49,16 @@ from tilec.dialects.gpu_tile import (
     ClusterIdOp,
     ClusterPositionOp,
     CtaIdOp,
+    LaunchCount,
     MmaOp,
     NumClustersOp,
     NumCtasOp,
     TileOrderOp,
 )
-from tilec.dialects.tile import DotOp, NumProgramsOp, ProgramIdOp
+from tilec.dialects.tile import ArrayOp, Atomic, DotOp, NumProgramsOp, ProgramIdOp
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.target import Feature
-from tilec.passes.analysis.hazards import orders_memory
+from tilec.passes.analysis.hazards import may_write, orders_memory
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import (
     ALONE,
@@ -91,7 +92,6 @@ limit, and what is not read lets it clock higher."""
 CLUSTER_GROUP = 16
 """The same in pairs: an H200 deals clusters to its 8 processor groups in turn, so that 8 rows of
 pairs give each group a row of its own. 259 million sectors (12 rows: 267), and 0.5 % faster."""
-_EFFECTS = (tile.AtomicRmwOp, tile.AtomicCasOp, tile.FenceOp, tile.PrintOp)
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -269,14 +269,12 @@ def _look_at(function: ir.Operation) -> _Programs:
         if isinstance(view, ProgramIdOp):
             found.ids[view.axis].append(op)
         found.ordered |= isinstance(view, TileOrderOp)
-        found.persistent |= isinstance(view, (CtaIdOp, ClusterIdOp))
+        found.persistent |= isinstance(view, LaunchCount)
         found.waits |= orders_memory(view)
-        if isinstance(view, (tile.StoreOp, tile.ScatterOp)):
-            found.stores.append(op)
-        elif isinstance(view, (tile.LoadOp, tile.GatherOp)):
-            found.loads.append(op)
-        elif isinstance(view, _EFFECTS) or (isinstance(view, tile.InlinePtxOp) and not view.pure):
+        if isinstance(view, (Atomic, tile.FenceOp, tile.PrintOp)) or may_write(view):
             found.effects.append(op)
+        elif isinstance(view, ArrayOp):
+            (found.loads if view.is_load else found.stores).append(op)
         if isinstance(view, (DotOp, MmaOp)) and op.parent.name == "scf.for":
             found.multiplies = True
             name = view.instruction if isinstance(view, MmaOp) else view.options["instruction"]

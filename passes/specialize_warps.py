@@ -87,7 +87,6 @@ from tilec.passes.roles.registers import (
 )
 from tilec.passes.roles.ring_slots import is_outer, slots_that_fit, staged_loop, wanted_stages
 from tilec.passes.roles.rings import (
-    FILL_NAMES,
     Ring,
     find_rings,
     go_on,
@@ -390,7 +389,7 @@ class _Rewrite:
 
     def _report(self) -> None:
         kinds = {type(copy): copy for ring in self._rings for copy in ring.copies}
-        names = [name for kind, name in FILL_NAMES.items() if kind in kinds]
+        names = dict.fromkeys(copy.FILLS for copy in kinds.values())
         number = 1 if list(kinds) == [TmaLoadOp] else self._shapes["load"].warps
         multiplying = "1 multiplying, " if self._products else ""
         self._context.report.add(

@@ -21,8 +21,6 @@ from tilec.hardware.shared_layout import strided
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 
-_ATOMICS = (tile.AtomicRmwOp.OPERATION_NAME, tile.AtomicCasOp.OPERATION_NAME)
-
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def split_atomics(module: ir.Module, context: PassContext) -> None:
@@ -30,7 +28,7 @@ def split_atomics(module: ir.Module, context: PassContext) -> None:
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in _ATOMICS and next(iter(op.results[0].uses), None) is not None:
+        if isinstance(op.opview, tile.Atomic) and next(iter(op.results[0].uses), None) is not None:
             found.append(op)
         return ir.WalkResult.ADVANCE
 

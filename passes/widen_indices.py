@@ -35,6 +35,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.constraints import INDEX
 from tilec.dialects.op import TileOp
+from tilec.dialects.tile import Combining
 from tilec.dialects.types import element, is_tile, with_element
 from tilec.executable.kernel import INDEX_LIMIT_32, MOST_PROGRAMS
 from tilec.passes.analysis.coordinates import COORDINATE, clamped
@@ -61,7 +62,6 @@ _SIZES = (
 """Largest sizes of arrays, and what is computed of sizes at most, that a kernel may be compiled
 for: the first that helps. A sum of two fits, then one of eight products."""
 _CASTS = ("arith.index_cast", "arith.index_castui")
-_COMBINING = (tile.ReduceOp, tile.ScanOp)
 _READERS = (tile.AssumeOp, tile.AssertOp, tile.PrintOp)
 """Ops that take integers of any type."""
 
@@ -196,7 +196,7 @@ def _groups(function: ir.Operation) -> list[list[ir.Value]]:
             columns = [list(op.results), list(blocks[0].arguments)[1:]]
         elif op.name == "scf.while":
             columns = [list(op.results), list(blocks[1].arguments)]
-        elif isinstance(op.opview, _COMBINING):
+        elif isinstance(op.opview, Combining):
             # Several inputs have one type, but for the first.
             mine = [*op.results, *blocks[0].arguments]
             columns = []
@@ -296,7 +296,7 @@ class _Widening:
                 self._coordinates(op, range(len(op.operands)))
             if not isinstance(view, _READERS):
                 self._unify(op)
-            if isinstance(view, _COMBINING):
+            if isinstance(view, Combining):
                 self._match_yield(op, list(map(_kind, op.results)))
         else:
             self._unify(op)

@@ -43,4 +43,4 @@ if TYPE_CHECKING:  # the same names, for type checkers
     from tilec.dialects.gpu_tile.tma import *  # noqa: F403
     from tilec.dialects.gpu_tile.wgmma import *  # noqa: F403
 
-globals().update({op.__name__: op for op in Op.ALL})
+globals().update({op.__name__: op for op in (*Op.ALL, *Op.KINDS)})

@@ -5,13 +5,20 @@ from __future__ import annotations
 from tilec.dialects.attributes import INT, INTS, one_of
 from tilec.dialects.constraints import ARRAY, BARRIER, BUFFER, I1, I32, INDEX
 from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.gpu_tile.mbarrier import COPIES
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.dialects.op import Attribute, Operand
+from tilec.dialects.op import Attribute, Operand, Place, Until
 from tilec.dialects.types import element, shape
 from tilec.hardware.target import Feature
 
 
-class CpAsyncOp(Op, name="cp_async", needs=Feature.CP_ASYNC):
+class CpAsyncOp(
+    Op,
+    name="cp_async",
+    needs=Feature.CP_ASYNC,
+    fills="copies by cp.async",
+    until=Until.COPIES_WAITED,
+):
     """Copies a rectangular tile of an array into a buffer, zeros where it lies outside.
 
     Where `mask` is false nothing is read and the buffer gets zeros. `bytes` is the size of one copy
@@ -22,8 +29,8 @@ class CpAsyncOp(Op, name="cp_async", needs=Feature.CP_ASYNC):
         "gpu_tile.cp_async"(%a, %s, %yes, %m, %k) {dims = array<i32: 0, 1>, bytes = 16 : i32, cache = "cg"} : (memref<?x?xbf16, strided<[?, 1]>>, !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"(128,64):(72,1)">>, i1, index, index) -> ()
     """
 
-    src = Operand(ARRAY)
-    dst = Operand(BUFFER)
+    src = Operand(ARRAY, reads=True)
+    dst = Operand(BUFFER, writes=True)
     mask = Operand(I1)
     offsets = Operand(INDEX, variadic=True)
     dims = Attribute(INTS)
@@ -61,7 +68,7 @@ class CpAsyncCommitOp(Op, name="cp_async_commit", needs=Feature.CP_ASYNC):
     """
 
 
-class CpAsyncWaitOp(Op, name="cp_async_wait", needs=Feature.CP_ASYNC):
+class CpAsyncWaitOp(Op, name="cp_async_wait", needs=Feature.CP_ASYNC, ends=Until.COPIES_WAITED):
     """Waits until at most `pending` of this thread's groups are unfinished.
 
     Example:
@@ -86,3 +93,7 @@ class CpAsyncArriveOp(Op, name="cp_async_arrive", needs=Feature.MBARRIER):
 
     barrier = Operand(BARRIER)
     slot = Operand(I32)
+
+    def arrives_at(self) -> tuple[Place, str]:
+        """See `TileOp`."""
+        return (self.barrier, ""), COPIES

@@ -45,7 +45,7 @@ def _check_fits(tile: ir.Value, buffer: ir.Value) -> str | None:
     return None
 
 
-class AllocOp(Op, name="alloc", in_cta=True):
+class AllocOp(Op, name="alloc", in_cta=True, common=True, placed="buffer"):
     """Memory of one CTA, shared or, by the buffer's attribute, tensor memory.
 
     `options.offset` is filled in by allocate-shared (bytes) or allocate-tensor-memory (columns).
@@ -78,14 +78,14 @@ class AllocOp(Op, name="alloc", in_cta=True):
         return None
 
 
-class BufferView(Op):
+class BufferView(Op, pure=True, one_thread=True, in_cta=True):
     """What gives a buffer or a part of it another type: no memory of its own."""
 
     src = Operand(BUFFER)
     result = Result(BUFFER)
 
 
-class ViewOp(BufferView, name="view", pure=True, one_thread=True, in_cta=True):
+class ViewOp(BufferView, name="view"):
     """A sub-tile of a buffer starting at `offsets` (elements, one per dimension), same layout.
 
     Example:
@@ -111,7 +111,7 @@ class ViewOp(BufferView, name="view", pure=True, one_thread=True, in_cta=True):
         return None
 
 
-class TransposeViewOp(BufferView, name="transpose_view", pure=True, one_thread=True):
+class TransposeViewOp(BufferView, name="transpose_view"):
     """The same memory with its dimensions permuted: dimension i is source dimension permutation[i].
 
     Example:
@@ -141,7 +141,7 @@ class TransposeViewOp(BufferView, name="transpose_view", pure=True, one_thread=T
         return None if self.result.type == expected else f"result must be {expected}"
 
 
-class ReshapeViewOp(BufferView, name="reshape_view", pure=True, one_thread=True):
+class ReshapeViewOp(BufferView, name="reshape_view"):
     """The same memory under another shape. Both layouts are dense, the source's is row-major: what
     lies at a place of the result is what lies there in the source.
 
@@ -173,14 +173,14 @@ class BufferLoadOp(Op, name="buffer_load"):
         %t = "gpu_tile.buffer_load"(%b) : (!gpu_tile.buffer<tensor<64x64xf32>, #gpu_tile.shared<"(64,64):(68,1)">>) -> tensor<64x64xf32, #gpu_tile.layout<"T(16,8):(4@1,1@0) V(4,8):(1@1,8@0)">>
     """
 
-    src = Operand(BUFFER)
+    src = Operand(BUFFER, reads=True)
     result = Result(TILE)
 
     def check(self) -> str | None:
         return _check_fits(self.result, self.src)
 
 
-class BufferStoreOp(Op, name="buffer_store"):
+class BufferStoreOp(Op, name="buffer_store", fills="loads and stores"):
     """Writes a tile from registers into a buffer; phantoms and second copies are not written.
 
     Into tensor memory it waits until the buffer has them.
@@ -190,7 +190,7 @@ class BufferStoreOp(Op, name="buffer_store"):
     """
 
     value = Operand(TILE)
-    dst = Operand(BUFFER)
+    dst = Operand(BUFFER, writes=True)
 
     def check(self) -> str | None:
         wrong = _check_fits(self.value, self.dst)
@@ -210,7 +210,7 @@ class BufferGatherOp(Op, name="buffer_gather"):
         %y = "gpu_tile.buffer_gather"(%b, %i) {axis = 0 : i32} : (!gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>, tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>) -> tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
     """
 
-    src = Operand(BUFFER)
+    src = Operand(BUFFER, reads=True)
     indices = Operand(TILE)
     result = Result(TILE)
     axis = Attribute(INT)
@@ -252,7 +252,7 @@ class BufferCountOp(Op, name="buffer_count"):
 
     values = Operand(TILE)
     mask = Operand(TILE)
-    dst = Operand(BUFFER)
+    dst = Operand(BUFFER, reads=True, writes=True)
 
     def check(self) -> str | None:
         try:

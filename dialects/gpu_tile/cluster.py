@@ -16,6 +16,7 @@ from tilec.dialects.attributes import INT, INTS, one_of
 from tilec.dialects.constraints import I32
 from tilec.dialects.demands import demanded
 from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.gpu_tile.schedule import LaunchCount
 from tilec.dialects.op import Attribute, Result
 from tilec.hardware.target import Feature
 from tilec.terms.demands import CLUSTER
@@ -52,8 +53,8 @@ def at(shape: tuple[int, ...], rank: int) -> list[int]:
     return found
 
 
-class _AboutTheCluster(Op):
-    """What a CTA asks of its cluster, or of the launch's clusters."""
+class _AboutTheCluster(Op, pure=True, needs=Feature.CLUSTERS, one_thread=True, in_cta=True):
+    """What a CTA asks of its cluster."""
 
     result = Result(I32)
 
@@ -62,14 +63,7 @@ class _AboutTheCluster(Op):
         return [ir.IntegerType.get_signless(32)]
 
 
-class ClusterIdOp(
-    _AboutTheCluster,
-    name="cluster_id",
-    pure=True,
-    needs=Feature.CLUSTERS,
-    one_thread=True,
-    in_cta=True,
-):
+class ClusterIdOp(LaunchCount, name="cluster_id", needs=Feature.CLUSTERS, least=0):
     """The number of this CTA's cluster in the launch of a persistent kernel.
 
     Example:
@@ -77,14 +71,7 @@ class ClusterIdOp(
     """
 
 
-class NumClustersOp(
-    _AboutTheCluster,
-    name="num_clusters",
-    pure=True,
-    needs=Feature.CLUSTERS,
-    one_thread=True,
-    in_cta=True,
-):
+class NumClustersOp(LaunchCount, name="num_clusters", needs=Feature.CLUSTERS, least=1):
     """How many clusters the launch of a persistent kernel has.
 
     Example:
@@ -92,14 +79,7 @@ class NumClustersOp(
     """
 
 
-class ClusterPositionOp(
-    _AboutTheCluster,
-    name="cluster_position",
-    pure=True,
-    needs=Feature.CLUSTERS,
-    one_thread=True,
-    in_cta=True,
-):
+class ClusterPositionOp(_AboutTheCluster, name="cluster_position", least=0):
     """Where this CTA's program is in the box of its cluster, along one axis of the grid.
 
     Example:
@@ -112,14 +92,7 @@ class ClusterPositionOp(
         return None if 0 <= self.axis <= 2 else f"axis must be 0, 1 or 2, found {self.axis}"
 
 
-class ClusterMaskOp(
-    _AboutTheCluster,
-    name="cluster_mask",
-    pure=True,
-    needs=Feature.CLUSTERS,
-    one_thread=True,
-    in_cta=True,
-):
+class ClusterMaskOp(_AboutTheCluster, name="cluster_mask"):
     """The CTAs of the cluster that differ from this one along `axes` only, itself among them.
 
     Example:

@@ -22,9 +22,13 @@ class Op(TileOp):
 
     DIALECT: ClassVar[str] = "gpu_tile"
     ALL: ClassVar[list[type[TileOp]]] = []
+    KINDS: ClassVar[list[type[TileOp]]] = []
+    """Classes that several ops share."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.MNEMONIC:
             _cext.register_operation(GpuTileDialect)(cls)
             Op.ALL.append(cls)
+        else:
+            Op.KINDS.append(cls)

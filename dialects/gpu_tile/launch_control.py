@@ -12,6 +12,7 @@ from mlir import ir
 
 from tilec.dialects.constraints import BUFFER, COUNTED, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.gpu_tile.mbarrier import CountedCopy
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, wrong_counter
 from tilec.dialects.op import Operand, Result
 from tilec.hardware.shared_layout import SharedLayout
@@ -37,7 +38,12 @@ def _check_answer(answer: ir.Value) -> str | None:
 
 
 class NextProgramOp(
-    Op, name="next_program", needs=Feature.CLUSTER_LAUNCH_CONTROL, one_thread=True, alone=True
+    CountedCopy,
+    name="next_program",
+    needs=Feature.CLUSTER_LAUNCH_CONTROL,
+    alone=True,
+    reaches=True,
+    own_buffers=True,
 ):
     """One thread asks for a CTA that has not started yet: it will not start, its program is ours.
 
@@ -50,7 +56,7 @@ class NextProgramOp(
         "gpu_tile.next_program"(%answer, %asked, %slot) : (!gpu_tile.buffer<tensor<4xi32>, #gpu_tile.shared<"(4):(1)">>, !gpu_tile.barrier, i32) -> ()
     """
 
-    answer = Operand(BUFFER)
+    answer = Operand(BUFFER, writes=True)
     barrier = Operand(COUNTED)
     slot = Operand(I32)
 
@@ -59,7 +65,12 @@ class NextProgramOp(
 
 
 class NextProgramReadOp(
-    Op, name="next_program_read", needs=Feature.CLUSTER_LAUNCH_CONTROL, one_thread=True, alone=True
+    Op,
+    name="next_program_read",
+    needs=Feature.CLUSTER_LAUNCH_CONTROL,
+    one_thread=True,
+    alone=True,
+    own_buffers=True,
 ):
     """What a request brought, once its barrier was waited for: whether there is a next program, and
     the place of its CTA (of a cluster, the first one) in the launch (`cta_id` is x), undefined where
@@ -71,7 +82,7 @@ class NextProgramReadOp(
         %there, %x, %y, %z = "gpu_tile.next_program_read"(%answer) : (!gpu_tile.buffer<tensor<4xi32>, #gpu_tile.shared<"(4):(1)">>) -> (i1, i32, i32, i32)
     """
 
-    answer = Operand(BUFFER)
+    answer = Operand(BUFFER, reads=True)
     there = Result(I1)
     x = Result(I32)
     y = Result(I32)

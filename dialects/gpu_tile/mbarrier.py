@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from mlir import ir
 
@@ -11,11 +11,13 @@ from tilec.dialects.attributes import INT, one_of, options
 from tilec.dialects.constraints import BARRIER, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import barrier_type
-from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.op import Attribute, Operand, Place, Result, Until
 from tilec.hardware.target import Feature
 
 MOST_ARRIVALS = (1 << 20) - 1
 BARRIER_BYTES = 8
+COPIES, PRODUCTS, BY_THREADS = "copies", "products", "threads"
+"""What arrives: each thread's `cp_async`s so far, this thread's tcgen05 products, or threads."""
 
 
 def wrong_bytes(count: int) -> str | None:
@@ -25,7 +27,18 @@ def wrong_bytes(count: int) -> str | None:
     return None
 
 
-class BarrierInitOp(Op, name="barrier_init", needs=Feature.MBARRIER, in_cta=True):
+class CountedCopy(Op, one_thread=True, until=Until.BYTES_COUNTED):
+    """What brings bytes that `barrier[slot]` counts, mbarriers or a ring, whose slot they make full.
+
+    `mask`: the CTAs of the cluster that get them, if not this one alone.
+    """
+
+    barrier: ClassVar[Operand]
+    slot: ClassVar[Operand]
+    mask: ClassVar[Operand | None] = None
+
+
+class BarrierInitOp(Op, name="barrier_init", needs=Feature.MBARRIER, in_cta=True, placed="barrier"):
     """A ring of `slots` barriers; a phase of each completes after `count` arrivals and all
     announced bytes.
 
@@ -40,10 +53,16 @@ class BarrierInitOp(Op, name="barrier_init", needs=Feature.MBARRIER, in_cta=True
     slots = Attribute(INT)
     count = Attribute(INT)
     options = Attribute(options(offset=INT), default={})
+    ALIGNMENT = BARRIER_BYTES
 
     @classmethod
     def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
         return [barrier_type()]
+
+    @property
+    def bytes(self) -> int:
+        """Shared memory that they take."""
+        return self.slots * BARRIER_BYTES
 
     def check(self) -> str | None:
         if self.slots < 1:
@@ -90,8 +109,12 @@ class BarrierArriveOp(Op, name="barrier_arrive", alone=True):
         """See `TileOp`."""
         return self.per == "once"
 
+    def arrives_at(self) -> tuple[Place, str]:
+        """See `TileOp`."""
+        return (self.barrier, ""), BY_THREADS
 
-class RemoteArriveOp(Op, name="remote_arrive", needs=Feature.CLUSTERS, alone=True):
+
+class RemoteArriveOp(Op, name="remote_arrive", needs=Feature.CLUSTERS, alone=True, reaches=True):
     """Arrives at `barrier[slot]` of every CTA of the cluster that `mask` has: bit r for rank r.
 
     Otherwise as `barrier_arrive`: one arrival per thread, warp, warpgroup or role, and CTA. The CTAs
@@ -110,6 +133,10 @@ class RemoteArriveOp(Op, name="remote_arrive", needs=Feature.CLUSTERS, alone=Tru
         """See `TileOp`."""
         return self.per == "once"
 
+    def arrives_at(self) -> tuple[Place, str]:
+        """See `TileOp`."""
+        return (self.barrier, ""), BY_THREADS
+
 
 class BarrierWaitOp(Op, name="barrier_wait", one_thread=True, in_cta=True):
     """Waits until the phase of `barrier[slot]` with that parity is complete.
@@ -124,3 +151,7 @@ class BarrierWaitOp(Op, name="barrier_wait", one_thread=True, in_cta=True):
     barrier = Operand(BARRIER)
     slot = Operand(I32)
     parity = Operand(I1)
+
+    def waits_at(self) -> Place:
+        """See `TileOp`."""
+        return self.barrier, ""

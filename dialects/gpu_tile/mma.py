@@ -20,7 +20,7 @@ from tilec.hardware.scale_fragments import scale_layout
 from tilec.hardware.target import Feature
 
 
-class MmaOp(Op, name="mma"):
+class MmaOp(Op, name="mma", product=True):
     """result = lhs @ rhs + acc by `instruction`, each operand in that instruction's fragments.
 
     Example:
@@ -78,13 +78,8 @@ class MmaScaledOp(MmaOp, name="mma_scaled"):
         %d = "gpu_tile.mma_scaled"(%a, %b, %c, %sa, %sb) {block = 0 : i32, instruction = "mma.mx.m16n8k32.f32.e4m3.e5m2"} : (tensor<16x32xf8E4M3FN, #gpu_tile.layout<"T(4,8):(4@1,1@0) V(4,2,2):(1@1,8@0,16@1)">>, tensor<32x8xf8E5M2, #gpu_tile.layout<"T(4,8):(4@0,1@1) V(4,2):(1@0,16@0)">>, tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>, tensor<16x2xi8, #gpu_tile.layout<"T(2,2,8):(8@0,0,1@0) V(2):(1@1)">>, tensor<2x8xi8, #gpu_tile.layout<"T(4,8):(0,1@1) V(2):(1@0)">>) -> tensor<16x8xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@0)">>
     """
 
-    lhs = Operand(TILE)
-    rhs = Operand(TILE)
-    acc = Operand(TILE)
     lhs_scale = Operand(TILE)
     rhs_scale = Operand(TILE)
-    result = Result(TILE)
-    instruction = Attribute(STRING)
     block = Attribute(INT)
 
     @property

@@ -24,7 +24,7 @@ def _check_layouts(values: Sequence[ir.Value]) -> str | None:
     return None
 
 
-class ConvertLayoutOp(Op, name="convert_layout", pure=True):
+class ConvertLayoutOp(Op, name="convert_layout", pure=True, moves=True):
     """The same tile, held by other threads and registers.
 
     Example:

@@ -19,26 +19,27 @@ from tilec.dialects.gpu_tile.buffer import BufferView
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.mbarrier import (
     BARRIER_BYTES,
+    BY_THREADS,
+    COPIES,
     MOST_ARRIVALS,
+    PRODUCTS,
     BarrierInitOp,
     wrong_bytes,
 )
 from tilec.dialects.gpu_tile.types import any_buffer_of, ring_type
-from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.op import Attribute, Operand, Place, Result
 from tilec.hardware.target import Feature
 
 THREADS = ("thread", "warp", "warpgroup", "once")
 """Who arrives, where threads do: each, the first of each warp or warpgroup, or one for a role
 (`barrier_arrive`)."""
-COPIES, PRODUCTS = "copies", "products"
-"""What arrives by itself: each thread's `cp_async`s so far, or this thread's tcgen05 products."""
 
 
 class RingOp(Op, lowered=False):
     """What speaks of rings; mbarriers by the lowering (expand-rings)."""
 
 
-class MakeRingOp(RingOp, name="make_ring", in_cta=True):
+class MakeRingOp(RingOp, name="make_ring", in_cta=True, common=True, placed="ring"):
     """A ring of `slots` slots, each free at first.
 
     A slot is full when it was published `fills` times and all announced bytes are there; it is free
@@ -55,6 +56,7 @@ class MakeRingOp(RingOp, name="make_ring", in_cta=True):
     fills = Attribute(INT)
     releases = Attribute(INT)
     options = Attribute(options(offset=INT), default={})
+    ALIGNMENT = BARRIER_BYTES
 
     @classmethod
     def infer_types(cls, *_: Any, **__: Any) -> list[ir.Type]:
@@ -81,7 +83,7 @@ class MakeRingOp(RingOp, name="make_ring", in_cta=True):
         return None
 
 
-class RingTurn(RingOp):
+class RingTurn(RingOp, one_thread=True, in_cta=True, least=0):
     """What names a turn of a ring and gives its slot."""
 
     ring = Operand(RING)
@@ -104,7 +106,7 @@ class RingTurn(RingOp):
         return made.slots if isinstance(made, MakeRingOp) else 0
 
 
-class RingSlotOp(RingTurn, name="ring_slot", pure=True, one_thread=True, in_cta=True):
+class RingSlotOp(RingTurn, name="ring_slot", pure=True):
     """The slot of turn `count`, as a number; waits for nothing.
 
     Example:
@@ -112,7 +114,7 @@ class RingSlotOp(RingTurn, name="ring_slot", pure=True, one_thread=True, in_cta=
     """
 
 
-class RingAcquireOp(RingTurn, name="ring_acquire", one_thread=True, in_cta=True):
+class RingAcquireOp(RingTurn, name="ring_acquire"):
     """Waits until whoever read the slot of turn `count` before has released it; it may be filled.
 
     Example:
@@ -124,8 +126,12 @@ class RingAcquireOp(RingTurn, name="ring_acquire", one_thread=True, in_cta=True)
         unreleased = isinstance(made, MakeRingOp) and not made.releases
         return "nobody releases slots of this ring" if unreleased else None
 
+    def waits_at(self) -> Place:
+        """See `TileOp`."""
+        return self.ring, "free"
 
-class RingWaitOp(RingTurn, name="ring_wait", one_thread=True, in_cta=True):
+
+class RingWaitOp(RingTurn, name="ring_wait"):
     """Waits until the slot of turn `count` is full; it may be read.
 
     `previous`: until it was full the turn before, which passes at once where there was none.
@@ -140,6 +146,10 @@ class RingWaitOp(RingTurn, name="ring_wait", one_thread=True, in_cta=True):
         made = self.ring.owner
         unpublished = isinstance(made, MakeRingOp) and not made.fills
         return "nobody publishes slots of this ring" if unpublished else None
+
+    def waits_at(self) -> Place:
+        """See `TileOp`."""
+        return self.ring, "full"
 
 
 class RingArrival(RingOp):
@@ -167,6 +177,7 @@ class RingHandover(RingArrival):
 
     mask = Operand(I32, optional=True)
     by: ClassVar[Attribute]
+    SIDE: ClassVar[str]
 
     def feature(self) -> Feature | None:
         """See `TileOp`."""
@@ -177,6 +188,14 @@ class RingHandover(RingArrival):
     def by_one_thread(self) -> bool:
         """See `TileOp`."""
         return self.by in ("once", PRODUCTS)
+
+    def reaches_others(self) -> bool:
+        """See `TileOp`."""
+        return self.mask is not None
+
+    def arrives_at(self) -> tuple[Place, str]:
+        """See `TileOp`."""
+        return (self.ring, self.SIDE), self.by if self.by in (COPIES, PRODUCTS) else BY_THREADS
 
 
 class RingPublishOp(RingHandover, name="ring_publish", alone=True):
@@ -191,6 +210,7 @@ class RingPublishOp(RingHandover, name="ring_publish", alone=True):
     """
 
     by = Attribute(one_of(*THREADS, COPIES, PRODUCTS))
+    SIDE = "full"
 
     def check(self) -> str | None:
         copied = self.by == COPIES and self.mask is not None
@@ -207,9 +227,10 @@ class RingReleaseOp(RingHandover, name="ring_release", alone=True):
     """
 
     by = Attribute(one_of(*THREADS, PRODUCTS))
+    SIDE = "free"
 
 
-class RingPositionOp(Op, name="ring_position", pure=True, one_thread=True, in_cta=True):
+class RingPositionOp(Op, name="ring_position", pure=True, one_thread=True, in_cta=True, least=0):
     """Slot and phase parity of the `count`-th use of a ring: (count mod slots, count / slots odd).
 
     Example:
@@ -249,7 +270,7 @@ def _slots_of(user: ir.OpView) -> int | None:
     return made.slots if isinstance(made, BarrierInitOp) else None
 
 
-class SlotOp(BufferView, name="slot", pure=True, one_thread=True, in_cta=True):
+class SlotOp(BufferView, name="slot"):
     """One slot of a ring: the buffer without its leading dimension.
 
     Example:

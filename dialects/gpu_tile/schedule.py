@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from mlir import ir
 
@@ -14,7 +14,7 @@ from tilec.hardware.target import Feature
 from tilec.terms.demands import ORDERS
 
 
-class TileOrderOp(Op, name="tile_order", pure=True, one_thread=True, in_cta=True):
+class TileOrderOp(Op, name="tile_order", pure=True, one_thread=True, in_cta=True, least=0):
     """The (row, column) of the `linear`-th tile of a rows x columns grid.
 
     "grouped": `group` rows are walked column by column before the next rows, so that programs that
@@ -46,32 +46,31 @@ class TileOrderOp(Op, name="tile_order", pure=True, one_thread=True, in_cta=True
         return None
 
 
-class CtaIdOp(Op, name="cta_id", pure=True, one_thread=True, in_cta=True):
+class LaunchCount(Op, pure=True, one_thread=True, in_cta=True):
+    """A number of CTAs, or of clusters, in the launch of a persistent kernel."""
+
+    LEAST: ClassVar[int]
+    result = Result(I32)
+
+    @classmethod
+    def infer_types(cls) -> list[ir.Type]:
+        return [ir.IntegerType.get_signless(32)]
+
+
+class CtaIdOp(LaunchCount, name="cta_id", least=0):
     """The number of this CTA in the launch of a persistent kernel.
 
     Example:
         %first = "gpu_tile.cta_id"() : () -> i32
     """
 
-    result = Result(I32)
 
-    @classmethod
-    def infer_types(cls) -> list[ir.Type]:
-        return [ir.IntegerType.get_signless(32)]
-
-
-class NumCtasOp(Op, name="num_ctas", pure=True, one_thread=True, in_cta=True):
+class NumCtasOp(LaunchCount, name="num_ctas", least=1):
     """How many CTAs the launch of a persistent kernel has, at most what runs side by side.
 
     Example:
         %step = "gpu_tile.num_ctas"() : () -> i32
     """
-
-    result = Result(I32)
-
-    @classmethod
-    def infer_types(cls) -> list[ir.Type]:
-        return [ir.IntegerType.get_signless(32)]
 
 
 class GriddepcontrolOp(Op, name="griddepcontrol", needs=Feature.GRIDDEPCONTROL, one_thread=True):

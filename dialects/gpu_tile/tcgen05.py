@@ -7,8 +7,9 @@ from mlir import ir
 from tilec.dialects.attributes import INT, STRING, one_of, options
 from tilec.dialects.constraints import BARRIER, BUFFER, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.gpu_tile.mbarrier import PRODUCTS
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, tensor_buffer_of
-from tilec.dialects.op import Attribute, Operand
+from tilec.dialects.op import Attribute, Operand, Place, Until
 from tilec.dialects.types import bit_width, show
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
@@ -20,7 +21,9 @@ ADDRESS_BYTES = 4
 """What tcgen05.alloc writes to shared memory."""
 
 
-class Tcgen05MmaOp(Op, name="tcgen05_mma", one_thread=True, alone=True):
+class Tcgen05MmaOp(
+    Op, name="tcgen05_mma", one_thread=True, alone=True, product=True, until=Until.PRODUCTS_TOLD
+):
     """acc = lhs @ rhs, plus acc where `use_acc`, by as many of `instruction` as the tiles are.
 
     `lhs` lies in shared or tensor memory, `rhs` in shared, `acc` in tensor memory. Asynchronous:
@@ -35,9 +38,9 @@ class Tcgen05MmaOp(Op, name="tcgen05_mma", one_thread=True, alone=True):
         "gpu_tile.tcgen05_mma"(%a, %b, %acc, %use) {instruction = "tcgen05.m128n64k16.f32.bf16.bf16"} : (!gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>, !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>, i1) -> ()
     """
 
-    lhs = Operand(BUFFER)
-    rhs = Operand(BUFFER)
-    acc = Operand(BUFFER)
+    lhs = Operand(BUFFER, reads=True)
+    rhs = Operand(BUFFER, reads=True)
+    acc = Operand(BUFFER, reads=True, writes=True)
     use_acc = Operand(I1)
     instruction = Attribute(STRING)
 
@@ -62,13 +65,8 @@ class Tcgen05MmaScaledOp(Tcgen05MmaOp, name="tcgen05_mma_scaled"):
         "gpu_tile.tcgen05_mma_scaled"(%a, %b, %acc, %use, %sa, %sb) {instruction = "tcgen05.mx.m128n64k32.f32.e4m3.e4m3"} : (!gpu_tile.buffer<tensor<128x128xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,128):(128,1)">>, !gpu_tile.buffer<tensor<128x64xf8E4M3FN>, #gpu_tile.shared<"S<3,4,3> o (128,64):(1,128)">>, !gpu_tile.buffer<tensor<128x64xf32>, #gpu_tile.tmem<"(128,64):(1@lane,1@col)">>, i1, !gpu_tile.buffer<tensor<128x4xi8>, #gpu_tile.tmem<"((32,4),4):((1@lane,1@col),8@bit)">>, !gpu_tile.buffer<tensor<64x4xi8>, #gpu_tile.tmem<"((32,2),4):((1@lane,1@col),8@bit)">>) -> ()
     """
 
-    lhs = Operand(BUFFER)
-    rhs = Operand(BUFFER)
-    acc = Operand(BUFFER)
-    use_acc = Operand(I1)
-    lhs_scale = Operand(BUFFER)
-    rhs_scale = Operand(BUFFER)
-    instruction = Attribute(STRING)
+    lhs_scale = Operand(BUFFER, reads=True)
+    rhs_scale = Operand(BUFFER, reads=True)
 
     def check(self) -> str | None:
         return _check_product(self, scaled=True)
@@ -139,10 +137,12 @@ class Tcgen05CommitOp(
     barrier = Operand(BARRIER)
     slot = Operand(I32)
 
+    def arrives_at(self) -> tuple[Place, str]:
+        """See `TileOp`."""
+        return (self.barrier, ""), PRODUCTS
 
-class Tcgen05MulticastCommitOp(
-    Op, name="tcgen05_multicast_commit", needs=Feature.TCGEN05, one_thread=True, alone=True
-):
+
+class Tcgen05MulticastCommitOp(Tcgen05CommitOp, name="tcgen05_multicast_commit", reaches=True):
     """`tcgen05_commit` to `barrier[slot]` of every CTA of the cluster that `mask` has: bit r for
     rank r.
 
@@ -150,12 +150,17 @@ class Tcgen05MulticastCommitOp(
         "gpu_tile.tcgen05_multicast_commit"(%done, %slot, %mask) : (!gpu_tile.barrier, i32, i32) -> ()
     """
 
-    barrier = Operand(BARRIER)
-    slot = Operand(I32)
     mask = Operand(I32)
 
 
-class Tcgen05CopyOp(Op, name="tcgen05_copy", needs=Feature.TCGEN05, one_thread=True, alone=True):
+class Tcgen05CopyOp(
+    Op,
+    name="tcgen05_copy",
+    needs=Feature.TCGEN05,
+    one_thread=True,
+    alone=True,
+    until=Until.PRODUCTS_TOLD,
+):
     """dst = src, from shared into tensor memory, in pieces of `shape`.
 
     `dst` has the lanes of one piece, and each lane's elements lie side by side. By "64x128b" and "32x128b" two or four groups of 32 lanes get
@@ -166,8 +171,8 @@ class Tcgen05CopyOp(Op, name="tcgen05_copy", needs=Feature.TCGEN05, one_thread=T
         "gpu_tile.tcgen05_copy"(%s, %t) {shape = "128x256b"} : (!gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.shared<"S<3,4,3> o (128,32):(32,1)">>, !gpu_tile.buffer<tensor<128x32xf32>, #gpu_tile.tmem<"(128,32):(1@lane,1@col)">>) -> ()
     """
 
-    src = Operand(BUFFER)
-    dst = Operand(BUFFER)
+    src = Operand(BUFFER, reads=True)
+    dst = Operand(BUFFER, writes=True)
     shape = Attribute(one_of(*COPY_SHAPES))
 
     def check(self) -> str | None:
@@ -193,7 +198,9 @@ def _check_columns(columns: int) -> str | None:
     return None
 
 
-class ReserveTensorMemoryOp(Op, name="reserve_tensor_memory", needs=Feature.TCGEN05):
+class ReserveTensorMemoryOp(
+    Op, name="reserve_tensor_memory", needs=Feature.TCGEN05, placed="address of tensor memory"
+):
     """The CTA's first warp takes `columns` of tensor memory, and lets other CTAs take theirs.
 
     A sync stands between it and the allocs, which read its address from 4 bytes of shared memory at
@@ -205,6 +212,12 @@ class ReserveTensorMemoryOp(Op, name="reserve_tensor_memory", needs=Feature.TCGE
 
     columns = Attribute(INT)
     options = Attribute(options(offset=INT), default={})
+    ALIGNMENT = ADDRESS_BYTES
+
+    @property
+    def bytes(self) -> int:
+        """Shared memory that the address takes."""
+        return ADDRESS_BYTES
 
     def check(self) -> str | None:
         offset = self.options.get("offset", 0)

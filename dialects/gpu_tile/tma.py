@@ -10,8 +10,9 @@ from mlir import ir
 from tilec.dialects.attributes import BOOL, INT, INTS, one_of
 from tilec.dialects.constraints import ARRAY, BUFFER, COUNTED, I32, TENSOR_MAP, TILE
 from tilec.dialects.gpu_tile.dialect import Op
+from tilec.dialects.gpu_tile.mbarrier import CountedCopy
 from tilec.dialects.gpu_tile.types import buffer_of, layout_of, tensor_map_type, wrong_counter
-from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.op import Attribute, Operand, Result, Until
 from tilec.dialects.types import element, shape, show
 from tilec.hardware.layout import warp_boxes
 from tilec.hardware.target import Feature
@@ -22,7 +23,13 @@ SWIZZLE_BYTES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 
 
 class MakeTensorMapOp(
-    Op, name="make_tensor_map", pure=True, needs=Feature.TMA, one_thread=True, in_cta=True
+    Op,
+    name="make_tensor_map",
+    pure=True,
+    needs=Feature.TMA,
+    one_thread=True,
+    in_cta=True,
+    common=True,
 ):
     """Describes an array to the copy engine; becomes a kernel parameter that the host encodes.
 
@@ -90,12 +97,14 @@ def check_map(tensor_map: ir.Value, buffer: ir.Value, coordinates: int) -> str |
     return None
 
 
-class TensorMapLoad(Op):
-    """What fills a buffer through a tensor map; `coordinates` stand last. `barrier`: what counts
-    the bytes, mbarriers or a ring, whose slot they make full."""
+class TensorMapLoad(CountedCopy, fills="tensor copies"):
+    """What fills a buffer through a tensor map; `coordinates` stand last."""
+
+    PAIRED: ClassVar[bool] = False
+    """Whether the bytes arrive in the even CTA of the pair."""
 
     map = Operand(TENSOR_MAP)
-    dst = Operand(BUFFER)
+    dst = Operand(BUFFER, writes=True)
     barrier = Operand(COUNTED)
     slot = Operand(I32)
     coordinates: ClassVar[Operand]
@@ -106,7 +115,7 @@ class TensorMapLoad(Op):
         return wrong or check_map(self.map, self.dst, len(self.coordinates))
 
 
-class TmaLoadOp(TensorMapLoad, name="tma_load", needs=Feature.TMA, one_thread=True):
+class TmaLoadOp(TensorMapLoad, name="tma_load", needs=Feature.TMA):
     """Fills a buffer from an array at `coordinates` (one per array dimension), zeros outside it.
 
     As many boxes as the buffer has; their bytes arrive at `barrier[slot]`, outside ones as well.
@@ -119,7 +128,7 @@ class TmaLoadOp(TensorMapLoad, name="tma_load", needs=Feature.TMA, one_thread=Tr
 
 
 class TmaPairLoadOp(
-    TensorMapLoad, name="tma_pair_load", needs=Feature.TCGEN05, one_thread=True, alone=True
+    TensorMapLoad, name="tma_pair_load", needs=Feature.TCGEN05, alone=True, reaches=True
 ):
     """`tma_load` whose bytes arrive at `barrier[slot]` of the even CTA of the pair.
 
@@ -127,11 +136,12 @@ class TmaPairLoadOp(
         "gpu_tile.tma_pair_load"(%map, %buffer, %full, %slot, %m, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.barrier, i32, i32, i32) -> ()
     """
 
+    PAIRED = True
     coordinates = Operand(I32, variadic=True)
 
 
 class TmaMulticastOp(
-    TensorMapLoad, name="tma_multicast", needs=Feature.CLUSTERS, one_thread=True, alone=True
+    TensorMapLoad, name="tma_multicast", needs=Feature.CLUSTERS, alone=True, reaches=True
 ):
     """`tma_load` into the same buffer of every CTA of the cluster that `mask` has: bit r for rank r.
 
@@ -146,7 +156,7 @@ class TmaMulticastOp(
 
 
 class TmaPairMulticastOp(
-    TensorMapLoad, name="tma_pair_multicast", needs=Feature.TCGEN05, one_thread=True, alone=True
+    TensorMapLoad, name="tma_pair_multicast", needs=Feature.TCGEN05, alone=True, reaches=True
 ):
     """`tma_multicast` to CTAs of several pairs: the bytes that each gets arrive at `barrier[slot]` of
     the even CTA of its pair.
@@ -155,11 +165,18 @@ class TmaPairMulticastOp(
         "gpu_tile.tma_pair_multicast"(%map, %buffer, %full, %slot, %mask, %m, %k) {cache = "normal"} : (!gpu_tile.tensor_map, !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>, !gpu_tile.barrier, i32, i32, i32, i32) -> ()
     """
 
+    PAIRED = True
     mask = Operand(I32)
     coordinates = Operand(I32, variadic=True)
 
 
-class TmaStoreOp(Op, name="tma_store", needs=Feature.TMA, one_thread=True, alone=True):
+class TensorMapStore(Op, needs=Feature.TMA):
+    """What writes an array through a tensor map."""
+
+
+class TmaStoreOp(
+    TensorMapStore, name="tma_store", one_thread=True, alone=True, until=Until.STORES_WAITED
+):
     """Writes a buffer to an array at `coordinates`, or combines it with what is there.
 
     Elements outside the array are left out. The buffer's writers have fenced ("async_shared") and
@@ -169,7 +186,7 @@ class TmaStoreOp(Op, name="tma_store", needs=Feature.TMA, one_thread=True, alone
         "gpu_tile.tma_store"(%buffer, %map, %m, %n) {combine = "none"} : (!gpu_tile.buffer<tensor<128x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (128,64):(64,1)">>, !gpu_tile.tensor_map, i32, i32) -> ()
     """
 
-    src = Operand(BUFFER)
+    src = Operand(BUFFER, reads=True)
     map = Operand(TENSOR_MAP)
     coordinates = Operand(I32, variadic=True)
     combine = Attribute(one_of("none", "add", "min", "max"), default="none")
@@ -178,7 +195,7 @@ class TmaStoreOp(Op, name="tma_store", needs=Feature.TMA, one_thread=True, alone
         return check_map(self.map, self.src, len(self.coordinates))
 
 
-class WarpTmaStoreOp(Op, name="warp_tma_store", needs=Feature.TMA):
+class WarpTmaStoreOp(TensorMapStore, name="warp_tma_store", own_buffers=True):
     """Each warp writes what it holds of a tile to an array, through its own part of a buffer.
 
     A warp waits until at most `pending` of its groups of stores still read their buffers, fills its
@@ -191,7 +208,7 @@ class WarpTmaStoreOp(Op, name="warp_tma_store", needs=Feature.TMA):
     """
 
     tile = Operand(TILE)
-    buffer = Operand(BUFFER)
+    buffer = Operand(BUFFER, reads=True, writes=True)
     map = Operand(TENSOR_MAP)
     coordinates = Operand(I32, variadic=True)
     pending = Attribute(INT)
@@ -222,7 +239,7 @@ class TmaCommitOp(Op, name="tma_commit", needs=Feature.TMA, one_thread=True):
     """
 
 
-class TmaWaitOp(Op, name="tma_wait", needs=Feature.TMA, one_thread=True):
+class TmaWaitOp(Op, name="tma_wait", needs=Feature.TMA, one_thread=True, ends=Until.STORES_WAITED):
     """Whoever issued stores waits until at most `pending` of its groups of them are unfinished.
 
     `read`: finished means that their buffers were read and may be reused; else that the array has

@@ -18,7 +18,7 @@ from tilec.dialects.gpu_tile.types import (
     pending_type,
     tile_of,
 )
-from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.op import Attribute, Operand, Result, Until
 from tilec.dialects.types import element, shape, show
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
@@ -50,7 +50,7 @@ class WgmmaFenceOp(Op, name="wgmma_fence", needs=Feature.WGMMA):
         return None if same else f"result must be pending {self.acc.type}"
 
 
-class WgmmaOp(Op, name="wgmma"):
+class WgmmaOp(Op, name="wgmma", product=True, until=Until.PRODUCTS_WAITED):
     """result = lhs @ rhs + acc, all of k, as one committed group of `instruction`.
 
     `lhs` is a buffer or a tile in the instruction's fragments; `rhs` is a buffer. Which dimension of
@@ -60,8 +60,8 @@ class WgmmaOp(Op, name="wgmma"):
         %q = "gpu_tile.wgmma"(%a, %b, %p) {instruction = "wgmma.m64n64k16.f32.bf16.bf16"} : (!gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>, !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>, !gpu_tile.pending<tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>>) -> !gpu_tile.pending<tensor<64x64xf32, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>>
     """
 
-    lhs = Operand(ANY)
-    rhs = Operand(BUFFER)
+    lhs = Operand(ANY, reads=True)
+    rhs = Operand(BUFFER, reads=True)
     acc = Operand(PENDING)
     result = Result(PENDING)
     instruction = Attribute(STRING)
@@ -162,7 +162,7 @@ class WgmmaMeanwhileOp(Op, name="wgmma_meanwhile", needs=Feature.WGMMA):
     """
 
 
-class WgmmaWaitOp(Op, name="wgmma_wait", needs=Feature.WGMMA):
+class WgmmaWaitOp(Op, name="wgmma_wait", needs=Feature.WGMMA, ends=Until.PRODUCTS_WAITED):
     """Waits until at most `pending` of this warpgroup's groups are unfinished.
 
     The result is a tile where the group that wrote it is surely finished, else still pending.

@@ -20,4 +20,4 @@ if TYPE_CHECKING:  # the same names, for type checkers
     from tilec.dialects.tile.reduction import *  # noqa: F403
     from tilec.dialects.tile.shape import *  # noqa: F403
 
-globals().update({op.__name__: op for op in Op.ALL})
+globals().update({op.__name__: op for op in (*Op.ALL, *Op.KINDS)})

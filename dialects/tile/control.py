@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 from mlir import ir
 
@@ -15,9 +15,10 @@ from tilec.dialects.tile.dialect import Op
 from tilec.dialects.types import element, is_integer, is_tile, shape
 
 
-class _GridAxis(Op):
+class GridAxis(Op, pure=True, one_thread=True, in_cta=True):
     """An index of the launch grid along `axis`."""
 
+    LEAST: ClassVar[int]
     result = Result(INDEX)
     axis = Attribute(INT)
 
@@ -29,7 +30,7 @@ class _GridAxis(Op):
         return None if 0 <= self.axis <= 2 else f"axis must be 0, 1 or 2, found {self.axis}"
 
 
-class ProgramIdOp(_GridAxis, name="program_id", pure=True):
+class ProgramIdOp(GridAxis, name="program_id", least=0):
     """Position of this program in the launch grid along `axis`.
 
     Example:
@@ -37,7 +38,7 @@ class ProgramIdOp(_GridAxis, name="program_id", pure=True):
     """
 
 
-class NumProgramsOp(_GridAxis, name="num_programs", pure=True):
+class NumProgramsOp(GridAxis, name="num_programs", least=1):
     """Size of the launch grid along `axis`.
 
     Example:
@@ -45,7 +46,7 @@ class NumProgramsOp(_GridAxis, name="num_programs", pure=True):
     """
 
 
-class AssumeOp(Op, name="assume"):
+class AssumeOp(Op, name="assume", one_thread=True, in_cta=True):
     """States a fact about a scalar integer: the compiler relies on it, nothing checks it.
 
     `facts` may hold multiple_of, min and max.

@@ -47,7 +47,26 @@ def _check_rectangle(
     return None
 
 
-class LoadOp(Op, name="load", pure=False):
+class ArrayOp(Op):
+    """What touches elements of one array: it reads them (`is_load`), writes them, or updates them."""
+
+    @property
+    def is_load(self) -> bool:
+        """Whether it only reads the array."""
+        return not self.WRITES
+
+    @property
+    def array(self) -> ir.Value:
+        """The array."""
+        return self.src if self.is_load else self.dst
+
+    @property
+    def tile(self) -> ir.Value:
+        """What it reads of the array, or writes there."""
+        return self.result if self.is_load else self.value
+
+
+class LoadOp(ArrayOp, name="load", in_thread=True):
     """A rectangular tile of an array, `padding` where it reaches past the array's edge.
 
     `offsets` is one element offset per array dimension; `dims[i]` is the array dimension that tile
@@ -57,7 +76,7 @@ class LoadOp(Op, name="load", pure=False):
         %t = "tile.load"(%a, %m, %k) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (memref<?x?xbf16, strided<[?, 1]>>, index, index) -> tensor<128x64xbf16>
     """
 
-    src = Operand(ARRAY)
+    src = Operand(ARRAY, reads=True)
     offsets = Operand(INDEX, variadic=True)
     result = Result(TILE)
     dims = Attribute(INTS)
@@ -70,7 +89,7 @@ class LoadOp(Op, name="load", pure=False):
         return _check_rectangle(self.src, self.result, self.offsets, self.dims)
 
 
-class StoreOp(Op, name="store"):
+class StoreOp(ArrayOp, name="store"):
     """Writes the part of a tile that lies inside the array; see `load` for offsets and dims.
 
     Example:
@@ -78,13 +97,24 @@ class StoreOp(Op, name="store"):
     """
 
     value = Operand(TILE)
-    dst = Operand(ARRAY)
+    dst = Operand(ARRAY, writes=True)
     offsets = Operand(INDEX, variadic=True)
     dims = Attribute(INTS)
     options = Attribute(options(cache=one_of(*CACHE_HINTS)), default={})
 
     def check(self) -> str | None:
         return _check_rectangle(self.dst, self.value, self.offsets, self.dims)
+
+
+class Indexed(ArrayOp, one_layout=True):
+    """What touches an array element per index tuple, where its mask is true."""
+
+
+class Atomic(Indexed):
+    """What updates each element at once, as seen by threads of `scope`."""
+
+    order = Attribute(one_of(*ORDERS))
+    scope = Attribute(one_of(*SCOPES))
 
 
 def _check_indexed(array: ir.Value, tiles: list[ir.Value], indices: list[ir.Value]) -> str | None:
@@ -111,7 +141,7 @@ def _check_elements(array: ir.Value, *tiles: ir.Value) -> str | None:
     return None
 
 
-class GatherOp(Op, name="gather", one_layout=True):
+class GatherOp(Indexed, name="gather", in_thread=True):
     """One array element per index tuple; `other` where the mask is false or the index is outside.
 
     `run`: (tile dimension, width), from infer-layouts. Along the dimension each aligned group of
@@ -121,7 +151,7 @@ class GatherOp(Op, name="gather", one_layout=True):
         %t = "tile.gather"(%x, %ok, %zero, %i) {options = {}} : (memref<?xf32, strided<[1]>>, tensor<256xi1>, tensor<256xf32>, tensor<256xi32>) -> tensor<256xf32>
     """
 
-    src = Operand(ARRAY)
+    src = Operand(ARRAY, reads=True)
     mask = Operand(TILE)
     other = Operand(TILE)
     indices = Operand(TILE, variadic=True)
@@ -140,7 +170,7 @@ class GatherOp(Op, name="gather", one_layout=True):
         )
 
 
-class ScatterOp(Op, name="scatter", one_layout=True):
+class ScatterOp(Indexed, name="scatter"):
     """Writes one array element per index tuple where the mask is true and the index is inside.
 
     Two lanes with one index race: either value may stay. `run` as in `gather`.
@@ -150,7 +180,7 @@ class ScatterOp(Op, name="scatter", one_layout=True):
     """
 
     value = Operand(TILE)
-    dst = Operand(ARRAY)
+    dst = Operand(ARRAY, writes=True)
     mask = Operand(TILE)
     indices = Operand(TILE, variadic=True)
     options = Attribute(options(cache=one_of(*CACHE_HINTS), run=INTS), default={})
@@ -163,7 +193,7 @@ class ScatterOp(Op, name="scatter", one_layout=True):
         )
 
 
-class AtomicRmwOp(Op, name="atomic_rmw", one_layout=True):
+class AtomicRmwOp(Atomic, name="atomic_rmw"):
     """Atomic read-modify-write per index tuple; gives the old values (anything where masked off).
 
     Example:
@@ -171,13 +201,11 @@ class AtomicRmwOp(Op, name="atomic_rmw", one_layout=True):
     """
 
     value = Operand(TILE)
-    dst = Operand(ARRAY)
+    dst = Operand(ARRAY, reads=True, writes=True)
     mask = Operand(TILE)
     indices = Operand(TILE, variadic=True)
     old = Result(TILE)
     kind = Attribute(one_of(*KINDS))
-    order = Attribute(one_of(*ORDERS))
-    scope = Attribute(one_of(*SCOPES))
 
     @classmethod
     def infer_types(cls, value: Any, dst: Any, mask: Any, indices: Any, **_: Any) -> list[ir.Type]:
@@ -193,7 +221,7 @@ class AtomicRmwOp(Op, name="atomic_rmw", one_layout=True):
         )
 
 
-class AtomicCasOp(Op, name="atomic_cas", one_layout=True):
+class AtomicCasOp(Atomic, name="atomic_cas"):
     """Atomic compare-and-swap per index tuple: writes `value` where the array holds `expected`.
 
     Example:
@@ -202,12 +230,10 @@ class AtomicCasOp(Op, name="atomic_cas", one_layout=True):
 
     expected = Operand(TILE)
     value = Operand(TILE)
-    dst = Operand(ARRAY)
+    dst = Operand(ARRAY, reads=True, writes=True)
     mask = Operand(TILE)
     indices = Operand(TILE, variadic=True)
     old = Result(TILE)
-    order = Attribute(one_of(*ORDERS))
-    scope = Attribute(one_of(*SCOPES))
 
     @classmethod
     def infer_types(

@@ -42,7 +42,16 @@ def check_counted(values: ir.Value, mask: ir.Value) -> str | None:
     return None
 
 
-class ReduceOp(Op, name="reduce", pure=True):
+class Combining(Op, pure=True):
+    """What combines elements along an axis as a region says."""
+
+    inputs = Operand(TILE, variadic=True, mixed=True)
+    outputs = Result(TILE, variadic=True, mixed=True)
+    axis = Attribute(INT)
+    body = Region()
+
+
+class ReduceOp(Combining, name="reduce"):
     """Combines all elements along `axis`, in any order; the region must be associative.
 
     n values combine as (first..., second...) -> combined...; argmax is a reduction of two inputs.
@@ -55,11 +64,6 @@ class ReduceOp(Op, name="reduce", pure=True):
           gpu.yield %r : f32
         }) {axis = 1 : i32} : (tensor<64x128xf32>) -> tensor<64xf32>
     """
-
-    inputs = Operand(TILE, variadic=True, mixed=True)
-    outputs = Result(TILE, variadic=True, mixed=True)
-    axis = Attribute(INT)
-    body = Region()
 
     @classmethod
     def infer_types(cls, inputs: Sequence[ir.Value], *, axis: int, **_: Any) -> list[ir.Type]:
@@ -78,7 +82,7 @@ class ReduceOp(Op, name="reduce", pure=True):
         return None
 
 
-class ScanOp(Op, name="scan", pure=True, one_layout=True):
+class ScanOp(Combining, name="scan", one_layout=True):
     """Inclusive scan along `axis`; same region as `reduce`.
 
     With `reverse` it starts at the last element, and combines what it has met with the element
@@ -92,11 +96,7 @@ class ScanOp(Op, name="scan", pure=True, one_layout=True):
         }) {axis = 0 : i32, reverse = false} : (tensor<128xf32>) -> tensor<128xf32>
     """
 
-    inputs = Operand(TILE, variadic=True, mixed=True)
-    outputs = Result(TILE, variadic=True, mixed=True)
-    axis = Attribute(INT)
     reverse = Attribute(BOOL, default=False)
-    body = Region()
 
     @classmethod
     def infer_types(cls, inputs: Sequence[ir.Value], **_: Any) -> list[ir.Type]:

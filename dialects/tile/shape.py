@@ -25,7 +25,7 @@ def _check_same_element(source: ir.Value, result: ir.Value) -> str | None:
     return f"element types differ: {element(source)}, {element(result)}"
 
 
-class IotaOp(Op, name="iota", pure=True):
+class IotaOp(Op, name="iota", pure=True, in_thread=True):
     """Each element's coordinate along `axis`.
 
     Example:
@@ -41,7 +41,7 @@ class IotaOp(Op, name="iota", pure=True):
         return _check_axis(self.axis, len(shape(self.result)))
 
 
-class BroadcastOp(Op, name="broadcast", pure=True):
+class BroadcastOp(Op, name="broadcast", pure=True, in_thread=True, moves=True):
     """Source dimension i becomes result dimension dims[i]; elements repeat along all others.
 
     Example:
@@ -68,7 +68,7 @@ class BroadcastOp(Op, name="broadcast", pure=True):
         return _check_same_element(self.src, self.result)
 
 
-class ReshapeOp(Op, name="reshape", pure=True):
+class ReshapeOp(Op, name="reshape", pure=True, moves=True):
     """The same elements in row-major order under another shape.
 
     Example:
@@ -85,7 +85,7 @@ class ReshapeOp(Op, name="reshape", pure=True):
         return _check_same_element(self.src, self.result)
 
 
-class TransposeOp(Op, name="transpose", pure=True):
+class TransposeOp(Op, name="transpose", pure=True, in_thread=True, moves=True):
     """Result dimension i is source dimension permutation[i].
 
     Example:
@@ -110,7 +110,7 @@ class TransposeOp(Op, name="transpose", pure=True):
         return _check_same_element(self.src, self.result)
 
 
-class JoinOp(Op, name="join", pure=True):
+class JoinOp(Op, name="join", pure=True, moves=True):
     """Concatenates tiles along `axis`; the inverse of `split` for inputs of one type.
 
     The first input may have another size along the axis than the rest, which have one type: what
@@ -150,7 +150,7 @@ class JoinOp(Op, name="join", pure=True):
         return None
 
 
-class SplitOp(Op, name="split", pure=True):
+class SplitOp(Op, name="split", pure=True, moves=True):
     """Cuts a tile into equal parts along `axis`.
 
     Example:

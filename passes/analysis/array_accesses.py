@@ -19,17 +19,14 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dialects import tile
+from tilec.dialects.effects import read_by, written_by
 from tilec.dialects.gpu_tile import CpAsyncOp
 from tilec.dialects.gpu_tile.types import buffer_of, layout_of
-from tilec.dialects.types import shape
+from tilec.dialects.tile import Atomic, Indexed
+from tilec.dialects.types import is_array, shape
 from tilec.hardware.layout import Layout
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import is_inside
-
-_READS = (tile.LoadOp, tile.GatherOp, CpAsyncOp)
-_WRITES = (tile.StoreOp, tile.ScatterOp)
-_ATOMICS = (tile.AtomicRmwOp, tile.AtomicCasOp)
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class ArrayAccess:
             return False
         if not (self.writes or other.writes) or self.op == other.op:
             return False
-        if all(isinstance(access.op.opview, _ATOMICS) for access in (self, other)):
+        if all(isinstance(access.op.opview, Atomic) for access in (self, other)):
             return False
         if self.offsets is None or other.offsets is None:
             return True
@@ -107,30 +104,24 @@ def array_accesses(view: Any) -> list[ArrayAccess]:
     array = _array_of(view)
     if array is None or not _is_contended(array):
         return []
-    rank, writes = len(shape(array)), not isinstance(view, _READS)
+    rank = len(shape(array))
     if isinstance(view, CpAsyncOp):
         sizes, layout = buffer_of(view.dst).shape, None
     else:
-        value = view.result if isinstance(view, _READS) else view.value
-        sizes, layout = shape(value), layout_of(value)
-    offsets, extents = view.offsets if _is_rectangle(view) else view.indices, (0,) * rank
-    if _is_rectangle(view):
+        sizes, layout = shape(view.tile), layout_of(view.tile)
+    if isinstance(view, Indexed):
+        offsets, extents = view.indices, (0,) * rank
+    else:
         along = dict(zip(view.dims, sizes, strict=True))
-        extents = tuple(along.get(axis, 1) for axis in range(rank))
+        offsets, extents = view.offsets, tuple(along.get(axis, 1) for axis in range(rank))
     if layout is not None and any(not mode.stride for mode in layout.threads if mode.size > 1):
         layout = None  # a thread touches what others touch
     where = (tuple(offsets), extents, layout, (0,) * rank)
-    return [ArrayAccess(array, view.operation, writes, *where)]
-
-
-def _is_rectangle(view: Any) -> bool:
-    return isinstance(view, (tile.LoadOp, tile.StoreOp, CpAsyncOp))
+    return [ArrayAccess(array, view.operation, array in written_by(view), *where)]
 
 
 def _array_of(view: Any) -> ir.Value | None:
-    if isinstance(view, _READS):
-        return view.src
-    return view.dst if isinstance(view, (*_WRITES, *_ATOMICS)) else None
+    return next(filter(is_array, (*read_by(view), *written_by(view))), None)
 
 
 def _is_contended(array: ir.Value) -> bool:
@@ -140,6 +131,6 @@ def _is_contended(array: ir.Value) -> bool:
     """
     views = [use.owner.opview for use in array.uses]
     touching = [view for view in views if _array_of(view) is not None]
-    atomics = sum(isinstance(view, _ATOMICS) for view in touching)
-    writes = any(isinstance(view, _WRITES) for view in touching)
+    atomics = sum(isinstance(view, Atomic) for view in touching)
+    writes = any(array in written_by(v) and not isinstance(v, Atomic) for v in touching)
     return len(touching) > 1 and (writes or 0 < atomics < len(touching))

@@ -9,31 +9,25 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import (
-    Tcgen05CopyOp,
-    Tcgen05MmaOp,
-    TmaStoreOp,
-    WgmmaOp,
-)
-from tilec.passes.analysis.signals import WAITS, Place, products_arrive_at, waits_at
+from tilec.dialects.effects import until
+from tilec.dialects.op import TileOp, Until
+from tilec.passes.analysis.signals import Place, products_arrive_at, waits_at
 from tilec.passes.rewriting.loops import top_level
 from tilec.passes.rewriting.walk import find_ops, role_of
 
-PRODUCTS = (WgmmaOp, Tcgen05MmaOp)
-"""Matrix instructions that take operands from buffers."""
 
-COMMITTED = (Tcgen05MmaOp, Tcgen05CopyOp)
-"""Issued by one thread, done when what it publishes, or releases, by them next is known to be."""
-
-ASYNC_READERS = (*PRODUCTS, Tcgen05CopyOp, TmaStoreOp)
+def ends_with_products(view: ir.OpView) -> bool:
+    """Whether one thread issues an op, and it is done when what that thread publishes, or releases,
+    by its products next is known to be."""
+    return until(view) is Until.PRODUCTS_TOLD
 
 
-def operands_read(reader: ir.OpView) -> list[ir.Value]:
-    """What one of `ASYNC_READERS` reads but for an accumulator: buffers, and fragments of wgmma."""
-    return [reader.lhs, reader.rhs] if isinstance(reader, PRODUCTS) else [reader.src]
+def reads_for_products(view: ir.OpView) -> bool:
+    """Whether tensor cores read the buffers of an op."""
+    return until(view) in (Until.PRODUCTS_TOLD, Until.PRODUCTS_WAITED)
 
 
-def awaited(multiply: Tcgen05MmaOp | Tcgen05CopyOp) -> ir.Operation | None:
+def awaited(multiply: TileOp) -> ir.Operation | None:
     """The wait behind which `multiply` is done; None if nobody waits for it.
 
     It is the first wait in the instruction's own block for where its end arrives, else the last
@@ -49,5 +43,5 @@ def awaited(multiply: Tcgen05MmaOp | Tcgen05CopyOp) -> ir.Operation | None:
         elif waits_at(view) in places:
             return view.operation
     inside = role_of(multiply.operation) or top_level(multiply.operation).parent
-    waits = [op for op in find_ops(inside, *WAITS) if waits_at(op.opview) in places]
+    waits = [op for op in find_ops(inside, TileOp) if waits_at(op.opview) in places]
     return waits[-1] if waits else None

@@ -6,21 +6,19 @@ from collections.abc import Collection
 
 from mlir import ir
 
-from tilec.dialects.tile import (
-    AtomicCasOp,
-    AtomicRmwOp,
-    FenceOp,
-    InlinePtxOp,
-    ScatterOp,
-    StoreOp,
-)
+from tilec.dialects.effects import written_by
+from tilec.dialects.tile import Atomic, FenceOp, InlinePtxOp
 from tilec.passes.rewriting.walk import kernel_of
 
 
 def orders_memory(view: ir.OpView) -> bool:
     """Whether an op orders accesses to memory for other programs."""
-    atomic = isinstance(view, (AtomicRmwOp, AtomicCasOp))
-    return isinstance(view, FenceOp) or (atomic and view.order != "relaxed")
+    return isinstance(view, FenceOp) or (isinstance(view, Atomic) and view.order != "relaxed")
+
+
+def may_write(view: ir.OpView) -> bool:
+    """Whether an op is PTX that may write memory, for all anybody knows."""
+    return isinstance(view, InlinePtxOp) and not view.pure
 
 
 def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str) -> str | None:
@@ -36,12 +34,11 @@ def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str
 
     def visit(inner: ir.Operation) -> ir.WalkResult:
         view = inner.opview
-        atomic = isinstance(view, (AtomicRmwOp, AtomicCasOp))
-        if (isinstance(view, (StoreOp, ScatterOp)) or atomic) and view.dst in arrays:
+        if any(array in arrays for array in written_by(view)):
             found.append(f"'{inner.name}' in {where} writes an array that a copy reads")
         if orders_memory(view) and (is_written or view.scope == "sys"):
             found.append(f"'{inner.name}' in {where} orders memory accesses")
-        if isinstance(view, InlinePtxOp) and not view.pure:
+        if may_write(view):
             found.append(f"'{inner.name}' in {where} may write memory")
         return ir.WalkResult.ADVANCE
 
@@ -54,8 +51,7 @@ def _writes(op: ir.Operation, arrays: Collection[ir.Value]) -> bool:
     found: list[ir.Operation] = []
 
     def visit(inner: ir.Operation) -> ir.WalkResult:
-        view = inner.opview
-        if isinstance(view, (StoreOp, ScatterOp, AtomicRmwOp, AtomicCasOp)) and view.dst in arrays:
+        if any(array in arrays for array in written_by(inner.opview)):
             found.append(inner)
         return ir.WalkResult.ADVANCE
 

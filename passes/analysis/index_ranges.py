@@ -113,7 +113,7 @@ class _Evaluation:
         elif step.name == "scf.if":
             passed = [self._block(block) for block in step.blocks]
             self._bind(step.results, [hull(many) for many in zip(*passed, strict=True)])
-        elif step.name in _COMBINING:
+        elif isinstance(step.op.opview, tile.Combining):
             self._combine(step)
         else:
             for block in step.blocks:
@@ -228,6 +228,5 @@ class _Evaluation:
                 self._set(argument, (min(high, max(low, self.known[left][0] + gap)), high))
 
 
-_COMBINING = (tile.ReduceOp.OPERATION_NAME, tile.ScanOp.OPERATION_NAME)
 _BELOW = {2: (True, 1), 3: (True, 0), 4: (False, 1), 5: (False, 0)}
 """arith.cmpi's slt, sle, sgt, sge: whether the left is the smaller, and by how much at least."""

@@ -19,11 +19,10 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.tile import Atomic, Indexed
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.divisibility import Divisibility, static_strides
 from tilec.passes.analysis.vector_width import VECTOR_BYTES, element_bytes
-
-Indexed = tile.GatherOp | tile.ScatterOp
 
 _CASTS = ("arith.index_cast", "arith.extsi", "arith.trunci")
 _BELOW = (2, 5, 6, 9)
@@ -43,7 +42,7 @@ class Pattern(Enum):
 def note_runs(ops: Iterable[ir.Operation], facts: Divisibility) -> None:
     """Writes the option `run` of every gather and scatter among `ops` that has one."""
     for op in ops:
-        if isinstance(op.opview, Indexed):
+        if isinstance(op.opview, Indexed) and not isinstance(op.opview, Atomic):
             run = index_run(op.opview, facts)
             if run[1] > 1:
                 kind = tile.GatherOp.options.kind
@@ -55,7 +54,7 @@ def index_run(op: Indexed, facts: Divisibility) -> tuple[int, int]:
 
     Such a group is aligned in memory, lies inside the array or outside, and is masked as one.
     """
-    array = op.src if isinstance(op, tile.GatherOp) else op.dst
+    array = op.array
     sizes, bytes_ = shape(op.mask), element_bytes(array)
     axis = next((a for a, stride in enumerate(static_strides(array)) if stride == 1), None)
     width = VECTOR_BYTES // bytes_
@@ -68,10 +67,10 @@ def index_run(op: Indexed, facts: Divisibility) -> tuple[int, int]:
     return max(0, len(sizes) - 1), 1
 
 
-def neighbours_dim(op: Indexed | tile.AtomicRmwOp, facts: Divisibility) -> int | None:
+def neighbours_dim(op: Indexed, facts: Divisibility) -> int | None:
     """The tile dimension along which elements are neighbours in memory, aligned or not, at least in
     most places; None where none is known."""
-    array = op.src if isinstance(op, tile.GatherOp) else op.dst
+    array = op.array
     axis = next((a for a, stride in enumerate(static_strides(array)) if stride == 1), None)
     wanted = [Pattern.STEPS if a == axis else Pattern.SAME for a in range(len(op.indices))]
     for dim in reversed(range(len(shape(op.mask)))):

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
+from tilec.dialects.gpu_tile import LaunchCount
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.dialects.op import TileOp
+from tilec.dialects.tile import GridAxis
 from tilec.dialects.types import element, is_tile, shape
 from tilec.executable.grid import GRID_LIMITS
 from tilec.executable.kernel import MOST_PROGRAMS
@@ -138,18 +140,17 @@ class IntegerProgram:
         """The rule by which an op without regions gives an interval; None: its result may be
         anything."""
         view = op.opview
-        if isinstance(view, _GRID):
+        if isinstance(view, GridAxis):
             return self._of_grid(view, results)
-        if isinstance(view, _CTAS):
-            first = int(isinstance(view, _COUNTS))
-            return always((first, self._most_ctas - 1 + first))
+        if isinstance(view, LaunchCount):
+            return always((view.LEAST, self._most_ctas - 1 + view.LEAST))
         if isinstance(view, gpu_tile.ClusterPositionOp):
             return always((0, MOST_CTAS - 1))
         if op.name == "arith.addi" and _is_modulo(op):
             return modulo
         if isinstance(view, tile.IotaOp):
             return always((0, shape(view.result)[view.axis] - 1))
-        if isinstance(view, _MOVES):
+        if isinstance(view, TileOp) and view.MOVES:
             return joined
         if op.name == "memref.dim":
             return always(self._size(op))
@@ -161,8 +162,8 @@ class IntegerProgram:
         counts = any(isinstance(value.type, ir.IndexType) for value in op.results)
         return always(NARROW) if counts else None
 
-    def _of_grid(self, op: ir.OpView, results: Sequence[int | None]) -> Rule | None:
-        first = int(isinstance(op, _COUNTS))
+    def _of_grid(self, op: GridAxis, results: Sequence[int | None]) -> Rule | None:
+        first = op.LEAST
         if op.axis == 0 and results[0] is not None:
             self.of_grid[results[0]] = first
             return None
@@ -175,20 +176,9 @@ class IntegerProgram:
 
 
 TERMINATORS = ("scf.yield", "scf.condition", "gpu.yield", "func.return")
-_GRID = (tile.ProgramIdOp, tile.NumProgramsOp)
-_CTAS = (gpu_tile.CtaIdOp, gpu_tile.ClusterIdOp, gpu_tile.NumCtasOp, gpu_tile.NumClustersOp)
-_COUNTS = (tile.NumProgramsOp, gpu_tile.NumCtasOp, gpu_tile.NumClustersOp)
 _MOST_RESIDENT = 2**16
 """CTAs that run side by side: 32 a multiprocessor (CUDA C++ Programming Guide, "Compute
 Capabilities"), and a few hundred of these."""
-_MOVES = (
-    tile.BroadcastOp,
-    tile.TransposeOp,
-    tile.ReshapeOp,
-    tile.JoinOp,
-    tile.SplitOp,
-    gpu_tile.ConvertLayoutOp,
-)
 
 
 _FORMULAS: Mapping[str, str] = {

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import RingSlotOp, RingWaitOp, SlotOp
-from tilec.dialects.gpu_tile.buffer import BufferView
+from tilec.dialects.gpu_tile import BufferView, RingSlotOp, RingWaitOp, SlotOp
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.loops import terminator

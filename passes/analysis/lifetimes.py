@@ -11,38 +11,25 @@ to requests for programs (`next_program`): a ring orders their readers.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import (
-    AllocOp,
-    BarrierInitOp,
-    MakeRingOp,
-    NextProgramOp,
-    ReserveTensorMemoryOp,
-    RoleOp,
-    SyncOp,
-    TmaStoreOp,
-    TmaWaitOp,
-    WarpTmaStoreOp,
-    WgmmaOp,
-    WgmmaWaitOp,
-)
-from tilec.dialects.gpu_tile.mbarrier import BARRIER_BYTES
-from tilec.dialects.gpu_tile.tcgen05 import ADDRESS_BYTES
-from tilec.dialects.gpu_tile.tma import TensorMapLoad
+from tilec.dialects.constraints import TENSOR_MAP
+from tilec.dialects.effects import ends, read_late_by, until
+from tilec.dialects.gpu_tile import AllocOp, RoleOp, SyncOp
 from tilec.dialects.gpu_tile.types import (
     BOX_ALIGNMENT,
-    TensorBuffer,
     any_buffer_of,
     buffer_of,
     is_buffer,
     is_tensor_buffer,
     tensor_buffer_of,
 )
+from tilec.dialects.op import TileOp, Until
 from tilec.dialects.types import show
 from tilec.hardware.tensor_memory import LEAST_COLUMNS, power_of_two
-from tilec.passes.analysis.async_readers import COMMITTED, awaited
+from tilec.passes.analysis.async_readers import awaited
 from tilec.passes.contract import show_location
 from tilec.passes.demands.kernels import is_explicit
 from tilec.passes.rewriting.loops import enclosing_ops
@@ -52,12 +39,12 @@ from tilec.passes.rewriting.walk import role_of, users_of
 
 @dataclass
 class Allocation:
-    """What one op needs, in bytes of shared memory or columns of tensor memory.
+    """What `op` (`TileOp.PLACED`) needs, in bytes of shared memory or columns of tensor memory.
 
     `first`, `last`: its uses; `span`: those and the neighbouring roles'.
     """
 
-    op: AllocOp | MakeRingOp | BarrierInitOp | ReserveTensorMemoryOp
+    op: Any
     size: int
     alignment: int
     first: int
@@ -73,16 +60,14 @@ class Allocation:
         return self.span[0] <= other.span[1] and other.span[0] <= self.span[1]
 
     def __str__(self) -> str:
-        where = show_location(self.op.operation)
-        if isinstance(self.op, BarrierInitOp):
-            return f"{self.size} bytes for {self.op.slots} barriers ({where})"
-        if isinstance(self.op, MakeRingOp):
-            return f"{self.size} bytes for a ring of {self.op.slots} slots ({where})"
-        if isinstance(self.op, ReserveTensorMemoryOp):
-            return f"{self.size} bytes for the address of tensor memory"
-        buffer = any_buffer_of(self.op.result)
-        unit = "columns" if isinstance(buffer, TensorBuffer) else "bytes"
-        return f"{self.size} {unit} for {show(buffer.shape)}x{buffer.element} ({where})"
+        slots = getattr(self.op, "slots", None)
+        what, unit = self.op.PLACED, "bytes"
+        what = f"the {what}" if slots is None else f"a {what} of {slots} slots"
+        if isinstance(self.op, AllocOp):
+            buffer = any_buffer_of(self.op.result)
+            what = f"{show(buffer.shape)}x{buffer.element}"
+            unit = "columns" if is_tensor_buffer(self.op.result) else unit
+        return f"{self.size} {unit} for {what} ({show_location(self.op.operation)})"
 
 
 def find_allocations(function: ir.Operation) -> list[Allocation]:
@@ -137,15 +122,11 @@ class _Lifetimes:
         always = (0, self._end[self._function])
         for op in self._position:
             view = op.opview
-            if isinstance(view, BarrierInitOp):
-                size = view.slots * BARRIER_BYTES
-                found.append(Allocation(view, size, BARRIER_BYTES, *always, always))
-            elif isinstance(view, MakeRingOp):
-                found.append(Allocation(view, view.bytes, BARRIER_BYTES, *always, always))
-            elif isinstance(view, ReserveTensorMemoryOp):
-                found.append(Allocation(view, ADDRESS_BYTES, ADDRESS_BYTES, *always, always))
-            elif isinstance(view, AllocOp) and is_buffer(view.result):
-                found.append(self._shared_buffer(view))
+            if isinstance(view, AllocOp):
+                if is_buffer(view.result):
+                    found.append(self._shared_buffer(view))
+            elif isinstance(view, TileOp) and view.PLACED:
+                found.append(Allocation(view, view.bytes, view.ALIGNMENT, *always, always))
         return self._as_written(found)
 
     def tensor(self) -> list[Allocation]:
@@ -170,8 +151,7 @@ class _Lifetimes:
 
     def _shared_buffer(self, alloc: AllocOp) -> Allocation:
         type_ = buffer_of(alloc.result)
-        engine = (TensorMapLoad, TmaStoreOp, WarpTmaStoreOp)
-        copied = any(isinstance(user.opview, engine) for user in users_of(alloc.result))
+        copied = any(user.opview.takes(TENSOR_MAP) for user in users_of(alloc.result))
         alignment = max(type_.alignment_bytes, BOX_ALIGNMENT if copied else 1)
         return self._buffer(alloc, type_.size_bytes, alignment)
 
@@ -188,7 +168,7 @@ class _Lifetimes:
             span = (min(span[0], start), max(span[1], end))
         if any(role_of(user) is None for user in users):
             roles = OpSet()
-        if any(isinstance(user.opview, (NextProgramOp, WarpTmaStoreOp)) for user in users):
+        if any(user.opview.OWN_BUFFERS for user in users):
             first, last = span = (0, self._end[self._function])
             roles = OpSet()
         return Allocation(alloc, size, alignment, first, last, span, roles)
@@ -211,20 +191,17 @@ class _Lifetimes:
 
     def _finished(self, user: ir.Operation) -> ir.Operation:
         """The wait behind which an asynchronous reader is done, else the reader itself."""
-        if isinstance(user.opview, COMMITTED):
+        if not read_late_by(user.opview):
+            return user
+        end = until(user.opview)
+        if end is Until.PRODUCTS_TOLD:
             # Beside other roles nothing here waits for it: its readers' barriers do.
             return awaited(user.opview) or self._function
-        if isinstance(user.opview, WgmmaOp):
-            wait: type[WgmmaWaitOp] | type[TmaWaitOp] = WgmmaWaitOp
-        elif isinstance(user.opview, TmaStoreOp):
-            wait = TmaWaitOp
-        else:
-            return user
         at = user
         while at != self._function:
             behind = False
             for view in at.block.operations:
-                if behind and isinstance(view, wait) and view.pending == 0:
+                if behind and ends(view) is end and view.pending == 0:
                     return view.operation
                 behind = behind or view.operation == at
             at = at.parent

@@ -16,35 +16,30 @@ from dataclasses import dataclass, replace
 
 from mlir import ir
 
-from tilec.dialects import tile
+from tilec.dialects.effects import read_by, written_by
 from tilec.dialects.gpu_tile import (
     AllocOp,
-    BufferCountOp,
-    BufferGatherOp,
     BufferLoadOp,
     BufferStoreOp,
     CpAsyncOp,
-    ReshapeViewOp,
     RingPositionOp,
+    RingTurn,
     SlotOp,
-    Tcgen05MmaOp,
-    TransposeViewOp,
     ViewOp,
 )
-from tilec.dialects.gpu_tile.ring import RingTurn
-from tilec.dialects.gpu_tile.tma import TensorMapLoad
 from tilec.dialects.gpu_tile.types import (
     TensorBuffer,
     any_buffer_of,
     buffer_of,
-    is_buffer,
     is_tensor_buffer,
     layout_of,
 )
+from tilec.dialects.op import TileOp
+from tilec.dialects.tile import ArrayOp, FenceOp
+from tilec.dialects.types import is_array
 from tilec.hardware.layout import Layout
 from tilec.hardware.tensor_memory import LANES
 from tilec.passes.analysis.array_accesses import ArrayAccess, array_accesses
-from tilec.passes.analysis.async_readers import ASYNC_READERS, operands_read
 from tilec.passes.analysis.copy_layout import copy_layout
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.hazards import orders_memory
@@ -152,7 +147,7 @@ def ring_counters(loop: ir.Operation) -> Counters:
 def _counts_a_ring(value: ir.Value) -> bool:
     users = [use.owner.opview for use in value.uses]
     return any(
-        isinstance(user, _TURNS)
+        isinstance(user, (RingPositionOp, RingTurn))
         or (user.operation.name == "arith.addi" and _counts_a_ring(user.operation.results[0]))
         for user in users
     )
@@ -188,43 +183,34 @@ def accesses_of(view: object, context: PassContext) -> list[Access | ArrayAccess
 
 
 def _buffer_accesses(view: object, context: PassContext) -> list[Access]:
-    if isinstance(view, _GLOBAL_OPS):
+    if isinstance(view, (ArrayOp, FenceOp)):
         return [_global_access(view)]
-    if isinstance(view, CpAsyncOp):
-        return [_describe(view.dst, copy_layout(view, context), writes=True)]
-    if isinstance(view, BufferStoreOp):
-        access = _describe(view.dst, _written_by(view, context), writes=True)
-        return [replace(access, own_lanes=_has_own_lanes(view.dst, context))]
-    if isinstance(view, BufferLoadOp):
-        access = _describe(view.src, _read_by(view), writes=False)
-        return [replace(access, own_lanes=_has_own_lanes(view.src, context))]
-    if isinstance(view, BufferGatherOp):
-        return [_describe(view.src, None, writes=False)]
-    if isinstance(view, (BufferCountOp, TensorMapLoad)):
-        return [_describe(view.dst, None, writes=True)]
-    if isinstance(view, ASYNC_READERS):
-        operands = [v for v in operands_read(view) if is_buffer(v) or is_tensor_buffer(v)]
-        reads = [_describe(v, None, writes=False) for v in operands]
-        sums = [view.acc] if isinstance(view, Tcgen05MmaOp) else []
-        return reads + [_describe(v, None, writes=True) for v in sums]
-    return []
+    if not isinstance(view, TileOp) or view.OWN_BUFFERS:
+        return []
+    written = written_by(view)
+    read = [v for v in read_by(view) if v not in written and not is_array(v)]
+    return [
+        *(_access(view, buffer, context, writes=False) for buffer in read),
+        *(_access(view, buffer, context, writes=True) for buffer in written),
+    ]
 
 
-_GLOBAL_OPS = (
-    tile.LoadOp,
-    tile.StoreOp,
-    tile.GatherOp,
-    tile.ScatterOp,
-    tile.AtomicRmwOp,
-    tile.AtomicCasOp,
-    tile.FenceOp,
-)
 _GLOBAL = (-1, 0)
 """Bytes that no buffer has."""
 
 
 def _global_access(view: ir.OpView) -> Access:
     return Access(orders_memory(view), *_GLOBAL, ir.IndexType.get(), None)
+
+
+def _access(view: TileOp, buffer: ir.Value, context: PassContext, *, writes: bool) -> Access:
+    if isinstance(view, CpAsyncOp):
+        return _describe(buffer, copy_layout(view, context), writes=writes)
+    if not isinstance(view, (BufferLoadOp, BufferStoreOp)):
+        return _describe(buffer, None, writes=writes)
+    threads = _written_by(view, context) if writes else _read_by(view)
+    access = _describe(buffer, threads, writes=writes)
+    return replace(access, own_lanes=_has_own_lanes(buffer, context))
 
 
 def _has_own_lanes(buffer: ir.Value, context: PassContext) -> bool:
@@ -263,11 +249,11 @@ def _describe(buffer: ir.Value, layout: Layout | None, *, writes: bool) -> Acces
     value, slot = buffer, None
     while not isinstance(value.owner, AllocOp):
         view = value.owner
-        if isinstance(view, (ReshapeViewOp, TransposeViewOp)):
-            offsets = None
-        elif isinstance(view, SlotOp):
+        if isinstance(view, SlotOp):
             slot = _slot(view)
-        elif isinstance(view, ViewOp):
+        elif not isinstance(view, ViewOp):
+            offsets = None
+        else:
             steps = [constant_of(v) for v in view.offsets]
             known = [step for step in steps if step is not None]
             if offsets is None or len(known) < len(steps):
@@ -295,10 +281,7 @@ def _slot(op: SlotOp) -> tuple[ir.Value | None, int, int] | None:
     if fixed is not None:
         return None, fixed, slots
     turn = op.index.owner
-    if not isinstance(turn, _TURNS):
+    if not isinstance(turn, (RingPositionOp, RingTurn)):
         return None
     counter, distance = _split_sum(turn.count)
     return counter, distance % turn.slots, turn.slots
-
-
-_TURNS = (RingPositionOp, RingTurn)

@@ -4,51 +4,28 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import (
-    BarrierArriveOp,
-    BarrierWaitOp,
-    RemoteArriveOp,
-    RingAcquireOp,
-    RingPublishOp,
-    RingWaitOp,
-    Tcgen05CommitOp,
-    Tcgen05MulticastCommitOp,
-)
-from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, RingHandover
-
-Place = tuple[ir.Value, str]
-"""A ring and its side, "full" or "free"; mbarriers, and ""."""
-
-WAITS = (BarrierWaitOp, RingAcquireOp, RingWaitOp)
-"""Ops that wait for what others do."""
-_COMMITS = (Tcgen05CommitOp, Tcgen05MulticastCommitOp)
+from tilec.dialects.gpu_tile.mbarrier import BY_THREADS, PRODUCTS
+from tilec.dialects.op import Place, TileOp
 
 
 def waits_at(view: ir.OpView) -> Place | None:
     """What an op waits at, None if for nothing."""
-    if isinstance(view, BarrierWaitOp):
-        return view.barrier, ""
-    if isinstance(view, RingWaitOp):
-        return view.ring, "full"
-    return (view.ring, "free") if isinstance(view, RingAcquireOp) else None
+    return view.waits_at() if isinstance(view, TileOp) else None
 
 
 def products_arrive_at(view: ir.OpView) -> Place | None:
     """Where an op lets the end of products arrive, None if it does not."""
-    if isinstance(view, _COMMITS):
-        return view.barrier, ""
-    if isinstance(view, RingHandover) and view.by == PRODUCTS:
-        return view.ring, _side(view)
-    return None
+    return _arrive_at(view, PRODUCTS)
 
 
 def threads_arrive_at(view: ir.OpView) -> Place | None:
     """Where the threads of an op arrive, None if they do not."""
-    if isinstance(view, (BarrierArriveOp, RemoteArriveOp)):
-        return view.barrier, ""
-    if isinstance(view, RingHandover) and view.by not in (COPIES, PRODUCTS):
-        return view.ring, _side(view)
-    return None
+    return _arrive_at(view, BY_THREADS)
+
+
+def _arrive_at(view: ir.OpView, what: str) -> Place | None:
+    found = view.arrives_at() if isinstance(view, TileOp) else None
+    return found[0] if found is not None and found[1] == what else None
 
 
 def ends_products(wait: ir.OpView) -> bool:
@@ -66,7 +43,3 @@ def hears_of_threads_or_products(wait: ir.OpView) -> bool:
         return False
     users = [use.owner.opview for use in place[0].uses]
     return any(place in (products_arrive_at(u), threads_arrive_at(u)) for u in users)
-
-
-def _side(view: RingHandover) -> str:
-    return "full" if isinstance(view, RingPublishOp) else "free"

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import CtaIdOp, NumCtasOp, TileOrderOp
-from tilec.dialects.tile import NumProgramsOp, ProgramIdOp
+from tilec.dialects.op import TileOp
 from tilec.passes.analysis.divisibility import constant_of
 
-_COUNTS = (ProgramIdOp, NumProgramsOp, CtaIdOp, NumCtasOp, TileOrderOp)
 _MOST_PROGRAMS = 2**31
 _MOST_ELEMENTS = 2**48
 """No array has more: addresses have 48 or 49 bits, and one that repeats elements is none here."""
@@ -37,7 +35,7 @@ def _bounds(value: ir.Value) -> _Bounds:
     if isinstance(value.owner, ir.Block):
         return _of_argument(ir.BlockArgument(value))
     op = value.owner
-    if isinstance(op.opview, _COUNTS):
+    if is_count(op.opview):
         return True, _MOST_PROGRAMS
     if op.name == "memref.dim":
         return True, _MOST_ELEMENTS
@@ -46,6 +44,11 @@ def _bounds(value: ir.Value) -> _Bounds:
     if op.name not in _RULES or not isinstance(value.type, ir.IndexType):
         return False, None
     return _of_arithmetic(op)
+
+
+def is_count(view: ir.OpView) -> bool:
+    """Whether an op counts programs, CTAs or slots, or numbers one of them."""
+    return isinstance(view, TileOp) and view.LEAST is not None
 
 
 def _of_argument(argument: ir.BlockArgument) -> _Bounds:

@@ -206,7 +206,7 @@ def _no_cross_warp_conversion(op: ir.Operation) -> str | None:
 
 def _has_offset(op: ir.Operation) -> str | None:
     view = op.opview
-    return None if "offset" in view.options else f"{_PLACED[type(view)]} has no offset"
+    return None if "offset" in view.options else f"the {view.PLACED} has no offset"
 
 
 def _known_ring(op: ir.Operation) -> str | None:
@@ -222,12 +222,6 @@ def _unlowered(name: str) -> str | None:
     return None if name.startswith(_LOWERED_DIALECTS) else f"'{name}' was not lowered"
 
 
-_PLACED = {
-    gpu_tile.AllocOp: "the buffer",
-    gpu_tile.BarrierInitOp: "the barrier",
-    gpu_tile.MakeRingOp: "the ring",
-    gpu_tile.ReserveTensorMemoryOp: "the address of tensor memory",
-}
 _GENERAL: dict[Level, tuple[Rule, ...]] = {
     Level.TILE: (_known_demand, _no_layout),
     Level.SELECTED: (_known_demand, _no_layout),
@@ -246,7 +240,7 @@ _PROGRAM: dict[str, tuple[Rule, ...]] = {
 _RINGS: dict[str, tuple[Rule, ...]] = {
     op.OPERATION_NAME: (_known_ring,)
     for op in gpu_tile.Op.ALL
-    if any(field.constraint in (RING, COUNTED) for field in op.OPERANDS)
+    if op.takes(RING) or op.takes(COUNTED)
 }
 _CHOSEN = {**_PROGRAM, **_RINGS, tile.DotOp.OPERATION_NAME: (_dot_selected,)}
 _BUFFERS: dict[str, tuple[Rule, ...]] = {
@@ -254,6 +248,9 @@ _BUFFERS: dict[str, tuple[Rule, ...]] = {
     **_RINGS,
     **{op.OPERATION_NAME: (_not_replaced,) for op in tile.Op.ALL if not op.LOWERED},
     gpu_tile.ConvertLayoutOp.OPERATION_NAME: (_no_cross_warp_conversion,),
+}
+_OFFSETS: dict[str, tuple[Rule, ...]] = {
+    op.OPERATION_NAME: (_has_offset,) for op in gpu_tile.Op.ALL if op.PLACED
 }
 
 
@@ -316,7 +313,7 @@ _SPECIAL: dict[Level, dict[str, tuple[Rule, ...]]] = {
     Level.SELECTED: _CHOSEN,
     Level.LAYOUTS: _CHOSEN,
     Level.BUFFERS: _BUFFERS,
-    Level.ALLOCATED: {**_BUFFERS, **{op.OPERATION_NAME: (_has_offset,) for op in _PLACED}},
+    Level.ALLOCATED: {**_BUFFERS, **_OFFSETS},
     Level.NVVM: {
         "llvm.inline_asm": (_wrong_assembly,),
         "llvm.func": (_too_many_parameters, _wrong_bound),

@@ -11,17 +11,16 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile.buffer import BufferView
-from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, THREADS, RingHandover, RingTurn
+from tilec.dialects.effects import read_late_by, written_by
+from tilec.dialects.gpu_tile import BufferView, RingHandover, RingTurn, TensorMapLoad
+from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, THREADS
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
-from tilec.dialects.gpu_tile.tma import TensorMapLoad
 from tilec.dialects.gpu_tile.types import (
     any_buffer_of,
     buffer_of,
     is_buffer,
     is_tensor_buffer,
 )
-from tilec.passes.analysis.async_readers import COMMITTED, operands_read
 from tilec.passes.checks.ring_scalars import Scalars
 from tilec.passes.checks.ring_state import Broken, RingState
 from tilec.passes.checks.ring_walk import Code, Walk
@@ -147,7 +146,7 @@ class Player(Walk):
             self.copying.clear()
 
     def _issue(self, view: gpu_tile.WgmmaOp) -> None:
-        self.issued.append(self._read(operands_read(view), view.operation))
+        self.issued.append(self._read(read_late_by(view), view.operation))
 
     def _finish(self, view: gpu_tile.WgmmaWaitOp) -> None:
         self.issued = self.issued[len(self.issued) - view.pending :] if view.pending else []
@@ -230,8 +229,8 @@ class Player(Walk):
     def _multiply(self, view: Any) -> None:
         """Products into tensor memory, whose sums nobody may touch before they are done."""
         op = view.operation
-        self.multiplying += self._read(operands_read(view), op)
-        target = self._place(view.acc if isinstance(view, gpu_tile.Tcgen05MmaOp) else view.dst)
+        self.multiplying += self._read(read_late_by(view), op)
+        (target,) = map(self._place, written_by(view))
         if (target, PRODUCTS) in self.told:
             raise Broken(op, "adds to a slot that it has published")
         self.multiplying.append(target)
@@ -275,11 +274,10 @@ class Player(Walk):
         op = view.operation
         self._fill(view.dst, op)
         bytes_ = _bytes(view.dst)
-        mask = self.values[view.mask] if hasattr(type(view), "mask") else 1 << self.rank
-        pairs = isinstance(view, (gpu_tile.TmaPairLoadOp, gpu_tile.TmaPairMulticastOp))
+        mask = 1 << self.rank if view.mask is None else self.values[view.mask]
         for rank in range(self.cluster.ctas):
             if mask >> rank & 1:
-                self._bring(view.barrier, view.slot, bytes_, rank & ~1 if pairs else rank, op)
+                self._bring(view.barrier, view.slot, bytes_, rank & ~1 if view.PAIRED else rank, op)
 
     def _bring(
         self, ring: ir.Value, slot: ir.Value, bytes_: int, rank: int, op: ir.Operation
@@ -327,7 +325,8 @@ _PLAYED: dict[type, Callable[[Player, Any], None]] = {
     gpu_tile.TmaStoreOp: Player._load,
     gpu_tile.WgmmaOp: Player._issue,
     gpu_tile.WgmmaWaitOp: Player._finish,
-    **dict.fromkeys(COMMITTED, Player._multiply),
+    gpu_tile.Tcgen05MmaOp: Player._multiply,
+    gpu_tile.Tcgen05CopyOp: Player._multiply,
     BufferView: Player._view,
     TensorMapLoad: Player._copy,
 }

@@ -16,6 +16,7 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.cluster import at, ctas_alike
+from tilec.dialects.op import TileOp
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.op_tables import OpSet
 
@@ -64,8 +65,8 @@ class Scalars:
         if isinstance(view, tile.ProgramIdOp):
             own = at(self.shape, self.rank)[view.axis]
             return self._made_up(name, view.axis) % SMALL * self.shape[view.axis] + own
-        if isinstance(view, (gpu_tile.NumCtasOp, gpu_tile.NumClustersOp, tile.NumProgramsOp)):
-            return 1 + self._made_up(name) % SMALL
+        if isinstance(view, TileOp) and view.LEAST:
+            return view.LEAST + self._made_up(name) % SMALL
         known = _ARITHMETIC.get(name)
         if known is not None and None not in operands:
             return known(*operands)

@@ -8,8 +8,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile.ring import RingOp
-from tilec.dialects.gpu_tile.tma import TensorMapLoad
+from tilec.dialects.gpu_tile import CountedCopy, RingOp
 from tilec.passes.checks.ring_scalars import Scalars, needed_scalars
 from tilec.passes.rewriting.loops import terminator
 
@@ -64,8 +63,8 @@ def _deciding(function: ir.Operation) -> list[ir.Value]:
             found.extend(op.operands)
         elif isinstance(view, gpu_tile.SlotOp):
             found.append(view.index)
-        elif isinstance(view, (TensorMapLoad, gpu_tile.NextProgramOp)):
-            found.extend([view.slot] + ([view.mask] if hasattr(type(view), "mask") else []))
+        elif isinstance(view, CountedCopy):
+            found.extend([view.slot] + ([] if view.mask is None else [view.mask]))
         return ir.WalkResult.ADVANCE
 
     function.walk(visit)

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import MakeRingOp
-from tilec.dialects.gpu_tile.ring import RingTurn
+from tilec.dialects.gpu_tile import MakeRingOp, RingTurn
 from tilec.passes.checks.ring_play import play
 from tilec.passes.checks.ring_state import Broken
 from tilec.passes.contract import PassContext, show_location

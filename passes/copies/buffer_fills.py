@@ -7,21 +7,20 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.effects import is_fill, is_product
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
     BufferStoreOp,
     CpAsyncOp,
-    MmaOp,
     Tcgen05CopyOp,
-    TmaLoadOp,
     WgmmaOp,
 )
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, is_tensor_buffer
 from tilec.dialects.types import bit_width, element, is_tile
-from tilec.passes.analysis.async_readers import PRODUCTS
+from tilec.passes.analysis.async_readers import reads_for_products
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import (
     contiguous_dim,
@@ -37,7 +36,6 @@ from tilec.passes.rewriting.walk import users_of
 
 SMALLEST_COPY = 4
 """Bytes; PTX ISA 9.0, "cp.async": cp-size is 4, 8 or 16."""
-_FILLS = (BufferStoreOp, CpAsyncOp, TmaLoadOp)
 
 
 @dataclass
@@ -113,7 +111,7 @@ def why_no_copy(load: tile.LoadOp, uses: Uses, demanded: bool, bytes_: int, why:
         alloc = fill.store.dst.owner
         if not isinstance(alloc.opview, AllocOp):
             return "it fills a part of a buffer"
-        if sum(isinstance(use.owner.opview, _FILLS) for use in fill.store.dst.uses) > 1:
+        if sum(is_fill(use.owner.opview) for use in fill.store.dst.uses) > 1:
             return "something else fills its buffer, too"
         if fill.store.operation.block != block or alloc.operation.block != block:
             return "load and use stand in different blocks"
@@ -158,7 +156,7 @@ def feeds_tensor_cores(fill: Fill, context: PassContext) -> bool:
     warpgroup's reads what is computed from it; or warps' own, where there are no others."""
     fragments = copies_fragments(context)
     return any(
-        isinstance(reader, (*PRODUCTS, Tcgen05CopyOp))
+        reads_for_products(reader)
         or any(isinstance(p.opview, WgmmaOp) or fragments for p in products_of(reader))
         for reader in readers(fill.store.dst)
     )
@@ -183,7 +181,7 @@ def products_of(op: ir.OpView) -> list[ir.Operation]:
     while pending:
         for use in pending.pop().uses:
             user = use.owner
-            if isinstance(user.opview, (WgmmaOp, MmaOp)):
+            if is_product(user.opview):
                 found.append(user.operation)
             passed = is_elementwise(user.operation) or isinstance(user.opview, tile.TransposeOp)
             if passed and user not in seen:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.effects import is_product
 from tilec.dialects.gpu_tile import (
     BufferStoreOp,
     MakeTensorMapOp,
@@ -31,7 +32,6 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.tma import MOST_BOX, SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.hardware.shared_layout import SharedLayout
-from tilec.passes.analysis.async_readers import PRODUCTS
 from tilec.passes.analysis.coordinates import as_copy_coordinate
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
@@ -195,7 +195,7 @@ def _first_product(copy: TensorCopy) -> int | None:
         (
             number
             for number, view in enumerate(copy.load.operation.block.operations)
-            if isinstance(view, (*PRODUCTS, MmaOp)) and view.operation in reading
+            if is_product(view) and view.operation in reading
         ),
         None,
     )

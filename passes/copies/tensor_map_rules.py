@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects import gpu_tile, tile
+from tilec.dialects import tile
 from tilec.dialects.gpu_tile.tma import MOST_BOX
 from tilec.dialects.types import bit_width, element, shape
 from tilec.hardware.target import Feature, Target
 from tilec.passes.analysis.divisibility import Divisibility, static_strides
+from tilec.passes.analysis.signs import is_count
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes
 
 MOST_RANK = 5
@@ -137,7 +138,7 @@ def _never_negative(value: ir.Value, open_: frozenset[ir.Value]) -> bool:
     if name == "arith.constant":
         attribute = op.attributes["value"]
         return isinstance(attribute, ir.IntegerAttr) and attribute.value >= 0
-    if isinstance(op.opview, _COUNTING_OPS):
+    if is_count(op.opview):
         return True
     if name in _KEEP_SIGN:
         return all(_never_negative(operand, open_) for operand in operands)
@@ -179,15 +180,3 @@ _KEEP_SIGN = (
     "arith.trunci",
 )
 """Not negative if no operand is, as long as nothing overflows."""
-_COUNTING_OPS = (
-    gpu_tile.CtaIdOp,
-    gpu_tile.NumCtasOp,
-    tile.ProgramIdOp,
-    tile.NumProgramsOp,
-    gpu_tile.ClusterIdOp,
-    gpu_tile.ClusterPositionOp,
-    gpu_tile.NumClustersOp,
-    gpu_tile.TileOrderOp,
-    gpu_tile.RingPositionOp,
-    gpu_tile.RingSlotOp,
-)

@@ -41,11 +41,11 @@ from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
     BufferStoreOp,
+    BufferView,
     RingSlotOp,
     RingWaitOp,
     SlotOp,
 )
-from tilec.dialects.gpu_tile.buffer import BufferView
 from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.issue_order import (

@@ -12,6 +12,7 @@ from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
     BufferStoreOp,
+    RingHandover,
     RingPublishOp,
     RingReleaseOp,
     RingSlotOp,
@@ -19,7 +20,7 @@ from tilec.dialects.gpu_tile import (
     SlotOp,
     Tcgen05MmaOp,
 )
-from tilec.dialects.gpu_tile.ring import PRODUCTS, RingHandover
+from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.hardware.tensor_memory import COLUMNS, power_of_two
 from tilec.passes.analysis.issue_order import (
     constant_steps,

@@ -19,6 +19,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.tile import Combining
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.layout import Layout
 from tilec.passes.contract import PassContext
@@ -98,7 +99,7 @@ def _gather_work(
         of(link.value).links.append(link)
     for op in ops:
         view = op.opview
-        if isinstance(view, (tile.ReduceOp, tile.ScanOp)):
+        if isinstance(view, Combining):
             of(view.inputs[0]).slots += combining_slots(view) * depth_factor(op)
         if isinstance(view, tile.ReduceOp):
             of(view.inputs[0]).reductions.append(view)

@@ -12,31 +12,19 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.gpu_tile import (
-    NextProgramOp,
-    RemoteArriveOp,
     RingAcquireOp,
+    RingHandover,
     RingReleaseOp,
     RingWaitOp,
-    Tcgen05MulticastCommitOp,
-    TmaMulticastOp,
-    TmaPairLoadOp,
-    TmaPairMulticastOp,
 )
-from tilec.dialects.gpu_tile.ring import PRODUCTS, RingHandover
+from tilec.dialects.gpu_tile.ring import PRODUCTS
+from tilec.dialects.op import TileOp
 from tilec.passes.rewriting.walk import find_ops, role_of
-
-FILLING = (NextProgramOp, TmaMulticastOp, TmaPairLoadOp, TmaPairMulticastOp)
-"""In a cluster: ops that fill slots of other CTAs."""
-WRITTEN = (RemoteArriveOp, Tcgen05MulticastCommitOp)
-"""What a mask becomes when rings are expanded."""
 
 
 def reaching_ops(function: ir.Operation) -> list[ir.Operation]:
     """The ops that do something to other CTAs of a cluster, in program order."""
-    found = find_ops(function, *FILLING, RingHandover, *WRITTEN)
-    return [
-        op for op in found if not isinstance(op.opview, RingHandover) or op.opview.mask is not None
-    ]
+    return [op for op in find_ops(function, TileOp) if op.opview.reaches_others()]
 
 
 def released_late(turn: RingAcquireOp, *, by_threads: bool) -> bool:

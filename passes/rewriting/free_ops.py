@@ -8,57 +8,17 @@ from collections.abc import Iterable
 from mlir import ir
 
 from tilec.dialects.elementwise import is_elementwise
-from tilec.dialects.gpu_tile import (
-    ClusterIdOp,
-    ClusterPositionOp,
-    CtaIdOp,
-    NumClustersOp,
-    NumCtasOp,
-    ReshapeViewOp,
-    RingPositionOp,
-    RingSlotOp,
-    SlotOp,
-    TileOrderOp,
-    TransposeViewOp,
-    ViewOp,
-)
-from tilec.dialects.tile import (
-    BroadcastOp,
-    GatherOp,
-    IotaOp,
-    LoadOp,
-    NumProgramsOp,
-    ProgramIdOp,
-    TransposeOp,
-)
+from tilec.dialects.op import TileOp
+from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.rewriting.walk import is_pure
-
-_SCALAR_OPS = (
-    RingPositionOp,
-    RingSlotOp,
-    SlotOp,
-    ViewOp,
-    ReshapeViewOp,
-    TransposeViewOp,
-    TileOrderOp,
-    ClusterIdOp,
-    ClusterPositionOp,
-    NumClustersOp,
-    CtaIdOp,
-    NumCtasOp,
-    ProgramIdOp,
-    NumProgramsOp,
-)
-
-_TILE_OPS = (LoadOp, GatherOp, IotaOp, BroadcastOp, TransposeOp)
-"""What a thread does with elements of its own, beside elementwise upstream ops."""
 
 
 def is_scalar(op: ir.Operation) -> bool:
     """Whether an op computes scalars, positions and views, of scalars alone."""
-    if isinstance(op.opview, _SCALAR_OPS):
-        return True
+    view = op.opview
+    if isinstance(view, TileOp):
+        return view.PURE and view.by_one_thread() and not view.COMMON
     scalar = op.name.startswith("arith.") or op.name == "memref.dim"
     return scalar and not any(is_tile(v) for v in [*op.operands, *op.results])
 
@@ -74,7 +34,10 @@ def is_one_element(op: ir.Operation) -> bool:
 
 def stays_in_thread(op: ir.Operation) -> bool:
     """Whether each thread computes its elements of a tile without those of others."""
-    return isinstance(op.opview, _TILE_OPS) or is_elementwise(op) or op.name == "tensor.splat"
+    view = op.opview
+    if isinstance(view, TileOp):
+        return view.IN_THREAD
+    return is_elementwise(op) or op.name == "tensor.splat"
 
 
 def erase_unused(value: ir.Value) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import ClusterIdOp, CtaIdOp
+from tilec.dialects.gpu_tile import LaunchCount
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
 
@@ -65,7 +65,7 @@ def are_alternatives(one: ir.Operation, other: ir.Operation) -> bool:
 
 def is_program_loop(op: ir.Operation) -> bool:
     """Whether an op is the loop over programs of a persistent kernel, which no author wrote."""
-    return op.name == "scf.for" and isinstance(op.operands[0].owner, (ClusterIdOp, CtaIdOp))
+    return op.name == "scf.for" and isinstance(op.operands[0].owner, LaunchCount)
 
 
 def top_level(op: ir.Operation) -> ir.Operation:

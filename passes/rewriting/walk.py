@@ -8,8 +8,7 @@ from typing import Any
 from mlir import ir
 from mlir.rewrite import RewritePatternSet, walk_and_apply_patterns
 
-from tilec.dialects.gpu_tile import AllocOp, RoleOp
-from tilec.dialects.gpu_tile.buffer import BufferView
+from tilec.dialects.gpu_tile import AllocOp, BufferView, RoleOp
 from tilec.dialects.op import TileOp
 
 MODULES = ("builtin.module", "gpu.module")

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.tile import GatherOp, LoadOp
-from tilec.dialects.types import is_tile, shape
+from tilec.dialects.tile import ArrayOp
+from tilec.dialects.types import shape
 from tilec.passes.analysis.addresses_ahead import address_ops
 from tilec.passes.analysis.register_pressure import registers_of
 from tilec.passes.rewriting.loops import (
@@ -69,9 +69,7 @@ def find_ahead_loads(
 
 
 def _is_tile_load(view: ir.OpView) -> bool:
-    return (
-        isinstance(view, (LoadOp, GatherOp)) and is_tile(view.result) and bool(shape(view.result))
-    )
+    return isinstance(view, ArrayOp) and view.is_load and bool(shape(view.tile))
 
 
 def issue_ahead(found: AheadLoads) -> None:

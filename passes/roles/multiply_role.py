@@ -29,40 +29,25 @@ from mlir import ir
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
-    ReshapeViewOp,
     RingAcquireOp,
     RingAnnounceOp,
     RingPublishOp,
     RingReleaseOp,
-    RingSlotOp,
     RingWaitOp,
     SlotOp,
     Tcgen05CopyOp,
     Tcgen05MmaOp,
     TmaLoadOp,
-    TransposeViewOp,
-    ViewOp,
 )
 from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
-from tilec.dialects.types import is_tile
 from tilec.hardware.tensor_memory import COLUMNS
+from tilec.passes.rewriting.free_ops import is_scalar
 from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import i32_constant
 from tilec.passes.rewriting.walk import alloc_of
-
-_SCALAR_OPS = (
-    RingSlotOp,
-    SlotOp,
-    ViewOp,
-    ReshapeViewOp,
-    TransposeViewOp,
-    RingAnnounceOp,
-    TmaLoadOp,
-    AllocOp,
-)
 
 
 @dataclass
@@ -129,11 +114,8 @@ def _waits_for(view: ir.OpView, commit: RingPublishOp) -> bool:
 
 def _is_simple(view: ir.OpView) -> bool:
     """Scalars, copies and waits."""
-    op = view.operation
-    if isinstance(view, (*_SCALAR_OPS, RingWaitOp)):
-        return True
-    scalar = op.name.startswith("arith.") or op.name == "memref.dim"
-    return scalar and not any(is_tile(v) for v in [*op.operands, *op.results])
+    known = (AllocOp, TmaLoadOp, RingAnnounceOp, RingWaitOp)
+    return isinstance(view, known) or is_scalar(view.operation)
 
 
 def _find_sums(products: Products) -> bool:

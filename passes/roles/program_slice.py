@@ -6,21 +6,12 @@ from collections.abc import Iterable
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import (
-    AllocOp,
-    MakeRingOp,
-    MakeTensorMapOp,
-)
-from tilec.dialects.tile import (
-    LoadOp,
-)
+from tilec.dialects.op import TileOp
+from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.rewriting.free_ops import is_one_element, is_scalar, stays_in_thread
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
-
-_COMMON_OPS = (AllocOp, MakeRingOp, MakeTensorMapOp)
-"""What every part of a kernel shares: they stand at its entry."""
 
 
 class Slice:
@@ -90,7 +81,7 @@ class Slice:
             )
             self.refusal = self.refusal or reason or None
             self._keep(op)
-        elif not isinstance(op.opview, _COMMON_OPS):
+        elif not (isinstance(op.opview, TileOp) and op.opview.COMMON):
             what = "tile" if is_tile(value) and shape(value) else "address"
             self.refusal = self.refusal or f"its {what} depends on '{op.name}'"
 

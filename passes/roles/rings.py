@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
+from tilec.dialects.effects import is_fill
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferStoreOp,
@@ -21,18 +22,11 @@ from tilec.dialects.gpu_tile import (
     WgmmaOp,
     WgmmaWaitOp,
 )
-from tilec.passes.analysis.async_readers import COMMITTED, awaited
+from tilec.passes.analysis.async_readers import awaited, ends_with_products
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, order_of
 from tilec.passes.rewriting.walk import find_ops, users_of
-
-FILL_NAMES = {
-    TmaLoadOp: "tensor copies",
-    CpAsyncOp: "copies by cp.async",
-    BufferStoreOp: "loads and stores",
-}
-_FILLS = tuple(FILL_NAMES)
 
 
 @dataclass
@@ -101,9 +95,7 @@ def _copies(ring: Ring) -> list[TmaLoadOp | CpAsyncOp | BufferStoreOp]:
     numbers = order_of(ops)
     first, last = (numbers.get(op, 0) for op in (ring.turn, ring.wait))
     return [
-        view
-        for view in ops[first:last]
-        if isinstance(view, _FILLS) and isinstance(view.dst.owner, AllocOp)
+        view for view in ops[first:last] if is_fill(view) and isinstance(view.dst.owner, AllocOp)
     ]
 
 
@@ -114,7 +106,7 @@ def last_product(ring: Ring) -> ir.Operation | None:
     for user in (user for copy in ring.copies for user in users_of(copy.dst)):
         if isinstance(user.opview, Tcgen05MmaOp):
             products.append(user)
-        elif not isinstance(user.opview, _FILLS):
+        elif not is_fill(user.opview):
             return None
     return _last_in(ring.block, products) if products else None
 
@@ -135,7 +127,7 @@ def released_by(ring: Ring) -> str:
 def why_no_ring(ring: Ring) -> str | None:
     """What keeps a ring from being filled ahead of its readers, or None."""
     for copy in ring.copies:
-        if sum(isinstance(use.owner.opview, _FILLS) for use in copy.dst.uses) > 1:
+        if sum(is_fill(use.owner.opview) for use in copy.dst.uses) > 1:
             return "a buffer is filled more than once"
         if any(reader is None for reader in _readers(copy.dst)):
             return "nothing waits for what reads a buffer"
@@ -154,9 +146,9 @@ def _readers(buffer: ir.Value) -> list[ir.Operation | None]:
     for user in (each.opview for each in users_of(buffer)):
         if isinstance(user, WgmmaOp):
             found.append(_finished(user.result))
-        elif isinstance(user, COMMITTED):
+        elif ends_with_products(user):
             found.append(awaited(user))
-        elif not isinstance(user, _FILLS):
+        elif not is_fill(user):
             found += products_of(user) or [user.operation]
     return found
 

@@ -11,9 +11,7 @@ from tilec.dialects.types import is_tile
 from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.walk import find_ops
 
-_ALONE_OPS = tuple(op for op in gpu_tile.Op.ALL if op.ALONE)
 _SCALAR_PREFIXES = ("arith.", "math.", "scf.", "memref.dim", "gpu.yield")
-_SCALAR_OPS = ("tile.program_id", "tile.num_programs", "tile.assume")
 
 
 def runs_in_one_thread(role: gpu_tile.RoleOp) -> bool:
@@ -41,14 +39,14 @@ def runs_in_one_warp(role: gpu_tile.RoleOp) -> bool:
     return (
         runs_in_one_thread(role)
         and bool(find_ops(role.operation, gpu_tile.TmaLoadOp))
-        and not find_ops(role.operation, *_ALONE_OPS)
+        and not any(op.opview.ALONE for op in find_ops(role.operation, TileOp))
     )
 
 
 def _is_for_one_thread(op: ir.Operation) -> bool:
     name, view = op.name, op.opview
-    known = name.startswith(_SCALAR_PREFIXES) or name in _SCALAR_OPS
-    if not known and not (isinstance(view, TileOp) and view.by_one_thread()):
+    by_one = view.by_one_thread() if isinstance(view, TileOp) else name.startswith(_SCALAR_PREFIXES)
+    if not by_one:
         return False
     # A constant tile that was moved in here has no instruction of its own.
     return name == "arith.constant" or not any(

@@ -18,7 +18,7 @@ from tilec.compile import compiler
 from tilec.compile.compiler import Compilation, lower_to
 from tilec.compile.source import parse_source
 from tilec.dialects import gpu_tile
-from tilec.dialects.gpu_tile.ring import RingTurn
+from tilec.dialects.gpu_tile import RingTurn
 from tilec.examples.attention import attention
 from tilec.examples.attention_backward import key_gradients
 from tilec.examples.matmul import matmul

@@ -16,14 +16,13 @@ from shares import modes
 
 from tilec.call.jit import Kernel
 from tilec.compile.assembler import assemble
-from tilec.dialects.gpu_tile import NextProgramOp, Op, TmaPairLoadOp
+from tilec.dialects.gpu_tile import NextProgramOp, Op, RingHandover, TmaPairLoadOp
 from tilec.examples import attention as attention_example
 from tilec.examples.attention import attention
 from tilec.examples.running import poisoned
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError
-from tilec.passes.programs.reached_rings import FILLING, MASKED, WRITTEN
 from tilec.runtime.emulator import EmulatorError
 from tilec.runtime.emulator_device import EmulatorDevice
 
@@ -185,9 +184,9 @@ def test_what_names_other_ctas_reaches_them() -> None:
     """The ops whose rings decide whether a cluster meets at its end."""
     operands = {op: {operand.name for operand in op.OPERANDS} for op in Op.ALL}
     named = {op for op, names in operands.items() if names >= {"barrier", "mask"}}
-    assert named <= {*FILLING, *WRITTEN}
-    assert {*FILLING, *WRITTEN} - named == {NextProgramOp, TmaPairLoadOp}
-    assert {*MASKED} == {op for op, names in operands.items() if names >= {"ring", "mask"}}
+    assert {op for op in Op.ALL if op.REACHES} == named | {NextProgramOp, TmaPairLoadOp}
+    handed = {op for op, names in operands.items() if names >= {"ring", "mask"}}
+    assert handed == {op for op in Op.ALL if issubclass(op, RingHandover)}
 
 
 # Broken ------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
+from tilec.dialects.tile import ArrayOp, Atomic, Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.mma_shapes import WGMMA_M
 from tilec.hardware.target import Feature, Target
@@ -35,9 +36,6 @@ MOST_WARPS, MOST_REDUCING = 16, 32
 thread would hold 64 words of it, and with what it is scaled by all the registers it may have."""
 COMPUTED_PER_THREAD = 64
 """Of the largest tile, at most, where the ones in memory are smaller (an outer product)."""
-
-
-_LOADS = (tile.LoadOp, tile.GatherOp)
 
 
 @dataclass
@@ -113,14 +111,14 @@ def _look_at(function: ir.Operation) -> _Program:
                 program.rows = shape(view.acc)[-2]
             exact = view.options.get("precision") != "tf32"
             program.uses_fma |= str(element(view.lhs)) == "f32" and exact
-        elif isinstance(view, (tile.ReduceOp, tile.ScanOp)):
+        elif isinstance(view, Combining):
             program.reduces = True
-        elif isinstance(view, (*_LOADS, tile.StoreOp, tile.ScatterOp)):
-            moved = view.result if isinstance(view, _LOADS) else view.value
+        elif isinstance(view, ArrayOp) and not isinstance(view, Atomic):
+            moved = view.tile
             width = max(8, bit_width(element(moved)))
             program.bytes = max(program.bytes, prod(shape(moved)) * width // 8)
             in_loop = op.parent is not None and op.parent.name in ("scf.for", "scf.while")
-            program.streams |= isinstance(view, _LOADS) and in_loop
+            program.streams |= view.is_load and in_loop
         return ir.WalkResult.ADVANCE
 
     function.walk(visit)

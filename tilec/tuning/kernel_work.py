@@ -13,6 +13,7 @@ from tilec.compile.compiler import find_kernel
 from tilec.compile.program_size import choose_num_warps
 from tilec.dialects import tile
 from tilec.dialects.demands import demanded
+from tilec.dialects.tile import ArrayOp, Atomic
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.grid import Grid, check_grid, compile_grid
 from tilec.executable.kernel import Parameter
@@ -201,20 +202,20 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
             found.elements = max(found.elements, size)
     if isinstance(view, tile.DotOp):
         _add_dot(view, loop, found)
-    elif isinstance(view, (tile.LoadOp, tile.GatherOp)):
-        loop.global_bytes += _bytes(view.result)
-        _touch(found.reads, view.src, found)
-    elif isinstance(view, (tile.StoreOp, tile.ScatterOp)):
-        loop.stored_bytes += _bytes(view.value)
-        _touch(found.writes, view.dst, found)
+    elif isinstance(view, ArrayOp) and not isinstance(view, Atomic):
+        if view.is_load:
+            loop.global_bytes += _bytes(view.tile)
+        else:
+            loop.stored_bytes += _bytes(view.tile)
+        _touch(found.reads if view.is_load else found.writes, view.array, found)
     elif op.name != "memref.dim":
         # Atomics read and write; of an op nobody told us about the same is assumed.
         for operand in op.operands:
             if isinstance(operand.type, ir.MemRefType):
                 _touch(found.reads, operand, found)
                 _touch(found.writes, operand, found)
-        if isinstance(view, (tile.AtomicRmwOp, tile.AtomicCasOp)):
-            loop.global_bytes += 2 * _bytes(view.value)
+        if isinstance(view, Atomic):
+            loop.global_bytes += 2 * _bytes(view.tile)
 
 
 def _touch(names: set[str], array: ir.Value, found: _Found) -> None:

@@ -1,0 +1,54 @@
+"""What ops do to arrays and buffers, as their operands say: `Operand(BUFFER, reads=True)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mlir import ir
+
+from tilec.dialects.constraints import ARRAY
+from tilec.dialects.op import Operand, TileOp, Until
+from tilec.dialects.types import is_tile
+
+
+def read_by(view: object) -> list[ir.Value]:
+    """The arrays and buffers that an op reads, or may."""
+    return _values(view, view.READS) if isinstance(view, TileOp) else []
+
+
+def written_by(view: object) -> list[ir.Value]:
+    """The arrays and buffers that an op writes, or may, those among them that it reads, too."""
+    return _values(view, view.WRITES) if isinstance(view, TileOp) else []
+
+
+def read_late_by(view: object) -> list[ir.Value]:
+    """The buffers that an op reads after it was issued, but for the sums that it adds to."""
+    if not isinstance(view, TileOp) or view.UNTIL is None:
+        return []
+    fields = [f for f in view.READS if not f.writes and f.constraint is not ARRAY]
+    return _values(view, fields)
+
+
+def until(view: object) -> Until | None:
+    """Until when an op goes on reading and writing memory; None for one that does so at once."""
+    return view.UNTIL if isinstance(view, TileOp) else None
+
+
+def is_product(view: object) -> bool:
+    """Whether an op is a matrix instruction."""
+    return isinstance(view, TileOp) and view.PRODUCT
+
+
+def is_fill(view: object) -> bool:
+    """Whether an op brings loaded tiles into buffers."""
+    return isinstance(view, TileOp) and bool(view.FILLS)
+
+
+def ends(view: object) -> Until | None:
+    """What an op waits for the end of, `pending` groups of which may go on; None for other ops."""
+    return view.ENDS if isinstance(view, TileOp) else None
+
+
+def _values(view: TileOp, fields: Iterable[Operand]) -> list[ir.Value]:
+    values = [getattr(view, field.name) for field in fields]
+    return [value for value in values if not is_tile(value)]  # wgmma's lhs may lie in registers
