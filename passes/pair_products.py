@@ -44,6 +44,7 @@ from tilec.dialects.gpu_tile import (
     RoleOp,
     SlotOp,
     Tcgen05MmaOp,
+    TensorMapLoad,
     TmaLoadOp,
     TmaPairLoadOp,
     TmaPairMulticastOp,
@@ -91,7 +92,8 @@ def pair_products(module: ir.Module, context: PassContext) -> None:
 
 def _pair(function: ir.Operation, context: PassContext) -> None:
     shape = cluster_shape(function)
-    if shape[0] % PAIR or find_ops(function, TmaPairLoadOp, TmaPairMulticastOp):
+    copies = [op.opview for op in find_ops(function, TensorMapLoad)]
+    if shape[0] % PAIR or any(copy.PAIRED for copy in copies):
         return
     found = [_product(op.opview, context) for op in find_ops(function, Tcgen05MmaOp)]
     products = [product for product in found if not isinstance(product, str)]

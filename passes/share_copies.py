@@ -37,10 +37,9 @@ from tilec.dialects.gpu_tile import (
     RingAcquireOp,
     RingReleaseOp,
     RoleOp,
+    TensorMapLoad,
     TmaLoadOp,
     TmaMulticastOp,
-    TmaPairLoadOp,
-    TmaPairMulticastOp,
 )
 from tilec.dialects.gpu_tile.cluster import cluster_shape, ctas_alike
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
@@ -82,7 +81,8 @@ class _Copy:
 
 def _share(function: ir.Operation, context: PassContext) -> None:
     shape = cluster_shape(function)
-    if shape == (1, 1, 1) or find_ops(function, TmaMulticastOp, TmaPairLoadOp, TmaPairMulticastOp):
+    copies = [op.opview for op in find_ops(function, TensorMapLoad)]
+    if shape == (1, 1, 1) or any(copy.reaches_others() for copy in copies):
         return
     loads = [op for role in find_ops(function, RoleOp) for op in find_ops(role, TmaLoadOp)]
     planned = [_plan(load.opview, shape) for load in loads]

@@ -57,47 +57,13 @@ def lower_make_tensor_map(op: MakeTensorMapOp, state: Lowering) -> None:
     state.values[op.result] = state.tensor_maps[recipe_of(op)]
 
 
-def lower_tma_load(op: gpu_tile.TmaLoadOp, state: Lowering) -> None:
-    """cp.async.bulk.tensor into shared memory, its bytes counted by an mbarrier."""
-    _load(op, None, state)
-
-
-def lower_tma_multicast(op: gpu_tile.TmaMulticastOp, state: Lowering) -> None:
-    """The same into the shared memory of several CTAs, counted by the mbarrier each has there."""
-    mask = create("arith.trunci", [state.values[op.mask]], ir.IntegerType.get_signless(16))
-    _load(op, mask, state)
-
-
-def lower_tma_pair_load(op: gpu_tile.TmaPairLoadOp, state: Lowering) -> None:
-    """The same, counted by the mbarrier of the even CTA of the pair."""
-    _load(op, None, state)
-
-
-def lower_tma_pair_multicast(op: gpu_tile.TmaPairMulticastOp, state: Lowering) -> None:
-    """The multicast, counted by the mbarriers of the even CTAs of the pairs it goes to."""
-    lower_tma_multicast(op, state)
-
-
-def _even_barrier(barrier: ir.Value, state: Lowering) -> ir.Value:
-    rank = create("nvvm.read.ptx.sreg.cluster.ctarank", [], state.i32)
-    even = create("arith.andi", [rank, state.i32_constant(-2)], state.i32)
-    (mapped,) = inline_asm(
-        "mapa.shared::cluster.u32 $0, $1, $2;", ["=r", "r", "r"], [barrier, even], [state.i32]
-    )
-    return mapped
-
-
-def _load(
-    op: gpu_tile.TmaLoadOp
-    | gpu_tile.TmaMulticastOp
-    | gpu_tile.TmaPairLoadOp
-    | gpu_tile.TmaPairMulticastOp,
-    mask: ir.Value | None,
-    state: Lowering,
-) -> None:
-    barrier = barrier_pointer(op, state)
-    group = ""
-    if isinstance(op, (gpu_tile.TmaPairLoadOp, gpu_tile.TmaPairMulticastOp)):
+def lower_tma_load(op: gpu_tile.TensorMapLoad, state: Lowering) -> None:
+    """cp.async.bulk.tensor into shared memory, this CTA's or that of several, its bytes counted by
+    the mbarrier there, or in the even CTA of the pair."""
+    barrier, mask, group = barrier_pointer(op, state), None, ""
+    if op.mask is not None:
+        mask = create("arith.trunci", [state.values[op.mask]], ir.IntegerType.get_signless(16))
+    if op.PAIRED:
         barrier, group = _even_barrier(barrier, state), ".cta_group::2"
     own = mask is None and not group and state.context.target.lowest_ptx >= INTO_OWN_MEMORY
     space = "shared::cta" if own else "shared::cluster"
@@ -121,6 +87,15 @@ def _load(
             operands,
             state,
         )
+
+
+def _even_barrier(barrier: ir.Value, state: Lowering) -> ir.Value:
+    rank = create("nvvm.read.ptx.sreg.cluster.ctarank", [], state.i32)
+    even = create("arith.andi", [rank, state.i32_constant(-2)], state.i32)
+    (mapped,) = inline_asm(
+        "mapa.shared::cluster.u32 $0, $1, $2;", ["=r", "r", "r"], [barrier, even], [state.i32]
+    )
+    return mapped
 
 
 def lower_tma_store(op: gpu_tile.TmaStoreOp, state: Lowering) -> None:
@@ -227,7 +202,7 @@ def _guarded(
 
 
 def _boxes(
-    op: gpu_tile.TmaLoadOp | gpu_tile.TmaMulticastOp | gpu_tile.TmaStoreOp,
+    op: gpu_tile.TensorMapLoad | gpu_tile.TmaStoreOp,
     value: ir.Value,
     state: Lowering,
 ) -> Iterator[tuple[ir.Value, list[ir.Value]]]:
@@ -293,9 +268,9 @@ def _i64() -> ir.Type:
 RULES = {
     MakeTensorMapOp: lower_make_tensor_map,
     gpu_tile.TmaLoadOp: lower_tma_load,
-    gpu_tile.TmaMulticastOp: lower_tma_multicast,
-    gpu_tile.TmaPairLoadOp: lower_tma_pair_load,
-    gpu_tile.TmaPairMulticastOp: lower_tma_pair_multicast,
+    gpu_tile.TmaMulticastOp: lower_tma_load,
+    gpu_tile.TmaPairLoadOp: lower_tma_load,
+    gpu_tile.TmaPairMulticastOp: lower_tma_load,
     gpu_tile.TmaStoreOp: lower_tma_store,
     gpu_tile.WarpTmaStoreOp: lower_warp_tma_store,
     gpu_tile.TmaCommitOp: lower_tma_commit,

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import RoleOp, Tcgen05MmaOp, WgmmaOp
+from tilec.dialects.effects import is_product, until
+from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.role import entry_registers, total_warps
+from tilec.dialects.op import TileOp
 from tilec.passes.analysis.register_pressure import Peak, peak, tiles_apart
 from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.walk import find_ops
@@ -50,6 +52,7 @@ def parts_of(function: ir.Operation, context: PassContext) -> list[Part]:
             Part(f"role '{role.name}'", role.body, role.registers or share, ROLE_ADDRESSES)
             for role in roles
         ]
-    products = [op.block for op in find_ops(function, WgmmaOp, Tcgen05MmaOp)]
+    ops = find_ops(function, TileOp)
+    products = [op.block for op in ops if is_product(op.opview) and until(op.opview)]
     beside = BETWEEN_PRODUCTS if len(products) > len(set(products)) else 0
     return [Part("a thread", body, share, beside)]
