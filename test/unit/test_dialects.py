@@ -11,9 +11,11 @@ from mlir import ir
 from op_examples import ALL_OPS, program
 
 from tilec.compile.source import parse_source
+from tilec.dialects.constraints import ARRAY, BUFFER
 from tilec.dialects.context import make_context
+from tilec.dialects.gpu_tile import BufferView, MakeTensorMapOp
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.dialects.op import TileOp
+from tilec.dialects.op import TileOp, Until
 
 LIT = Path(__file__).resolve().parents[1] / "dialects"
 each_op = pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.OPERATION_NAME)
@@ -172,3 +174,20 @@ def test_parsed_types_keep_few_contexts() -> None:
 def test_a_class_says_only_what_somebody_asks() -> None:
     with pytest.raises(TypeError, match="_Wrong: ops have no trait 'one_thred'"):
         type("_Wrong", (TileOp,), {}, one_thred=True)
+
+
+@each_op
+def test_what_it_does_to_memory_is_said(op: type[TileOp]) -> None:
+    """Syncs, fences and lifetimes follow from that."""
+    touched = [f for f in op.OPERANDS if f.constraint in (ARRAY, BUFFER)]
+    if issubclass(op, BufferView) or op is MakeTensorMapOp:
+        assert not [f.name for f in touched if f.reads or f.writes]
+    else:
+        assert not [f.name for f in touched if not (f.reads or f.writes)]
+
+
+def test_what_waits_names_what_goes_on() -> None:
+    """A kind of asynchronous op has a wait, or mbarriers and rings tell its end."""
+    told = {Until.PRODUCTS_TOLD, Until.BYTES_COUNTED}
+    assert {op.ENDS for op in ALL_OPS} - {None} == set(Until) - told
+    assert {op.UNTIL for op in ALL_OPS} - {None} == set(Until)
