@@ -54,7 +54,7 @@ from tilec.dialects.gpu_tile.ring import PRODUCTS
 from tilec.dialects.gpu_tile.types import BufferType, any_buffer_of, buffer_of
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import PAIR_MS, find_instruction, select_tensor_instruction
-from tilec.hardware.ring_stages import MOST_STAGES
+from tilec.hardware.ring_stages import barrier_bytes, most_slots
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -238,14 +238,12 @@ class _Rewrite:
         entries = self._context.report.decisions
         if any(e["about"] == "warp specialisation" and e.get("demanded") for e in entries):
             return found
-        free = self._context.target.shared_bytes - shared_bytes(
-            self._function, without=[*self._whole, *self._halved]
-        )
+        other = shared_bytes(self._function, without=[*self._whole, *self._halved])
+        other += barrier_bytes(len(self._rings))
+        other += max(buffer_of(alloc.result).alignment_bytes for alloc in self._whole)
         each = sum(buffer_of(alloc.result).slot_bytes for alloc in self._whole)
         each += sum(_checked_half(alloc).slot_bytes for alloc in self._halved)
-        barriers = 2 * 8 * MOST_STAGES * len(self._rings)
-        alignment = max(buffer_of(r.result).alignment_bytes for r in self._whole)
-        return max(found, min(MOST_STAGES, (free - barriers - alignment) // each))
+        return max(found, most_slots(each, other, self._context.target))
 
     def _load(self, load: TmaLoadOp, halved: bool) -> None:
         """A copy that tells the even CTA, of half the columns where they are shared."""

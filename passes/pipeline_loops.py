@@ -19,7 +19,7 @@ After:    for s in 0 .. stages-2:                                     (the prolo
    from outside and single elements of arrays (a table of pages), and nothing in it writes what they
    read. All of an iteration's copies become one group.
 2. The stages: `tile.stages` where the author demands them, else what fits into a CTA's share of
-   the shared memory, at most MOST_STAGES and what is allowed (`tilec.compile.fitting`).
+   the shared memory, at most `copied_stages` and what is allowed (`tilec.compile.fitting`).
 3. Buffers get a ring's slots in front of the loop; groups of copies order it, no barrier. A group
    is committed in every iteration, empty or not, so that the count of pending groups is right; a
    copy past the last iteration is masked off.
@@ -52,6 +52,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import bit_width, element, shape
+from tilec.hardware.ring_stages import copied_stages
 from tilec.passes.analysis.addresses_ahead import address_ops
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
@@ -68,13 +69,6 @@ from tilec.passes.rewriting.loops import (
 )
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import binary, i32_constant, less
-
-MOST_STAGES = 4
-CTAS = 2
-"""Undemanded rings leave room for this many CTAs on a multiprocessor, if its registers do."""
-REGISTERS_PER_ACCUMULATOR = 2
-"""What a loop of matrix instructions takes, fragments and addresses included: 244 registers a
-thread with 128 accumulators."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
@@ -120,11 +114,8 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
 
 
 def _stages(bytes_: int, loop: ir.Operation, context: PassContext) -> int:
-    registers = REGISTERS_PER_ACCUMULATOR * _accumulators(loop)
-    fitting_ctas = context.target.registers_per_sm // max(1, registers)
-    share = context.target.shared_bytes // max(1, min(CTAS, fitting_ctas))
-    most = min(MOST_STAGES, context.allowance.stages)
-    return max(1, min(most, share // max(1, bytes_)))
+    stages = copied_stages(bytes_, _accumulators(loop), context.target)
+    return max(1, min(stages, context.allowance.stages))
 
 
 def _accumulators(loop: ir.Operation) -> int:

@@ -12,10 +12,10 @@ from tilec.dialects.constraints import BARRIER, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import barrier_type
 from tilec.dialects.op import Attribute, Operand, Place, Result, Until
+from tilec.hardware.ring_stages import BARRIER_BYTES
 from tilec.hardware.target import Feature
 
 MOST_ARRIVALS = (1 << 20) - 1
-BARRIER_BYTES = 8
 COPIES, PRODUCTS, BY_THREADS = "copies", "products", "threads"
 """What arrives: each thread's `cp_async`s so far, this thread's tcgen05 products, or threads."""
 

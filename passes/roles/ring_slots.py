@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.hardware.ring_stages import MOST_STAGES, ring_stages
+from tilec.hardware.ring_stages import barrier_bytes, ring_stages
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.demands.kernels import teams_of
@@ -52,8 +52,8 @@ def slots_that_fit(
     leaders = [ring for ring in rings if ring.leader is None]
     own = [buffer_of(alloc.results[0]) for ring in leaders for alloc in ring.allocs]
     most = context.allowance.stages
-    barriers = 2 * 8 * MOST_STAGES * len(rings) + answer_bytes(function)
-    other += barriers + max(buffer.alignment_bytes for buffer in own)
+    other += barrier_bytes(len(rings)) + answer_bytes(function)
+    other += max(buffer.alignment_bytes for buffer in own)
     stages = ring_stages(sum(buffer.slot_bytes for buffer in own), other, context.target)
     around = [ring for ring in leaders if is_outer(ring, rings)]
     stages = max(1, min(stages, most))

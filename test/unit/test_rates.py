@@ -15,9 +15,6 @@ from tilec.tuning.rates import Rates, rates_of
 ROOT = Path(__file__).resolve().parents[2]
 FORMULAS = {
     "tilec/tuning/model.py": {
-        "AUTO_STAGES",
-        "AUTO_CTAS",
-        "REGISTERS_PER_ACCUMULATOR",
         "LOAD_WARPS",
     },
     "tilec/tuning/tail_model.py": {"SUM_BYTES"},

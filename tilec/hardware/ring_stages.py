@@ -1,4 +1,5 @@
-"""How many slots rings have that the copy engine fills or empties, where the author does not say.
+"""How many slots rings have where the author does not say: those that the copy engine fills or
+empties, and those that threads fill by cp.async.
 
 Apart from the passes, so that predictions know it without MLIR.
 """
@@ -11,14 +12,44 @@ USUAL_STAGES = 6
 MOST_STAGES = 12
 """Where no second CTA fits anyway: 8 stages for 6 gave 64 x 128 tiles 7 to 18 % on an H200, while
 two CTAs with 6 stages were up to 30 % faster than one with 12."""
+BARRIER_BYTES = 8
+"""Shared memory of an mbarrier (PTX ISA 9.0, "mbarrier")."""
+
+
+def most_slots(slot_bytes: int, other_bytes: int, target: Target) -> int:
+    """Slots of `slot_bytes` beside `other_bytes` of shared memory, as many as a ring may have."""
+    return max(0, min(MOST_STAGES, (target.shared_bytes - other_bytes) // slot_bytes))
 
 
 def ring_stages(slot_bytes: int, other_bytes: int, target: Target) -> int:
-    """Slots of `slot_bytes` beside `other_bytes` of shared memory; 0 where not even one fits."""
-    fitting = min(MOST_STAGES, (target.shared_bytes - other_bytes) // slot_bytes)
+    """The same, but fewer where a second CTA then fits on the multiprocessor."""
+    fitting = most_slots(slot_bytes, other_bytes, target)
     if target.fits_twice(other_bytes + USUAL_STAGES * slot_bytes):
         return min(fitting, USUAL_STAGES)
-    return max(fitting, 0)
+    return fitting
+
+
+def barrier_bytes(rings: int) -> int:
+    """Shared memory for the mbarriers of so many rings, whatever their slots: two for each."""
+    return 2 * BARRIER_BYTES * MOST_STAGES * rings
+
+
+MOST_COPIED = 4
+"""Slots of a loop pipelined by cp.async."""
+CTAS = 2
+"""CTAs for which such rings leave room on a multiprocessor, if its registers do."""
+REGISTERS_PER_ACCUMULATOR = 2
+"""What a loop of mma instructions takes, fragments and addresses included: 244 registers a thread
+with 128 accumulators."""
+
+
+def copied_stages(slot_bytes: int, accumulators: int, target: Target) -> int:
+    """Slots of a loop pipelined by cp.async, one at least. `accumulators`: registers, of all
+    threads of a CTA, that the sums of mma instructions take."""
+    registers = REGISTERS_PER_ACCUMULATOR * accumulators
+    fitting_ctas = target.registers_per_sm // max(1, registers)
+    share = target.shared_bytes // max(1, min(CTAS, fitting_ctas))
+    return max(1, min(MOST_COPIED, share // max(1, slot_bytes)))
 
 
 MOST_AHEAD = 1 << 14

@@ -14,20 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tilec.hardware.ring_stages import ring_stages
+from tilec.hardware.ring_stages import copied_stages, ring_stages
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 from tilec.tuning.machine import Machine
 from tilec.tuning.rates import Rates, rates_of
 from tilec.tuning.work import LINE_BYTES, TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
 
-AUTO_STAGES = 4
-"""Slots of a loop pipelined by cp.async where the author demands no number, shared memory
-permitting."""
-AUTO_CTAS = 2
-"""CTAs a multiprocessor is to have shared memory for, if it has registers for so many."""
-REGISTERS_PER_ACCUMULATOR = 2
-"""What a loop of matrix instructions takes for each register of its sum."""
 LOAD_WARPS = 4
 """Warps that only load."""
 
@@ -117,9 +110,8 @@ def stages_of(loop: LoopWork, target: Target, accumulators: int = 0, other_bytes
         return loop.stages
     if loop.way is Way.ENGINE:
         return max(1, ring_stages(loop.staged_bytes, other_bytes, target))
-    fitting_ctas = target.registers_per_sm // max(1, REGISTERS_PER_ACCUMULATOR * accumulators)
-    ctas = AUTO_CTAS if target.supports(Feature.WGMMA) else max(1, min(AUTO_CTAS, fitting_ctas))
-    return max(1, min(AUTO_STAGES, target.shared_bytes // ctas // loop.staged_bytes))
+    sums = 0 if target.supports(Feature.WGMMA) else accumulators  # warpgroups' count for nothing
+    return copied_stages(loop.staged_bytes, sums, target)
 
 
 def _panels(work: Work) -> int:
