@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from mlir import ir
 
 from tilec.dialects.constraints import ARRAY
-from tilec.dialects.op import Operand, TileOp, Until
+from tilec.dialects.op import Operand, TileOp
+from tilec.dialects.traits import Until
 from tilec.dialects.types import is_tile
 
 

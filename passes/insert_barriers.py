@@ -43,7 +43,7 @@ from tilec.dialects.gpu_tile import (
     TmaCommitOp,
 )
 from tilec.dialects.gpu_tile.role import total_warps
-from tilec.dialects.op import Until
+from tilec.dialects.traits import Until
 from tilec.passes.analysis.array_accesses import ArrayAccess
 from tilec.passes.analysis.async_readers import reads_for_products
 from tilec.passes.analysis.shared_accesses import (

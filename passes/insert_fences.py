@@ -38,7 +38,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.ring import COPIES
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer
-from tilec.dialects.op import Until
+from tilec.dialects.traits import Until
 from tilec.dialects.types import is_array
 from tilec.passes.analysis.signals import threads_arrive_at, waits_at
 from tilec.passes.contract import Level, PassContext, tile_pass

@@ -33,7 +33,7 @@ from dataclasses import replace
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.constraints import INDEX
+from tilec.dialects.constraints import ANY, INDEX
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import Combining
 from tilec.dialects.types import element, is_tile, with_element
@@ -62,8 +62,6 @@ _SIZES = (
 """Largest sizes of arrays, and what is computed of sizes at most, that a kernel may be compiled
 for: the first that helps. A sum of two fits, then one of eight products."""
 _CASTS = ("arith.index_cast", "arith.index_castui")
-_READERS = (tile.AssumeOp, tile.AssertOp, tile.PrintOp)
-"""Ops that take integers of any type."""
 
 
 @tile_pass(requires=Level.TILE, ensures=None)
@@ -292,9 +290,9 @@ class _Widening:
         elif isinstance(view, tile.InlinePtxOp):
             self._inline_ptx(view)
         elif isinstance(view, TileOp):
-            if any(field.constraint is INDEX for field in view.OPERANDS):
+            if view.takes(INDEX):
                 self._coordinates(op, range(len(op.operands)))
-            if not isinstance(view, _READERS):
+            if not view.takes(ANY):  # whose integers may be of any type
                 self._unify(op)
             if isinstance(view, Combining):
                 self._match_yield(op, list(map(_kind, op.results)))

@@ -7,7 +7,8 @@ from tilec.dialects.constraints import ARRAY, BARRIER, BUFFER, I1, I32, INDEX
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.mbarrier import COPIES
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.dialects.op import Attribute, Operand, Place, Until
+from tilec.dialects.op import Attribute, Operand
+from tilec.dialects.traits import Place, Until
 from tilec.dialects.types import element, shape
 from tilec.hardware.target import Feature
 
@@ -95,5 +96,5 @@ class CpAsyncArriveOp(Op, name="cp_async_arrive", needs=Feature.MBARRIER):
     slot = Operand(I32)
 
     def arrives_at(self) -> tuple[Place, str]:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return (self.barrier, ""), COPIES

@@ -47,5 +47,5 @@ class FenceOp(Op, name="fence", in_cta=True):
     kind = Attribute(one_of("async_shared", "async_global", "barrier_init", *TENSOR_FENCES))
 
     def feature(self) -> Feature | None:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return Feature.TCGEN05 if self.kind in TENSOR_FENCES else Feature.TMA

@@ -58,7 +58,7 @@ class AllocOp(Op, name="alloc", in_cta=True, common=True, placed="buffer"):
     options = Attribute(options(offset=INT), default={})
 
     def feature(self) -> Feature | None:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return Feature.TCGEN05 if is_tensor_buffer(self.result) else None
 
     def check(self) -> str | None:

@@ -11,7 +11,8 @@ from tilec.dialects.attributes import INT, one_of, options
 from tilec.dialects.constraints import BARRIER, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.types import barrier_type
-from tilec.dialects.op import Attribute, Operand, Place, Result, Until
+from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.traits import Place, Until
 from tilec.hardware.ring_stages import BARRIER_BYTES
 from tilec.hardware.target import Feature
 
@@ -106,11 +107,11 @@ class BarrierArriveOp(Op, name="barrier_arrive", alone=True):
     per = Attribute(one_of("thread", "warp", "warpgroup", "once"))
 
     def by_one_thread(self) -> bool:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return self.per == "once"
 
     def arrives_at(self) -> tuple[Place, str]:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return (self.barrier, ""), BY_THREADS
 
 
@@ -130,11 +131,11 @@ class RemoteArriveOp(Op, name="remote_arrive", needs=Feature.CLUSTERS, alone=Tru
     per = Attribute(one_of("thread", "warp", "warpgroup", "once"))
 
     def by_one_thread(self) -> bool:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return self.per == "once"
 
     def arrives_at(self) -> tuple[Place, str]:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return (self.barrier, ""), BY_THREADS
 
 
@@ -153,5 +154,5 @@ class BarrierWaitOp(Op, name="barrier_wait", one_thread=True, in_cta=True):
     parity = Operand(I1)
 
     def waits_at(self) -> Place:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return self.barrier, ""

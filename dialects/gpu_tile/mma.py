@@ -43,7 +43,7 @@ class MmaOp(Op, name="mma", product=True):
         return self.lhs, self.rhs
 
     def feature(self) -> Feature | None:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return find_instruction(self.instruction).feature
 
     def check(self) -> str | None:

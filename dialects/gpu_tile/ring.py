@@ -27,7 +27,8 @@ from tilec.dialects.gpu_tile.mbarrier import (
     wrong_bytes,
 )
 from tilec.dialects.gpu_tile.types import any_buffer_of, ring_type
-from tilec.dialects.op import Attribute, Operand, Place, Result
+from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.traits import Place
 from tilec.hardware.target import Feature
 
 THREADS = ("thread", "warp", "warpgroup", "once")
@@ -68,7 +69,7 @@ class MakeRingOp(RingOp, name="make_ring", in_cta=True, common=True, placed="rin
         return (bool(self.fills) + bool(self.releases)) * self.slots * BARRIER_BYTES
 
     def feature(self) -> Feature | None:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return Feature.MBARRIER if self.bytes else None
 
     def check(self) -> str | None:
@@ -127,7 +128,7 @@ class RingAcquireOp(RingTurn, name="ring_acquire"):
         return "nobody releases slots of this ring" if unreleased else None
 
     def waits_at(self) -> Place:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return self.ring, "free"
 
 
@@ -148,7 +149,7 @@ class RingWaitOp(RingTurn, name="ring_wait"):
         return "nobody publishes slots of this ring" if unpublished else None
 
     def waits_at(self) -> Place:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return self.ring, "full"
 
 
@@ -180,21 +181,21 @@ class RingHandover(RingArrival):
     SIDE: ClassVar[str]
 
     def feature(self) -> Feature | None:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         if self.by == PRODUCTS:
             return Feature.TCGEN05
         return Feature.CLUSTERS if self.mask is not None else None
 
     def by_one_thread(self) -> bool:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return self.by in ("once", PRODUCTS)
 
     def reaches_others(self) -> bool:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return self.mask is not None
 
     def arrives_at(self) -> tuple[Place, str]:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return (self.ring, self.SIDE), self.by if self.by in (COPIES, PRODUCTS) else BY_THREADS
 
 

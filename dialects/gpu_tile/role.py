@@ -50,7 +50,7 @@ class RoleOp(Op, name="role"):
     registers = Attribute(INT)
 
     def feature(self) -> Feature | None:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return Feature.SETMAXNREG if self.registers else None
 
     def check(self) -> str | None:

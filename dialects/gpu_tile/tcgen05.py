@@ -9,7 +9,8 @@ from tilec.dialects.constraints import BARRIER, BUFFER, I1, I32
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.mbarrier import PRODUCTS
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, tensor_buffer_of
-from tilec.dialects.op import Attribute, Operand, Place, Until
+from tilec.dialects.op import Attribute, Operand
+from tilec.dialects.traits import Place, Until
 from tilec.dialects.types import bit_width, show
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
@@ -45,7 +46,7 @@ class Tcgen05MmaOp(
     instruction = Attribute(STRING)
 
     def feature(self) -> Feature | None:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return find_instruction(self.instruction).feature
 
     def check(self) -> str | None:
@@ -138,7 +139,7 @@ class Tcgen05CommitOp(
     slot = Operand(I32)
 
     def arrives_at(self) -> tuple[Place, str]:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return (self.barrier, ""), PRODUCTS
 
 

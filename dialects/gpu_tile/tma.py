@@ -12,7 +12,8 @@ from tilec.dialects.constraints import ARRAY, BUFFER, COUNTED, I32, TENSOR_MAP, 
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.mbarrier import CountedCopy
 from tilec.dialects.gpu_tile.types import buffer_of, layout_of, tensor_map_type, wrong_counter
-from tilec.dialects.op import Attribute, Operand, Result, Until
+from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.traits import Until
 from tilec.dialects.types import element, shape, show
 from tilec.hardware.layout import warp_boxes
 from tilec.hardware.target import Feature

@@ -18,7 +18,8 @@ from tilec.dialects.gpu_tile.types import (
     pending_type,
     tile_of,
 )
-from tilec.dialects.op import Attribute, Operand, Result, Until
+from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.traits import Until
 from tilec.dialects.types import element, shape, show
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
@@ -71,7 +72,7 @@ class WgmmaOp(Op, name="wgmma", product=True, until=Until.PRODUCTS_WAITED):
         return [acc.type]
 
     def feature(self) -> Feature | None:
-        """See `TileOp`."""
+        """See `OpTraits`."""
         return find_instruction(self.instruction).feature
 
     def check(self) -> str | None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.effects import until
-from tilec.dialects.op import TileOp, Until
+from tilec.dialects.op import TileOp
+from tilec.dialects.traits import Until
 from tilec.passes.analysis.signals import Place, products_arrive_at, waits_at
 from tilec.passes.rewriting.loops import top_level
 from tilec.passes.rewriting.walk import find_ops, role_of

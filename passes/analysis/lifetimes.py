@@ -26,7 +26,8 @@ from tilec.dialects.gpu_tile.types import (
     is_tensor_buffer,
     tensor_buffer_of,
 )
-from tilec.dialects.op import TileOp, Until
+from tilec.dialects.op import TileOp
+from tilec.dialects.traits import Until
 from tilec.dialects.types import show
 from tilec.hardware.tensor_memory import LEAST_COLUMNS, power_of_two
 from tilec.passes.analysis.async_readers import awaited
@@ -39,7 +40,7 @@ from tilec.passes.rewriting.walk import role_of, users_of
 
 @dataclass
 class Allocation:
-    """What `op` (`TileOp.PLACED`) needs, in bytes of shared memory or columns of tensor memory.
+    """What `op` (`OpTraits.PLACED`) needs, in bytes of shared memory or columns of tensor memory.
 
     `first`, `last`: its uses; `span`: those and the neighbouring roles'.
     """

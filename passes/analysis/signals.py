@@ -5,7 +5,8 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.gpu_tile.mbarrier import BY_THREADS, PRODUCTS
-from tilec.dialects.op import Place, TileOp
+from tilec.dialects.op import TileOp
+from tilec.dialects.traits import Place
 
 
 def waits_at(view: ir.OpView) -> Place | None:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from mlir import ir
 
-from tilec.dialects.tile import GatherOp, LoadOp, ProgramIdOp
+from tilec.dialects.effects import read_by
+from tilec.dialects.tile import LoadOp, ProgramIdOp
 from tilec.dialects.types import shape
 from tilec.passes.analysis.dependence import ops_behind
 from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.scalars import binary, i32_constant, scalar_op
 
-_CHOOSING = ("arith.cmpi", "arith.cmpf", LoadOp.OPERATION_NAME, GatherOp.OPERATION_NAME)
-"""Ops whose result says which place, not how far: `_steps`."""
+_COMPARING = ("arith.cmpi", "arith.cmpf")
 
 
 def shares_rows_and_columns(loads: Sequence[ir.Operation]) -> bool:
@@ -63,7 +63,7 @@ def _steps(values: Iterable[ir.Value]) -> set[int]:
     What is compared or read from memory chooses between places instead: from one program to the
     next mostly the same one.
     """
-    behind = ops_behind(values, lambda op: op.name not in _CHOOSING)
+    behind = ops_behind(values, lambda op: not (op.name in _COMPARING or read_by(op.opview)))
     return {op.opview.axis for op in behind if isinstance(op.opview, ProgramIdOp)}
 
 

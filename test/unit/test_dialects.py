@@ -15,7 +15,8 @@ from tilec.dialects.constraints import ARRAY, BUFFER
 from tilec.dialects.context import make_context
 from tilec.dialects.gpu_tile import BufferView, MakeTensorMapOp
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.dialects.op import TileOp, Until
+from tilec.dialects.op import TileOp
+from tilec.dialects.traits import Until
 
 LIT = Path(__file__).resolve().parents[1] / "dialects"
 each_op = pytest.mark.parametrize("op", ALL_OPS, ids=lambda op: op.OPERATION_NAME)

@@ -19,6 +19,7 @@ func.func @f(%a: memref<?xf32>, %i: index, %j: i32) {{
   %few = arith.constant 128 : index
   %many = arith.constant 4611686018427387904 : index
   %p = "tile.program_id"() {{axis = 0 : i32}} : () -> index
+  %cta = "gpu_tile.cta_id"() : () -> i32
   %size = memref.dim %a, %zero : memref<?xf32>
   scf.for %k = {lower} to {upper} step %one {{
     %y = {value}
@@ -37,6 +38,7 @@ func.func @f(%a: memref<?xf32>, %i: index, %j: i32) {{
         ("arith.remsi %k, %size : index", True),
         ("arith.maxsi %less, %p : index", True),
         ("arith.minsi %k, %p : index", True),
+        ("arith.index_cast %cta : i32 to index", True),
         # Anything, a number below 0, and a product that wraps.
         ("arith.addi %i, %p : index", False),
         ("arith.index_cast %j : i32 to index", False),
