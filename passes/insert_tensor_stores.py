@@ -18,6 +18,7 @@ flag would not wait for the copy engine).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mlir import ir
 
@@ -47,7 +48,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
 from tilec.passes.dots.operand_buffers import operand_layout, panel_elements
-from tilec.passes.layouts.candidates import blocked_layout, store_requests
+from tilec.passes.layouts.candidates import access_cost, blocked_layout, store_requests
 from tilec.passes.layouts.maps import part_layout
 from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_program_loop
 from tilec.passes.rewriting.scalars import i32_constant, scalar_op
@@ -58,6 +59,10 @@ SCATTERED = 1.5
 sums of a warpgroup fill sectors, but make eight requests where whole rows make two: on an H200
 products that write more than they read took 8 to 25 % less time through the copy engine, 4096 cubed
 0.5 to 2 %."""
+MOST_SHARED = 6
+"""What of shared memory, a part of so many, buffers may take for stores that fill their sectors: 32
+KiB of an H200's 227, where that was measured, and not of 99, where rings would lose a slot or two
+of their few."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -107,18 +112,32 @@ def _held(store: tile.StoreOp) -> ir.Value:
 def _scatters(store: tile.StoreOp, facts: Divisibility) -> bool:
     """Whether the tile needs a conversion to be written in whole rows, or is written in pieces of
     lines where the next program's work could hide that."""
-    value = _held(store)
-    if value != store.value:
+    if _held(store) != store.value:
         return True
-    row = contiguous_dim(store.dst, store.dims)
     persistent = any(is_program_loop(op) for op in enclosing_ops(store.operation))
-    if row is None or not persistent:
-        return False
+    return persistent and _excess(store, facts).requests > SCATTERED
+
+
+class _Excess(NamedTuple):
+    """Requests to L2, and bytes of traffic, as multiples of those of whole rows."""
+
+    requests: float
+    traffic: float
+
+
+def _excess(store: tile.StoreOp, facts: Divisibility) -> _Excess:
+    """What it costs that threads write the tile as they hold it; 1 where its rows are no runs."""
+    value, row = _held(store), contiguous_dim(store.dst, store.dims)
+    if row is None:
+        return _Excess(1.0, 1.0)
     width, _ = provable_width(facts, store.dst, store.offsets, store.dims)
-    layout, bytes_ = layout_of(value), element_bytes(store.dst)
-    whole = blocked_layout(shape(value), row, width, layout.num_threads)
-    requests = [store_requests(each, shape(value), row, bytes_, width) for each in (layout, whole)]
-    return requests[0] > SCATTERED * requests[1]
+    layout, sizes, bytes_ = layout_of(value), shape(value), element_bytes(store.dst)
+    whole = blocked_layout(sizes, row, width, layout.num_threads)
+    requests = [store_requests(each, sizes, row, bytes_, width) for each in (layout, whole)]
+    traffic = [
+        access_cost(each, sizes, row, bytes_, width, is_load=False) for each in (layout, whole)
+    ]
+    return _Excess(requests[0] / requests[1], traffic[0] / traffic[1])
 
 
 def _only_writes(op: ir.Operation) -> bool:
@@ -152,6 +171,9 @@ def _refusal(
     plan = _plan(store)
     if isinstance(plan, str):
         return plan
+    fills_sectors = _held(store) == store.value and _excess(store, facts).traffic <= SCATTERED
+    if fills_sectors and plan.bytes > context.target.shared_bytes // MOST_SHARED:
+        return f"{plan.bytes} bytes of shared memory are worth more to loads: sectors are full"
     return why_no_tensor_map(
         store.dst,
         store.dims,
@@ -174,6 +196,16 @@ class _Plan:
     buffer: BufferType
     box: tuple[int, ...]
     swizzle: str
+
+    @property
+    def slots(self) -> int:
+        """Panels that may be on their way, or wait, at once."""
+        return store_slots(self.panels, self.buffer.slot_bytes)
+
+    @property
+    def bytes(self) -> int:
+        """What they take of shared memory."""
+        return self.slots * self.buffer.slot_bytes
 
 
 def _plan(store: tile.StoreOp) -> _Plan | str:
@@ -223,7 +255,7 @@ def _emit(store: tile.StoreOp, function: ir.Operation) -> None:
         tensor_map = MakeTensorMapOp.build(
             store.dst, box=plan.box, dims=store.dims, swizzle=plan.swizzle
         )
-    slots = store_slots(plan.panels, plan.buffer.slot_bytes)
+    slots = plan.slots
     with ir.InsertionPoint(store.operation):
         ring = AllocOp.build(
             results=[
