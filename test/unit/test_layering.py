@@ -309,7 +309,10 @@ def test_a_launch_from_the_cache_loads_no_mlir() -> None:
 
 _ARCHITECTURE = re.compile(r"sm_\d+|compute_\d+")
 _COMPARISON = re.compile(r"\b(?:arch|compute_capability|sm)\b\s*(?:[<>]=?|==|!=)")
-_FACTS = ("tilec/hardware/target.py", "tilec/hardware/mma_shapes.py", "tilec/hardware/ptx_forms.py")
+_FACTS = (
+    *(f"tilec/hardware/{name}.py" for name in ("target", "mma_shapes", "ptx_forms")),
+    *(f"tilec/tuning/rates/{name}.py" for name in ("__init__", "others")),
+)
 
 
 def test_architectures_are_facts_of_the_target_table() -> None:

@@ -66,7 +66,7 @@ def prediction(product: Product, choice: TileChoice, machine: Machine) -> float:
     """Microseconds; infinite for what the model takes for impossible."""
     tile = choice.rows, choice.columns, choice.depth
     product = product.turned() if choice.is_turned else product
-    work = work_of(product, tile, 1, choice.cluster, machine.target)
+    work = work_of(product, tile, 1, choice.cluster, machine)
     if choice.tail > 1:
         return predict_with_tail(work, [choice.tail], machine).get(choice.tail, inf)
     if choice.in_turn:

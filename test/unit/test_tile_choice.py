@@ -279,17 +279,15 @@ def test_slots_beside_what_results_leave_through(rows: int, columns: int, order:
     (decided,) = [entry for entry in report if entry["about"] == "warp specialisation"]
     c = Memory(1 if order.endswith(",1") else 0, 128)
     product = Product(4096, 4096, 4096, 1, "bf16", 2, *ALONG_K, c=c)
-    work = work_of(product, (rows, columns, 64), 1, ALONE, HOPPER.target)
+    work = work_of(product, (rows, columns, 64), 1, ALONE, HOPPER)
     loop, store = work.loops
     slots = stages_of(loop, HOPPER.target, work.accumulators, store.leaving_bytes)
     assert slots == decided["stages"]
 
 
 def test_lines_that_begin_elsewhere_cost_more() -> None:
-    target = HOPPER.target
-
     def lines(row: int, alignment: int, way: Way = Way.ENGINE) -> int:
-        return line_bytes(1000, row, Memory(1, alignment), way, target)
+        return line_bytes(1000, row, Memory(1, alignment), way, HOPPER.rates)
 
     assert lines(128, 128) == 1000
     found = [lines(128, alignment) for alignment in (64, 32, 16)]

@@ -50,7 +50,7 @@ class Launch:
     """One product on one device. `stream`: the one the caller named, if any.
 
     `sources`: the copies that some operands are, `shared`: arrays that were made before, both where
-    this is the product of copies.
+    this is the product of copies. `given`: the tiles to take instead of the model's.
     """
 
     plan: Plan
@@ -61,6 +61,7 @@ class Launch:
     stream: int | None
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
     shared: OwnArrays | None = None
+    given: TileChoice | None = None
 
     def run(self, tune: bool) -> None:
         """With `tl.auto`'s tiles, or the model's where those are too few; or with those that tuning
@@ -162,6 +163,8 @@ class Launch:
     @cached_property
     def choice(self) -> TileChoice | None:
         """The tiles, None where `tl.auto` serves."""
+        if self.given is not None:
+            return self.given
         plan = self.plan
         machine = machine_of(self.device, target_of(self.device))
         # The partial sums of a caller's own stream would be freed on another.

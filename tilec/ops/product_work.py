@@ -6,7 +6,7 @@ from math import prod
 
 import tilec.language as tl
 from tilec.hardware.ring_stages import store_slots
-from tilec.hardware.target import Feature, Target
+from tilec.hardware.target import Feature
 from tilec.ops.product_facts import Product
 from tilec.tuning.dot_work import (
     VECTOR_BYTES,
@@ -19,6 +19,7 @@ from tilec.tuning.dot_work import (
 )
 from tilec.tuning.machine import Machine
 from tilec.tuning.model import predict
+from tilec.tuning.rates import Rates
 from tilec.tuning.work import LoopWork, Stored, Unit, Way, Work
 
 ALONE = (1, 1)
@@ -42,7 +43,7 @@ def predicted(
     machine: Machine,
 ) -> tuple[float, bool]:
     """Microseconds, and whether all programs run at once."""
-    work = work_of(product, tile, splits, cluster, machine.target)
+    work = work_of(product, tile, splits, cluster, machine)
     found = predict(work, machine)
     unit = work.loops[0].unit
     us = found.us + (machine.rates.cluster if work.cluster > 1 else 0)
@@ -61,12 +62,13 @@ def work_of(
     tile: tuple[int, int, int],
     splits: int,
     cluster: tuple[int, int],
-    target: Target,
+    machine: Machine,
 ) -> Work:
     """The launch of a product in tiles of (rows, columns, depth), k in `splits` parts, by clusters
     of CTAs along rows and columns."""
     m, n, k = product.m, product.n, product.k
     rows, columns, depth = tile
+    target = machine.target
     unit = unit_of(rows, columns, product.kind, target)
     width = SUM_BYTES if splits > 1 else product.stored_width
     stored = product.stored(splits)
@@ -88,7 +90,7 @@ def work_of(
     return Work(
         programs * product.batch * splits,
         warps,
-        (_loop(product, tile, splits, cluster, unit, target), store),
+        (_loop(product, tile, splits, cluster, unit, machine.rates), store),
         product.batch * arrays,
         rows * columns,
         cluster=1 if unit is Unit.TENSOR_MEMORY else prod(cluster),
@@ -116,7 +118,7 @@ def _loop(
     splits: int,
     cluster: tuple[int, int],
     unit: Unit,
-    target: Target,
+    rates: Rates,
 ) -> LoopWork:
     """One step along k."""
     width, (rows, columns, depth) = product.width, tile
@@ -126,8 +128,8 @@ def _loop(
     way = product.way(unit)
     a_row = depth if product.a.contiguous == 1 else rows
     b_row = columns if product.b.contiguous == 1 else depth
-    lines = line_bytes(a, a_row * width, product.a, way, target) // shared[1]
-    lines += line_bytes(b, b_row * width, product.b, way, target) // shared[0]
+    lines = line_bytes(a, a_row * width, product.a, way, rates) // shared[1]
+    lines += line_bytes(b, b_row * width, product.b, way, rates) // shared[0]
     operands = (product.a, 1), (product.b, 0)
     inside = product.k / (tl.cdiv(product.k, depth) * depth)
     zeroed = a + b - a * inside * product.m / (tl.cdiv(product.m, rows) * rows)

@@ -144,25 +144,51 @@ def choose_tiles(
         return None
     kind = "tf32" if dtype == tl.f32 else "f8" if dtype.is_fp8 else str(dtype)
     product = Product(m, n, max(k, 1), batch, kind, dtype.bits // 8, a, b, precision == "f32", c)
+    choices = tile_choices(product, machine, most_splits, most_ctas, is_plain)
+    return completed(min(choices, key=_preference), product, machine, is_plain and most_ctas > 1)
+
+
+def tile_choices(
+    product: Product,
+    machine: Machine,
+    most_splits: int = MOST_SPLITS,
+    most_ctas: int = MOST_CTAS,
+    is_plain: bool = True,
+) -> list[TileChoice]:
+    """All that is tried for a product, each with its predicted time; as `choose_tiles`."""
+    wide = wide_unit(machine.target)
     choices = list(_choices(product, False, most_splits, machine))
     is_regular = product.way(wide) is Way.ENGINE
-    across_k = not is_regular and product.turned().way(wide) is Way.ENGINE
-    if across_k:  # the rhs lies so; as the lhs it may
+    is_better_turned = _is_better_turned(product, wide)
+    if is_better_turned:  # the rhs lies across k; as the lhs it may
         choices = [one for one in choices if one.rows < WIDE_ROWS[0]]
-    is_rotatable = m <= MOST_TURNED_ROWS or (is_plain and wide is Unit.WARPGROUPS)
-    if across_k or (is_rotatable and is_regular):
+    is_rotatable = product.m <= MOST_TURNED_ROWS or (is_plain and wide is Unit.WARPGROUPS)
+    if is_better_turned or (is_rotatable and is_regular):
         choices += _choices(product.turned(), True, most_splits, machine)
-    across_k |= product.reads_across_k(wide)
-    is_regular &= not across_k
+    is_regular &= not product.reads_across_k(wide)
     if most_splits > 1 and is_regular:
         choices += _tails(product, machine)
     if is_plain and is_regular and most_ctas > 1:
         choices += _turns(product, machine)
-    found = min((one for one in choices if prod(one.cluster) <= most_ctas), key=_preference)
-    is_large = found.rows * found.columns == MOST_ELEMENTS and not found.is_single
-    if across_k and is_large and is_plain and most_ctas > 1:
-        found = replace(found, stages=ACROSS_K_STAGES)
-    return replace(found, group=_group(found, product, machine))
+    return [one for one in choices if prod(one.cluster) <= most_ctas]
+
+
+def _is_better_turned(product: Product, wide: Unit) -> bool:
+    """Whether the copy engine brings the operands of the transposed product alone."""
+    is_regular = product.way(wide) is Way.ENGINE
+    return not is_regular and product.turned().way(wide) is Way.ENGINE
+
+
+def completed(
+    choice: TileChoice, product: Product, machine: Machine, is_plain: bool = True
+) -> TileChoice:
+    """A choice with what follows from it: slots, and the order of programs."""
+    wide = wide_unit(machine.target)
+    across_k = _is_better_turned(product, wide) or product.reads_across_k(wide)
+    is_large = choice.rows * choice.columns == MOST_ELEMENTS and not choice.is_single
+    if across_k and is_large and is_plain:
+        choice = replace(choice, stages=ACROSS_K_STAGES)
+    return replace(choice, group=_group(choice, product, machine))
 
 
 def _group(choice: TileChoice, product: Product, machine: Machine) -> int | None:
@@ -237,7 +263,7 @@ def _tails(product: Product, machine: Machine) -> Iterator[TileChoice]:
         unit = unit_of(rows, columns, product.kind, machine.target)
         if unit is not Unit.WARPGROUPS or columns % SIDES[0]:
             continue
-        work = work_of(product, (rows, columns, depth), 1, ALONE, machine.target)
+        work = work_of(product, (rows, columns, depth), 1, ALONE, machine)
         parts = [n for n in TAIL_PARTS if steps >= 4 * n]
         for n, us in predict_with_tail(work, parts, machine).items():
             yield TileChoice(rows, columns, depth, 1, us, tail=n)
@@ -250,7 +276,7 @@ def _turns(product: Product, machine: Machine) -> Iterator[TileChoice]:
         unit = unit_of(USUAL_SIDE, columns, product.kind, machine.target)
         if unit is not Unit.WARPGROUPS or product.keeps_sums:
             continue
-        work = work_of(product, (USUAL_SIDE, columns, depth), 1, ALONE, machine.target)
+        work = work_of(product, (USUAL_SIDE, columns, depth), 1, ALONE, machine)
         found = predict(replace(work, teams=2, warps=TURN_WARPS), machine)
         if found.waves > 1:
             yield TileChoice(USUAL_SIDE, columns, depth, 1, found.us, in_turn=True)

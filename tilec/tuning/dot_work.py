@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tilec.hardware.mma_shapes import TENSOR_MS, WGMMA_M
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import LANES
-from tilec.tuning.rates import rates_of
+from tilec.tuning.rates import Rates
 from tilec.tuning.work import LINE_BYTES, Unit, Way
 
 VECTOR_BYTES = 16
@@ -129,7 +129,7 @@ _READ_ONCE = {
 """For so many columns the left operand is read once, for so many rows the right one."""
 
 
-def line_bytes(nbytes: int, row_bytes: int, memory: Memory, way: Way, target: Target) -> int:
+def line_bytes(nbytes: int, row_bytes: int, memory: Memory, way: Way, rates: Rates) -> int:
     """What a tile of `nbytes` takes from L2 in whole lines; `row_bytes` of it are contiguous.
 
     The copy engine moves rows of at most 128 bytes: the largest power of two in a row.
@@ -137,7 +137,7 @@ def line_bytes(nbytes: int, row_bytes: int, memory: Memory, way: Way, target: Ta
     if way is Way.REGISTERS:
         return nbytes
     span = min(LINE_BYTES, row_bytes & -row_bytes if way is Way.ENGINE else row_bytes)
-    shifted = rates_of(target).shifted
+    shifted = rates.shifted
     cost = 1.0 if memory.alignment >= span else shifted[max(memory.alignment, min(shifted))]
     return int(nbytes * cost * LINE_BYTES / span)
 

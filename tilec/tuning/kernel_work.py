@@ -33,6 +33,7 @@ from tilec.tuning.dot_work import (
     unit_of,
     way_of,
 )
+from tilec.tuning.rates import rates_of
 from tilec.tuning.scalar_values import ScalarValues
 from tilec.tuning.work import LINE_BYTES, LoopWork, Unit, Way, Work
 
@@ -256,9 +257,8 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     for side, memory, _ in loaded:
         elements = shape(side)[-1 if memory.contiguous == 1 else -2]
         row = elements * _bytes(side) // prod(shape(side))
-        loop.wasted_bytes += line_bytes(_bytes(side), row, memory, loop.way, found.target) - _bytes(
-            side
-        )
+        lines = line_bytes(_bytes(side), row, memory, loop.way, rates_of(found.target))
+        loop.wasted_bytes += lines - _bytes(side)
         if loop.way is not Way.REGISTERS:
             loop.staged_bytes += _bytes(side)
     size = prod(shape(dot.acc)) * max(32, bit_width(element(dot.acc))) // 32

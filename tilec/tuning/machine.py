@@ -20,7 +20,7 @@ class Machine:
     """A device: its name, its target's limits, and the speeds that predictions use.
 
     `clock_mhz`: of the multiprocessors. `memory_gb_per_s`: of DRAM. `assumed`: which of these are
-    the target's usual device's.
+    the target's usual device's. `other_rates`: than those of its target.
     """
 
     name: str
@@ -30,11 +30,12 @@ class Machine:
     memory_gb_per_s: int
     l2_bytes: int
     assumed: tuple[str, ...] = ()
+    other_rates: Rates | None = None
 
     @cached_property
     def rates(self) -> Rates:
         """What its target reaches of these, and what else predictions count with."""
-        return rates_of(self.target)
+        return self.other_rates or rates_of(self.target)
 
     @property
     def figures(self) -> str:

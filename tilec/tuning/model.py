@@ -18,7 +18,7 @@ from tilec.hardware.ring_stages import copied_stages, ring_stages
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 from tilec.tuning.machine import Machine
-from tilec.tuning.rates import Rates, rates_of
+from tilec.tuning.rates import Rates
 from tilec.tuning.work import LINE_BYTES, TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
 
 LOAD_WARPS = 4
@@ -48,9 +48,9 @@ def predict(work: Work, machine: Machine) -> Prediction:
     panels = _panels(work)
     stages = [stages_of(loop, target, work.accumulators, panels) for loop in work.loops]
     shared = panels + max(map(_held_bytes, work.loops, stages), default=0)
-    registers = registers_of(work, target)
+    registers = registers_of(work, machine)
     occupancy, limit = _occupancy(work, shared, registers, target)
-    reason = _impossible(work, shared, registers, limit, target)
+    reason = _impossible(work, shared, registers, limit, machine)
     if reason:
         return Prediction(float("inf"), 0, 0.0, shared, registers, "", reason)
     if work.programs == 0:
@@ -119,31 +119,31 @@ def _panels(work: Work) -> int:
     return work.teams * max((loop.leaving_bytes for loop in work.loops), default=0)
 
 
-def registers_of(work: Work, target: Target) -> int:
+def registers_of(work: Work, machine: Machine) -> int:
     """Registers a thread needs, about: its part of the tiles, and what every thread has. Elements
     on their way take no more than there are."""
-    held = _held(work, target)
-    room = max(0, target.registers_per_thread - held)
-    return -(-(held + min(room, int(_loaded(work, target)))) // 8) * 8
+    held = _held(work, machine)
+    room = max(0, machine.target.registers_per_thread - held)
+    return -(-(held + min(room, int(_loaded(work, machine)))) // 8) * 8
 
 
-def _held(work: Work, target: Target) -> int:
+def _held(work: Work, machine: Machine) -> int:
     """Registers of a thread that its part of the tiles takes, and what every thread has."""
-    threads = work.warps * target.warp_size
+    threads = work.warps * machine.target.warp_size
     tiles = -(-work.accumulators // threads) + -(-work.elements // threads)
-    return tiles + rates_of(target).other_registers
+    return tiles + machine.rates.other_registers
 
 
-def _loaded(work: Work, target: Target) -> float:
+def _loaded(work: Work, machine: Machine) -> float:
     """Registers of a thread for an iteration's elements that come through them one by one."""
     loaded = max((x.narrow_loads for x in work.loops if x.way is Way.REGISTERS), default=0)
-    return rates_of(target).loaded_registers * loaded / (work.warps * target.warp_size)
+    return machine.rates.loaded_registers * loaded / (work.warps * machine.target.warp_size)
 
 
-def _goes(work: Work, target: Target) -> float:
+def _goes(work: Work, machine: Machine) -> float:
     """In how many goes they come, where registers do not hold all at once."""
-    room = target.registers_per_thread - _held(work, target)
-    return max(1.0, _loaded(work, target) / max(1, room))
+    room = machine.target.registers_per_thread - _held(work, machine)
+    return max(1.0, _loaded(work, machine) / max(1, room))
 
 
 def _occupancy(work: Work, shared: int, registers: int, target: Target) -> tuple[int, str]:
@@ -165,7 +165,8 @@ def _occupancy(work: Work, shared: int, registers: int, target: Target) -> tuple
     return limits[limit], limit
 
 
-def _impossible(work: Work, shared: int, registers: int, limit: str, target: Target) -> str:
+def _impossible(work: Work, shared: int, registers: int, limit: str, machine: Machine) -> str:
+    target = machine.target
     threads = work.teams * work.warps * target.warp_size
     if work.teams > 1 and not (target.supports(Feature.WGMMA) and work.has_engine):
         return f"no sets of warps take programs in turn on {target.name}, or none loads ahead"
@@ -177,7 +178,7 @@ def _impossible(work: Work, shared: int, registers: int, limit: str, target: Tar
             f"{target.shared_bytes} on {target.name}"
         )
     accumulators = -(-work.accumulators // (work.warps * target.warp_size))
-    if accumulators + rates_of(target).other_registers // 2 > target.registers_per_thread:
+    if accumulators + machine.rates.other_registers // 2 > target.registers_per_thread:
         return (
             f"{accumulators} registers a thread for the accumulator alone; a thread has at most "
             f"{target.registers_per_thread}"
@@ -201,7 +202,7 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
             fill = rates.memory_latency
             chain += loop.trips * _pipelined(loop, units, slots, work, rates)
         else:
-            goes = _goes(work, target)
+            goes = _goes(work, machine)
             chain += loop.trips * (_together(units, rates) + _waits(loop, units, goes, rates))
         stores = _stores(loop, rates)
         end += stores
@@ -209,7 +210,7 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
             busy["loads"] += stores
     chain = max(chain, end) if work.hides_ends else chain + end
     fill += end if work.hides_ends else 0.0
-    excess = registers_of(work, target) / target.registers_per_thread - 1
+    excess = registers_of(work, machine) / target.registers_per_thread - 1
     slower = 1 + rates.spilled * max(0.0, excess)
     each = (_together(busy, rates) + rates.start / work.teams) * slower
     is_waiting = chain * slower + fill > min(occupancy, most) * each

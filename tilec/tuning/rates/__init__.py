@@ -1,18 +1,24 @@
-"""The numbers that predictions of time count with: `fields.py` says what each is, `hopper.py` has
-those fitted to timings, with their record, `others.py` what stands in for them elsewhere."""
+"""The numbers that predictions of time count with: `fields.py` says what each is, a file a target
+has those fitted to timings, with their record, `others.py` what stands in for them elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tilec.hardware.target import Feature, Target
+from tilec.tuning.rates import sm_90a
 from tilec.tuning.rates.fields import Rates
-from tilec.tuning.rates.hopper import HOPPER
 from tilec.tuning.rates.others import SINGLE_WARPS, STATED
 
-__all__ = ["Rates", "rates_of"]
+__all__ = ["FITTED", "Rates", "rates_of"]
+
+FITTED: Mapping[str, Rates] = {"sm_90a": sm_90a.RATES}
+"""By target, what timings on a device of it came to."""
 
 
 def rates_of(target: Target) -> Rates:
     """The rates of the usual device of a target."""
-    if target.supports(Feature.TCGEN05):
-        return STATED
-    return HOPPER if target.supports(Feature.WGMMA) else SINGLE_WARPS
+    fitted = FITTED.get(target.name)
+    if fitted is not None:
+        return fitted
+    return STATED if target.supports(Feature.TCGEN05) else SINGLE_WARPS

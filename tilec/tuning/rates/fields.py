@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # so that what has rates has a hash
 class Rates:
     """Clocks are those of a multiprocessor at the clock that its device states.
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from tilec.tuning.rates.fields import Rates
 
-HOPPER = Rates(
+RATES = Rates(
     record="drawn-products-2026-11-23.json",
     tensor_efficiency=0.88,
     warp_mma_speed=0.48,
