@@ -34,6 +34,8 @@ class SimulatedGpu(FakeDriver):
         self.ran: list[dict[str, Any]] = []
         self.flushed = 0
         self.capturing = 0
+        self.recorded: list[Callable[[], None]] | None = None
+        self.graphs: dict[int, list[Callable[[], None]]] = {}
         self.memory_khz = 1_593_000
         self.by_image: dict[bytes, CompiledKernel] = {}
         self.by_function: dict[int, CompiledKernel] = {}
@@ -66,26 +68,38 @@ class SimulatedGpu(FakeDriver):
         *sizes, _, _, _, shared_bytes, _, arguments, _ = numbers
         slots = kernel.abi()
         addresses = (ctypes.c_uint64 * len(slots)).from_address(arguments)
-        values = [
-            self._value(slot, address, kernel)
-            for slot, address in zip(slots, addresses, strict=True)
-        ]
+        given = [self._given(slot, address) for slot, address in zip(slots, addresses, strict=True)]
         program = self._programs.setdefault(kernel.ptx, emulator.load(kernel.ptx))
-        program.run(kernel.name, tuple(sizes), kernel.threads, values, shared_bytes)
-        self.ran.append(dict(kernel.constants))
-        self.clock += self.cost(kernel)
+
+        def compute() -> None:
+            values = [self._memory_at(x) if isinstance(x, int) else x for x in given]
+            program.run(kernel.name, tuple(sizes), kernel.threads, values, shared_bytes)
+            self.ran.append(dict(kernel.constants))
+            self.clock += self.cost(kernel)
+
+        if self.recorded is not None:
+            self.recorded.append(compute)
+        else:
+            compute()
         return (CUresult.CUDA_SUCCESS,)
 
-    def _value(self, slot: Any, address: int, kernel: CompiledKernel) -> Any:
+    def _given(self, slot: Any, address: int) -> int | bytes:
+        """An argument: a pointer, or a number as bytes."""
         if slot.field != "pointer":
             width = {"i32": 4, "i64": 8, "f32": 4, "f64": 8}[slot.dtype]
             return ctypes.string_at(address, width)
-        pointer = ctypes.c_uint64.from_address(address).value
-        start, block = next(
+        return ctypes.c_uint64.from_address(address).value
+
+    def _memory_at(self, pointer: int) -> np.ndarray:
+        """What is allocated from a pointer on; it must not have been freed since the launch was
+        recorded."""
+        found = [
             (start, block)
             for start, block in self.memory.items()
             if start <= pointer < start + len(block) - 256
-        )
+        ]
+        assert found, f"a launch on memory that is not allocated: {pointer:#x}"
+        start, block = found[0]
         left = len(block) - 256 - (pointer - start)
         return np.ndarray((left,), np.uint8, (ctypes.c_uint8 * left).from_address(pointer))
 
@@ -107,6 +121,37 @@ class SimulatedGpu(FakeDriver):
 
     def cuMemcpyDtoDAsync(self, target: int, source: int, size: int, stream: int) -> Any:
         ctypes.memmove(target, source, size)
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuMemsetD8(self, pointer: int, value: int, size: int) -> Any:
+        ctypes.memset(pointer, value, size)
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuStreamBeginCapture(self, stream: int, mode: str) -> Any:
+        assert stream
+        assert self.recorded is None
+        self.capturing, self.recorded = 1, []
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuStreamEndCapture(self, stream: int) -> Any:
+        graph, self.capturing, self.recorded = self.recorded, 0, None
+        return CUresult.CUDA_SUCCESS, graph
+
+    def cuGraphInstantiate(self, graph: list[Callable[[], None]], flags: int) -> Any:
+        number = next(self._numbers)
+        self.graphs[number] = graph
+        return CUresult.CUDA_SUCCESS, number
+
+    def cuGraphDestroy(self, graph: list[Callable[[], None]]) -> Any:
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuGraphLaunch(self, number: int, stream: int) -> Any:
+        for compute in self.graphs[number]:
+            compute()
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuGraphExecDestroy(self, number: int) -> Any:
+        del self.graphs[number]
         return (CUresult.CUDA_SUCCESS,)
 
     def cuStreamIsCapturing(self, stream: int) -> Any:
