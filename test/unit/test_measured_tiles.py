@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from math import exp, inf, log
@@ -13,77 +11,33 @@ from statistics import fmean
 import pytest
 
 import tilec.language as tl
-from tilec.hardware.target import find_target
 from tilec.ops.product_facts import Product
-from tilec.ops.product_work import predicted, work_of
-from tilec.ops.tile_choice import TURN_WARPS, TileChoice, choose_tiles
-from tilec.runtime.device import device
+from tilec.ops.tile_choice import TileChoice, choose_tiles
+from tilec.refit.drawn_products import DrawnProduct
+from tilec.refit.drawn_tiles import prediction, tile_named
+from tilec.refit.record import read_record
 from tilec.tuning.dot_work import Memory
-from tilec.tuning.machine import Machine, machine_of
-from tilec.tuning.model import predict
-from tilec.tuning.tail_model import predict_with_tail
+from tilec.tuning.rates import sm_90a
 
-HOPPER = machine_of(device("emulator"), find_target("sm_90a"))
-RECORD = Path(__file__).parents[1] / "bench" / "results" / HOPPER.rates.record
-RUNS = {(run["device"], run["seed"]): run for run in json.loads(RECORD.read_text())["runs"]}
-MACHINES = {
-    "NVIDIA H200": replace(HOPPER, memory_gb_per_s=4814),
-    "NVIDIA H100 80GB HBM3": replace(HOPPER, memory_gb_per_s=3352, l2_bytes=50 << 20),
-}
-WIDTHS = {"bf16": 2, "f16": 2, "fp8": 1, "tf32": 4}
-COPIED = "+copy"
+RECORD = Path(__file__).parents[1] / "bench" / "results" / sm_90a.RATES.record
+RUNS = {(run.machine.name, run.seed): run for run in read_record(RECORD)}
 
 
 def product_of(name: str) -> Product:
-    """As in "bf16 300x7000x3000 NT", rows or columns of a and b without gaps."""
-    dtype, sizes, layout = name.split()
-    m, n, k = map(int, sizes.split("x"))
-    width = WIDTHS[dtype]
-    a = Memory.of(0, (m, k), (1, m) if layout[0] == "T" else (k, 1), width)
-    b = Memory.of(0, (k, n), (1, k) if layout[1] == "T" else (n, 1), width)
-    kind = "f8" if dtype == "fp8" else dtype
-    c = Memory.of(0, (m, n), (n, 1), 2 if kind == "f8" else width)
-    return Product(m, n, k, 1, kind, width, a, b, c=c)
+    """As the choice of tiles sees it."""
+    return DrawnProduct.named(name).facts
 
 
-def choice_of(label: str) -> TileChoice:
-    """As in "128x160x64/T/c41/1"."""
-    tile, *words = label.split("/")
-    numbers = {word[0]: int(word[1:]) for word in words if re.fullmatch(r"[st]\d+", word)}
-    cluster = next((tuple(map(int, w[1:])) for w in words if re.fullmatch(r"c\d\d", w)), (1, 1))
-    return TileChoice(
-        *map(int, tile.split("x")),  # type: ignore[arg-type]
-        splits=numbers.get("s", 1),
-        us=0.0,
-        is_turned="T" in words,
-        cluster=cluster,  # type: ignore[arg-type]
-        tail=numbers.get("t", 1),
-        in_turn="pp" in words,
-    )
-
-
-def prediction(product: Product, choice: TileChoice, machine: Machine) -> float:
-    """Microseconds; infinite for what the model takes for impossible."""
-    tile = choice.rows, choice.columns, choice.depth
-    product = product.turned() if choice.is_turned else product
-    work = work_of(product, tile, 1, choice.cluster, machine)
-    if choice.tail > 1:
-        return predict_with_tail(work, [choice.tail], machine).get(choice.tail, inf)
-    if choice.in_turn:
-        return predict(replace(work, teams=2, warps=TURN_WARPS), machine).us
-    return predicted(product, tile, choice.splits, choice.cluster, machine)[0]
-
-
-def compared(device_name: str, seed: int) -> Iterator[tuple[list[tuple[float, float]], str]]:
+def compared(device_name: str, seed: int) -> Iterator[list[tuple[float, float]]]:
     """For each product, without copies of operands: predicted and measured times of its tiles."""
-    machine = MACHINES[device_name]
-    for name, found in RUNS[device_name, seed]["products"].items():
-        tiles = {x: us for x, us in found["tiles"].items() if not x.endswith(COPIED)}
-        if "pad" in name or len(tiles) < 2:
-            continue
-        product = product_of(name)
-        pairs = [(prediction(product, choice_of(x), machine), us) for x, us in tiles.items()]
-        yield [pair for pair in pairs if pair[0] < inf], name
+    run = RUNS[device_name, seed]
+    for name, tiles in run.products.items():
+        if "pad" not in name:
+            product = product_of(name)
+            pairs = [
+                (prediction(product, tile_named(x), run.machine), us) for x, us in tiles.items()
+            ]
+            yield [pair for pair in pairs if pair[0] < inf]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +51,7 @@ def test_what_is_first_by_prediction_is_among_the_first_by_the_clock(
     device_name: str, seed: int
 ) -> None:
     losses, errors = [], []
-    for pairs, _ in compared(device_name, seed):
+    for pairs in compared(device_name, seed):
         least = min(us for _, us in pairs)
         losses.append(log(min(pairs)[1] / least))
         errors += [log(expected / us) for expected, us in pairs]
@@ -140,7 +94,7 @@ def test_rows_that_begin_anywhere_get_tiles_as_large_as_registers_hold() -> None
 def chosen(product: Product) -> TileChoice:
     """For a plain product of bf16 on an H200."""
     sizes = product.m, product.n, product.k, 1
-    machine = MACHINES["NVIDIA H200"]
+    machine = RUNS["NVIDIA H200", 505].machine
     memories = product.a, product.b
     found = choose_tiles(*sizes, tl.bf16, "ieee", machine, 16, *memories, 4, True, product.c)
     assert found is not None

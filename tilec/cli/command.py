@@ -52,6 +52,9 @@ COMMANDS = {
     ),
     "run": Command("tilec.cli.run", "run a Python file's kernels on a GPU or the emulator"),
     "check": Command("tilec.cli.check", "look for races in the PTX of any compiler"),
+    "refit": Command(
+        "tilec.cli.refit", "time products on this GPU, and fit what predictions go by"
+    ),
     "doctor": Command(
         "tilec.cli.doctor", "show versions, devices and targets, and what is missing"
     ),

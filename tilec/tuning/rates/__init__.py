@@ -13,7 +13,7 @@ from tilec.tuning.rates.others import SINGLE_WARPS, STATED
 __all__ = ["FITTED", "Rates", "rates_of"]
 
 FITTED: Mapping[str, Rates] = {"sm_90a": sm_90a.RATES}
-"""By target, what timings on a device of it came to."""
+"""By target, what `tilec refit` found on a device of it."""
 
 
 def rates_of(target: Target) -> Rates:

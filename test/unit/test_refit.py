@@ -1,0 +1,304 @@
+"""`tilec refit`: names, records, the fit and its judgement, the timing on a simulated GPU."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from itertools import islice
+from math import inf
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import pytest
+from fake_driver import uninstall
+from simulated_gpu import SimulatedGpu, install_gpu
+
+from tilec.cli import refit
+from tilec.cli.command import main
+from tilec.hardware.target import find_target
+from tilec.refit import product_timing
+from tilec.refit.compile_ahead import compile_all, compile_tiles
+from tilec.refit.drawn_products import DrawnProduct, draw
+from tilec.refit.drawn_tiles import draw_tiles, name_of, prediction, tile_named
+from tilec.refit.fitting import fit, names_of, value_of, with_values
+from tilec.refit.product_timing import ProductTimer, WrongResult
+from tilec.refit.rates_file import rates_text
+from tilec.refit.record import FIT, TEST, RecordError, Run, check_runs, read_record, record_text
+from tilec.refit.scores import Score, cases_of, is_better, score
+from tilec.runtime.device import device
+from tilec.runtime.errors import DeviceError
+from tilec.tuning.machine import machine_of
+from tilec.tuning.rates import Rates, rates_of
+
+HOPPER = machine_of(device("emulator"), find_target("sm_90a"))
+STANDING = rates_of(HOPPER.target)
+
+
+def made_up(rates: Rates, seeds: dict[str, int], count: int, tiles: int = 4) -> list[Run]:
+    """What a machine of these rates would be measured at, with 2 % of noise."""
+    machine, runs = replace(HOPPER, other_rates=rates), []
+    for use, seed in seeds.items():
+        rng, products = random.Random(seed), {}
+        for product in islice(draw(seed, HOPPER.target), count):
+            drawn = draw_tiles(product.facts, HOPPER, tiles, rng)
+            times = {name_of(x): prediction(product.facts, x, machine) for x in drawn}
+            products[product.name] = {
+                name: us * rng.lognormvariate(0, 0.02) for name, us in times.items() if us < inf
+            }
+        runs.append(Run(HOPPER, seed, use, products))
+    return runs
+
+
+# -- names
+
+
+@pytest.mark.parametrize(
+    "name", ["128x160x64/T/c41/1", "256x112x64/t3", "64x16x128/s16", "128x192x64/pp", "8x8x8"]
+)
+def test_a_tile_is_what_its_name_says(name: str) -> None:
+    assert name_of(tile_named(name)) == name
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_90a", "sm_100a"])
+def test_what_is_drawn_is_found_by_its_name(target: str) -> None:
+    machine = machine_of(device("emulator"), find_target(target))
+    rng = random.Random(0)
+    drawn = list(islice(draw(7, machine.target), 12))
+    assert drawn == list(islice(draw(7, machine.target), 12))
+    assert len({product.name for product in drawn}) == 12
+    for product in drawn:
+        assert DrawnProduct.named(product.name) == product
+        tiles = draw_tiles(product.facts, machine, 4, rng)
+        assert len({name_of(tile) for tile in tiles}) == len(tiles)
+        for tile in tiles:
+            found = prediction(product.facts, tile_named(name_of(tile)), machine)
+            assert found == pytest.approx(tile.us)
+
+
+# -- the fit
+
+
+def test_a_fit_finds_the_rates_of_a_made_up_machine() -> None:
+    changed = {"launch": 3.0, "l2_bytes_for_all": 40.0, "dram_efficiency": 0.6}
+    runs = made_up(replace(STANDING, **changed), {FIT: 1, TEST: 2}, 30)
+    cases = {use: cases_of(runs, use) for use in (FIT, TEST)}
+    found = fit(cases[FIT], STANDING, [*changed, "shifted 16"])
+    for name, true in {**changed, "shifted 16": STANDING.shifted[16]}.items():
+        assert value_of(found, name) == pytest.approx(true, rel=0.06), name
+    before, after = (score(cases[TEST], rates) for rates in (STANDING, found))
+    assert before.error > 0.2
+    assert after.error < 0.03
+    assert is_better(after, before)
+    kept = set(names_of(STANDING)) - {*changed, "shifted 16"}
+    assert all(value_of(found, name) == value_of(STANDING, name) for name in kept)
+
+
+def test_what_no_timing_says_anything_about_stays() -> None:
+    """Launches of small products on tensor cores store no element by itself."""
+    runs = made_up(STANDING, {FIT: 1}, 0)
+    products = {
+        f"bf16 {m}x256x{k} NT": {f"64x64x{depth}": 5.0, "128x64x64": 5.5}
+        for m, k, depth in ((128, 256, 64), (256, 512, 128), (512, 256, 64))
+    }
+    cases = cases_of([replace(runs[0], products=products)], FIT)
+    found = fit(cases, STANDING, ["launch", "scattered_store"])
+    assert found.scattered_store == STANDING.scattered_store
+    assert found.launch != STANDING.launch
+
+
+def test_parts_are_at_most_one_and_shifted_lines_at_least() -> None:
+    found = with_values(STANDING, ["tensor_efficiency", "shifted 64"], [1.7, 0.4])
+    assert found.tensor_efficiency == found.shifted[64] == 1.0
+
+
+def scored(losses: list[float], error: float) -> Score:
+    return Score(1.0, 1.0, error, np.array(losses))
+
+
+def test_what_is_not_better_does_not_take_the_place() -> None:
+    """Nearer times do not make up for choices that cost more; nor does what chance explains make up
+    for times that are further off."""
+    old = scored([0.1, 0.0, 0.1, 0.0], 0.2)
+    assert is_better(scored([0.1, 0.0, 0.1, 0.0], 0.1), old)
+    assert not is_better(scored([0.1, 0.0, 0.1, 0.0], 0.2), old)
+    assert not is_better(scored([0.1, 0.0, 0.1, 0.1], 0.1), old)
+    assert not is_better(scored([0.0, 0.0, 0.15, 0.0], 0.3), old)
+    assert is_better(scored([0.0, 0.0, 0.0, 0.0], 0.3), old)
+
+
+def test_the_file_of_rates_gives_them() -> None:
+    runs = made_up(STANDING, {FIT: 1, TEST: 2}, 2)
+    found = with_values(STANDING, ["launch", "shifted 32", "summed_bytes"], [2.25, 1.5, 50_100.0])
+    result = scored([0.1], 0.2)
+    text = rates_text(found, runs, "x.json", "2026-11-23", {"tilec": "0.1"}, result, result)
+    assert max(map(len, text.splitlines())) <= 100
+    names: dict[str, Any] = {}
+    exec(text, names)
+    expected = replace(found, record="x.json")
+    for field in fields(Rates):
+        assert getattr(names["RATES"], field.name) == getattr(expected, field.name), field.name
+
+
+# -- records
+
+
+@pytest.fixture(scope="module")
+def record() -> str:
+    """A good one."""
+    runs = made_up(replace(STANDING, launch=2.0), {FIT: 1, TEST: 2}, 24, 3)
+    return record_text(runs, "2026-11-23", {"tilec": "0.1"})
+
+
+def test_a_record_reads_as_it_was_written(record: str, tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    path.write_text(record)
+    runs = read_record(path)
+    check_runs(runs)
+    machine = runs[0].machine
+    assert (machine.target.name, machine.clock_mhz) == ("sm_90a", 1980)
+    assert [(run.use, run.seed) for run in runs] == [(FIT, 1), (TEST, 2)]
+
+
+def _of_one_seed(found: Any) -> None:
+    found["runs"][1]["seed"] = 1
+
+
+def _of_two_targets(found: Any) -> None:
+    found["runs"][1]["target"] = "sm_80"
+
+
+def _of_few_products(found: Any) -> None:
+    products = found["runs"][1]["products"]
+    found["runs"][1]["products"] = dict(islice(products.items(), 5))
+
+
+def _with_time(us: Any) -> Callable[[Any], None]:
+    def change(found: Any) -> None:
+        tiles = next(iter(found["runs"][0]["products"].values()))["tiles"]
+        tiles[next(iter(tiles))] = us
+
+    return change
+
+
+def _of_unknown_tile(found: Any) -> None:
+    next(iter(found["runs"][0]["products"].values()))["tiles"]["128 by 128"] = 3.0
+
+
+def _of_no_product(found: Any) -> None:
+    found["runs"][0]["products"]["bf17 4x4x4 NT"] = {"tiles": {}}
+
+
+def _without(name: str) -> Callable[[Any], None]:
+    return lambda found: found["runs"][0].pop(name)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_of_one_seed, "fitted to and judged by the same seeds: \\[1\\]"),
+        (_of_two_targets, "timings of several targets: sm_80, sm_90a"),
+        (_of_few_products, "5 products to test; expected 20"),
+        (_with_time(-1.0), "expected microseconds, found -1.0"),
+        (_with_time(float("nan")), "expected microseconds, found nan"),
+        (_with_time("3"), "expected microseconds, found '3'"),
+        (_of_unknown_tile, "no tile: '128 by 128'"),
+        (_of_no_product, "no product: 'bf17 4x4x4 NT'"),
+        (_without("use"), "run 0: expected 'use', a str"),
+        (_without("figures"), "run 0: expected 'figures'"),
+        (lambda found: found.pop("runs"), "a list of 'runs'"),
+    ],
+)
+def test_a_bad_record_is_refused(
+    change: Callable[[Any], None], reason: str, record: str, tmp_path: Path
+) -> None:
+    found = json.loads(record)
+    change(found)
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(found))
+    with pytest.raises(RecordError, match=reason):
+        check_runs(read_record(path))
+
+
+@pytest.mark.parametrize("launch", [2.0, STANDING.launch])
+def test_the_command_writes_rates_that_are_better(
+    launch: float,
+    record: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The machine of the record takes 2 us for a launch."""
+    path = tmp_path / "record.json"
+    path.write_text(record)
+    found = with_values(STANDING, ["launch"], [launch])
+    monkeypatch.setattr(refit, "fit", lambda *_, **__: found)
+    assert main(["refit", "--record", str(path), "--out", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("chosen / best") == 4
+    written = tmp_path / "sm_90a.py"
+    assert written.exists() == (launch == 2.0)
+    assert ("these stay" in printed) == (launch != 2.0)
+    if launch == 2.0:
+        assert "    launch=2,\n" in written.read_text()
+
+
+def test_the_command_says_why_it_cannot(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["refit", "--record", "/nowhere/record.json"]) == 1
+    assert "No such file" in capsys.readouterr().err
+    assert main(["refit", "--device", "emulator"]) == 1
+    assert "has no speed" in capsys.readouterr().err
+
+
+# -- timing, on a simulated GPU
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
+    """Tiles of 16 rows take 600 us, others 700."""
+    monkeypatch.setattr(product_timing, "BUSY_BYTES", 1 << 12)
+    yield install_gpu(monkeypatch, lambda kernel: 600.0 if kernel.constants["BM"] == 16 else 700.0)
+    uninstall()
+
+
+PRODUCT = DrawnProduct("bf16", 40, 48, 64, "NT")
+TILES = [tile_named(name) for name in ("16x32x64", "32x32x64")]
+
+
+def timer() -> ProductTimer:
+    """With room for two sets of the product."""
+    there = device("cuda:0")
+    machine = machine_of(there, find_target("sm_80"))
+    return ProductTimer(there, machine, 3, room=24 << 10)
+
+
+def test_tiles_are_checked_and_timed_by_turns(gpu: SimulatedGpu) -> None:
+    assert compile_tiles(PRODUCT, TILES, "cuda:0") == {}
+    with timer() as found:
+        assert found.times(PRODUCT, TILES) == {"16x32x64": 600.0, "32x32x64": 700.0}
+    rows = [constants["BM"] for constants in gpu.ran]
+    assert rows.count(16) == rows.count(32) > 2 * product_timing.ROUNDS
+    assert rows != sorted(rows)
+    assert not gpu.graphs
+
+
+def test_a_tile_with_another_result_is_not_timed(
+    gpu: SimulatedGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written here: what was there before is no result."""
+    monkeypatch.setattr(gpu, "cuLaunchKernelEx", lambda *_: (0,))
+    with timer() as found, pytest.raises(WrongResult, match="bf16 40x48x64 NT in tiles of 16x32"):
+        found.times(PRODUCT, TILES)
+
+
+def test_processes_that_find_no_gpu_say_so() -> None:
+    with pytest.raises(DeviceError, match=r"there is no cuda:99|driver"):
+        compile_all([(PRODUCT, TILES)], "cuda:99", monotonic() + 60, lambda: None)
+
+
+def test_a_tile_that_does_not_compile_says_why(gpu: SimulatedGpu) -> None:
+    (reason,) = compile_tiles(PRODUCT, [tile_named("4096x4096x64")], "cuda:0").values()
+    assert "4096" in reason or "large" in reason

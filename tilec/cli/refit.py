@@ -1,0 +1,121 @@
+"""Times products on the GPU at hand and fits to them what autotuning and `tilec.ops` predict with.
+
+Products and tiles are drawn by a seed, each result is checked before it is timed; others, drawn by
+the next seed, judge the fit. Timings are written to DIR/products-TARGET-DATE.json, and where the
+fit is better than the rates that stand in tilec, it is written to DIR/TARGET.py. Both belong to
+tilec (CONTRIBUTING.md, "Changing a target's rates"), so send them. Nothing else should run on the
+GPU meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+import tilec
+from tilec.call.device_target import target_of
+from tilec.cli.parser import AT_FAULT, DONE
+from tilec.messages.diagnostics import CompileError
+from tilec.refit.fitting import ROUNDS, fit, names_of, value_of
+from tilec.refit.measuring import Draw, measure
+from tilec.refit.rates_file import rates_text
+from tilec.refit.record import FIT, TEST, RecordError, Run, check_runs, read_record, record_text
+from tilec.refit.scores import cases_of, is_better, score
+from tilec.runtime.arrays import CUDA
+from tilec.runtime.cuda.driver import check, load_driver
+from tilec.runtime.device import device as find_device
+from tilec.runtime.errors import DeviceError
+from tilec.tuning.machine import machine_of
+from tilec.tuning.rates import rates_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `tilec refit`."""
+    parser.add_argument("--out", metavar="DIR", type=Path, default=Path("refit"))
+    parser.add_argument("--device", metavar="NAME", default="cuda", help="cuda or cuda:N")
+    parser.add_argument("--record", metavar="FILE", type=Path, help="fit to this; measure nothing")
+    parser.add_argument("--minutes", type=float, default=8.0, help="about so long (8)")
+    parser.add_argument("--seed", type=int, default=1, help="of what is drawn (1)")
+    parser.add_argument("--products", type=int, default=300, help="drawn (300)")
+    parser.add_argument("--tiles", type=int, default=6, help="of each (6)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs `tilec refit`; the exit code."""
+    today = datetime.date.today().isoformat()
+    wrong: list[str] = []
+    try:
+        if arguments.record is not None:
+            runs, versions = read_record(arguments.record), _versions()
+            record = arguments.record.name
+        else:
+            runs, wrong, versions = _measured(arguments)
+            record = f"products-{runs[0].machine.target.name}-{today}.json"
+            arguments.out.mkdir(parents=True, exist_ok=True)
+            (arguments.out / record).write_text(record_text(runs, today, versions))
+            print(f"timings: {arguments.out / record}")
+        check_runs(runs)
+    except (RecordError, DeviceError) as error:
+        raise CompileError(str(error)) from None
+    path = _refitted(runs, record, today, versions, arguments.out)
+    print(f"rates: {path}" if path else "no better than those that stand in tilec: these stay")
+    for message in wrong:
+        print(f"wrong, and left out: {message}", file=sys.stderr)
+    return AT_FAULT if wrong else DONE
+
+
+def _measured(arguments: argparse.Namespace) -> tuple[list[Run], list[str], dict[str, str]]:
+    """What was timed, what was wrong, and with which versions."""
+    device = find_device(arguments.device)
+    if device.kind != CUDA:
+        raise DeviceError(f"{device.name} has no speed to be measured: name a GPU, or --record")
+    machine = machine_of(device, target_of(device))
+    print(f"{machine.name}, {machine.target.name}: {machine.figures}", flush=True)
+    what = Draw(arguments.seed, arguments.products, arguments.tiles)
+
+    def complain(text: str) -> None:
+        print(f"left out: {text}", file=sys.stderr)
+
+    runs, wrong = measure(device, machine, what, arguments.minutes, complain)
+    timed = [len(tiles) for run in runs for tiles in run.products.values()]
+    print(f"{len(timed)} of {what.products} products timed, in {sum(timed)} tiles")
+    number = check(load_driver().cuDriverGetVersion(), "asking the driver for its version")
+    return (
+        runs,
+        wrong,
+        {**_versions(), "CUDA of the driver": f"{number // 1000}.{number % 100 // 10}"},
+    )
+
+
+def _versions() -> dict[str, str]:
+    return {"tilec": tilec.__version__, "Python": platform.python_version()}
+
+
+def _refitted(
+    runs: Sequence[Run], record: str, today: str, versions: Mapping[str, str], folder: Path
+) -> Path | None:
+    """Fits, prints how it does, and writes the rates' file; None where the fit is no better."""
+    target = runs[0].machine.target
+    cases = {use: cases_of(runs, use) for use in (FIT, TEST)}
+    before = rates_of(target)
+    with tqdm(total=ROUNDS, desc="fitting", unit="round", leave=False, file=sys.stderr) as bar:
+        after = fit(cases[FIT], before, step=bar.update)
+    scores = {use: [score(cases[use], rates) for rates in (before, after)] for use in cases}
+    for use, pair in scores.items():
+        for word, one in zip(("before", "now"), pair, strict=True):
+            print(f"{use:5} {word:7} {one}")
+    for name in names_of(before):
+        print(f"  {name:18} {value_of(before, name):10.4g} {value_of(after, name):10.4g}")
+    old, new = scores[TEST]
+    if not is_better(new, old):
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{target.name}.py"
+    path.write_text(rates_text(after, runs, record, today, versions, old, new))
+    return path

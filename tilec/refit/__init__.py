@@ -1,0 +1,1 @@
+"""Times products on the GPU at hand and fits the rates of `tilec.tuning.rates` to them."""
