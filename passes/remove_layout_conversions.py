@@ -31,6 +31,7 @@ from tilec.dialects.gpu_tile import ConvertLayoutOp
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import element, encoding, is_tile, shape
 from tilec.dialects.types import tile as tile_type
+from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -43,7 +44,6 @@ _STEPS = 4
 """Elementwise ops that are done again rather than their results converted."""
 _ACCESSES = 4
 """Accesses of a thread that load a tile again."""
-_ACCESS_BYTES = 16
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -113,7 +113,7 @@ def _accesses(wanted: ir.Value, bytes_: int) -> int:
     """How many accesses of at most 16 bytes load what a thread holds of a tile in a row."""
     values = layout_of(wanted).values
     run = values[0].size if values and values[0].stride == 1 else 1
-    return prod(mode.size for mode in values) // min(run, _ACCESS_BYTES // bytes_)
+    return prod(mode.size for mode in values) // min(run, VECTOR_BYTES // bytes_)
 
 
 def _remade(makers: list[ir.Operation], value: ir.Value, layout: ir.Attribute) -> ir.Value:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS, entry_registers
+from tilec.dialects.gpu_tile.role import entry_registers
 from tilec.dialects.types import element, shape, show, with_element
 from tilec.hardware.fragments import tensor_memory_layout, warpgroup_widths
 from tilec.hardware.mma_instruction import WARPGROUP_THREADS, MmaInstruction
@@ -31,6 +31,7 @@ from tilec.hardware.mma_shapes import (
     select_warpgroup_instruction,
     tensor_ns,
 )
+from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature
 from tilec.hardware.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 from tilec.messages.diagnostics import CompileError

@@ -55,9 +55,10 @@ from tilec.dialects.gpu_tile import (
     TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
-from tilec.dialects.gpu_tile.role import TOTAL_WARPS, WARPGROUP_WARPS
+from tilec.dialects.gpu_tile.role import TOTAL_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.types import is_tile
+from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.tensor_copies import refused_tensor_copies

@@ -25,6 +25,7 @@ from tilec.hardware.fragments import operand_layouts
 from tilec.hardware.layout import Layout
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.shared_layout import strided
+from tilec.hardware.sizes import WORD_BITS
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -40,7 +41,6 @@ from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.rewriting.scalars import constant, i32_constant, less, scalar_op
 from tilec.passes.rewriting.walk import find_ops, kernels
 
-REGISTER_BITS = 32
 FMA_STEP = 1
 """Elements of k a step of an fma dot takes. Both operands then lie with stride 1 along m and n, so
 that one 16-byte read serves four rows or columns, and two steps' fragments fit the registers."""
@@ -148,7 +148,7 @@ def _matrices(dot: tile.DotOp, value: ir.Value, along_k: bool) -> bool:
     """Whether ldmatrix reads an operand's fragments from panels: with .trans of 16 bits only (PTX
     ISA 9.0, "ldmatrix")."""
     bits = bit_width(element(value))
-    if find_instruction(dot.options["instruction"]).acc_layout is None or bits > REGISTER_BITS:
+    if find_instruction(dot.options["instruction"]).acc_layout is None or bits > WORD_BITS:
         return False
     return bits == 16 or along_k
 

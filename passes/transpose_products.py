@@ -40,7 +40,9 @@ from tilec.passes.rewriting.loops import (
 from tilec.passes.rewriting.walk import find_ops, kernels
 
 ALONG_COLUMNS = 1
+"""The axis that neighbours in memory lie along, of a matrix of rows."""
 TRANSPOSED = (1, 0)
+"""The permutation of axes that transposes a matrix."""
 
 
 @tile_pass(requires=Level.TILE, ensures=Level.TILE)

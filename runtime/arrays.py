@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
+from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.runtime import dlpack
 from tilec.runtime.errors import ArgumentError
 from tilec.terms.dtypes import BY_ARRAY, ELEMENT_BYTES, DType
@@ -25,8 +26,6 @@ _BY_TYPESTR: Mapping[str, DType] = {
     dtype.typestr: dtype for dtype in BY_ARRAY.values() if dtype.typestr
 }
 
-VECTOR_BYTES = 16
-"""Widest global access of one thread (PTX ISA, "Vectors"): the alignment worth knowing."""
 
 LEGACY_DEFAULT_STREAM = 1
 """What DLPack and the CUDA array interface call stream 0."""

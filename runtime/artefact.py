@@ -27,12 +27,19 @@ from tilec.runtime.launcher import Launcher
 from tilec.runtime.manifest import checked_kernel
 
 FORMAT = 3
+"""Of the manifest: one more each time that a field changes its meaning, so that another version is
+refused."""
 MANIFEST = "manifest.json"
 
 _MAX_FILE_BYTES = 256 << 20
+"""Of an artefact: far above what kernels for all targets take, little enough to be read at once."""
 _MAX_MEMBER_BYTES = 64 << 20
+"""Of one member unpacked, so that a small file does not fill memory: far above any kernel's PTX."""
 _MAX_KERNELS = 4096
+"""Of an artefact: a specialisation a target, of which there are nine."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip file can name (APPNOTE.TXT 4.4.6), so that equal content gives equal
+bytes."""
 
 
 class Artefact(Launcher):

@@ -34,13 +34,17 @@ from tilec.runtime.foreign_files import (
 from tilec.runtime.manifest import checked_kernel
 
 DEFAULT_LIMIT_BYTES = 1 << 30
+"""Of all entries: ten thousand kernels of 100 KB, and no disk is filled by it."""
 
 _MAGIC = b"tilec cache 1\n"
 _HEADER = struct.Struct(f"<{len(_MAGIC)}s32sQ")
 _PAYLOAD = struct.Struct("<QQ")
 _SUFFIX = ".kernel"
 _TOUCH_AFTER_SECONDS = 60
+"""An entry whose time of use is younger is not written to again: what was used within a minute is
+not what is thrown out."""
 _ABANDONED_AFTER_SECONDS = 3600
+"""A temporary file so old has no writer any more: entries are written in milliseconds."""
 
 
 def default_cache() -> DiskCache | None:

@@ -15,12 +15,19 @@ from typing import Any
 from tilec.terms.dtypes import DTYPES, DType
 
 CPU = 1
+"""Memory of the host (dlpack.h, kDLCPU)."""
 CUDA = 2
+"""Memory of a GPU (dlpack.h, kDLCUDA)."""
 CUDA_HOST = 3
+"""Pinned memory of the host (dlpack.h, kDLCUDAHost)."""
 CUDA_MANAGED = 13
+"""Memory that the driver moves (dlpack.h, kDLCUDAManaged)."""
 MAX_VERSION = (1, 1)
+"""The newest of DLPack whose structures are known here: later ones with this major number only
+add."""
 
 _READ_ONLY = 1
+"""A flag of an array (dlpack.h, DLPACK_FLAG_BITMASK_READ_ONLY)."""
 _DTYPES: Mapping[tuple[int, int, int], DType] = {
     dtype.dlpack: dtype for dtype in DTYPES if dtype.dlpack is not None
 }

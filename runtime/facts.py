@@ -12,7 +12,8 @@ from typing import Any
 
 from tilec.executable.grid import compile_sizes
 from tilec.executable.kernel import INDEX_LIMIT_32, CompiledKernel, Facts, Grid, Parameter
-from tilec.runtime.arrays import VECTOR_BYTES, ArrayView
+from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.tensor_maps import hardware_map
 

@@ -18,8 +18,11 @@ from tilec.terms.dtypes import BY_MLIR, ELEMENT_BYTES
 
 _ENTRY_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,1023}")
 _MAX_RANK = 16
+"""Of an array: twice the dimensions that a spec may have (`MOST_DIMENSIONS`)."""
 _MAX_PARAMETERS = 1024
+"""Of a kernel: twice the pointers in 4 KB, which is what parameters took up to PTX 8.0."""
 _MAX_LIMITS = 1024
+"""Expressions over sizes: one an array access at most, and few differ."""
 
 
 def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> CompiledKernel:

@@ -10,6 +10,7 @@ from typing import Any
 from tilec.runtime.errors import ArgumentError
 
 DEFAULT_STREAM = 0
+"""The legacy default stream to the driver (CUDA driver API, "Stream synchronization behavior")."""
 
 
 def current_stream(framework: str, device_index: int) -> int:

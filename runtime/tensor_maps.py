@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tilec.executable.kernel import Parameter, TensorMap
+from tilec.executable.kernel import INDEX_LIMIT_32, Parameter, TensorMap
+from tilec.hardware.sizes import MOST_BOX, MOST_RANK, SWIZZLE_BITS, VECTOR_BYTES
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.terms.dtypes import ELEMENT_BYTES
 
-UNIT_BYTES = 16
-"""The copy engine's granule in global memory."""
-LARGEST_SIZE = 2**31 - 2**16
+LARGEST_SIZE = INDEX_LIMIT_32
 """Coordinates are signed 32-bit numbers, and the last box may hang over by 2^16."""
-LARGEST_STRIDE = 2**40 - UNIT_BYTES
-MOST_RANK = 5
-MOST_BOX = 256
-SWIZZLES = (0, 32, 64, 128)
+LARGEST_STRIDE = 2**40 - VECTOR_BYTES
 
 
 class HardwareMap(NamedTuple):
@@ -47,16 +43,16 @@ def hardware_map(recipe: TensorMap, name: str, array: ArrayView) -> HardwareMap:
     """The map of the argument `name`. ArgumentError if the copy engine cannot address the array."""
     sizes = tuple(array.shape[axis] for axis in recipe.dims)
     empty = 0 in sizes
-    if array.pointer % UNIT_BYTES and not empty:
+    if array.pointer % VECTOR_BYTES and not empty:
         where = f"address {array.pointer:#x}"
-        raise _unfit(name, f"a pointer that is a multiple of {UNIT_BYTES} bytes", where)
+        raise _unfit(name, f"a pointer that is a multiple of {VECTOR_BYTES} bytes", where)
     for axis, size in zip(recipe.dims, sizes, strict=True):
         if size > LARGEST_SIZE:
             raise _unfit(name, f"at most {LARGEST_SIZE} elements on axis {axis}", str(size))
     inner, *outer = recipe.dims
-    if recipe.stores and array.shape[inner] * array.element_bytes % UNIT_BYTES:
+    if recipe.stores and array.shape[inner] * array.element_bytes % VECTOR_BYTES:
         # As measured on an H200: where a row ends inside 16 bytes, a store writes all of them.
-        expected = f"a size on axis {inner} that is a multiple of {UNIT_BYTES} bytes, for stores"
+        expected = f"a size on axis {inner} that is a multiple of {VECTOR_BYTES} bytes, for stores"
         raise _unfit(name, expected, f"{array.shape[inner]} elements of {array.dtype}")
     if array.strides[inner] != 1 and array.shape[inner] > 1 and not empty:
         raise _unfit(name, f"stride 1 on axis {inner}", str(array.strides[inner]))
@@ -64,9 +60,9 @@ def hardware_map(recipe: TensorMap, name: str, array: ArrayView) -> HardwareMap:
     for axis in outer:
         stride = array.strides[axis] * array.element_bytes
         if empty or array.shape[axis] <= 1:
-            stride = UNIT_BYTES  # leads nowhere, and may be odd
-        if stride % UNIT_BYTES or not 0 <= stride <= LARGEST_STRIDE:
-            expected = f"a stride on axis {axis} of 0 or more times {UNIT_BYTES} bytes"
+            stride = VECTOR_BYTES  # leads nowhere, and may be odd
+        if stride % VECTOR_BYTES or not 0 <= stride <= LARGEST_STRIDE:
+            expected = f"a stride on axis {axis} of 0 or more times {VECTOR_BYTES} bytes"
             raise _unfit(name, expected, f"{array.strides[axis]} elements of {array.dtype}")
         strides.append(stride)
     return HardwareMap(recipe.dtype, sizes, tuple(strides), recipe.box, recipe.swizzle)
@@ -88,9 +84,9 @@ def wrong_recipe(recipe: TensorMap, parameters: Sequence[Parameter]) -> str | No
     if len(recipe.box) != parameter.rank or not all(1 <= b <= MOST_BOX for b in recipe.box):
         return f"expected {parameter.rank} box sizes of 1 to {MOST_BOX}, found {recipe.box}"
     inner = recipe.box[0] * ELEMENT_BYTES[recipe.dtype]
-    if recipe.swizzle not in SWIZZLES:
-        return f"expected a swizzle of {SWIZZLES}, found {recipe.swizzle}"
-    if inner % UNIT_BYTES or (recipe.swizzle and inner > recipe.swizzle):
+    if recipe.swizzle not in (0, *SWIZZLE_BITS):
+        return f"expected a swizzle of {(0, *SWIZZLE_BITS)}, found {recipe.swizzle}"
+    if inner % VECTOR_BYTES or (recipe.swizzle and inner > recipe.swizzle):
         return f"a box of {inner} bytes along the row under a swizzle of {recipe.swizzle}"
     return None
 

@@ -19,7 +19,9 @@ from tilec.hardware.shared_layout import SharedLayout
 from tilec.hardware.target import Feature
 
 ANSWER_BYTES = 16
+"""What clusterlaunchcontrol.try_cancel writes (PTX ISA 9.0, its section: a 16-byte response)."""
 _WORDS = 4
+"""Of an answer, 32 bits each: `ANSWER_BYTES` as a buffer of i32."""
 
 
 def answer_buffer(slots: int = 1) -> BufferType:

@@ -17,6 +17,8 @@ from tilec.hardware.ring_stages import BARRIER_BYTES
 from tilec.hardware.target import Feature
 
 MOST_ARRIVALS = (1 << 20) - 1
+"""Of a phase, and bytes that one announces (PTX ISA 9.0, "Contents of the mbarrier object": 2^20 -
+1 each)."""
 COPIES, PRODUCTS, BY_THREADS = "copies", "products", "threads"
 """What arrives: each thread's `cp_async`s so far, this thread's tcgen05 products, or threads."""
 

@@ -7,9 +7,9 @@ from mlir import ir
 from tilec.dialects.attributes import INT, STRING
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.op import Attribute, Region
+from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
 
-WARPGROUP_WARPS = 4
 TOTAL_WARPS = "tile.total_warps"
 """Kernel attribute: warps of the CTA, where roles have warps beside those that layouts count."""
 

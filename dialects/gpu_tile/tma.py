@@ -16,10 +16,9 @@ from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.traits import Until
 from tilec.dialects.types import element, shape, show
 from tilec.hardware.layout import warp_boxes
+from tilec.hardware.sizes import MOST_BOX
 from tilec.hardware.target import Feature
 
-MOST_BOX = 256
-"""Elements of a box along one dimension (CUDA driver API, cuTensorMapEncodeTiled)."""
 SWIZZLE_BYTES = {"none": 0, "32B": 32, "64B": 64, "128B": 128}
 
 

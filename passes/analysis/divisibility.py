@@ -14,7 +14,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 
-_LIMIT = 1 << 30
+UNLIMITED = 1 << 30
 """Stands for "divisible by anything" (the value 0); a power of two so that gcd keeps its
 meaning."""
 
@@ -49,7 +49,7 @@ class Divisibility:
         elements."""
         static = _static(array, kind, axis)
         if static is not None:
-            return static or _LIMIT
+            return static or UNLIMITED
         divisors = self._arguments.get(array, {}).get(kind, ())
         return divisors[axis] if axis < len(divisors) else 1
 
@@ -65,9 +65,9 @@ class Divisibility:
         if name == "arith.constant":
             attribute = op.attributes["value"]
             number = attribute.value if isinstance(attribute, ir.IntegerAttr) else 1
-            return abs(int(number)) or _LIMIT
+            return abs(int(number)) or UNLIMITED
         if name == "arith.muli":
-            return min(self.of(operands[0]) * self.of(operands[1]), _LIMIT)
+            return min(self.of(operands[0]) * self.of(operands[1]), UNLIMITED)
         if name in ("arith.addi", "arith.subi", "arith.maxsi", "arith.minsi", "arith.select"):
             first, second = list(operands)[-2:]
             return gcd(self.of(first), self.of(second))

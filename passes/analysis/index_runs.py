@@ -21,14 +21,15 @@ from tilec.dialects import tile
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import Atomic, Indexed
 from tilec.dialects.types import is_tile, shape
+from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility, static_strides
-from tilec.passes.analysis.vector_width import VECTOR_BYTES, element_bytes
+from tilec.passes.analysis.vector_width import element_bytes
 
 _CASTS = ("arith.index_cast", "arith.extsi", "arith.trunci")
-_BELOW = (2, 5, 6, 9)
+BELOW = (2, 5, 6, 9)
 """Predicates of arith.cmpi, slt, sge, ult and uge, that compare all steps of a group alike with a
 multiple of its width: they ask on which side of it the group lies."""
-_ABOVE = (3, 4, 7, 8)
+ABOVE = (3, 4, 7, 8)
 """The same with the steps on the right: sle, sgt, ule, ugt."""
 
 
@@ -150,7 +151,7 @@ class _Group:
             return Pattern.STEPS
         if op.name == "arith.cmpi":
             code = op.attributes["predicate"].value
-            return Pattern.SAME if code in (_BELOW if first else _ABOVE) else None
+            return Pattern.SAME if code in (BELOW if first else ABOVE) else None
         return None
 
     def _is_multiple(self, value: ir.Value) -> bool:

@@ -21,6 +21,7 @@ from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp
 from tilec.dialects.gpu_tile.types import is_pending, is_tensor_buffer, layout_of, tile_of
 from tilec.dialects.tile import GatherOp, LoadOp, ReshapeOp, TransposeOp
 from tilec.dialects.types import bit_width, element, is_tile
+from tilec.hardware.sizes import WORD_BYTES
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import index_run
 from tilec.passes.analysis.vector_width import element_bytes, provable_width
@@ -28,7 +29,6 @@ from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.walk import kernel_of
 
-REGISTER_BYTES = 4
 SUBJECT = "registers"
 """What reports of too many are about; `jit` warns of each."""
 
@@ -85,10 +85,10 @@ def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
         if isinstance(op.opview, LoadOp) and is_tile(op.results[0]):
             load = op.opview
             width, _ = provable_width(facts, load.src, load.offsets, load.dims)
-            if width * element_bytes(load.src) < REGISTER_BYTES:
+            if width * element_bytes(load.src) < WORD_BYTES:
                 found.add(op.results[0])
         elif isinstance(op.opview, GatherOp) and is_tile(op.results[0]):
-            if index_run(op.opview, facts)[1] * element_bytes(op.opview.src) < REGISTER_BYTES:
+            if index_run(op.opview, facts)[1] * element_bytes(op.opview.src) < WORD_BYTES:
                 found.add(op.results[0])
         elif any(operand in found for operand in op.operands):
             found.update(filter(is_tile, op.results))
@@ -107,7 +107,7 @@ def registers_of(value: ir.Value, apart: Collection[ir.Value] = (), index_bits: 
     of = element(kind)
     bits = index_bits if isinstance(of, ir.IndexType) else bit_width(of)
     bits = max(32, bits) if value in apart else bits
-    return -(-layout_of(kind).num_values * bits // (8 * REGISTER_BYTES))
+    return -(-layout_of(kind).num_values * bits // (8 * WORD_BYTES))
 
 
 class _Pressure:

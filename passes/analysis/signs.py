@@ -11,9 +11,9 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.op import TileOp
+from tilec.executable.kernel import MOST_PROGRAMS
 from tilec.passes.analysis.divisibility import constant_of
 
-_MOST_PROGRAMS = 2**31
 _MOST_ELEMENTS = 2**48
 """No array has more: addresses have 48 or 49 bits, and one that repeats elements is none here."""
 _HELD = 2**62
@@ -36,7 +36,7 @@ def _bounds(value: ir.Value) -> _Bounds:
         return _of_argument(ir.BlockArgument(value))
     op = value.owner
     if is_count(op.opview):
-        return True, _MOST_PROGRAMS
+        return True, MOST_PROGRAMS
     if op.name == "memref.dim":
         return True, _MOST_ELEMENTS
     if op.name in ("arith.index_cast", "arith.extsi"):

@@ -10,11 +10,9 @@ from mlir import ir
 
 from tilec.dialects.types import byte_width, element
 from tilec.hardware.layout import Layout
+from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.divisibility import Divisibility, static_strides
 from tilec.passes.layouts.runs import register_run
-
-VECTOR_BYTES = 16
-"""The widest global access (PTX ISA 9.0, "ld": .v4.b32)."""
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from tilec.dialects import gpu_tile
 from tilec.dialects.effects import read_late_by, written_by
 from tilec.dialects.gpu_tile import BufferView, RingHandover, RingTurn, TensorMapLoad
 from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS, THREADS
-from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import (
     any_buffer_of,
     buffer_of,
     is_buffer,
     is_tensor_buffer,
 )
+from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.passes.checks.ring_scalars import Scalars
 from tilec.passes.checks.ring_state import Broken, RingState
 from tilec.passes.checks.ring_walk import Code, Walk

@@ -14,9 +14,7 @@ from tilec.dialects.types import is_tile
 from tilec.messages.diagnostics import CompileError
 from tilec.passes.checks.rules import Rule, look_at_all
 from tilec.passes.rewriting.locations import error_at
-
-MAX_ELEMENTS = 1 << 20
-"""Largest tile: sixteen times what the registers of an SM hold."""
+from tilec.terms.tile_sizes import LARGEST_TILE
 
 
 def verify_ops(module: ir.Module) -> None:
@@ -88,6 +86,6 @@ def _check_tile(type_: ir.RankedTensorType) -> str | None:
         return f"tiles must have a static shape, found {type_}"
     if 0 in type_.shape:
         return f"tiles must not be empty, found {type_}"
-    if prod(type_.shape) > MAX_ELEMENTS:
-        return f"tiles have at most {MAX_ELEMENTS} elements, found {type_}"
+    if prod(type_.shape) > LARGEST_TILE:
+        return f"tiles have at most {LARGEST_TILE} elements, found {type_}"
     return None

@@ -17,9 +17,9 @@ from tilec.dialects.gpu_tile import (
     Tcgen05CopyOp,
     WgmmaOp,
 )
-from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import BufferType, is_tensor_buffer
 from tilec.dialects.types import bit_width, element, is_tile
+from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.passes.analysis.async_readers import reads_for_products
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import (

@@ -29,9 +29,10 @@ from tilec.dialects.gpu_tile import (
     RingWaitOp,
     TmaLoadOp,
 )
-from tilec.dialects.gpu_tile.tma import MOST_BOX, SWIZZLE_BYTES
+from tilec.dialects.gpu_tile.tma import SWIZZLE_BYTES
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.hardware.shared_layout import SharedLayout
+from tilec.hardware.sizes import MOST_BOX
 from tilec.passes.analysis.coordinates import as_copy_coordinate
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard

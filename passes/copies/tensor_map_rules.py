@@ -13,16 +13,12 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.gpu_tile.tma import MOST_BOX
 from tilec.dialects.types import bit_width, element, shape
+from tilec.hardware.sizes import MOST_BOX, MOST_RANK, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.passes.analysis.divisibility import Divisibility, static_strides
 from tilec.passes.analysis.signs import is_count
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes
-
-MOST_RANK = 5
-UNIT_BYTES = 16
-"""The copy engine's granule in global memory."""
 
 _REDUCTIONS = {
     "add": ("i32", "f32", "f16", "bf16"),
@@ -62,17 +58,17 @@ def why_no_tensor_map(
     run = contiguous_dim(array, dims)
     if run is None:
         return "no tile dimension has stride 1"
-    unit = UNIT_BYTES // element_bytes(array)
+    unit = VECTOR_BYTES // element_bytes(array)
     if box[run] % unit:
-        return f"{box[run]} elements along the row are no multiple of {UNIT_BYTES} bytes"
+        return f"{box[run]} elements along the row are no multiple of {VECTOR_BYTES} bytes"
     return _why_not_aligned(array, dims[run], unit, facts) or _why_no_corner(
         array, dims[run], unit, facts, offsets, store
     )
 
 
 def _why_not_aligned(array: ir.Value, row: int, unit: int, facts: Divisibility) -> str | None:
-    if facts.alignment(array) % UNIT_BYTES:
-        return f"the pointer is not known to be a multiple of {UNIT_BYTES} bytes"
+    if facts.alignment(array) % VECTOR_BYTES:
+        return f"the pointer is not known to be a multiple of {VECTOR_BYTES} bytes"
     for axis, stride in enumerate(static_strides(array)):
         if axis == row:
             continue
@@ -81,7 +77,7 @@ def _why_not_aligned(array: ir.Value, row: int, unit: int, facts: Divisibility) 
         if facts.of_array(array, "strides", axis) % unit:
             return (
                 f"the stride of dimension {axis} is not known to be a multiple of "
-                f"{UNIT_BYTES} bytes ({unit} elements)"
+                f"{VECTOR_BYTES} bytes ({unit} elements)"
             )
     return None
 
@@ -96,14 +92,14 @@ def _why_no_corner(
 ) -> str | None:
     if offsets and facts.of(offsets[row]) % unit:
         return (
-            f"the offset along the row is not known to be a multiple of {UNIT_BYTES} bytes "
+            f"the offset along the row is not known to be a multiple of {VECTOR_BYTES} bytes "
             f"({unit} elements)"
         )
     if not store:
         return None
     if facts.of_array(array, "sizes", row) % unit:
         return (
-            f"the size of dimension {row} is not known to be a multiple of {UNIT_BYTES} bytes "
+            f"the size of dimension {row} is not known to be a multiple of {VECTOR_BYTES} bytes "
             f"({unit} elements): the row's last store would write beyond it"
         )
     for axis, offset in enumerate(offsets):

@@ -24,6 +24,8 @@ CONSUMERS = demands.CONSUMERS.attribute
 """Kernel attribute: "cooperative" or "pingpong"."""
 PINGPONG = "pingpong"
 TEAMS = 2
+"""Sets of warps that take programs in turn: one multiplies while the other stores, and two of 128 x
+192 sums are all that registers hold."""
 EXPLICIT = "tile.explicit"
 """Kernel attribute: nothing is added to it."""
 INDEX_BITS = "tile.index_bits"

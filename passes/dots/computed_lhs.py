@@ -51,6 +51,7 @@ from tilec.dialects.types import tile as tile_type
 from tilec.hardware.fragments import accumulator_layout, lhs_fragments, warpgroup_grid
 from tilec.hardware.layout import Layout
 from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.sizes import WORD_BITS
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import PassContext
@@ -101,7 +102,6 @@ class Part:
 MOST_ELEMENTS = 32
 """Of a part in a thread: 128 x 32 in one warpgroup. What is computed of them takes registers, and
 with more parts than two ptxas has the instructions wait for each other (C7513)."""
-REGISTER_BITS = 32
 
 _Made = dict[tuple[ir.Block, ir.Value, Part], ir.Value]
 """Per block, tile and part of it what was written."""
@@ -142,7 +142,7 @@ class ComputedOperands:
         elements = _fragments(dot, row, _first_part(dot, row), warps).num_values
         bits = elements * bit_width(element(dot.lhs))
         sums = prod(shape(dot.acc)) // self._context.num_threads * bit_width(element(dot.acc))
-        taken = sums // REGISTER_BITS + 2 * -(-bits // REGISTER_BITS) + COMPUTE_REGISTERS
+        taken = sums // WORD_BITS + 2 * -(-bits // WORD_BITS) + COMPUTE_REGISTERS
         roles = plan_roles(target, warps, teams=teams_of(self._function))
         there = roles["compute"].registers or target.registers_per_thread
         if elements > MOST_ELEMENTS:

@@ -18,11 +18,9 @@ from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import bit_width, byte_width, element, shape
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.shared_layout import SharedLayout
+from tilec.hardware.sizes import SWIZZLE_BITS
 from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.loops import outside_loops
-
-SWIZZLE_BITS = {128: 3, 64: 2, 32: 1}
-"""Bits a swizzle of that many bytes XORs (facts of `tilec.hardware.shared_layout`)."""
 
 
 def staged(

@@ -35,6 +35,8 @@ from tilec.passes.rewriting.walk import alloc_of, kernel_of, users_of
 
 ISSUING_OPS = (RingWaitOp, RingHandover, Tcgen05MmaOp)
 _SLOTS = 2
+"""Of sums of early products: one is multiplied into while the other, of the iteration before, is
+read."""
 
 
 @dataclass

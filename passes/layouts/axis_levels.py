@@ -12,9 +12,7 @@ from enum import Enum
 from functools import lru_cache
 
 from tilec.hardware.layout import Layout, Mode, copies, normalize
-
-WARP_SIZE = 32
-"""Lanes of a warp, on every target (PTX ISA, "WARP_SZ")."""
+from tilec.hardware.sizes import WARP_SIZE
 
 
 class Place(Enum):

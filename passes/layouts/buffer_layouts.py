@@ -15,12 +15,9 @@ from math import prod
 
 from tilec.hardware.layout import Layout
 from tilec.hardware.shared_layout import SharedLayout, strided
+from tilec.hardware.sizes import BANK_BYTES, BANKS, VECTOR_BYTES
 from tilec.passes.layouts.matrix_load import plan_matrix_load
 from tilec.passes.layouts.runs import shared_width
-
-BANKS, BANK_BYTES = 32, 4
-UNIT_BYTES = 16
-"""What a swizzle moves as a whole: an ldmatrix row, the widest access."""
 
 
 @lru_cache(maxsize=1024)
@@ -93,7 +90,7 @@ def _swizzled(shape: tuple[int, ...], element_bytes: int) -> list[SharedLayout]:
     found = []
     for order in permutations(range(len(shape))) if 2 <= len(shape) <= 3 else ():
         pitch = shape[order[0]] * element_bytes
-        if pitch & (pitch - 1) or pitch < 2 * UNIT_BYTES:
+        if pitch & (pitch - 1) or pitch < 2 * VECTOR_BYTES:
             continue
         strides, step = [0] * len(shape), 1
         for dim in order:

@@ -13,15 +13,12 @@ from math import prod
 
 from tilec.hardware.layout import Layout, Mode, copies, normalize
 from tilec.hardware.mma_instruction import MmaInstruction
+from tilec.hardware.sizes import LINE_BYTES, SECTOR_BYTES, VECTOR_BYTES
 
-SECTOR_BYTES = 32
 INSTRUCTION_COST = 64
 """Bytes of traffic one warp-wide access instruction is worth."""
-LINE_BYTES = 128
 LINE_COST = 16
 """Bytes of traffic each more line of L1 that an instruction reads is worth: a clock."""
-ACCESS_BYTES = 16
-"""The widest access of a thread (PTX ISA 9.0, "ld")."""
 
 
 @lru_cache(maxsize=4096)
@@ -147,7 +144,7 @@ def access_cost(
     ):
         held = first.size & -first.size
         run = min(width, held)
-        together = max(run, min(held, ACCESS_BYTES // element_bytes)) if is_load else run
+        together = max(run, min(held, VECTOR_BYTES // element_bytes)) if is_load else run
     sectors = _touched(layout, rank, contiguous, element_bytes, together, SECTOR_BYTES)
     instruction = INSTRUCTION_COST
     if together > run:

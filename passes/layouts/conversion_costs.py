@@ -7,16 +7,15 @@ from __future__ import annotations
 from functools import lru_cache
 from math import prod
 
-from tilec.hardware.layout import WARP, Layout
-from tilec.passes.layouts.lane_moves import WORD_BITS, LaneMove, lane_move
+from tilec.hardware.layout import Layout
+from tilec.hardware.sizes import VECTOR_BYTES, WARP_SIZE, WORD_BITS
+from tilec.passes.layouts.lane_moves import LaneMove, lane_move
 from tilec.passes.layouts.op_costs import SHUFFLE_SLOTS, SLOT_BYTES, TAKE_SLOTS
 
 CONVERSION_COST = 1024
 """Bytes of traffic the two barriers of a conversion through shared memory are worth."""
 SHARED_READ_COST = TAKE_SLOTS * SLOT_BYTES
 """Bytes of traffic one warp-wide read of shared memory is worth: a clock."""
-ACCESS_BYTES = 16
-"""The widest access of a thread (PTX ISA 9.0, "ld")."""
 
 
 def conversion_cost(
@@ -63,11 +62,11 @@ def _shared_cost(shape: tuple[int, ...], element_bytes: int, into: Layout) -> in
     """
     first = into.values[0] if into.values else None
     run = first.size & -first.size if first is not None and first.stride == 1 else 1
-    run = min(run, ACCESS_BYTES // element_bytes)
+    run = min(run, VECTOR_BYTES // element_bytes)
     reads = _warps(into) * -(-into.num_values // run) * SHARED_READ_COST
     apart = _warps(into) * into.num_values * SLOT_BYTES if element_bytes == 1 else 0
     return CONVERSION_COST + max(prod(shape) * element_bytes, reads) + apart
 
 
 def _warps(layout: Layout) -> int:
-    return max(1, layout.num_threads // WARP)
+    return max(1, layout.num_threads // WARP_SIZE)

@@ -22,9 +22,10 @@ from tilec.dialects import tile
 from tilec.dialects.tile import Combining
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.layout import Layout
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.accesses import Access
-from tilec.passes.layouts.axis_levels import WARP_SIZE, Place, axis_levels
+from tilec.passes.layouts.axis_levels import Place, axis_levels
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.layouts.components import Component, Components, depth_factor, tile_bytes
 from tilec.passes.layouts.conversion_costs import CONVERSION_COST

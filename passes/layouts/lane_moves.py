@@ -22,10 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tilec.hardware.layout import WARP, Layout, Mode
+from tilec.hardware.layout import Layout, Mode
+from tilec.hardware.sizes import WARP_SIZE, WORD_BITS
 
-LANE_BITS = WARP.bit_length() - 1
-WORD_BITS = 32
+LANE_BITS = WARP_SIZE.bit_length() - 1
 Bit = tuple[int, int]
 """A bit of an element's coordinates: (dimension, stride)."""
 

@@ -16,11 +16,12 @@ from math import gcd
 
 from tilec.hardware.layout import Layout, Mode
 from tilec.hardware.shared_layout import SharedLayout
+from tilec.hardware.sizes import WORD_BYTES
 from tilec.hardware.target import Feature
 from tilec.passes.contract import PassContext
 
 ROW_BYTES = 16
-WORD_BYTES = 4
+"""Of a matrix that ldmatrix and stmatrix move: 8 rows of so many (PTX ISA 9.0, "ldmatrix")."""
 
 
 @dataclass(frozen=True)

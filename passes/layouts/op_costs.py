@@ -16,10 +16,10 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import bit_width, element, is_tile
+from tilec.hardware.sizes import WORD_BITS
 
 SLOT_BYTES = 4
 """Bytes of traffic that one instruction of a warp is worth."""
-WORD_BITS = 32
 SHUFFLE_SLOTS = 4
 """A shuffle: 32 lanes a clock (CUDA C++ Programming Guide, "Arithmetic Instructions")."""
 

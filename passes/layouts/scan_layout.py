@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from math import prod
 
 from tilec.hardware.layout import Layout, Mode, covers, normalize
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.passes.layouts.axis_levels import (
-    WARP_SIZE,
     Level,
     Place,
     axis_levels,

@@ -16,18 +16,13 @@ from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.layout import Layout
-from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.divisibility import UNLIMITED, Divisibility
+from tilec.passes.analysis.index_runs import ABOVE, BELOW
 from tilec.passes.lower_to_nvvm.elementwise import lower_elementwise
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
 
-_COORDINATE_FIRST = (2, 5, 6, 9)
-"""slt, sge, ult, uge (arith's numbers): they ask which side of its right operand the left lies."""
-_BOUND_FIRST = (3, 4, 7, 8)
-"""sle, sgt, ule, ugt: the other way round."""
 _CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui", "arith.trunci")
-_UNLIMITED = 1 << 30
-"""Divisor of 0. A power of two, so that runs are: only those survive an overflow."""
 
 
 def lower_cmpi(op: ir.Operation, state: Lowering) -> None:
@@ -57,9 +52,9 @@ def _run(op: ir.Operation, divisibility: Divisibility) -> tuple[int, int] | None
     if not is_tile(op.results[0]):
         return None
     predicate = op.attributes["predicate"].value
-    if predicate in _COORDINATE_FIRST:
+    if predicate in BELOW:
         coordinate, bound = op.operands
-    elif predicate in _BOUND_FIRST:
+    elif predicate in ABOVE:
         bound, coordinate = op.operands
     else:
         return None
@@ -77,7 +72,7 @@ def _coordinate(value: ir.Value, divisibility: Divisibility) -> tuple[int, int] 
         return None
     op, view = value.owner, value.owner.opview
     if isinstance(view, tile.IotaOp):
-        return view.axis, _UNLIMITED
+        return view.axis, UNLIMITED
     if op.name in _CASTS or isinstance(view, gpu_tile.ConvertLayoutOp):
         return _coordinate(op.operands[0], divisibility)
     if op.name == "arith.addi":
@@ -124,13 +119,13 @@ def _of_splat(value: ir.Value, divisibility: Divisibility) -> int:
     if op.name == "arith.constant":
         attribute = op.attributes["value"]
         if isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat:
-            return abs(ir.IntegerAttr(attribute.get_splat_value()).value) or _UNLIMITED
+            return abs(ir.IntegerAttr(attribute.get_splat_value()).value) or UNLIMITED
     return 1
 
 
 def _of_threads(layout: Layout, dim: int) -> int:
     """A divisor of where along `dim` any thread's register 0 lies."""
-    return gcd(*(mode.stride for mode in layout.threads if mode.dim == dim)) or _UNLIMITED
+    return gcd(*(mode.stride for mode in layout.threads if mode.dim == dim)) or UNLIMITED
 
 
 RULES = {"arith.cmpi": lower_cmpi}

@@ -15,9 +15,9 @@ from mlir import ir
 
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.mbarrier import RemoteArriveOp
-from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.hardware.ptx_forms import FORMS
 from tilec.hardware.ptx_version import shown
+from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.lower_to_nvvm.access import inline_asm
 from tilec.passes.lower_to_nvvm.scalar_ops import compare, create

@@ -17,15 +17,10 @@ from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import shape
 from tilec.hardware.layout import Layout
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import show_location
-from tilec.passes.layouts.axis_levels import (
-    WARP_SIZE,
-    Place,
-    axis_levels,
-    is_injective,
-    is_spread_over_warps,
-)
+from tilec.passes.layouts.axis_levels import Place, axis_levels, is_injective, is_spread_over_warps
 from tilec.passes.lower_to_nvvm.combination import Combination, Item, choose
 from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
 from tilec.passes.lower_to_nvvm.shuffle import shuffle_items

@@ -16,6 +16,7 @@ from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 
 _ALL_LANES = -1
+"""The member mask of all 32 lanes: no kernel here shuffles in divergent code."""
 _CLAMP = {"bfly": 31, "down": 31, "idx": 31, "up": 0}
 """Highest lane a shuffle reads, lowest for `up`: the whole warp is one segment."""
 

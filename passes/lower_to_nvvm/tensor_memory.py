@@ -21,6 +21,7 @@ from tilec.dialects.gpu_tile.tcgen05 import (
 from tilec.dialects.gpu_tile.types import is_tensor_buffer, layout_of, tensor_buffer_of
 from tilec.dialects.types import element
 from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.sizes import WARP_SIZE, WARPGROUP_WARPS
 from tilec.hardware.tensor_access import AccessPlan, Transfer, plan_access
 from tilec.hardware.tensor_memory import COLUMN_BITS
 from tilec.messages.diagnostics import InternalError
@@ -33,9 +34,6 @@ from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import TensorMemory
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.walk import alloc_of
-
-_WARP_LANES = 32
-_QUARTERS = 4
 
 
 def lower_reserve(op: ReserveTensorMemoryOp, state: Lowering) -> None:
@@ -268,7 +266,7 @@ def _warp_start(op: ir.Operation, value: ir.Value, plan: AccessPlan, state: Lowe
     warps = 1 << len(plan.warps)
     first = state.first_thread // state.context.target.warp_size
     for warp in range(warps):
-        own = _WARP_LANES * ((first + warp) % _QUARTERS)
+        own = WARP_SIZE * ((first + warp) % WARPGROUP_WARPS)
         for transfer in plan.transfers:
             begin = lane + plan.start(warp)[0] + transfer.lane - own
             if begin not in ((0,) if transfer.form == "32x32b" else (0, 16)):

@@ -15,6 +15,7 @@ from tilec.passes.math.kinds import F32, Kind
 from tilec.passes.math.scalar_builder import Scalar, ScalarBuilder
 
 LOG2_E = 1.4426950408889634
+"""log2(e), the nearest f64 to it."""
 LOG2_E_F32 = (1.4426950216293335, 1.925963033500011e-08)
 """log2(e) as two f32 numbers."""
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import mpmath as mp  # pyright: ignore[reportMissingImports]
 
 mp.mp.dps = 80
+"""Digits: four times an f64's 16 and more, so that no rounding of the fit is in what it finds."""
 
 
 @dataclass(frozen=True)

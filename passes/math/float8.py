@@ -19,6 +19,7 @@ from tilec.terms.dtypes import DTYPES, DType
 
 I8, I16, I32, I64 = (INTEGERS[bits] for bits in (8, 16, 32, 64))
 CANONICAL_NAN = 0x7F
+"""What conversions give for NaN in both formats (PTX ISA 9.0, "cvt": 0x7f)."""
 
 
 @dataclass(frozen=True)

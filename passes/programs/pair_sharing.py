@@ -14,9 +14,9 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import ClusterMaskOp, ClusterPositionOp
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS, at
+from tilec.hardware.mma_shapes import PAIR
 from tilec.passes.rewriting.scalars import binary, i32_constant
 
-PAIR = 2
 _EVEN_RANKS = sum(1 << rank for rank in range(0, MOST_CTAS, PAIR))
 
 

@@ -38,8 +38,8 @@ from tilec.dialects.gpu_tile import (
     WgmmaOp,
 )
 from tilec.dialects.gpu_tile.ring import COPIES
-from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.index_runs import index_run

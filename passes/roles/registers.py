@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects.gpu_tile import Tcgen05MmaOp
-from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS, entry_registers
+from tilec.dialects.gpu_tile.role import entry_registers
+from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Target
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
@@ -27,6 +28,8 @@ FILL_REGISTERS = 64
 COMPUTE_REGISTERS = 40
 """Of a thread that computes, beside tiles."""
 MOST_REGISTERS = 240
+"""Of a thread that computes: two warpgroups of them and one that loads with 32 take what a
+multiprocessor has, 2 x 240 + 32 = 65536 / 128."""
 
 
 @dataclass(frozen=True)

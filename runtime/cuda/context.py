@@ -10,6 +10,7 @@ from tilec.runtime.cuda.driver import check, device_count, load_driver
 from tilec.runtime.errors import DeviceError
 
 _ZERO_BYTES = 256
+"""As much as an allocation takes anyhow; the largest element has 8."""
 
 
 class CudaContext:

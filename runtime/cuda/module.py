@@ -16,6 +16,7 @@ from tilec.runtime.cuda.driver import check, cuda_error
 from tilec.runtime.errors import DeviceError
 
 _LOG_BYTES = 16384
+"""Of what the driver's assembler says: the first of its messages are the ones to be read."""
 _STATIC_SHARED_BYTES = 48 * 1024
 """A launch may ask for this much dynamic shared memory without an attribute (CUDA C++ Programming
 Guide, "Shared Memory")."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from tilec.hardware.sizes import ALLOCATION_BYTES
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.device_array import DeviceArray, allocate
 from tilec.runtime.cuda.driver import check
-
-_ALIGNMENT = 256
-"""Of allocations (CUDA C++ Programming Guide, "Device Memory Accesses"): a kernel is compiled for
-how its arrays are aligned, so copies are aligned alike."""
 
 
 class ScratchArray:
@@ -21,7 +18,7 @@ class ScratchArray:
         self._stream = stream
         lowest = original.pointer + original.extent()[0]
         self.array: DeviceArray = allocate(
-            context, original.shape, original.strides, original.dtype, lowest % _ALIGNMENT
+            context, original.shape, original.strides, original.dtype, lowest % ALLOCATION_BYTES
         )
 
     def restore(self) -> None:

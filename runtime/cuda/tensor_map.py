@@ -9,10 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 from tilec.executable.kernel import TENSOR_MAP_BYTES, CompiledKernel
+from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.cuda.context import CudaContext
 from tilec.runtime.cuda.driver import check
-from tilec.runtime.tensor_maps import UNIT_BYTES, HardwareMap, hardware_map
+from tilec.runtime.tensor_maps import HardwareMap, hardware_map
 from tilec.terms.dtypes import BY_MLIR
 
 MAX_MAPS = 4096
@@ -43,7 +44,7 @@ def encoded(context: CudaContext, made: HardwareMap, pointer: int) -> bytes:
                 rank,
                 context.zeros if made.is_empty else pointer,
                 [wide(1 if made.is_empty else size) for size in made.sizes],
-                [wide(stride) for stride in made.strides or (UNIT_BYTES,)],
+                [wide(stride) for stride in made.strides or (VECTOR_BYTES,)],
                 [narrow(size) for size in made.box],
                 [narrow(1)] * rank,
                 driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,

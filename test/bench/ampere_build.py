@@ -23,7 +23,7 @@ from product_kernels import swept_matmul
 from tilec.call.jit import Kernel
 from tilec.examples.sgemm_steps import STEPS
 from tilec.examples.stream_k import stream_k
-from tilec.ops.aligned_operands import ROW_BYTES, VECTOR_BYTES
+from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.ops.matmul_kernel import copy_rows
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
@@ -56,7 +56,7 @@ def entry(case: Case, variant: Variant, out: Path) -> dict[str, Any]:
         return {"file": compiled(*_kernel(case, variant), case.arrays(), out)}
     width = case.arrays()[0].view().element_bytes
     copies, arrays = {}, list(case.arrays())
-    for number, aligned in enumerate(case.arrays(ROW_BYTES // width)[:2]):
+    for number, aligned in enumerate(case.arrays(LINE_BYTES // width)[:2]):
         spec = arrays[number]
         pitch = max(aligned.strides)
         if max(spec.strides) * width % VECTOR_BYTES == 0:

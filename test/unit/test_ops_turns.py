@@ -13,9 +13,9 @@ import tilec.language as tl
 from tilec.call.jit import Kernel
 from tilec.hardware.target import find_target
 from tilec.ops import product_launch, tile_choice
-from tilec.ops.product_work import USUAL_SIDE
 from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.runtime.device import device
+from tilec.terms.tile_sizes import USUAL_SIDE
 from tilec.tuning.dot_work import Memory
 from tilec.tuning.machine import machine_of
 

@@ -14,18 +14,14 @@ from tilec.tuning.rates import Rates, rates_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMULAS = {
-    "tilec/tuning/model.py": {
-        "LOAD_WARPS",
-    },
-    "tilec/tuning/tail_model.py": {"SUM_BYTES"},
-    "tilec/tuning/dot_work.py": {"VECTOR_BYTES", "WIDEST_N", "WARP_TILE"},
+    "tilec/tuning/model.py": {"LOAD_WARPS"},
+    "tilec/tuning/tail_model.py": set[str](),
+    "tilec/tuning/dot_work.py": {"WARP_TILE"},
     "tilec/tuning/machine.py": set[str](),
-    "tilec/tuning/work.py": {"LINE_BYTES"},
+    "tilec/tuning/work.py": {"SUM_BYTES"},
     "tilec/tuning/kernel_work.py": {"PANEL_BYTES"},
     "tilec/ops/product_facts.py": set[str](),
-    "tilec/ops/product_work.py": {
-        *("USUAL_SIDE", "MOST_WAITING", "ACCUMULATORS_PER_WARP", "SUM_BYTES"),
-    },
+    "tilec/ops/product_work.py": {"MOST_WAITING", "ACCUMULATORS_PER_WARP"},
 }
 """Modules that predict, and the numbers that each may name: sizes of formats and instructions, and
 what the compiler chooses by itself. What a device takes or reaches is none of them."""

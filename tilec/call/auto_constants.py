@@ -34,17 +34,25 @@ from tilec.dialects.tile import DotOp, LoadOp
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.kernel import Parameter
 from tilec.frontend import build_module
+from tilec.hardware.mma_shapes import WIDEST_N
+from tilec.hardware.sizes import SWIZZLE_BITS
 from tilec.hardware.target import Feature, Target
 from tilec.language.parameters import auto
 from tilec.messages.diagnostics import CompileError
 from tilec.terms.dtypes import BY_MLIR
+from tilec.terms.tile_sizes import USUAL_SIDE
 
 _PRIMES = (3, 5, 7, 11, 13, 17, 19, 23)
+"""One a constant: a size of a probed tile that one divides is that constant's. Kernels have
+three."""
 _PROBE = 16
-K_BYTES = 128
+"""Times which the primes are, since dots take multiples of 16 (PTX ISA 9.0, mma shapes)."""
+K_BYTES = max(SWIZZLE_BITS)
+"""Of k that a tile of warpgroups or tensor memory spans: a row of the widest swizzle (PTX ISA 9.0,
+"Swizzling modes")."""
 WARP_K_BYTES = 64
-TENSOR_CORE_SIDE = 128
-WIDE_N = 256
+"""The same for single warps: with half of it 4 slots of 128 x 128 tiles fit where two CTAs share a
+multiprocessor (163 KiB on sm_80)."""
 THREE_WARPGROUPS = 192
 """Rows; also the most columns of the dots of a loop: 96 sums a thread, and 32 registers of them as
 the operand of the next, of 160."""
@@ -52,12 +60,20 @@ STREAMED_SIDE = 64
 """Of what a loop of three or more dots walks along, where the scores of several are alive at once
 beside the sums (gradients of attention: 64 keys or queries at a time on an H200 and an A100)."""
 FMA_SIDE = 64
+"""Of tiles for FMA units and f64: 64 sums for each of 64 threads (`compile/program_size.py`)."""
 LEAST_SIDE = 16
+"""Below which a tile that does not fit is not halved: matrix instructions have 16 rows (PTX ISA
+9.0, "mma": m16n8)."""
 MANY_DOTS = 2
+"""More dots than so many in one loop have several sums of scores alive at once (attention has
+two)."""
 SMALL_SHARED = 128 * 1024
 """Bytes; below, what a loop of two dots walks along is as short."""
 ELEMENTWISE_BYTES = 4096
+"""Of a tile where no threads meet: 16 bytes, one access, for each of 256 threads."""
 SHARED_ROW = 64
+"""Columns of an elementwise tile of several dimensions: 128 bytes of 2-byte elements, a line of the
+caches."""
 
 
 @dataclass
@@ -72,7 +88,7 @@ class _Roles:
     """name -> for each tile, the constants of its dimensions in order"""
     dot_count: int = 0
     columns: dict[ir.Block, list[int]] = field(default_factory=dict)
-    """n of the dots of each block, those to be chosen as TENSOR_CORE_SIDE."""
+    """n of the dots of each block, those to be chosen as USUAL_SIDE."""
     bits: int = 0
     """Bits of the widest loaded element."""
 
@@ -149,7 +165,7 @@ def _look(op: ir.Operation, probes: Mapping[str, int], roles: _Roles) -> None:
         roles.dot_count += 1
         m, k = shape(view.lhs)[-2:]
         n = shape(view.rhs)[-1]
-        own = TENSOR_CORE_SIDE if constant_of(n) else n
+        own = USUAL_SIDE if constant_of(n) else n
         roles.columns.setdefault(op.block, []).append(own)
         about = (str(element(view.lhs)), view.options.get("precision", ""))
         for role, size in (("m", m), ("n", n), ("k", k)):
@@ -223,5 +239,5 @@ def _dot_size(
         unit = "FMA units" if on_fma else "8-byte accumulators"
         return FMA_SIDE, f"{role} of a dot of {dtype} on {unit} of {target.name}"
     if role == "n" and alone and wide:
-        return WIDE_N, f"n of a dot of {dtype} by the wide instructions of {target.name}"
-    return TENSOR_CORE_SIDE, f"{role} of a dot of {dtype} on tensor cores of {target.name}"
+        return WIDEST_N, f"n of a dot of {dtype} by the wide instructions of {target.name}"
+    return USUAL_SIDE, f"{role} of a dot of {dtype} on tensor cores of {target.name}"

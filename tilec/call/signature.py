@@ -27,7 +27,11 @@ from tilec.language.parameters import auto
 from tilec.terms.dtypes import BY_NAME, ELEMENT_BYTES
 
 DEFAULT_ALIGNMENT = 16
+"""Bytes that a spec promises of a pointer unless it says otherwise: what tensor maps and wide
+accesses want, and frameworks allocate at more."""
 MOST_DIMENSIONS = 8
+"""Of an array in a spec: more than any framework's layers have, few enough for a message to
+show."""
 
 _SPEC = re.compile(
     r"(?P<name>[A-Za-z_]\w*)\s*:\s*(?P<dtype>\w+)\s*"

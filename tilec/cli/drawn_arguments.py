@@ -34,6 +34,7 @@ _SPEC = re.compile(
 )
 _KEYS = ("strides", "fill", "box", "swizzle")
 _MOST_BYTES = 1 << 32
+"""Of an array that `tilec check` makes up: a mistyped size is refused before it fills memory."""
 
 
 @dataclass(frozen=True)

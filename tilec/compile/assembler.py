@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from tilec.compile.isolation import run_program
+from tilec.compile.isolation import TIMEOUT_S, run_program
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError, InternalError
-
-_TIMEOUT_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -117,9 +115,9 @@ def _directories() -> Iterator[Path]:
 
 def _run(command: list[str | Path]) -> subprocess.CompletedProcess[str]:
     try:
-        return run_program(command, _TIMEOUT_S)
+        return run_program(command, TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        raise InternalError(f"{command[0]} did not finish within {_TIMEOUT_S:g} s") from None
+        raise InternalError(f"{command[0]} did not finish within {TIMEOUT_S:g} s") from None
     except OSError as error:
         raise CompileError(f"cannot run {command[0]}: {error.strerror}") from None
 

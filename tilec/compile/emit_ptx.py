@@ -23,12 +23,10 @@ import threading
 from pathlib import Path
 
 from tilec.compile import llvm_worker
+from tilec.compile.isolation import TIMEOUT_S
 from tilec.hardware.ptx_version import NEWEST, check_needed, needed, shown
 from tilec.hardware.target import Target, check_ptx_version
 from tilec.messages.diagnostics import InternalError
-
-TIMEOUT_S = 600.0
-"""Longest LLVM may take for one module before it counts as hanging."""
 
 
 class LLVMError(InternalError):

@@ -21,7 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
 
+TIMEOUT_S = 600.0
+"""Longest LLVM or ptxas may take for one module before it counts as hanging: far above what any
+kernel takes, and a build does not stand still for ever."""
 _PR_SET_PDEATHSIG = 1
+"""Of prctl (Linux, sys/prctl.h)."""
 _prctl = ctypes.CDLL(None).prctl
 """Looked up here: a forked child takes no locks of the loader's."""
 

@@ -12,10 +12,10 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
-from tilec.dialects.gpu_tile.role import WARPGROUP_WARPS
 from tilec.dialects.tile import ArrayOp, Atomic, Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.mma_shapes import WGMMA_M
+from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
 from tilec.passes.contract import Report
 
@@ -31,6 +31,8 @@ BYTES_PER_THREAD = 32
 """Of the largest tile otherwise; twice as many where it has more than the first of MANY_ELEMENTS,
 and again for the second."""
 MANY_ELEMENTS = (4096, 8192)
+"""Of 4 bytes, the first fills `MOST_WARPS` with `BYTES_PER_THREAD` each, the second with twice as
+many."""
 MOST_WARPS, MOST_REDUCING = 16, 32
 """Of a CTA; the second of one whose threads meet, which a tile of 128 KiB takes: in 16 warps each
 thread would hold 64 words of it, and with what it is scaled by all the registers it may have."""

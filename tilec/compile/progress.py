@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from tilec.messages.diagnostics import Location
 
 _BYTES = 8192
+"""Two pages: a record is a name, a file, a line; what does not fit is left out."""
 _page: mmap.mmap | None = None
 
 

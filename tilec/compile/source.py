@@ -25,6 +25,7 @@ MAX_BYTES = 16 << 20
 """Longest text: of constants, a line each, 400,000, which take 40 s to compile."""
 
 _PARSE_TIMEOUT_S = 30.0
+"""Longest parsing may take before a text counts as one that the parser hangs at."""
 _UNNAMED = "-"
 """What MLIR calls a text that has no file."""
 

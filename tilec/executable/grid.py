@@ -17,13 +17,15 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilec.executable.kernel import Grid, Parameter
+from tilec.executable.kernel import MOST_PROGRAMS, Grid, Parameter
 from tilec.executable.python_ast import parse_python
 from tilec.terms.dtypes import BY_MLIR
 
 MAX_LENGTH = 4096
+"""Characters of a rule in a file of a stranger's: authors' rules have a hundred."""
 MAX_DEPTH = 50
-GRID_LIMITS = (2**31 - 1, 65535, 65535)
+"""Levels that a rule nests: Python's own parser and this one recurse."""
+GRID_LIMITS = (MOST_PROGRAMS, 65535, 65535)
 """Most CTAs per grid dimension (CUDA C++ Programming Guide, "Compute Capabilities")."""
 
 _OPERATORS: dict[type[ast.operator], str] = {

@@ -18,6 +18,8 @@ from tilec.frontend.while_loops import Bind, while_range
 from tilec.terms.dtypes import index
 
 MOST_UNROLLED = 4096
+"""Iterations of a static_range: of some ops each, which come to `MOST_STEPS` where two such loops
+nest."""
 
 
 def execute_for(frame: Frame, node: ast.For, rest: list[ast.stmt], live: Names) -> Completion:

@@ -47,6 +47,7 @@ from tilec.passes.analysis.coordinates import as_copy_coordinate
 from tilec.terms.dtypes import BY_MLIR, DType, i1, i32, i64, index
 
 _I32_LIMIT = 1 << 31
+"""One past the largest i32: two's complement."""
 
 
 def operand(frame: Frame, field: Operand, value: Any) -> Any:

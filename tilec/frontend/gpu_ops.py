@@ -16,9 +16,10 @@ from tilec.frontend.frame import Frame
 from tilec.frontend.gpu_operands import attribute, operand, wrapped
 from tilec.frontend.statements import refuse_effects
 from tilec.frontend.tile_layouts import current_warps
-from tilec.frontend.values import LARGEST_TILE, Mistake, Resource, check_shape, describe
+from tilec.frontend.values import Mistake, Resource, check_shape, describe
 from tilec.hardware.shared_layout import SharedLayout
 from tilec.hardware.tensor_memory import TensorMemoryLayout
+from tilec.terms.tile_sizes import LARGEST_TILE
 
 
 def emit(

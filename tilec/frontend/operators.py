@@ -25,6 +25,8 @@ _ADDITIVE = {"+": ("arith.addi", "arith.addf"), "-": ("arith.subi", "arith.subf"
 _PLAIN = {**_ADDITIVE, "*": ("arith.muli", "arith.mulf")}
 _BITWISE = {"&": "arith.andi", "|": "arith.ori", "^": "arith.xori"}
 _LARGEST_UNROLLED_POWER = 64
+"""x ** n up to this n is at most 12 multiplications; beyond, floats over- or underflow but near
+1."""
 
 Shape = tuple[int, ...] | None
 
@@ -258,7 +260,10 @@ FOLDED: dict[str, Callable[[Any, Any], Any]] = {
     ">>": operator.rshift,
 }
 _MOST_BITS = 1024
+"""Of a constant integer: the widest number a program has takes 64; more is a mistake that would
+take memory and time."""
 _LONGEST = 65536
+"""Characters or elements of a constant: beyond, a mistake has doubled it again and again."""
 
 
 def fold(symbol: str, lhs: Any, rhs: Any) -> Any:

@@ -19,12 +19,11 @@ from tilec.dialects.types import encoding, is_tile, shape
 from tilec.frontend.builder import ELEMENTWISE, Builder
 from tilec.frontend.values import Mistake, Tile, show_shape
 from tilec.hardware.layout import Layout, Mode, copies, covers, normalize
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.messages.diagnostics import CompileError
 from tilec.passes.layouts.maps import broadcast_source
 from tilec.passes.rewriting.locations import error_at
 
-WARP_THREADS = 32
-"""Lanes of a warp, on every target (PTX ISA, "WARP_SZ")."""
 _CONVERT = "help: between threads a tile moves through a buffer: store, gpu.sync, load"
 
 
@@ -181,11 +180,11 @@ def attribute_of(
 def check_threads(builder: Builder, layout: Layout, argument: str | None = None) -> None:
     """Mistake unless a layout is for the threads of the kernel, or of the role around."""
     warps = current_warps(builder)
-    if layout.num_threads != warps * WARP_THREADS:
+    if layout.num_threads != warps * WARP_SIZE:
         where = "kernel" if builder.role_warps is None else "role"
         raise Mistake(
             f"layout {layout} is for {layout.num_threads} threads, the {where} has "
-            f"{warps * WARP_THREADS}",
+            f"{warps * WARP_SIZE}",
             argument=argument,
         )
 
@@ -251,7 +250,7 @@ def _warps_of(op: ir.Operation, num_warps: int) -> int:
 
 def scalar_layout(warps: int) -> ir.Attribute:
     """The layout of a tile of shape (): every thread holds it."""
-    return layout_attr(Layout((copies(warps * WARP_THREADS),), ()))
+    return layout_attr(Layout((copies(warps * WARP_SIZE),), ()))
 
 
 def layout_text(layout: ir.Attribute | None) -> str:

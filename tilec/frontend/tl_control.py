@@ -34,6 +34,7 @@ from tilec.frontend.values import (
 from tilec.terms.dtypes import DType, f32, i1, i32, index
 
 _INT_LIMIT = (1 << 31) - 1
+"""The largest i32, in which a promise is kept: two's complement."""
 
 
 def program_id(frame: Frame, axis: Any) -> Scalar:

@@ -18,9 +18,7 @@ from tilec.dialects.gpu_tile.types import layout_in
 from tilec.hardware.any_layout import LAYOUTS
 from tilec.messages.diagnostics import Note
 from tilec.terms.dtypes import DType
-
-LARGEST_TILE = 1 << 20
-"""Most elements of one tile: far above what registers hold, far below what would exhaust memory."""
+from tilec.terms.tile_sizes import LARGEST_TILE
 
 
 class Mistake(Exception):

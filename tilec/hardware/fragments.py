@@ -15,8 +15,8 @@ from math import gcd
 from tilec.hardware.layout import Layout, Mode, copies, normalize
 from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import WGMMA_M, WGMMA_NS
-
-WARPGROUP_WARPS = 4
+from tilec.hardware.sizes import WARPGROUP_WARPS
+from tilec.hardware.tensor_memory import LANES
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ def warpgroup_widths(shape: Sequence[int], num_warps: int) -> list[int]:
     return [n for n in reversed(WGMMA_NS) if own % n == 0]
 
 
-TENSOR_MEMORY_LANES = 128
-HALF_LANES = 64
+HALF_LANES = LANES // 2
+"""Rows of an accumulator that half of tensor memory's lanes hold, 16 of every 32."""
 COLUMN_RUN = 64
 """Neighbouring columns of one warpgroup: 128 bytes of a 16-bit result. All warpgroups then reach
 the next ones together, and a part of the tile that leaves by itself has parts of each."""
@@ -108,9 +108,9 @@ def tensor_memory_layout(shape: Sequence[int], num_warps: int) -> Layout | None:
     groups = num_warps // WARPGROUP_WARPS
     if shape[0] == HALF_LANES:
         return _half_layout(shape[1], groups)
-    if shape[0] % TENSOR_MEMORY_LANES:
+    if shape[0] % LANES:
         return None
-    blocks = shape[0] // TENSOR_MEMORY_LANES
+    blocks = shape[0] // LANES
     along_m = gcd(groups, blocks)
     along_n = groups // along_m
     if shape[1] % along_n:
@@ -118,14 +118,14 @@ def tensor_memory_layout(shape: Sequence[int], num_warps: int) -> Layout | None:
     own = shape[1] // along_n
     run = gcd(own, COLUMN_RUN)
     threads = (
-        Mode(TENSOR_MEMORY_LANES, 1, 0),
-        Mode(along_m, blocks // along_m * TENSOR_MEMORY_LANES, 0),
+        Mode(LANES, 1, 0),
+        Mode(along_m, blocks // along_m * LANES, 0),
         Mode(along_n, run, 1),
     )
     values = (
         Mode(run, 1, 1),
         Mode(own // run, run * along_n, 1),
-        Mode(blocks // along_m, TENSOR_MEMORY_LANES, 0),
+        Mode(blocks // along_m, LANES, 0),
     )
     return normalize(Layout(threads, values))
 

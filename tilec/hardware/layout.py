@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 
+from tilec.hardware.sizes import WARP_SIZE
+
 
 @dataclass(frozen=True)
 class Mode:
@@ -179,10 +181,11 @@ def covers(layout: Layout, shape: tuple[int, ...]) -> bool:
     return True
 
 
-WARP = 32
 THREE_WARPGROUPS = 384
-"""Threads."""
+"""Threads: the only number of them that is no power of two."""
 MOST_THREADS = 1 << 12
+"""Of a layout in text: four times what a CTA may have (CUDA C++ Programming Guide, "Compute
+Capabilities"), for clusters."""
 MOST_VALUES = 1 << 16
 """What a layout in text may have; more is no layout of any hardware, and long to enumerate."""
 
@@ -236,11 +239,11 @@ def warp_boxes(
         return None
     held = {
         tuple(a + b for a, b in zip(layout.thread_coordinates(lane, rank), at, strict=True))
-        for lane in range(min(WARP, layout.num_threads))
+        for lane in range(min(WARP_SIZE, layout.num_threads))
         for at in layout.value_coordinates(rank)
     }
     corners = {tuple(a // b * b for a, b in zip(at, box, strict=True)) for at in held}
-    first = [layout.thread_coordinates(t, rank) for t in range(0, layout.num_threads, WARP)]
+    first = [layout.thread_coordinates(t, rank) for t in range(0, layout.num_threads, WARP_SIZE)]
     starts_whole = all(a % b == 0 for at in first for a, b in zip(at, box, strict=True))
     whole = len(held) == len(corners) * prod(box)
     return tuple(sorted(corners)) if whole and starts_whole else None

@@ -25,9 +25,12 @@ from tilec.hardware.shared_layout import SharedLayout
 
 _MODES = {None: 0, (3, 4, 3): 1, (2, 4, 3): 2, (1, 4, 3): 3}
 _TENSOR_MODES = (0, 2, 4, 6)
+"""What descriptors of tcgen05 call the modes of `_MODES`, by those (PTX ISA 9.0, "Shared memory
+descriptor")."""
 UNIT_BYTES = 16
 """What descriptors count in, and what a swizzle moves as a whole."""
 _ROWS = 8
+"""Of a core matrix, after which a swizzle repeats (PTX ISA 9.0, "Core matrices")."""
 ADDRESS_LIMIT = 1 << 18
 """Bytes of shared memory that starts and offsets reach."""
 

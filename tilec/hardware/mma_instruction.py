@@ -9,6 +9,7 @@ from tilec.hardware.layout import Layout, covers
 from tilec.hardware.target import Feature
 
 WARPGROUP_THREADS = 128
+"""Of a warpgroup: four warps of 32 (PTX ISA 9.0, "Warpgroup")."""
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,10 @@ _WGMMA_TYPES: tuple[tuple[str, str, str, bool], ...] = (
 _PTX_NAMES = {"i8": "s8", "i32": "s32", **_SHORT}  # MLIR's names but these
 _WGMMA_NAME = re.compile(r"wgmma\.m64n(\d+)k\d+\..*")
 WGMMA_M = 64
-WGMMA_NS = range(8, 257, 8)
+"""Rows of every wgmma.mma_async (PTX ISA 9.0, "Matrix shape")."""
+WIDEST_N = 256
+"""Columns of the widest wgmma.mma_async and tcgen05.mma (PTX ISA 9.0, "Matrix shape")."""
+WGMMA_NS = range(8, WIDEST_N + 1, 8)
 _WGMMA_INTEGER_NS = (8, 16, 24, *range(32, 257, 16))
 
 
@@ -216,7 +219,11 @@ _TENSOR_KINDS: tuple[tuple[str, str, str, str, int], ...] = (
 _SCALED_NAME = re.compile(r"tcgen05\.(?:mx|nv)\.m128n(\d{1,3})k(?:32|64)\..*")
 _TENSOR_NAME = re.compile(r"tcgen05\.(pair\.)?m(64|128|256)n(\d{1,3})k\d+\..*")
 TENSOR_MS = (128, 64)
+"""Rows of tcgen05.mma by one CTA (PTX ISA 9.0, "Matrix shape", .cta_group::1), the most first."""
+PAIR = 2
+"""CTAs that multiply together (PTX ISA 9.0, "CTA Pair")."""
 PAIR_MS = (256, 128)
+"""Rows of tcgen05.mma by a pair (PTX ISA 9.0, "Matrix shape", .cta_group::2), the most first."""
 
 
 def tensor_ns(m: int, lhs: str, ctas: int = 1) -> Sequence[int]:
@@ -224,7 +231,7 @@ def tensor_ns(m: int, lhs: str, ctas: int = 1) -> Sequence[int]:
 
     PTX ISA 9.0, "Matrix shape"; of pairs what CUTLASS takes (cute/arch/mma_sm100_umma.hpp).
     """
-    if ctas == 2:
+    if ctas == PAIR:
         return range(32, 257, 32)
     if lhs == "i8":
         return _WGMMA_INTEGER_NS if m == 64 else range(16, 257, 16)
@@ -235,7 +242,7 @@ def tensor_ns(m: int, lhs: str, ctas: int = 1) -> Sequence[int]:
 def tensor_instructions(m: int, n: int, ctas: int = 1) -> tuple[MmaInstruction, ...]:
     """The instructions of tensor memory that are `m` by `n`, of one CTA or of a pair."""
     rows: list[MmaInstruction] = []
-    if m not in (PAIR_MS if ctas == 2 else TENSOR_MS):
+    if m not in (PAIR_MS if ctas == PAIR else TENSOR_MS):
         return ()
     for kind, lhs, rhs, acc, k in _TENSOR_KINDS:
         if n not in tensor_ns(m, lhs, ctas):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from tilec.hardware.target import Feature
 
 FIRST = 70
+"""The PTX version, times ten, that sm_80 began with (PTX ISA 9.0, "Release notes")."""
 
 _BF16 = {"bf16": 78, "bf16x2": 78}
 _MIXED = {"f32.f16": 86, "f32.bf16": 86, "f32x2": 86}

@@ -9,11 +9,13 @@ from __future__ import annotations
 from tilec.hardware.target import Target
 
 USUAL_STAGES = 6
+"""Of a ring that leaves room for a second CTA: two of them with 6 stages were up to 30 % faster on
+an H200 than one with 12 (64 x 128 tiles)."""
 MOST_STAGES = 12
-"""Where no second CTA fits anyway: 8 stages for 6 gave 64 x 128 tiles 7 to 18 % on an H200, while
-two CTAs with 6 stages were up to 30 % faster than one with 12."""
+"""Where no second CTA fits anyway: 8 stages for 6 gave 64 x 128 tiles 7 to 18 % on an H200."""
 BARRIER_BYTES = 8
-"""Shared memory of an mbarrier (PTX ISA 9.0, "mbarrier")."""
+"""Of an mbarrier object, and its alignment (PTX ISA 9.0, "Size and alignment of mbarrier
+object")."""
 
 
 def most_slots(slot_bytes: int, other_bytes: int, target: Target) -> int:
@@ -35,12 +37,14 @@ def barrier_bytes(rings: int) -> int:
 
 
 MOST_COPIED = 4
-"""Slots of a loop pipelined by cp.async."""
+"""Slots of a loop pipelined by cp.async: one is multiplied from while three are on their way, as in
+CUTLASS's products for sm_80 (3 to 5 stages)."""
 CTAS = 2
-"""CTAs for which such rings leave room on a multiprocessor, if its registers do."""
+"""CTAs for which such rings leave room on a multiprocessor, if its registers do: one multiplies
+while the other waits or stores."""
 REGISTERS_PER_ACCUMULATOR = 2
-"""What a loop of mma instructions takes, fragments and addresses included: 244 registers a thread
-with 128 accumulators."""
+"""What a loop of mma instructions takes for each register of its sum, fragments and addresses
+included: 244 registers a thread with 128 accumulators."""
 
 
 def copied_stages(slot_bytes: int, accumulators: int, target: Target) -> int:

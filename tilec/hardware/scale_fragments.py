@@ -18,7 +18,9 @@ from tilec.hardware.layout import Layout, Mode, copies, normalize
 from tilec.hardware.mma_instruction import MmaInstruction
 
 GROUPS, GROUP_LANES = 8, 4
+"""Groups of lanes of a warp, and the lanes of each (PTX ISA 9.0, "Block scaling for mma.sync")."""
 WORD_SCALES = 4
+"""Of a register, a byte each (PTX ISA 9.0, "Block scaling for mma.sync")."""
 
 
 def scale_layout(instruction: MmaInstruction, acc: Layout, blocks: int, axis: int) -> Layout:

@@ -135,6 +135,7 @@ _RTX_5090 = Speed(170, 2407, 1792, 96 << 20, 512, 256, 4)
 _GB10 = Speed(48, 2418, 273, 24 << 20, 512, 256, 4)
 
 _KIB = 1024
+"""Bytes: shared memory is stated in KiB."""
 _FEWER = {"threads_per_sm": 1536, "ctas_per_sm": 16}
 _MORE_CTAS = {"threads_per_sm": 1536, "ctas_per_sm": 24}
 

@@ -18,8 +18,11 @@ from math import prod
 from tilec.hardware.layout_notation import nested_groups
 
 LANES = 128
+"""Of tensor memory, its rows (PTX ISA 9.0, "Tensor Memory Addressing")."""
 COLUMNS = 512
+"""Of tensor memory (PTX ISA 9.0, "Tensor Memory Addressing")."""
 COLUMN_BITS = 32
+"""Of a lane's part of a column (PTX ISA 9.0, "Tensor Memory Addressing")."""
 LEAST_COLUMNS = 32
 """The smallest allocation; larger ones are powers of two (PTX ISA 9.0, "tcgen05.alloc")."""
 

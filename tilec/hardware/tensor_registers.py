@@ -9,6 +9,7 @@ from tilec.hardware.layout import Layout, Mode, normalize
 from tilec.hardware.tensor_memory import Part, TensorMemoryLayout
 
 _WARPS = (4, 8)
+"""One or two warpgroups: more would share 32 lanes by columns, which nothing here asks for."""
 
 
 @lru_cache(maxsize=256)

@@ -33,10 +33,13 @@ _ELEMENT_CODES = {
 }
 """Element types of A and B by kind (PTX ISA 9.0, "Instruction descriptor"; i8: 0 is unsigned)."""
 SCALES_A_COLUMN = 4
+"""A byte each in the 32 bits of a column (PTX ISA 9.0, "tcgen05.mma", block scaling)."""
 SCALE_ROWS = 128
 """Rows whose scales one tcgen05.cp of shape 32x128b brings: 4 bytes each."""
 _SCALE_LANES = 32
+"""That hold the scales of 128 rows, in four columns (PTX ISA 9.0, "tcgen05.mma", block scaling)."""
 _SCALE_PIECE = 512
+"""Bytes of what one tcgen05.cp brings: 32 lanes of 128 bits (PTX ISA 9.0, "tcgen05.cp")."""
 _ACCUMULATOR_CODES = {"f16": 0, "f32": 1, "i32": 2}
 
 

@@ -15,7 +15,9 @@ from tilec.terms.numbers import Number
 __all__ = ["philox", "rand", "randn"]
 
 _TO_HALF_OPEN = 2.0**-24
+"""24 bits as a number below 1: what an f32 holds exactly."""
 _TWO_PI = 6.283185307179586
+"""2 pi, the nearest f64."""
 
 
 def philox(seed: Number, counter: Number, rounds: int = 10) -> tuple[Tile, Tile, Tile, Tile]:

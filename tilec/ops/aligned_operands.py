@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.multiply_plan import Plan, View
 from tilec.runtime.arrays import ArrayView, describe
@@ -22,10 +23,6 @@ from tilec.runtime.launcher import located
 from tilec.tuning.dot_work import Memory, way_of
 from tilec.tuning.work import Unit, Way
 
-VECTOR_BYTES = 16
-"""What one asynchronous copy moves, and what strides of a tensor map are multiples of."""
-ROW_BYTES = 128
-"""A cache line: rows that begin elsewhere touch one more a tile."""
 LEAST_PRODUCT = 2**31
 """M N K from which copies pay: about where the product takes 20 us without them."""
 LEAST_USES = 512
@@ -61,8 +58,8 @@ def operands_to_copy(plan: Plan, views: Mapping[str, ArrayView], unit: Unit) -> 
 def _best_way(lies: Mapping[str, int], width: int, unit: Unit) -> Way:
     """How aligned operands come to shared memory, contiguous along the axes `lies`: in the product
     or in the transposed one."""
-    a, b = (Memory(lies[name], ROW_BYTES) for name in "ab")
-    turned = [(Memory(1 - lies[name], ROW_BYTES), axis) for name, axis in (("b", 1), ("a", 0))]
+    a, b = (Memory(lies[name], LINE_BYTES) for name in "ab")
+    turned = [(Memory(1 - lies[name], LINE_BYTES), axis) for name, axis in (("b", 1), ("a", 0))]
     ways = [way_of(operands, width, unit) for operands in (((a, 1), (b, 0)), turned)]
     return Way.ENGINE if Way.ENGINE in ways else ways[0]
 
@@ -77,7 +74,7 @@ def _is_aligned(found: ArrayView, view: View) -> bool:
 def copied_order(found: ArrayView, view: View, along: int) -> tuple[tuple[int, int], int]:
     """How a copy in rows along an axis lies: their number and length, and their pitch."""
     columns = view.shape[along]
-    unit = ROW_BYTES // found.element_bytes
+    unit = LINE_BYTES // found.element_bytes
     return (view.shape[1 - along], columns), -(-columns // unit) * unit
 
 
@@ -111,5 +108,5 @@ def copy_tile(found: ArrayView, view: View, along: int) -> dict[str, int]:
     """Constants of the kernel that copies: rows of a cache line both ways where it turns them."""
     if view.strides[along] == 1:
         return {}
-    side = ROW_BYTES // found.element_bytes
+    side = LINE_BYTES // found.element_bytes
     return {"BM": side, "BN": side}

@@ -19,6 +19,8 @@ from tilec.runtime.errors import ArgumentError
 from tilec.runtime.streams import current_stream_in
 
 MOST_KNOWN_CALLS = 1024
+"""Kinds of calls kept: a model has tens of layers; one with ever new shapes starts over rather than
+growing."""
 
 ARRAYS = ("a", "b", "out", "bias", "row_scale", "column_scale", "scale", "residual")
 """The arrays of a call, in the order in which they are looked at here."""

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 import tilec.language as tl
+from tilec.executable.grid import GRID_LIMITS
 from tilec.ops import matmul_kernel
 from tilec.ops.batch_dimensions import Strides, broadcast_sizes, lead_strides, merge
 from tilec.ops.dtype_names import dtype_of
@@ -29,7 +30,7 @@ KEPT = 512
 """Elements of k that tensor cores add up where sums of fp8 are to be kept in f32: with so many, an
 H200's error is that of rounding the result to bf16 alone, 1.7e-3 of the norm, for k of 32768, too,
 where without it is 5e-3; with 256 products took 12 % longer."""
-MOST_MATRICES = 65535
+MOST_MATRICES = GRID_LIMITS[2]
 """Of a batch: a grid's third dimension (CUDA C++ Programming Guide, "Compute Capabilities")."""
 
 

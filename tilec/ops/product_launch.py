@@ -10,6 +10,7 @@ from typing import Any
 
 from tilec.call.device_target import target_of
 from tilec.call.jit import Kernel
+from tilec.hardware.sizes import MOST_RANK
 from tilec.ops import matmul_kernel
 from tilec.ops.aligned_operands import aligned_copy, copied_order, operands_to_copy
 from tilec.ops.batch_dimensions import with_dimensions
@@ -29,7 +30,6 @@ from tilec.ops.tile_choice import (
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launcher import common_stream
-from tilec.runtime.tensor_maps import MOST_RANK
 from tilec.terms.dtypes import BY_MLIR
 from tilec.tuning.dot_work import Memory
 from tilec.tuning.machine import machine_of

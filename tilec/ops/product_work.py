@@ -6,10 +6,11 @@ from math import prod
 
 import tilec.language as tl
 from tilec.hardware.ring_stages import store_slots
+from tilec.hardware.sizes import SWIZZLE_BITS, VECTOR_BYTES
 from tilec.hardware.target import Feature
 from tilec.ops.product_facts import Product
+from tilec.terms.tile_sizes import USUAL_SIDE
 from tilec.tuning.dot_work import (
-    VECTOR_BYTES,
     columns_of,
     flops_of,
     line_bytes,
@@ -20,19 +21,14 @@ from tilec.tuning.dot_work import (
 from tilec.tuning.machine import Machine
 from tilec.tuning.model import predict
 from tilec.tuning.rates import Rates
-from tilec.tuning.work import LoopWork, Stored, Unit, Way, Work
+from tilec.tuning.work import SUM_BYTES, LoopWork, Stored, Unit, Way, Work
 
 ALONE = (1, 1)
-USUAL_SIDE = 128
-"""Rows and columns of the tile that `tl.auto` gives a product on tensor cores."""
+"""The cluster of a CTA by itself, along rows and columns."""
 MOST_WAITING = 2
 """Rounds of programs that wait for DRAM, whose CTAs do not stay: who gets more takes the next."""
 ACCUMULATORS_PER_WARP = 4096
 """As the compiler chooses warps: 128 accumulators a thread, 4 to 8 warps."""
-SUM_BYTES = 4
-"""Of an element of a partial sum."""
-SWIZZLES = (128, 64, 32)
-"""Bytes of a panel's rows."""
 
 
 def predicted(
@@ -108,7 +104,7 @@ def _leaving_bytes(rows: int, columns: int, width: int, stored: Stored, way: Way
         return 0
     if stored is not Stored.ROWS:
         return rows * columns * width if way is Way.ENGINE else 0
-    panel = next((span for span in SWIZZLES if columns * width % span == 0), 0)
+    panel = next((span for span in SWIZZLE_BITS if columns * width % span == 0), 0)
     return rows * panel * store_slots(columns * width // panel, rows * panel) if panel else 0
 
 

@@ -16,24 +16,28 @@ from math import prod
 from typing import Any
 
 import tilec.language as tl
-from tilec.hardware.mma_shapes import PAIR_MS, tensor_ns
+from tilec.hardware.mma_shapes import PAIR, PAIR_MS, tensor_ns
+from tilec.hardware.sizes import SWIZZLE_BITS
 from tilec.hardware.target import Target
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import ROW_MAJOR, Product
-from tilec.ops.product_work import ALONE, USUAL_SIDE, predicted, work_of
+from tilec.ops.product_work import ALONE, predicted, work_of
 from tilec.ops.row_groups import rows_of_round
 from tilec.terms.dtypes import DType
+from tilec.terms.tile_sizes import USUAL_SIDE
 from tilec.tuning.dot_work import Memory, unit_of
 from tilec.tuning.machine import Machine
 from tilec.tuning.model import predict
 from tilec.tuning.tail_model import predict_with_tail
 from tilec.tuning.work import Unit, Way
 
-K_BYTES = 128
+K_BYTES = max(SWIZZLE_BITS)
 """Bytes of k a tile spans at least: one row of the widest shared-memory swizzle."""
 SIDES = (16, 32, 64, 128)
 """Of tiles that single warps multiply."""
 WIDE_ROWS = (64, 128, 256)
+"""Of tiles that warpgroups multiply: one, two or four times an instruction's 64 rows, by one or two
+of them."""
 WIDE_COLUMNS = (8, 16, 32, *range(64, 257, 16))
 """Of tiles that warpgroups multiply: between powers of two, so that some number of tiles comes
 close below the number of multiprocessors."""
@@ -59,22 +63,24 @@ LEAST_DEEP_SLOTS = 4
 """Slots that tiles of more than `K_BYTES` must leave room for: with 3, products were slower."""
 MOST_CTAS = 4
 """Of a cluster."""
-PAIR = 2
-"""CTAs that multiply together in tensor memory."""
-SWIZZLE_BYTES = 32
-"""The shortest row of a swizzle."""
 MOST_SHARED = 1.5
 """Times the shortest so far that a tile may take by itself whose clusters are tried: those load
 three quarters of the bytes or more."""
 MOST_SPLITS = 16
+"""Parts of k: so many partial results are written and read again; `_splits` stops earlier where
+their programs fill the device."""
 MOST_PARTS = 1024
 """Of the sums of a batch."""
 TAIL_PARTS = (2, 3, 4, 6, 8)
+"""Of k in the last round: up to 8 paid (2048 x 2304 x 8192: 127 to 118 us,
+last-round-h200-2026-11-21.json); each part writes partial sums, waits and is waited for."""
 MOST_TAIL_PARTS = TAIL_PARTS[-1]
 TURN_COLUMNS = (192,)
 """Of tiles of `USUAL_SIDE` rows that one warpgroup multiplies while another stores; narrower ones
 were slower wherever turns paid."""
 TURN_WARPS = 4
+"""Of a set that takes programs in turn: a warpgroup, since two of 128 x 192 sums fill the
+registers."""
 
 
 @dataclass(frozen=True)
@@ -288,7 +294,7 @@ def _may_pair(product: Product, tile: tuple[int, int, int], target: Target) -> b
     unit = unit_of(rows, columns, product.kind, target)
     fits = rows == PAIR_MS[0] // PAIR and columns in tensor_ns(PAIR_MS[0], product.kind, PAIR)
     # Half of the columns are whole rows of a swizzle, whichever way they lie.
-    whole = columns // PAIR * product.width % SWIZZLE_BYTES == 0 or product.b.contiguous == 0
+    whole = columns // PAIR * product.width % min(SWIZZLE_BITS) == 0 or product.b.contiguous == 0
     engine = unit is Unit.TENSOR_MEMORY and product.way(unit) is Way.ENGINE
     return engine and fits and whole and product.m > rows and not product.keeps_sums
 

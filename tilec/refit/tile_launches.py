@@ -13,10 +13,6 @@ from tilec.ops.tile_choice import TileChoice
 from tilec.refit.drawn_products import DrawnProduct
 from tilec.runtime.arrays import CUDA, ArrayView
 
-ALIGNMENT = 256
-"""Of matrices in bytes, as of allocations (CUDA C++ Programming Guide, "Device Memory
-Accesses")."""
-
 
 def views_at(product: DrawnProduct, addresses: Mapping[str, int], index: int) -> dict[str, Any]:
     """The product's a, b and out at addresses of GPU `index`."""

@@ -14,6 +14,8 @@ from tilec.runtime.errors import DeviceError
 from tilec.tuning.candidates import Candidate
 
 MOST_THREADS = 8
+"""Compiling at once: passes run one at a time under Python's lock, and the rest of a compilation,
+LLVM and ptxas, is some times as long. Not timed beyond."""
 
 Variant = tuple[Kernel, Candidate]
 

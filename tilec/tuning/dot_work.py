@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilec.hardware.mma_shapes import TENSOR_MS, WGMMA_M
+from tilec.hardware.mma_shapes import TENSOR_MS, WGMMA_M, WIDEST_N
+from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import LANES
 from tilec.tuning.rates import Rates
-from tilec.tuning.work import LINE_BYTES, Unit, Way
+from tilec.tuning.work import Unit, Way
 
-VECTOR_BYTES = 16
-"""What the copy engine and cp.async want of addresses and strides."""
-WIDEST_N = 256
-"""Columns of the widest instruction of a warpgroup, or into tensor memory."""
 WARP_TILE = 64
 """Rows and columns of an accumulator that one warp works on, about: each operand is read from
 shared memory once a warp that needs it."""

@@ -17,13 +17,13 @@ from tilec.dialects.tile import ArrayOp, Atomic
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.grid import Grid, check_grid, compile_grid
 from tilec.executable.kernel import Parameter
+from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Target
 from tilec.passes.contract import Report
 from tilec.passes.demands.kernels import teams_of
 from tilec.runtime.arrays import ArrayView
 from tilec.terms.demands import NUM_WARPS, STAGES
 from tilec.tuning.dot_work import (
-    VECTOR_BYTES,
     Memory,
     columns_of,
     flops_of,
@@ -35,7 +35,7 @@ from tilec.tuning.dot_work import (
 )
 from tilec.tuning.rates import rates_of
 from tilec.tuning.scalar_values import ScalarValues
-from tilec.tuning.work import LINE_BYTES, LoopWork, Unit, Way, Work
+from tilec.tuning.work import LoopWork, Unit, Way, Work
 
 PANEL_BYTES = 32 * 1024
 """Of shared memory that results leave through, at most, where rings are."""

@@ -26,7 +26,10 @@ from tilec.tuning.agreement import difference
 from tilec.tuning.candidates import Candidate
 
 LEAST_ROUNDS = 5
+"""Of each candidate: a median that two disturbed rounds do not move."""
 MOST_ROUNDS = 40
+"""Of a short kernel: the median of so many has a fifth of the spread between rounds as its error
+(1.25 / sqrt(40))."""
 BUDGET_MS = 60.0
 """Measured time a candidate, about: short kernels get more rounds."""
 HOPELESS = 1.25

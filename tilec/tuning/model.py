@@ -15,11 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilec.hardware.ring_stages import copied_stages, ring_stages
+from tilec.hardware.sizes import LINE_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 from tilec.tuning.machine import Machine
 from tilec.tuning.rates import Rates
-from tilec.tuning.work import LINE_BYTES, TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
+from tilec.tuning.work import TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
 
 LOAD_WARPS = 4
 """Warps that only load."""
@@ -110,8 +111,9 @@ def stages_of(loop: LoopWork, target: Target, accumulators: int = 0, other_bytes
         return loop.stages
     if loop.way is Way.ENGINE:
         return max(1, ring_stages(loop.staged_bytes, other_bytes, target))
-    sums = 0 if target.supports(Feature.WGMMA) else accumulators  # warpgroups' count for nothing
-    return copied_stages(loop.staged_bytes, sums, target)
+    # A role of its own fills rings for warpgroups, and registers are dealt out by role.
+    has_roles = target.supports(Feature.WGMMA)
+    return copied_stages(loop.staged_bytes, 0 if has_roles else accumulators, target)
 
 
 def _panels(work: Work) -> int:

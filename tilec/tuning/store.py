@@ -26,6 +26,8 @@ from tilec.tuning.outcome import Outcome, Trial
 FORMAT = "tilec tuning 1"
 FILE_NAME = "tuning.json"
 _LOCK_TIMEOUT_S = 30.0
+"""Longest wait for another process that writes winners, which takes milliseconds: then it is gone
+or hangs."""
 
 Key = Mapping[str, Any]
 

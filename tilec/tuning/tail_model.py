@@ -12,9 +12,7 @@ from dataclasses import replace
 
 from tilec.tuning.machine import Machine
 from tilec.tuning.model import predict
-from tilec.tuning.work import Work
-
-SUM_BYTES = 4
+from tilec.tuning.work import SUM_BYTES, Work
 
 
 def predict_with_tail(work: Work, parts: Iterable[int], machine: Machine) -> dict[int, float]:

@@ -9,8 +9,8 @@ from functools import cached_property
 
 from tilec.hardware.tensor_memory import COLUMNS
 
-LINE_BYTES = 128
-"""What the copy engine takes from L2 at once: a shorter row costs as much."""
+SUM_BYTES = 4
+"""Of an element of a partial sum: f32 or i32, as tensor cores add up."""
 TENSOR_SPEEDS: Mapping[str, float] = {"f16": 1, "bf16": 1, "f8": 2, "i8": 2, "tf32": 0.5}
 """Of tensor cores, by the kind of their operands, against f16; `fma` and `f64` have own units."""
 

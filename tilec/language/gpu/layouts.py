@@ -19,6 +19,7 @@ from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.mma_shapes import find_instruction
 from tilec.hardware.scale_fragments import scale_layout
 from tilec.hardware.shared_layout import SharedLayout, parse_shared_layout, strided
+from tilec.hardware.sizes import SWIZZLE_BITS
 from tilec.hardware.tensor_memory import (
     COLUMN_BITS,
     TensorMemoryLayout,
@@ -28,6 +29,7 @@ from tilec.hardware.tensor_memory import (
 from tilec.hardware.tensor_registers import rows_layout
 from tilec.hardware.tensor_tiles import scales_layout
 from tilec.terms.dtypes import DType
+from tilec.terms.tile_sizes import LARGEST_TILE
 
 __all__ = [
     "accumulator",
@@ -47,13 +49,9 @@ __all__ = [
     "tensor_scales",
 ]
 
-_SWIZZLE_BITS = {128: 3, 64: 2, 32: 1}
-"""Address bits that a swizzle of that many bytes changes (PTX ISA 9.0, "Swizzling modes")."""
 
-
-_MOST_ELEMENTS = 1 << 20
-"""Of a tile, as everywhere in the language."""
 _MOST_WARPS = 32
+"""Of a CTA: 1024 threads (CUDA C++ Programming Guide, "Compute Capabilities")."""
 
 
 def layout(text: str) -> Layout:
@@ -144,10 +142,8 @@ def _checked(shape: Sequence[int], *, warps: int = 1) -> tuple[int, ...]:
     """A shape of positive integers. ValueError otherwise, and for more warps than a CTA has."""
     sizes = tuple(shape)
     whole = all(isinstance(size, int) and not isinstance(size, bool) for size in sizes)
-    if not whole or not sizes or min(sizes) < 1 or prod(sizes) > _MOST_ELEMENTS:
-        raise ValueError(
-            f"expected a shape of 1 to {_MOST_ELEMENTS} elements in all, found {sizes}"
-        )
+    if not whole or not sizes or min(sizes) < 1 or prod(sizes) > LARGEST_TILE:
+        raise ValueError(f"expected a shape of 1 to {LARGEST_TILE} elements in all, found {sizes}")
     if isinstance(warps, bool) or not isinstance(warps, int) or not 1 <= warps <= _MOST_WARPS:
         raise ValueError(f"expected 1 to {_MOST_WARPS} warps, found {warps}")
     return sizes
@@ -162,7 +158,7 @@ def _with_fragments(instruction: str) -> MmaInstruction:
 
 def _depth(row: MmaInstruction, k: int | None) -> int:
     depth = row.depth if k is None else k
-    if not row.depth <= depth <= _MOST_ELEMENTS or depth % row.depth:
+    if not row.depth <= depth <= LARGEST_TILE or depth % row.depth:
         raise ValueError(f"k must be a multiple of {row.depth} for {row.name}, found {depth}")
     return depth
 
@@ -228,8 +224,8 @@ def swizzled(
         raise ValueError(f"a swizzled buffer has two dimensions, found {len(shape)}")
     fast = contiguous % 2
     row_bytes = shape[fast] * dtype.bits // 8
-    spans = _SWIZZLE_BITS if span is None else (span,)
-    fitting = next((s for s in spans if s in _SWIZZLE_BITS and row_bytes % s == 0), None)
+    spans = SWIZZLE_BITS if span is None else (span,)
+    fitting = next((s for s in spans if s in SWIZZLE_BITS and row_bytes % s == 0), None)
     if fitting is None:
         wanted = "32, 64 or 128" if span is None else str(span)
         raise ValueError(f"rows of {row_bytes} bytes are not whole panels of {wanted} bytes")
@@ -238,7 +234,7 @@ def swizzled(
     along = ((width, 1),) if panels == 1 else ((width, 1), (panels, other * width))
     across = ((other, width),)
     dims = (along, across) if fast == 0 else (across, along)
-    return SharedLayout(dims, (_SWIZZLE_BITS[fitting], 4, 3))
+    return SharedLayout(dims, (SWIZZLE_BITS[fitting], 4, 3))
 
 
 def tensor_layout(text: str) -> TensorMemoryLayout:

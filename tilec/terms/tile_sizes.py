@@ -1,0 +1,11 @@
+"""Sizes of tiles: the largest there may be, and the side that a product's has where nobody says."""
+
+from __future__ import annotations
+
+LARGEST_TILE = 1 << 20
+"""Elements of a tile at most: sixteen times what the registers of a multiprocessor hold, and far
+below what would exhaust the compiler's memory."""
+USUAL_SIDE = 128
+"""Rows and columns of the tile that `tl.auto` gives a product on tensor cores: of half of it single
+warps read shared memory for as long as they multiply (32 x 32 each; 128 bytes and 2048 operations
+of bf16 a clock on sm_80)."""
