@@ -41,9 +41,11 @@ from tilec.passes.rewriting.walk import find_ops, kernels
 
 _FREE = ("arith.constant", "tensor.splat", "tile.iota")
 _STEPS = 4
-"""Elementwise ops that are done again rather than their results converted."""
+"""Elementwise ops that are done again rather than their results converted: a conversion is two
+barriers and at least as many accesses."""
 _ACCESSES = 4
-"""Accesses of a thread that load a tile again."""
+"""Accesses of a thread that load a tile again: what a conversion through shared memory, two
+barriers beside, makes at the least."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)

@@ -84,8 +84,8 @@ from tilec.passes.rewriting.walk import kernels
 from tilec.terms.demands import ORDER
 
 GROUP = 8
-"""Rows of tiles per group of programs that do not stay: Triton's own tutorial has 8, so figures
-compare; near a square of what runs at once for tiles of 128 x 128."""
+"""Rows of tiles per group of programs that do not stay: as many as Triton's own products have
+(`GROUP_SIZE_M`), which figures are compared with."""
 PERSISTENT_GROUP = 12
 """Rows of tiles per group of persistent CTAs: 12 rows by 11 columns are one wave of an H200's 132,
 near a square of 128 x 256 tiles. bf16 8192^3 read 1.30 GB of memory (8 rows: 1.49) and 240 million

@@ -51,7 +51,8 @@ from tilec.passes.rewriting.scalars import binary, constant, scalar_op
 from tilec.passes.rewriting.walk import kernels
 
 ITERATIONS_AHEAD = 16
-"""How far behind a loop's end its variable may be looked at, by copies that run ahead."""
+"""How far behind a loop's end its variable may be looked at, by copies that run ahead: more than
+the slots of any ring that the compiler makes (`MOST_STAGES`)."""
 _FEWEST_PROGRAMS = 2**11
 """With the largest tile, 2**20 elements, an id of a grid of so many leads to 2**31."""
 _SIZES = (

@@ -18,7 +18,8 @@ from tilec.passes.analysis.integer_program import TERMINATORS, Block, IntegerPro
 from tilec.passes.analysis.intervals import Interval, holds, hull
 
 _ROUNDS = 2
-"""How often a loop's carried values are looked at before what still grows counts as anything."""
+"""How often a loop's carried values are looked at before what still grows counts as anything: once
+from the first values, and once to see which of them stay."""
 
 
 @dataclass(frozen=True)

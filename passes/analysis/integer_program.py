@@ -193,7 +193,8 @@ _FORMULAS: Mapping[str, str] = {
 """Operations that mean the same at a launch."""
 _SHIFTS = {"arith.shli": "*", "arith.shrsi": "//"}
 _LONGEST = 500
-"""Characters of an expression: the language has a limit on how deep it nests."""
+"""Characters of an expression: the language has a limit on how deep it nests (`MAX_DEPTH` of
+`executable/grid.py`)."""
 
 
 def _name(array: ir.Value) -> str | None:

@@ -46,7 +46,8 @@ _ORDERS = (ReshapeOp, TransposeOp)
 _CASTS = ("arith.extf", "arith.truncf", "arith.sitofp", "arith.extsi", "arith.trunci")
 """What gives each element in another width."""
 AHEAD = 32
-"""Registers of a tile that is loaded as it is used: what ptxas loads ahead without need."""
+"""Registers of a tile that is loaded as it is used: what ptxas loads ahead without need
+(product_with_tail of 128 x 256 takes 195; 261 of 264 verdicts agree)."""
 
 
 @dataclass(frozen=True)

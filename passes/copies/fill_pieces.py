@@ -35,7 +35,8 @@ from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, i32_constant
 
 LEAST_VALUES = 16
-"""Elements of a thread's piece: with fewer on their way it waits for memory most of the time."""
+"""Elements of a thread's piece: with fewer on their way it waits for memory most of the time (16
+loads of a warp, a sector each, in the 800 clocks that one takes)."""
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,11 @@ from tilec.hardware.mma_instruction import MmaInstruction
 from tilec.hardware.sizes import LINE_BYTES, SECTOR_BYTES, VECTOR_BYTES
 
 INSTRUCTION_COST = 64
-"""Bytes of traffic one warp-wide access instruction is worth."""
+"""Bytes of traffic one warp-wide access instruction is worth: half of what one of 4 bytes a thread
+moves, so that where sectors are the same the wider and fewer win. Not timed by itself."""
 LINE_COST = 16
-"""Bytes of traffic each more line of L1 that an instruction reads is worth: a clock."""
+"""Bytes of traffic each more line of L1 that an instruction reads is worth: a clock, in which DRAM
+brings a multiprocessor of an H200 18 (4.8 TB/s over 132 at 1.98 GHz)."""
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,8 @@ from tilec.passes.layouts.lane_moves import LaneMove, lane_move
 from tilec.passes.layouts.op_costs import SHUFFLE_SLOTS, SLOT_BYTES, TAKE_SLOTS
 
 CONVERSION_COST = 1024
-"""Bytes of traffic the two barriers of a conversion through shared memory are worth."""
+"""Bytes of traffic the two barriers of a conversion through shared memory are worth: 64 clocks at
+`LINE_COST`. Not timed by itself."""
 SHARED_READ_COST = TAKE_SLOTS * SLOT_BYTES
 """Bytes of traffic one warp-wide read of shared memory is worth: a clock."""
 

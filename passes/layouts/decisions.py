@@ -40,7 +40,8 @@ from tilec.passes.layouts.op_costs import (
 )
 
 UNANCHORED_WIDTH = 4
-"""Neighbours a thread holds of a tile that no memory access wants in another way."""
+"""Neighbours a thread holds of a tile that no memory access wants in another way: 16 bytes of
+4-byte elements, should it be converted or stored after all."""
 
 
 @dataclass

@@ -76,7 +76,8 @@ def expanded(layout: Layout, axis: int, size: int) -> Layout:
 
 
 SPREAD_RUN = 4
-"""Neighbours along a new axis that a thread holds, if there are enough for all threads."""
+"""Neighbours along a new axis that a thread holds, if there are enough for all threads: as in
+`UNANCHORED_WIDTH`, 16 bytes of 4-byte elements."""
 
 
 @lru_cache(maxsize=1024)

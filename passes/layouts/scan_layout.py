@@ -23,7 +23,8 @@ from tilec.passes.layouts.axis_levels import (
 )
 
 LONGEST_RUN = 8
-"""Registers a thread scans alone before lanes take part; longer runs only lengthen the chain."""
+"""Registers a thread scans alone before lanes take part: as many steps as the lanes' five and
+warps' three take together; longer runs only lengthen the chain."""
 
 
 def supports_scan(layout: Layout, shape: Sequence[int], axis: int) -> bool:

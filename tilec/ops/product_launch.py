@@ -42,7 +42,8 @@ TURNED = {"a": "b", "b": "a", "row_scale": "column_scale", "column_scale": "row_
 TURNED_PARTS = {"bias": "row_bias", "row_scale": "column_scale", "column_scale": "row_scale"}
 MATRICES = ("a", "b", "out", "residual")
 COMBINED, COMBINED_COLUMNS = 1024, 256
-"""Elements of a tile whose partial sums are added, and its columns at most."""
+"""Elements of a tile whose partial sums are added, and its columns at most: 16 bytes a thread of
+256, and rows of whole lines."""
 
 
 @dataclass

@@ -34,7 +34,7 @@ from tilec.tuning.work import Unit, Way
 K_BYTES = max(SWIZZLE_BITS)
 """Bytes of k a tile spans at least: one row of the widest shared-memory swizzle."""
 SIDES = (16, 32, 64, 128)
-"""Of tiles that single warps multiply."""
+"""Of tiles that single warps multiply: from an instruction's 16 rows to the usual tile's."""
 WIDE_ROWS = (64, 128, 256)
 """Of tiles that warpgroups multiply: one, two or four times an instruction's 64 rows, by one or two
 of them."""
@@ -44,10 +44,11 @@ close below the number of multiprocessors."""
 MOST_ELEMENTS = 128 * 256
 """Of a tile: 128 accumulators for each thread of two warpgroups."""
 SLIMNESS = 4
-"""Rows for each column, at most, of tiles for more than one warpgroup."""
+"""Rows for each column, at most, of tiles for more than one warpgroup: slimmer ones load more for
+each product."""
 MOST_KEPT_ELEMENTS = 128 * 192
 """Of a tile with two accumulators, where sums are kept in f32, or whose operands threads bring with
-registers of their own."""
+registers of their own: 96 each of 248 registers."""
 MOST_TURNED_ROWS = 256
 """Rows of a product of which the transpose is always tried: few rows become an instruction's
 columns."""
@@ -62,7 +63,8 @@ ACROSS_K_STAGES = 3
 LEAST_DEEP_SLOTS = 4
 """Slots that tiles of more than `K_BYTES` must leave room for: with 3, products were slower."""
 MOST_CTAS = 4
-"""Of a cluster."""
+"""Of a cluster: larger ones leave more multiprocessors of a processor group without one
+(`clustered` of the rates). Not timed."""
 MOST_SHARED = 1.5
 """Times the shortest so far that a tile may take by itself whose clusters are tried: those load
 three quarters of the bytes or more."""
@@ -70,7 +72,7 @@ MOST_SPLITS = 16
 """Parts of k: so many partial results are written and read again; `_splits` stops earlier where
 their programs fill the device."""
 MOST_PARTS = 1024
-"""Of the sums of a batch."""
+"""Of the sums of a batch: as many programs fill any device several times."""
 TAIL_PARTS = (2, 3, 4, 6, 8)
 """Of k in the last round: up to 8 paid (2048 x 2304 x 8192: 127 to 118 us,
 last-round-h200-2026-11-21.json); each part writes partial sums, waits and is waited for."""

@@ -14,7 +14,8 @@ from tilec.tuning.candidates import Candidate
 from tilec.tuning.machine import Machine
 
 EXACT_SIZES = 16
-"""Sizes up to here are classes of their own."""
+"""Sizes up to here are classes of their own: the side of the smallest tile, below which each row
+more is work."""
 
 
 def tuning_key(

@@ -38,7 +38,8 @@ from tilec.tuning.scalar_values import ScalarValues
 from tilec.tuning.work import LoopWork, Unit, Way, Work
 
 PANEL_BYTES = 32 * 1024
-"""Of shared memory that results leave through, at most, where rings are."""
+"""Of shared memory that results leave through, at most, where rings are: two panels of 128 bytes by
+128 rows."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from tilec.tuning.rates import Rates
 from tilec.tuning.work import TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
 
 LOAD_WARPS = 4
-"""Warps that only load."""
+"""Warps that only load: a role begins at a warpgroup (PTX ISA 9.0, "setmaxnreg")."""
 
 
 @dataclass(frozen=True)
