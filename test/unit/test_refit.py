@@ -28,7 +28,8 @@ from tilec.refit.fitting import fit, names_of, value_of, with_values
 from tilec.refit.product_timing import ProductTimer, WrongResult
 from tilec.refit.rates_file import rates_text
 from tilec.refit.record import FIT, TEST, RecordError, Run, check_runs, read_record, record_text
-from tilec.refit.scores import Score, cases_of, is_better, score
+from tilec.refit.scores import Case, Score, cases_of, is_better, score
+from tilec.refit.tile_launches import moved, steps_of, views_at
 from tilec.runtime.device import device
 from tilec.runtime.errors import DeviceError
 from tilec.tuning.machine import machine_of
@@ -117,6 +118,19 @@ def test_parts_are_at_most_one_and_shifted_lines_at_least() -> None:
 
 def scored(losses: list[float], error: float) -> Score:
     return Score(1.0, 1.0, error, np.array(losses))
+
+
+def test_a_score_says_what_choosing_by_predictions_costs() -> None:
+    """The second of three tiles is predicted fastest, and takes twice the best one's time."""
+    product = DrawnProduct.named("bf16 4096x4096x4096 NT").facts
+    names = ("64x64x64", "128x256x64", "64x128x64")
+    tiles = tuple(map(tile_named, names))
+    machine = replace(HOPPER, memory_gb_per_s=4814)
+    us = [prediction(product, tile, machine) for tile in tiles]
+    assert min(us) == us[1]
+    found = score([Case(machine, product, tiles, np.log([us[0], 2 * us[2], us[2]]))], STANDING)
+    assert found.chosen == found.slowest == pytest.approx(2)
+    assert found.error == pytest.approx(np.log(2 * us[2] / us[1]) / 3**0.5)
 
 
 def test_what_is_not_better_does_not_take_the_place() -> None:
@@ -280,18 +294,34 @@ def test_tiles_are_checked_and_timed_by_turns(gpu: SimulatedGpu) -> None:
     with timer() as found:
         assert found.times(PRODUCT, TILES) == {"16x32x64": 600.0, "32x32x64": 700.0}
     rows = [constants["BM"] for constants in gpu.ran]
-    assert rows.count(16) == rows.count(32) > 2 * product_timing.ROUNDS
-    assert rows != sorted(rows)
+    rounds = [rows[at : at + 4] for at in range(len(rows))[-4 * product_timing.ROUNDS :: 4]]
+    assert all(sorted(one) == [16, 16, 32, 32] for one in rounds)
+    assert {one[0] for one in rounds} == {16, 32}
     assert not gpu.graphs
 
 
 def test_a_tile_with_another_result_is_not_timed(
     gpu: SimulatedGpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is written here: what was there before is no result."""
-    monkeypatch.setattr(gpu, "cuLaunchKernelEx", lambda *_: (0,))
-    with timer() as found, pytest.raises(WrongResult, match="bf16 40x48x64 NT in tiles of 16x32"):
-        found.times(PRODUCT, TILES)
+    """Nothing is written here: what was there before, be it the product, is no result."""
+    with timer() as found:
+        found.times(PRODUCT, TILES[:1])
+        monkeypatch.setattr(gpu, "cuLaunchKernel", lambda *_: (0,))
+        with pytest.raises(WrongResult, match="bf16 40x48x64 NT in tiles of 16x32"):
+            found.times(PRODUCT, TILES)
+
+
+@pytest.mark.parametrize("tile", ["32x16x64", "32x16x64/T"])
+def test_launches_move_with_their_matrices(tile: str, gpu: SimulatedGpu) -> None:
+    views = views_at(PRODUCT, {"a": 1 << 20, "b": 2 << 20, "out": 3 << 20}, 0)
+    by = {"a": 256, "b": 512, "out": 1024}
+    steps = steps_of(PRODUCT, tile_named(tile), views, device("cuda:0"), 5)
+    (before,), (after,) = (
+        [{name: value.pointer for name, value in step.arguments if name in by} for step in found]
+        for found in (steps, moved(steps, by))
+    )
+    assert before == {name: view.pointer for name, view in views.items()}
+    assert after == {name: pointer + by[name] for name, pointer in before.items()}
 
 
 def test_processes_that_find_no_gpu_say_so() -> None:
