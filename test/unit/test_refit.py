@@ -20,7 +20,7 @@ from simulated_gpu import SimulatedGpu, install_gpu
 from tilec.cli import refit
 from tilec.cli.command import main
 from tilec.hardware.target import find_target
-from tilec.refit import product_timing
+from tilec.refit import measuring, product_timing
 from tilec.refit.compile_ahead import compile_all, compile_tiles
 from tilec.refit.drawn_products import DrawnProduct, draw
 from tilec.refit.drawn_tiles import draw_tiles, name_of, prediction, tile_named
@@ -30,6 +30,7 @@ from tilec.refit.rates_file import rates_text
 from tilec.refit.record import FIT, TEST, RecordError, Run, check_runs, read_record, record_text
 from tilec.refit.scores import Case, Score, cases_of, is_better, score
 from tilec.refit.tile_launches import moved, steps_of, views_at
+from tilec.runtime.cuda.driver import CudaError
 from tilec.runtime.device import device
 from tilec.runtime.errors import DeviceError
 from tilec.tuning.machine import machine_of
@@ -309,6 +310,40 @@ def test_a_tile_with_another_result_is_not_timed(
         monkeypatch.setattr(gpu, "cuLaunchKernel", lambda *_: (0,))
         with pytest.raises(WrongResult, match="bf16 40x48x64 NT in tiles of 16x32"):
             found.times(PRODUCT, TILES)
+
+
+def test_arrays_of_a_launch_s_own_live_as_long_as_its_graph(gpu: SimulatedGpu) -> None:
+    """Sums of k in parts: each tile has its own, which the graph is replayed on after the next
+    tile's are made."""
+    product = replace(PRODUCT, k=128)
+    gpu.cost = lambda kernel: 350.0
+    split = [tile_named(name) for name in ("32x32x32/s2", "16x32x32/s2")]
+    with timer() as found:
+        times = found.times(product, split)
+    assert times == {"32x32x32/s2": 700.0, "16x32x32/s2": 700.0}
+
+
+def test_after_a_failure_of_the_gpu_what_was_timed_is_kept(
+    monkeypatch: pytest.MonkeyPatch, gpu: SimulatedGpu
+) -> None:
+    timed: list[str] = []
+
+    def times(self: ProductTimer, product: DrawnProduct, tiles: Any) -> dict[str, float]:
+        if len(timed) == 2:
+            raise CudaError("launching: CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_ILLEGAL_ADDRESS")
+        timed.append(product.name)
+        return dict.fromkeys(map(name_of, tiles), 1.0)
+
+    monkeypatch.setattr(ProductTimer, "times", times)
+    monkeypatch.setattr(measuring, "compile_all", lambda jobs, *_: {p.name: {} for p, _ in jobs})
+    there = device("cuda:0")
+    machine = machine_of(there, find_target("sm_80"))
+    runs, wrong = measuring.measure(there, machine, measuring.Draw(5, 9, 3), 1.0, timed.append)
+    assert [name for run in runs for name in run.products] == timed
+    assert [(run.use, run.seed) for run in runs] == [(FIT, 5), (TEST, 6)]
+    (message,) = wrong
+    assert "in one of" in message
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in message
 
 
 @pytest.mark.parametrize("tile", ["32x16x64", "32x16x64/T"])

@@ -19,6 +19,7 @@ from tilec.refit.drawn_products import DrawnProduct, draw
 from tilec.refit.drawn_tiles import draw_tiles, name_of
 from tilec.refit.product_timing import ProductTimer, WrongResult
 from tilec.refit.record import FIT, LEAST_TILES, TEST, Run
+from tilec.runtime.cuda.driver import CudaError
 from tilec.tuning.machine import Machine
 
 COMPILING = 0.5
@@ -45,7 +46,8 @@ def measure(
     device: Any, machine: Machine, what: Draw, minutes: float, complain: Callable[[str], None]
 ) -> tuple[list[Run], list[str]]:
     """A run to fit to and one to test by, of what could be timed in so many minutes, less the fit;
-    and which tiles computed something else, if any. `complain` hears of what does not compile."""
+    and which tiles computed something else or failed, if any: after a failure no more are timed.
+    `complain` hears of what does not compile."""
     begun = monotonic()
     drawn = _drawn(machine, what)
     jobs = [(product, tiles) for _, product, tiles in drawn]
@@ -66,6 +68,10 @@ def measure(
                 found[use][product.name] = timer.times(product, tiles)
             except WrongResult as error:
                 wrong.append(str(error))
+            except CudaError as error:  # after it nothing runs on that GPU in this process
+                names = ", ".join(map(name_of, tiles))
+                wrong.append(f"{product.name} in one of {names}: {error}")
+                break
             bar.update()
     seeds = {FIT: what.seed, TEST: what.seed + 1}
     runs = [Run(machine, seeds[use], use, products) for use, products in found.items()]
