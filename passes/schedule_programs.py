@@ -57,7 +57,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.tile import ArrayOp, Atomic, DotOp, NumProgramsOp, ProgramIdOp
 from tilec.hardware.mma_shapes import find_instruction
-from tilec.hardware.target import Feature
+from tilec.hardware.target import Feature, Groups
 from tilec.passes.analysis.hazards import may_write, orders_memory
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import (
@@ -82,18 +82,6 @@ from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.scalars import binary, i32_constant, less, scalar_op
 from tilec.passes.rewriting.walk import kernels
 from tilec.terms.demands import ORDER
-
-GROUP = 8
-"""Rows of tiles per group of programs that do not stay: as many as Triton's own products have
-(`GROUP_SIZE_M`), which figures are compared with."""
-PERSISTENT_GROUP = 12
-"""Rows of tiles per group of persistent CTAs: 12 rows by 11 columns are one wave of an H200's 132,
-near a square of 128 x 256 tiles. bf16 8192^3 read 1.30 GB of memory (8 rows: 1.49) and 240 million
-sectors of L2 (8: 231, 16: 266, 24: 273), and was fastest by 0.5 to 1 %: the GPU is at its power
-limit, and what is not read lets it clock higher."""
-CLUSTER_GROUP = 16
-"""The same in pairs: an H200 deals clusters to its 8 processor groups in turn, so that 8 rows of
-pairs give each group a row of its own. 259 million sectors (12 rows: 267), and 0.5 % faster."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -130,8 +118,8 @@ def _schedule(function: ir.Operation, context: PassContext) -> None:
     persistent = _stays(function, found, cluster, context) if demanded is None else demanded
     uneven = persistent and differ_in_length(function) and not is_dynamic(function)
     uneven = uneven and not found.waits
-    usual = _group(cluster) if persistent or cluster != ALONE else GROUP
-    order = program_order(function, usual) if grouped else None
+    usual = _group(context.target.speed.groups, cluster, persistent)
+    order = program_order(function, usual, context.target.speed.groups.square) if grouped else None
     entry = function.regions[0].blocks[0]
     with ir.InsertionPoint.at_block_begin(entry), function.location:
         if persistent or cluster != ALONE:
@@ -341,9 +329,11 @@ def _in_line(
     return places
 
 
-def _group(cluster: tuple[int, int, int]) -> int:
-    """Rows of tiles per group of a persistent kernel."""
-    return PERSISTENT_GROUP if cluster == ALONE else CLUSTER_GROUP
+def _group(groups: Groups, cluster: tuple[int, int, int], persistent: bool) -> int:
+    """Rows of tiles per group."""
+    if cluster != ALONE:
+        return groups.cluster
+    return groups.persistent if persistent else groups.alone
 
 
 def _own(

@@ -12,9 +12,6 @@ from mlir import ir
 from tilec.dialects.demands import demanded
 from tilec.terms.demands import ORDER
 
-SQUARE = 16
-"""Side of the squares that Hilbert's curve fills: 11.5 x 11.5 programs run at once on an H200."""
-
 
 @dataclass(frozen=True)
 class ProgramOrder:
@@ -32,11 +29,12 @@ class ProgramOrder:
         return f"groups of {self.group} rows" if self.name == "grouped" else "row by row"
 
 
-def program_order(function: ir.Operation, group: int) -> ProgramOrder:
-    """The order of a kernel, groups of `group` rows where its author leaves it open."""
+def program_order(function: ir.Operation, group: int, square: int) -> ProgramOrder:
+    """The order of a kernel, groups of `group` rows where its author leaves it open; `square`: the
+    side of what Hilbert's curve fills."""
     order = demanded(function, ORDER)
     if order is None:
         return ProgramOrder("grouped", group)
     if isinstance(order, tuple):
         return ProgramOrder(*order, demanded=True)
-    return ProgramOrder(order, SQUARE if order == "hilbert" else group, demanded=True)
+    return ProgramOrder(order, square if order == "hilbert" else group, demanded=True)

@@ -25,6 +25,7 @@ from tilec.runtime.artefact import save
 from tilec.runtime.device import device
 from tilec.runtime.facts import index_bits, observe_parameter
 from tilec.terms.dtypes import BY_MLIR
+from tilec.tuning.rates import rates_of
 
 OPTIONAL = ("bias", "row_scale", "column_scale", "scale", "residual")
 """Arguments that a plain product passes 0 for."""
@@ -118,7 +119,8 @@ def _aligned(case: Any, target: str) -> list[Any]:
 
 
 def _copied(plan: Plan, views: Mapping[str, ArrayView], target: str) -> dict[str, int]:
-    return operands_to_copy(plan, views, wide_unit(find_target(target)))
+    found = find_target(target)
+    return operands_to_copy(plan, views, wide_unit(found), rates_of(found))
 
 
 def _copies(

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from copied_operands import copy_from
 from fake_driver import uninstall
 from simulated_gpu import SimulatedGpu, install_gpu
 
 import tilec
-from tilec.ops import aligned_operands, plain_product, product_launch, tail_launch
+from tilec.ops import plain_product, product_launch, tail_launch
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
@@ -138,8 +139,7 @@ def test_several_launches(
     arrays of its own, without looking at anything again."""
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
     if copied:
-        monkeypatch.setattr(aligned_operands, "LEAST_PRODUCT", 0)
-        monkeypatch.setattr(aligned_operands, "LEAST_USES", 1)
+        copy_from(monkeypatch, 0, 1)
     k, n = (97, 41) if copied else (96, 40)
     (b, on_b), (bias, on_bias) = draw(k, n), draw(n)
     launched: list[int] = []

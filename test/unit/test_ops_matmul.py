@@ -9,11 +9,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from copied_operands import copy_from
 
 import tilec
 from tilec.ops import aligned_operands, multiply_plan, plain_product, product_launch
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import describe
+from tilec.tuning.rates import sm_90a
 from tilec.tuning.work import Unit
 
 BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
@@ -257,8 +259,7 @@ def test_unaligned_operands_are_copied_where_that_pays(
     order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of 35 or 33 elements of two bytes begin anywhere; those of the copies at 128 bytes."""
-    monkeypatch.setattr(aligned_operands, "LEAST_PRODUCT", 0)
-    monkeypatch.setattr(aligned_operands, "LEAST_USES", 21)
+    copy_from(monkeypatch, 0, 21)
     copies = []
 
     def copy(name: str, *others: Any) -> Any:
@@ -300,7 +301,7 @@ def test_which_operands_are_copied(
     }
     options = multiply_plan.Options(None, False, None, None, "ieee")
     plan = multiply_plan.make_plan(views, options)
-    copied = aligned_operands.operands_to_copy(plan, views, Unit.WARPGROUPS)
+    copied = aligned_operands.operands_to_copy(plan, views, Unit.WARPGROUPS, sm_90a.RATES)
     assert copied == dict.fromkeys(expected, 1)
 
 
@@ -322,8 +323,7 @@ def test_operands_that_lie_across_k_are_turned_where_that_pays(
     """Once in front, not for every tile; past both ends of the copying kernel's tiles. `kept`: how
     many may stay as they are."""
     monkeypatch.setenv("TILEC_TARGET", target)
-    monkeypatch.setattr(aligned_operands, "LEAST_PRODUCT", 0)
-    monkeypatch.setattr(aligned_operands, "LEAST_USES", 48)
+    copy_from(monkeypatch, 0, 48)
     copies = {}
 
     def copy(name: str, *others: Any) -> Any:

@@ -20,6 +20,7 @@ FORMULAS = {
     "tilec/tuning/machine.py": set[str](),
     "tilec/tuning/work.py": {"SUM_BYTES"},
     "tilec/tuning/kernel_work.py": {"PANEL_BYTES"},
+    "tilec/ops/aligned_operands.py": set[str](),
     "tilec/ops/product_facts.py": set[str](),
     "tilec/ops/product_work.py": {"MOST_WAITING", "ACCUMULATORS_PER_WARP"},
 }

@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from copied_operands import copy_from
 from hopper_kernels import decisions, demanded
 from shares import modes
 
@@ -17,7 +18,7 @@ from tilec.examples.attention import attention
 from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.row_sum import row_sum
 from tilec.messages.diagnostics import CompileError
-from tilec.ops import aligned_operands, product_launch
+from tilec.ops import product_launch
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.errors import ArgumentError
 
@@ -180,8 +181,7 @@ def test_a_copy_is_as_new_as_can_be(
     launched: list[Kernel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is copied in front of a product is written by the launch before."""
-    monkeypatch.setattr(aligned_operands, "LEAST_PRODUCT", 1)
-    monkeypatch.setattr(aligned_operands, "LEAST_USES", 1)
+    copy_from(monkeypatch, 1, 1)
     a, b = draw(64, 520), draw(520, 75)
     close(tilec.ops.matmul(a, b, settled=("a", "b")), a, b)
     assert {kernel.demands()["settled"] for kernel in launched} == {("a",)}

@@ -21,22 +21,20 @@ from tilec.ops.multiply_plan import Plan, View
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.launcher import located
 from tilec.tuning.dot_work import Memory, way_of
+from tilec.tuning.rates import Rates
 from tilec.tuning.work import Unit, Way
 
-LEAST_PRODUCT = 2**31
-"""M N K from which copies pay: about where the product takes 20 us without them on an H200; a copy
-of 4097 x 4097 takes 23."""
-LEAST_USES = 512
-"""Rows or columns of the other operand: each of them reads the copy once."""
 FRAMEWORKS = ("torch", "numpy", "tilec")
 """Whose arrays of every dtype can be made and written here."""
 
 
-def operands_to_copy(plan: Plan, views: Mapping[str, ArrayView], unit: Unit) -> dict[str, int]:
+def operands_to_copy(
+    plan: Plan, views: Mapping[str, ArrayView], unit: Unit, rates: Rates
+) -> dict[str, int]:
     """Which of a and b are worth a copy, and the axis that its rows run along: none of a batch, nor
     where FMA units multiply. `unit`: who multiplies large tiles."""
     on_tensor_cores = plan.dtype.bits <= 16 or plan.constants["PRECISION"] == "tf32"
-    if plan.lead or not on_tensor_cores or plan.m * plan.n * plan.k < LEAST_PRODUCT:
+    if plan.lead or not on_tensor_cores or plan.m * plan.n * plan.k < rates.copied_product:
         return {}
     copied: dict[str, int] = {}
     lies = {"a": 1, "b": 0}
@@ -47,7 +45,7 @@ def operands_to_copy(plan: Plan, views: Mapping[str, ArrayView], unit: Unit) -> 
             _best_way(lies | {name: axis}, found.element_bytes, unit)
             for axis in (along_k, 1 - along_k)
         )
-        if uses < LEAST_USES or found.framework not in FRAMEWORKS:
+        if uses < rates.copied_uses or found.framework not in FRAMEWORKS:
             lies[name] = contiguous
             continue
         lies[name] = contiguous if best is other else along_k

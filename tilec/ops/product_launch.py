@@ -135,7 +135,8 @@ class Launch:
         # Copies, like partial sums, would be freed on another stream than a caller's own.
         if self.stream is not None:
             return {}
-        return operands_to_copy(self.plan, self.views, wide_unit(target_of(self.device)))
+        machine = machine_of(self.device, target_of(self.device))
+        return operands_to_copy(self.plan, self.views, wide_unit(machine.target), machine.rates)
 
     def _copy_and_multiply(self) -> list[Step]:
         """Copies of operands, and the same product of those."""

@@ -38,10 +38,10 @@ DIGITS = 3
 
 KEPT = {
     *("record", "even_cluster", "clustered", "lockstep_rounds"),
-    *("other_registers", "loaded_registers", "spilled"),
+    *("other_registers", "loaded_registers", "spilled", "copied_product", "copied_uses"),
 }
-"""What is not fitted: counts of the device and of compiled code, and what clocks of a card do over
-many rounds, which short runs do not show."""
+"""What is not fitted: counts of the device and of compiled code, what clocks of a card do over many
+rounds, which short runs do not show, and when to copy operands, which no tile's time says."""
 PARTS = {"tensor_efficiency", "warp_mma_speed", "dram_efficiency", "dram_threads", "clustered"}
 """Rates that are parts of something, so at most 1."""
 SHIFTED = "shifted"

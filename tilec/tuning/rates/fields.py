@@ -54,6 +54,10 @@ class Rates:
     way to L2, a flag, its reader; `summed_bytes`: of partial sums that one multiprocessor waits
     for, reads and adds up in a microsecond.
 
+    Copies of operands in front of a product, with rows at multiples of 128 bytes: they pay from
+    `copied_product` M N K on, where `copied_uses` rows or columns of the other operand, or more,
+    read the copy.
+
     `contention`: what the less busy units add to the time of the busiest. `lockstep_rounds`: after
     so many rounds of programs the last one counts half. `clustered`: the part of multiprocessors
     that clusters of more than two can be on.
@@ -99,6 +103,8 @@ class Rates:
     split: float
     meeting: float
     summed_bytes: float
+    copied_product: int
+    copied_uses: int
     contention: float
     lockstep_rounds: float
     clustered: float

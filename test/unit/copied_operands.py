@@ -1,0 +1,17 @@
+"""Makes `tilec.ops` copy operands of small products, as it does of large ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tilec.hardware.target import TARGETS
+from tilec.tuning.rates import FITTED, rates_of
+
+
+def copy_from(monkeypatch: pytest.MonkeyPatch, product: int, uses: int) -> None:
+    """From `product` M N K and `uses` of a copy on, on every target."""
+    for name, target in TARGETS.items():
+        rates = replace(rates_of(target), copied_product=product, copied_uses=uses)
+        monkeypatch.setitem(FITTED, name, rates)  # type: ignore[arg-type]
