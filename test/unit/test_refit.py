@@ -86,7 +86,7 @@ def test_what_is_drawn_is_found_by_its_name(target: str) -> None:
 
 def test_a_fit_finds_the_rates_of_a_made_up_machine() -> None:
     changed = {"launch": 3.0, "l2_bytes_for_all": 40.0, "dram_efficiency": 0.6}
-    runs = made_up(replace(STANDING, **changed), {FIT: 1, TEST: 2}, 30)
+    runs = made_up(replace(STANDING, **changed), {FIT: 1, TEST: 2}, 30, 4)
     cases = {use: cases_of(runs, use) for use in (FIT, TEST)}
     found = fit(cases[FIT], STANDING, [*changed, "shifted 16"])
     for name, true in {**changed, "shifted 16": STANDING.shifted[16]}.items():
@@ -164,7 +164,7 @@ def test_the_file_of_rates_gives_them() -> None:
 @pytest.fixture(scope="module")
 def record() -> str:
     """A good one."""
-    runs = made_up(replace(STANDING, launch=2.0), {FIT: 1, TEST: 2}, 24, 3)
+    runs = made_up(replace(STANDING, launch=2.0), {FIT: 1, TEST: 2}, 22, 2)
     return record_text(runs, "2026-11-23", {"tilec": "0.1"})
 
 
@@ -273,8 +273,9 @@ def test_the_command_says_why_it_cannot(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
-    """Tiles of 16 rows take 600 us, others 700."""
+    """Tiles of 16 rows take 600 us, others 700; there is room for two sets of `PRODUCT`."""
     monkeypatch.setattr(product_timing, "BUSY_BYTES", 1 << 12)
+    monkeypatch.setattr(product_timing, "ROOM_BYTES", 24 << 10)
     yield install_gpu(monkeypatch, lambda kernel: 600.0 if kernel.constants["BM"] == 16 else 700.0)
     uninstall()
 
@@ -284,10 +285,9 @@ TILES = [tile_named(name) for name in ("16x32x64", "32x32x64")]
 
 
 def timer() -> ProductTimer:
-    """With room for two sets of the product."""
     there = device("cuda:0")
     machine = machine_of(there, find_target("sm_80"))
-    return ProductTimer(there, machine, 3, room=24 << 10)
+    return ProductTimer(there, machine, 3)
 
 
 def test_tiles_are_checked_and_timed_by_turns(gpu: SimulatedGpu) -> None:

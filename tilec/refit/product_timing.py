@@ -42,11 +42,10 @@ class WrongResult(RuntimeError):
 class ProductTimer:
     """Times tiles on one GPU; use it as a context, which frees what it takes."""
 
-    def __init__(self, device: Any, machine: Machine, seed: int, room: int = ROOM_BYTES) -> None:
+    def __init__(self, device: Any, machine: Machine, seed: int) -> None:
         self._device = device
         self._rng = np.random.default_rng(seed)
         self._order = random.Random(seed)
-        self._room = room
         self._l2_bytes = machine.l2_bytes
 
     def __enter__(self) -> ProductTimer:
@@ -57,7 +56,7 @@ class ProductTimer:
             self._stream = int(check(driver.cuStreamCreate(flags), "creating a stream"))
             stack.callback(driver.cuStreamDestroy, self._stream)
             self._watch = stack.enter_context(Stopwatch(context, self._stream, BUSY_BYTES))
-            self._matrices = Matrices(self._device, self._room, self._l2_bytes)
+            self._matrices = Matrices(self._device, ROOM_BYTES, self._l2_bytes)
             stack.callback(self._matrices.free)
             self._taken = stack.pop_all()
         return self
