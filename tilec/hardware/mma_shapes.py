@@ -221,7 +221,7 @@ _TENSOR_NAME = re.compile(r"tcgen05\.(pair\.)?m(64|128|256)n(\d{1,3})k\d+\..*")
 TENSOR_MS = (128, 64)
 """Rows of tcgen05.mma by one CTA (PTX ISA 9.0, "Matrix shape", .cta_group::1), the most first."""
 PAIR = 2
-"""CTAs that multiply together (PTX ISA 9.0, "CTA Pair")."""
+"""CTAs that multiply together (PTX ISA 9.0, "tcgen05.mma", .cta_group::2)."""
 PAIR_MS = (256, 128)
 """Rows of tcgen05.mma by a pair (PTX ISA 9.0, "Matrix shape", .cta_group::2), the most first."""
 

@@ -8,7 +8,7 @@ WARP_SIZE = 32
 """Lanes of a warp (PTX ISA 9.0, "WARP_SZ")."""
 WARPGROUP_WARPS = 4
 """Of a warpgroup (PTX ISA 9.0, "Warpgroup"), and those that reach all lanes of tensor memory, a
-quarter each (PTX ISA 9.0, "Tensor Memory access restrictions")."""
+quarter each (PTX ISA 9.0, "tcgen05.ld")."""
 
 WORD_BYTES = 4
 """Of a register of a thread (PTX ISA 9.0, "Register State Space": .b32)."""
