@@ -112,6 +112,11 @@ def test_what_no_timing_says_anything_about_stays() -> None:
     assert found.launch != STANDING.launch
 
 
+def test_the_page_says_how_many_numbers_are_fitted() -> None:
+    page = Path(refit.__file__).parents[1] / "refit" / "README.md"
+    assert f"count with {len(names_of(STANDING))} numbers" in page.read_text()
+
+
 def test_parts_are_at_most_one_and_shifted_lines_at_least() -> None:
     found = with_values(STANDING, ["tensor_efficiency", "shifted 64"], [1.7, 0.4])
     assert found.tensor_efficiency == found.shifted[64] == 1.0
