@@ -38,6 +38,7 @@ from tilec.tuning.rates import Rates, rates_of
 
 HOPPER = machine_of(device("emulator"), find_target("sm_90a"))
 STANDING = rates_of(HOPPER.target)
+RESULTS = Path(__file__).parents[1] / "bench" / "results"
 
 
 def made_up(rates: Rates, seeds: dict[str, int], count: int, tiles: int = 4) -> list[Run]:
@@ -181,6 +182,11 @@ def test_a_record_reads_as_it_was_written(record: str, tmp_path: Path) -> None:
     machine = runs[0].machine
     assert (machine.target.name, machine.clock_mhz) == ("sm_90a", 1980)
     assert [(run.use, run.seed) for run in runs] == [(FIT, 1), (TEST, 2)]
+
+
+@pytest.mark.parametrize("name", ["drawn-products-2026-11-23", "refit-h200-2026-11-23"])
+def test_records_of_real_devices_are_good(name: str) -> None:
+    check_runs(read_record(RESULTS / f"{name}.json"))
 
 
 def _of_one_seed(found: Any) -> None:

@@ -40,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", type=Path, default=Path("refit"))
     parser.add_argument("--device", metavar="NAME", default="cuda", help="cuda or cuda:N")
     parser.add_argument("--record", metavar="FILE", type=Path, help="fit to this; measure nothing")
-    parser.add_argument("--minutes", type=float, default=8.0, help="about so long (8)")
+    parser.add_argument("--minutes", type=float, default=8.0, help="at most, about (8)")
     parser.add_argument("--seed", type=int, default=1, help="of what is drawn (1)")
-    parser.add_argument("--products", type=int, default=300, help="drawn (300)")
+    parser.add_argument("--products", type=int, default=600, help="drawn (600)")
     parser.add_argument("--tiles", type=int, default=6, help="of each (6)")
 
 
