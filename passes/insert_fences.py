@@ -29,11 +29,11 @@ from tilec.dialects.effects import ends, read_by, read_late_by, until, written_b
 from tilec.dialects.gpu_tile import (
     AllocOp,
     ClusterSyncOp,
-    CpAsyncOp,
     FenceOp,
     RingPublishOp,
     SyncOp,
     TensorMapLoad,
+    ThreadCopy,
     WgmmaOp,
 )
 from tilec.dialects.gpu_tile.ring import COPIES
@@ -72,7 +72,7 @@ def _fence(function: ir.Operation) -> None:
     touched.update(op for op in _allocs(ops) if any(_overlap(op, other) for other in loads))
     if not touched:
         return
-    copied = OpSet(_root(op.dst) for op in ops if isinstance(op, CpAsyncOp)) & touched
+    copied = OpSet(_root(op.dst) for op in ops if isinstance(op, ThreadCopy)) & touched
     for number, op in enumerate(ops):
         by_threads = until(op) is None
         stored = by_threads and any(_root(buffer) in touched for buffer in _shared(written_by(op)))

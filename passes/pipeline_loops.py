@@ -42,12 +42,12 @@ from mlir import ir
 from tilec.dialects.gpu_tile import (
     AllocOp,
     CpAsyncCommitOp,
-    CpAsyncOp,
     CpAsyncWaitOp,
     MmaOp,
     RingSlotOp,
     RingWaitOp,
     SlotOp,
+    ThreadCopy,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.tile import LoadOp
@@ -137,7 +137,7 @@ def _plan(loop: ir.Operation) -> _Plan | str:
     copies = [
         op
         for op in ops
-        if isinstance(op.opview, CpAsyncOp) and not isinstance(op.opview.dst.owner.opview, SlotOp)
+        if isinstance(op.opview, ThreadCopy) and not isinstance(op.opview.dst.owner.opview, SlotOp)
     ]
     ends = _ends(ops)
     if not copies:

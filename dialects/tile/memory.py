@@ -117,7 +117,8 @@ class Atomic(Indexed):
     scope = Attribute(one_of(*SCOPES))
 
 
-def _check_indexed(array: ir.Value, tiles: list[ir.Value], indices: list[ir.Value]) -> str | None:
+def check_indexed(array: ir.Value, tiles: list[ir.Value], indices: list[ir.Value]) -> str | None:
+    """What is wrong with index tiles of an array beside the `tiles` of an op, or None."""
     if len(indices) != len(shape(array)):
         rank = len(shape(array))
         return f"expected one index tile per array dimension ({rank}), found {len(indices)}"
@@ -130,7 +131,8 @@ def _check_indexed(array: ir.Value, tiles: list[ir.Value], indices: list[ir.Valu
     return None
 
 
-def _check_mask(mask: ir.Value) -> str | None:
+def check_mask(mask: ir.Value) -> str | None:
+    """What keeps a tile from being a mask, or None."""
     return None if str(element(mask)) == "i1" else f"mask must hold i1, found {element(mask)}"
 
 
@@ -164,9 +166,9 @@ class GatherOp(Indexed, name="gather", in_thread=True):
 
     def check(self) -> str | None:
         return (
-            _check_mask(self.mask)
+            check_mask(self.mask)
             or _check_elements(self.src, self.other, self.result)
-            or _check_indexed(self.src, [self.mask, self.other, self.result], self.indices)
+            or check_indexed(self.src, [self.mask, self.other, self.result], self.indices)
         )
 
 
@@ -187,9 +189,9 @@ class ScatterOp(Indexed, name="scatter"):
 
     def check(self) -> str | None:
         return (
-            _check_mask(self.mask)
+            check_mask(self.mask)
             or _check_elements(self.dst, self.value)
-            or _check_indexed(self.dst, [self.mask, self.value], self.indices)
+            or check_indexed(self.dst, [self.mask, self.value], self.indices)
         )
 
 
@@ -215,9 +217,9 @@ class AtomicRmwOp(Atomic, name="atomic_rmw"):
         if not KINDS[self.kind](element(self.value)):
             return f"kind '{self.kind}' does not apply to {element(self.value)}"
         return (
-            _check_mask(self.mask)
+            check_mask(self.mask)
             or _check_elements(self.dst, self.value, self.old)
-            or _check_indexed(self.dst, [self.mask, self.value, self.old], self.indices)
+            or check_indexed(self.dst, [self.mask, self.value, self.old], self.indices)
         )
 
 
@@ -244,9 +246,9 @@ class AtomicCasOp(Atomic, name="atomic_cas"):
     def check(self) -> str | None:
         tiles = [self.mask, self.expected, self.value, self.old]
         return (
-            _check_mask(self.mask)
+            check_mask(self.mask)
             or _check_elements(self.dst, self.expected, self.value, self.old)
-            or _check_indexed(self.dst, tiles, self.indices)
+            or check_indexed(self.dst, tiles, self.indices)
         )
 
 

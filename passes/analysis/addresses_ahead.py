@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.gpu_tile import CpAsyncGatherOp
 from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.demands.kernels import is_dynamic
@@ -11,7 +12,8 @@ from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.loops import is_program_loop
 from tilec.passes.rewriting.walk import kernel_of
 
-_ADDRESS_OPS = ("arith.", "tensor.splat", "tile.broadcast", "tile.iota", "tile.transpose")
+ADDRESS_OPS = ("arith.", "tensor.splat", "tile.broadcast", "tile.iota", "tile.transpose")
+"""How the names of ops begin that compute addresses."""
 
 
 def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:
@@ -37,7 +39,7 @@ def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Opera
         op = owner.operation
         if op.block != body or op in needed:
             continue
-        if not op.name.startswith(_ADDRESS_OPS) and not is_one_element(op):
+        if not op.name.startswith(ADDRESS_OPS) and not is_one_element(op):
             return f"an address depends on '{op.name}' in the loop"
         if isinstance(op.opview, LoadOp):
             hazard = read_ahead_hazard(loop, {op.opview.src}, "the loop")
@@ -52,4 +54,6 @@ def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Opera
 def _addresses(op: ir.OpView) -> list[ir.Value]:
     """The operands of a copy or load that say where it reads; of a gather its mask and padding,
     too."""
+    if isinstance(op, CpAsyncGatherOp):
+        return [op.elements, *op.indices]
     return [op.mask, op.other, *op.indices] if isinstance(op, GatherOp) else list(op.offsets)

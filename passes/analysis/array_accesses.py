@@ -20,7 +20,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects.effects import read_by, written_by
-from tilec.dialects.gpu_tile import CpAsyncOp
+from tilec.dialects.gpu_tile import CpAsyncGatherOp, CpAsyncOp
 from tilec.dialects.gpu_tile.types import buffer_of, layout_of
 from tilec.dialects.tile import Atomic, Indexed
 from tilec.dialects.types import is_array, shape
@@ -107,9 +107,11 @@ def array_accesses(view: Any) -> list[ArrayAccess]:
     rank = len(shape(array))
     if isinstance(view, CpAsyncOp):
         sizes, layout = buffer_of(view.dst).shape, None
+    elif isinstance(view, CpAsyncGatherOp):
+        sizes, layout = shape(view.elements), layout_of(view.elements)
     else:
         sizes, layout = shape(view.tile), layout_of(view.tile)
-    if isinstance(view, Indexed):
+    if isinstance(view, (Indexed, CpAsyncGatherOp)):
         offsets, extents = view.indices, (0,) * rank
     else:
         along = dict(zip(view.dims, sizes, strict=True))

@@ -21,6 +21,7 @@ from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
     BufferStoreOp,
+    CpAsyncGatherOp,
     CpAsyncOp,
     RingPositionOp,
     RingTurn,
@@ -206,6 +207,8 @@ def _global_access(view: ir.OpView) -> Access:
 def _access(view: TileOp, buffer: ir.Value, context: PassContext, *, writes: bool) -> Access:
     if isinstance(view, CpAsyncOp):
         return _describe(buffer, copy_layout(view, context), writes=writes)
+    if isinstance(view, CpAsyncGatherOp):
+        return _describe(buffer, layout_of(view.elements), writes=writes)
     if not isinstance(view, (BufferLoadOp, BufferStoreOp)):
         return _describe(buffer, None, writes=writes)
     threads = _written_by(view, context) if writes else _read_by(view)

@@ -135,7 +135,7 @@ class Player(Walk):
     def _store(self, view: gpu_tile.BufferStoreOp) -> None:
         self._fill(view.dst, view.operation)
 
-    def _copy_by_threads(self, view: gpu_tile.CpAsyncOp) -> None:
+    def _copy_by_threads(self, view: gpu_tile.ThreadCopy) -> None:
         self._fill(view.dst, view.operation)
         place = self._place(view.dst)
         if isinstance(place, Turn):
@@ -266,7 +266,11 @@ class Player(Walk):
         if state.releases and state.fills and not self.fills(turn):
             why = "fills a slot that it has not acquired, or that is full"
             raise Broken(op, why, state.acquired.get(turn.number))
-        late = {gpu_tile.BufferStoreOp: THREADS, gpu_tile.CpAsyncOp: (COPIES,)}
+        late = {
+            gpu_tile.BufferStoreOp: THREADS,
+            gpu_tile.CpAsyncOp: (COPIES,),
+            gpu_tile.CpAsyncGatherOp: (COPIES,),
+        }
         if any((turn, by) in self.told for by in late.get(type(op.opview), ())):
             raise Broken(op, "fills a slot that it has published")
 
@@ -318,7 +322,7 @@ _PLAYED: dict[type, Callable[[Player, Any], None]] = {
     gpu_tile.NextProgramOp: Player._ask,
     gpu_tile.NextProgramReadOp: Player._answer,
     gpu_tile.BufferStoreOp: Player._store,
-    gpu_tile.CpAsyncOp: Player._copy_by_threads,
+    gpu_tile.ThreadCopy: Player._copy_by_threads,
     gpu_tile.CpAsyncWaitOp: Player._end_copies,
     gpu_tile.BufferLoadOp: Player._load,
     gpu_tile.BufferGatherOp: Player._load,

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import gpu_tile
+from tilec.dialects.gpu_tile.types import layout_of
 from tilec.passes.analysis.copy_layout import copy_layout
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.signs import is_never_negative
 from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.lower_to_nvvm.access import inline_asm
+from tilec.passes.lower_to_nvvm.indexed import Elements
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
 from tilec.passes.lower_to_nvvm.scalar_ops import both, create, select
 from tilec.passes.lower_to_nvvm.shared_address import Access
@@ -103,37 +105,54 @@ class _Copies:
 
     def emit(self, source: Callable[[int], tuple[ir.Value, str] | None]) -> None:
         """A cp.async a vector."""
-        op = self.op
         for first, (to, where) in self.pointers.items():
-            operands, constraints, text = [to, where], ["r", "l"], ""
-            if (part := source(first)) is not None:
-                operands.append(part[0])
-                constraints.append(part[1])
-                text = ", $2"
-            at, guard = "", self.guards[first]
-            if guard is not None:
-                # A thread without a vector of its own must not write zeros over another's.
-                at = f"@${len(operands)} "
-                operands.append(guard)
-                constraints.append("b")
-            text = f"{at}cp.async.{op.cache}.shared.global [$0], [$1], {op.bytes}{text};"
-            inline_asm(text, constraints, operands, [])
+            copy_vector(self.op, to, where, source(first), self.guards[first])
 
     def whole(self, first: int) -> None:
         """All of it."""
 
     def by_predicate(self, first: int) -> tuple[ir.Value, str] | None:
-        """All or nothing: the hardware takes a predicate as it is, a size it would test."""
-        inside = self.place.inside(first, self.mask)
-        if inside is None:
-            return None
-        true = self.state.constant(self.state.i1, 1)
-        return create("arith.xori", [inside, true], self.state.i1), "b"
+        """All or nothing."""
+        return whole_or_nothing(self.place.inside(first, self.mask), self.state)
 
     def by_size(self, first: int) -> tuple[ir.Value, str]:
         """The bytes inside the array."""
         inside = self.place.inside(first, self.mask)
         return _source_bytes(self.place, first, inside, self.op.bytes, self.state), "r"
+
+
+def copy_vector(
+    op: gpu_tile.CpAsyncOp | gpu_tile.CpAsyncGatherOp,
+    to: ir.Value,
+    where: ir.Value,
+    part: tuple[ir.Value, str] | None,
+    guard: ir.Value | None,
+) -> None:
+    """One cp.async to a shared pointer from a global one.
+
+    `part`: an operand that says what of the vector is read, and its constraint; `guard`: whether
+    the thread has that vector (i1). None: all of it; certainly.
+    """
+    operands, constraints, text, at = [to, where], ["r", "l"], "", ""
+    if part is not None:
+        operands.append(part[0])
+        constraints.append(part[1])
+        text = ", $2"
+    if guard is not None:
+        # A thread without a vector of its own must not write zeros over another's.
+        at = f"@${len(operands)} "
+        operands.append(guard)
+        constraints.append("b")
+    text = f"{at}cp.async.{op.cache}.shared.global [$0], [$1], {op.bytes}{text};"
+    inline_asm(text, constraints, operands, [])
+
+
+def whole_or_nothing(inside: ir.Value | None, state: Lowering) -> tuple[ir.Value, str] | None:
+    """The operand (`copy_vector`) of a vector that is read only where `inside` (i1) is true: the
+    hardware takes a predicate as it is, a size it would test."""
+    if inside is None:
+        return None
+    return create("arith.xori", [inside, state.constant(state.i1, 1)], state.i1), "b"
 
 
 def _source_bytes(
@@ -154,6 +173,18 @@ def _source_bytes(
     return part if inside is None else select(inside, part, state.i32_constant(0))
 
 
+def lower_cp_async_gather(op: gpu_tile.CpAsyncGatherOp, state: Lowering) -> None:
+    """One cp.async per vector that a thread holds of the index tiles."""
+    buffer, layout = state.values[op.dst], layout_of(op.elements)
+    width = op.bytes // buffer.type.element_bytes
+    elements = Elements(state, state.values[op.src], op.elements, op.indices)
+    access = Access(buffer, layout, state, width)
+    mask = None if constant_of(op.mask) else state.values[op.mask]
+    for number, (where, inside, own) in enumerate(elements.sources(width)):
+        part = whole_or_nothing(both(mask, inside), state)
+        copy_vector(op, access.pointer(number * width), where, part, own)
+
+
 def lower_commit(op: gpu_tile.CpAsyncCommitOp, state: Lowering) -> None:
     """cp.async.commit_group."""
     ir.Operation.create("nvvm.cp.async.commit.group")
@@ -169,6 +200,7 @@ def lower_wait(op: gpu_tile.CpAsyncWaitOp, state: Lowering) -> None:
 
 RULES = {
     gpu_tile.CpAsyncOp: lower_cp_async,
+    gpu_tile.CpAsyncGatherOp: lower_cp_async_gather,
     gpu_tile.CpAsyncCommitOp: lower_commit,
     gpu_tile.CpAsyncWaitOp: lower_wait,
 }

@@ -48,14 +48,28 @@ class Elements:
     def places(self, *, writes: bool, width: int = 1) -> Iterator[tuple[ir.Value, ir.Value | None]]:
         """Per `width` registers the first's pointer, and whether they may be touched (i1; None:
         certainly)."""
+        for indices, mask, own in self._runs(width, writes=writes):
+            yield self._place(indices, both(own, mask))
+
+    def sources(self, width: int) -> Iterator[tuple[ir.Value, ir.Value | None, ir.Value | None]]:
+        """Per `width` registers the first's pointer, whether they may be read there, and whether
+        they are this thread's to fill in (i1; None: certainly)."""
+        for indices, mask, own in self._runs(width, writes=True):
+            yield (*self._place(indices, mask), own)
+
+    def _runs(
+        self, width: int, *, writes: bool
+    ) -> Iterator[tuple[list[ir.Value], ir.Value, ir.Value | None]]:
+        """Per `width` registers the first's indices and mask, and whether it holds an element of
+        the tile; of what `writes`, one that no other thread has before."""
         state, layout = self.state, layout_of(self.mask)
         valid = state.valid(layout, shape(self.mask))
         mine = state.first_copy(layout) if writes else None
         columns = [state.registers(index) for index in self.indices]
         masks = state.registers(self.mask)
         for number in range(0, len(masks), width):
-            guard = both(both(mine, valid[number]), masks[number])
-            yield self._place([column[number] for column in columns], guard)
+            own = both(mine, valid[number])
+            yield [column[number] for column in columns], masks[number], own
 
     def _place(
         self, indices: Sequence[ir.Value], guard: ir.Value | None

@@ -418,3 +418,41 @@ func.func @arrives_before_its_copies(%x: !a) attributes {tile.kernel, tile.expli
   }) {name = "compute", first_warp = 0 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
   return
 }
+
+// -----
+!ring = !gpu_tile.ring
+!slots = !gpu_tile.buffer<tensor<2x64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!s = !gpu_tile.buffer<tensor<64x64xbf16>, #gpu_tile.shared<"S<3,4,3> o (64,64):(64,1)">>
+!t = tensor<64x64xbf16, #gpu_tile.layout<"T(4,8,4):(2@1,1@0,16@0) V(2,2,8):(1@1,8@0,8@1)">>
+!a = memref<?x?xbf16, strided<[?, 1]>>
+#row = #gpu_tile.layout<"T(8,4):(8@1,1@0) V(8,16):(1@1,4@0)">
+
+// So do copies of rows by number.
+func.func @arrives_before_its_gathers(%x: !a, %ok: tensor<64x64xi1, #row>, %i: tensor<64x64xi32, #row>) attributes {tile.kernel, tile.explicit, tile.total_warps = 5 : i32} {
+  %ring = "gpu_tile.make_ring"() {slots = 2 : i32, fills = 1 : i32, releases = 4 : i32, options = {offset = 16384 : i32}} : () -> !ring
+  %all = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !slots
+  %zero = arith.constant 0 : i32
+  %true = arith.constant true
+  %one = arith.constant 1 : i32
+  %c5 = arith.constant 5 : i32
+  "gpu_tile.role"() ({
+    scf.for %n = %zero to %c5 step %one : i32 {
+      %at = "gpu_tile.ring_acquire"(%ring, %n) : (!ring, i32) -> i32
+      %s = "gpu_tile.slot"(%all, %at) : (!slots, i32) -> !s
+      "gpu_tile.cp_async_gather"(%x, %s, %true, %ok, %i, %i) {bytes = 16 : i32, cache = "cg"} : (!a, !s, i1, tensor<64x64xi1, #row>, tensor<64x64xi32, #row>, tensor<64x64xi32, #row>) -> ()
+      // expected-error @below {{'gpu_tile.ring_publish' op publishes a slot that copies may still fill}}
+      "gpu_tile.ring_publish"(%ring, %at) {by = "warp"} : (!ring, i32) -> ()
+    }
+    gpu.yield
+  }) {name = "load", first_warp = 4 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()
+  "gpu_tile.role"() ({
+    scf.for %n = %zero to %c5 step %one : i32 {
+      %at = "gpu_tile.ring_wait"(%ring, %n) {previous = false} : (!ring, i32) -> i32
+      %s = "gpu_tile.slot"(%all, %at) : (!slots, i32) -> !s
+      %y = "gpu_tile.buffer_load"(%s) : (!s) -> !t
+      "gpu_tile.ring_release"(%ring, %at) {by = "warp"} : (!ring, i32) -> ()
+    }
+    gpu.yield
+  }) {name = "compute", first_warp = 0 : i32, warps = 4 : i32, registers = 0 : i32} : () -> ()
+  return
+}

@@ -125,3 +125,83 @@ func.func @arrive_at_a_buffer(%s: !gpu_tile.buffer<tensor<64xf32>, #gpu_tile.sha
   "gpu_tile.cp_async_arrive"(%s, %slot) : (!gpu_tile.buffer<tensor<64xf32>, #gpu_tile.shared<"(64):(1)">>, i32) -> ()
   return
 }
+
+// -----
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!s = !gpu_tile.buffer<tensor<16x64xbf16>, #gpu_tile.shared<"(16,64):(72,1)">>
+!i = tensor<16x64xi32>
+!ok = tensor<16x64xi1>
+!ring = !gpu_tile.buffer<tensor<3x16x64xbf16>, #gpu_tile.shared<"(16,64):(72,1)">>
+func.func @gather_into_a_whole_ring(%a: !m, %s: !ring, %yes: i1, %ok: !ok, %i: !i, %j: !i) {
+  // expected-error @below {{'gpu_tile.cp_async_gather' op a copy fills one slot of a buffer, not the whole ring}}
+  "gpu_tile.cp_async_gather"(%a, %s, %yes, %ok, %i, %j) {bytes = 16 : i32, cache = "cg"} : (!m, !ring, i1, !ok, !i, !i) -> ()
+  return
+}
+
+// -----
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!s = !gpu_tile.buffer<tensor<16x64xbf16>, #gpu_tile.shared<"(16,64):(72,1)">>
+!i = tensor<16x64xi32>
+!ok = tensor<16x64xi1>
+!h = !gpu_tile.buffer<tensor<8x64xbf16>, #gpu_tile.shared<"(8,64):(72,1)">>
+func.func @gather_of_another_shape(%a: !m, %s: !h, %yes: i1, %ok: !ok, %i: !i, %j: !i) {
+  // expected-error @below {{'gpu_tile.cp_async_gather' op elements are 16x64, the buffer 8x64}}
+  "gpu_tile.cp_async_gather"(%a, %s, %yes, %ok, %i, %j) {bytes = 16 : i32, cache = "cg"} : (!m, !h, i1, !ok, !i, !i) -> ()
+  return
+}
+
+// -----
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!s = !gpu_tile.buffer<tensor<16x64xbf16>, #gpu_tile.shared<"(16,64):(72,1)">>
+!i = tensor<16x64xi32>
+!ok = tensor<16x64xi1>
+func.func @gather_by_no_mask(%a: !m, %s: !s, %yes: i1, %ok: !i, %i: !i, %j: !i) {
+  // expected-error @below {{'gpu_tile.cp_async_gather' op mask must hold i1, found i32}}
+  "gpu_tile.cp_async_gather"(%a, %s, %yes, %ok, %i, %j) {bytes = 16 : i32, cache = "cg"} : (!m, !s, i1, !i, !i, !i) -> ()
+  return
+}
+
+// -----
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!s = !gpu_tile.buffer<tensor<16x64xbf16>, #gpu_tile.shared<"(16,64):(72,1)">>
+!i = tensor<16x64xi32>
+!ok = tensor<16x64xi1>
+func.func @gather_by_too_few_indices(%a: !m, %s: !s, %yes: i1, %ok: !ok, %i: !i, %j: !i) {
+  // expected-error @below {{'gpu_tile.cp_async_gather' op expected one index tile per array dimension (2), found 1}}
+  "gpu_tile.cp_async_gather"(%a, %s, %yes, %ok, %i) {bytes = 16 : i32, cache = "cg"} : (!m, !s, i1, !ok, !i) -> ()
+  return
+}
+
+// -----
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!s = !gpu_tile.buffer<tensor<16x64xbf16>, #gpu_tile.shared<"(16,64):(72,1)">>
+!i = tensor<16x64xi32>
+!ok = tensor<16x64xi1>
+!f = memref<?x?xf32, strided<[?, 1]>>
+func.func @gather_of_other_elements(%a: !f, %s: !s, %yes: i1, %ok: !ok, %i: !i, %j: !i) {
+  // expected-error @below {{'gpu_tile.cp_async_gather' op element types differ: array f32, buffer bf16}}
+  "gpu_tile.cp_async_gather"(%a, %s, %yes, %ok, %i, %j) {bytes = 16 : i32, cache = "cg"} : (!f, !s, i1, !ok, !i, !i) -> ()
+  return
+}
+
+// -----
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!s = !gpu_tile.buffer<tensor<16x64xbf16>, #gpu_tile.shared<"(16,64):(72,1)">>
+!i = tensor<16x64xi32>
+!ok = tensor<16x64xi1>
+func.func @gather_two_bytes(%a: !m, %s: !s, %yes: i1, %ok: !ok, %i: !i, %j: !i) {
+  // expected-error @below {{'gpu_tile.cp_async_gather' op bytes must be 4, 8 or 16 and whole elements, found 2}}
+  "gpu_tile.cp_async_gather"(%a, %s, %yes, %ok, %i, %j) {bytes = 2 : i32, cache = "ca"} : (!m, !s, i1, !ok, !i, !i) -> ()
+  return
+}
+
+// -----
+!m = memref<?x?xbf16, strided<[?, 1]>>
+!s = !gpu_tile.buffer<tensor<16x64xbf16>, #gpu_tile.shared<"(16,64):(72,1)">>
+!i = tensor<16x64xi32>
+!ok = tensor<16x64xi1>
+func.func @gather_eight_bytes_past_l1(%a: !m, %s: !s, %yes: i1, %ok: !ok, %i: !i, %j: !i) {
+  // expected-error @below {{'gpu_tile.cp_async_gather' op cache 'cg' copies 16 bytes, found 8}}
+  "gpu_tile.cp_async_gather"(%a, %s, %yes, %ok, %i, %j) {bytes = 8 : i32, cache = "cg"} : (!m, !s, i1, !ok, !i, !i) -> ()
+  return
+}

@@ -23,6 +23,13 @@ func.func @transposed_four_bytes(%a: !m, %t: !t, %yes: i1, %i: index, %j: index)
   return
 }
 
+// CHECK-LABEL: @rows_by_number
+func.func @rows_by_number(%a: !m, %s: !s, %yes: i1, %ok: tensor<128x64xi1>, %i: tensor<128x64xi32>, %j: tensor<128x64xi32>) {
+  // CHECK: "gpu_tile.cp_async_gather"(%{{.*}}) {bytes = 16 : i32, cache = "cg"}
+  "gpu_tile.cp_async_gather"(%a, %s, %yes, %ok, %i, %j) {bytes = 16 : i32, cache = "cg"} : (!m, !s, i1, tensor<128x64xi1>, tensor<128x64xi32>, tensor<128x64xi32>) -> ()
+  return
+}
+
 // CHECK-LABEL: @arrive_when_copied
 func.func @arrive_when_copied(%bar: !gpu_tile.barrier, %slot: i32) {
   // CHECK: "gpu_tile.cp_async_arrive"(%{{.*}}) : (!gpu_tile.barrier, i32) -> ()
