@@ -7,7 +7,8 @@ After:    %x = "tile.load"(%a, %i) ...
           %m = "tile.reduce"(%x) ... -> tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>
 
 1. Gathers and scatters of neighbouring elements are noted (`index_runs`): accesses like others.
-2. Constants, splats, iotas and broadcasts are cloned per use, so that they tie nothing together.
+2. Constants, splats, iotas and broadcasts are cloned per use, so that they tie nothing together;
+   so is what computes the numbers of rows that a load role gathers (`layouts/operand_numbers.py`).
 3. Values that want one layout form components; instruction fragments are hard layouts.
 4. Components are decided heaviest first: each takes the cheapest of the layouts its memory accesses
    and its decided neighbours (through reductions, broadcasts, transposes, reshapes) propose, or of
@@ -31,6 +32,7 @@ from tilec.dialects.types import is_tile, shape
 from tilec.hardware.fragments import accumulator_layout, tensor_memory_layout, warpgroup_grid
 from tilec.hardware.layout import Layout
 from tilec.hardware.mma_shapes import find_instruction
+from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.index_runs import Indexed, neighbours_dim, note_runs
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes, provable_width
@@ -47,6 +49,7 @@ from tilec.passes.layouts.components import (
 )
 from tilec.passes.layouts.conversion_costs import conversion_cost
 from tilec.passes.layouts.decisions import decide_layouts
+from tilec.passes.layouts.operand_numbers import separate_operand_numbers
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import kernels
 
@@ -59,6 +62,8 @@ def infer_layouts(module: ir.Module, context: PassContext) -> None:
 
 
 def _infer(function: ir.Operation, context: PassContext) -> None:
+    if any(map(context.target.supports, (Feature.WGMMA, Feature.TCGEN05))):
+        separate_operand_numbers(function)
     for op in reversed(walk(function)):
         _clone_per_use(op)
     ops, facts = walk(function), Divisibility(function)

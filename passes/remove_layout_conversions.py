@@ -15,7 +15,8 @@ After:    %rows = "tile.load"(%numbers, %m) : ... -> tensor<128xi32, #b>
 A tile of no more elements than there are threads, that follows in a few steps from loads of arrays
 that the kernel only reads, is loaded and computed again, if that takes a thread a few accesses:
 threads share what L1 holds, and nobody stores to shared memory and waits for the others. So a load
-role can have it, too. (Where it takes 8, in the gradients of attention, it was 3 % slower.)
+role can have it, too. (Where it takes 8, in the gradients of attention, it was 3 % slower.) What
+numbers rows that are gathered for products is always loaded again: a load role converts nothing.
 Does not handle: larger tiles (components already keep computation in one layout).
 """
 
@@ -35,6 +36,7 @@ from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.layouts.operand_numbers import name_operand_rows
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import find_ops, kernels
@@ -63,7 +65,7 @@ def _fold(conversion: ConvertLayoutOp, function: ir.Operation, context: PassCont
     result = conversion.result
     if encoding(source) == encoding(result):
         made = source
-    elif prod(shape(source)) <= context.num_threads or _is_free(source):
+    elif _is_small(source, context) or _is_free(source) or name_operand_rows(result):
         makers = _makers(source, result, function)
         if makers is None:
             conversion.operation.operands[0] = source
@@ -75,6 +77,10 @@ def _fold(conversion: ConvertLayoutOp, function: ir.Operation, context: PassCont
     result.replace_all_uses_with(made)
     conversion.operation.erase()
     erase_unused(source)
+
+
+def _is_small(value: ir.Value, context: PassContext) -> bool:
+    return prod(shape(value)) <= context.num_threads
 
 
 def _is_free(value: ir.Value) -> bool:
@@ -97,8 +103,10 @@ def _makers(value: ir.Value, wanted: ir.Value, function: ir.Operation) -> list[i
         if op in found:
             return True
         if isinstance(op.opview, tile.LoadOp):
-            able = _accesses(wanted, element_bytes(op.opview.src)) <= _ACCESSES
-            able = able and not read_ahead_hazard(function, [op.opview.src], "the kernel")
+            few = _accesses(wanted, element_bytes(op.opview.src)) <= _ACCESSES
+            able = (few or name_operand_rows(wanted)) and not read_ahead_hazard(
+                function, [op.opview.src], "the kernel"
+            )
         elif _is_free(value):
             able = True
         else:

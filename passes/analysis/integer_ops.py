@@ -12,7 +12,10 @@ _ARITHMETIC = frozenset(
         *("extui", "extsi", "trunci", "select", "index_cast"),
     )
 )
-_DIVISIONS = frozenset({"arith.divui", "arith.remui", "arith.divsi", "arith.remsi"})
+_DIVISIONS = frozenset(
+    f"arith.{name}"
+    for name in ("divui", "remui", "divsi", "remsi", "floordivsi", "ceildivsi", "ceildivui")
+)
 
 
 def is_integer_op(op: ir.Operation) -> bool:

@@ -4,6 +4,9 @@
 !rows = memref<?xi32, strided<[1]>>
 !a = tensor<128xi32, #gpu_tile.layout<"T(128):(1@0) V():()">>
 !b = tensor<128xi32, #gpu_tile.layout<"T(8,16):(0,1@0) V(8):(16@0)">>
+#ld = #gpu_tile.layout<"T(8,16):(8@1,1@0) V(8,16):(1@1,16@0)">
+!many = tensor<256xi32, #gpu_tile.layout<"T(128):(1@0) V(2):(128@0)">>
+!each_row = tensor<256xi32, #gpu_tile.layout<"T(8,16):(0,1@0) V(16):(16@0)">>
 !few = tensor<32xi32, #gpu_tile.layout<"T(32,4):(1@0,0) V():()">>
 !each = tensor<32xi32, #gpu_tile.layout<"T(8,16):(1@0,0) V(4):(8@0)">>
 
@@ -28,6 +31,22 @@ func.func @many(%x: !rows) -> !b attributes {tile.kernel} {
   %t = "tile.load"(%x, %zero) {dims = array<i32: 0>, padding = 0 : i32, options = {}} : (!rows, index) -> !a
   %y = "gpu_tile.convert_layout"(%t) : (!a) -> !b
   return %y : !b
+}
+
+// But the numbers of rows for products are loaded so: a load role converts nothing.
+// CHECK-LABEL: @rows_of_products
+// CHECK-NOT: convert_layout
+// CHECK: tile.dot
+func.func @rows_of_products(%x: !rows, %a: memref<?x?xbf16, strided<[?, 1]>>, %w: tensor<64x64xbf16, #ld>, %column: tensor<256x64xi32, #ld>, %acc: tensor<256x64xf32, #ld>) -> tensor<256x64xf32, #ld> attributes {tile.kernel} {
+  %zero = arith.constant 0 : index
+  %ok = arith.constant dense<true> : tensor<256x64xi1, #ld>
+  %none = arith.constant dense<0.0> : tensor<256x64xbf16, #ld>
+  %t = "tile.load"(%x, %zero) {dims = array<i32: 0>, padding = 0 : i32, options = {}} : (!rows, index) -> !many
+  %y = "gpu_tile.convert_layout"(%t) : (!many) -> !each_row
+  %row = "tile.broadcast"(%y) {dims = array<i32: 0>} : (!each_row) -> tensor<256x64xi32, #ld>
+  %g = "tile.gather"(%a, %ok, %none, %row, %column) {options = {run = array<i32: 1, 8>}} : (memref<?x?xbf16, strided<[?, 1]>>, tensor<256x64xi1, #ld>, tensor<256x64xbf16, #ld>, tensor<256x64xi32, #ld>, tensor<256x64xi32, #ld>) -> tensor<256x64xbf16, #ld>
+  %sum = "tile.dot"(%g, %w, %acc) {options = {instruction = "mma.m16n8k16.f32.bf16.bf16"}} : (tensor<256x64xbf16, #ld>, tensor<64x64xbf16, #ld>, tensor<256x64xf32, #ld>) -> tensor<256x64xf32, #ld>
+  return %sum : tensor<256x64xf32, #ld>
 }
 
 // What the kernel writes is not read twice.

@@ -1,0 +1,89 @@
+"""The numbers of rows that a load role gathers, apart from the same numbers elsewhere.
+
+Before:   %q = arith.remsi %pixel, %width      "tile.gather"(%x, ..., %q, ...)   (operand of a dot)
+                                               "tile.scatter"(%sum, %y, ..., %q, ...)
+After:    %q = arith.remsi %pixel, %width      "tile.scatter"(%sum, %y, ..., %q, ...)
+          %q1 = arith.remsi %pixel1, %width    "tile.gather"(%x, ..., %q1, ...)
+
+The warps that load compute them anyway, and the others do not need them as the gather does. Apart
+they have layouts of their own, and nobody converts them. Loads are not repeated: where that pays,
+remove-layout-conversions does it.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.types import is_tile
+from tilec.passes.rewriting.op_tables import OpMap, OpSet
+from tilec.passes.rewriting.walk import find_ops
+
+_MADE = (tile.BroadcastOp, tile.IotaOp)
+
+
+def separate_operand_numbers(function: ir.Operation) -> None:
+    """Rewrites the gathers of a kernel whose rows are operands of dots."""
+    for op in find_ops(function, tile.GatherOp):
+        if _is_operand(op.results[0]):
+            _separate(op)
+
+
+def name_operand_rows(value: ir.Value) -> bool:
+    """Whether a tile's elements, or what is computed from them, say which rows of operands are
+    gathered, and nothing else."""
+    users = [use.owner for use in value.uses]
+    return bool(users) and all(
+        _is_operand(user.results[0])
+        if isinstance(user.opview, tile.GatherOp)
+        else bool(user.results) and _is_made(user.results[0]) and name_operand_rows(user.results[0])
+        for user in users
+    )
+
+
+def _is_operand(value: ir.Value) -> bool:
+    users = [use.owner.opview for use in value.uses]
+    return bool(users) and all(
+        isinstance(user, tile.DotOp)
+        or (isinstance(user, tile.TransposeOp) and _is_operand(user.result))
+        for user in users
+    )
+
+
+def _separate(gather: ir.Operation) -> None:
+    part = _numbers(gather)
+    own, shared = OpSet((gather, *part)), OpSet()
+    for op in reversed(part):
+        users = [use.owner for use in op.results[0].uses]
+        if any(user not in own or user in shared for user in users):
+            shared.add(op)
+    copies = OpMap((op, op.clone(ir.InsertionPoint(op)).operation) for op in part if op in shared)
+    for op in (gather, *part):
+        target = copies.get(op, op)
+        for number, operand in enumerate(op.operands):
+            if _is_made(operand) and operand.owner in copies:
+                target.operands[number] = copies[operand.owner].results[0]
+
+
+def _numbers(gather: ir.Operation) -> list[ir.Operation]:
+    """The ops that compute a gather's indices and mask, each behind those it needs."""
+    found = OpSet()
+
+    def visit(value: ir.Value) -> None:
+        if _is_made(value) and value.owner not in found:
+            for operand in value.owner.operands:
+                visit(operand)
+            found.add(value.owner.operation)
+
+    for value in (*gather.opview.indices, gather.opview.mask):
+        visit(value)
+    return list(found)
+
+
+def _is_made(value: ir.Value) -> bool:
+    """Whether a tile is computed from others or from nothing."""
+    if isinstance(value.owner, ir.Block) or not is_tile(value):
+        return False
+    op = value.owner.operation
+    return isinstance(op.opview, _MADE) or op.name == "tensor.splat" or is_elementwise(op)
