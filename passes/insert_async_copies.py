@@ -8,12 +8,13 @@ The data does not pass through registers, and pipeline-loops can issue the copy 
 The wait stands right behind, so the program means the same without that pass.
 
 1. A load in a loop qualifies if all its uses fill buffers; a transpose on the way becomes the
-   copy's `dims`. Several buffers take a copy each.
+   copy's `dims`. Several buffers take a copy each. So does a gather, as `cp_async_gather`, if the
+   numbers of later iterations' rows are known ahead.
 2. Where the author demands stages, a load whose value is used in registers, too, is copied to a
    buffer and read back from there. Undemanded it stays: it would cost a second instruction per
    vector and a barrier, which a loop without dots wins back only where few warps hide the latency.
 3. A copy needs 4 provably aligned bytes and zero padding; where it does not fit, the load stays and
-   the report says why.
+   the report says why. Of a gather it needs so many neighbours (its option `run`).
 
 Does not handle: loads outside loops (nothing to overlap them with).
 """
@@ -30,19 +31,23 @@ from tilec.dialects.gpu_tile import (
     BufferLoadOp,
     BufferStoreOp,
     CpAsyncCommitOp,
-    CpAsyncOp,
     CpAsyncWaitOp,
+    ThreadCopy,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
 from tilec.dialects.types import element, shape
 from tilec.hardware.target import Feature
+from tilec.passes.analysis.addresses_ahead import ADDRESS_OPS, address_ops
 from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.vector_width import element_bytes
 from tilec.passes.contract import Level, PassContext, Report, tile_pass
 from tilec.passes.copies.buffer_fills import (
     SMALLEST_COPY,
+    Read,
     Uses,
     copy_bytes,
+    dims_of,
     emit_cp_async,
     feeds_tensor_cores,
     uses_of,
@@ -78,7 +83,7 @@ def insert_async_copies(module: ir.Module, context: PassContext) -> None:
 
 
 def _rewrite(function: ir.Operation, context: PassContext) -> None:
-    facts, loads = Divisibility(function), _loads(function)
+    facts, loads = Divisibility(function), _reads(function)
     if context.target.supports(Feature.TMA) and (
         context.allowance.copies or demands_roles(function)
     ):
@@ -88,8 +93,10 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
         loop = _loop_of(load.operation)
         if loop is None:
             continue
-        uses, block = uses_of(load.result, load.dims), load.operation.block
+        uses, block = uses_of(load.result, dims_of(load)), load.operation.block
         demanded = _demands_stages(loop) and block == loop.regions[0].blocks[0]
+        if isinstance(load, tile.GatherOp) and uses.in_registers:
+            continue
         if not uses.fills and not (demanded and uses.in_registers):
             continue
         if not demanded and not context.allowance.copies:
@@ -100,24 +107,24 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
         _close_groups(block)
 
 
-def _loads(function: ir.Operation) -> list[tile.LoadOp]:
-    loads = [op.opview for op in find_ops(function, tile.LoadOp)]
-    return loads
+def _reads(function: ir.Operation) -> list[Read]:
+    return [op.opview for op in find_ops(function, tile.LoadOp, tile.GatherOp)]
 
 
 def _use_tensor_maps(
-    function: ir.Operation, loads: list[tile.LoadOp], facts: Divisibility, context: PassContext
-) -> list[tile.LoadOp]:
+    function: ir.Operation, reads: list[Read], facts: Divisibility, context: PassContext
+) -> list[Read]:
     """Makes tensor copies of the loops whose loads all fill operands that matrix instructions read
     from buffers, and of some of a loop's loads where a load role fills the rest; returns the loads
-    that are left to threads that multiply."""
+    and gathers that are left to threads that multiply."""
     by_block: dict[ir.Block, list[tile.LoadOp]] = {}
-    for load in loads:
-        fills = uses_of(load.result, load.dims).fills
-        if _loop_of(load.operation) is not None and any(
+    for read in reads:
+        fills = uses_of(read.result, dims_of(read)).fills
+        if _loop_of(read.operation) is not None and any(
             feeds_tensor_cores(f, context) for f in fills
         ):
-            by_block.setdefault(load.operation.block, []).append(load)
+            loads = by_block.setdefault(read.operation.block, [])
+            loads += [read] if isinstance(read, tile.LoadOp) else []
     with_roles = context.target.supports(Feature.WGMMA) and demands_roles(function)
     rest: list[BufferStoreOp] = operand_fills(function) if with_roles else []
     plans = []
@@ -138,7 +145,7 @@ def _use_tensor_maps(
             )
             load.operation.erase()
     kept = fill_by_roles(function, rest, context)
-    return [load for load in _loads(function) if load.operation not in kept]
+    return [read for read in _reads(function) if read.operation not in kept]
 
 
 def _plan_each(
@@ -159,11 +166,27 @@ def _plan_block(
     silent = replace(context, report=Report())
     some = _plan_each(loads, facts, silent)
     taken = OpSet(copy.store for copy in some)
-    if some and context.target.supports(Feature.WGMMA):
+    gathers = [view for view in block.operations if isinstance(view, tile.GatherOp)]
+    multiplies = context.target.supports(Feature.TCGEN05)  # in a role of its own, if others copy
+    alone = multiplies and gathers and not forbids_roles(function)
+    if alone or (some and (multiplies or context.target.supports(Feature.WGMMA))):
         rest = worthwhile_fills(function, block, taken, facts, silent)
         if rest:
             return some, rest
+    if some and not multiplies and any(_is_gathered_ahead(g, facts, context) for g in gathers):
+        for load in loads:
+            why = "threads that multiply gather rows beside it, several iterations ahead"
+            context.report.add("tensor map", load.operation, "no", why)
+        return [], []
     return _plan_tensor_copies(loads, facts, context), []
+
+
+def _is_gathered_ahead(gather: tile.GatherOp, facts: Divisibility, context: PassContext) -> bool:
+    """Whether a gather is of operands and becomes copies issued ahead."""
+    uses = uses_of(gather.result, dims_of(gather))
+    targets = [(buffer_of(fill.store.dst), fill.dims) for fill in uses.fills]
+    wanted = any(feeds_tensor_cores(fill, context) for fill in uses.fills)
+    return wanted and _bytes_or_reason(gather, uses, targets, False, facts, context)[1] is None
 
 
 def _plan_tensor_copies(
@@ -171,6 +194,8 @@ def _plan_tensor_copies(
 ) -> list[TensorCopy]:
     """A copy for every fill of the loads, or nothing and the reason in the report."""
     copies: list[TensorCopy] = []
+    if not loads:
+        return copies
     kernel = enclosing_ops(loads[0].operation)[-1].parent
     # One slot that nobody refills ahead is slower than cp.async into several.
     forbidden = "warp_specialize=False" if forbids_roles(kernel) else None
@@ -203,23 +228,22 @@ def _demands_stages(loop: ir.Operation) -> bool:
 
 
 def _copy(
-    load: tile.LoadOp, uses: Uses, demanded: bool, facts: Divisibility, context: PassContext
+    load: Read, uses: Uses, demanded: bool, facts: Divisibility, context: PassContext
 ) -> bool:
     targets = [(buffer_of(fill.store.dst), fill.dims) for fill in uses.fills]
-    home = next((f.store.dst for f in uses.fills if f.dims == tuple(load.dims)), None)
+    home = next((f.store.dst for f in uses.fills if f.dims == dims_of(load)), None)
     own = None
     if uses.in_registers and home is None and demanded:
         own = _own_buffer(load)
-        targets.append((own, tuple(load.dims)))
-    bytes_, why = copy_bytes(load, targets, facts, context)
-    reason = why_no_copy(load, uses, demanded, bytes_, why)
+        targets.append((own, dims_of(load)))
+    bytes_, reason = _bytes_or_reason(load, uses, targets, demanded, facts, context)
     if reason is not None:
         context.report.add("asynchronous copy", load.operation, "no", reason)
         return False
     with ir.InsertionPoint(load.operation), load.operation.location:
         if own is not None:
             home = AllocOp.build(results=[own.type()])
-            emit_cp_async(load, home, tuple(load.dims), bytes_)
+            emit_cp_async(load, home, dims_of(load), bytes_)
         for fill in uses.fills:
             fill.store.dst.owner.operation.move_before(load.operation)
             emit_cp_async(load, fill.store.dst, fill.dims, bytes_)
@@ -233,13 +257,38 @@ def _copy(
     return True
 
 
-def _own_buffer(load: tile.LoadOp) -> BufferType:
+def _bytes_or_reason(
+    load: Read,
+    uses: Uses,
+    targets: list[tuple[BufferType, tuple[int, ...]]],
+    demanded: bool,
+    facts: Divisibility,
+    context: PassContext,
+) -> tuple[int, str | None]:
+    """Bytes of each copy that does what a load or gather does, and why there are none."""
+    bytes_, why = copy_bytes(load, targets, facts, context)
+    return bytes_, why_no_copy(load, uses, demanded, bytes_, why) or _why_not_ahead(load)
+
+
+def _why_not_ahead(load: Read) -> str | None:
+    """Why what a gather brings for later iterations cannot be read ahead, so that the loop's other
+    copies had better do without it (pipeline-loops); None of loads."""
+    loop = load.operation.parent
+    if not isinstance(load, tile.GatherOp) or loop.name != "scf.for":
+        return None
+    found = address_ops(loop, [load.operation])
+    if isinstance(found, str):
+        return found
+    return read_ahead_hazard(loop, [load.src], "the loop")
+
+
+def _own_buffer(load: Read) -> BufferType:
     bytes_ = element_bytes(load.src)
     layout = choose_shared_layout(shape(load.result), bytes_, (layout_of(load.result),))
     return BufferType(shape(load.result), element(load.result), layout)
 
 
-def _erase(load: tile.LoadOp, uses: Uses, back: ir.Value | None) -> None:
+def _erase(load: Read, uses: Uses, back: ir.Value | None) -> None:
     for fill in uses.fills:
         fill.store.operation.erase()
     for view in uses.views:
@@ -252,7 +301,7 @@ def _close_groups(block: ir.Block) -> None:
     """One commit and wait behind each run of copies with nothing but pure address code between."""
     pending: ir.Operation | None = None
     for view in list(block.operations):
-        if isinstance(view, CpAsyncOp):
+        if isinstance(view, ThreadCopy):
             pending = view.operation
         elif pending is not None and not _is_between_copies(view.operation):
             _close(pending)
@@ -260,7 +309,7 @@ def _close_groups(block: ir.Block) -> None:
 
 
 def _is_between_copies(op: ir.Operation) -> bool:
-    return op.name.startswith("arith.") or op.name in ("gpu_tile.alloc", "memref.dim")
+    return op.name.startswith(ADDRESS_OPS) or op.name in ("gpu_tile.alloc", "memref.dim")
 
 
 def _close(copy: ir.Operation) -> None:

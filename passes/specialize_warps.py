@@ -46,6 +46,7 @@ from mlir import ir
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferStoreOp,
+    CpAsyncGatherOp,
     MakeRingOp,
     MakeTensorMapOp,
     RingAcquireOp,
@@ -188,13 +189,14 @@ def _find_products(function: ir.Operation, rings: list[Ring]) -> list[Products]:
     return find_products(function, loops)
 
 
-def _stores(rings: list[Ring]) -> bool:
-    """Whether tiles go through the load role's registers."""
-    return any(isinstance(copy, BufferStoreOp) for ring in rings for copy in ring.copies)
+def _takes_tiles(rings: list[Ring]) -> bool:
+    """Whether the load role computes tiles: what it stores, or the numbers of what it gathers."""
+    kinds = (BufferStoreOp, CpAsyncGatherOp)
+    return any(isinstance(copy, kinds) for ring in rings for copy in ring.copies)
 
 
 def _part(function: ir.Operation, rings: list[Ring], roots: list[ir.Operation]) -> Slice:
-    return Slice(function, roots, tiles=_stores(rings))
+    return Slice(function, roots, tiles=_takes_tiles(rings))
 
 
 class _Rewrite:
@@ -385,13 +387,19 @@ class _Rewrite:
             load_least,
             live,
             multiply=bool(self._products),
+            copying=self._copied_by_threads(),
             teams=self._teams,
         )
+
+    def _copied_by_threads(self) -> bool:
+        """Whether others than one thread of the load role fill rings."""
+        copies = (copy for ring in self._rings for copy in ring.copies)
+        return any(not isinstance(copy, TmaLoadOp) for copy in copies)
 
     def _report(self) -> None:
         kinds = {type(copy): copy for ring in self._rings for copy in ring.copies}
         names = dict.fromkeys(copy.FILLS for copy in kinds.values())
-        number = 1 if list(kinds) == [TmaLoadOp] else self._shapes["load"].warps
+        number = self._shapes["load"].warps if self._copied_by_threads() else 1
         multiplying = "1 multiplying, " if self._products else ""
         self._context.report.add(
             "warp specialisation",

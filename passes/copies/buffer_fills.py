@@ -1,8 +1,10 @@
-"""Loads that only fill buffers: what becomes of the tile, and which cp.async would do it."""
+"""Loads and gathers that only fill buffers: what becomes of the tile, and which cp.async would do
+it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 
 from mlir import ir
 
@@ -13,12 +15,14 @@ from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
     BufferStoreOp,
+    CpAsyncGatherOp,
     CpAsyncOp,
     Tcgen05CopyOp,
     WgmmaOp,
 )
-from tilec.dialects.gpu_tile.types import BufferType, is_tensor_buffer
-from tilec.dialects.types import bit_width, element, is_tile
+from tilec.dialects.gpu_tile.types import BufferType, is_tensor_buffer, layout_attr, layout_of
+from tilec.dialects.types import bit_width, element, is_tile, shape
+from tilec.dialects.types import tile as tile_type
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.passes.analysis.async_readers import reads_for_products
 from tilec.passes.analysis.divisibility import Divisibility
@@ -29,7 +33,7 @@ from tilec.passes.analysis.vector_width import (
 )
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.candidates import blocked_layout
-from tilec.passes.layouts.runs import shared_width
+from tilec.passes.layouts.runs import register_run, shared_width
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import i1_constant
 from tilec.passes.rewriting.walk import users_of
@@ -37,10 +41,20 @@ from tilec.passes.rewriting.walk import users_of
 SMALLEST_COPY = 4
 """Bytes; PTX ISA 9.0, "cp.async": cp-size is 4, 8 or 16."""
 
+Read = tile.LoadOp | tile.GatherOp
+"""What brings a tile from an array. Its `dims` are a load's dimensions of the array, and a gather's
+of the tile itself."""
+
+
+def dims_of(read: Read) -> tuple[int, ...]:
+    """The dimensions (`Read`) along those of the tile."""
+    gathered = isinstance(read, tile.GatherOp)
+    return tuple(range(len(shape(read.result)))) if gathered else tuple(read.dims)
+
 
 @dataclass
 class Fill:
-    """A store of the loaded tile; `dims`: the array dimension along each of the buffer's."""
+    """A store of the loaded tile; `dims`: the dimension (`Read`) along each of the buffer's."""
 
     store: BufferStoreOp
     dims: tuple[int, ...]
@@ -56,7 +70,7 @@ class Uses:
 
 
 def uses_of(value: ir.Value, dims: tuple[int, ...]) -> Uses:
-    """The uses of a loaded tile whose dimensions run along the array's `dims`."""
+    """The uses of a loaded tile whose dimensions run along `dims` (`Read`)."""
     found = Uses([], False, [])
     for use in value.uses:
         user = use.owner.opview
@@ -75,13 +89,17 @@ def uses_of(value: ir.Value, dims: tuple[int, ...]) -> Uses:
 
 
 def copy_bytes(
-    load: tile.LoadOp,
+    load: Read,
     targets: list[tuple[BufferType, tuple[int, ...]]],
     facts: Divisibility,
     context: PassContext,
 ) -> tuple[int, str]:
     """Bytes one copy may move to every target, and what limits them."""
-    width, why = provable_width(facts, load.src, load.offsets, load.dims)
+    if isinstance(load, tile.GatherOp):
+        dim, run = load.options.get("run", (0, 1))
+        width, why = gcd(run, register_run(layout_of(load.result), dim)), "indices name no run"
+    else:
+        width, why = provable_width(facts, load.src, load.offsets, load.dims)
     for buffer, dims in targets:
         inside = _width_inside(load, buffer, dims, width, context)
         if inside < width:
@@ -90,18 +108,21 @@ def copy_bytes(
 
 
 def _width_inside(
-    load: tile.LoadOp, buffer: BufferType, dims: tuple[int, ...], width: int, context: PassContext
+    load: Read, buffer: BufferType, dims: tuple[int, ...], width: int, context: PassContext
 ) -> int:
     """Elements of a vector of `width` that neighbour each other in the buffer, too."""
-    contiguous = contiguous_dim(load.src, dims)
-    if contiguous is None:
-        return 1
     sizes = buffer.shape
-    layout = blocked_layout(sizes, contiguous, width, context.num_threads, narrow=False)
+    if isinstance(load, tile.GatherOp):
+        layout = layout_of(load.result).permute(dims)
+    else:
+        contiguous = contiguous_dim(load.src, dims)
+        if contiguous is None:
+            return 1
+        layout = blocked_layout(sizes, contiguous, width, context.num_threads, narrow=False)
     return min(width, shared_width(buffer.layout, layout, len(sizes), buffer.element_bytes))
 
 
-def why_no_copy(load: tile.LoadOp, uses: Uses, demanded: bool, bytes_: int, why: str) -> str | None:
+def why_no_copy(load: Read, uses: Uses, demanded: bool, bytes_: int, why: str) -> str | None:
     """The reason why a load cannot become copies of `bytes_` bytes each, which `why` limits; None
     if it can. `demanded`: use in registers is no reason."""
     block = load.operation.block
@@ -117,8 +138,9 @@ def why_no_copy(load: tile.LoadOp, uses: Uses, demanded: bool, bytes_: int, why:
             return "load and use stand in different blocks"
     if bytes_ < SMALLEST_COPY:
         return f"only {bytes_} bytes are provably aligned: {why}"
-    if not _is_zero(load.padding):
-        return f"padding is {load.padding}; a copy fills with zeros"
+    padding = _padding(load)
+    if padding is not None:
+        return f"padding is {padding}; a copy fills with zeros"
     if "cache" in load.options:
         return "the load has a cache hint"
     if bit_width(element(load.result)) < 8:
@@ -126,21 +148,45 @@ def why_no_copy(load: tile.LoadOp, uses: Uses, demanded: bool, bytes_: int, why:
     return None
 
 
+def _padding(load: Read) -> str | None:
+    """What takes the place of what is outside; None where that is zero."""
+    if isinstance(load, tile.LoadOp):
+        return None if _is_zero(load.padding) else str(load.padding)
+    made = load.other.owner
+    if isinstance(made, ir.Block) or made.name != "arith.constant":
+        return "computed"
+    padding = made.attributes["value"].get_splat_value()
+    return None if _is_zero(padding) else str(padding)
+
+
 def _is_zero(padding: ir.Attribute) -> bool:
     # -0.0 has a bit that a zero fill would lose.
     return padding.value == 0 and not str(padding).startswith("-")
 
 
-def emit_cp_async(load: tile.LoadOp, buffer: ir.Value, dims: tuple[int, ...], bytes_: int) -> None:
-    """Copies what `load` loads into `buffer`, whose dimensions run along the array's `dims`."""
+def emit_cp_async(load: Read, buffer: ir.Value, dims: tuple[int, ...], bytes_: int) -> None:
+    """Copies what `load` loads into `buffer`, whose dimensions run along `dims` (`Read`)."""
     always = i1_constant(True)
-    cache = "cg" if bytes_ == 16 else "ca"
-    CpAsyncOp.build(load.src, buffer, always, load.offsets, dims=dims, bytes=bytes_, cache=cache)
+    how = {"bytes": bytes_, "cache": "cg" if bytes_ == 16 else "ca"}
+    if isinstance(load, tile.LoadOp):
+        CpAsyncOp.build(load.src, buffer, always, load.offsets, dims=dims, **how)
+        return
+    elements, *indices = (_transposed(named, dims) for named in (load.mask, *load.indices))
+    CpAsyncGatherOp.build(load.src, buffer, always, elements, indices, **how)
 
 
-def feeds_warpgroup(fill: Fill) -> bool:
-    """Whether a warpgroup instruction reads what the store fills, from there."""
-    return any(isinstance(reader, WgmmaOp) for reader in readers(fill.store.dst))
+def _transposed(value: ir.Value, dims: tuple[int, ...]) -> ir.Value:
+    """A tile whose dimension i is dimension dims[i] of `value`."""
+    if dims == tuple(range(len(dims))):
+        return value
+    sizes = [shape(value)[d] for d in dims]
+    kind = tile_type(sizes, element(value), layout_attr(layout_of(value).permute(dims)))
+    return tile.TransposeOp.build(value, permutation=dims, results=[kind])
+
+
+def feeds_products(fill: Fill) -> bool:
+    """Whether a matrix instruction reads what the store fills, from there."""
+    return any(map(is_product, readers(fill.store.dst)))
 
 
 def copies_fragments(context: PassContext) -> bool:

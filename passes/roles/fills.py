@@ -14,32 +14,35 @@ with the loads and the work between, to a load role. Only where the author deman
 it pays beside tensor copies (`worthwhile_fills`): elsewhere cp.async is issued by the threads that
 multiply (pipeline-loops).
 
-1. A buffer qualifies if a warpgroup instruction reads it and its tile follows from loads, gathers
-   and what a thread does with its own elements (`program_slice`).
+1. A buffer qualifies if a matrix instruction reads it from there and its tile follows from loads,
+   gathers and what a thread does with its own elements (`program_slice`).
 2. cp.async where load and buffer allow it; each thread's copies arrive by themselves. Else loads
    and stores, one arrival a warp.
-3. Buffers that the same instruction reads first share a ring.
+3. Buffers that the same instruction reads first share a ring; what is copied shares that of tensor
+   copies, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.effects import is_product
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferStoreOp,
     RingPublishOp,
     RingSlotOp,
     RingWaitOp,
-    WgmmaOp,
+    TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.ring import COPIES
 from tilec.dialects.gpu_tile.types import buffer_of
 from tilec.hardware.sizes import WARPGROUP_WARPS
+from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.index_runs import index_run
@@ -48,20 +51,20 @@ from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import (
     SMALLEST_COPY,
     Fill,
+    Read,
     Uses,
     copy_bytes,
+    dims_of,
     emit_cp_async,
-    feeds_warpgroup,
+    feeds_products,
     readers,
     why_no_copy,
 )
 from tilec.passes.rewriting.free_ops import erase_unused
-from tilec.passes.rewriting.loops import add_counter, enclosing_ops, find_loops
-from tilec.passes.rewriting.op_tables import OpMap, OpSet
-from tilec.passes.rewriting.rings import make_ring
+from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops, find_loops
+from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
+from tilec.passes.rewriting.rings import make_ring, set_ring
 from tilec.passes.roles.program_slice import Slice
-
-_Read = tile.LoadOp | tile.GatherOp
 
 
 @dataclass
@@ -69,7 +72,7 @@ class _RoleFill:
     """One buffer to fill; `load`, `dims`: of a copy of `bytes` each, None for loads and stores."""
 
     store: BufferStoreOp
-    load: tile.LoadOp | None = None
+    load: Read | None = None
     dims: tuple[int, ...] = ()
     bytes: int = 0
 
@@ -80,7 +83,7 @@ class _RoleFill:
 
 
 def operand_fills(function: ir.Operation) -> list[BufferStoreOp]:
-    """The stores of a kernel's loops that fill operands of warpgroup instructions."""
+    """The stores of a kernel's loops that fill operands of matrix instructions in buffers."""
     blocks = [loop.regions[0].blocks[0] for loop in find_loops(function)]
     return [store for block in blocks for store in _operand_fills(block)]
 
@@ -103,15 +106,19 @@ def worthwhile_fills(
 
     On an H200, products of 4096^3 without a demand: with elementwise work 1.08 to 1.33 times as
     fast as with that work among the products, tf32 with one operand transposed by cp.async 1.0 to
-    1.5 times. Not so loads of 2 bytes and bytes that are transposed: 0.8 to 1.2 times.
+    1.5 times. Not so loads of 2 bytes and bytes that are transposed: 0.8 to 1.2 times. Beside a
+    multiply role only copies: nobody has measured more.
     """
     loop, room = block.owner, context.target.max_threads // context.target.warp_size
     if loop.name != "scf.for" or context.num_warps + WARPGROUP_WARPS > room:
         return []
     rest = [store for store in _operand_fills(block) if store not in taken]
+    computes = context.target.supports(Feature.WGMMA)
     for store in rest:
         found = _fill(function, loop, store, facts, context)
-        if isinstance(found, str) or not (found.load or _from_vectors(function, store, facts)):
+        if isinstance(found, str):
+            return []
+        if found.load is None and not (computes and _from_vectors(function, store, facts)):
             return []
     return rest
 
@@ -123,7 +130,7 @@ def _from_vectors(function: ir.Operation, store: BufferStoreOp, facts: Divisibil
     return not direct and all(width >= SMALLEST_COPY for width in widths)
 
 
-def _width(op: _Read, facts: Divisibility) -> int:
+def _width(op: Read, facts: Divisibility) -> int:
     """How many elements one access of a load or gather may move."""
     if isinstance(op, tile.GatherOp):
         return index_run(op, facts)[1]
@@ -134,7 +141,8 @@ def fill_by_roles(
     function: ir.Operation, stores: Sequence[BufferStoreOp], context: PassContext
 ) -> list[ir.Operation]:
     """Puts rings around what the stores fill, where it may run in a load role; what may not
-    stays, with the reason in the report. Gives the loads that are left in front of such stores."""
+    stays, with the reason in the report. Gives the loads that are left: what such stores, or the
+    numbers of gathered rows, come from."""
     if not stores:
         return []
     facts = Divisibility(function)
@@ -149,15 +157,15 @@ def fill_by_roles(
             context.report.add("producer", store.operation, "no", found)
         else:
             plans.setdefault(block, []).append(found)
-            kept += [load.operation for load in loads] if found.load is None else []
+            kept += [op.operation for op in loads if found.load is None or op != found.load]
     for fills in plans.values():
         _emit(fills, context)
     return kept
 
 
-def _loads_for(function: ir.Operation, store: BufferStoreOp) -> list[_Read]:
+def _loads_for(function: ir.Operation, store: BufferStoreOp) -> list[Read]:
     part = Slice(function, [store.operation], tiles=True)
-    return [op.opview for op in part.ops if isinstance(op.opview, _Read)]
+    return [op.opview for op in part.ops if isinstance(op.opview, Read)]
 
 
 def _fill(
@@ -176,10 +184,10 @@ def _fill(
 def _is_operand(store: BufferStoreOp, block: ir.Block) -> bool:
     alloc = store.dst.owner
     own = isinstance(alloc.opview, AllocOp) and alloc.operation.block == block
-    return own and feeds_warpgroup(Fill(store, ()))
+    return own and feeds_products(Fill(store, ()))
 
 
-def _hazard(function: ir.Operation, loop: ir.Operation, loads: Sequence[_Read]) -> str | None:
+def _hazard(function: ir.Operation, loop: ir.Operation, loads: Sequence[Read]) -> str | None:
     wrong = next((op.name for op in enclosing_ops(loop) if op.name != "scf.for"), None)
     if wrong is not None:
         return f"it stands in '{wrong}'"
@@ -192,13 +200,13 @@ def _planned(store: BufferStoreOp, facts: Divisibility, context: PassContext) ->
         order = [value.owner.permutation[d] for d in order]
         value = value.owner.src
     load = value.owner
-    if not isinstance(load, tile.LoadOp):
+    if not isinstance(load, Read):
         carried = isinstance(load, ir.Block)
         what = "an iteration before" if carried else f"'{load.operation.name}'"
         why = f"{what} stands between load and buffer"
         context.report.add("producer", store.operation, "loads and stores", why)
         return _RoleFill(store)
-    dims = tuple(load.dims[d] for d in order)
+    dims = tuple(dims_of(load)[d] for d in order)
     uses = Uses([Fill(store, dims)], False, [])
     bytes_, why = copy_bytes(load, [(buffer_of(store.dst), dims)], facts, context)
     reason = why_no_copy(load, uses, False, bytes_, why)
@@ -216,18 +224,34 @@ def _emit(fills: Sequence[_RoleFill], context: PassContext) -> None:
     for fill in fills:
         groups.setdefault(_first_reader(fill), []).append(fill)
     count = _count(fills[0].block)
-    for group in groups.values():
-        _emit_group(group, _ring(group, context), count)
+    for reader, group in groups.items():
+        copied = all(fill.load is not None for fill in group)
+        wait = _wait_beside(reader) if copied else None
+        _emit_group(group, wait or _new_ring(group, count), context)
 
 
 def _first_reader(fill: _RoleFill) -> ir.Operation:
-    """The first op of the fill's block that is, or holds, a warpgroup instruction reading it."""
-    reading = [
-        _in_block(reader.operation, fill.block)
-        for reader in readers(fill.store.dst)
-        if isinstance(reader, WgmmaOp)
-    ]
-    return next(view.operation for view in fill.block.operations if view.operation in reading)
+    """The first op of the fill's block that is, or holds, a matrix instruction reading it."""
+    return _first(filter(is_product, readers(fill.store.dst)), fill.block)
+
+
+def _first(users: Iterable[ir.OpView], block: ir.Block) -> ir.Operation:
+    """The first op of a block that is, or holds, one of `users`."""
+    around = [_in_block(user.operation, block) for user in users]
+    return next(view.operation for view in block.operations if view.operation in around)
+
+
+def _wait_beside(reader: ir.Operation) -> RingWaitOp | None:
+    """The wait for tensor copies that nothing reads before `reader` does; None where there are
+    none."""
+    for view in reader.block.operations:
+        if isinstance(view, RingWaitOp):
+            users = [use.owner.opview for use in view.ring.uses]
+            brought = [user.dst for user in users if isinstance(user, TmaLoadOp)]
+            waiting = [r for dst in brought for r in readers(dst) if not isinstance(r, TmaLoadOp)]
+            if waiting and _first(waiting, reader.block) == reader:
+                return view
+    return None
 
 
 def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
@@ -259,32 +283,39 @@ def arrivals(copies: bool, stores: bool, warps: int, warp_size: int) -> int:
     return warps * (warp_size * copies + stores)
 
 
-def _ring(group: Sequence[_RoleFill], context: PassContext) -> ir.Value:
+def _new_ring(group: Sequence[_RoleFill], count: ir.Value) -> RingWaitOp:
+    """A ring of the group's own: a turn's slot and its wait, where the last store stands."""
+    last = group[-1].store.operation
+    ring = make_ring(last)
+    with ir.InsertionPoint(behind(last)), last.location:
+        RingSlotOp.build(ring, count)
+        return RingWaitOp.build(ring, count).owner.opview
+
+
+def _emit_group(group: Sequence[_RoleFill], wait: RingWaitOp, context: PassContext) -> None:
+    """A turn's fills in front of the wait for it, which moves where the last store stands."""
+    last, ring = group[-1].store.operation, wait.ring
+    turn = next(use.owner for use in ring.uses if isinstance(use.owner.opview, RingSlotOp))
+    order = order_of(last.block.operations)
+    if order[wait] < order[last]:
+        wait.operation.move_before(behind(last))
     copies = any(fill.load is not None for fill in group)
     stores = any(fill.load is None for fill in group)
-    count = arrivals(copies, stores, context.num_warps, context.target.warp_size)
-    return make_ring(group[0].store.operation, fills=count)
-
-
-def _emit_group(group: Sequence[_RoleFill], ring: ir.Value, count: ir.Value) -> None:
-    """A turn's fills and its wait, one behind the other where the last store stands."""
-    last = group[-1].store.operation
-    ops = [view.operation for view in last.block.operations]
-    behind = ops[ops.index(last) + 1]
-    with ir.InsertionPoint(behind), last.location:
-        slot = RingSlotOp.build(ring, count)
+    with ir.InsertionPoint(wait), last.location:
         for fill in group:
-            fill.store.dst.owner.operation.move_before(slot.owner)
+            fill.store.dst.owner.operation.move_before(turn)
             if fill.load is None:
-                fill.store.operation.move_before(behind)
+                fill.store.operation.move_before(wait.operation)
             else:
                 with fill.load.operation.location:
                     emit_cp_async(fill.load, fill.store.dst, fill.dims, fill.bytes)
-        if any(fill.load is not None for fill in group):
-            RingPublishOp.build(ring, slot, by=COPIES)
-        if any(fill.load is None for fill in group):
-            RingPublishOp.build(ring, slot, by="warp")
-        RingWaitOp.build(ring, count)
+        if copies:
+            RingPublishOp.build(ring, turn.results[0], by=COPIES)
+        if stores:
+            RingPublishOp.build(ring, turn.results[0], by="warp")
+    made = ring.owner.opview
+    more = arrivals(copies, stores, context.num_warps, context.target.warp_size)
+    set_ring(made, fills=made.fills + more)
     for fill in group:
         if fill.load is not None:
             value = fill.store.value

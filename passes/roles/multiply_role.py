@@ -15,9 +15,9 @@ After:    %slot = "gpu_tile.ring_acquire"(%sums, %n)                            
           %slot = "gpu_tile.ring_wait"(%sums, %n)                                       (compute)
           %sum = "gpu_tile.buffer_load"(%t[%slot])   "gpu_tile.ring_release"(%sums, %slot)
 
-A loop qualifies if it does nothing but copy, multiply and wait, and its sums are read behind it
-only. In a loop over programs the sums get two slots where tensor memory holds them: the next
-program's products run under this one's end.
+A loop qualifies if it does nothing but copy, rows by number among others, multiply and wait, and
+its sums are read behind it only. In a loop over programs the sums get two slots where tensor memory
+holds them: the next program's products run under this one's end.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ from tilec.dialects.gpu_tile import (
     SlotOp,
     Tcgen05CopyOp,
     Tcgen05MmaOp,
+    ThreadCopy,
     TmaLoadOp,
 )
-from tilec.dialects.gpu_tile.ring import PRODUCTS
+from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
 from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
+from tilec.dialects.types import is_tile
 from tilec.hardware.tensor_memory import COLUMNS
-from tilec.passes.rewriting.free_ops import is_scalar
+from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
@@ -75,7 +77,7 @@ class Products:
 
 
 def find_products(function: ir.Operation, copied: OpMap[ir.Operation]) -> list[Products]:
-    """The loops that qualify. `copied`: the loop that fills each alloc by tensor copies."""
+    """The loops that qualify. `copied`: the loop that fills each alloc by copies."""
     found: list[Products] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -89,6 +91,8 @@ def find_products(function: ir.Operation, copied: OpMap[ir.Operation]) -> list[P
 
 
 def _products(loop: ir.Operation, copied: OpMap[ir.Operation]) -> Products | None:
+    if any(map(is_tile, loop.results)):
+        return None
     body = list(loop.regions[0].blocks[0].operations)
     multiplies = [view for view in body if isinstance(view, Tcgen05MmaOp)]
     commits = [view for view in body if isinstance(view, RingPublishOp) and view.by == PRODUCTS]
@@ -113,9 +117,11 @@ def _waits_for(view: ir.OpView, commit: RingPublishOp) -> bool:
 
 
 def _is_simple(view: ir.OpView) -> bool:
-    """Scalars, copies and waits."""
-    known = (AllocOp, TmaLoadOp, RingAnnounceOp, RingWaitOp)
-    return isinstance(view, known) or is_scalar(view.operation)
+    """Scalars, copies, what makes the numbers that some of these need, and waits."""
+    known = (AllocOp, TmaLoadOp, ThreadCopy, RingAnnounceOp, RingWaitOp)
+    published = isinstance(view, RingPublishOp) and view.by == COPIES
+    op = view.operation
+    return isinstance(view, known) or published or is_scalar(op) or stays_in_thread(op)
 
 
 def _find_sums(products: Products) -> bool:

@@ -30,6 +30,9 @@ Checked against ptxas (test/bench/register_verdicts.py)."""
 COMPUTE_REGISTERS = 40
 """Of a thread that computes, beside tiles: addresses, indices, parities. Checked against ptxas
 (test/bench/register_verdicts.py)."""
+COPYING_WARPS = 2
+"""Whose threads copy beside a multiply role: both fill one warpgroup then, by which registers are
+dealt."""
 MOST_REGISTERS = 240
 """Of a thread that computes: two warpgroups of them and one that loads with 32 take what a
 multiprocessor has, 2 x 240 + 32 = 65536 / 128."""
@@ -56,23 +59,25 @@ def plan_roles(
     live: int = 0,
     *,
     multiply: bool = False,
+    copying: bool = False,
     teams: int = 1,
 ) -> dict[str, RoleShape]:
     """The shapes of "compute" (`warps` of them), "load" and, where wanted, "multiply". `teams`: how
     often there will be the warps that compute, one set behind the other.
 
-    Beside a multiply role nobody holds accumulators, so registers stay where they are and both
-    roles take one warp. Otherwise what the load role gives up the others get: registers move
-    between whole warpgroups in multiples of 8 (PTX ISA 9.0, "setmaxnreg"), so the one warp that
-    loads brings three idle ones.
+    Beside a multiply role nobody holds accumulators, so registers stay where they are, and both
+    roles take one warp; the load role `COPYING_WARPS` where its threads copy (`copying`). Otherwise
+    what the load role gives up the others get: registers move between whole warpgroups in multiples
+    of 8 (PTX ISA 9.0, "setmaxnreg"), so the one warp that loads brings three idle ones.
     `load_least`: what a thread of the load role wants; `live`: what the others' tiles take at once.
     Where both do not fit the others come first.
     """
     if multiply:
+        loading = COPYING_WARPS if copying else 1
         return {
             "compute": RoleShape(0, warps, 0),
-            "load": RoleShape(warps, 1, 0),
-            "multiply": RoleShape(warps + 1, 1, 0),
+            "load": RoleShape(warps, loading, 0),
+            "multiply": RoleShape(warps + loading, 1, 0),
         }
     load, compute = _shares(target, teams * warps, load_least, live)
     return {

@@ -11,13 +11,13 @@ from tilec.dialects.effects import is_fill
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferStoreOp,
-    CpAsyncOp,
     MakeRingOp,
     RingAnnounceOp,
     RingPublishOp,
     RingSlotOp,
     RingWaitOp,
     Tcgen05MmaOp,
+    ThreadCopy,
     TmaLoadOp,
     WgmmaOp,
     WgmmaWaitOp,
@@ -27,6 +27,8 @@ from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, order_of
 from tilec.passes.rewriting.walk import find_ops, users_of
+
+Copy = TmaLoadOp | ThreadCopy | BufferStoreOp
 
 
 @dataclass
@@ -38,7 +40,7 @@ class Ring:
     turn: RingSlotOp
     arrivals: list[RingAnnounceOp | RingPublishOp]
     wait: RingWaitOp
-    copies: list[TmaLoadOp | CpAsyncOp | BufferStoreOp] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
     leader: Ring | None = None
     """The ring of an earlier loop that serves this one, too."""
 
@@ -89,7 +91,7 @@ def _ring(made: MakeRingOp) -> Ring | None:
     return ring
 
 
-def _copies(ring: Ring) -> list[TmaLoadOp | CpAsyncOp | BufferStoreOp]:
+def _copies(ring: Ring) -> list[Copy]:
     """What fills buffers between a turn's slot and the wait for it."""
     ops = list(ring.block.operations)
     numbers = order_of(ops)
