@@ -9,7 +9,8 @@ After:    %x = "tile.load"(%a, %i) ...
 1. Gathers and scatters of neighbouring elements are noted (`index_runs`): accesses like others.
 2. Constants, splats, iotas and broadcasts are cloned per use, so that they tie nothing together;
    so is what computes the numbers of rows that a load role gathers (`layouts/operand_numbers.py`).
-3. Values that want one layout form components; instruction fragments are hard layouts.
+3. Values that want one layout form components; instruction fragments are hard layouts. What a
+   scatter stores need not lie as its numbers do where these can be made in any layout.
 4. Components are decided heaviest first: each takes the cheapest of the layouts its memory accesses
    and its decided neighbours (through reductions, broadcasts, transposes, reshapes) propose, or of
    those that spread it evenly over all threads if no access does. The price counts accesses,
@@ -90,6 +91,7 @@ def _accesses(ops: list[ir.Operation], facts: Divisibility) -> list[Access]:
 def _access(op: ir.Operation, facts: Divisibility) -> Access:
     view = op.opview
     value, array = view.tile, view.array
+    lies = view.mask if isinstance(view, tile.ScatterOp) else value
     contiguous: int | None
     if isinstance(view, Atomic):
         contiguous, width = neighbours_dim(view, facts), 1
@@ -100,7 +102,7 @@ def _access(op: ir.Operation, facts: Divisibility) -> Access:
         width, _ = provable_width(facts, array, view.offsets, view.dims)
     return Access(
         op,
-        value,
+        lies,
         shape(value),
         contiguous,
         width,

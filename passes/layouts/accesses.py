@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from mlir import ir
 
@@ -14,9 +15,10 @@ from tilec.passes.layouts.candidates import access_cost, blocked_layout
 class Access:
     """A load or store of a rectangular tile, or a gather, scatter or atomic.
 
-    `value`: the tile that moves. `contiguous`: the tile dimension whose neighbours are neighbours
-    in memory, None where none is known; `width`: how many of them one instruction may move.
-    `is_indexed`: its elements have indices of their own. `depth`: `depth_factor`.
+    `value`: the tile that moves; of a scatter its mask, which lies as it is stored. `contiguous`:
+    the tile dimension whose neighbours are neighbours in memory, None where none is known; `width`:
+    how many of them one instruction may move. `is_indexed`: its elements have indices of their own.
+    `depth`: `depth_factor`.
     """
 
     op: ir.Operation
@@ -28,6 +30,11 @@ class Access:
     depth: int
     is_load: bool
     is_indexed: bool
+
+    @property
+    def bytes(self) -> int:
+        """Of all elements."""
+        return prod(self.shape) * self.element_bytes
 
     def cost(self, layout: Layout) -> int:
         """Traffic in bytes, scaled by loop depth."""

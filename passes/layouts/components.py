@@ -121,6 +121,8 @@ def equal_layout_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
         yield from _led(view.result, view.indices)
     elif isinstance(view, tile.HistogramOp):
         yield from _led(view.values, view.mask)
+    elif isinstance(view, tile.ScatterOp):
+        yield from _led(view.mask, *view.indices, view.value)
     elif isinstance(view, tile.SplitOp):
         yield from _led(*view.parts)
     elif isinstance(view, tile.JoinOp):
@@ -128,6 +130,16 @@ def equal_layout_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
         yield from _led(*rest, *(v for v in [first] if rest and v.type == rest[0].type))
     elif is_elementwise(op) or (isinstance(view, TileOp) and view.ONE_LAYOUT):
         yield from _led(*op.results, *op.operands)
+
+
+def is_apart(op: ir.Operation) -> bool:
+    """Whether an op is a scatter whose mask and numbers are made anew in any layout: what it stores
+    may come in another, converted, and they need not."""
+    if not isinstance(op.opview, tile.ScatterOp):
+        return False
+    named = (op.opview.mask, *op.opview.indices)
+    owners = [value.owner for value in named]
+    return all(not isinstance(o, ir.Block) and o.name in MATERIALIZED for o in owners)
 
 
 def _control_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
@@ -206,6 +218,7 @@ def build_components(ops: Iterable[ir.Operation], hard: dict[ir.Value, Layout]) 
         (tile_bytes(a) * depth_factor(op), number, a, b)
         for number, op in enumerate(ops)
         for a, b in equal_layout_edges(op)
+        if not (is_apart(op) and b == op.opview.value)
     ]
     for _, _, a, b in sorted(edges, key=lambda edge: (-edge[0], edge[1])):
         components.join(a, b)

@@ -27,9 +27,9 @@ from tilec.passes.contract import PassContext
 from tilec.passes.layouts.accesses import Access
 from tilec.passes.layouts.axis_levels import Place, axis_levels
 from tilec.passes.layouts.candidates import blocked_layout
-from tilec.passes.layouts.components import Component, Components, depth_factor, tile_bytes
+from tilec.passes.layouts.components import Component, Components, depth_factor
 from tilec.passes.layouts.conversion_costs import CONVERSION_COST
-from tilec.passes.layouts.maps import run_first, spread_out
+from tilec.passes.layouts.maps import run_first, spread_out, widened
 from tilec.passes.layouts.neighbours import Link, links
 from tilec.passes.layouts.op_costs import (
     SHUFFLE_SLOTS,
@@ -96,7 +96,7 @@ def _gather_work(
 
     for access in accesses:
         of(access.value).accesses.append(access)
-        components.of(access.value).weight += tile_bytes(access.value) * access.depth
+        components.of(access.value).weight += access.bytes * access.depth
     for link in links(ops):
         of(link.value).links.append(link)
     for op in ops:
@@ -140,8 +140,11 @@ def _cheapest(
         proposals = _evenly_spread(shape(component.values[0]), work.reductions, context.num_threads)
     for link, layout in decided:
         linked = link.propose(layout)
-        runs = [run_first(like, access.contiguous) for access in work.accesses for like in linked]
-        proposals += [*linked, *runs]
+        proposals += linked
+        for access in work.accesses:
+            proposals += [run_first(like, access.contiguous) for like in linked]
+            if access.is_indexed and not access.is_load:
+                proposals += [widened(like, access.contiguous, access.width) for like in linked]
 
     def cost(layout: Layout) -> int:
         return (

@@ -70,11 +70,20 @@ class LaneMove:
         return self.staying[: max(0, (WORD_BITS // bits).bit_length() - 1)]
 
     def counts(self, bits: int) -> tuple[int, int]:
-        """(shuffles, other instructions) of a warp: selects, and packing and unpacking words."""
-        together = 1 << len(self.packed(bits))
+        """(shuffles, other instructions) of a warp: selects, and packing and unpacking words.
+
+        A word of neighbours on both sides needs no unpacking: who takes them takes words, as wide
+        stores and conversions of pairs do (none of it is left in the PTX of an epilogue).
+        """
+        packed = self.packed(bits)
+        together = 1 << len(packed)
         words = max(1, bits * together // WORD_BITS)
         held = len(self.source) // together
-        others = 2 * len(self.source) if together > 1 else 0
+        others = 0
+        if together > 1:
+            places = [sum(b for n, b in enumerate(packed) if k >> n & 1) for k in range(together)]
+            side_by_side = all(list(s[:together]) == places for s in (self.source, self.result))
+            others = held if side_by_side else 2 * len(self.source)
         others += held * len(self.exchanges) * words
         for _ in self.picked:
             held //= 2

@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import prod
 
 from tilec.hardware.layout import Layout, Mode, copies, normalize
+from tilec.hardware.sizes import WARP_SIZE
 
 Shape = tuple[int, ...]
 
@@ -62,6 +63,35 @@ def run_first(layout: Layout, dim: int | None) -> Layout:
         rest.remove(found)
         run *= found.size
     return normalize(Layout(layout.threads, (*first, *rest)))
+
+
+def widened(layout: Layout, dim: int | None, width: int) -> Layout:
+    """The same elements in each warp, at least `width` neighbours along `dim` in each thread: lanes
+    give up what lies nearer and take what lies next instead; the layout itself where they cannot.
+    """
+    modes = (*layout.threads, *layout.values)
+    if dim is None or any(mode.size & (mode.size - 1) for mode in modes):
+        return layout
+    threads, values = _bits(layout.threads), _bits(layout.values)
+    for number, near in enumerate(threads[: WARP_SIZE.bit_length() - 1]):
+        if near.dim != dim or not 0 < near.stride < width:
+            continue
+        far = [bit for bit in values if bit.dim == dim and bit.stride >= width]
+        if not far:
+            return layout
+        next_ = min(far, key=lambda bit: bit.stride)
+        threads[number] = next_
+        values[values.index(next_)] = near
+    return run_first(Layout(tuple(threads), tuple(values)), dim)
+
+
+def _bits(modes: tuple[Mode, ...]) -> list[Mode]:
+    """Modes of two that make up others, whose sizes are powers of two."""
+    return [
+        Mode(2, mode.stride << bit, mode.dim)
+        for mode in modes
+        for bit in range(mode.size.bit_length() - 1)
+    ]
 
 
 def expanded(layout: Layout, axis: int, size: int) -> Layout:

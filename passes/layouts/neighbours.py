@@ -11,7 +11,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.types import byte_width, element, shape
 from tilec.hardware.layout import Layout
-from tilec.passes.layouts.components import depth_factor
+from tilec.passes.layouts.components import depth_factor, is_apart
 from tilec.passes.layouts.conversion_costs import conversion_cost
 from tilec.passes.layouts.maps import (
     broadcast_source,
@@ -104,6 +104,8 @@ def links(ops: list[ir.Operation]) -> Iterator[Link]:
             yield from _part_links(view.inputs, view.result, view.axis, depth, _read, _made)
         elif isinstance(view, tile.SplitOp):
             yield from _part_links(view.parts, view.src, view.axis, depth, _made, _read)
+        elif is_apart(op):
+            yield from _scatter_links(view, depth)
 
 
 def _reshape(source: tuple[int, ...], result: tuple[int, ...]) -> Map:
@@ -137,6 +139,22 @@ def _transpose_links(op: tile.TransposeOp, depth: int) -> Iterator[Link]:
     inverse = [permutation.index(i) for i in range(len(permutation))]
     yield _made(op.result, op.src, lambda layout: layout.permute(permutation), depth)
     yield _read(op.src, op.result, lambda layout: layout.permute(inverse), depth)
+
+
+def _scatter_links(op: tile.ScatterOp, depth: int) -> Iterator[Link]:
+    """What is stored lies as its numbers do, or is converted."""
+
+    def propose(layout: Layout) -> list[Layout]:
+        return [layout]
+
+    def given(own: Layout, layout: Layout) -> tuple[Layout, Layout]:
+        return layout, own
+
+    def wanted(own: Layout, layout: Layout) -> tuple[Layout, Layout]:
+        return own, layout
+
+    yield Link(op.mask, op.value, propose, given, op.value, depth)
+    yield Link(op.value, op.mask, propose, wanted, op.value, depth)
 
 
 def _part_links(

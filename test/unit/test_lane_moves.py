@@ -15,6 +15,7 @@ import tilec.language as tl
 from tilec.hardware.layout import Layout, Mode, copies, normalize, parse_layout
 from tilec.passes.layouts.conversion_costs import cheap_lane_move, conversion_cost
 from tilec.passes.layouts.lane_moves import LANE_BITS, LaneMove, lane_move
+from tilec.passes.layouts.maps import widened
 
 Shape = tuple[int, int]
 
@@ -139,6 +140,27 @@ def test_an_exchange_moves_half_the_registers() -> None:
     assert move.is_in_place
     assert move.counts(32) == (1, 4)
     assert move.counts(64) == (2, 8)
+
+
+def test_words_of_neighbours_need_no_unpacking() -> None:
+    """Sums of a product for vectors of 16 bytes: a pair of halves stays a word from the conversion
+    to the store. Where neighbours part, each element is put into a word and taken out."""
+    sums = parse_layout("T(4,8):(2@1,1@0) V(2,2,4):(1@1,8@0,8@1)")
+    vectors = widened(sums, 1, 8)
+    assert vectors == parse_layout("T(4,8):(8@1,1@0) V(8,2):(1@1,8@0)")
+    move = lane_move(sums, vectors, (16, 32))
+    assert isinstance(move, LaneMove)
+    assert move.counts(16) == (6, 8 + 2 * 16)
+    apart = lane_move(sums, parse_layout("T(4,8):(8@1,1@0) V(2,8):(8@0,1@1)"), (16, 32))
+    assert isinstance(apart, LaneMove)
+    assert apart.counts(16)[1] == 2 * 16 + 2 * 16
+
+
+def test_lanes_that_have_nothing_to_give_keep_their_layout() -> None:
+    rows = parse_layout("T(32):(1@0) V(8):(1@1)")
+    assert widened(rows, 1, 8) == rows
+    narrow = parse_layout("T(4,8):(2@1,1@0) V(2):(1@1)")
+    assert widened(narrow, 1, 8) == narrow
 
 
 @pytest.mark.parametrize(
