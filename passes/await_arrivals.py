@@ -26,9 +26,9 @@ got as far as the GPU's memory. The role that loads has nothing to store. CUTLAS
 1. Of each role, the rings that it acquires slots of, and that roles of other CTAs release, or the
    end of products: an arrival that no thread makes. That the products are over says nothing of it,
    no barrier of threads orders it, and only who acquires the slot knows that it has come.
-2. The count of a ring's turns is followed out of the loops that carry it, to the end of the role.
-   There the role acquires each slot once more, under the branches that its turns in the loop stand
-   under.
+2. The count of a ring's turns is followed out of the loops and branches that carry it, to the end
+   of the role. There the role acquires each slot once more, under the branches that its turns in
+   the loop stand under and the count does not go through.
 3. If with that all that CTAs do to each other is awaited where it arrives
    (`programs/reached_rings.py`), the cluster does not meet at its end. Else it does, and only
    commits are waited for. It also does where pairs of CTAs multiply: they return their tensor
@@ -54,7 +54,14 @@ from tilec.hardware.mma_shapes import find_instruction
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.programs.reached_rings import released_late, unawaited
-from tilec.passes.rewriting.loops import enclosing_ops, in_block, is_inside, terminator
+from tilec.passes.rewriting.loops import (
+    COUNTED,
+    enclosing_ops,
+    in_block,
+    is_inside,
+    terminator,
+)
+from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, i32_constant
 from tilec.passes.rewriting.walk import find_ops, kernels
 
@@ -128,9 +135,9 @@ def _why_meet(function: ir.Operation, turns: Sequence[RingAcquireOp]) -> str | N
 
 
 def _acquire_at_end(turn: RingAcquireOp) -> None:
-    fills, block = _at_end(turn)
+    fills, block, carriers = _at_end(turn)
     with ir.InsertionPoint(terminator(block)), turn.operation.location:
-        conditions = _conditions(turn.operation, block)
+        conditions = _conditions(turn.operation, block, carriers)
         if not conditions:
             _acquire_all(turn, fills)
             return
@@ -150,8 +157,9 @@ def _acquire_all(turn: RingAcquireOp, fills: ir.Value) -> None:
         ir.Operation.create("scf.yield")
 
 
-def _conditions(op: ir.Operation, block: ir.Block) -> list[ir.Value]:
-    """The conditions of the branches around `op`, inside its loop in `block`.
+def _conditions(op: ir.Operation, block: ir.Block, carriers: OpSet) -> list[ir.Value]:
+    """The conditions of the branches around `op`, inside its loop in `block`, through which its
+    ring's count does not go: who takes none of them has nothing to wait for.
 
     InternalError if one changes from iteration to iteration, or `op` stands in an else.
     """
@@ -160,7 +168,7 @@ def _conditions(op: ir.Operation, block: ir.Block) -> list[ir.Value]:
     inner = around[: around.index(loop)] if loop != op else []
     found = []
     for below, branch in zip([op, *inner], inner, strict=False):
-        if branch.name != "scf.if":
+        if branch.name != "scf.if" or branch in carriers:
             continue
         condition = branch.operands[0]
         if is_inside(condition, loop) or below.block != branch.regions[0].blocks[0]:
@@ -170,30 +178,62 @@ def _conditions(op: ir.Operation, block: ir.Block) -> list[ir.Value]:
     return found
 
 
-def _at_end(turn: RingAcquireOp) -> tuple[ir.Value, ir.Block]:
-    """What the count of a ring's turns has come to behind the outermost loop around the last of
-    them, and that loop's block; without a loop there is one turn more."""
-    count, place = turn.count, turn.operation
-    if not any(around.name in _LOOPS for around in enclosing_ops(place)):
+def _at_end(turn: RingAcquireOp) -> tuple[ir.Value, ir.Block, OpSet]:
+    """What the count of a ring's turns has come to behind all loops around the last of them, the
+    block it is known in, and the ops that the count goes through on its way there; without a loop
+    there is one turn more."""
+    count, place, carriers = turn.count, turn.operation, OpSet()
+    around = [op for op in enclosing_ops(turn.operation) if op.name in COUNTED]
+    for op in around:
+        below = _given(count, op) if carriers else _counted_by(turn, op)
+        if below is not None:
+            count, place = below, op
+            carriers.add(op)
+        elif carriers:
+            break
+    outside = around[around.index(place) + 1 :] if carriers else around
+    if any(op.name in _LOOPS for op in outside):
+        raise InternalError(f"no loop of a role carries the count of its ring: {count}")
+    if not carriers:
         with ir.InsertionPoint(terminator(place.block)), place.location:
-            return binary("arith.addi", count, i32_constant(1)), place.block
-    while isinstance(count.owner, ir.Block):
-        loop, number = count.owner.owner.operation, ir.BlockArgument(count).arg_number
-        count = loop.results[number - (loop.name == "scf.for")]
-        if loop.parent.name not in _LOOPS:
-            return count, loop.block
-        count = _carrier(count, loop.block)
-    raise InternalError(f"no loop of a role carries the count of its ring: {count}")
+            count = binary("arith.addi", count, i32_constant(1))
+    return count, place.block, carriers
 
 
 _LOOPS = ("scf.for", "scf.while")
 
 
-def _carrier(result: ir.Value, block: ir.Block) -> ir.Value:
-    """The argument of a loop's block that its yield gives a value to; the value itself if it gives
-    none."""
+def _counted_by(turn: RingAcquireOp, op: ir.Operation) -> ir.Value | None:
+    """What the count of a turn has come to behind a loop that carries it, or behind a branch that
+    counts it; None if `op` does not."""
+    count = turn.count
+    if op.name in _LOOPS:
+        carried = isinstance(count.owner, ir.Block) and count.owner.owner.operation == op
+        number = ir.BlockArgument(count).arg_number if carried else 0
+        return op.results[number - (op.name == "scf.for")] if carried else None
+    below = turn.operation
+    while below.parent != op:
+        below = below.parent
+    yielded = zip(op.results, terminator(below.block).operands, strict=True)
+    return next((result for result, value in yielded if _is_next(value, count)), None)
+
+
+def _is_next(value: ir.Value, count: ir.Value) -> bool:
+    owner = value.owner
+    return not isinstance(owner, ir.Block) and (
+        owner.name == "arith.addi" and owner.operands[0] == count
+    )
+
+
+def _given(result: ir.Value, op: ir.Operation) -> ir.Value | None:
+    """The result of a loop or a branch that is what an op right inside it gives, None without."""
+    block = result.owner.operation.block
     operands = list(terminator(block).operands)
-    arguments = list(block.arguments)
     if result not in operands:
-        return result
-    return arguments[operands.index(result) + len(arguments) - len(operands)]
+        return None
+    number = operands.index(result)
+    if op.name != "scf.while":
+        return op.results[number]
+    before = op.regions[0].blocks[0]
+    passed = list(terminator(before).operands)[1:]
+    return op.results[passed.index(before.arguments[number])]

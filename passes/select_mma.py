@@ -9,8 +9,7 @@ An instruction that adds up in tensor memory or one of a warpgroup comes first w
 it, the accumulator consists of whole ones, and its operands can lie in shared memory as the
 instruction reads them. Three warpgroups (12 warps) share a tile of such instructions only.
 Does not handle: a choice between several instructions for the same types; the table's order
-decides. Batched dots on these instructions; sums in tensor memory where something else than scf.for
-stands around the dot.
+decides. Batched dots on these instructions; sums in tensor memory in the condition of a loop.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from tilec.passes.demands.kernels import teams_of
 from tilec.passes.dots.computed_lhs import ComputedOperands, memory_run
 from tilec.passes.dots.operand_buffers import panel_elements
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.loops import why_no_counter
 from tilec.passes.rewriting.scalars import scalar_op
 from tilec.passes.rewriting.walk import find_ops, kernels
 
@@ -130,9 +129,8 @@ def _find_in_tensor_memory(dot: tile.DotOp, context: PassContext) -> MmaInstruct
     lhs, rhs, acc = (str(element(v)) for v in (dot.lhs, dot.rhs, dot.acc))
     tf32 = dot.options.get("precision") == "tf32"
     sizes, depth = shape(dot.acc), shape(dot.lhs)[-1]
-    around = next((op.name for op in enclosing_ops(dot.operation) if op.name != "scf.for"), None)
-    if around is not None:
-        return f"it stands in '{around}'"
+    if (reason := why_no_counter(dot.operation)) is not None:
+        return reason
     if tensor_memory_layout(sizes, context.num_warps) is None:
         return f"{context.num_warps} warps cannot share {show(sizes)} as tensor memory holds it"
     m = next(m for m in TENSOR_MS if sizes[0] % m == 0)

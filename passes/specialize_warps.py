@@ -67,7 +67,7 @@ from tilec.passes.demands.kernels import PINGPONG, teams_of
 from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.loops import behind
+from tilec.passes.rewriting.loops import behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.walk import kernels
@@ -239,9 +239,10 @@ class _Rewrite:
         total_warps = max(shape.end for shape in self._shapes.values())
         self._function.attributes[TOTAL_WARPS] = ir.IntegerAttr.get(i32, total_warps)
         for ring in self._rings:
-            for name in (STAGES, WARP_SPECIALIZE):
-                if name in ring.loop.attributes:
-                    del ring.loop.attributes[name]
+            for loop in (ring.loop, *enclosing_ops(ring.loop)):
+                for name in (STAGES, WARP_SPECIALIZE):
+                    if name in loop.attributes:
+                        del loop.attributes[name]
         for root in reversed([*loads, *multiplies]):
             operands = [value for value in root.operands if is_tile(value)]
             _erase_with_views(root)

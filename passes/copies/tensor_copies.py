@@ -40,9 +40,10 @@ from tilec.passes.analysis.vector_width import contiguous_dim
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.buffer_fills import products_of, readers
 from tilec.passes.copies.tensor_map_rules import why_no_tensor_map
-from tilec.passes.rewriting.loops import add_counter, enclosing_ops, top_level
+from tilec.passes.rewriting.loops import add_counter, top_level, why_no_counter
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
+from tilec.passes.rewriting.walk import kernel_of
 
 
 @dataclass
@@ -96,13 +97,11 @@ def _planned_box(
     facts: Divisibility,
     context: PassContext,
 ) -> tuple[tuple[int, ...], str] | str:
-    around = enclosing_ops(load.operation)
-    wrong = next((op.name for op in around if op.name != "scf.for"), None)
-    if wrong is not None:
-        return f"it stands in '{wrong}'"
-    hazard = read_ahead_hazard(around[-1].parent, [load.src], "the kernel")
-    if hazard is not None:
-        return hazard
+    reason = why_no_counter(load.operation) or read_ahead_hazard(
+        kernel_of(load.operation), [load.src], "the kernel"
+    )
+    if reason is not None:
+        return reason
     boxed = box_of(buffer)
     if isinstance(boxed, str):
         return boxed
@@ -160,11 +159,11 @@ def refused_tensor_copies(context: PassContext) -> list[str]:
 
 
 def emit_tensor_copies(copies: Sequence[TensorCopy]) -> None:
-    """Replaces the stores of one loop body; the loads are left to the caller."""
-    loop = copies[0].load.operation.block.owner
-    loop, count = add_counter(loop)
+    """Replaces the stores of one block of a loop; the loads are left to the caller."""
+    first = copies[0].load.operation
+    count = add_counter(first)
     for run in _runs(copies):
-        _emit_group(run, make_ring(loop, fills=1), count, loop)
+        _emit_group(run, make_ring(first, fills=1), count)
 
 
 def _runs(copies: Sequence[TensorCopy]) -> list[list[TensorCopy]]:
@@ -213,9 +212,7 @@ def _is_between(op: ir.Operation) -> bool:
     return scalar or op.name in ("gpu_tile.alloc", "memref.dim", "tile.transpose")
 
 
-def _emit_group(
-    run: Sequence[TensorCopy], ring: ir.Value, count: ir.Value, loop: ir.Operation
-) -> None:
+def _emit_group(run: Sequence[TensorCopy], ring: ir.Value, count: ir.Value) -> None:
     last = run[-1].load
     with ir.InsertionPoint(last.operation), last.operation.location:
         slot = RingSlotOp.build(ring, count)
@@ -223,12 +220,12 @@ def _emit_group(
         for copy in run:
             copy.store.dst.owner.operation.move_before(slot.owner)
             with copy.load.operation.location:
-                TmaLoadOp.build(_map(copy, loop), copy.store.dst, ring, slot, _at(copy))
+                TmaLoadOp.build(_map(copy), copy.store.dst, ring, slot, _at(copy))
         RingWaitOp.build(ring, count)
 
 
-def _map(copy: TensorCopy, loop: ir.Operation) -> ir.Value:
-    with ir.InsertionPoint(top_level(loop)):
+def _map(copy: TensorCopy) -> ir.Value:
+    with ir.InsertionPoint(top_level(copy.load.operation)):
         return MakeTensorMapOp.build(
             copy.load.src, box=copy.box, dims=copy.dims, swizzle=copy.swizzle
         )

@@ -39,9 +39,9 @@ from tilec.hardware.tensor_memory import COLUMN_BITS, blocked_tensor_memory
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.block_scales import replace_dot, stage_scales
 from tilec.passes.dots.operand_buffers import staged
-from tilec.passes.rewriting.loops import add_counter, enclosing_ops
+from tilec.passes.rewriting.loops import add_counter
 from tilec.passes.rewriting.rings import make_ring
-from tilec.passes.rewriting.scalars import i1_constant, i32_constant, is_zero
+from tilec.passes.rewriting.scalars import i1_constant, is_zero
 
 
 def stage_tensor_memory_dot(dot: tile.DotOp, row: MmaInstruction, context: PassContext) -> None:
@@ -111,9 +111,5 @@ def _ring(op: ir.Operation) -> tuple[ir.Value, ir.Value]:
     The count runs on through the loops around; select-mma leaves dots that stand in anything else
     to other instructions.
     """
-    if enclosing_ops(op):
-        _, count = add_counter(op.parent)
-    else:
-        with ir.InsertionPoint(op), op.location:
-            count = i32_constant(0)
+    count = add_counter(op)
     return make_ring(op, fills=1), count

@@ -188,33 +188,111 @@ def replace_yield(old: ir.Operation, values: Sequence[ir.Value]) -> None:
     old.erase()
 
 
-def add_counter(loop: ir.Operation) -> tuple[ir.Operation, ir.Value]:
-    """`loop` rebuilt with an i32 that counts its iterations, from 0 at the start of the kernel.
+def with_results(branch: ir.Operation, yielded: Sequence[ir.Value]) -> ir.Operation:
+    """`branch` (scf.if) rebuilt with further results, for which both its blocks yield `yielded`,
+    values from outside: the caller replaces the last operands of a terminator."""
+    types = [*(result.type for result in branch.results), *(value.type for value in yielded)]
+    new = ir.Operation.create(
+        "scf.if",
+        results=types,
+        operands=list(branch.operands),
+        attributes=dict(branch.attributes.items()),
+        regions=2,
+        ip=ir.InsertionPoint(branch),
+        loc=branch.location,
+    )
+    for old, region in zip(branch.regions, new.regions, strict=True):
+        block = region.blocks.append()
+        for view in list(old.blocks[0].operations) if old.blocks else ():
+            block.append(view.operation)
+        if old.blocks:
+            last = terminator(block)
+            replace_yield(last, [*last.operands, *yielded])
+        else:
+            with ir.InsertionPoint(block), branch.location:
+                ir.Operation.create("scf.yield", operands=list(yielded))
+    for before, after in zip(branch.results, new.results, strict=False):
+        before.replace_all_uses_with(after)
+    branch.erase()
+    return new
 
-    The count runs on through the loops around it: a ring's phases stay right in a nest, whatever
-    the trip counts. ValueError where something else than scf.for stands between.
-    """
-    around = [loop, *enclosing_ops(loop)]
-    wrong = next((op.name for op in around if op.name != "scf.for"), None)
-    if wrong is not None:
-        raise ValueError(f"a count cannot run on through '{wrong}'")
-    i32 = ir.IntegerType.get_signless(32, loop.context)
-    with ir.InsertionPoint(around[-1]), loop.location:
-        count = constant(i32, 0)
-    for outer in reversed(around[1:]):
-        # Outermost first, so that each inner loop starts where the one around it stands.
-        _, (count,) = with_iteration_arguments(outer, [count])
-    loop, (count,) = with_iteration_arguments(loop, [count])
-    with ir.InsertionPoint(terminator(loop.regions[0].blocks[0])), loop.location:
-        following = binary("arith.addi", count, constant(i32, 1))
-    _yield_last(loop, following)
-    inner = loop
-    for outer in enclosing_ops(loop):
-        _yield_last(outer, inner.results[len(inner.results) - 1])
+
+def with_while_argument(loop: ir.Operation, init: ir.Value) -> tuple[ir.Operation, ir.Value]:
+    """`loop` (scf.while) rebuilt with one more value that starts as `init`, goes through its
+    condition, and is yielded unchanged; the argument of its body comes back with it."""
+    new = ir.Operation.create(
+        "scf.while",
+        results=[*(result.type for result in loop.results), init.type],
+        operands=[*loop.operands, init],
+        attributes=dict(loop.attributes.items()),
+        regions=2,
+        ip=ir.InsertionPoint(loop),
+        loc=loop.location,
+    )
+    for old, region in zip(loop.regions, new.regions, strict=True):
+        types = [*(a.type for a in old.blocks[0].arguments), init.type]
+        block = region.blocks.append(*types, arg_locs=[loop.location] * len(types))
+        for before, after in zip(old.blocks[0].arguments, block.arguments, strict=False):
+            before.replace_all_uses_with(after)
+        for view in list(old.blocks[0].operations):
+            block.append(view.operation)
+        last = terminator(block)
+        replace_yield(last, [*last.operands, block.arguments[len(types) - 1]])
+    for before, after in zip(loop.results, new.results, strict=False):
+        before.replace_all_uses_with(after)
+    loop.erase()
+    body = new.regions[1].blocks[0].arguments
+    return new, body[len(body) - 1]
+
+
+COUNTED = ("scf.for", "scf.if", "scf.while")
+"""What a count runs on through."""
+
+
+def why_no_counter(op: ir.Operation) -> str | None:
+    """Why no count of the turns of an op's block can run on through what is around it, or None."""
+    inner = op
+    for outer in enclosing_ops(op):
+        if outer.name not in COUNTED:
+            return f"it stands in '{outer.name}'"
+        if outer.name == "scf.while" and inner.block.region != outer.regions[1]:
+            return "it stands in the condition of a 'while'"
         inner = outer
-    return loop, count
+    return None
 
 
-def _yield_last(loop: ir.Operation, value: ir.Value) -> None:
-    last = terminator(loop.regions[0].blocks[0])
+def add_counter(op: ir.Operation) -> ir.Value:
+    """An i32 that counts how often the block of `op` has run before, since the start of the kernel.
+
+    The count runs on through the loops and branches around it, which are rebuilt: a ring's phases
+    stay right in a nest, whatever the trip counts, and a branch not taken is no turn. ValueError
+    where something else stands around it.
+    """
+    reason = why_no_counter(op)
+    if reason is not None:
+        raise ValueError(f"no count: {reason}")
+    i32 = ir.IntegerType.get_signless(32, op.context)
+    with ir.InsertionPoint(top_level(op)), op.location:
+        count = constant(i32, 0)
+    for outer in reversed(enclosing_ops(op)):
+        # Outermost first, so that each inner one starts where the one around it stands.
+        if outer.name == "scf.for":
+            _, (count,) = with_iteration_arguments(outer, [count])
+        elif outer.name == "scf.while":
+            _, count = with_while_argument(outer, count)
+        else:
+            with_results(outer, [count])
+    around = enclosing_ops(op)
+    if not around:
+        return count
+    with ir.InsertionPoint(terminator(op.block)), op.location:
+        following = binary("arith.addi", count, constant(i32, 1))
+    _yield_last(op.block, following)
+    for inner in around[:-1]:
+        _yield_last(inner.block, inner.results[len(inner.results) - 1])
+    return count
+
+
+def _yield_last(block: ir.Block, value: ir.Value) -> None:
+    last = terminator(block)
     replace_yield(last, [*list(last.operands)[:-1], value])

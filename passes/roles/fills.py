@@ -61,7 +61,7 @@ from tilec.passes.copies.buffer_fills import (
     why_no_copy,
 )
 from tilec.passes.rewriting.free_ops import erase_unused
-from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops, find_loops
+from tilec.passes.rewriting.loops import add_counter, behind, find_loops, why_no_counter
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.rings import make_ring, set_ring
 from tilec.passes.roles.program_slice import Slice
@@ -115,7 +115,7 @@ def worthwhile_fills(
     rest = [store for store in _operand_fills(block) if store not in taken]
     computes = context.target.supports(Feature.WGMMA)
     for store in rest:
-        found = _fill(function, loop, store, facts, context)
+        found = _fill(function, store, facts, context)
         if isinstance(found, str):
             return []
         if found.load is None and not (computes and _from_vectors(function, store, facts)):
@@ -152,7 +152,7 @@ def fill_by_roles(
         block, loads = store.operation.block, _loads_for(function, store)
         if not any(load.operation.block == block for load in loads):
             continue  # computed here, or the same in every iteration
-        found = _fill(function, block.owner, store, facts, context)
+        found = _fill(function, store, facts, context)
         if isinstance(found, str):
             context.report.add("producer", store.operation, "no", found)
         else:
@@ -169,15 +169,11 @@ def _loads_for(function: ir.Operation, store: BufferStoreOp) -> list[Read]:
 
 
 def _fill(
-    function: ir.Operation,
-    loop: ir.Operation,
-    store: BufferStoreOp,
-    facts: Divisibility,
-    context: PassContext,
+    function: ir.Operation, store: BufferStoreOp, facts: Divisibility, context: PassContext
 ) -> _RoleFill | str:
     """How a load role fills a buffer, or why it cannot."""
     reason = Slice(function, [store.operation], tiles=True).refusal
-    reason = reason or _hazard(function, loop, _loads_for(function, store))
+    reason = reason or _hazard(function, store.operation, _loads_for(function, store))
     return reason if reason is not None else _planned(store, facts, context)
 
 
@@ -187,11 +183,9 @@ def _is_operand(store: BufferStoreOp, block: ir.Block) -> bool:
     return own and feeds_products(Fill(store, ()))
 
 
-def _hazard(function: ir.Operation, loop: ir.Operation, loads: Sequence[Read]) -> str | None:
-    wrong = next((op.name for op in enclosing_ops(loop) if op.name != "scf.for"), None)
-    if wrong is not None:
-        return f"it stands in '{wrong}'"
-    return read_ahead_hazard(function, [load.src for load in loads], "the kernel")
+def _hazard(function: ir.Operation, store: ir.Operation, loads: Sequence[Read]) -> str | None:
+    arrays = [load.src for load in loads]
+    return why_no_counter(store) or read_ahead_hazard(function, arrays, "the kernel")
 
 
 def _planned(store: BufferStoreOp, facts: Divisibility, context: PassContext) -> _RoleFill:
@@ -223,7 +217,7 @@ def _emit(fills: Sequence[_RoleFill], context: PassContext) -> None:
     groups: OpMap[list[_RoleFill]] = OpMap()
     for fill in fills:
         groups.setdefault(_first_reader(fill), []).append(fill)
-    count = _count(fills[0].block)
+    count = _count(fills[0].store.operation)
     for reader, group in groups.items():
         copied = all(fill.load is not None for fill in group)
         wait = _wait_beside(reader) if copied else None
@@ -260,12 +254,12 @@ def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
     return op
 
 
-def _count(block: ir.Block) -> ir.Value:
-    """The count of a loop's iterations: that of its tensor copies, if it has some."""
-    for view in block.operations:
-        if isinstance(view, RingSlotOp) and isinstance(view.count.owner, ir.Block):
+def _count(store: ir.Operation) -> ir.Value:
+    """The count of the turns of a store's block: that of its tensor copies, if it has some."""
+    for view in store.block.operations:
+        if isinstance(view, RingSlotOp):
             return view.count
-    return add_counter(block.owner)[1]
+    return add_counter(store)
 
 
 def refused_fills(context: PassContext) -> list[str]:

@@ -48,7 +48,6 @@ from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
-from tilec.passes.rewriting.scalars import i32_constant
 from tilec.passes.rewriting.walk import alloc_of
 
 
@@ -96,7 +95,7 @@ def _products(loop: ir.Operation, copied: OpMap[ir.Operation]) -> Products | Non
     body = list(loop.regions[0].blocks[0].operations)
     multiplies = [view for view in body if isinstance(view, Tcgen05MmaOp)]
     commits = [view for view in body if isinstance(view, RingPublishOp) and view.by == PRODUCTS]
-    if not multiplies or not commits or any(op.name != "scf.for" for op in enclosing_ops(loop)):
+    if not multiplies or not commits:
         return None
     # Every product is finished by a commit of its own; the last one waits for all of them.
     waits = [w for c in commits for w in body if _waits_for(w, c)]
@@ -162,18 +161,13 @@ def add_multiply_role(
     `entry`: an op at the kernel's entry in front of which sums go. `read`: the rings that the loop
     reads, and the slot of each. `warps`: how many read the sums.
     """
-    around = products.loop.parent
     slots = _slots(products)
-    sums = make_ring(around, slots=slots, fills=1, releases=warps)
+    sums = make_ring(products.loop, slots=slots, fills=1, releases=warps)
     with ir.InsertionPoint(entry), products.loop.location:
         whole = [_slots_of(alloc, slots) for alloc in products.sums]
     for copy in products.copies:
         copy.dst.owner.operation.move_before(entry)
-    if around.name == "scf.for":
-        _, count = add_counter(around)
-    else:
-        with ir.InsertionPoint(products.loop):
-            count = i32_constant(0)
+    count = add_counter(products.loop)
     return _Rewrite(products, slots, sums, whole, count).run(read)
 
 

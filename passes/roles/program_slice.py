@@ -1,4 +1,5 @@
-"""The part of a program that some of its ops need: themselves, the loops around them, scalars."""
+"""The part of a program that some of its ops need: themselves, the loops and branches around them,
+scalars."""
 
 from __future__ import annotations
 
@@ -11,22 +12,30 @@ from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.rewriting.free_ops import is_one_element, is_scalar, stays_in_thread
+from tilec.passes.rewriting.loops import COUNTED, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 
 
 class Slice:
     """What `roots` need inside `function`. `refusal`: why it cannot stand alone, or None.
 
-    `tiles`: whether tiles may be loaded and computed, element by element, in there, too.
+    `tiles`: whether tiles may be loaded and computed, element by element, in there, too. `within`:
+    an op outside of which all values are given.
     """
 
     def __init__(
-        self, function: ir.Operation, roots: Iterable[ir.Operation], *, tiles: bool = False
+        self,
+        function: ir.Operation,
+        roots: Iterable[ir.Operation],
+        *,
+        tiles: bool = False,
+        within: ir.Operation | None = None,
     ) -> None:
-        self._function = function
+        self._function, self._within = function, within
         self._tiles = tiles
         self._kept = OpSet()
         self._carried: OpMap[set[int]] = OpMap()
+        self._passed: OpMap[set[int]] = OpMap()  # by the condition of an scf.while
         self.refusal: str | None = None
         for root in roots:
             self._keep(root)
@@ -40,39 +49,40 @@ class Slice:
         if op in self._kept:
             return
         self._kept.add(op)
-        if op.name == "scf.for":
+        operands = list(op.operands)
+        if op.name in COUNTED:  # what it carries is needed one by one
             self._carried.setdefault(op, set())
-            operands = list(op.operands)[:3]
-        else:
-            operands = list(op.operands)
+            self._passed.setdefault(op, set())
+            operands = operands[:3]
+        if op.name == "scf.while":
+            operands = [terminator(op.regions[0].blocks[0]).operands[0]]
         for value in operands:
             self._need(value)
-        parent = op.parent
-        if parent != self._function:
-            self._shell(parent)
+        inside = self._within is None or op != self._within
+        if inside and op.parent != self._function:
+            self._shell(op.parent)
 
     def _shell(self, op: ir.Operation) -> None:
-        if op.name not in ("scf.for", "scf.if"):
+        if op.name not in COUNTED:
             self.refusal = self.refusal or f"it stands in '{op.name}'"
             return
         self._keep(op)
 
     def _need(self, value: ir.Value) -> None:
         owner = value.owner
+        if self._within is not None and not is_inside(value, self._within):
+            return
         if isinstance(owner, ir.Block):
-            loop = owner.owner
-            if loop != self._function:
-                self._shell(loop)
-                number = ir.BlockArgument(value).arg_number
-                if number:
-                    self._carry(loop, number - 1)
+            if owner.owner != self._function:
+                self._need_argument(owner, ir.BlockArgument(value).arg_number)
             return
         op = owner.operation
-        if op in self._kept and op.name != "scf.for":
-            return
-        if op.name == "scf.for":
+        if op.name in COUNTED:
             self._shell(op)
-            self._carry(op, next(i for i, r in enumerate(op.results) if r == value))
+            give = self._pass if op.name == "scf.while" else self._carry
+            give(op, next(i for i, r in enumerate(op.results) if r == value))
+        elif op in self._kept:
+            return
         elif is_scalar(op) or (self._tiles and stays_in_thread(op)):
             self._keep(op)
         elif is_one_element(op):
@@ -85,13 +95,32 @@ class Slice:
             what = "tile" if is_tile(value) and shape(value) else "address"
             self.refusal = self.refusal or f"its {what} depends on '{op.name}'"
 
-    def _carry(self, loop: ir.Operation, number: int) -> None:
-        if loop.name != "scf.for" or number in self._carried.setdefault(loop, set()):
+    def _need_argument(self, block: ir.Block, number: int) -> None:
+        loop = block.owner
+        self._shell(loop)
+        if loop.name == "scf.for":
+            if number:
+                self._carry(loop, number - 1)
+        elif block == loop.regions[0].blocks[0]:
+            self._carry(loop, number)
+        else:
+            self._pass(loop, number)
+
+    def _carry(self, op: ir.Operation, number: int) -> None:
+        """Adds what a value follows from that a loop carries, or that a branch gives."""
+        if op.name not in COUNTED or number in self._carried.setdefault(op, set()):
             return
-        self._carried[loop].add(number)
-        *_, last = loop.regions[0].blocks[0].operations
-        self._need(loop.operands[3 + number])
-        self._need(last.operands[number])
+        self._carried[op].add(number)
+        if op.name != "scf.if":
+            self._need(op.operands[number + (3 if op.name == "scf.for" else 0)])
+        for region in list(op.regions)[-1:] if op.name == "scf.while" else op.regions:
+            self._need(terminator(region.blocks[0]).operands[number])
+
+    def _pass(self, loop: ir.Operation, number: int) -> None:
+        """Adds what a value follows from that the condition of an scf.while passes on."""
+        if number not in self._passed.setdefault(loop, set()):
+            self._passed[loop].add(number)
+            self._need(terminator(loop.regions[0].blocks[0]).operands[1 + number])
 
     def keep_carried(self, loop: ir.Operation) -> None:
         """Adds all that the values need which a loop (scf.for) carries."""
@@ -133,6 +162,8 @@ class Slice:
                 self._clone_loop(op, mapped)
             elif op.name == "scf.if":
                 self._clone_branch(op, mapped)
+            elif op.name == "scf.while":
+                self.clone_while(op, mapped)
             else:
                 copy = op.clone(ir.InsertionPoint.current).operation
                 for number, operand in enumerate(op.operands):
@@ -165,12 +196,50 @@ class Slice:
             mapped[loop.results[number]] = result
 
     def _clone_branch(self, op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
-        condition = op.operands[0]
+        numbers = sorted(self._carried[op])
+        (condition,) = op.operands
         new = ir.Operation.create(
-            "scf.if", operands=[mapped.get(condition, condition)], regions=2, loc=op.location
+            "scf.if",
+            results=[op.results[n].type for n in numbers],
+            operands=[mapped.get(condition, condition)],
+            regions=2,
+            loc=op.location,
         )
         for old, region in zip(op.regions, new.regions, strict=True):
-            if old.blocks:
-                with ir.InsertionPoint(region.blocks.append()):
-                    self._clone_block(old.blocks[0], dict(mapped))
-                    ir.Operation.create("scf.yield")
+            if not old.blocks:
+                continue
+            inner = dict(mapped)
+            with ir.InsertionPoint(region.blocks.append()):
+                self._clone_block(old.blocks[0], inner)
+                yielded = [terminator(old.blocks[0]).operands[n] for n in numbers]
+                ir.Operation.create("scf.yield", operands=[inner.get(v, v) for v in yielded])
+        for number, result in zip(numbers, new.results, strict=True):
+            mapped[op.results[number]] = result
+
+    def clone_while(self, loop: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> ir.Operation:
+        """Writes what the slice has of an scf.while; `mapped` learns its results."""
+        carried, passed = sorted(self._carried[loop]), sorted(self._passed[loop])
+        inits = [loop.operands[n] for n in carried]
+        new = ir.Operation.create(
+            "scf.while",
+            results=[loop.results[n].type for n in passed],
+            operands=[mapped.get(v, v) for v in inits],
+            regions=2,
+            loc=loop.location,
+        )
+        numbers = ((carried, [-1, *passed]), (passed, carried))
+        for old, region, (taken, given) in zip(loop.regions, new.regions, numbers, strict=True):
+            block = old.blocks[0]
+            arguments = [block.arguments[n] for n in taken]
+            fresh = region.blocks.append(
+                *(a.type for a in arguments), arg_locs=[loop.location] * len(arguments)
+            )
+            inner = {**mapped, **dict(zip(arguments, fresh.arguments, strict=True))}
+            with ir.InsertionPoint(fresh):
+                self._clone_block(block, inner)
+                last = terminator(block)
+                first = 1 if last.name == "scf.condition" else 0
+                values = [last.operands[first + n] for n in given]
+                ir.Operation.create(last.name, operands=[inner.get(v, v) for v in values])
+        mapped.update(zip([loop.results[n] for n in passed], new.results, strict=True))
+        return new

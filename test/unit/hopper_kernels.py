@@ -87,14 +87,15 @@ def batched(
 @tilec.kernel(grid=matmul_grid)
 def in_while(
     a: tl.array, b: tl.array, c: tl.array,
-    BM: tl.const = 64, BN: tl.const = 64, BK: tl.const = 64, WARP_SPECIALIZE: tl.const = None,
+    BM: tl.const = 64, BN: tl.const = 64, BK: tl.const = 64,
+    STAGES: tl.const = None, WARP_SPECIALIZE: tl.const = None,
 ):  # fmt: skip
     """c = 2 (a @ b), counted twice by a while loop around the product's."""
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), tl.f32)
     times = 0
     while times < 2:
-        for k in tl.range(0, a.shape[1], BK, warp_specialize=WARP_SPECIALIZE):
+        for k in tl.range(0, a.shape[1], BK, stages=STAGES, warp_specialize=WARP_SPECIALIZE):
             acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN)), acc)
         times += 1
     tl.store(c, (m, n), acc.to(c.dtype))

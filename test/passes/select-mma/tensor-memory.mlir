@@ -33,8 +33,8 @@ func.func @large(%x: tensor<256x16xbf16>, %y: tensor<16x512xbf16>, %z: tensor<25
   return
 }
 
-// A thread cannot count the uses of a barrier through a branch.
-// CHECK: instruction = "mma.m16n8k16.f32.bf16.bf16"
+// The count of a barrier's uses runs on through a branch.
+// CHECK: instruction = "tcgen05.m128n64k16.f32.bf16.bf16"
 func.func @branch(%p: i1, %x: tensor<128x16xbf16>, %y: tensor<16x64xbf16>, %z: tensor<128x64xf32>) attributes {tile.kernel} {
   %r = scf.if %p -> (tensor<128x64xf32>) {
     %d = "tile.dot"(%x, %y, %z) {options = {}} : (tensor<128x16xbf16>, tensor<16x64xbf16>, tensor<128x64xf32>) -> tensor<128x64xf32>
