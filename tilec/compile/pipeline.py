@@ -11,6 +11,7 @@ from tilec.passes.alternate_programs import alternate_programs
 from tilec.passes.await_arrivals import await_arrivals
 from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
+from tilec.passes.count_loops import count_loops
 from tilec.passes.estimate_registers import estimate_registers
 from tilec.passes.expand_math import expand_math
 from tilec.passes.expand_rings import expand_rings
@@ -50,6 +51,7 @@ from tilec.passes.widen_indices import widen_indices
 
 TILE_PIPELINE: tuple[TilePass, ...] = (
     simplify,
+    count_loops,
     widen_indices,
     multiply_out,
     transpose_products,

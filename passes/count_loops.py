@@ -1,0 +1,191 @@
+"""count-loops: a while loop around products whose end is known ahead becomes a for loop.
+
+Before:   %r:2 = scf.while (%k = %low, %acc = %zero) {
+            %inside = arith.cmpi slt, %k, %high   scf.condition(%inside) %k, %acc
+          } do {
+            ^bb0(%k, %acc):   ... "tile.dot"(..., %acc) ...
+            %next = arith.addi %k, %step   scf.yield %next, %sum
+          }
+After:    %r = scf.for %k = %low to %high step %step iter_args(%acc = %zero) {
+            ... "tile.dot"(..., %acc) ...   scf.yield %sum
+          }
+Where memory, or a computation, says when it ends:
+          %trips = scf.while (%k = %low, %n = 0) { the condition alone } do { %k + %step, %n + 1 }
+          %end = %low + %trips * %step                            (or %high, if that is less)
+          %r = scf.for %k = %low to %end step %step ...
+
+A loop whose trips are known is pipelined, its products overlap and its copies run ahead. Of a while
+loop nobody knows whether there is another iteration.
+
+1. A `break` in front of all that an iteration does is part of the condition, made so first.
+2. A condition that compares a value that grows by a positive step with one from outside is the
+   bounds of the for loop.
+3. Else, in a loop with products of its own, the scalars that the condition follows from are
+   computed ahead, in a loop of their own that counts. They must need no tile, and nothing in the
+   kernel may write what they load.
+4. The for loop runs over the value that grows by a step; without one, from 0.
+
+Does not handle: loops without products, which may be searches; conditions that need a tile. The
+report says why a loop of products stays.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.tile import DotOp
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.programs.loop_ends import (
+    Counter,
+    find_bound,
+    find_counter,
+    needed_inside,
+    passed_on,
+    test_break_ahead,
+)
+from tilec.passes.rewriting.loops import (
+    clone_mapped,
+    replace_yield,
+    terminator,
+    with_while_argument,
+)
+from tilec.passes.rewriting.scalars import binary, constant, scalar_op
+from tilec.passes.rewriting.walk import find_ops, kernel_of, ops_named
+from tilec.passes.roles.program_slice import Slice
+
+
+@tile_pass(requires=Level.TILE, ensures=Level.TILE)
+def count_loops(module: ir.Module, context: PassContext) -> None:
+    """Makes for loops of while loops around products."""
+    for loop in ops_named(module.operation, ["scf.while"]):
+        if dots := find_ops(loop, DotOp):
+            _count(loop, any(_loop_around(dot) == loop for dot in dots), context)
+
+
+def _loop_around(op: ir.Operation) -> ir.Operation:
+    at = op.parent
+    while at.name == "scf.if":
+        at = at.parent
+    return at
+
+
+def _count(loop: ir.Operation, multiplies: bool, context: PassContext) -> None:
+    """Makes a for loop of one, where that can be; `multiplies`: whether it has products of its
+    own."""
+    if multiplies:
+        test_break_ahead(loop)
+    counter = find_counter(loop)
+    bound = None if counter is None else find_bound(loop, counter)
+    high = None if bound is None else bound.high
+    if bound is not None and bound.alone:
+        _Counted(loop, counter, high, None).write()
+        return
+    if not multiplies:
+        return
+    condition = Slice(kernel_of(loop), [loop], within=loop)
+    if condition.refusal is not None:
+        why = f"{condition.refusal}; its products wait for each other"
+        context.report.add("loop", loop, "no end known ahead", why)
+        return
+    context.report.add("loop", loop, "counted ahead", "its copies need to know where it ends")
+    with ir.InsertionPoint(loop), loop.location:
+        trips = _count_ahead(loop, condition)
+    _Counted(loop, counter, high, trips).write()
+
+
+def _count_ahead(loop: ir.Operation, condition: Slice) -> ir.Value:
+    """The number of a loop's iterations, found by a loop of its condition alone."""
+    index = ir.IndexType.get()
+    none = constant(index, 0)
+    alone, trips = with_while_argument(condition.clone_while(loop, {}), none)
+    last = terminator(alone.regions[1].blocks[0])
+    with ir.InsertionPoint(last):
+        following = binary("arith.addi", trips, constant(index, 1))
+    replace_yield(last, [*list(last.operands)[:-1], following])
+    return alone.results[len(alone.results) - 1]
+
+
+class _Counted:
+    """A while loop that becomes a for loop. `high`: what its counter stays below, `trips`: how many
+    iterations there are; either may be None, but not both."""
+
+    def __init__(
+        self,
+        loop: ir.Operation,
+        counter: Counter | None,
+        high: ir.Value | None,
+        trips: ir.Value | None,
+    ) -> None:
+        self._loop, self._counter, self._high, self._trips = loop, counter, high, trips
+        self._before, self._body = (region.blocks[0] for region in loop.regions)
+        self._index = ir.IndexType.get(loop.context)
+        passed = zip(passed_on(loop), loop.results, strict=True)
+        used = [value for value, result in passed if list(result.uses)]
+        read = [value for op in needed_inside(used, self._before) for value in op.operands]
+        own = None if counter is None else self._before.arguments[counter.number]
+        # Nobody carries the counter, which the loop's variable is, if only the body reads it.
+        self._carried = [a for a in self._before.arguments if a != own or a in [*used, *read]]
+
+    def write(self) -> None:
+        """Replaces the loop."""
+        loop = self._loop
+        inits = [loop.operands[a.arg_number] for a in self._carried]
+        with ir.InsertionPoint(loop), loop.location:
+            new = ir.Operation.create(
+                "scf.for",
+                results=[init.type for init in inits],
+                operands=[*self._bounds(), *inits],
+                regions=1,
+            )
+        types = [self._index, *(init.type for init in inits)]
+        block = new.regions[0].blocks.append(*types, arg_locs=[loop.location] * len(types))
+        variable, *carried = block.arguments
+        with ir.InsertionPoint(block), loop.location:
+            given = self._pass_on(carried, variable)
+        for argument, value in zip(self._body.arguments, given, strict=True):
+            argument.replace_all_uses_with(value)
+        last = terminator(self._body)
+        following = [last.operands[a.arg_number] for a in self._carried]
+        for view in list(self._body.operations):
+            block.append(view.operation)
+        with loop.location:
+            ir.Operation.create("scf.yield", operands=following, ip=ir.InsertionPoint(last))
+        last.erase()
+        with ir.InsertionPoint(loop), loop.location:
+            results = self._pass_on(list(new.results), None)
+        for old, value in zip(loop.results, results, strict=True):
+            if list(old.uses):
+                old.replace_all_uses_with(value)
+        loop.erase()
+
+    def _bounds(self) -> list[ir.Value]:
+        """Where the for loop begins and ends, and its step."""
+        if self._counter is None:
+            return [constant(self._index, 0), self._trips, constant(self._index, 1)]
+        low = self._as_index(self._loop.operands[self._counter.number])
+        step = self._as_index(self._counter.step)
+        high = None if self._high is None else self._as_index(self._high)
+        if self._trips is None:
+            return [low, high, step]
+        end = binary("arith.addi", low, binary("arith.muli", self._trips, step))
+        return [low, end if high is None else binary("arith.minsi", end, high), step]
+
+    def _as_index(self, value: ir.Value) -> ir.Value:
+        if value.type == self._index:
+            return value
+        return scalar_op("arith.index_cast", [value], self._index)
+
+    def _pass_on(self, carried: list[ir.Value], variable: ir.Value | None) -> list[ir.Value]:
+        """What the condition passes on of what the for loop carries, or ends with; `variable`: the
+        for loop's, for the counter."""
+        mapped = dict(zip(self._carried, carried, strict=True))
+        if self._counter is not None and variable is not None:
+            own = self._before.arguments[self._counter.number]
+            mapped[own] = variable
+            if own.type != self._index:
+                mapped[own] = scalar_op("arith.index_cast", [variable], own.type)
+        passed = passed_on(self._loop)
+        for op in needed_inside(passed, self._before):
+            if all(v in mapped or v.owner != self._before for v in op.operands):
+                clone_mapped(op, mapped)
+        return [mapped.get(value, value) for value in passed]

@@ -1,0 +1,224 @@
+"""When a while loop ends: the value that counts in it, what that is compared with, and a `break` in
+front of all that an iteration does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mlir import ir
+
+from tilec.dialects.tile import NumProgramsOp
+from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.analysis.hazards import read_ahead_hazard
+from tilec.passes.rewriting.free_ops import erase_unused, is_one_element, is_scalar
+from tilec.passes.rewriting.loops import clone_mapped, is_inside, terminator
+from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.scalars import i1_constant, negated
+from tilec.passes.rewriting.walk import kernel_of
+
+_LESS, _GREATER = 2, 4
+"""arith.cmpi's numbers of signed comparisons."""
+
+
+@dataclass
+class Counter:
+    """A value that grows by a positive `step`; `number`: among what the loop carries."""
+
+    number: int
+    step: ir.Value
+
+
+@dataclass
+class Bound:
+    """What a counter stays below; `alone`: whether nothing else ends the loop."""
+
+    high: ir.Value
+    alone: bool
+
+
+def condition_of(loop: ir.Operation) -> ir.Value:
+    """Whether an scf.while goes on, in its first block."""
+    return terminator(loop.regions[0].blocks[0]).operands[0]
+
+
+def passed_on(loop: ir.Operation) -> list[ir.Value]:
+    """What the condition of an scf.while passes on to the body, and behind the loop."""
+    return list(terminator(loop.regions[0].blocks[0]).operands)[1:]
+
+
+def needed_inside(values: Iterable[ir.Value], block: ir.Block) -> list[ir.Operation]:
+    """The ops of a block that values follow from, in order."""
+    needed, pending = OpSet(), list(values)
+    while pending:
+        owner = pending.pop().owner
+        if isinstance(owner, ir.Block) or owner.operation.block != block:
+            continue
+        if owner.operation not in needed:
+            needed.add(owner.operation)
+            pending += owner.operation.operands
+    return [view.operation for view in block.operations if view.operation in needed]
+
+
+def find_counter(loop: ir.Operation) -> Counter | None:
+    """The first value of an scf.while that grows by a step known to be positive, None without."""
+    before, body = (region.blocks[0] for region in loop.regions)
+    for number, value in enumerate(terminator(body).operands):
+        if isinstance(value.owner, ir.Block) or value.owner.name != "arith.addi":
+            continue
+        base, step = value.owner.operands
+        carried = isinstance(base.owner, ir.Block) and base.owner == body
+        if not carried or not _is_positive(step, loop):
+            continue
+        if passed_on(loop)[ir.BlockArgument(base).arg_number] == before.arguments[number]:
+            return Counter(number, step)
+    return None
+
+
+def _is_positive(step: ir.Value, loop: ir.Operation) -> bool:
+    known = constant_of(step)
+    if known is not None:
+        return known > 0
+    return isinstance(step.owner, NumProgramsOp) and not is_inside(step, loop)
+
+
+def find_bound(loop: ir.Operation, counter: Counter) -> Bound | None:
+    """What the condition of an scf.while, or a part of it that must hold, compares its counter
+    with."""
+    return _bound(condition_of(loop), counter, loop)
+
+
+def _bound(condition: ir.Value, counter: Counter, loop: ir.Operation) -> Bound | None:
+    if isinstance(condition.owner, ir.Block):
+        return None
+    op = condition.owner.operation
+    if op.name == "arith.cmpi":
+        predicate, (left, right) = op.attributes["predicate"].value, op.operands
+        if predicate == _GREATER:
+            left, right = right, left
+        argument = loop.regions[0].blocks[0].arguments[counter.number]
+        fits = predicate in (_LESS, _GREATER) and _uncast(left) == argument
+        return Bound(right, True) if fits and not is_inside(right, loop) else None
+    # A branch that chooses whether another condition is asked gives false where it is not.
+    parts = op.operands if op.name in ("arith.andi", "scf.if") else ()
+    found = (_bound(part, counter, loop) for part in parts)
+    bound = next((each for each in found if each is not None), None)
+    return None if bound is None else Bound(bound.high, alone=False)
+
+
+def _uncast(value: ir.Value) -> ir.Value:
+    while not isinstance(value.owner, ir.Block) and value.owner.name in (
+        "arith.index_cast",
+        "arith.extsi",
+    ):
+        (value,) = value.owner.operands
+    return value
+
+
+def test_break_ahead(loop: ir.Operation) -> None:
+    """Has the condition of an scf.while compute the flag of a `break` in front of all that an
+    iteration does, so that this iteration is none.
+
+    Before:   scf.condition(%inside and not %broken) ...   do {
+                %f = ...   %x = scf.if %f { yield %acc } else { ... }   scf.yield %f, %x }
+    After:    %goes_on = scf.if %inside and not %broken { %f = ...   yield not %f } else { false }
+              scf.condition(%goes_on) ...   do { ...   scf.yield false, ... }
+    """
+    found = _find_break(loop)
+    if found is None:
+        return
+    flag, branch = found
+    before, body = (region.blocks[0] for region in loop.regions)
+    last = terminator(before)
+    with ir.InsertionPoint(last), last.location:
+        test = ir.Operation.create(
+            "scf.if", results=[flag.type], operands=[last.operands[0]], regions=2
+        )
+        with ir.InsertionPoint(test.regions[0].blocks.append()):
+            mapped = dict(zip(body.arguments, passed_on(loop), strict=True))
+            for op in needed_inside([flag], body):
+                clone_mapped(op, mapped)
+            ir.Operation.create("scf.yield", operands=[negated(mapped[flag])])
+        with ir.InsertionPoint(test.regions[1].blocks.append()):
+            ir.Operation.create("scf.yield", operands=[i1_constant(False)])
+    last.operands[0] = test.results[0]
+    _inline(branch)
+    with ir.InsertionPoint.at_block_begin(body), last.location:
+        flag.replace_all_uses_with(i1_constant(False))
+    erase_unused(flag)
+
+
+def _inline(branch: ir.Operation) -> None:
+    """Puts what the second block of an scf.if holds in its place."""
+    block = branch.regions[1].blocks[0]
+    *ops, last = [view.operation for view in block.operations]
+    for op in ops:
+        op.move_before(branch)
+    for result, value in zip(branch.results, list(last.operands), strict=True):
+        result.replace_all_uses_with(value)
+    branch.erase()
+
+
+def _find_break(loop: ir.Operation) -> tuple[ir.Value, ir.Operation] | None:
+    """The flag by which an iteration leaves the loop, and the scf.if on it that does nothing then
+    and is all that the iteration does besides; None without."""
+    before, body = (region.blocks[0] for region in loop.regions)
+    for number, flag in enumerate(terminator(body).operands):
+        if isinstance(flag.owner, ir.Block) or flag.owner.operation.block != body:
+            continue
+        users = [use.owner.operation for use in flag.uses]
+        branch = next((op for op in users if op.name == "scf.if"), None)
+        if branch is None or len(users) != 2 or branch.block != body:
+            continue
+        ends = _ends(condition_of(loop), before.arguments[number])
+        if ends and _is_all(branch, body) and _leaves_alone(branch, loop):
+            return flag, branch
+    return None
+
+
+def _ends(condition: ir.Value, flag: ir.Value) -> bool:
+    """Whether a condition cannot hold where `flag` does."""
+    if isinstance(condition.owner, ir.Block):
+        return False
+    op = condition.owner.operation
+    if op.name == "arith.xori":
+        return op.operands[0] == flag and _is_constant(op.operands[1], True)
+    if op.name == "scf.if" and op.operands[0] == flag:
+        return _is_constant(terminator(op.regions[0].blocks[0]).operands[0], False)
+    return op.name == "arith.andi" and any(_ends(part, flag) for part in op.operands)
+
+
+def _is_constant(value: ir.Value, truth: bool) -> bool:
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return False
+    return bool(owner.attributes["value"].value) is truth
+
+
+def _is_all(branch: ir.Operation, body: ir.Block) -> bool:
+    """Whether everything else in a loop's body are scalars, and no load among them reads what the
+    kernel writes."""
+    *others, _ = [view.operation for view in body.operations if view.operation != branch]
+    arrays = [op.opview.src for op in others if op.name == "tile.load"]
+    free = all(is_scalar(op) or is_one_element(op) for op in others)
+    return free and read_ahead_hazard(kernel_of(branch), arrays, "the kernel") is None
+
+
+def _leaves_alone(branch: ir.Operation, loop: ir.Operation) -> bool:
+    """Whether what anybody reads behind the loop is the same without the iteration that leaves, in
+    which `branch` takes its first block."""
+    before, body = (region.blocks[0] for region in loop.regions)
+    first = branch.regions[0].blocks[0]
+    if len(list(first.operations)) != 1:
+        return False
+    skipped = dict(zip(branch.results, terminator(first).operands, strict=True))
+    yielded = terminator(body).operands
+    for result, passed, argument in zip(loop.results, passed_on(loop), body.arguments, strict=True):
+        if not list(result.uses):
+            continue
+        if not isinstance(passed.owner, ir.Block) or passed.owner != before:
+            return False
+        value = yielded[ir.BlockArgument(passed).arg_number]
+        if skipped.get(value, value) != argument:
+            return False
+    return True
