@@ -23,9 +23,13 @@ Before:   %x0 = ...   %q0 = "gpu_tile.wgmma"(%x0, ...)
 After:    %x0 = ...   %q0 = "gpu_tile.wgmma"(%x0, ...)   wait {pending = 1}, slot released
           %x1 = ...   %q1 = "gpu_tile.wgmma"(%x1, ...)   wait {pending = 1}
 
+Products in a branch, of blocks that some iterations skip: the group stays in flight where it
+is not taken, too, and a turn before this one exists where the ring's count has grown since the
+loop's entry.
+
 An accumulator qualifies if it goes through matrix instructions only, from the loop's entry to its
-yield, and every buffer they read is a slot that is released: it then is one iteration later, when
-its readers are known to be done.
+yield, or through a branch past them, and every buffer they read is a slot that is released: it then
+is one iteration later, when its readers are known to be done.
 Does not handle: accumulators that anything else touches in the loop, buffers ordered by a sync,
 loops with several such accumulators, one group that reads registers which its iteration computes.
 """
@@ -80,10 +84,12 @@ def overlap_mma(module: ir.Module, context: PassContext) -> None:
 class _Chain:
     """One accumulator's way through an iteration; `number`: of the loop-carried value.
 
-    `releases`: of the slots that its instructions read, with their turns.
+    `releases`: of the slots that its instructions read, with their turns. `branch`: the scf.if that
+    they stand in, if they do.
     """
 
     number: int
+    branch: ir.Operation | None
     fence: WgmmaFenceOp
     multiplies: list[WgmmaOp]
     wait: WgmmaWaitOp
@@ -95,28 +101,49 @@ def _find_chain(loop: ir.Operation) -> _Chain | str | None:
     body = loop.regions[0].blocks[0]
     found: list[_Chain] = []
     for number, argument in enumerate(list(body.arguments)[1:]):
-        links = _links(argument, terminator(body), number) if is_tile(argument) else None
+        if not is_tile(argument):
+            continue
+        block, last = _passed_by(argument, number, body) or (body, number)
+        links = _links(argument, block, last)
         if links is None:
             continue
         fence, multiplies, wait = links
         releases = _releases(multiplies, body)
         if isinstance(releases, str):
             return releases
-        found.append(_Chain(number, fence, multiplies, wait, releases))
+        branch = None if block == body else block.owner
+        found.append(_Chain(number, branch, fence, multiplies, wait, releases))
     if len(found) > 1:
         return "several accumulators are in flight"
     return found[0] if found else None
 
 
+def _passed_by(argument: ir.Value, number: int, body: ir.Block) -> tuple[ir.Block, int] | None:
+    """The block of an scf.if in the body that computes a carried value anew, where the other passes
+    it on as it is, and the number of the result; None without."""
+    given = terminator(body).operands[number]
+    owner = None if isinstance(given.owner, ir.Block) else given.owner.operation
+    if owner is None or owner.name != "scf.if" or owner.block != body:
+        return None
+    result = next(n for n, r in enumerate(owner.results) if r == given)
+    blocks = [region.blocks[0] for region in owner.regions]
+    past = [terminator(block).operands[result] == argument for block in blocks]
+    used = len(list(given.uses)) == 1 and len(list(argument.uses)) == 2
+    return (blocks[past.index(False)], result) if used and sorted(past) == [False, True] else None
+
+
 def _links(
-    argument: ir.Value, last: ir.Operation, number: int
+    argument: ir.Value, block: ir.Block, number: int
 ) -> tuple[WgmmaFenceOp, list[WgmmaOp], WgmmaWaitOp] | None:
-    user = _only_user(argument)
-    if not isinstance(user, WgmmaFenceOp) or user.operation.block != last.block:
+    """The way of a carried value through a block to the operand of this number of its yield."""
+    last = terminator(block)
+    users = [use.owner.opview for use in argument.uses if use.owner.operation.block == block]
+    user = users[0] if len(users) == 1 else None
+    if not isinstance(user, WgmmaFenceOp):
         return None
     fence, multiplies = user, []
     user = _only_user(fence.result)
-    while isinstance(user, WgmmaOp) and user.operation.block == last.block:
+    while isinstance(user, WgmmaOp) and user.operation.block == block:
         multiplies.append(user)
         user = _only_user(user.result)
     if not multiplies or not isinstance(user, WgmmaWaitOp) or user.pending:
@@ -151,7 +178,7 @@ def _releases(
     for turn in turns:
         releases = [
             view
-            for view in body.operations
+            for view in multiplies[0].operation.block.operations
             if isinstance(view, RingReleaseOp) and view.slot == turn.slot
         ]
         counted = isinstance(turn.count.owner, ir.Block) and turn.count.owner == body
@@ -171,24 +198,25 @@ def _overwrites(multiplies: list[WgmmaOp], body: ir.Block) -> bool:
         lhs = lhs.owner.src
     if not is_tile(lhs) or not is_inside(lhs, body.owner):
         return False
-    ops = [view.operation for view in body.operations]
-    first = ops.index(multiplies[0].operation)
-    return isinstance(lhs.owner, ir.Block) or lhs.owner.operation in ops[:first]
+    block = multiplies[0].operation.block
+    if isinstance(lhs.owner, ir.Block) or lhs.owner.operation.block != block:
+        return True
+    ops = [view.operation for view in block.operations]
+    return lhs.owner.operation in ops[: ops.index(multiplies[0].operation)]
 
 
 def _overlap(loop: ir.Operation, chain: _Chain) -> None:
-    lower, upper = loop.operands[0], loop.operands[1]
     init = loop.operands[3 + chain.number]
     with ir.InsertionPoint(loop), chain.fence.operation.location:
         started = WgmmaFenceOp.build(init)
     new = _rebuilt(loop, chain, started)
-    body = new.regions[0].blocks[0]
     with ir.InsertionPoint(chain.wait.operation), chain.wait.operation.location:
         flying = WgmmaWaitOp.build(chain.wait.acc, results=[chain.wait.acc.type], pending=1)
     chain.wait.result.replace_all_uses_with(flying)
     chain.wait.operation.erase()
-    block = list(new.block.operations)
-    following = block[next(i for i, v in enumerate(block) if v.operation == new) + 1].operation
+    if chain.branch is not None:
+        _give_pending(chain.branch)
+    following = behind(new)
     with ir.InsertionPoint(following), new.location:
         done = WgmmaWaitOp.build(new.results[chain.number], results=[init.type], pending=0)
     uses = [u for u in new.results[chain.number].uses if u.owner.operation != done.owner.operation]
@@ -199,10 +227,42 @@ def _overlap(loop: ir.Operation, chain: _Chain) -> None:
         count = ir.BlockArgument(turn.count).arg_number - 1
         place = release.operation if waited is None else behind(waited)
         with ir.InsertionPoint(place), release.operation.location:
-            _release_before(release, turn.count, less(lower, body.arguments[0]))
+            _release_before(release, turn.count, _has_run(new, turn.count, chain))
         with ir.InsertionPoint(following), release.operation.location:
-            _release_before(release, new.results[count], less(lower, upper))
+            reached = new.results[count]
+            _release_before(release, reached, _has_run(new, reached, chain))
         release.operation.erase()
+
+
+def _has_run(loop: ir.Operation, count: ir.Value, chain: _Chain) -> ir.Value:
+    """Whether the products of a loop have been issued before, where its ring's `count`, one of the
+    loop's carried values or its results, has come to that."""
+    lower, upper, _, *inits = loop.operands
+    inside = isinstance(count.owner, ir.Block)
+    if chain.branch is None:
+        return less(lower, loop.regions[0].blocks[0].arguments[0] if inside else upper)
+    values = list(loop.regions[0].blocks[0].arguments)[1:] if inside else list(loop.results)
+    return less(inits[values.index(count)], count)
+
+
+def _give_pending(branch: ir.Operation) -> None:
+    """Rebuilds an scf.if that gives a loop's accumulator, which its blocks yield pending by now."""
+    types = [value.type for value in terminator(branch.regions[0].blocks[0]).operands]
+    new = ir.Operation.create(
+        "scf.if",
+        results=types,
+        operands=list(branch.operands),
+        regions=2,
+        ip=ir.InsertionPoint(branch),
+        loc=branch.location,
+    )
+    for old, region in zip(branch.regions, new.regions, strict=True):
+        block = region.blocks.append()
+        for view in list(old.blocks[0].operations):
+            block.append(view.operation)
+    for before, after in zip(branch.results, new.results, strict=True):
+        before.replace_all_uses_with(after)
+    branch.erase()
 
 
 def _wait_between(multiplies: list[WgmmaOp]) -> ir.Operation | None:
