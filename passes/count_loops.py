@@ -45,6 +45,7 @@ from tilec.passes.programs.loop_ends import (
 )
 from tilec.passes.rewriting.loops import (
     clone_mapped,
+    innermost_loop,
     replace_yield,
     terminator,
     with_while_argument,
@@ -59,14 +60,7 @@ def count_loops(module: ir.Module, context: PassContext) -> None:
     """Makes for loops of while loops around products."""
     for loop in ops_named(module.operation, ["scf.while"]):
         if dots := find_ops(loop, DotOp):
-            _count(loop, any(_loop_around(dot) == loop for dot in dots), context)
-
-
-def _loop_around(op: ir.Operation) -> ir.Operation:
-    at = op.parent
-    while at.name == "scf.if":
-        at = at.parent
-    return at
+            _count(loop, any(innermost_loop(dot) == loop for dot in dots), context)
 
 
 def _count(loop: ir.Operation, multiplies: bool, context: PassContext) -> None:

@@ -62,6 +62,7 @@ from tilec.passes.rewriting.loops import (
     behind,
     clone_mapped,
     find_loops,
+    innermost_loop,
     is_program_loop,
     replace_yield,
     terminator,
@@ -69,6 +70,7 @@ from tilec.passes.rewriting.loops import (
 )
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.scalars import binary, i32_constant, less
+from tilec.passes.rewriting.walk import find_ops
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS, rings=True)
@@ -89,7 +91,7 @@ class _Plan:
 
 
 def _pipeline(loop: ir.Operation, context: PassContext) -> None:
-    if any(isinstance(view, RingWaitOp) for view in loop.regions[0].blocks[0].operations):
+    if any(innermost_loop(wait) == loop for wait in find_ops(loop, RingWaitOp)):
         return  # specialize-warps overlaps what fills rings
     demanded = demanded_stages(loop)
     plan = _plan(loop)

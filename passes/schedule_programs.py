@@ -79,6 +79,7 @@ from tilec.passes.programs.program_relations import (
     shares_rows_and_columns,
 )
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.loops import innermost_loop
 from tilec.passes.rewriting.scalars import binary, i32_constant, less, scalar_op
 from tilec.passes.rewriting.walk import kernels
 from tilec.terms.demands import ORDER
@@ -265,7 +266,7 @@ def _look_at(function: ir.Operation) -> _Programs:
             found.effects.append(op)
         elif isinstance(view, ArrayOp):
             (found.loads if view.is_load else found.stores).append(op)
-        if isinstance(view, (DotOp, MmaOp)) and op.parent.name == "scf.for":
+        if isinstance(view, (DotOp, MmaOp)) and innermost_loop(op) is not None:
             found.multiplies = True
             name = view.instruction if isinstance(view, MmaOp) else view.options["instruction"]
             found.from_buffers |= find_instruction(name).reads_buffers

@@ -9,7 +9,7 @@ from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.rewriting.free_ops import is_one_element
-from tilec.passes.rewriting.loops import is_program_loop
+from tilec.passes.rewriting.loops import is_inside, is_program_loop
 from tilec.passes.rewriting.walk import kernel_of
 
 ADDRESS_OPS = ("arith.", "tensor.splat", "tile.broadcast", "tile.iota", "tile.transpose")
@@ -17,9 +17,9 @@ ADDRESS_OPS = ("arith.", "tensor.splat", "tile.broadcast", "tile.iota", "tile.tr
 
 
 def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Operation] | str:
-    """The loop's scalar ops, loads of one element among them, that the offsets of copies or loads
-    follow from, in order; of gathers the ops that make indices and masks, too. Or why an
-    iteration's cannot be known ahead.
+    """The loop's scalar ops, loads of one element and branches of such ops among them, that the
+    offsets of copies or loads follow from, in order; of gathers the ops that make indices and
+    masks, too. Or why an iteration's cannot be known ahead.
 
     Past the last iteration such a load reads some other element, or padding: no access is wild.
     """
@@ -39,16 +39,34 @@ def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Opera
         op = owner.operation
         if op.block != body or op in needed:
             continue
-        if not op.name.startswith(ADDRESS_OPS) and not is_one_element(op):
-            return f"an address depends on '{op.name}' in the loop"
-        if isinstance(op.opview, LoadOp):
-            hazard = read_ahead_hazard(loop, {op.opview.src}, "the loop")
-            if hazard is not None:
-                return f"an address depends on 'tile.load', and {hazard}"
+        inside = _ops_of(op)
+        wrong = next((each for each in inside if not _is_address(each)), None)
+        if wrong is not None:
+            return f"an address depends on '{wrong.name}' in the loop"
+        loads = [each for each in inside if isinstance(each.opview, LoadOp)]
+        hazard = read_ahead_hazard(loop, {load.opview.src for load in loads}, "the loop")
+        if loads and hazard is not None:
+            return f"an address depends on 'tile.load', and {hazard}"
         needed.append(op)
-        pending += list(op.operands)
+        pending += [v for each in inside for v in each.operands if not is_inside(v, op)]
     order = [view.operation for view in body.operations]
     return [op for op in order if op in needed]
+
+
+def _ops_of(op: ir.Operation) -> list[ir.Operation]:
+    """An op; of a branch what it holds, too."""
+    if op.name != "scf.if":
+        return [op]
+    blocks = [block for region in op.regions for block in region.blocks]
+    inside = [
+        each for block in blocks for view in block.operations for each in _ops_of(view.operation)
+    ]
+    return [op, *inside]
+
+
+def _is_address(op: ir.Operation) -> bool:
+    control = op.name in ("scf.if", "scf.yield")
+    return control or op.name.startswith(ADDRESS_OPS) or is_one_element(op)
 
 
 def _addresses(op: ir.OpView) -> list[ir.Value]:

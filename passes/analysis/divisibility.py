@@ -2,7 +2,8 @@
 
 Answers "by which power of two (at least) is this scalar divisible" for values of a `tile` program,
 from argument facts (`tile.facts`), `tile.assume`, constants, and the arithmetic between them. A
-loop's induction variable is divisible by what divides both its lower bound and its step.
+loop's induction variable is divisible by what divides both its lower bound and its step, what a
+branch gives by what divides what both its sides give.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.passes.rewriting.loops import terminator
 
 UNLIMITED = 1 << 30
 """Stands for "divisible by anything" (the value 0); a power of two so that gcd keeps its
@@ -75,6 +77,10 @@ class Divisibility:
             return self.of(operands[0])
         if name == "arith.remsi":
             return gcd(self.of(operands[0]), self.of(operands[1]))
+        if name == "scf.if":
+            number = next(n for n, result in enumerate(op.results) if result == value)
+            sides = (terminator(region.blocks[0]).operands[number] for region in op.regions)
+            return gcd(*map(self.of, sides))
         if name == "memref.dim":
             axis = constant_of(operands[1])
             return 1 if axis is None else self.of_array(operands[0], "sizes", axis)

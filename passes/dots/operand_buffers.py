@@ -50,13 +50,26 @@ def staged_as(
     Dots that want the same value in such a buffer use one together. `side` ("lhs" | "rhs") and
     `why` are for the report.
     """
-    place = outside_loops(value, dot.operation)
+    place = _beside_load(value, outside_loops(value, dot.operation))
     known = _already_staged(value, type_, place)
     if known is not None:
         return known
     chosen = f"{side} in {type_.size_bytes} bytes of shared memory"
     context.report.add("dot operand", dot.operation, chosen, why, layout=str(type_.layout))
     return _filled(value, type_, place)
+
+
+def _beside_load(value: ir.Value, place: ir.Operation) -> ir.Operation:
+    """Of a tile that an iteration loads for a product in a branch, the branch: what is filled where
+    it is loaded can be copied ahead. Else `place`."""
+    block = None if isinstance(value.owner, ir.Block) else value.owner.operation.block
+    load = value.owner.src.owner if isinstance(value.owner, tile.TransposeOp) else value.owner
+    if not isinstance(load, tile.LoadOp) or load.operation.block != block:
+        return place
+    at = place
+    while at.block != block and at.parent.name == "scf.if":
+        at = at.parent
+    return at if at.block == block and block.owner.name in ("scf.for", "scf.while") else place
 
 
 def filled_buffer(value: ir.Value, type_: BufferType, place: ir.Operation) -> ir.Value:

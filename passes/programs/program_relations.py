@@ -10,7 +10,7 @@ from tilec.dialects.effects import read_by
 from tilec.dialects.tile import LoadOp, ProgramIdOp
 from tilec.dialects.types import shape
 from tilec.passes.analysis.dependence import ops_behind
-from tilec.passes.rewriting.loops import find_loops
+from tilec.passes.rewriting.loops import enclosing_ops, find_loops
 from tilec.passes.rewriting.scalars import binary, i32_constant, scalar_op
 
 _COMPARING = ("arith.cmpi", "arith.cmpf")
@@ -44,11 +44,15 @@ def differ_in_length(function: ir.Operation) -> bool:
 
 
 def read_their_length(function: ir.Operation) -> bool:
-    """Whether programs find in memory where a loop of theirs ends: some may have nothing to do."""
-    uppers = [list(loop.operands)[1] for loop in find_loops(function)]
+    """Whether programs find in memory where a loop of theirs ends, or whether it runs: some may
+    have nothing to do."""
+    loops = find_loops(function)
+    deciding = [list(loop.operands)[1] for loop in loops]
+    around = (op for loop in loops for op in enclosing_ops(loop) if op.name == "scf.if")
+    deciding += [op.operands[0] for op in around]
     return any(
-        _axes([upper]) and any(isinstance(op.opview, LoadOp) for op in ops_behind([upper]))
-        for upper in uppers
+        _axes([one]) and any(isinstance(op.opview, LoadOp) for op in ops_behind([one]))
+        for one in deciding
     )
 
 

@@ -35,12 +35,14 @@ def is_inside(value: ir.Value, op: ir.Operation) -> bool:
 
 
 def outside_loops(value: ir.Value, op: ir.Operation) -> ir.Operation:
-    """The outermost loop around `op` that does not define `value`, else `op` itself."""
+    """The outermost loop around `op` that does not define `value`, a branch between them or not,
+    else `op` itself."""
     place = op
-    while place.parent.name in ("scf.for", "scf.while"):
-        if is_inside(value, place.parent):
+    for around in enclosing_ops(op):
+        if around.name not in COUNTED or is_inside(value, around):
             break
-        place = place.parent
+        if around.name != "scf.if":
+            place = around
     return place
 
 
@@ -52,6 +54,15 @@ def enclosing_ops(op: ir.Operation) -> list[ir.Operation]:
         found.append(parent)
         parent = parent.parent
     return found
+
+
+def innermost_loop(op: ir.Operation) -> ir.Operation | None:
+    """The loop whose iterations run an op, not all of them if it stands in a branch; None where
+    none is around."""
+    at = op.parent
+    while at is not None and at.name == "scf.if":
+        at = at.parent
+    return at if at is not None and at.name in ("scf.for", "scf.while") else None
 
 
 def are_alternatives(one: ir.Operation, other: ir.Operation) -> bool:
