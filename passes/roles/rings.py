@@ -24,7 +24,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.passes.analysis.async_readers import awaited, ends_with_products
 from tilec.passes.copies.buffer_fills import products_of
-from tilec.passes.rewriting.loops import enclosing_ops
+from tilec.passes.rewriting.loops import enclosing_ops, terminator
 from tilec.passes.rewriting.op_tables import OpMap, order_of
 from tilec.passes.rewriting.walk import find_ops, users_of
 
@@ -176,7 +176,8 @@ def _known_readers(ring: Ring) -> list[ir.Operation]:
 
 
 def share_rings(rings: list[Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
-    """Marks rings of loops that follow each other and may go on with those of the first.
+    """Marks rings of loops that follow each other, or of which one runs, and may go on with those
+    of the first.
 
     Returns per such loop what `go_on` needs: the counts, and so the phases, run on.
     """
@@ -186,7 +187,7 @@ def share_rings(rings: list[Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
         by_loop.setdefault(ring.loop, []).append(ring)
     seen: dict[tuple[object, ...], tuple[list[Ring], ir.Operation]] = {}
     for loop, own in by_loop.items():
-        key = (loop.block, *(ring.signature for ring in own))
+        key = (_sequence(loop), *(ring.signature for ring in own))
         leaders, previous = seen.get(key, (own, None))
         seen[key] = (leaders, loop)
         if previous is None or loop.name != "scf.for":
@@ -201,6 +202,13 @@ def share_rings(rings: list[Ring]) -> list[tuple[ir.Operation, int, ir.Value]]:
     return followers
 
 
+def _sequence(loop: ir.Operation) -> ir.Block:
+    """The block that tells loops apart which do not run one behind the other: their own, of a
+    branch the first for both."""
+    around = loop.block.owner
+    return around.regions[0].blocks[0] if around.name == "scf.if" else loop.block
+
+
 def _count_number(rings: list[Ring]) -> int | None:
     """Which of a loop's carried values counts the uses of all its rings."""
     counts = {ring.turn.count for ring in rings}
@@ -213,9 +221,13 @@ def _count_number(rings: list[Ring]) -> int | None:
 
 
 def go_on(loop: ir.Operation, number: int, reached: ir.Value) -> None:
-    """Starts a loop's count where another's ended; what follows both goes on from there."""
-    *_, last = loop.block.operations
-    for place, value in enumerate(last.operation.operands):
+    """Starts a loop's count where another's ended; what follows both goes on from there. Of a loop
+    in the other branch: where that one began."""
+    last = terminator(loop.block)
+    if reached.owner.operation.block != loop.block:
+        passed = list(terminator(reached.owner.operation.block).operands)
+        reached = last.operands[passed.index(reached)]
+    for place, value in enumerate(last.operands):
         if value == reached:
-            last.operation.operands[place] = loop.results[number]
+            last.operands[place] = loop.results[number]
     loop.operands[3 + number] = reached
