@@ -44,7 +44,7 @@ from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
 from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
 from tilec.dialects.types import is_tile
 from tilec.hardware.tensor_memory import COLUMNS
-from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
+from tilec.passes.rewriting.free_ops import is_one_element, is_scalar, stays_in_thread
 from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
@@ -116,11 +116,17 @@ def _waits_for(view: ir.OpView, commit: RingPublishOp) -> bool:
 
 
 def _is_simple(view: ir.OpView) -> bool:
-    """Scalars, copies, what makes the numbers that some of these need, and waits."""
-    known = (AllocOp, TmaLoadOp, ThreadCopy, RingAnnounceOp, RingWaitOp)
-    published = isinstance(view, RingPublishOp) and view.by == COPIES
-    op = view.operation
-    return isinstance(view, known) or published or is_scalar(op) or stays_in_thread(op)
+    """Scalars, single elements of arrays, what makes the numbers that copies need, branches of
+    these, copies and waits."""
+    op, known = view.operation, (AllocOp, TmaLoadOp, ThreadCopy, RingAnnounceOp, RingWaitOp)
+    if op.name == "scf.if":
+        blocks = (block for region in op.regions for block in region.blocks)
+        return all(_is_simple(inner) for block in blocks for inner in block.operations)
+    if op.name == "scf.yield":
+        return not any(is_tile(value) for value in op.operands)
+    if isinstance(view, RingPublishOp):
+        return view.by == COPIES
+    return isinstance(view, known) or is_scalar(op) or is_one_element(op) or stays_in_thread(op)
 
 
 def _find_sums(products: Products) -> bool:
@@ -255,7 +261,33 @@ class _Rewrite:
 
 
 def drop_shell(loop: ir.Operation) -> None:
-    """Erases a loop whose work went to other roles: what it counted, nobody here needs."""
+    """Erases a loop whose work went to other roles, if nobody here reads what it computes beside:
+    counts of turns that others take, nobody does."""
+    seen: set[ir.Value] = set()
+    if any(_is_read(result, seen) for result in loop.results):
+        return
     for result, init in zip(loop.results, list(loop.operands)[3:], strict=True):
         result.replace_all_uses_with(init)
     loop.erase()
+
+
+def _is_read(value: ir.Value, seen: set[ir.Value]) -> bool:
+    """Whether anything but arithmetic, loops and branches has to do with a value in the end."""
+    if value in seen:
+        return False
+    seen.add(value)
+    for use in value.uses:
+        op, number = use.owner.operation, use.operand_number
+        if op.name == "scf.yield" and op.parent.name in ("scf.for", "scf.if"):
+            op = op.parent
+            arguments = list(op.regions[0].blocks[0].arguments) if op.name == "scf.for" else []
+            following = [op.results[number], *arguments[1 + number : 2 + number]]
+        elif op.name == "scf.for" and number > 2:
+            following = [op.results[number - 3], op.regions[0].blocks[0].arguments[number - 2]]
+        elif op.name.startswith("arith."):
+            following = list(op.results)
+        else:
+            return True
+        if any(_is_read(each, seen) for each in following):
+            return True
+    return False

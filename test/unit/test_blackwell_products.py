@@ -142,6 +142,25 @@ def test_two_sums_side_by_side() -> None:
         np.testing.assert_allclose(o.astype(np.float64), expected, rtol=0, atol=1e-2 * most)
 
 
+@tilec.kernel(grid=lambda c, BM: (tl.cdiv(c.shape[0], BM),))
+def weighted(a: tl.array, b: tl.array, c: tl.array, BM: tl.const = 64, BK: tl.const = 64):
+    """c = a @ b times a number that the loop adds up beside its product."""
+    m = tl.program_id(0) * BM
+    acc, weight = tl.zeros((BM, BM), tl.f32), 0
+    for k in tl.range(0, a.shape[1], BK):
+        acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, 0), (BK, BM)), acc)
+        weight = weight + k // BK + 1
+    tl.store(c, (m, 0), (acc * weight).to(c.dtype))
+
+
+def test_a_scalar_that_the_loop_adds_up() -> None:
+    """The products have a role of their own; who stores still needs the loop's scalars."""
+    a, b = draw(72, 200), draw(200, 64)
+    kernel = run(weighted, [a, b], product(a, b) * (1 + 2 + 3 + 4))
+    (roles,) = decisions(kernel, "warp specialisation")
+    assert ROLES.match(roles), roles
+
+
 def test_ptxas_keeps_all_in_registers() -> None:
     a, b, c = draw(256, 128), draw(128, 512), poisoned((256, 512), BF16)
     for cluster in (1, 2):
