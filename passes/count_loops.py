@@ -76,15 +76,18 @@ def _count(loop: ir.Operation, multiplies: bool, context: PassContext) -> None:
         return
     if not multiplies:
         return
-    condition = Slice(kernel_of(loop), [loop], within=loop)
+    condition = Slice(kernel_of(loop), [loop], within=loop, what="end")
     if condition.refusal is not None:
-        why = f"{condition.refusal}; its products wait for each other"
+        why = f"{condition.refusal}; {_INSTEAD}"
         context.report.add("loop", loop, "no end known ahead", why)
         return
     context.report.add("loop", loop, "counted ahead", "its copies need to know where it ends")
     with ir.InsertionPoint(loop), loop.location:
         trips = _count_ahead(loop, condition)
     _Counted(loop, counter, high, trips).write()
+
+
+_INSTEAD = "a 'for' to the most there can be copies ahead, its products under an 'if'"
 
 
 def _count_ahead(loop: ir.Operation, condition: Slice) -> ir.Value:

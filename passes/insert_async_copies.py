@@ -13,6 +13,8 @@ The wait stands right behind, so the program means the same without that pass.
 2. Where the author demands stages, a load whose value is used in registers, too, is copied to a
    buffer and read back from there. Undemanded it stays: it would cost a second instruction per
    vector and a barrier, which a loop without dots wins back only where few warps hide the latency.
+   In a branch, of a block that some iterations skip, the copy stands in front of the branch, masked
+   by its condition (`copies/masked_copies.py`), where pipeline-loops can issue it ahead.
 3. A copy needs 4 provably aligned bytes and zero padding; where it does not fit, the load stays and
    the report says why. Of a gather it needs so many neighbours (its option `run`).
 
@@ -53,6 +55,7 @@ from tilec.passes.copies.buffer_fills import (
     uses_of,
     why_no_copy,
 )
+from tilec.passes.copies.masked_copies import move_in_front
 from tilec.passes.copies.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
 from tilec.passes.demands.loops import STAGES, demands_roles, forbids_roles
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
@@ -93,15 +96,16 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
         loop = _loop_of(load.operation)
         if loop is None:
             continue
-        uses, block = uses_of(load.result, dims_of(load)), load.operation.block
-        demanded = _demands_stages(loop) and block == loop.regions[0].blocks[0]
+        uses = uses_of(load.result, dims_of(load))
+        demanded = _demands_stages(loop) and load.operation.block == loop.regions[0].blocks[0]
         if isinstance(load, tile.GatherOp) and uses.in_registers:
             continue
         if not uses.fills and not (demanded and uses.in_registers):
             continue
         if not demanded and not context.allowance.copies:
             continue
-        if _copy(load, uses, demanded, facts, context) and block not in blocks:
+        block = _copy(load, uses, demanded, facts, context)
+        if block is not None and block not in blocks:
             blocks.append(block)
     for block in blocks:
         _close_groups(block)
@@ -229,7 +233,8 @@ def _demands_stages(loop: ir.Operation) -> bool:
 
 def _copy(
     load: Read, uses: Uses, demanded: bool, facts: Divisibility, context: PassContext
-) -> bool:
+) -> ir.Block | None:
+    """Makes copies of a load; returns the block that they stand in, None where they cannot be."""
     targets = [(buffer_of(fill.store.dst), fill.dims) for fill in uses.fills]
     home = next((f.store.dst for f in uses.fills if f.dims == dims_of(load)), None)
     own = None
@@ -239,22 +244,25 @@ def _copy(
     bytes_, reason = _bytes_or_reason(load, uses, targets, demanded, facts, context)
     if reason is not None:
         context.report.add("asynchronous copy", load.operation, "no", reason)
-        return False
+        return None
+    in_front = isinstance(load, tile.LoadOp) and not uses.in_registers
+    mask = move_in_front(load, uses) if in_front else None
     with ir.InsertionPoint(load.operation), load.operation.location:
         if own is not None:
             home = AllocOp.build(results=[own.type()])
             emit_cp_async(load, home, dims_of(load), bytes_)
         for fill in uses.fills:
             fill.store.dst.owner.operation.move_before(load.operation)
-            emit_cp_async(load, fill.store.dst, fill.dims, bytes_)
+            emit_cp_async(load, fill.store.dst, fill.dims, bytes_, mask)
         why = "only fills buffers"
         if uses.in_registers:
             why = "the author's demand; read back into registers"
             back = BufferLoadOp.build(home, results=[load.result.type])
     _erase(load, uses, back if uses.in_registers else None)
     context.report.add("asynchronous copy", load.operation, f"cp.async of {bytes_} bytes", why)
+    block = load.operation.block
     load.operation.erase()
-    return True
+    return block
 
 
 def _bytes_or_reason(

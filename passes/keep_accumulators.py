@@ -17,7 +17,8 @@ After:    scf.for %k = %lower to %upper ... {
 A tile qualifies if the loop does nothing with it but that. A start other than zeros is stored once,
 in front of the loop. Of two instructions that add to one sum in an iteration the second goes on in
 the first's buffer.
-Does not handle: sums that the loop also scales or reads (they go through registers each time).
+Does not handle: sums that the loop also scales or reads, or adds to in a branch (they go through
+registers each time).
 """
 
 from __future__ import annotations
@@ -29,8 +30,15 @@ from mlir import ir
 from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, Tcgen05MmaOp
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.rewriting.loops import behind, find_loops, terminator, without_iteration_argument
+from tilec.passes.rewriting.loops import (
+    behind,
+    find_loops,
+    innermost_loop,
+    terminator,
+    without_iteration_argument,
+)
 from tilec.passes.rewriting.scalars import is_zero, less
+from tilec.passes.rewriting.walk import find_ops
 
 
 @tile_pass(
@@ -49,6 +57,12 @@ def keep_accumulators(module: ir.Module, context: PassContext) -> None:
             context.report.add(
                 "accumulator", loop, "tensor memory", "the loop does nothing else with it"
             )
+        skipped = [op for op in find_ops(loop, Tcgen05MmaOp) if innermost_loop(op) == loop]
+        if any(op.parent != loop for op in skipped):
+            context.report.add("accumulator", loop, "registers between iterations", _SKIPPED)
+
+
+_SKIPPED = "some skip its products by 'if': a loop over a list of those that do not is faster"
 
 
 def _join(loop: ir.Operation) -> None:

@@ -55,8 +55,15 @@ from tilec.dialects.tile import TransposeOp
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.issue_order import ring_turn
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.rewriting.loops import behind, find_loops, is_inside, terminator
+from tilec.passes.rewriting.loops import (
+    behind,
+    find_loops,
+    innermost_loop,
+    is_inside,
+    terminator,
+)
 from tilec.passes.rewriting.scalars import binary, i32_constant, less
+from tilec.passes.rewriting.walk import find_ops
 
 
 @tile_pass(
@@ -78,6 +85,15 @@ def overlap_mma(module: ir.Module, context: PassContext) -> None:
             _overlap(loop, chain)
         elif chain is not None:
             context.report.add("matrix instructions", loop, "finished in each iteration", chain)
+        elif any(_is_skipped(op, loop) for op in find_ops(loop, WgmmaOp)):
+            context.report.add("matrix instructions", loop, "finished in each iteration", _SKIPPED)
+
+
+_SKIPPED = "iterations skip them by 'if': a loop over a list of those that do not is faster"
+
+
+def _is_skipped(multiply: ir.Operation, loop: ir.Operation) -> bool:
+    return innermost_loop(multiply) == loop and multiply.parent != loop
 
 
 @dataclass

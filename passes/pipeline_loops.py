@@ -69,7 +69,7 @@ from tilec.passes.rewriting.loops import (
     with_iteration_arguments,
 )
 from tilec.passes.rewriting.rings import make_ring
-from tilec.passes.rewriting.scalars import binary, i32_constant, less
+from tilec.passes.rewriting.scalars import binary, i32_constant, less, truth_of
 from tilec.passes.rewriting.walk import find_ops
 
 
@@ -270,10 +270,12 @@ class _Expansion:
         """
         exists = less(at, self.upper)
         slots = {buffer: SlotOp.build(whole, slot) for buffer, whole in self.buffers.items()}
-        masks = {copy.opview.mask: exists for copy in self.plan.copies}
-        mapped = {self.induction: at, **slots, **masks}
+        mapped = {self.induction: at, **slots}
         for op in self.plan.addresses:
             clone_mapped(op, mapped)
+        for mask in {copy.opview.mask: None for copy in self.plan.copies}:
+            taken = mapped.get(mask, mask)
+            mapped[mask] = exists if truth_of(mask) else binary("arith.andi", exists, taken)
         place = ir.InsertionPoint.current
         for number, copy in enumerate(self.plan.copies):
             if places is not None:

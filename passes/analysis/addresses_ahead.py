@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.gpu_tile import CpAsyncGatherOp
+from tilec.dialects.gpu_tile import CpAsyncGatherOp, ThreadCopy
 from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.demands.kernels import is_dynamic
 from tilec.passes.rewriting.free_ops import is_one_element
 from tilec.passes.rewriting.loops import is_inside, is_program_loop
+from tilec.passes.rewriting.scalars import truth_of
 from tilec.passes.rewriting.walk import kernel_of
 
 ADDRESS_OPS = ("arith.", "tensor.splat", "tile.broadcast", "tile.iota", "tile.transpose")
@@ -70,8 +71,10 @@ def _is_address(op: ir.Operation) -> bool:
 
 
 def _addresses(op: ir.OpView) -> list[ir.Value]:
-    """The operands of a copy or load that say where it reads; of a gather its mask and padding,
-    too."""
-    if isinstance(op, CpAsyncGatherOp):
-        return [op.elements, *op.indices]
-    return [op.mask, op.other, *op.indices] if isinstance(op, GatherOp) else list(op.offsets)
+    """The operands of a copy or load that say where it reads, and whether; of a gather what it
+    gives otherwise, too."""
+    if isinstance(op, GatherOp):
+        return [op.mask, op.other, *op.indices]
+    at = [op.elements, *op.indices] if isinstance(op, CpAsyncGatherOp) else list(op.offsets)
+    masked = isinstance(op, ThreadCopy) and not truth_of(op.mask)
+    return [*at, op.mask] if masked else at

@@ -164,15 +164,22 @@ def _is_zero(padding: ir.Attribute) -> bool:
     return padding.value == 0 and not str(padding).startswith("-")
 
 
-def emit_cp_async(load: Read, buffer: ir.Value, dims: tuple[int, ...], bytes_: int) -> None:
-    """Copies what `load` loads into `buffer`, whose dimensions run along `dims` (`Read`)."""
-    always = i1_constant(True)
+def emit_cp_async(
+    load: Read,
+    buffer: ir.Value,
+    dims: tuple[int, ...],
+    bytes_: int,
+    mask: ir.Value | None = None,
+) -> None:
+    """Copies what `load` loads into `buffer`, whose dimensions run along `dims` (`Read`); where
+    there is a `mask`, an i1, and it does not hold, nothing."""
+    mask = i1_constant(True) if mask is None else mask
     how = {"bytes": bytes_, "cache": "cg" if bytes_ == 16 else "ca"}
     if isinstance(load, tile.LoadOp):
-        CpAsyncOp.build(load.src, buffer, always, load.offsets, dims=dims, **how)
+        CpAsyncOp.build(load.src, buffer, mask, load.offsets, dims=dims, **how)
         return
     elements, *indices = (_transposed(named, dims) for named in (load.mask, *load.indices))
-    CpAsyncGatherOp.build(load.src, buffer, always, elements, indices, **how)
+    CpAsyncGatherOp.build(load.src, buffer, mask, elements, indices, **how)
 
 
 def _transposed(value: ir.Value, dims: tuple[int, ...]) -> ir.Value:

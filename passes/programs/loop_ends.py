@@ -14,7 +14,7 @@ from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.rewriting.free_ops import erase_unused, is_one_element, is_scalar
 from tilec.passes.rewriting.loops import clone_mapped, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.scalars import i1_constant, negated
+from tilec.passes.rewriting.scalars import i1_constant, negated, truth_of
 from tilec.passes.rewriting.walk import kernel_of
 
 _LESS, _GREATER = 2, 4
@@ -182,17 +182,10 @@ def _ends(condition: ir.Value, flag: ir.Value) -> bool:
         return False
     op = condition.owner.operation
     if op.name == "arith.xori":
-        return op.operands[0] == flag and _is_constant(op.operands[1], True)
+        return op.operands[0] == flag and truth_of(op.operands[1]) is True
     if op.name == "scf.if" and op.operands[0] == flag:
-        return _is_constant(terminator(op.regions[0].blocks[0]).operands[0], False)
+        return truth_of(terminator(op.regions[0].blocks[0]).operands[0]) is False
     return op.name == "arith.andi" and any(_ends(part, flag) for part in op.operands)
-
-
-def _is_constant(value: ir.Value, truth: bool) -> bool:
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return False
-    return bool(owner.attributes["value"].value) is truth
 
 
 def _is_all(branch: ir.Operation, body: ir.Block) -> bool:

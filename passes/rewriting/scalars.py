@@ -71,6 +71,14 @@ def _compare(number: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     ).results[0]
 
 
+def truth_of(value: ir.Value) -> bool | None:
+    """What a truth value is known to be, or None."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
+        return None
+    return bool(owner.operation.attributes["value"].value)
+
+
 def is_zero(value: ir.Value) -> bool:
     """Whether a tile is a constant full of zeros, none of them negative."""
     owner = value.owner

@@ -20,7 +20,7 @@ class Slice:
     """What `roots` need inside `function`. `refusal`: why it cannot stand alone, or None.
 
     `tiles`: whether tiles may be loaded and computed, element by element, in there, too. `within`:
-    an op outside of which all values are given.
+    an op outside of which all values are given. `what`: that scalars are for, in refusals.
     """
 
     def __init__(
@@ -30,8 +30,9 @@ class Slice:
         *,
         tiles: bool = False,
         within: ir.Operation | None = None,
+        what: str = "address",
     ) -> None:
-        self._function, self._within = function, within
+        self._function, self._within, self._what = function, within, what
         self._tiles = tiles
         self._kept = OpSet()
         self._carried: OpMap[set[int]] = OpMap()
@@ -92,7 +93,7 @@ class Slice:
             self.refusal = self.refusal or reason or None
             self._keep(op)
         elif not (isinstance(op.opview, TileOp) and op.opview.COMMON):
-            what = "tile" if is_tile(value) and shape(value) else "address"
+            what = "tile" if is_tile(value) and shape(value) else self._what
             self.refusal = self.refusal or f"its {what} depends on '{op.name}'"
 
     def _need_argument(self, block: ir.Block, number: int) -> None:

@@ -61,6 +61,55 @@ func.func @nested(%x: memref<?x?xbf16, strided<[?, 1]>>, %n: i32, %m: i32) attri
   return
 }
 
+// A branch that counts its turns: the count comes out of it, whether it was taken or not.
+// CHECK-LABEL: @branches
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"
+// CHECK: %[[FILLS:.*]] = scf.for {{.*}} iter_args
+// CHECK: scf.if
+// CHECK: "gpu_tile.ring_acquire"
+// CHECK: scf.for %[[AHEAD:.*]] = %c0_i32{{.*}} to %c3_i32{{.*}} step %c1_i32
+// CHECK-NEXT: %[[COUNT:.*]] = arith.addi %[[FILLS]], %[[AHEAD]]
+// CHECK-NEXT: "gpu_tile.ring_acquire"(%[[RING]], %[[COUNT]])
+// CHECK: name = "load"
+func.func @branches(%n: i32, %m: i32) attributes {tile.kernel} {
+  %ring = "gpu_tile.make_ring"() {slots = 3 : i32, fills = 1 : i32, releases = 1 : i32, options = {offset = 0 : i32}} : () -> !gpu_tile.ring
+  "gpu_tile.role"() ({
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %fills = scf.for %p = %c0 to %n step %c1 iter_args(%count = %c0) -> (i32) : i32 {
+      %runs = arith.cmpi slt, %p, %m : i32
+      %after = scf.if %runs -> (i32) {
+        %at = "gpu_tile.ring_acquire"(%ring, %count) : (!gpu_tile.ring, i32) -> i32
+        "gpu_tile.ring_publish"(%ring, %at) {by = "warp"} : (!gpu_tile.ring, i32) -> ()
+        %next = arith.addi %count, %c1 : i32
+        scf.yield %next : i32
+      } else {
+        scf.yield %count : i32
+      }
+      scf.yield %after : i32
+    }
+    gpu.yield
+  }) {first_warp = 4 : i32, name = "load", registers = 0 : i32, warps = 1 : i32} : () -> ()
+  "gpu_tile.role"() ({
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %uses = scf.for %p = %c0 to %n step %c1 iter_args(%count = %c0) -> (i32) : i32 {
+      %runs = arith.cmpi slt, %p, %m : i32
+      %after = scf.if %runs -> (i32) {
+        %at = "gpu_tile.ring_wait"(%ring, %count) {previous = false} : (!gpu_tile.ring, i32) -> i32
+        "gpu_tile.ring_release"(%ring, %at) {by = "products"} : (!gpu_tile.ring, i32) -> ()
+        %next = arith.addi %count, %c1 : i32
+        scf.yield %next : i32
+      } else {
+        scf.yield %count : i32
+      }
+      scf.yield %after : i32
+    }
+    gpu.yield
+  }) {first_warp = 5 : i32, name = "multiply", registers = 0 : i32, warps = 1 : i32} : () -> ()
+  return
+}
+
 // Slots that threads release: that is behind the thread, and the sync of the end.
 // CHECK-LABEL: @threads
 // CHECK: scf.for
