@@ -33,7 +33,6 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import (
     behind,
     find_loops,
-    innermost_loop,
     terminator,
     without_iteration_argument,
 )
@@ -57,12 +56,20 @@ def keep_accumulators(module: ir.Module, context: PassContext) -> None:
             context.report.add(
                 "accumulator", loop, "tensor memory", "the loop does nothing else with it"
             )
-        skipped = [op for op in find_ops(loop, Tcgen05MmaOp) if innermost_loop(op) == loop]
-        if any(op.parent != loop for op in skipped):
+        if any(_is_skipped(op.opview, loop) for op in find_ops(loop, Tcgen05MmaOp)):
             context.report.add("accumulator", loop, "registers between iterations", _SKIPPED)
 
 
 _SKIPPED = "some skip its products by 'if': a loop over a list of those that do not is faster"
+
+
+def _is_skipped(multiply: Tcgen05MmaOp, loop: ir.Operation) -> bool:
+    """Whether a product in a branch adds to what the loop carries."""
+    body = loop.regions[0].blocks[0]
+    stored = [use.owner.opview for use in multiply.acc.uses]
+    values = [store.value for store in stored if isinstance(store, BufferStoreOp)]
+    carried = any(isinstance(v.owner, ir.Block) and v.owner == body for v in values)
+    return carried and multiply.operation.block != body
 
 
 def _join(loop: ir.Operation) -> None:

@@ -58,7 +58,6 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import (
     behind,
     find_loops,
-    innermost_loop,
     is_inside,
     terminator,
 )
@@ -85,15 +84,19 @@ def overlap_mma(module: ir.Module, context: PassContext) -> None:
             _overlap(loop, chain)
         elif chain is not None:
             context.report.add("matrix instructions", loop, "finished in each iteration", chain)
-        elif any(_is_skipped(op, loop) for op in find_ops(loop, WgmmaOp)):
+        elif _skips_products(loop):
             context.report.add("matrix instructions", loop, "finished in each iteration", _SKIPPED)
 
 
 _SKIPPED = "iterations skip them by 'if': a loop over a list of those that do not is faster"
 
 
-def _is_skipped(multiply: ir.Operation, loop: ir.Operation) -> bool:
-    return innermost_loop(multiply) == loop and multiply.parent != loop
+def _skips_products(loop: ir.Operation) -> bool:
+    """Whether iterations choose between products that a carried tile takes part in, and none."""
+    body = loop.regions[0].blocks[0]
+    tiles = [(n, a) for n, a in enumerate(list(body.arguments)[1:]) if is_tile(a)]
+    past = [found for n, a in tiles if (found := _passed_by(a, n, body)) is not None]
+    return any(find_ops(block.owner, WgmmaOp) for block, _ in past)
 
 
 @dataclass
@@ -120,6 +123,8 @@ def _find_chain(loop: ir.Operation) -> _Chain | str | None:
         if not is_tile(argument):
             continue
         block, last = _passed_by(argument, number, body) or (body, number)
+        if block != body and len(list(argument.uses)) != 2:
+            continue
         links = _links(argument, block, last)
         if links is None:
             continue
@@ -144,8 +149,8 @@ def _passed_by(argument: ir.Value, number: int, body: ir.Block) -> tuple[ir.Bloc
     result = next(n for n, r in enumerate(owner.results) if r == given)
     blocks = [region.blocks[0] for region in owner.regions]
     past = [terminator(block).operands[result] == argument for block in blocks]
-    used = len(list(given.uses)) == 1 and len(list(argument.uses)) == 2
-    return (blocks[past.index(False)], result) if used and sorted(past) == [False, True] else None
+    alone = len(list(given.uses)) == 1 and sorted(past) == [False, True]
+    return (blocks[past.index(False)], result) if alone else None
 
 
 def _links(

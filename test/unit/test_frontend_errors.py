@@ -241,11 +241,11 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "any_order_with_break": (
         "@@for i in tl.range(n, any_order=True):\n    if i > 3:\n        break",
-        "'any_order' is impossible: a loop with 'break' is neither pipelined nor turned around",
+        "'any_order' is impossible: demands are for loops without 'break'",
     ),
     "stages_with_break": (
         "@@for i in tl.range(n, stages=2):\n    if i > 3:\n        break",
-        "'stages' is impossible: a loop with 'break'",
+        "'stages' is impossible: demands are for loops without 'break'",
     ),
     "return_in_loop": (
         "for i in range(n):\n    if i > 3:\n        @@return",

@@ -115,7 +115,7 @@ def _for_range(loop: Loop, node: ast.For, bounds: Range, target: ast.Name) -> No
     if has_break(loop.statements):
         if bounds.demands:
             name = next(iter(bounds.demands))
-            why = "a loop with 'break' is neither pipelined nor turned around"
+            why = "demands are for loops without 'break'"
             raise Mistake(f"'{name}' is impossible: {why}", argument=name)
         op = loop.repeat(lambda: while_range(loop, lower, upper, stride, bind))
         loop.leave(list(op.results)[2:])
