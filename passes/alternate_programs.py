@@ -29,8 +29,9 @@ last product (conversions, the store) then runs under the products of the next.
 1. The load role fills one ring in the order of the programs, as before. Who passes by a program
    counts what it fills: the part of the load role's loop that its counts need, where loops that do
    nothing but count are replaced by their number of iterations.
-2. A program waits for full slots behind the last such wait of the program before. It must: a wait
-   names the parity of a phase only, and whoever comes two phases early is let through.
+2. A program waits for full slots behind the last such wait of the program before, which a guard
+   around that one may have skipped. It must: a wait names the parity of a phase only, and whoever
+   comes two phases early is let through.
 3. Each copy has its own warps, and so its own named barriers, and its own buffers beside the rings.
 4. No demand, no change: the warps of a program then share its tiles ("cooperative").
 
@@ -48,6 +49,7 @@ from tilec.dialects.gpu_tile import (
     RoleOp,
 )
 from tilec.messages.diagnostics import InternalError
+from tilec.passes.analysis.dependence import is_read
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import CONSUMERS, PINGPONG, TEAMS, teams_of
 from tilec.passes.programs.counting_loops import fold_counting_loops
@@ -147,11 +149,11 @@ def _take_turns(load: RoleOp, compute: RoleOp, team: ir.Value, order: ir.Value) 
 def _counts_of(body: ir.Block, filling: ir.Block) -> dict[ir.Value, ir.Value]:
     """The compute role's program and counts for the load role's.
 
-    Both carry them in one order. A count that went on with another's (`rings.go_on`) is unused, and
-    none of the load role's.
+    Both carry them in one order. A count that went on with another's (`rings.go_on`) nobody reads,
+    and the load role has none.
     """
     program, *counts, _ = body.arguments
-    used = [count for count in counts if list(count.uses)]
+    used = [count for count in counts if is_read(count)]
     theirs = list(filling.arguments)
     if len(used) + 1 != len(theirs):
         raise InternalError("a loop over programs carries other counts than its load role")
@@ -160,8 +162,25 @@ def _counts_of(body: ir.Block, filling: ir.Block) -> dict[ir.Value, ir.Value]:
 
 def _keep_order(body: ir.Block, number: ir.Value, order: ir.Value) -> None:
     """Rule 2: around what waits for full slots."""
-    waiting = [v.operation for v in body.operations if find_ops(v.operation, RingWaitOp)]
+    waiting = _waiting(body)
     with ir.InsertionPoint(waiting[0]), waiting[0].location:
         slot = RingAcquireOp.build(order, number)
-    with ir.InsertionPoint(behind(waiting[-1])), waiting[-1].location:
+    _release_behind(body, order, slot)
+
+
+def _waiting(block: ir.Block) -> list[ir.Operation]:
+    return [view.operation for view in block.operations if find_ops(view.operation, RingWaitOp)]
+
+
+def _release_behind(block: ir.Block, order: ir.Value, slot: ir.Value) -> None:
+    """Gives the turn back behind a block's last wait for a full slot; in both blocks of a branch
+    that holds all of them."""
+    waiting = _waiting(block)
+    only = waiting[0] if len(waiting) == 1 and waiting[0].name == "scf.if" else None
+    if only is not None and all(region.blocks for region in only.regions):
+        for region in only.regions:
+            _release_behind(region.blocks[0], order, slot)
+        return
+    place = behind(waiting[-1]) if waiting else next(iter(block.operations)).operation
+    with ir.InsertionPoint(place), place.location:
         RingReleaseOp.build(order, slot, by="warp")

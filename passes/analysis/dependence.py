@@ -1,4 +1,4 @@
-"""What values are made of, through loops and branches."""
+"""What values are made of, and what becomes of them, through loops and branches."""
 
 from __future__ import annotations
 
@@ -54,3 +54,38 @@ def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:
     if not number:
         return bounds
     return [*bounds, loop.operands[2 + number], terminator(argument.owner).operands[number - 1]]
+
+
+def is_read(value: ir.Value) -> bool:
+    """Whether anything but arithmetic, for loops and branches has to do with a value in the end:
+    else nobody would miss it."""
+    seen: set[ir.Value] = set()
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        for use in one.uses:
+            following = _following(use.owner.operation, use.operand_number)
+            if following is None:
+                return True
+            todo += following
+    return False
+
+
+def _following(op: ir.Operation, number: int) -> list[ir.Value] | None:
+    """What an op makes of its operand of a number, None where it does something with it."""
+    if op.name.startswith("arith."):
+        return list(op.results)
+    if op.name == "scf.yield" and op.parent.name in ("scf.for", "scf.if"):
+        around = op.parent
+        given = [around.results[number]]
+        return [*given, _argument(around, number)] if around.name == "scf.for" else given
+    if op.name == "scf.for" and number > 2:
+        return [op.results[number - 3], _argument(op, number - 3)]
+    return None
+
+
+def _argument(loop: ir.Operation, number: int) -> ir.Value:
+    return loop.regions[0].blocks[0].arguments[1 + number]

@@ -44,6 +44,7 @@ from tilec.dialects.gpu_tile.ring import COPIES, PRODUCTS
 from tilec.dialects.gpu_tile.types import TensorBuffer, tensor_buffer_of
 from tilec.dialects.types import is_tile
 from tilec.hardware.tensor_memory import COLUMNS
+from tilec.passes.analysis.dependence import is_read
 from tilec.passes.rewriting.free_ops import is_one_element, is_scalar, stays_in_thread
 from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
@@ -263,31 +264,8 @@ class _Rewrite:
 def drop_shell(loop: ir.Operation) -> None:
     """Erases a loop whose work went to other roles, if nobody here reads what it computes beside:
     counts of turns that others take, nobody does."""
-    seen: set[ir.Value] = set()
-    if any(_is_read(result, seen) for result in loop.results):
+    if any(is_read(result) for result in loop.results):
         return
     for result, init in zip(loop.results, list(loop.operands)[3:], strict=True):
         result.replace_all_uses_with(init)
     loop.erase()
-
-
-def _is_read(value: ir.Value, seen: set[ir.Value]) -> bool:
-    """Whether anything but arithmetic, loops and branches has to do with a value in the end."""
-    if value in seen:
-        return False
-    seen.add(value)
-    for use in value.uses:
-        op, number = use.owner.operation, use.operand_number
-        if op.name == "scf.yield" and op.parent.name in ("scf.for", "scf.if"):
-            op = op.parent
-            arguments = list(op.regions[0].blocks[0].arguments) if op.name == "scf.for" else []
-            following = [op.results[number], *arguments[1 + number : 2 + number]]
-        elif op.name == "scf.for" and number > 2:
-            following = [op.results[number - 3], op.regions[0].blocks[0].arguments[number - 2]]
-        elif op.name.startswith("arith."):
-            following = list(op.results)
-        else:
-            return True
-        if any(_is_read(each, seen) for each in following):
-            return True
-    return False

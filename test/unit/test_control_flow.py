@@ -282,6 +282,19 @@ def test_guards_in_clusters(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> 
     assert [one.split(" (")[0] for one in found] == ["1/2 a CTA, multicast", "each CTA its own"]
 
 
+TEAMS = [products.early_return, products.skipped_blocks, products.either_loop]
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("kernel", TEAMS)
+def test_guards_with_two_teams(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who passes a program by counts what its guards let it fill, and the guard passes the turn."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    teams = kernel.demanding(consumers="pingpong", num_warps=4, persistent=True)
+    (found,) = decisions(run_product(teams, (64, 64, 128)), "consumers")
+    assert found.startswith("ping-pong")
+
+
 def test_a_guard_that_parts_a_cluster() -> None:
     """Who multicasts to a CTA that does nothing would wait for it: a demand is refused."""
     specs = [*(f"{array}:{MATRIX}" for array in "abc"), "keep:i32[?]", "rows:i32"]

@@ -14,7 +14,6 @@ from hopper_kernels import (
     decisions,
     demanded,
     gated,
-    in_while,
     matmul_grid,
     two_loops,
 )
@@ -212,9 +211,6 @@ REFUSALS: dict[str, tuple[Kernel, dict[str, Any], str]] = {
         r"its tiles take \d+ registers a thread at once, which has 112",
     ),
     "one stage": (in_turn(demanded), {**SMALL, "STAGES": 1}, "one stage was asked for"),
-    "a loop that counts nothing": (
-        in_turn(in_while, persistent=True), SMALL, "no loop fills buffers that other warps could"
-    ),
 }  # fmt: skip
 
 
