@@ -27,8 +27,9 @@ from the end (`mirror_rounds.py`).
 2. A kernel is persistent where its author demands it (`tile.persistent`; if it is "dynamic",
    request-programs rewrites the loop later), else where matrix instructions that read shared
    memory multiply in a loop: the copies for the next program then run under this one's end. Not
-   so programs that find in memory how long they take: equal numbers of them are unequal shares
-   (groups of rows, searched, on an H200: 64 of 256 rows 258 us, persistent 329).
+   so programs that find in memory how long they take, or of which a guard leaves some without work:
+   equal numbers of them are unequal shares (groups of rows, searched, on an H200: 64 of 256 rows
+   258 us, persistent 329; half of a product of 4096^3 behind a guard: 88 us, persistent 126).
 3. All CTAs of a cluster run as often, so that they may wait for each other. One whose program is
    outside the grid repeats the cluster's first and stores nothing.
 4. Clusters that are not persistent (the author's demand) are as many as the grid needs, in one
@@ -75,6 +76,7 @@ from tilec.passes.programs.program_order import ProgramOrder, program_order
 from tilec.passes.programs.program_relations import (
     differ_in_length,
     from_both_ends,
+    leave_some_out,
     read_their_length,
     shares_rows_and_columns,
 )
@@ -158,9 +160,12 @@ def _stays(
     """Whether a kernel becomes persistent although its author leaves that open."""
     if cluster != ALONE or not found.from_buffers or teams_of(function) > 1:
         return cluster != ALONE or found.from_buffers
-    if not read_their_length(function):
+    if read_their_length(function):
+        why = "memory says how long each takes: the launch gives the next to whoever is done"
+    elif leave_some_out(function):
+        why = "a guard leaves some without work: the launch gives the next to whoever is done"
+    else:
         return True
-    why = "memory says how long each takes: the launch gives the next to whoever is done"
     context.report.add("programs", function, "one a CTA", why)
     return False
 

@@ -10,7 +10,8 @@ from tilec.dialects.effects import read_by
 from tilec.dialects.tile import LoadOp, ProgramIdOp
 from tilec.dialects.types import shape
 from tilec.passes.analysis.dependence import ops_behind
-from tilec.passes.rewriting.loops import enclosing_ops, find_loops
+from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.rewriting.loops import enclosing_ops, find_loops, terminator
 from tilec.passes.rewriting.scalars import binary, i32_constant, scalar_op
 
 _COMPARING = ("arith.cmpi", "arith.cmpf")
@@ -48,12 +49,43 @@ def read_their_length(function: ir.Operation) -> bool:
     have nothing to do."""
     loops = find_loops(function)
     deciding = [list(loop.operands)[1] for loop in loops]
-    around = (op for loop in loops for op in enclosing_ops(loop) if op.name == "scf.if")
-    deciding += [op.operands[0] for op in around]
+    deciding += [branch.operands[0] for loop in loops for branch in _branches(loop)]
     return any(
         _axes([one]) and any(isinstance(op.opview, LoadOp) for op in ops_behind([one]))
         for one in deciding
     )
+
+
+def leave_some_out(function: ir.Operation) -> bool:
+    """Whether a loop runs in programs that a guard lets in, and has no counterpart in the others,
+    or ends at 0 there."""
+    conditions: list[ir.Value] = []
+    for loop in find_loops(function):
+        guards = [branch for branch in _branches(loop) if not _runs_in_both(branch)]
+        ends = [op for op in ops_behind([loop.operands[1]]) if _chooses_zero(op)]
+        conditions += [op.operands[0] for op in (*guards, *ends)]
+    return any(_axes([condition]) for condition in conditions)
+
+
+def _branches(op: ir.Operation) -> list[ir.Operation]:
+    return [around for around in enclosing_ops(op) if around.name == "scf.if"]
+
+
+def _runs_in_both(branch: ir.Operation) -> bool:
+    """Whether both sides of a branch hold loops."""
+    blocks = [block for region in branch.regions for block in region.blocks]
+    ops = [[view.operation for view in block.operations] for block in blocks]
+    return len(ops) == 2 and all(any(find_loops(op) for op in side) for side in ops)
+
+
+def _chooses_zero(op: ir.Operation) -> bool:
+    """Whether an op chooses between a number and 0."""
+    if op.name == "arith.select":
+        return any(constant_of(value) == 0 for value in list(op.operands)[1:])
+    if op.name != "scf.if":
+        return False
+    yielded = [v for region in op.regions for v in terminator(region.blocks[0]).operands]
+    return any(constant_of(value) == 0 for value in yielded)
 
 
 def _axes(values: Iterable[ir.Value]) -> set[int]:

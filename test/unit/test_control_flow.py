@@ -27,21 +27,22 @@ from tilec.messages.diagnostics import CompileError
 
 BF16 = ml_dtypes.bfloat16
 USUAL = ("cp.async 2", "TMA 6 persistent overlapped", "TMA 6 persistent multiplying")
-BY_MEMORY = ("cp.async 2", "TMA 6 overlapped", "TMA 7 multiplying")
-"""Programs that memory lets run, or tells how long, are not persistent."""
-OWN = ("cp.async 2", "TMA 5 persistent overlapped", "TMA 7 persistent multiplying")
+GUARDED = ("cp.async 2", "TMA 6 overlapped", "TMA 7 multiplying")
+"""Programs of which a guard leaves some without work are not persistent."""
+OWN = ("cp.async 2", "TMA 5 overlapped", "TMA 7 multiplying")
 """Nothing but copies is left of the shared memory where stores are no tensor stores."""
 SKIPPED = ("cp.async 2", "TMA 6 persistent overlapped", "TMA 6 persistent")
 ATTENTION = ("cp.async 4", "TMA 9 persistent overlapped", "TMA 9 persistent overlapped")
+GUARDED_ATTENTION = ("cp.async 4", "TMA 12 overlapped", "TMA 12 overlapped")
 GROUPED = ("cp.async 2", "TMA 7 overlapped", "TMA 7 multiplying")
 TABLE = {
     "straight": USUAL,
-    "guard": USUAL,
-    "early_return": USUAL,
-    "two_guards": BY_MEMORY,
-    "guarded_loop": USUAL,
-    "zero_trips": USUAL,
-    "bounds_from_if": BY_MEMORY,
+    "guard": GUARDED,
+    "early_return": GUARDED,
+    "two_guards": GUARDED,
+    "guarded_loop": GUARDED,
+    "zero_trips": GUARDED,
+    "bounds_from_if": GUARDED,
     "address_from_if": USUAL,
     "counting_while": USUAL,
     "searching_while": USUAL,
@@ -53,8 +54,8 @@ TABLE = {
     "own_programs": OWN,
     "own_programs_while": OWN,
     "attention_straight": ATTENTION,
-    "attention_guard": ATTENTION,
-    "attention_return": ("cp.async 4", "TMA 12 overlapped", "TMA 12 overlapped"),
+    "attention_guard": GUARDED_ATTENTION,
+    "attention_return": GUARDED_ATTENTION,
     "attention_while": ATTENTION,
     "attention_skips": ("cp.async 4", "TMA 9 persistent", "TMA 9 persistent"),
     "attention_breaks": ATTENTION,
