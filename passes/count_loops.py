@@ -10,7 +10,7 @@ After:    %r = scf.for %k = %low to %high step %step iter_args(%acc = %zero) {
             ... "tile.dot"(..., %acc) ...   scf.yield %sum
           }
 Where memory, or a computation, says when it ends:
-          %trips = scf.while (%k = %low, %n = 0) { the condition alone } do { %k + %step, %n + 1 }
+          %trips = scf.while (%k = %low, %n = 0) { the condition, %k + %step, %n + 1 } do { }
           %end = %low + %trips * %step                            (or %high, if that is less)
           %r = scf.for %k = %low to %end step %step ...
 
@@ -21,8 +21,8 @@ loop nobody knows whether there is another iteration.
 2. A condition that compares a value that grows by a positive step with one from outside is the
    bounds of the for loop.
 3. Else, in a loop with products of its own, the scalars that the condition follows from are
-   computed ahead, in a loop of their own that counts. They must need no tile, and nothing in the
-   kernel may write what they load.
+   computed ahead, in a loop of their own that counts, of a few iterations at once. They must need
+   no tile, and nothing in the kernel may write what they load.
 4. The for loop runs over the value that grows by a step; without one, from 0.
 
 Does not handle: loops without products, which may be searches; conditions that need a tile. The
@@ -43,12 +43,11 @@ from tilec.passes.programs.loop_ends import (
     passed_on,
     test_break_ahead,
 )
+from tilec.passes.rewriting.free_ops import is_total
 from tilec.passes.rewriting.loops import (
     clone_mapped,
     innermost_loop,
-    replace_yield,
     terminator,
-    with_while_argument,
 )
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
 from tilec.passes.rewriting.walk import find_ops, kernel_of, ops_named
@@ -90,16 +89,33 @@ def _count(loop: ir.Operation, multiplies: bool, context: PassContext) -> None:
 _INSTEAD = "a 'for' to the most there can be copies ahead, its products under an 'if'"
 
 
+AT_ONCE = 4
+"""Iterations whose conditions are asked together, so that what they load comes together: one by one
+the search of 64 took 3 us on an H200."""
+
+
 def _count_ahead(loop: ir.Operation, condition: Slice) -> ir.Value:
     """The number of a loop's iterations, found by a loop of its condition alone."""
-    index = ir.IndexType.get()
-    none = constant(index, 0)
-    alone, trips = with_while_argument(condition.clone_while(loop, {}), none)
-    last = terminator(alone.regions[1].blocks[0])
-    with ir.InsertionPoint(last):
-        following = binary("arith.addi", trips, constant(index, 1))
-    replace_yield(last, [*list(last.operands)[:-1], following])
-    return alone.results[len(alone.results) - 1]
+    numbers, none = condition.carried_by(loop), constant(ir.IndexType.get(), 0)
+    inits = [*(loop.operands[n] for n in numbers), none]
+    types = [init.type for init in inits]
+    search = ir.Operation.create("scf.while", results=types, operands=inits, regions=2)
+    before, body = (
+        region.blocks.append(*types, arg_locs=[loop.location] * len(types))
+        for region in search.regions
+    )
+    with ir.InsertionPoint(before):
+        *values, trips = before.arguments
+        going = None
+        for _ in range(AT_ONCE if all(map(is_total, condition.ops)) else 1):
+            holds, values = condition.clone_turn(loop, values)
+            going = holds if going is None else binary("arith.andi", going, holds)
+            more = binary("arith.addi", trips, constant(trips.type, 1))
+            trips = scalar_op("arith.select", [going, more, trips], trips.type)
+        ir.Operation.create("scf.condition", operands=[going, *values, trips])
+    with ir.InsertionPoint(body):
+        ir.Operation.create("scf.yield", operands=list(body.arguments))
+    return search.results[len(numbers)]
 
 
 class _Counted:

@@ -11,10 +11,10 @@ from mlir import ir
 from tilec.dialects.tile import NumProgramsOp
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.hazards import read_ahead_hazard
-from tilec.passes.rewriting.free_ops import erase_unused, is_one_element, is_scalar
+from tilec.passes.rewriting.free_ops import erase_unused, is_one_element, is_scalar, is_total
 from tilec.passes.rewriting.loops import clone_mapped, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.scalars import i1_constant, negated, truth_of
+from tilec.passes.rewriting.scalars import binary, i1_constant, negated, truth_of
 from tilec.passes.rewriting.walk import kernel_of
 
 _LESS, _GREATER = 2, 4
@@ -121,8 +121,8 @@ def test_break_ahead(loop: ir.Operation) -> None:
 
     Before:   scf.condition(%inside and not %broken) ...   do {
                 %f = ...   %x = scf.if %f { yield %acc } else { ... }   scf.yield %f, %x }
-    After:    %goes_on = scf.if %inside and not %broken { %f = ...   yield not %f } else { false }
-              scf.condition(%goes_on) ...   do { ...   scf.yield false, ... }
+    After:    %f = ...   scf.condition(%inside and not %broken and not %f) ...   do {
+                ...   scf.yield false, ... }
     """
     found = _find_break(loop)
     if found is None:
@@ -131,17 +131,10 @@ def test_break_ahead(loop: ir.Operation) -> None:
     before, body = (region.blocks[0] for region in loop.regions)
     last = terminator(before)
     with ir.InsertionPoint(last), last.location:
-        test = ir.Operation.create(
-            "scf.if", results=[flag.type], operands=[last.operands[0]], regions=2
-        )
-        with ir.InsertionPoint(test.regions[0].blocks.append()):
-            mapped = dict(zip(body.arguments, passed_on(loop), strict=True))
-            for op in needed_inside([flag], body):
-                clone_mapped(op, mapped)
-            ir.Operation.create("scf.yield", operands=[negated(mapped[flag])])
-        with ir.InsertionPoint(test.regions[1].blocks.append()):
-            ir.Operation.create("scf.yield", operands=[i1_constant(False)])
-    last.operands[0] = test.results[0]
+        mapped = dict(zip(body.arguments, passed_on(loop), strict=True))
+        for op in needed_inside([flag], body):
+            clone_mapped(op, mapped)
+        last.operands[0] = binary("arith.andi", last.operands[0], negated(mapped[flag]))
     _inline(branch)
     with ir.InsertionPoint.at_block_begin(body), last.location:
         flag.replace_all_uses_with(i1_constant(False))
@@ -189,11 +182,11 @@ def _ends(condition: ir.Value, flag: ir.Value) -> bool:
 
 
 def _is_all(branch: ir.Operation, body: ir.Block) -> bool:
-    """Whether everything else in a loop's body are scalars, and no load among them reads what the
-    kernel writes."""
+    """Whether everything else in a loop's body are scalars that may be computed once more than
+    they were, and no load among them reads what the kernel writes."""
     *others, _ = [view.operation for view in body.operations if view.operation != branch]
     arrays = [op.opview.src for op in others if op.name == "tile.load"]
-    free = all(is_scalar(op) or is_one_element(op) for op in others)
+    free = all((is_scalar(op) and is_total(op)) or is_one_element(op) for op in others)
     return free and read_ahead_hazard(kernel_of(branch), arrays, "the kernel") is None
 
 

@@ -32,6 +32,16 @@ def is_one_element(op: ir.Operation) -> bool:
     return op.name == "tensor.extract" and not shape(op.operands[0])
 
 
+def is_total(op: ir.Operation) -> bool:
+    """Whether an op has a result whatever its operands are: it divides by no number that may be
+    0."""
+    if not op.name.startswith("arith.") or not any(word in op.name for word in ("div", "rem")):
+        return True
+    owner = op.operands[1].owner
+    known = None if isinstance(owner, ir.Block) else owner.operation.attributes.get("value")
+    return isinstance(known, ir.IntegerAttr) and known.value != 0
+
+
 def stays_in_thread(op: ir.Operation) -> bool:
     """Whether each thread computes its elements of a tile without those of others."""
     view = op.opview

@@ -164,7 +164,7 @@ class Slice:
             elif op.name == "scf.if":
                 self._clone_branch(op, mapped)
             elif op.name == "scf.while":
-                self.clone_while(op, mapped)
+                self._clone_while(op, mapped)
             else:
                 copy = op.clone(ir.InsertionPoint.current).operation
                 for number, operand in enumerate(op.operands):
@@ -217,8 +217,27 @@ class Slice:
         for number, result in zip(numbers, new.results, strict=True):
             mapped[op.results[number]] = result
 
-    def clone_while(self, loop: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> ir.Operation:
-        """Writes what the slice has of an scf.while; `mapped` learns its results."""
+    def carried_by(self, loop: ir.Operation) -> list[int]:
+        """The numbers of the values that a loop carries in the slice."""
+        return sorted(self._carried[loop])
+
+    def clone_turn(
+        self, loop: ir.Operation, values: list[ir.Value]
+    ) -> tuple[ir.Value, list[ir.Value]]:
+        """Writes the condition of an scf.while, and an iteration behind it, for `values` of what
+        `carried_by` names; returns whether the loop goes on, and the next values."""
+        before, body = (region.blocks[0] for region in loop.regions)
+        numbers = self.carried_by(loop)
+        mapped = dict(zip([before.arguments[n] for n in numbers], values, strict=True))
+        self._clone_block(before, mapped)
+        condition, *passed = terminator(before).operands
+        inner = dict(mapped)
+        inner.update({body.arguments[n]: mapped.get(v, v) for n, v in enumerate(passed)})
+        self._clone_block(body, inner)
+        following = [terminator(body).operands[n] for n in numbers]
+        return mapped.get(condition, condition), [inner.get(v, v) for v in following]
+
+    def _clone_while(self, loop: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> None:
         carried, passed = sorted(self._carried[loop]), sorted(self._passed[loop])
         inits = [loop.operands[n] for n in carried]
         new = ir.Operation.create(
@@ -243,4 +262,3 @@ class Slice:
                 values = [last.operands[first + n] for n in given]
                 ir.Operation.create(last.name, operands=[inner.get(v, v) for v in values])
         mapped.update(zip([loop.results[n] for n in passed], new.results, strict=True))
-        return new

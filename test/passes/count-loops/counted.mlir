@@ -31,16 +31,24 @@ func.func @compares(%a: memref<?x?xbf16, strided<[?, 1]>>, %c: memref<?x?xf32, s
   return
 }
 
-// A break in front of the product, where memory says so: its condition is searched ahead, and the
+// A break in front of the product, where memory says so: its condition is asked ahead, and the
 // iteration that only leaves is none. What is read behind the loop, the loop carries.
 // CHECK-LABEL: func.func @breaks
-// CHECK: %[[FOUND:.*]]:{{.*}} = scf.while (%[[K:.*]] = %{{.*}}, %{{.*}} = %false, %{{.*}} = %{{.*}}) : (index, i1, index)
-// CHECK: %[[GOES:.*]] = scf.if %{{.*}} -> (i1) {
+// CHECK: %[[FOUND:.*]]:3 = scf.while (%[[K:.*]] = %{{.*}}, %{{.*}} = %false, %[[N:.*]] = %{{.*}}) : (index, i1, index)
 // CHECK: "tile.load"(%arg1, %[[K]])
-// CHECK: arith.xori
-// CHECK: scf.condition(%[[GOES]])
+// CHECK: %[[GOES:.*]] = arith.andi
+// CHECK: %[[SECOND:.*]] = arith.addi %[[K]], %c64
+// CHECK: %[[ONE:.*]] = arith.select %[[GOES]], %{{.*}}, %[[N]] : index
+// The conditions of four iterations at once.
+// CHECK: "tile.load"(%arg1, %[[SECOND]])
+// CHECK: %[[BOTH:.*]] = arith.andi %[[GOES]]
+// CHECK: arith.select %[[BOTH]], %{{.*}}, %[[ONE]] : index
+// CHECK: "tile.load"
+// CHECK: "tile.load"
+// CHECK: scf.condition
+// CHECK-NOT: tile.load
 // CHECK-NOT: tile.dot
-// CHECK: %[[LENGTH:.*]] = arith.muli %[[FOUND]]#{{.*}}, %c64
+// CHECK: %[[LENGTH:.*]] = arith.muli %[[FOUND]]#2, %c64
 // CHECK: %[[PAST:.*]] = arith.addi %{{.*}}, %[[LENGTH]]
 // CHECK: %[[END:.*]] = arith.minsi %[[PAST]], %dim
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[END]] step %c64
