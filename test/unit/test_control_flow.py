@@ -195,9 +195,8 @@ def run_product(kernel: Kernel, sizes: tuple[int, int, int]) -> CompiledKernel:
     rows, columns, depth = sizes
     a = drawn(TILES * rows - 13, BLOCKS * depth - 40)
     b = drawn(len(a[0]), columns + 8)
-    keep = np.array([1, 1, 0, 1, 1, 0, 0, 1, 1], np.int32)
-    if kernel.name in ("searching_while", "breaking_loop"):
-        keep = np.array([1] * 8 + [0], np.int32)
+    leaves = kernel.name in ("searching_while", "breaking_loop")
+    keep = np.array([1] * 6 + [0, 1, 1] if leaves else [0, 1, 0, 1, 1, 0, 0, 1, 1], np.int32)
     constants = dict(zip(("BM", "BN", "BK"), sizes, strict=True))
     for mode in modes():
         c = poisoned((len(a), len(b[0])), BF16)
@@ -215,6 +214,33 @@ def test_products(kernel: Kernel, target: str, monkeypatch: pytest.MonkeyPatch) 
     """Guarded, skipped and counted ones."""
     monkeypatch.setenv("TILEC_TARGET", target)
     assert shown(run_product(kernel, (64, 128, 128))).startswith(("TMA", "cp.async"))
+
+
+@tilec.kernel(grid=lambda c, BM: (tl.cdiv(c.shape[0], BM),))
+def counted(a: tl.array, b: tl.array, c: tl.array, keep: tl.array, turns: tl.array,
+            BM: tl.const = 64, BK: tl.const = 64):  # fmt: skip
+    """A product that leaves its loop, and how often it began an iteration."""
+    m, begun = tl.program_id(0) * BM, 0
+    acc = tl.zeros((BM, BM), tl.f32)
+    for k in tl.range(0, a.shape[1], BK):
+        begun = begun + 1
+        if tl.load(keep, (k // BK,), ()) == 0:
+            break
+        acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, 0), (BK, BM)), acc)
+    tl.store(c, (m, 0), acc.to(c.dtype))
+    tl.store(turns, (tl.program_id(0),), begun)
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("target", MAIN)
+def test_what_the_last_iteration_does(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The iteration that only leaves is one where somebody reads what it has done."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    a, b, turns = drawn(72, 320), drawn(320, 64), np.zeros(2, np.int32)
+    c = poisoned((72, 64), BF16)
+    counted.on("emulator:check")(a, b, c, np.array([1, 1, 1, 0, 1], np.int32), turns)
+    assert_near(c, a[:, :192].astype(np.float64) @ b[:192].astype(np.float64))
+    assert turns.tolist() == [4, 4]
 
 
 @pytest.mark.share(9)
