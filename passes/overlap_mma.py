@@ -88,7 +88,7 @@ def overlap_mma(module: ir.Module, context: PassContext) -> None:
             context.report.add("matrix instructions", loop, "finished in each iteration", _SKIPPED)
 
 
-_SKIPPED = "iterations skip them by 'if': a loop over a list of those that do not is faster"
+_SKIPPED = "iterations skip them by 'if'; in a loop over a list of the others they would overlap"
 
 
 def _skips_products(loop: ir.Operation) -> bool:
