@@ -62,11 +62,10 @@ def staged_as(
 def _beside_load(value: ir.Value, place: ir.Operation) -> ir.Operation:
     """Of a tile that an iteration loads for a product in a branch, the branch: what is filled where
     it is loaded can be copied ahead. Else `place`."""
-    block = None if isinstance(value.owner, ir.Block) else value.owner.operation.block
     load = value.owner.src.owner if isinstance(value.owner, tile.TransposeOp) else value.owner
-    if not isinstance(load, tile.LoadOp) or load.operation.block != block:
+    if not isinstance(load, tile.LoadOp) or value.owner.operation.block != load.operation.block:
         return place
-    at = place
+    block, at = load.operation.block, place
     while at.block != block and at.parent.name == "scf.if":
         at = at.parent
     return at if at.block == block and block.owner.name in ("scf.for", "scf.while") else place

@@ -38,7 +38,9 @@ def is_total(op: ir.Operation) -> bool:
     if not op.name.startswith("arith.") or not any(word in op.name for word in ("div", "rem")):
         return True
     owner = op.operands[1].owner
-    known = None if isinstance(owner, ir.Block) else owner.operation.attributes.get("value")
+    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
+        return False
+    known = owner.operation.attributes["value"]
     return isinstance(known, ir.IntegerAttr) and known.value != 0
 
 
