@@ -135,9 +135,11 @@ class _Counted:
         passed = zip(passed_on(loop), loop.results, strict=True)
         used = [value for value, result in passed if list(result.uses)]
         read = [value for op in needed_inside(used, self._before) for value in op.operands]
-        own = None if counter is None else self._before.arguments[counter.number]
         # Nobody carries the counter, which the loop's variable is, if only the body reads it.
-        self._carried = [a for a in self._before.arguments if a != own or a in [*used, *read]]
+        own = -1 if counter is None else counter.number
+        behind = [*used, *read]
+        arguments = self._before.arguments
+        self._carried = [a for a in arguments if a.arg_number != own or a in behind]
 
     def write(self) -> None:
         """Replaces the loop."""

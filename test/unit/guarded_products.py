@@ -171,6 +171,21 @@ def searching_while(
 
 
 @_PRODUCT
+def jumping_while(
+    a: tl.array, b: tl.array, c: tl.array, keep: tl.array, rows: tl.i32,
+    BM: tl.const = 128, BN: tl.const = 128, BK: tl.const = 64,
+):  # fmt: skip
+    """`while` along a list in memory: each block names the next, the last a negative one."""
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.f32)
+    at = tl.load(keep, (0,), ())
+    while at >= 0:
+        acc = step(a, b, m, n, at * BK, acc, BM, BN, BK)
+        at = tl.load(keep, (at,), ())
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+@_PRODUCT
 def breaking_loop(
     a: tl.array, b: tl.array, c: tl.array, keep: tl.array, rows: tl.i32,
     BM: tl.const = 128, BN: tl.const = 128, BK: tl.const = 64,
@@ -287,6 +302,7 @@ PRODUCTS = (
     address_from_if,
     counting_while,
     searching_while,
+    jumping_while,
     breaking_loop,
     skipped_blocks,
     continuing_loop,

@@ -46,6 +46,7 @@ TABLE = {
     "address_from_if": USUAL,
     "counting_while": USUAL,
     "searching_while": USUAL,
+    "jumping_while": ("cp.async", "TMA 6 persistent overlapped", "TMA 6 persistent multiplying"),
     "breaking_loop": USUAL,
     "skipped_blocks": SKIPPED,
     "continuing_loop": SKIPPED,
@@ -133,6 +134,14 @@ def _leading(tile: int, keep: np.ndarray) -> tuple[int, list[int]]:
     return tile, list(range(int(np.argmin(keep > 0))))
 
 
+def _listed(tile: int, keep: np.ndarray) -> tuple[int, list[int]]:
+    blocks, at = [], keep[0]
+    while at >= 0:
+        blocks.append(int(at))
+        at = keep[at]
+    return tile, blocks
+
+
 def _either(tile: int, keep: np.ndarray) -> tuple[int, list[int]]:
     return tile, list(range(BLOCKS if tile < LIVE else 1))
 
@@ -151,6 +160,7 @@ VISITS: dict[str, Visit] = {
     "bounds_from_if": _live_and_kept,
     "address_from_if": _chosen,
     "searching_while": _leading,
+    "jumping_while": _listed,
     "breaking_loop": _leading,
     "skipped_blocks": _kept,
     "continuing_loop": _kept,
@@ -197,6 +207,8 @@ def run_product(kernel: Kernel, sizes: tuple[int, int, int]) -> CompiledKernel:
     b = drawn(len(a[0]), columns + 8)
     leaves = kernel.name in ("searching_while", "breaking_loop")
     keep = np.array([1] * 6 + [0, 1, 1] if leaves else [0, 1, 0, 1, 1, 0, 0, 1, 1], np.int32)
+    if kernel.name == "jumping_while":
+        keep = np.array([3, -1, 8, 2, 6, 0, 1, 5, 4], np.int32)
     constants = dict(zip(("BM", "BN", "BK"), sizes, strict=True))
     for mode in modes():
         c = poisoned((len(a), len(b[0])), BF16)
