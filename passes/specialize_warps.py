@@ -23,9 +23,9 @@ After:    %buffer = "gpu_tile.alloc"()
             }
           }) {name = "compute", ...}
 
-1. A copy qualifies if its coordinates and the loops around it depend on scalars that need no tile;
-   they are computed again in the load role. All copies of a kernel go there, or none. What stores
-   (`roles.fills`) brings its tile along, folded to the load role's warpgroup.
+1. A copy qualifies if its coordinates, and the loops and branches around it, depend on scalars that
+   need no tile; they are computed again in the load role. All copies of a kernel go there, or none.
+   What stores (`roles.fills`) brings its tile along, folded to the load role's warpgroup.
 2. The stages: `tile.stages` where the author demands them, else as many as fit beside the other
    buffers, fewer where a second CTA then fits beside this one (`ring_stages`); the same for every
    ring, but where only one fits so, one for rings around others (`roles.ring_slots`). Loops behind
@@ -36,7 +36,7 @@ After:    %buffer = "gpu_tile.alloc"()
 4. Registers move from the load role to the others where the kernel could use more than its share.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
-Does not handle: scf.while around a copy.
+Does not handle: a copy in a loop or a branch whose condition needs a tile.
 """
 
 from __future__ import annotations
