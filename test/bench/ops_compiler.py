@@ -13,6 +13,7 @@ from unittest import mock
 from array_spec import row_major
 
 from tilec.call.jit import Kernel
+from tilec.costs.rates import rates_of
 from tilec.hardware.target import find_target
 from tilec.ops.aligned_operands import copied_order, copy_tile, operands_to_copy
 from tilec.ops.matmul_kernel import accumulator_of
@@ -25,7 +26,6 @@ from tilec.runtime.artefact import save
 from tilec.runtime.device import device
 from tilec.runtime.facts import index_bits, observe_parameter
 from tilec.terms.dtypes import BY_MLIR
-from tilec.tuning.rates import rates_of
 
 OPTIONAL = ("bias", "row_scale", "column_scale", "scale", "residual")
 """Arguments that a plain product passes 0 for."""

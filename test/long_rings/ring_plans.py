@@ -17,13 +17,13 @@ from unittest import mock
 import numpy as np
 
 from tilec.call.jit import Kernel
+from tilec.costs.machine import Machine, machine_of
 from tilec.executable.grid import check_grid
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import Target
 from tilec.ops import product_launch
 from tilec.runtime import emulator_device
 from tilec.runtime.emulator.execution.scheduler import Scheduler
-from tilec.tuning.machine import Machine, machine_of
 
 CTAS = 2
 """CTAs (or clusters) of a persistent launch here: so that three programs each are not many."""

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from tilec.costs.rates import FITTED, rates_of
 from tilec.hardware.target import TARGETS
-from tilec.tuning.rates import FITTED, rates_of
 
 
 def copy_from(monkeypatch: pytest.MonkeyPatch, product: int, uses: int) -> None:

@@ -1,7 +1,7 @@
 """Numbers that steer what the compiler does: each has one home, and its reason beside it.
 
 Counted are constants of modules that are made of numbers alone. Rates of machines stand in
-`tilec/tuning/rates`, explained in their class; the emulator's are what it emulates, the examples'
+`tilec/costs/rates`, explained in their class; the emulator's are what it emulates, the examples'
 their authors'. `python test/unit/test_constants.py` lists them all.
 """
 
@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("tilec", "dialects", "passes", "runtime")
-ELSEWHERE = ("tilec/tuning/rates", "tilec/examples", "runtime/emulator/")
+ELSEWHERE = ("tilec/costs/rates", "tilec/examples", "runtime/emulator/")
 FEWEST_WORDS = 3
 """Of a reason: "CUDA driver API, cuTensorMapEncodeTiled" is the shortest source."""
 

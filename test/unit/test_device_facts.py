@@ -10,11 +10,11 @@ import pytest
 from fake_driver import FakeDriver, install, uninstall
 
 import tilec.language as tl
+from tilec.costs.machine import FIGURES, Machine, machine_of
 from tilec.hardware.target import find_target
 from tilec.ops.tile_choice import choose_tiles
 from tilec.runtime.cuda.device import cuda_device
 from tilec.runtime.device import device
-from tilec.tuning.machine import FIGURES, Machine, machine_of
 
 HOPPER = find_target("sm_90a")
 

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilec.language as tl
+from tilec.costs.dot_work import Memory
+from tilec.costs.machine import machine_of
 from tilec.executable.kernel import LEFT_OUT, CompiledKernel, even_share
 from tilec.hardware.target import find_target
 from tilec.ops.product_launch import kernel_on
 from tilec.ops.row_groups import rows_of_round
 from tilec.ops.tile_choice import choose_tiles
 from tilec.runtime.device import device
-from tilec.tuning.dot_work import Memory
-from tilec.tuning.machine import machine_of
 
 
 def rounds(programs: int, ctas: int) -> int:

@@ -311,7 +311,7 @@ _ARCHITECTURE = re.compile(r"sm_\d+|compute_\d+")
 _COMPARISON = re.compile(r"\b(?:arch|compute_capability|sm)\b\s*(?:[<>]=?|==|!=)")
 _FACTS = (
     *(f"tilec/hardware/{name}.py" for name in ("target", "mma_shapes", "ptx_forms")),
-    *(f"tilec/tuning/rates/{name}.py" for name in ("__init__", "others")),
+    *(f"tilec/costs/rates/{name}.py" for name in ("__init__", "others")),
 )
 
 

@@ -11,13 +11,13 @@ from statistics import fmean
 import pytest
 
 import tilec.language as tl
+from tilec.costs.dot_work import Memory
+from tilec.costs.rates import sm_90a
 from tilec.ops.product_facts import Product
 from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.refit.drawn_products import DrawnProduct
 from tilec.refit.drawn_tiles import prediction, tile_named
 from tilec.refit.record import read_record
-from tilec.tuning.dot_work import Memory
-from tilec.tuning.rates import sm_90a
 
 RECORD = Path(__file__).parents[1] / "bench" / "results" / sm_90a.RATES.record
 RUNS = {(run.machine.name, run.seed): run for run in read_record(RECORD)}

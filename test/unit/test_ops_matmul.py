@@ -12,11 +12,11 @@ import pytest
 from copied_operands import copy_from
 
 import tilec
+from tilec.costs.rates import sm_90a
+from tilec.costs.work import Unit
 from tilec.ops import aligned_operands, multiply_plan, plain_product, product_launch
 from tilec.ops.tile_choice import TileChoice
 from tilec.runtime.arrays import describe
-from tilec.tuning.rates import sm_90a
-from tilec.tuning.work import Unit
 
 BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 EPSILON = {

@@ -14,17 +14,17 @@ import pytest
 
 import tilec
 import tilec.language as tl
+from tilec.costs.dot_work import Memory
+from tilec.costs.machine import Machine, machine_of
+from tilec.costs.model import predict
+from tilec.costs.tail_model import predict_with_tail
+from tilec.costs.work import LoopWork, Work
 from tilec.hardware.target import find_target
 from tilec.ops import product_launch, tail_kernel, tail_launch
 from tilec.ops.product_facts import ROW_MAJOR
 from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.runtime.emulator_device import FindingsError
-from tilec.tuning.dot_work import Memory
-from tilec.tuning.machine import Machine, machine_of
-from tilec.tuning.model import predict
-from tilec.tuning.tail_model import predict_with_tail
-from tilec.tuning.work import LoopWork, Work
 
 BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 HOPPER = machine_of(device("emulator"), find_target("sm_90a"))

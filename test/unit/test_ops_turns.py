@@ -11,13 +11,13 @@ import pytest
 import tilec
 import tilec.language as tl
 from tilec.call.jit import Kernel
+from tilec.costs.dot_work import Memory
+from tilec.costs.machine import machine_of
 from tilec.hardware.target import find_target
 from tilec.ops import product_launch, tile_choice
 from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.terms.tile_sizes import USUAL_SIDE
-from tilec.tuning.dot_work import Memory
-from tilec.tuning.machine import machine_of
 
 BF16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 ALONG_K = Memory(1, 128), Memory(0, 128)

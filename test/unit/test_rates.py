@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from tilec.costs.rates import Rates, rates_of
 from tilec.hardware.target import TARGETS
-from tilec.tuning.rates import Rates, rates_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMULAS = {
-    "tilec/tuning/model.py": {"LOAD_WARPS"},
-    "tilec/tuning/tail_model.py": set[str](),
-    "tilec/tuning/dot_work.py": {"WARP_TILE"},
-    "tilec/tuning/machine.py": set[str](),
-    "tilec/tuning/work.py": {"SUM_BYTES"},
-    "tilec/tuning/kernel_work.py": {"PANEL_BYTES"},
+    "tilec/costs/model.py": {"LOAD_WARPS"},
+    "tilec/costs/tail_model.py": set[str](),
+    "tilec/costs/dot_work.py": {"WARP_TILE"},
+    "tilec/costs/machine.py": set[str](),
+    "tilec/costs/work.py": {"SUM_BYTES"},
+    "tilec/costs/kernel_work.py": {"PANEL_BYTES"},
     "tilec/ops/aligned_operands.py": set[str](),
     "tilec/ops/product_facts.py": set[str](),
     "tilec/ops/product_work.py": {"MOST_WAITING", "ACCUMULATORS_PER_WARP"},

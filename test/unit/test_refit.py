@@ -19,6 +19,8 @@ from simulated_gpu import SimulatedGpu, install_gpu
 
 from tilec.cli import refit
 from tilec.cli.command import main
+from tilec.costs.machine import machine_of
+from tilec.costs.rates import Rates, rates_of
 from tilec.hardware.target import find_target
 from tilec.refit import measuring, product_timing
 from tilec.refit.compile_ahead import compile_all, compile_tiles
@@ -33,8 +35,6 @@ from tilec.refit.tile_launches import moved, steps_of, views_at
 from tilec.runtime.cuda.driver import CudaError
 from tilec.runtime.device import device
 from tilec.runtime.errors import DeviceError
-from tilec.tuning.machine import machine_of
-from tilec.tuning.rates import Rates, rates_of
 
 HOPPER = machine_of(device("emulator"), find_target("sm_90a"))
 STANDING = rates_of(HOPPER.target)

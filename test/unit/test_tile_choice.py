@@ -9,6 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilec.language as tl
+from tilec.costs.dot_work import Memory, line_bytes, narrow_loads, way_of
+from tilec.costs.machine import Machine, machine_of
+from tilec.costs.model import stages_of
+from tilec.costs.work import Unit, Way
 from tilec.examples.matmul import matmul
 from tilec.hardware.target import find_target
 from tilec.ops.multiply_plan import KEPT
@@ -17,10 +21,6 @@ from tilec.ops.product_work import ALONE, work_of
 from tilec.ops.tile_choice import MOST_CTAS, MOST_SPLITS, TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.terms.dtypes import DType
-from tilec.tuning.dot_work import Memory, line_bytes, narrow_loads, way_of
-from tilec.tuning.machine import Machine, machine_of
-from tilec.tuning.model import stages_of
-from tilec.tuning.work import Unit, Way
 
 
 def machine_for(target: str) -> Machine:

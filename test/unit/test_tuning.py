@@ -21,6 +21,14 @@ from tilec.call.dependencies import source_digest
 from tilec.call.jit import Kernel
 from tilec.call.kernel_file import load_kernel
 from tilec.call.specialization import specialize
+from tilec.costs.kernel_work import KernelWork, work_of
+from tilec.costs.machine import Machine
+from tilec.costs.model import (
+    predict,
+    stages_of,
+)
+from tilec.costs.rates import rates_of
+from tilec.costs.work import LoopWork, Stored, Unit, Way, Work
 from tilec.examples.matmul import matmul
 from tilec.examples.split_k import split_k
 from tilec.hardware.target import Target, find_target
@@ -28,16 +36,8 @@ from tilec.runtime.arrays import HOST, ArrayView, describe
 from tilec.tuning.agreement import MOST_COMPARED, difference
 from tilec.tuning.call_key import argument_class, quick_key, size_class, tuning_key
 from tilec.tuning.candidates import Candidate, candidates_of
-from tilec.tuning.kernel_work import KernelWork, work_of
-from tilec.tuning.machine import Machine
-from tilec.tuning.model import (
-    predict,
-    stages_of,
-)
 from tilec.tuning.outcome import Outcome, Trial
-from tilec.tuning.rates import rates_of
 from tilec.tuning.store import WinnerFile, default_file
-from tilec.tuning.work import LoopWork, Stored, Unit, Way, Work
 
 A100 = find_target("sm_80")
 MACHINE = Machine("test", A100, 100, 1000, 2000, 1 << 20)

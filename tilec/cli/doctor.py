@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 import tilec
 from tilec.compile.assembler import locate_tool, tool_version
 from tilec.compile.emit_ptx import emit_ptx
+from tilec.costs.machine import machine_of
 from tilec.hardware.ptx_version import NEWEST, newest_of_driver, release_with, shown
 from tilec.hardware.target import (
     TARGETS,
@@ -28,7 +29,6 @@ from tilec.messages.diagnostics import CompileError, InternalError
 from tilec.runtime.cuda.device import cuda_device
 from tilec.runtime.cuda.driver import check, device_count, load_driver
 from tilec.runtime.errors import DeviceError
-from tilec.tuning.machine import machine_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

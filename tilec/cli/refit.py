@@ -21,6 +21,8 @@ from tqdm import tqdm
 import tilec
 from tilec.call.device_target import target_of
 from tilec.cli.parser import AT_FAULT, DONE
+from tilec.costs.machine import machine_of
+from tilec.costs.rates import rates_of
 from tilec.messages.diagnostics import CompileError
 from tilec.refit.fitting import ROUNDS, fit, names_of, value_of
 from tilec.refit.measuring import Draw, measure
@@ -31,8 +33,6 @@ from tilec.runtime.arrays import CUDA
 from tilec.runtime.cuda.driver import check, load_driver
 from tilec.runtime.device import device as find_device
 from tilec.runtime.errors import DeviceError
-from tilec.tuning.machine import machine_of
-from tilec.tuning.rates import rates_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

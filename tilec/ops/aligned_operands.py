@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilec.costs.dot_work import Memory, way_of
+from tilec.costs.rates import Rates
+from tilec.costs.work import Unit, Way
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.ops.batch_dimensions import with_dimensions
 from tilec.ops.multiply_plan import Plan, View
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.launcher import located
-from tilec.tuning.dot_work import Memory, way_of
-from tilec.tuning.rates import Rates
-from tilec.tuning.work import Unit, Way
 
 FRAMEWORKS = ("torch", "numpy", "tilec")
 """Whose arrays of every dtype can be made and written here."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tilec.costs.dot_work import Memory, is_read_across_k, way_of
+from tilec.costs.work import Stored, Unit, Way
 from tilec.hardware.sizes import VECTOR_BYTES
-from tilec.tuning.dot_work import Memory, is_read_across_k, way_of
-from tilec.tuning.work import Stored, Unit, Way
 
 ROW_MAJOR = Memory(1, 128)
 """A matrix as a framework makes it."""

@@ -10,6 +10,8 @@ from typing import Any
 
 from tilec.call.device_target import target_of
 from tilec.call.jit import Kernel
+from tilec.costs.dot_work import Memory
+from tilec.costs.machine import machine_of
 from tilec.hardware.sizes import MOST_RANK
 from tilec.ops import matmul_kernel
 from tilec.ops.aligned_operands import aligned_copy, copied_order, operands_to_copy
@@ -31,8 +33,6 @@ from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launcher import common_stream
 from tilec.terms.dtypes import BY_MLIR
-from tilec.tuning.dot_work import Memory
-from tilec.tuning.machine import machine_of
 from tilec.tuning.tuned_kernel import TunedKernel, autotune
 
 ORDER = ("a", "b", "out", "bias", "row_scale", "column_scale", "scale", FACTOR, "residual")

@@ -5,12 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import tilec.language as tl
-from tilec.hardware.ring_stages import store_slots
-from tilec.hardware.sizes import SWIZZLE_BITS, VECTOR_BYTES
-from tilec.hardware.target import Feature
-from tilec.ops.product_facts import Product
-from tilec.terms.tile_sizes import USUAL_SIDE
-from tilec.tuning.dot_work import (
+from tilec.costs.dot_work import (
     columns_of,
     flops_of,
     line_bytes,
@@ -18,10 +13,15 @@ from tilec.tuning.dot_work import (
     shared_traffic,
     unit_of,
 )
-from tilec.tuning.machine import Machine
-from tilec.tuning.model import predict
-from tilec.tuning.rates import Rates
-from tilec.tuning.work import SUM_BYTES, LoopWork, Stored, Unit, Way, Work
+from tilec.costs.machine import Machine
+from tilec.costs.model import predict
+from tilec.costs.rates import Rates
+from tilec.costs.work import SUM_BYTES, LoopWork, Stored, Unit, Way, Work
+from tilec.hardware.ring_stages import store_slots
+from tilec.hardware.sizes import SWIZZLE_BITS, VECTOR_BYTES
+from tilec.hardware.target import Feature
+from tilec.ops.product_facts import Product
+from tilec.terms.tile_sizes import USUAL_SIDE
 
 ALONE = (1, 1)
 """The cluster of a CTA by itself, along rows and columns."""

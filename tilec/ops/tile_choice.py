@@ -1,6 +1,6 @@
 """Tile sizes of a product, from its sizes and how its operands lie in memory.
 
-The model of `tilec.tuning` picks from a list of tiles; no IR is built, so a call that is new costs
+The model of `tilec.costs` picks from a list of tiles; no IR is built, so a call that is new costs
 some milliseconds, and later ones look the choice up. `tl.auto` is the choice where the unit that
 multiplies has one size (FMA units, f64), and, where single warps multiply, for products whose usual
 tiles fill the device. For targets with tensor memory the model has rates that are stated, not
@@ -16,6 +16,11 @@ from math import prod
 from typing import Any
 
 import tilec.language as tl
+from tilec.costs.dot_work import Memory, unit_of
+from tilec.costs.machine import Machine
+from tilec.costs.model import predict
+from tilec.costs.tail_model import predict_with_tail
+from tilec.costs.work import Unit, Way
 from tilec.hardware.mma_shapes import PAIR, PAIR_MS, tensor_ns
 from tilec.hardware.sizes import SWIZZLE_BITS
 from tilec.hardware.target import Target
@@ -25,11 +30,6 @@ from tilec.ops.product_work import ALONE, predicted, work_of
 from tilec.ops.row_groups import rows_of_round
 from tilec.terms.dtypes import DType
 from tilec.terms.tile_sizes import USUAL_SIDE
-from tilec.tuning.dot_work import Memory, unit_of
-from tilec.tuning.machine import Machine
-from tilec.tuning.model import predict
-from tilec.tuning.tail_model import predict_with_tail
-from tilec.tuning.work import Unit, Way
 
 K_BYTES = max(SWIZZLE_BITS)
 """Bytes of k a tile spans at least: one row of the widest shared-memory swizzle."""

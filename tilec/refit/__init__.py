@@ -1,1 +1,1 @@
-"""Times products on the GPU at hand and fits the rates of `tilec.tuning.rates` to them."""
+"""Times products on the GPU at hand and fits the rates of `tilec.costs.rates` to them."""

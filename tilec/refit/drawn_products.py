@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log2
 
+from tilec.costs.dot_work import Memory
 from tilec.hardware.target import Feature, Target
 from tilec.ops.product_facts import Product
 from tilec.terms.dtypes import BY_NAME, DType
-from tilec.tuning.dot_work import Memory
 
 LONGEST_SIDE = 1 << 14
 """Of a drawn product: such sides are of large models' layers."""

@@ -7,13 +7,13 @@ import re
 from dataclasses import replace
 from math import inf
 
+from tilec.costs.machine import Machine
+from tilec.costs.model import predict
+from tilec.costs.tail_model import predict_with_tail
+from tilec.costs.work import SUM_BYTES
 from tilec.ops.product_facts import Product
 from tilec.ops.product_work import ALONE, predicted, work_of
 from tilec.ops.tile_choice import TURN_WARPS, TileChoice, completed, tile_choices
-from tilec.tuning.machine import Machine
-from tilec.tuning.model import predict
-from tilec.tuning.tail_model import predict_with_tail
-from tilec.tuning.work import SUM_BYTES
 
 NEAR = 1.6
 """Times the shortest predicted time that a drawn tile may take: predictions are off by 20 %, tiles

@@ -15,8 +15,8 @@ from math import exp, log
 
 import numpy as np
 
+from tilec.costs.rates import Rates
 from tilec.refit.scores import Case
-from tilec.tuning.rates import Rates
 
 ROBUST = 0.3
 """About twice the spread of errors, 16 to 19 % (test/bench/results)."""

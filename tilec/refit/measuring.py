@@ -13,6 +13,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from tilec.costs.machine import Machine
 from tilec.ops.tile_choice import TileChoice
 from tilec.refit.compile_ahead import compile_all
 from tilec.refit.drawn_products import DrawnProduct, draw
@@ -20,7 +21,6 @@ from tilec.refit.drawn_tiles import draw_tiles, name_of
 from tilec.refit.product_timing import ProductTimer, WrongResult
 from tilec.refit.record import FIT, LEAST_TILES, TEST, Run
 from tilec.runtime.cuda.driver import CudaError
-from tilec.tuning.machine import Machine
 
 COMPILING = 0.5
 """Part of the time at most that compiling takes; what is not done then is not timed."""

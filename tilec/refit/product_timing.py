@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tilec.costs.machine import Machine
 from tilec.ops.launch_steps import Step
 from tilec.ops.tile_choice import TileChoice
 from tilec.refit.drawn_products import KINDS, DrawnProduct
@@ -20,7 +21,6 @@ from tilec.refit.tile_launches import moved, steps_of, views_at
 from tilec.runtime.cuda.driver import check
 from tilec.runtime.cuda.graph import Graph
 from tilec.runtime.cuda.stopwatch import Stopwatch
-from tilec.tuning.machine import Machine
 
 ROOM_BYTES = 1 << 30
 """For operands, and for results: a GPU of 8 GB has that."""

@@ -1,13 +1,13 @@
-"""The file of `tilec/tuning/rates` that a fit comes to, as Python."""
+"""The file of `tilec/costs/rates` that a fit comes to, as Python."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
+from tilec.costs.rates import Rates
 from tilec.refit.record import Run
 from tilec.refit.scores import Score
-from tilec.tuning.rates import Rates
 
 _TEXT = '''"""Rates of `{target}`, fitted by `tilec refit` to timings on {devices}, {date}.
 
@@ -20,7 +20,7 @@ now, {after}.
 
 from __future__ import annotations
 
-from tilec.tuning.rates.fields import Rates
+from tilec.costs.rates.fields import Rates
 
 RATES = Rates(
 {rows}

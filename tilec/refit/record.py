@@ -10,10 +10,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from tilec.costs.machine import Machine
 from tilec.hardware.target import find_target
 from tilec.refit.drawn_products import DrawnProduct
 from tilec.refit.drawn_tiles import tile_named
-from tilec.tuning.machine import Machine
 
 FIT, TEST = "fit", "test"
 """What a run is for: rates are fitted to the one, judged by the other, of another seed."""

@@ -8,13 +8,13 @@ from math import exp, inf
 
 import numpy as np
 
+from tilec.costs.machine import Machine
+from tilec.costs.rates import Rates
 from tilec.ops.product_facts import Product
 from tilec.ops.tile_choice import TileChoice
 from tilec.refit.drawn_products import DrawnProduct
 from tilec.refit.drawn_tiles import prediction, tile_named
 from tilec.refit.record import Run
-from tilec.tuning.machine import Machine
-from tilec.tuning.rates import Rates
 
 
 @dataclass(frozen=True)

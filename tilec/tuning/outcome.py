@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from tilec.costs.model import Prediction
 from tilec.tuning.candidates import Candidate
-from tilec.tuning.model import Prediction
 
 
 @dataclass(frozen=True)

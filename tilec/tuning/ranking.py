@@ -8,12 +8,12 @@ from typing import Any
 
 from tilec.call.jit import Kernel
 from tilec.call.specialization import specialize
+from tilec.costs.kernel_work import KernelWork, work_of
+from tilec.costs.machine import Machine
+from tilec.costs.model import predict
 from tilec.messages.diagnostics import CompileError
 from tilec.terms.demands import NUM_WARPS
 from tilec.tuning.candidates import Candidate
-from tilec.tuning.kernel_work import KernelWork, work_of
-from tilec.tuning.machine import Machine
-from tilec.tuning.model import predict
 from tilec.tuning.outcome import Trial
 
 

@@ -11,11 +11,11 @@ from typing import Any
 from tqdm import tqdm
 
 from tilec.call.jit import Kernel
+from tilec.costs.machine import Machine
 from tilec.messages.diagnostics import CompileError
 from tilec.runtime.cuda.stopwatch import is_captured
 from tilec.tuning.candidates import Candidate
 from tilec.tuning.compilation import compile_candidates, first_that_compiles
-from tilec.tuning.machine import Machine
 from tilec.tuning.measurement import Measured, measure
 from tilec.tuning.outcome import Outcome, Trial
 from tilec.tuning.ranking import Ranking, rank

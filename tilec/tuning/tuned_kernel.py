@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, overload
 
 from tilec.call.device_target import target_of
 from tilec.call.jit import Kernel
+from tilec.costs.machine import machine_of
 from tilec.executable.kernel import CompiledKernel
 from tilec.runtime.arrays import CUDA, ArrayView
 from tilec.runtime.device import device_of
@@ -25,7 +26,6 @@ from tilec.runtime.launch_argument import RESERVED
 from tilec.runtime.streams import DEFAULT_STREAM, current_stream_of, stream_number
 from tilec.tuning.call_key import quick_key, tuning_key
 from tilec.tuning.candidates import DEFAULT, Candidate, Space, Values, candidates_of
-from tilec.tuning.machine import machine_of
 from tilec.tuning.outcome import Outcome
 from tilec.tuning.store import WinnerFile, default_file
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilec.tuning.rates.sm_90a import RATES as HOPPER
+from tilec.costs.rates.sm_90a import RATES as HOPPER
 
 SINGLE_WARPS = replace(
     HOPPER,

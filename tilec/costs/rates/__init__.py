@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tilec.costs.rates import sm_90a
+from tilec.costs.rates.fields import Rates
+from tilec.costs.rates.others import SINGLE_WARPS, STATED
 from tilec.hardware.target import Feature, Target
-from tilec.tuning.rates import sm_90a
-from tilec.tuning.rates.fields import Rates
-from tilec.tuning.rates.others import SINGLE_WARPS, STATED
 
 __all__ = ["FITTED", "Rates", "rates_of"]
 

@@ -11,6 +11,19 @@ from mlir import ir
 
 from tilec.compile.compiler import find_kernel
 from tilec.compile.program_size import choose_num_warps
+from tilec.costs.dot_work import (
+    Memory,
+    columns_of,
+    flops_of,
+    line_bytes,
+    narrow_loads,
+    shared_traffic,
+    unit_of,
+    way_of,
+)
+from tilec.costs.rates import rates_of
+from tilec.costs.scalar_values import ScalarValues
+from tilec.costs.work import LoopWork, Unit, Way, Work
 from tilec.dialects import tile
 from tilec.dialects.demands import demanded
 from tilec.dialects.tile import ArrayOp, Atomic
@@ -23,19 +36,6 @@ from tilec.passes.contract import Report
 from tilec.passes.demands.kernels import teams_of
 from tilec.runtime.arrays import ArrayView
 from tilec.terms.demands import NUM_WARPS, STAGES
-from tilec.tuning.dot_work import (
-    Memory,
-    columns_of,
-    flops_of,
-    line_bytes,
-    narrow_loads,
-    shared_traffic,
-    unit_of,
-    way_of,
-)
-from tilec.tuning.rates import rates_of
-from tilec.tuning.scalar_values import ScalarValues
-from tilec.tuning.work import LoopWork, Unit, Way, Work
 
 PANEL_BYTES = 32 * 1024
 """Of shared memory that results leave through, at most, where rings are: two panels of 128 bytes by

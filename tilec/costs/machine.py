@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tilec.costs.rates import Rates, rates_of
 from tilec.hardware.target import Target
 from tilec.runtime.arrays import CUDA
 from tilec.runtime.cuda.properties import device_properties
-from tilec.tuning.rates import Rates, rates_of
 
 FIGURES = ("multiprocessors", "clock_mhz", "memory_gb_per_s", "l2_bytes")
 """What a device says of itself."""

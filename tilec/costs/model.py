@@ -6,7 +6,7 @@ needs for all of them, or as one program's chain of waits, whichever is longer; 
 long as the rounds of the multiprocessor with most programs (wave quantisation), or as DRAM needs
 for every array once (the roofline of Williams, Waterman and Patterson, CACM 52(4), 2009).
 
-The formulas are here, the numbers are facts of the target or in `tilec.tuning.rates`.
+The formulas are here, the numbers are facts of the target or in `tilec.costs.rates`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tilec.costs.machine import Machine
+from tilec.costs.rates import Rates
+from tilec.costs.work import TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
 from tilec.hardware.ring_stages import copied_stages, ring_stages
 from tilec.hardware.sizes import LINE_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
-from tilec.tuning.machine import Machine
-from tilec.tuning.rates import Rates
-from tilec.tuning.work import TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
 
 LOAD_WARPS = 4
 """Warps that only load: a role begins at a warpgroup (PTX ISA 9.0, "setmaxnreg")."""

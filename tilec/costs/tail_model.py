@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tilec.tuning.machine import Machine
-from tilec.tuning.model import predict
-from tilec.tuning.work import SUM_BYTES, Work
+from tilec.costs.machine import Machine
+from tilec.costs.model import predict
+from tilec.costs.work import SUM_BYTES, Work
 
 
 def predict_with_tail(work: Work, parts: Iterable[int], machine: Machine) -> dict[int, float]:

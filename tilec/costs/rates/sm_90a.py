@@ -14,7 +14,7 @@ What shifted lines cost was read off directly: 64 x 64 tiles of 2048 cubed, whic
 
 from __future__ import annotations
 
-from tilec.tuning.rates.fields import Rates
+from tilec.costs.rates.fields import Rates
 
 RATES = Rates(
     record="drawn-products-2026-11-23.json",

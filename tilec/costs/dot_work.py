@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilec.costs.rates import Rates
+from tilec.costs.work import Unit, Way
 from tilec.hardware.mma_shapes import TENSOR_MS, WGMMA_M, WIDEST_N
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import LANES
-from tilec.tuning.rates import Rates
-from tilec.tuning.work import Unit, Way
 
 WARP_TILE = 64
 """Rows and columns of an accumulator that one warp works on, about: each operand is read from
