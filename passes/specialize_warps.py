@@ -141,7 +141,9 @@ def _specialize(function: ir.Operation, context: PassContext) -> None:
             loop = next(filter(None, map(staged_loop, rings)))
             raise error_at(loop, f"stages={stages} was asked for, but {reason}")
         if rings:
-            context.report.add("warp specialisation", function, "no", reason)
+            is_starved = not wanted and stages < 2
+            facts = {"stages": stages} if is_starved else {}
+            context.report.add("warp specialisation", function, "no", reason, **facts)
         return
     for loop, number, reached in followers:
         go_on(loop, number, reached)

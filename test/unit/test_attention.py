@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from unittest import mock
 
 import ml_dtypes
 import numpy as np
@@ -13,7 +12,6 @@ from shares import MODES
 from target_names import MAIN
 
 from tilec.compile.assembler import assemble
-from tilec.examples import attention as example
 from tilec.examples.attention import TOLERANCE, attention, attention_heads, reference
 from tilec.examples.running import poisoned
 from tilec.hardware.target import find_target
@@ -66,7 +64,7 @@ def test_any_length(
 @pytest.mark.share(2)
 @pytest.mark.parametrize(("mode", "dtype"), [("late", np.float16), ("check", BF16)])
 @pytest.mark.parametrize("causal", [False, True])
-def test_tiles_of_its_own_choice(
+def test_tiles_of_three_warpgroups(
     causal: bool, mode: str, dtype: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three warpgroups with 64 queries each; 400 is no multiple of theirs, nor of a block of keys.
@@ -77,27 +75,13 @@ def test_tiles_of_its_own_choice(
     q, k, v = (draw((1, heads, 400, 64), dtype) for heads in (2, 2, 2))
     o = poisoned(q.shape, dtype)
     there = attention.on(f"emulator:{mode}")
-    there(q, k, v, o, 0.125, D=64, CAUSAL=causal)
+    constants = {"D": 64, "CAUSAL": causal, "BM": 192, "BN": 128}
+    there(q, k, v, o, 0.125, **constants)
     assert error(o, reference(q, k, v, causal, 0.125)) <= TOLERANCE[dtype]
-    decisions = there.compiled(q, k, v, o, 0.125, D=64, CAUSAL=causal).report["decisions"]
+    decisions = there.compiled(q, k, v, o, 0.125, **constants).report["decisions"]
     chosen = {(one["about"], one["chosen"].split()[0]) for one in decisions}
     assert ("warps", "12") in chosen
     assert not [about for about, _ in chosen if about == "registers"]
-
-
-@pytest.mark.parametrize(
-    ("length", "causal", "chosen"),
-    [(4096, True, {}), (1024, False, {}), (1024, True, {"BM": 128}), (256, False, {"BM": 128})],
-)
-def test_short_sequences(
-    length: int, causal: bool, chosen: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """192 queries are 64 masked or past the end too many, or a third faster."""
-    stand_in = mock.Mock()
-    monkeypatch.setattr(example, "attention", stand_in)
-    q = np.empty((1, 1, length, 40), np.float16)
-    attention_heads(q, q, q, q, causal=causal)
-    assert stand_in.call_args.kwargs == {"D": 64, "CAUSAL": causal, **chosen}
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -104,15 +104,12 @@ def test_attention_shares_the_buffers_of_what_is_read_both_ways(
     monkeypatch.setenv("TILEC_TARGET", TARGET)
     rng = np.random.default_rng(3)
     q, k, v = (rng.standard_normal((1, 1, 136, 64)).astype(np.float16) for _ in range(3))
+    constants = {"D": 64, "CAUSAL": True, "BM": 128, "BN": 64}
     for mode in modes():
         o = np.full_like(q, np.nan)
         run = attention.on(f"emulator:{mode}")
-        run(q, k, v, o, 0.125, D=64, CAUSAL=True)
+        run(q, k, v, o, 0.125, **constants)
         assert np.abs(o - attention_reference(q, k, v, True, 0.125)).max() < 4e-3
-    assert "1 loading warp, 8 computing, 4 stages" in run.report(
-        q, k, v, o, 0.125, D=64, CAUSAL=True
-    )
-    assembled = assemble(
-        run.compiled(q, k, v, o, 0.125, D=64, CAUSAL=True).ptx, find_target(TARGET)
-    )
+    assert "1 loading warp, 8 computing, 4 stages" in run.report(q, k, v, o, 0.125, **constants)
+    assembled = assemble(run.compiled(q, k, v, o, 0.125, **constants).ptx, find_target(TARGET))
     assert assembled.spills == 0

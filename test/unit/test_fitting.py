@@ -23,10 +23,10 @@ def chosen(
     """What the report of a kernel lowered for `target` says, by subject; the last of each."""
     module = kernel.source_module(specs, constants, target=target)
 
-    def smaller(times: int) -> Any:
-        return kernel.smaller_module(specs, constants, times, target=target)
+    def other(number: int) -> Any:
+        return kernel.other_module(specs, constants, number, target=target)
 
-    job = lower_to(module, find_target(target), "gpu_tile", smaller=smaller)
+    job = lower_to(module, find_target(target), "gpu_tile", other=other)
     assert job.shared_bytes <= find_target(target).shared_bytes
     return {
         entry["about"]: f"{entry['chosen']}: {entry['why']}"
@@ -50,17 +50,20 @@ def test_demanded_stages_that_do_not_fit_are_an_error() -> None:
         chosen(attention, HEADS, {"D": 256, "BM": 128, "BN": 64, "STAGES": 2}, "sm_80")
 
 
-def test_tiles_of_the_compilers_choice_are_halved_until_they_fit() -> None:
+def test_tiles_of_the_compilers_choice_are_others_or_halved_until_they_fit() -> None:
     arrays = [f"{name}:bf16[?,?,?,?:8;?:8,?:8,?:8,1]" for name in ("q", "k", "v", "do")]
     rows = [f"{name}:f32[?,?,?;?,?,1]" for name in ("logs", "delta")]
     made = [f"{name}:bf16[?,?,?,?:8;?:8,?:8,?:8,1]" for name in ("dk", "dv")]
     specs = [*arrays, *rows, *made, "scale:f32"]
     assert chosen(key_gradients, specs, {"D": 128}, "sm_80")["fit"].startswith("at most 2 stages")
-    module = key_gradients.smaller_module(specs, {"D": 128}, 1, target="sm_86")
-    constants = module.body.operations[0].attributes["tile.constants"]
-    assert [constants[name].value for name in ("BM", "BN")] == [64, 64]
     assert "pipeline" in chosen(key_gradients, specs, {"D": 128}, "sm_86")
-    assert key_gradients.smaller_module(specs, {"D": 128}, 9, target="sm_86") is None
+    found = [key_gradients.other_module(specs, {"D": 128}, n, target="sm_86") for n in range(40)]
+    modules = [module for module in found if module is not None]
+    constants = [m.body.operations[0].attributes["tile.constants"] for m in modules]
+    sides = [(each["BM"].value, each["BN"].value) for each in constants]
+    assert sides[0] == (64, 128)
+    assert len(set(sides)) == len(sides)
+    assert sides[-2:] == [(16, 32), (16, 16)]
 
 
 def test_sums_that_tensor_memory_has_no_room_for_come_to_registers() -> None:

@@ -293,7 +293,7 @@ def test_report_and_constants_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None
     a, b = np.zeros((4, 8), np.float16), np.zeros((8, 4), np.float16)
     c = np.zeros((4, 4), np.float16)
     kernel = matmul.on("emulator")
-    assert kernel.compiled(a, b, c).constants["BM"] == 128
+    assert kernel.compiled(a, b, c).constants["BM"] == 32
     assert "m of a dot of f16 on tensor cores" in kernel.report(a, b, c)
 
 
@@ -314,7 +314,7 @@ def test_an_error_while_probing_says_so() -> None:
 
     with pytest.raises(tilec.CompileError, match="B must be 64") as caught:
         odd.source_module(["x:f32[?]"])
-    assert "found while trying B = 48 to see what the tl.auto constants are for" in str(
+    assert "found while trying B = 848 to see what the tl.auto constants are for" in str(
         caught.value
     )
 

@@ -19,6 +19,7 @@ from tilec.hardware.target import find_target
 from tilec.runtime import emulator
 from tilec.runtime.arrays import describe
 from tilec.runtime.emulator_device import _slot_value
+from tilec.runtime.facts import observe_parameter
 
 EIGHTS = "[?:8,?:8;?:8,1]"
 
@@ -210,13 +211,15 @@ def test_widened_operands_are_stored_with_conflicts() -> None:
 
 
 def run_one_tile(name: str, order: str) -> emulator.Statistics:
-    """Statistics of one program of a GEMM of auto tiles over four k-tiles."""
+    """Statistics of one program of a GEMM of the usual auto tiles over four k-tiles."""
     precision = PRECISIONS[name]
     rng = np.random.default_rng(0)
     a = np.asarray(draw(rng, (128, 512), precision.inputs), order=order[0])
     b = np.asarray(draw(rng, (512, 128), precision.inputs), order=order[1])
     c = np.zeros((128, 128), precision.output)
-    compiled = matmul.on("emulator").compiled(a, b, c, PRECISION=precision.dot)
+    arrays = zip("abc", (a, b, c), strict=True)
+    facts = [observe_parameter(name, describe(array, name)) for name, array in arrays]
+    compiled = matmul.compile(facts, {"PRECISION": precision.dot}, target="sm_80")
     result = emulator.load(compiled.ptx).run(
         compiled.name,
         (1,),

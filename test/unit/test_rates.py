@@ -14,13 +14,17 @@ from tilec.hardware.target import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMULAS = {
-    "tilec/costs/model.py": {"LOAD_WARPS"},
+    "tilec/costs/model.py": {
+        *("LOAD_WARPS", "LOADING_REGISTERS", "REGISTER_STEP", "FMA_FLOPS"),
+    },
     "tilec/costs/tail_model.py": set[str](),
     "tilec/costs/dot_work.py": {"WARP_TILE"},
     "tilec/costs/machine.py": set[str](),
     "tilec/costs/work.py": {"SUM_BYTES"},
     "tilec/costs/kernel_work.py": {"PANEL_BYTES"},
     "tilec/ops/aligned_operands.py": set[str](),
+    "tilec/costs/computing.py": {"_SCAN"},
+    "tilec/call/auto_tiles.py": {"MOST_TILES", "SHOWN"},
     "tilec/ops/product_facts.py": set[str](),
     "tilec/ops/product_work.py": {"MOST_WAITING", "ACCUMULATORS_PER_WARP"},
 }

@@ -95,7 +95,8 @@ def test_heads_of_attention(head: int, spills: bool) -> None:
     specs = [f"{name}:bf16[?,?,?,?:8;?:8,?:8,?:8,1]" for name in "qkvo"]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", PerformanceWarning)
-        attention.compile([*specs, "scale:f32"], {"D": head}, target="sm_90a")
+        tiles = {"D": head, "BM": 128, "BN": 128}
+        attention.compile([*specs, "scale:f32"], tiles, target="sm_90a")
     assert any("for a thread, which has 248" in str(w.message) for w in said) is spills
 
 

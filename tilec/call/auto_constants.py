@@ -1,4 +1,4 @@
-"""Chooses the `tl.auto` constants of a kernel: finds what each is for, then looks up a size.
+"""The usual sizes of `tl.auto` constants: finds what each is for, then looks one up.
 
 The kernel is built once with a probe for each constant: 16 times a prime of its own, so that the
 shapes in the IR show which constants they are made of. A constant that is a dimension of a dot
@@ -16,9 +16,8 @@ runs on FMA units (exact f32) or the accumulator has 8 bytes (f64), which need t
 elementwise tile spans 4 KiB of its widest loaded element: two 16-byte accesses for each of 128
 threads; its last dimension takes up to 64 elements where several constants share it.
 
-Sizes of arrays are no part of the choice: one compilation serves all of them, and is known before
-the first call. `tilec.ops.matmul` chooses by size, `tilec.autotune` measures by size classes.
-What turns out not to fit is halved, the largest size first (`smaller`).
+Sizes of arrays are no part of these: `auto_tiles.py` ranks them and those around them (`sides`) for
+a class of sizes. What turns out not to fit is halved, the largest size first (`halved`).
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ from tilec.messages.diagnostics import CompileError
 from tilec.terms.dtypes import BY_MLIR
 from tilec.terms.tile_sizes import USUAL_SIDE
 
-_PRIMES = (3, 5, 7, 11, 13, 17, 19, 23)
-"""One a constant: a size of a probed tile that one divides is that constant's. Kernels have
-three."""
+_PRIMES = (53, 59, 61, 67, 71, 73, 79, 83)
+"""Large enough that a tile's fixed sizes (96 elements of a head) are hardly multiples of one.
+A size of a probed tile that one divides is that constant's; kernels have three."""
 _PROBE = 16
 """Times which the primes are, since dots take multiples of 16 (PTX ISA 9.0, mma shapes)."""
 K_BYTES = max(SWIZZLE_BITS)
@@ -64,6 +63,18 @@ FMA_SIDE = 64
 LEAST_SIDE = 16
 """Below which a tile that does not fit is not halved: matrix instructions have 16 rows (PTX ISA
 9.0, "mma": m16n8)."""
+ROWS = (64, 128, 256)
+"""Of tiles that warpgroups multiply, whole ones of theirs (PTX ISA 9.0, "wgmma": m64)."""
+COLUMNS = (32, 64, 128, 256)
+"""Columns of theirs: 96, 160, 192 and 224 were chosen more often than they were the
+fastest (17 drawn products, H200)."""
+ROWS_OF_MANY = (64, 128, THREE_WARPGROUPS)
+"""The same where a loop has several dots, which have less room for sums."""
+COLUMNS_OF_MANY = (32, 64, 80, 96, 128, 192)
+"""Columns there, which the loop walks along, too: those of 8 sizes that were the fastest on an H200
+for some attention or recurrence."""
+WARP_SIDES = (32, 64, 128)
+"""Of tiles that single warps multiply, and of what is rows here and summed over there."""
 MANY_DOTS = 2
 """More dots than so many in one loop have several sums of scores alive at once (attention has
 two)."""
@@ -94,38 +105,65 @@ class _Roles:
     """Bits of the widest loaded element."""
 
 
-def choose_auto_constants(
-    fn: Callable[..., Any],
-    parameters: Sequence[Parameter],
-    constants: Mapping[str, Any],
-    target: Target,
-    smaller: int = 0,
-) -> tuple[dict[str, Any], dict[str, str]] | None:
-    """`constants` with every `tl.auto` replaced, and for each of those the choice and its reason.
+class AutoConstants:
+    """The `tl.auto` constants among `constants`, and the others as `given`.
 
-    `smaller`: how many times one of them is to be halved; None where none is left to be.
-    CompileError where a constant is no tile size, so that nothing says how large it should be.
+    `values`: the usual size of each, `reasons`: why. CompileError where one is no tile size, so
+    that nothing says how large it should be.
     """
-    names = [name for name, value in constants.items() if value is auto]
-    if not names:
-        return None if smaller else (dict(constants), {})
-    if len(names) > len(_PRIMES):
-        raise CompileError(f"at most {len(_PRIMES)} constants may be tl.auto, found {len(names)}")
-    roles = _probe(fn, parameters, constants, names)
-    chosen = dict(constants)
-    reasons = {}
-    for name in names:
-        value, why = _size(name, roles, target)
-        chosen[name] = value
-        reasons[name] = f"{value}: {why}"
-    for _ in range(smaller):
-        largest = max(names, key=lambda name: chosen[name])
-        if chosen[largest] <= LEAST_SIDE:
-            return None
-        whole = chosen[largest]
-        chosen[largest] = 1 << (whole - 1).bit_length() - 1
-        reasons[largest] = f"{chosen[largest]}: tiles of {whole} do not fit {target.name}"
-    return chosen, reasons
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        parameters: Sequence[Parameter],
+        constants: Mapping[str, Any],
+        target: Target,
+    ) -> None:
+        names = [name for name, value in constants.items() if value is auto]
+        if len(names) > len(_PRIMES):
+            raise CompileError(
+                f"at most {len(_PRIMES)} constants may be tl.auto, found {len(names)}"
+            )
+        self.given = {name: value for name, value in constants.items() if value is not auto}
+        self._roles = _probe(fn, parameters, constants, names)
+        self._target = target
+        self.values: dict[str, int] = {}
+        self.reasons: dict[str, str] = {}
+        for name in names:
+            value, why = _size(name, self._roles, target)
+            self.values[name] = value
+            self.reasons[name] = f"{value}: {why}"
+
+    def sides(self, name: str) -> tuple[int, ...]:
+        """Sizes worth a prediction: the usual one, and of sides of dots those that the unit that
+        multiplies can have."""
+        usual = self.values[name]
+        if name not in self._roles.dots:
+            return (usual,)
+        role, dtype, precision = self._roles.dots[name]
+        if _is_on_registers(dtype, precision):
+            return (usual,)
+        roles = {role for _, role in self._roles.uses[name]}
+        if roles == {"k"}:
+            return (usual,)
+        if not self._target.supports(Feature.WGMMA) or {"m", "k"} <= roles:
+            return tuple(dict.fromkeys((usual, *WARP_SIDES)))
+        many = any(len(columns) > 1 for columns in self._roles.columns.values())
+        rows, columns = (ROWS_OF_MANY, COLUMNS_OF_MANY) if many else (ROWS, COLUMNS)
+        return tuple(dict.fromkeys((usual, *(rows if role == "m" else columns))))
+
+    def halved(self, times: int) -> tuple[dict[str, int], dict[str, str]] | None:
+        """The values where the largest is halved so many times, and the reasons; None where no one
+        is left to be."""
+        values, reasons = dict(self.values), dict(self.reasons)
+        for _ in range(times):
+            largest = max(values, key=lambda name: values[name])
+            whole = values[largest]
+            if whole <= LEAST_SIDE:
+                return None
+            values[largest] = 1 << (whole - 1).bit_length() - 1
+            reasons[largest] = f"{values[largest]}: tiles of {whole} do not fit {self._target.name}"
+        return values, reasons
 
 
 def _probe(
@@ -226,11 +264,20 @@ def _is_streamed(name: str, roles: _Roles, most: int) -> bool:
     return any((block, "k") in uses and len(uses) > 1 for block in crowded)
 
 
+def _is_on_fma(dtype: str, precision: str) -> bool:
+    return dtype == "f32" and precision == "ieee"
+
+
+def _is_on_registers(dtype: str, precision: str) -> bool:
+    """Whether a dot runs on FMA units, or has sums of 8 bytes: one size fits."""
+    return _is_on_fma(dtype, precision) or BY_MLIR[dtype].bits == 64
+
+
 def _dot_size(
     role: str, dtype: str, precision: str, target: Target, *, alone: bool
 ) -> tuple[int, str]:
     bits = BY_MLIR[dtype].bits
-    on_fma = dtype == "f32" and precision == "ieee"
+    on_fma = _is_on_fma(dtype, precision)
     in_tensor_memory = Feature.TCGEN05_I8 if dtype == "i8" else Feature.TCGEN05
     wide = target.supports(Feature.WGMMA) or target.supports(in_tensor_memory)
     if role == "k":

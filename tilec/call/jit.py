@@ -16,16 +16,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
+from tilec.call.call_class import class_of, class_of_specs
 from tilec.call.declaration import declared_parameters
 from tilec.call.dependencies import compiler_digest, outside_values, source_digest
 from tilec.call.device_target import ptx_version_for, target_of
+from tilec.call.shared_code import SharedCode
 from tilec.call.signature import add_promises
 from tilec.call.specialization import Specialization, constant_text, specialize, specialize_for
+from tilec.call.tile_programs import TilePrograms
 from tilec.compile.dump_folder import DUMP, next_dump
+from tilec.costs.machine import machine_of, usual_machine
 from tilec.executable.kernel import CompiledKernel, Grid, Parameter
 from tilec.hardware.target import TARGETS, Target, find_target, why_not_its_own
 from tilec.language.builtin import function
-from tilec.language.parameters import auto
 from tilec.messages.diagnostics import PerformanceWarning
 from tilec.messages.report import show_report, slow
 from tilec.runtime.arrays import ArrayView, describe
@@ -87,6 +90,9 @@ class Kernel(Launcher, Generic[P]):
         self._demands: Demands = {**NO_DEMANDS, **demands}
         self.parameters = declared_parameters(fn)
         self._compiled: dict[Any, CompiledKernel] = {}
+        self._reports: dict[Any, Mapping[str, Any]] = {}
+        self._code = SharedCode()
+        self._programs = TilePrograms(fn, grid, self._demands)
         self._open = [i for i, p in enumerate(self.parameters) if p.kind == "any"]
         self._variants: dict[tuple[str, ...], Launcher] = {}
         arguments = [parameter.launch_argument("array") for parameter in self.parameters]
@@ -174,17 +180,21 @@ class Kernel(Launcher, Generic[P]):
 
     def tile_module(self, device: Any, bound: Mapping[str, Any]) -> Any:
         """The tile-level `mlir.ir.Module` for described arguments on a device."""
-        return self._module(specialize(self.parameters, bound), target_of(device))
+        target = target_of(device)
+        return self._programs.module(self._wanted(device, target, bound), target)
 
     def report(self, *arguments: Any, **named: Any) -> str:
         """What the compiler decided for these arguments, and why, as text."""
         device, bound = self._placed(arguments, named)
         kernel = self.resolve(device, bound)
+        target = target_of(device)
+        wanted = replace(self._wanted(device, target, bound), index_bits=kernel.index_bits)
+        told = self._reports[target.name, ptx_version_for(device, target), wanted.key]
         word = None
         if device.compute_capability is not None:
             word = why_not_its_own(find_target(kernel.target), device.compute_capability)
         heading = f"{device.name}: target: {kernel.target} ({word})\n" if word else ""
-        return heading + show_report(kernel.report)
+        return heading + show_report(told)
 
     def source_module(
         self,
@@ -199,22 +209,37 @@ class Kernel(Launcher, Generic[P]):
         `constants`: values of `tl.const` parameters, defaults for the others; `tl.auto` is resolved
         for `target`. `index_bits=32` is checked at every launch. ValueError for wrong specs.
         """
-        return self.smaller_module(specs, constants, 0, target=target, index_bits=index_bits)
+        return self.other_module(specs, constants, 0, target=target, index_bits=index_bits)
 
-    def smaller_module(
+    def other_module(
         self,
         specs: Sequence[ArgumentSpec],
         constants: Mapping[str, Any] | None,
-        smaller: int,
+        number: int,
         *,
         target: str | None = None,
         index_bits: int = 32,
     ) -> Any:
-        """As `source_module`, for where that does not fit: a `tl.auto` constant is halved `smaller`
-        times, the largest each time. None if none can be."""
-        wanted = specialize_for(self.parameters, specs, constants or {}, index_bits)
+        """As `source_module`, which has the compiler's first choice of `tl.auto` constants, with
+        the choice of that number; None past the last."""
         found = find_target(target) if target else next(iter(TARGETS.values()))
-        return self._smaller_module(wanted, found, smaller)
+        wanted = self._for(specs, constants, index_bits, found)
+        return self._programs.module(wanted, found, number)
+
+    def _for(
+        self,
+        specs: Sequence[ArgumentSpec],
+        constants: Mapping[str, Any] | None,
+        index_bits: int,
+        target: Target,
+        sizes: Mapping[str, Any] | None = None,
+    ) -> Specialization:
+        """The specialisation for specs, and the class of sizes where those are known."""
+        found = specialize_for(self.parameters, specs, constants or {}, index_bits)
+        if not found.is_open:
+            return found
+        call = class_of_specs(found.parameters, sizes or {}, usual_machine(target))
+        return replace(found, call=call)
 
     def compile(
         self,
@@ -223,16 +248,20 @@ class Kernel(Launcher, Generic[P]):
         *,
         target: str,
         index_bits: int = 32,
+        sizes: Mapping[str, Any] | None = None,
         ptx_version: int | None = None,
         dump_dir: str | None = None,
     ) -> CompiledKernel:
         """Compiles ahead of time, for specs (see `source_module`) and a target; needs no GPU.
 
+        `sizes`: usual ones, a shape an array and a whole number by name, for which `tl.auto` tiles
+        are chosen where specs leave sizes open; the code takes any.
         `ptx_version`: of the PTX, times ten; None for the lowest that the code needs, of the best
         code. CompileError where an instruction needs a later one.
         """
-        wanted = specialize_for(self.parameters, specs, constants or {}, index_bits)
-        kernel = self._compile(wanted, find_target(target), ptx_version, dump_dir)
+        found = find_target(target)
+        wanted = self._for(specs, constants, index_bits, found, sizes)
+        kernel = self._compile(wanted, found, ptx_version, dump_dir)
         add_promises(kernel)
         return _announced(kernel)
 
@@ -248,18 +277,28 @@ class Kernel(Launcher, Generic[P]):
         version = ptx_version_for(device, target)
         if not is_same(self.outside):
             self._forget()
-        wanted = specialize(self.parameters, bound)
+        wanted = self._wanted(device, target, bound)
         found = self._known(wanted, target, version)
         if not reaches(found, bound, grid):
             found = self._known(replace(wanted, index_bits=64), target, version)
         return found
+
+    def _wanted(self, device: Any, target: Target, bound: Mapping[str, Any]) -> Specialization:
+        """The specialisation for described arguments on a device."""
+        found = specialize(self.parameters, bound)
+        if not found.is_open:
+            return found
+        call = class_of(found.parameters, bound, machine_of(device, target))
+        return replace(found, call=call)
 
     def _known(self, wanted: Specialization, target: Target, version: int | None) -> CompiledKernel:
         key = (target.name, version, wanted.key)
         found = self._compiled.get(key)
         if found is None:
             self._watch(outside_values(self.fn, self.grid))
-            found = self._compiled[key] = _announced(self._load(wanted, target, version))
+            loaded = _announced(self._load(wanted, target, version))
+            found = self._compiled[key] = self._code.one_of(loaded)
+            self._reports[key] = loaded.report
         return found
 
     def _watch(self, outside: tuple[Outside, ...]) -> None:
@@ -269,7 +308,8 @@ class Kernel(Launcher, Generic[P]):
 
     def _forget(self) -> None:
         """A global or a function that the kernel reads is another one: all is compiled anew."""
-        self._compiled = {}
+        self._compiled, self._reports, self._code = {}, {}, SharedCode()
+        self._programs = TilePrograms(self.fn, self.grid, self._demands)
         self._watch(())
         for launcher in (self, *self._variants.values()):
             launcher.forget()
@@ -278,13 +318,25 @@ class Kernel(Launcher, Generic[P]):
         """From the disk cache, or compiled and put there."""
         cache = default_cache()
         if cache is None:
-            return self._compile(wanted, target, version)
+            return self._shared(wanted, target, version)
         key = self._disk_key(wanted, target, version)
         found = None if os.environ.get(DUMP) else cache.get(key)
         if found is None:
-            found = self._compile(wanted, target, version)
+            found = self._shared(wanted, target, version)
             cache.put(key, found)
         return found
+
+    def _shared(
+        self, wanted: Specialization, target: Target, version: int | None
+    ) -> CompiledKernel:
+        """Compiled, unless another class of sizes has the same tiles."""
+        compiled = functools.partial(self._compile, wanted, target, version)
+        if wanted.call is None or os.environ.get(DUMP):
+            return compiled()
+        key = (target.name, version, replace(wanted, call=None).key)
+        return self._code.find(
+            key, self._programs.choices(wanted, target).order(wanted.call), compiled
+        )
 
     def _disk_key(
         self, wanted: Specialization, target: Target, version: int | None
@@ -297,6 +349,7 @@ class Kernel(Launcher, Generic[P]):
             "parameters": list(map(repr, wanted.parameters)),
             "constants": [(name, constant_text(value)) for name, value in wanted.constants],
             "index_bits": wanted.index_bits,
+            "call": None if wanted.call is None else wanted.call.text,
             "demands": self.demands(),
             "target": target.name,
             "ptx_version": version,
@@ -311,37 +364,13 @@ class Kernel(Launcher, Generic[P]):
     ) -> CompiledKernel:
         importlib.import_module("tilec.compile.compiler_start").start_inside()
         compiler = importlib.import_module("tilec.compile.compiler")
+        other = functools.partial(self._programs.module, wanted, target)
         return compiler.compile_module(
-            self._module(wanted, target),
+            other(0),
             target,
-            smaller=functools.partial(self._smaller_module, wanted, target),
+            other=other,
             ptx_version=ptx_version,
             dump_dir=dump_dir or next_dump(f"{self.name}.{target.name}"),
-        )
-
-    def _module(self, wanted: Specialization, target: Target) -> Any:
-        """The tile-level module, with the compiler's first choice of `tl.auto` constants."""
-        return self._smaller_module(wanted, target, 0)
-
-    def _smaller_module(self, wanted: Specialization, target: Target, smaller: int) -> Any:
-        """The same where a `tl.auto` constant is halved `smaller` times; None if none can be."""
-        constants, reasons = dict(wanted.constants), {}
-        if smaller or any(value is auto for value in constants.values()):
-            chooser = importlib.import_module("tilec.call.auto_constants")
-            chosen = chooser.choose_auto_constants(
-                self.fn, wanted.parameters, constants, target, smaller
-            )
-            if chosen is None:
-                return None
-            constants, reasons = chosen
-        return importlib.import_module("tilec.frontend").build_module(
-            self.fn,
-            wanted.parameters,
-            constants,
-            grid=self.grid,
-            index_bits=wanted.index_bits,
-            **self.demands(),
-            auto=reasons,
         )
 
 

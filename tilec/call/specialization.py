@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from tilec.call.call_class import CallClass
 from tilec.call.declaration import DeclaredParameter
 from tilec.call.signature import parse_spec
 from tilec.executable.kernel import Parameter
+from tilec.language.parameters import auto
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import index_bits, observe_parameter
@@ -28,17 +30,27 @@ _USUAL: Mapping[type | None, DType] = {float: f32, bool: i1}
 
 @dataclass(frozen=True)
 class Specialization:
-    """Array and scalar parameters in the kernel's order, constants by name, width of indices."""
+    """Array and scalar parameters in the kernel's order, constants by name, width of indices.
+
+    `call`: the class of sizes that tiles are chosen for; None where there is nothing to choose, or
+    nothing known of sizes.
+    """
 
     parameters: tuple[Parameter, ...]
     constants: tuple[tuple[str, Any], ...]
     index_bits: int
+    call: CallClass | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
         """Equal where one compiled kernel serves both (1, 1.0 and True are different constants)."""
         constants = tuple((name, _typed(value)) for name, value in self.constants)
-        return (self.parameters, constants, self.index_bits)
+        return (self.parameters, constants, self.index_bits, self.call)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether constants are left to the compiler."""
+        return any(value is auto for _, value in self.constants)
 
 
 def _typed(value: Any) -> Any:

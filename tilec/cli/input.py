@@ -21,14 +21,14 @@ class Input:
     """The kernel to compile: `module(target)` makes a fresh tile program of it.
 
     `name`: the text's, where mistakes of the whole text are put; None for a Python kernel.
-    `smaller(target, times)`: the same with the compiler's tiles so many times halved, None where
-    none can be.
+    `other(target, number)`: the same with the compiler's choice of tiles of that number, None past
+    the last.
     """
 
     module: Callable[[Target], ir.Module]
     kernel: str | None
     name: str | None
-    smaller: Callable[[Target, int], ir.Module | None] = lambda _target, _times: None
+    other: Callable[[Target, int], ir.Module | None] = lambda _target, _number: None
 
 
 def read_tile(arguments: argparse.Namespace) -> Input:

@@ -21,16 +21,16 @@ def read(arguments: argparse.Namespace) -> Input:
     path, name = split_name(arguments.input)
     kernel = load_kernel(path, name or arguments.kernel).demanding(**given_demands(arguments))
 
-    def smaller(target: Target, times: int) -> ir.Module | None:
+    def other(target: Target, number: int) -> ir.Module | None:
         try:
-            return kernel.smaller_module(
+            return kernel.other_module(
                 arguments.arg,
                 dict(arguments.const),
-                times,
+                number,
                 target=target.name,
                 index_bits=arguments.index_bits,
             )
         except ValueError as error:
             raise CompileError(str(error), notes=[_HELP]) from None
 
-    return Input(lambda target: smaller(target, 0), None, None, smaller)
+    return Input(lambda target: other(target, 0), None, None, other)

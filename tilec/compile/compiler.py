@@ -6,9 +6,8 @@ prints (`dump_dir`), verifies, and parses back: a dumped file compiles from ther
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from mlir.passmanager import PassManager
 
 from tilec.compile import progress
 from tilec.compile.emit_ptx import emit_ptx, start_worker
-from tilec.compile.fitting import less, show
+from tilec.compile.fitting import check_sound, first_sound, less, show
 from tilec.compile.mlir_errors import interruptible
 from tilec.compile.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
 from tilec.compile.program_size import choose_num_warps
@@ -54,8 +53,9 @@ LEVELS = ("tile", "gpu_tile", "llvm", "llvmir", "ptx")
 """What `lower_to` can stop at, in order."""
 
 
-Smaller = Callable[[int], "ir.Module | None"]
-"""The program with the compiler's tiles so many times halved; None where none can be."""
+Other = Callable[[int], "ir.Module | None"]
+"""The program with the compiler's choice of tiles of that number, 0 the first; None past the
+last."""
 
 
 @dataclass
@@ -104,14 +104,14 @@ def compile_module(
     module: ir.Module,
     target: Target,
     *,
-    smaller: Smaller | None = None,
+    other: Other | None = None,
     kernel: str | None = None,
     num_warps: int | None = None,
     ptx_version: int | None = None,
     dump_dir: str | None = None,
 ) -> CompiledKernel:
     """Compiles a kernel of a `tile` module (it is consumed). `kernel`: its name, if there are
-    several. `smaller`: see `lower_to`.
+    several. `other`: see `lower_to`.
 
     `ptx_version`: of the PTX, times ten; None for the lowest that the code needs. CompileError for
     a mistake in the program, ValueError for a PTX version the target does not have.
@@ -120,7 +120,7 @@ def compile_module(
         module,
         target,
         "ptx",
-        smaller=smaller,
+        other=other,
         kernel=kernel,
         num_warps=num_warps,
         ptx_version=ptx_version,
@@ -159,7 +159,7 @@ def lower_to(
     target: Target,
     level: str,
     *,
-    smaller: Smaller | None = None,
+    other: Other | None = None,
     kernel: str | None = None,
     num_warps: int | None = None,
     ptx_version: int | None = None,
@@ -167,22 +167,19 @@ def lower_to(
 ) -> Compilation:
     """Lowers a `tile` module to one of `LEVELS`; `.module` holds MLIR, `.text` LLVM IR or PTX.
 
-    `smaller`: the same program with smaller tiles, where the author left them to the compiler and
-    they turn out not to fit the target's memory.
+    `other`: the same program with other tiles, where the author left them to the compiler. They are
+    taken where the first do not fit the target's memory, spill, or starve (`fitting.py`).
     """
     if ptx_version is not None:
         check_ptx_version(target, ptx_version)
     if LEVELS.index(level) == len(LEVELS) - 1:
         start_worker()  # LLVM loads in its own process while the passes run here
-    for attempt in itertools.count(1):
-        try:
-            return _lower(module, target, level, kernel, num_warps, ptx_version, dump_dir)
-        except DoesNotFit:
-            found = None if smaller is None else smaller(attempt)
-            if found is None:
-                raise
-            module = found
-    raise AssertionError("unreachable")
+    options = (kernel, num_warps, ptx_version, dump_dir)
+
+    def lower(found: ir.Module, refused: Sequence[str], is_strict: bool) -> Compilation:
+        return _lower(found, target, level, *options, refused=refused, is_strict=is_strict)
+
+    return lower(module, (), False) if other is None else first_sound(module, other, lower)
 
 
 def _lower(
@@ -193,10 +190,16 @@ def _lower(
     num_warps: int | None,
     ptx_version: int | None,
     dump_dir: str | None,
+    *,
+    refused: Sequence[str],
+    is_strict: bool,
 ) -> Compilation:
-    """The same for tiles as they are."""
+    """The same for tiles as they are. `refused`: what was tried before, for the report.
+    `is_strict`: Unsound where they spill or starve."""
     with module.context, ir.Location.unknown():
         job = _prepare(module, target, kernel, num_warps, dump_dir)
+        for text in refused:
+            job.context.report.add("tiles", find_kernel(module, job.name), "others", text)
         job.context.ptx_version = ptx_version or NEWEST
         for stage, run in zip(LEVELS[1:], (_to_gpu_tile, _to_llvm, _to_llvmir), strict=False):
             if LEVELS.index(level) < LEVELS.index(stage):
@@ -204,6 +207,8 @@ def _lower(
             start = time.perf_counter()
             run(job)
             job.timed(stage, start)
+            if is_strict and stage == "gpu_tile":
+                check_sound(job.constants, job.context.report)
         if level == "ptx":
             start = time.perf_counter()
             job.text = emit_ptx(job.text, target, ptx_version)

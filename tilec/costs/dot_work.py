@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilec.costs.rates import Rates
-from tilec.costs.work import Unit, Way
+from tilec.costs.work import WAYS, Unit, Way
 from tilec.hardware.mma_shapes import TENSOR_MS, WGMMA_M, WIDEST_N
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
@@ -76,7 +76,7 @@ def way_of(operands: Sequence[tuple[Memory, int]], width: int, unit: Unit) -> Wa
     engine could bring.
     """
     ways = _ways_of(operands, width, unit)
-    slowest = max(ways, key=_BY_SPEED.index)
+    slowest = max(ways, key=WAYS.index)
     return Way.THREADS if unit is Unit.WARPS and slowest is Way.ENGINE else slowest
 
 
@@ -100,9 +100,6 @@ def _ways_of(operands: Sequence[tuple[Memory, int]], width: int, unit: Unit) -> 
         across = [one.contiguous != axis and width != 2 for one, axis in operands]
         ways = [slow if turned else way for way, turned in zip(ways, across, strict=True)]
     return ways
-
-
-_BY_SPEED = (Way.ENGINE, Way.THREADS, Way.REGISTERS)
 
 
 def is_read_across_k(memory: Memory, axis: int, width: int, unit: Unit) -> bool:

@@ -11,6 +11,13 @@ from mlir import ir
 
 from tilec.compile.compiler import find_kernel
 from tilec.compile.program_size import choose_num_warps
+from tilec.costs.computing import (
+    Source,
+    instructions_of,
+    is_used_twice,
+    source_of,
+    waits_for_product,
+)
 from tilec.costs.dot_work import (
     Memory,
     columns_of,
@@ -23,13 +30,14 @@ from tilec.costs.dot_work import (
 )
 from tilec.costs.rates import rates_of
 from tilec.costs.scalar_values import ScalarValues
-from tilec.costs.work import LoopWork, Unit, Way, Work
+from tilec.costs.work import WAYS, LoopWork, Unit, Way, Work
 from tilec.dialects import tile
 from tilec.dialects.demands import demanded
 from tilec.dialects.tile import ArrayOp, Atomic
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.grid import Grid, check_grid, compile_grid
 from tilec.executable.kernel import Parameter
+from tilec.hardware.mma_shapes import WGMMA_M
 from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Target
 from tilec.passes.contract import Report
@@ -69,20 +77,25 @@ def work_of(
         sizes = _grid_of(function, parameters, values, grid)
         arguments = [_plain(values[parameter.name]) for parameter in parameters]
         names = [p.name for p in parameters]
-        found = _Found(ScalarValues(arguments, sizes), names, values, target)
+        programs = [ScalarValues(arguments, sizes, one) for one in _some_of(sizes)]
+        found = _Found(programs, names, values, target)
         _visit(function.regions[0].blocks[0], 1, found)
         arrays = [v for v in values.values() if isinstance(v, ArrayView)]
         used = found.reads | found.writes
         touched = [v for name, v in values.items() if isinstance(v, ArrayView) and name in used]
+        held = sum(prod(v.shape) * v.element_bytes for v in (touched or arrays))
+        each = sum(loop.trips * (loop.global_bytes + loop.stored_bytes) for loop in found.loops)
         work = Work(
             prod(sizes),
             _warps(function, target),
             _with_panels(found.loops),
-            sum(prod(v.shape) * v.element_bytes for v in (touched or arrays)),
+            min(held, int(prod(sizes) * each)),  # programs may leave some of an array out
             found.accumulators,
             0 if found.accumulators else found.elements,
             tuple(found.guessed),
             teams_of(function),
+            outer_bytes=found.outer_bytes,
+            longest=_longest(found.lengths),
         )
         return KernelWork(work, sizes, frozenset(found.reads), frozenset(found.writes))
 
@@ -98,7 +111,7 @@ def _with_panels(loops: Sequence[LoopWork]) -> tuple[LoopWork, ...]:
 class _Loop:
     """What one loop body, or the code outside all loops, does each time."""
 
-    trips: int
+    trips: float
     stages: int | None = None
     flops: dict[str, int] = field(default_factory=dict)
     global_bytes: int = 0
@@ -111,6 +124,13 @@ class _Loop:
     way: Way = Way.THREADS
     unit: Unit = Unit.WARPS
     columns: int = 0
+    computed: int = 0
+    functions: int = 0
+    turns: int = 0
+    groups: int = 0
+    handed_on: int = 0
+    is_waited_for: bool = False
+    sums: int = 0
 
     def frozen(self) -> LoopWork:
         return LoopWork(
@@ -127,12 +147,18 @@ class _Loop:
             self.way,
             self.unit,
             self.columns,
+            computed=self.computed,
+            functions=self.functions,
+            turns=self.turns,
+            groups=max(1, self.groups),
+            handed_on=self.handed_on,
+            is_waited_for=self.is_waited_for,
         )
 
 
 @dataclass
 class _Found:
-    scalars: ScalarValues
+    programs: Sequence[ScalarValues]
     names: Sequence[str]
     values: Mapping[str, Any]
     target: Target
@@ -141,7 +167,16 @@ class _Found:
     writes: set[str] = field(default_factory=set)
     accumulators: int = 0
     elements: int = 0
+    outer_bytes: int = 0
     guessed: list[str] = field(default_factory=list)
+    loads: list[ir.Operation] = field(default_factory=list)
+    lengths: list[list[int]] = field(default_factory=list)
+
+    def is_new(self, load: tile.LoadOp) -> bool:
+        """Whether a load is met for the first time: what several dots read comes once."""
+        is_new = load.operation not in self.loads
+        self.loads.append(load.operation)
+        return is_new
 
 
 def _grid_of(
@@ -163,7 +198,7 @@ def _warps(function: ir.Operation, target: Target) -> int:
     return demanded(function, NUM_WARPS) or choose_num_warps(function, target, Report())
 
 
-def _visit(block: ir.Block, trips: int, found: _Found, stages: int | None = None) -> None:
+def _visit(block: ir.Block, trips: float, found: _Found, stages: int | None = None) -> None:
     """Adds what a block does, and its inner loops, each as a loop of its own."""
     loop = _Loop(trips, stages)
     for view in block.operations:
@@ -178,7 +213,8 @@ def _visit(block: ir.Block, trips: int, found: _Found, stages: int | None = None
                     _visit(inner, trips, found)
         else:
             _look(op, loop, found)
-    if loop.flops or loop.global_bytes or loop.stored_bytes:
+    found.accumulators = max(found.accumulators, loop.sums)
+    if loop.flops or loop.global_bytes or loop.stored_bytes or loop.computed:
         found.loops.append(loop.frozen())
 
 
@@ -186,18 +222,45 @@ def _stages(op: ir.Operation) -> int | None:
     return demanded(op, STAGES)
 
 
-def _trips(op: ir.Operation, found: _Found) -> int:
-    low, high, step = (found.scalars.evaluate(value) for value in list(op.operands)[:3])
-    found.scalars.bind(op.regions[0].blocks[0].arguments[0], low)
-    if low is None or high is None or not step or step < 0:
+def _trips(op: ir.Operation, found: _Found) -> float:
+    """Iterations of a loop, the mean of some programs."""
+    trips = [_trips_of(op, program) for program in found.programs]
+    if None in trips:
         found.guessed.append("a loop with bounds unknown before the run counts as one iteration")
         return 1
+    known = [number for number in trips if number is not None]
+    found.lengths.append(known)
+    mean = sum(known) / len(known)
+    return int(mean) if mean.is_integer() else mean
+
+
+def _trips_of(op: ir.Operation, program: ScalarValues) -> int | None:
+    low, high, step = (program.evaluate(value) for value in list(op.operands)[:3])
+    program.bind(op.regions[0].blocks[0].arguments[0], low)
+    if low is None or high is None or not step or step < 0:
+        return None
     return max(0, -(-(high - low) // step))
+
+
+def _some_of(grid: Grid) -> list[Grid]:
+    """The first and the last program, and two between: what changes evenly has their mean."""
+    x, y, z = grid
+    of = [(n * (x - 1) // 3, n * (y - 1) // 3, n * (z - 1) // 3) for n in range(4)]
+    return of if prod(grid) else of[:0]
+
+
+def _longest(lengths: Sequence[Sequence[int]]) -> float:
+    """How many times as long as the mean the longest program is, by its iterations."""
+    each = [sum(numbers) for numbers in zip(*lengths, strict=True)]
+    return max(each) * len(each) / sum(each) if sum(each) else 1.0
 
 
 def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
     """Notes what one op does."""
     view = op.opview
+    computed, functions = instructions_of(op)
+    loop.computed += computed
+    loop.functions += functions
     for result in op.results:
         if is_tile(result):
             size = prod(shape(result)) * max(32, bit_width(element(result))) // 32
@@ -241,40 +304,65 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     loop.unit = unit if loop.unit is Unit.WARPS else loop.unit
     loop.columns += columns_of(m, n, unit)
     loop.shared_bytes += shared_traffic(m, n, _bytes(dot.lhs), _bytes(dot.rhs), unit)
-    loaded = [
-        (side, _memory(side, found), axis)
-        for side, axis in ((dot.lhs, 1), (dot.rhs, 0))
-        if _is_loaded_here(side, dot.operation)
+    if dot.operation.parent.name == "scf.for":
+        _add_operands(dot, unit, loop, found)
+    if waits_for_product(dot.operation):
+        loop.turns += 1
+        if unit is Unit.WARPGROUPS and source_of(dot.lhs) is None:  # which registers hold, too
+            loop.sums += prod(shape(dot.lhs)) * bit_width(element(dot.lhs)) // 32
+        loop.groups = min(loop.groups or m, -(-m // WGMMA_M))
+        loop.handed_on += prod(shape(dot.lhs))
+    if not _adds_to_a_dot(dot):
+        loop.sums += prod(shape(dot.acc)) * max(32, bit_width(element(dot.acc))) // 32
+
+
+def _adds_to_a_dot(dot: tile.DotOp) -> bool:
+    """Whether its sums are those of another dot, in whose registers they stay."""
+    owner = dot.acc.owner
+    return not isinstance(owner, ir.Block) and isinstance(owner.opview, tile.DotOp)
+
+
+def _add_operands(dot: tile.DotOp, unit: Unit, loop: _Loop, found: _Found) -> None:
+    """Notes how operands of a dot come to where it reads them, each that is loaded once."""
+    sources = [(source_of(dot.lhs), 1), (source_of(dot.rhs), 0)]
+    before = [
+        s for s, _ in sources if s is not None and s.load.operation.block != dot.operation.block
     ]
-    width = bit_width(element(dot.lhs)) // 8
-    operands = [one[1:] for one in loaded]
-    if loaded:
-        loop.way = way_of(operands, width, unit)
-        tiles = [prod(shape(side)) for side, _, _ in loaded]
-        narrow, vectors = narrow_loads(tiles, operands, width, unit)
-        loop.narrow_loads += narrow
-        loop.vector_copies += vectors
-        loop.staged_bytes += vectors * VECTOR_BYTES if loop.way is Way.REGISTERS else 0
-    for side, memory, _ in loaded:
-        elements = shape(side)[-1 if memory.contiguous == 1 else -2]
-        row = elements * _bytes(side) // prod(shape(side))
-        lines = line_bytes(_bytes(side), row, memory, loop.way, rates_of(found.target))
-        loop.wasted_bytes += lines - _bytes(side)
-        if loop.way is not Way.REGISTERS:
-            loop.staged_bytes += _bytes(side)
-    size = prod(shape(dot.acc)) * max(32, bit_width(element(dot.acc))) // 32
-    found.accumulators = max(found.accumulators, size)
+    found.outer_bytes += sum(_bytes(s.load.result) for s in before if found.is_new(s.load))
+    here = [(s, axis) for s, axis in sources if s is not None and s not in before]
+    here = [(s, axis) for s, axis in here if found.is_new(s.load)]
+    if not here:
+        return
+    width = bit_width(element(here[0][0].load.result)) // 8
+    operands = [(_memory(source, found), axis) for source, axis in here]
+    way = way_of(operands, width, unit)
+    if any(is_used_twice(source.load) for source, _ in here):
+        loop.is_waited_for = True
+        way = max(way, Way.THREADS, key=WAYS.index)
+    loop.way = max(loop.way, way, key=WAYS.index) if loop.staged_bytes else way
+    narrow, vectors = narrow_loads([prod(shape(s.tile)) for s, _ in here], operands, width, unit)
+    loop.narrow_loads += narrow
+    loop.vector_copies += vectors
+    loop.staged_bytes += vectors * VECTOR_BYTES if way is Way.REGISTERS else 0
+    for (source, _), (memory, _) in zip(here, operands, strict=True):
+        loaded = _bytes(source.load.result)
+        row = shape(source.tile)[-1 if memory.contiguous == 1 else -2] * width
+        loop.wasted_bytes += line_bytes(loaded, row, memory, way, rates_of(found.target)) - loaded
+        if way is not Way.REGISTERS:
+            loop.staged_bytes += loaded
 
 
-def _memory(side: ir.Value, found: _Found) -> Memory:
+def _memory(source: Source, found: _Found) -> Memory:
     """How the array behind an operand lies in memory; the best where the load does not show."""
-    view = None if isinstance(side.owner, ir.Block) else side.owner.opview
-    array = None
-    if isinstance(view, tile.LoadOp) and isinstance(view.src.owner, ir.Block):
+    view, array = source.load, None
+    if isinstance(view.src.owner, ir.Block):
         array = found.values[found.names[int(ir.BlockArgument(view.src).arg_number)]]
     if not isinstance(array, ArrayView) or len(array.shape) < 2:
         return Memory(1, LINE_BYTES)
-    return Memory.of(array.pointer, array.shape, array.strides, array.element_bytes)
+    memory = Memory.of(array.pointer, array.shape, array.strides, array.element_bytes)
+    if source.is_turned and memory.contiguous is not None:
+        return replace(memory, contiguous=1 - memory.contiguous)
+    return memory
 
 
 def _kind(dtype: str, precision: str) -> str:
@@ -282,10 +370,3 @@ def _kind(dtype: str, precision: str) -> str:
     if dtype == "f32":
         return "tf32" if precision == "tf32" else "fma"
     return dtype if dtype in ("f64", "f16", "bf16", "i8") else "f8"
-
-
-def _is_loaded_here(value: ir.Value, dot: ir.Operation) -> bool:
-    """Whether an operand comes from memory in the dot's own loop: it is what a pipeline holds."""
-    if isinstance(value.owner, ir.Block):
-        return False
-    return value.owner.operation.block == dot.block and dot.parent.name == "scf.for"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -62,10 +62,15 @@ class Machine:
 def machine_of(device: Any, target: Target) -> Machine:
     """The machine behind a device; what it does not say of itself is as on the target's usual one,
     all of it for the emulator."""
-    usual = {name: getattr(target.speed, name) for name in FIGURES}
     if device.kind != CUDA:
-        return Machine(device.kind, target, **usual, assumed=FIGURES)
+        return usual_machine(target, device.kind)
     found = device_properties(device.index)
     said = {name: value for name in FIGURES if (value := getattr(found, name))}
     missing = tuple(name for name in FIGURES if name not in said)
-    return Machine(found.name, target, **{**usual, **said}, assumed=missing)
+    return replace(usual_machine(target, found.name), **said, assumed=missing)
+
+
+def usual_machine(target: Target, name: str = "") -> Machine:
+    """The device that a target's own figures are of."""
+    figures = {figure: getattr(target.speed, figure) for figure in FIGURES}
+    return Machine(name or target.name, target, **figures, assumed=FIGURES)

@@ -12,18 +12,24 @@ The formulas are here, the numbers are facts of the target or in `tilec.costs.ra
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilec.costs.machine import Machine
 from tilec.costs.rates import Rates
 from tilec.costs.work import TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
 from tilec.hardware.ring_stages import copied_stages, ring_stages
-from tilec.hardware.sizes import LINE_BYTES
+from tilec.hardware.sizes import LINE_BYTES, WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
 
 LOAD_WARPS = 4
 """Warps that only load: a role begins at a warpgroup (PTX ISA 9.0, "setmaxnreg")."""
+LOADING_REGISTERS = 24
+"""Of each thread of those warps, the fewest that `setmaxnreg` gives, (PTX ISA 9.0)."""
+REGISTER_STEP = 8
+"""Of `setmaxnreg` (PTX ISA 9.0)."""
+FMA_FLOPS = 2
+"""Operations that a multiply-add counts as (`Speed`)."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,10 @@ def predict(work: Work, machine: Machine) -> Prediction:
     """The prediction for one launch; `us` is infinite where it is impossible."""
     target, rates = machine.target, machine.rates
     panels = _panels(work)
-    stages = [stages_of(loop, target, work.accumulators, panels) for loop in work.loops]
-    shared = panels + max(map(_held_bytes, work.loops, stages), default=0)
+    slots = [_slots(loop, work, panels, target) for loop in work.loops]
+    stages = [own for own, _ in slots]
+    around = work.outer_bytes * max((outer for _, outer in slots), default=1)
+    shared = panels + around + max(map(_held_bytes, work.loops, stages), default=0)
     registers = registers_of(work, machine)
     occupancy, limit = _occupancy(work, shared, registers, target)
     reason = _impossible(work, shared, registers, limit, machine)
@@ -71,6 +79,17 @@ def predict(work: Work, machine: Machine) -> Prediction:
     return Prediction(
         us + _launch(work, shared, machine), occupancy, waves, shared, registers, bound
     )
+
+
+def _slots(loop: LoopWork, work: Work, panels: int, target: Target) -> tuple[int, int]:
+    """Slots of a loop's ring and of those around it: as many, or one if two do not fit."""
+    if not work.outer_bytes or not loop.staged_bytes:
+        return stages_of(loop, target, work.accumulators, panels), 1
+    whole = replace(loop, staged_bytes=loop.staged_bytes + work.outer_bytes)
+    slots = stages_of(whole, target, work.accumulators, panels)
+    if slots > 1:
+        return slots, slots
+    return stages_of(loop, target, work.accumulators, panels + work.outer_bytes), 1
 
 
 def _held_bytes(loop: LoopWork, stages: int) -> int:
@@ -127,6 +146,14 @@ def registers_of(work: Work, machine: Machine) -> int:
     held = _held(work, machine)
     room = max(0, machine.target.registers_per_thread - held)
     return -(-(held + min(room, int(_loaded(work, machine)))) // 8) * 8
+
+
+def _most_registers(work: Work, target: Target) -> int:
+    """Registers that a thread may have beside warps that only load."""
+    threads = work.teams * work.warps * target.warp_size
+    loading = LOAD_WARPS * target.warp_size * LOADING_REGISTERS if work.has_engine else 0
+    room = max(1, (target.registers_per_sm - loading) // threads)
+    return min(target.registers_per_thread, room // REGISTER_STEP * REGISTER_STEP or 1)
 
 
 def _held(work: Work, machine: Machine) -> int:
@@ -194,7 +221,7 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
     """Clocks of the multiprocessor with most programs, and what they are spent on."""
     rates, target = machine.rates, machine.target
     busy: dict[str, float] = {}
-    chain, end, fill = 0.0, 0.0, 0.0
+    chain, end, fill, together = 0.0, 0.0, 0.0, 0.0
     most = -(-work.programs // machine.multiprocessors)
     for loop, slots in zip(work.loops, stages, strict=True):
         units = _units(loop, machine, work.programs)
@@ -202,19 +229,24 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
             busy[unit] = busy.get(unit, 0.0) + loop.trips * clocks
         if slots > 1 and loop.way is not Way.REGISTERS:
             fill = rates.memory_latency
-            chain += loop.trips * _pipelined(loop, units, slots, work, rates)
+            iteration = _pipelined(loop, units, slots, work, rates)
         else:
             goes = _goes(work, machine)
-            chain += loop.trips * (_together(units, rates) + _waits(loop, units, goes, rates))
+            iteration = _in_order(loop, units, work, rates) + _waits(loop, units, goes, rates)
+        iteration += rates.memory_latency if loop.is_waited_for else 0.0
+        chain += loop.trips * iteration
+        # What waits for its own products gains nothing from programs beside it (64 x 32 tiles of
+        # attention, two CTAs a multiprocessor of an H200).
+        together += loop.trips * iteration if loop.turns else 0.0
         stores = _stores(loop, rates)
         end += stores
         if loop.stored in (Stored.ELEMENTS, Stored.SCATTERED):  # by the units that load
             busy["loads"] += stores
     chain = max(chain, end) if work.hides_ends else chain + end
     fill += end if work.hides_ends else 0.0
-    excess = registers_of(work, machine) / target.registers_per_thread - 1
+    excess = registers_of(work, machine) / _most_registers(work, target) - 1
     slower = 1 + rates.spilled * max(0.0, excess)
-    each = (_together(busy, rates) + rates.start / work.teams) * slower
+    each = (max(_together(busy, rates), together) + rates.start / work.teams) * slower
     is_waiting = chain * slower + fill > min(occupancy, most) * each
     unit = max(busy, key=lambda name: busy[name])
     # A warp that only loads has the next program's operands there when this one ends.
@@ -234,6 +266,9 @@ def _rounds(work: Work, occupancy: int, each: float, chain: float, machine: Mach
     exact = work.programs / machine.multiprocessors
     whole = rounds * full + last
     late = exact / (exact + machine.rates.lockstep_rounds)
+    # Where programs differ in length, some multiprocessors get more of the long ones.
+    beyond = work.longest - 1
+    whole += full / occupancy * beyond * min(1.0, machine.rates.straggling / exact)
     return whole - max(0.0, whole - exact * full / occupancy) * late
 
 
@@ -246,11 +281,31 @@ def _pipelined(
         latency = rates.loaded_latency
         step = rates.step + (rates.cluster_step if work.cluster > 1 else 0)
     stepped = {**units, "arithmetic": units["arithmetic"] + step / work.teams}
-    longest = _together(stepped, rates)
+    longest = _in_order(loop, stepped, work, rates)
     # A ring of n slots has n - 1 loads on the way while it computes, one fewer where a slot is held
     # until the instructions behind it are issued.
     ahead = max(1, slots - (1 if loop.unit is Unit.WARPS else 2))
     return max(longest, latency / ahead if loop.trips > slots else 0)
+
+
+def _in_order(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rates) -> float:
+    """Clocks of an iteration of one program."""
+    turns = loop.turns * rates.turn
+    if loop.turns and loop.groups < work.warps // WARPGROUP_WARPS:  # which share rows
+        turns += loop.handed_on * rates.handed_on
+    return max(_together(units, rates), _in_turns(loop, units, work, rates)) + turns
+
+
+def _in_turns(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rates) -> float:
+    """Clocks to multiply and to compute in an iteration where products wait for what is computed of
+    others: one group of warps multiplies while others compute. The more there are, the nearer the
+    sum of both comes to the longer of them (a norm, between that of sums and that of maxima)."""
+    if not loop.turns:
+        return 0.0
+    groups = min(max(1, work.warps // WARPGROUP_WARPS), loop.groups) * work.teams
+    power = 1 + rates.overlap * (groups - 1)
+    computing = max(units["instructions"], units["functions"])
+    return (units["arithmetic"] ** power + computing**power) ** (1 / power)
 
 
 def _together(units: Mapping[str, float], rates: Rates) -> float:
@@ -271,9 +326,12 @@ def _stores(loop: LoopWork, rates: Rates) -> float:
 
 def _waits(loop: LoopWork, units: Mapping[str, float], goes: float, rates: Rates) -> float:
     """Clocks of one iteration without a pipeline that are spent waiting, beside its busiest unit:
-    what comes through registers, in so many goes, is there before anything is multiplied."""
-    waits = rates.memory_latency * goes if loop.global_bytes else 0.0
-    return waits + (units["arithmetic"] if loop.way is Way.REGISTERS else 0.0)
+    what comes through registers, in so many goes, or fills the only slot of a ring, is there before
+    anything is multiplied."""
+    if not loop.global_bytes:
+        return 0.0
+    alone = {Way.REGISTERS: units["arithmetic"], Way.ENGINE: units["L2"]}
+    return rates.memory_latency * goes + alone.get(loop.way, 0.0)
 
 
 def _units(loop: LoopWork, machine: Machine, programs: int) -> dict[str, float]:
@@ -291,6 +349,8 @@ def _units(loop: LoopWork, machine: Machine, programs: int) -> dict[str, float]:
         "loads": loop.narrow_loads * narrow + loop.vector_copies * rates.vector_copy,
         "shared memory": loop.shared_bytes / rates.shared_bytes,
         "L2": copied + loop.zeroed_bytes / rates.zeroed_bytes,
+        "instructions": loop.computed / (speed.fma_flops / FMA_FLOPS),
+        "functions": loop.functions / rates.functions,
     }
 
 

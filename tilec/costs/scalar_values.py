@@ -47,13 +47,14 @@ _COMPARISONS = (
 class ScalarValues:
     """`evaluate(value)`: the number, or None where it is known only on the device.
 
-    `arguments`: a shape or a number for each argument of the kernel. Of the programs, the one in
-    the middle of `grid` is looked at, because loops may be longer in some than in others.
+    `arguments`: a shape or a number for each argument of the kernel. `program`: of `grid`, because
+    loops may be longer in some than in others.
     """
 
-    def __init__(self, arguments: Sequence[Any], grid: Grid) -> None:
+    def __init__(self, arguments: Sequence[Any], grid: Grid, program: Grid) -> None:
         self._arguments = arguments
         self._grid = grid
+        self._program = program
         self._known: dict[ir.Value, int | None] = {}
 
     def evaluate(self, value: ir.Value) -> int | None:
@@ -73,7 +74,7 @@ class ScalarValues:
         op = value.owner
         view = op.opview
         if isinstance(view, ProgramIdOp):
-            return self._grid[view.axis] // 2
+            return self._program[view.axis]
         if isinstance(view, NumProgramsOp):
             return self._grid[view.axis]
         if op.name == "arith.constant":

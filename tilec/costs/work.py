@@ -37,6 +37,10 @@ class Way(Enum):
     """Element by element through registers, waited for in each iteration."""
 
 
+WAYS = (Way.ENGINE, Way.THREADS, Way.REGISTERS)
+"""The fastest first."""
+
+
 class Stored(Enum):
     """How results get to their array."""
 
@@ -61,11 +65,19 @@ class LoopWork:
     multiplies; `columns` of tensor memory that the sum takes. `zeroed_bytes`: filled in by the copy
     engine for what lies outside of arrays.
 
+    `is_waited_for`: whether registers take some of what is multiplied, too, so that each iteration
+    waits for memory.
+
     `stored`: how results leave, `stored_rows` and `stored_elements` of a tile; shared memory that
     they leave through beside a ring: `leaving_bytes`.
+
+    `computed`: instructions of one element each beside products, `functions` of them special ones;
+    `turns`: how many products wait for what is computed from another one's result, which `groups`
+    of warps with rows of their own do by themselves; `handed_on`: elements of those products' left
+    operands.
     """
 
-    trips: int = 1
+    trips: float = 1
     flops: Mapping[str, int] = field(default_factory=dict)
     global_bytes: int = 0
     shared_bytes: int = 0
@@ -83,14 +95,22 @@ class LoopWork:
     stored_rows: int = 0
     stored_elements: int = 0
     leaving_bytes: int = 0
+    computed: int = 0
+    functions: int = 0
+    turns: int = 0
+    groups: int = 1
+    is_waited_for: bool = False
+    handed_on: int = 0
 
 
 @dataclass(frozen=True)
 class Work:
     """What a launch does: `programs` times the loops, on arrays of `array_bytes` in all.
 
-    `accumulators`: 32-bit registers of the largest accumulator, `elements` those of the largest
-    other tile, both of the whole program. `guessed`: what could not be told before a run. `teams`:
+    `accumulators`: 32-bit registers of the sums that a loop holds at once, `elements` those of the
+    largest other tile, both of the whole program. `outer_bytes`: of operands that are loaded in
+    front of the loop that multiplies them. `longest`: how many times as long as the mean the
+    longest program is. `guessed`: what could not be told before a run. `teams`:
     sets of so many warps that take the programs of a CTA in turn.
     `cluster`: CTAs that load together what they share. `piece_bytes`: how much of the largest array
     a program reads at one place, 0 if unknown. `torn_bytes`: of results whose rows begin anywhere.
@@ -107,6 +127,8 @@ class Work:
     cluster: int = 1
     piece_bytes: int = 0
     torn_bytes: int = 0
+    outer_bytes: int = 0
+    longest: float = 1
 
     @cached_property
     def columns(self) -> int:

@@ -7,7 +7,6 @@ attention among them, do. Sequences may have any length, heads up to D elements.
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -80,37 +79,16 @@ def attention(
     tl.store(o, (batch, head, m, 0), (acc / total[:, None]).to(o.dtype))
 
 
-FEWER_QUERIES, MORE_QUERIES = 128, 192
-GAIN = 1.15
-"""By how much more scores a second three warpgroups compute than two, at least (H200)."""
-
-
-@functools.lru_cache
-def _is_short(queries: int, keys: int, causal: bool) -> bool:
-    """Whether programs of more queries lose what they gain: to scores that are masked, or rows past
-    the end."""
-
-    def scores(rows: int) -> int:
-        ends = (min(keys, end) if causal else keys for end in range(rows, queries + rows, rows))
-        return rows * sum(-(-end // 128) for end in ends)
-
-    return scores(MORE_QUERIES) > GAIN * scores(FEWER_QUERIES)
-
-
 def attention_heads(
     q: Any, k: Any, v: Any, o: Any, causal: bool = False, scale: float | None = None
 ) -> None:
     """Attention of every head of `q` (batch, heads, length, elements) into `o`.
 
-    `scale`: of the scores, 1 / sqrt(elements) if not given; it must be positive. How many queries a
-    program has is the compiler's choice, fewer where sequences are short.
+    `scale`: of the scores, 1 / sqrt(elements) if not given; it must be positive.
     """
     width = q.shape[3]
     scale = 1 / math.sqrt(width) if scale is None else scale
-    constants = {"D": max(16, 1 << (width - 1).bit_length()), "CAUSAL": causal}
-    if _is_short(q.shape[2], k.shape[2], causal):
-        constants["BM"] = FEWER_QUERIES
-    attention(q, k, v, o, scale, **constants)
+    attention(q, k, v, o, scale, D=max(16, 1 << (width - 1).bit_length()), CAUSAL=causal)
 
 
 def reference(

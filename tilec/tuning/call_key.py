@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import tilec
+from tilec.call.call_class import EXACT_SIZES
 from tilec.call.dependencies import source_digest
 from tilec.call.jit import Kernel
 from tilec.costs.machine import Machine
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.facts import index_bits, observe_parameter
 from tilec.tuning.candidates import Candidate
-
-EXACT_SIZES = 16
-"""Sizes up to here are classes of their own: the side of the smallest tile, below which each row
-more is work."""
 
 
 def tuning_key(

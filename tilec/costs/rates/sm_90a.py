@@ -9,7 +9,9 @@ What shifted lines cost was read off directly: 64 x 64 tiles of 2048 cubed, whic
 40.2 us with rows at multiples of 128 bytes, 49.4 of 64, 54.2 of 32 and 78.8 of 16.
 `dram_efficiency`, `even_cluster` and `clustered` are from earlier records (`decode-h200-*.json`,
 `tile-choices-h200-*.json`); copies pay about where a product takes 20 us without them (a copy of
-4097 x 4097 elements of 2 bytes takes 23).
+4097 x 4097 elements of 2 bytes takes 23). `turn`, `overlap`, `handed_on` and `straggling` were
+fitted to 356 timings of 24 launches of attention and recurrences (`auto-tiles-h200-*.json`),
+`functions` is the rate that the CUDA C++ Programming Guide states.
 """
 
 from __future__ import annotations
@@ -58,6 +60,12 @@ RATES = Rates(
     contention=0.035,
     lockstep_rounds=15,
     clustered=0.91,
+    functions=16,
+    turn=171,
+    overlap=0.34,
+    handed_on=0.2,
+    straggling=1.9,
+    gain=1.02,
     other_registers=32,
     loaded_registers=1.0,
     spilled=5,

@@ -1,0 +1,347 @@
+"""`tl.auto` by size: which tiles are ranked, which are taken, and for what one kernel serves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+from tilec.call.auto_tiles import Tiles
+from tilec.call.call_class import CallClass, any_class, class_of, size_class
+from tilec.call.jit import Kernel
+from tilec.call.shared_code import SharedCode
+from tilec.call.specialization import specialize
+from tilec.compile.fitting import MOST_UNSOUND, Unsound, first_sound
+from tilec.costs.kernel_work import work_of
+from tilec.costs.machine import usual_machine
+from tilec.costs.model import predict
+from tilec.costs.work import LoopWork, Unit, Way, Work
+from tilec.examples.attention import attention
+from tilec.examples.matmul import matmul
+from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import DoesNotFit
+from tilec.runtime.arrays import ArrayView
+
+HOPPER = find_target("sm_90a")
+H200 = usual_machine(HOPPER)
+RECORDS = Path(__file__).resolve().parents[1] / "bench" / "results"
+
+
+def array(*shape: int, dtype: str = "bf16") -> ArrayView:
+    """A row-major array without memory."""
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    return ArrayView(0, shape, tuple(strides), dtype, ("host", 0))
+
+
+def heads(batch: int, count: int, length: int, width: int, **constants: Any) -> dict[str, Any]:
+    """Arguments of attention."""
+    arrays = {name: array(batch, count, length, width) for name in "qkvo"}
+    defaults = {p.name: p.default for p in attention.parameters if p.kind == "const"}
+    return {**defaults, **arrays, "scale": 0.1, "D": width, **constants}
+
+
+def product(m: int, n: int, k: int) -> dict[str, Any]:
+    """Arguments of a product."""
+    defaults = {p.name: p.default for p in matmul.parameters if p.kind == "const"}
+    return {**defaults, "a": array(m, k), "b": array(k, n), "c": array(m, n)}
+
+
+def taken(kernel: Kernel, values: Mapping[str, Any]) -> list[dict[str, int]]:
+    """The choices of tiles for a call on an H200, the first in front."""
+    found = specialize(kernel.parameters, values)
+    call = class_of(found.parameters, values, H200)
+    return [dict(tiles.chosen) for tiles in kernel._programs.choices(found, HOPPER).order(call)]
+
+
+def test_classes_of_sizes() -> None:
+    sizes = range(1, 20_000)
+    classes = [size_class(size) for size in sizes]
+    assert classes == sorted(classes)
+    assert all(
+        size <= of <= max(16, 1.0625 * size + 1) for size, of in zip(sizes, classes, strict=True)
+    )
+    assert [size_class(of) for of in classes] == classes
+    assert len(set(classes)) < 200
+    assert {1 << n for n in range(15)} <= set(classes)
+
+
+def test_a_class_holds_sizes_whole_numbers_and_the_device() -> None:
+    @tilec.kernel
+    def scaled(x: tl.array, n: int, by: tl.f32, B: tl.const = tl.auto):
+        tl.store(x, 0, tl.load(x, n, B) * by)
+
+    def of(length: int, n: int, by: float = 2.0) -> CallClass:
+        values = {"x": array(length, dtype="f32"), "n": n, "by": by, "B": tl.auto}
+        return class_of(specialize(scaled.parameters, values).parameters, values, H200)
+
+    assert of(1000, 40) == of(1020, 39) == of(1000, 40, 3.0)
+    assert len({of(1000, 40), of(1100, 40), of(1000, 70), of(1000, -40)}) == 4
+    assert of(1000, 40).sizes == ((1024,), 40, None)
+    assert "1024" in of(1000, 40).text
+    assert "132" in of(1000, 40).text
+
+
+def test_specs_have_a_class_where_they_say_all_sizes() -> None:
+    q = [f"{name}:bf16[2,3,395,64]" for name in "qkvo"]
+    found = attention._for([*q, "scale:f32"], {"D": 64}, 32, HOPPER)
+    assert found.call is not None
+    assert found.call.sizes == (*[(2, 3, 400, 64)] * 4, None)
+    half = attention._for([*q[:3], "o:bf16[?,3,?,64]", "scale:f32"], {"D": 64}, 32, HOPPER)
+    assert half.call is None
+    assert any_class(half.parameters, H200).sizes[3] == (8, 3, 1024, 64)
+    given = attention._for(
+        [*q[:3], "o:bf16[?,3,?,64]", "scale:f32"], {"D": 64}, 32, HOPPER, {"o": (2, 3, 395, 64)}
+    )
+    assert given.call == found.call
+    with pytest.raises(ValueError, match="'o' is no parameter with as many sizes as 4"):
+        attention.compile([*q, "scale:f32"], {"D": 64}, target="sm_90a", sizes={"o": 4})
+
+
+# -- what is chosen
+
+
+def test_small_products_take_small_tiles_and_large_ones_the_usual() -> None:
+    def first(*sizes: int) -> dict[str, int]:
+        return taken(matmul, product(*sizes))[0]
+
+    usual = {"BM": 128, "BN": 256, "BK": 64}
+    assert first(8192, 8192, 8192) == first(4096, 4096, 4096) == usual
+    small = first(512, 512, 4096)
+    assert small["BM"] * small["BN"] <= 64 * 64
+    assert first(64, 8192, 4096)["BM"] == 64
+
+
+def test_short_sequences_take_fewer_queries() -> None:
+    """192 queries are 64 masked or past the end too many, or a third faster."""
+
+    def rows(length: int, causal: bool) -> int:
+        return taken(attention, heads(16384 // length, 32, length, 64, CAUSAL=causal))[0]["BM"]
+
+    assert rows(4096, True) == rows(4096, False) == 192
+    assert rows(1024, True) == rows(256, False) == 128
+
+
+def test_every_choice_is_offered_once_and_the_halved_ones_last() -> None:
+    found = taken(matmul, product(4096, 4096, 4096))
+    assert len({tuple(tiles.items()) for tiles in found}) == len(found)
+    ranked = [tiles for tiles in found if tiles["BM"] >= 64]
+    halved = [tiles for tiles in found if tiles["BM"] < 64]
+    assert found == ranked + halved
+    assert {"BM": 128, "BN": 64, "BK": 64} in ranked
+    elements = [math.prod(tiles.values()) for tiles in halved]
+    assert elements == sorted(elements, reverse=True)
+    assert set(halved[-1].values()) == {16}
+
+
+def test_without_a_rule_for_the_grid_the_usual_tiles_are_taken() -> None:
+    @tilec.kernel
+    def copy(x: tl.array, y: tl.array, R: tl.const = tl.auto, C: tl.const = tl.auto):
+        tl.store(y, (0, 0), tl.load(x, (0, 0), (R, C)))
+
+    values = {"x": array(64, 64), "y": array(64, 64), "R": tl.auto, "C": tl.auto}
+    assert taken(copy, values)[:2] == [{"R": 32, "C": 64}, {"R": 32, "C": 32}]
+
+
+# -- what is not taken
+
+
+def test_attention_with_wide_heads_neither_spills_nor_starves() -> None:
+    """128 x 128 tiles of heads of 256 take 262 registers of 248, and leave a ring one slot."""
+    specs = [f"{n}:bf16[?,?,?,?:8;?:8,?:8,?:8,1]" for n in "qkvo"] + ["scale:f32"]
+    found = attention.compile(specs, {"D": 256}, target="sm_90a")
+    said = {e["about"]: e["chosen"] for e in found.report["decisions"]}
+    assert (found.constants["BM"], found.constants["BN"]) == (128, 64)
+    assert "registers" not in said
+    assert said["warp specialisation"].endswith("2 stages")
+    refused = [e["why"] for e in found.report["decisions"] if e["about"] == "tiles"]
+    assert len(refused) == 1
+    assert "BM = 128, BN = 128" in refused[0]
+    assert "registers: about 262 for a thread, which has 248" in refused[0]
+
+
+def lowered(outcomes: list[Any], most: int = 99) -> tuple[Any, list[tuple[int, bool]]]:
+    """What `first_sound` gives where choices end like this, and what it lowered how."""
+    seen: list[tuple[int, bool]] = []
+
+    def lower(number: int, refused: Any, is_strict: bool) -> int:
+        seen.append((number, is_strict))
+        outcome = outcomes[number]
+        if isinstance(outcome, Unsound) and not is_strict:
+            return number
+        if isinstance(outcome, Exception):
+            raise outcome
+        assert len(refused) == number
+        return number
+
+    def other(number: int) -> Any:
+        return number if number < min(most, len(outcomes)) else None
+
+    return first_sound(0, other, lower), seen  # pyright: ignore[reportArgumentType]
+
+
+def test_the_first_sound_choice_is_taken() -> None:
+    assert lowered([1, 1]) == (0, [(0, True)])
+    found, seen = lowered([Unsound(20, "spills"), DoesNotFit("large"), 1, 1])
+    assert (found, len(seen)) == (2, 3)
+
+
+def test_of_unsound_choices_that_which_spills_least() -> None:
+    starved, bad, worse = Unsound(0, "one slot"), Unsound(9, "spills"), Unsound(90, "spills")
+    assert lowered([worse, bad, DoesNotFit("large")])[0] == 1
+    assert lowered([worse, starved, bad])[0] == 1
+    found, seen = lowered([worse] * (MOST_UNSOUND + 5))
+    assert (found, len(seen)) == (0, MOST_UNSOUND + 1)
+    with pytest.raises(DoesNotFit, match="too large"):
+        lowered([DoesNotFit("large"), DoesNotFit("too large")])
+
+
+# -- what the model reads of a kernel
+
+
+def test_what_attention_does_between_its_products() -> None:
+    found = specialize(attention.parameters, values := heads(2, 3, 400, 64, BM=128, BN=96))
+    module = attention.source_module(found.parameters, dict(found.constants), target="sm_90a")
+    work = work_of(module, found.parameters, values, HOPPER).work
+    whole, masked, outside = work.loops
+    assert (whole.trips, masked.trips) == (4, 1)
+    assert whole.staged_bytes == whole.global_bytes == 2 * 2 * 96 * 64
+    assert work.outer_bytes == 2 * 128 * 64
+    assert (whole.turns, whole.way) == (1, Way.ENGINE)
+    assert whole.functions == 128 * 96 + 128  # a weight each, and a row's factor
+    assert masked.computed > whole.computed > 4 * 128 * 96
+    assert work.accumulators == 128 * (96 + 64) + 128 * 96 // 2  # sums, and weights in bf16
+    assert (outside.turns, outside.functions) == (0, 128 * 64)  # the quotient
+
+
+def test_what_two_products_read_is_loaded_once() -> None:
+    @tilec.kernel(grid=1)
+    def two(a: tl.array, b: tl.array, c: tl.array, K: tl.const):
+        first, second = tl.zeros((64, 64), tl.f32), tl.zeros((64, 64), tl.f32)
+        for k in tl.range(0, K, 32):
+            x = tl.load(a, (0, k), (64, 32))
+            y = tl.load(b, (0, k), (64, 32))
+            first = tl.dot(x, y.T, first)
+            second = tl.dot(tl.maximum(x, 0.0), y.T, second)
+        tl.store(c, (0, 0), (first + second).to(c.dtype))
+
+    values = {name: array(64, 64) for name in "abc"} | {"K": 64}
+    found = specialize(two.parameters, values)
+    module = two.source_module(found.parameters, dict(found.constants), target="sm_90a")
+    loop = work_of(module, found.parameters, values, HOPPER).work.loops[0]
+    assert loop.staged_bytes == 2 * 2 * 64 * 32
+    assert loop.turns == 0
+    assert loop.computed == 64 * 32 // 2
+
+
+def test_products_and_computing_lie_under_each_other_the_more_the_more_warps() -> None:
+    """2048 clocks of products and 1024 of special functions, by one to three warpgroups."""
+
+    def us(warps: int, **own: Any) -> float:
+        loop = LoopWork(100, {"f16": 1 << 23}, functions=1 << 14, unit=Unit.WARPGROUPS, **own)
+        return predict(Work(132, warps, (loop,), 0, 128 * 100), H200).us
+
+    in_turns = [us(4 * groups, turns=1, groups=groups) for groups in (1, 2, 3)]
+    assert in_turns == sorted(in_turns, reverse=True)
+    assert in_turns[0] > 1.15 * in_turns[2]
+    assert us(12, turns=1, groups=1) == pytest.approx(in_turns[0])  # the same rows, in more warps
+    assert us(4) == us(12) < in_turns[2]
+
+
+def test_few_rounds_of_programs_of_unequal_length_take_longer() -> None:
+    loop = LoopWork(100, {"f16": 1 << 23}, unit=Unit.WARPGROUPS)
+
+    def us(rounds: int, longest: float) -> float:
+        work = Work(132 * rounds, 8, (loop,), 0, 128 * 200, longest=longest)
+        return predict(work, H200).us / rounds
+
+    assert us(1, 2) > 1.9 * us(1, 1)
+    assert 1.05 * us(4, 1) < us(4, 2) < 1.15 * us(4, 1)
+    assert us(100, 2) < 1.001 * us(100, 1)
+
+
+# -- one kernel for many sizes
+
+
+def test_a_kernel_is_shared_where_the_same_choices_led_to_it() -> None:
+    a, b, c = (Tiles((("B", size),), {"B": f"{size}: why"}) for size in (16, 32, 64))
+    code, compiled = SharedCode(), []
+
+    def find(order: list[Tiles], taken: Tiles) -> CompiledKernel:
+        def compile_() -> CompiledKernel:
+            compiled.append(taken)
+            decisions = [{"about": "constant", "chosen": "B", "why": "first"}, {"about": "fit"}]
+            made = CompiledKernel("k", "sm_90a", "", (), None, 32, 0, 32, dict(taken.chosen))
+            return replace(made, report={"decisions": decisions})
+
+        return code.find("key", order, compile_)
+
+    assert find([a, b], b).constants == find([a, b, c], b).constants == {"B": 32}
+    assert compiled == [b]
+    assert find([b, c], b).constants == {"B": 32}  # `a` may have been refused or not
+    assert find([a, c], c).constants == {"B": 64}
+    assert compiled == [b, b, c]
+    told = find([b, a], b).report["decisions"]
+    assert [entry.get("why") for entry in told] == ["32: why", None]
+
+
+def test_classes_with_the_same_tiles_share_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEC_CACHE", "0")
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+
+    @tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
+    def times(
+        a: tl.array, b: tl.array, c: tl.array,
+        BM: tl.const = tl.auto, BN: tl.const = tl.auto, BK: tl.const = tl.auto,
+        PRECISION: tl.const = "ieee",
+    ):  # fmt: skip
+        m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+        acc = tl.zeros((BM, BN), tl.f32)
+        for k in tl.range(0, a.shape[1], BK):
+            acc = tl.dot(tl.load(a, (m, k), (BM, BK)), tl.load(b, (k, n), (BK, BN)), acc)
+        tl.store(c, (m, n), acc.to(c.dtype))
+
+    compiled: list[Any] = []
+    whole = Kernel._compile
+    monkeypatch.setattr(Kernel, "_compile", lambda *a: compiled.append(a) or whole(*a))
+    device = tilec.device("emulator")
+
+    def resolve(m: int, n: int, k: int) -> Any:
+        return times.resolve(device, product(m, n, k))
+
+    first, again = resolve(8192, 8192, 4096), resolve(8184, 8192, 4096)
+    assert first is again is resolve(8192, 8192, 1024)
+    assert len(compiled) == 1
+    there, c = times.on("emulator"), np.zeros((8192, 8192), np.float16)
+    pairs = [(c[:, :k], c[:k]) for k in (4096, 1024)]
+    reports = [there.report(a, b, c) for a, b in pairs]
+    assert len(compiled) == 2
+    said = [next(x for x in r.splitlines() if "tiles of BM, BN, BK" in x) for r in reports]
+    assert said[0] != said[1]
+    assert "128x256x64" in said[0]
+    small = resolve(256, 256, 512).constants
+    assert small["BM"] * small["BN"] <= 64 * 128
+    assert len(compiled) == 3
+
+
+def test_results_of_chosen_tiles_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes for which the choices differ, none a multiple of a tile."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng()
+    tiles = set()
+    for m, n, k in ((40, 72, 200), (8, 300, 40)):
+        a, b = (rng.standard_normal(s).astype(np.float16) for s in ((m, k), (k, n)))
+        c = np.full((m, n), np.nan, np.float16)
+        there = matmul.on("emulator:check")
+        there(a, b, c)
+        expected = a.astype(np.float64) @ b.astype(np.float64)
+        assert abs(c - expected).max() <= 2e-3 * abs(expected).max()
+        tiles.add(there.compiled(a, b, c).constants["BM"])
+    assert len(tiles) == 2

@@ -1,0 +1,177 @@
+"""Ranks the tiles that `tl.auto` constants may span, for calls of one class of sizes.
+
+The usual tiles (`auto_constants.py`) are one candidate; the others have sides around theirs. Each
+is built to tile level once, and what it does there is counted for the class's sizes
+(`tilec.costs`): programs and rounds of them, steps of loops, products, bytes, what threads compute
+between products, slots of rings. Another candidate takes the usual one's place where it is
+predicted to be faster by more than the model is trusted with, `Rates.gain`. Behind the first come
+all others, the fastest first, for where lowering shows that it spills or starves
+(`tilec/compile/fitting.py`); last, the usual tiles halved until they fit.
+
+Where sizes are unknown the usual tiles come first; unknown sizes count as `UNKNOWN_SIZE` then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any
+
+from mlir import ir
+
+from tilec.call.auto_constants import AutoConstants
+from tilec.call.call_class import CallClass, any_class
+from tilec.call.specialization import Specialization
+from tilec.costs.kernel_work import work_of
+from tilec.costs.machine import usual_machine
+from tilec.costs.model import Prediction, predict
+from tilec.dialects.context import make_context
+from tilec.hardware.target import Target
+from tilec.messages.diagnostics import CompileError
+
+MOST_TILES = 24
+"""Each is built, in 5 to 10 ms, when a kernel is compiled for the first time."""
+SHOWN = 6
+"""Predictions that the report shows."""
+
+Build = Callable[[Mapping[str, Any], Mapping[str, str]], ir.Module]
+Constants = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Values of the `tl.auto` constants, and for each the reason; in the report as it stands."""
+
+    chosen: Constants
+    reasons: Mapping[str, str]
+
+
+class AutoTiles:
+    """The candidates of one kernel, specialised but for the class of sizes.
+
+    `build(values, reasons)`: its tile-level module with these values of the constants. `has_grid`:
+    whether it has a rule for the grid; without one the usual tiles come first, then halved ones.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        wanted: Specialization,
+        build: Build,
+        target: Target,
+        *,
+        has_grid: bool,
+    ) -> None:
+        self._usual = AutoConstants(fn, wanted.parameters, dict(wanted.constants), target)
+        self._parameters = wanted.parameters
+        self._build = build
+        self._has_grid = has_grid
+        self._target = target
+        self._context = make_context()
+        self._modules: dict[Constants, ir.Module | None] = {}
+        self._last: tuple[CallClass | None, list[Tiles]] | None = None
+
+    def choice(self, call: CallClass | None, number: int) -> Tiles | None:
+        """The candidate to take when `number` others were tried; None where that were all."""
+        if number == 0 and call is None:
+            return Tiles(tuple(self._usual.values.items()), self._usual.reasons)
+        order = self.order(call)
+        return order[number] if number < len(order) else None
+
+    def order(self, call: CallClass | None) -> list[Tiles]:
+        """All candidates, the one to take first in front."""
+        if self._last is None or self._last[0] != call:
+            self._last = (call, self._ordered(call))
+        return self._last[1]
+
+    def _ordered(self, call: CallClass | None) -> list[Tiles]:
+        machine = usual_machine(self._target)
+        predicted = self._predicted(call or any_class(self._parameters, machine))
+        usual = tuple(self._usual.values.items())
+        # The usual tiles are known to be good: others must promise more than the model errs.
+        gain = machine.rates.gain if call is not None else float("inf")
+        cost = {tiles: found.us for tiles, found in predicted.items()}
+        unable = float("inf") if predicted and call is not None else 0.0
+        cost[usual] = cost.get(usual, unable) / gain
+        first, *rest = sorted(cost, key=lambda tiles: cost[tiles])
+        why = self._reasons(first, predicted if call is not None else {})
+        others = [Tiles(tiles, self._others_reasons(tiles, first)) for tiles in rest]
+        halved = [tiles for tiles in self._halved() if tiles.chosen not in cost]
+        return [Tiles(first, why), *others, *halved]
+
+    def _predicted(self, call: CallClass) -> dict[Constants, Prediction]:
+        """Of every candidate that can run, the fastest first."""
+        found: dict[Constants, Prediction] = {}
+        if not self._has_grid:  # only the call knows how many programs there are
+            return found
+        arguments = call.arguments(self._parameters)
+        for tiles in self._candidates:
+            module = self._module(tiles)
+            if module is None:
+                continue
+            values = {**self._usual.given, **arguments, **dict(tiles)}
+            work = work_of(module, self._parameters, values, self._target).work
+            prediction = predict(work, call.machine)
+            if not prediction.impossible:
+                found[tiles] = prediction
+        return dict(sorted(found.items(), key=lambda item: item[1].us))
+
+    @cached_property
+    def _candidates(self) -> list[Constants]:
+        """The usual tiles, and those nearest to as many elements."""
+        usual = self._usual.values
+        size = prod(usual.values())
+        sides = [self._usual.sides(name) for name in usual]
+        points = [tuple(zip(usual, point, strict=True)) for point in product(*sides)]
+
+        def distance(tiles: Constants) -> float:
+            each = prod(value for _, value in tiles)
+            return max(each, size) / min(each, size)
+
+        points.sort(key=distance)
+        return list(dict.fromkeys([tuple(usual.items()), *points]))[:MOST_TILES]
+
+    def _module(self, tiles: Constants) -> ir.Module | None:
+        """The program with these tiles; None where the kernel cannot have them. All are kept in
+        one context: each has a megabyte."""
+        if tiles not in self._modules:
+            try:
+                text = str(self._build(dict(tiles), {}))
+                self._modules[tiles] = ir.Module.parse(text, self._context)
+            except CompileError:
+                if tiles == tuple(self._usual.values.items()):
+                    raise  # the author's mistake, or none of any tile
+                self._modules[tiles] = None
+        return self._modules[tiles]
+
+    def _reasons(
+        self, first: Constants, predicted: Mapping[Constants, Prediction]
+    ) -> dict[str, str]:
+        usual = tuple(self._usual.values.items())
+        shown = [f"{_label(t)} {p.us:.4g} us" for t, p in list(predicted.items())[:SHOWN]]
+        if usual in predicted and usual not in list(predicted)[:SHOWN]:
+            shown.append(f"{_label(usual)} {predicted[usual].us:.4g} us")
+        names = ", ".join(name for name, _ in usual)
+        seen = {f"tiles of {names}": f"of {len(predicted)} predicted {'; '.join(shown)}"}
+        if first == usual:
+            return self._usual.reasons | (seen if len(predicted) > 1 else {})
+        roles = {name: why.partition(": ")[2] for name, why in self._usual.reasons.items()}
+        return {n: f"{v}: {roles[n]}, fastest by prediction" for n, v in first} | seen
+
+    def _others_reasons(self, tiles: Constants, first: Constants) -> dict[str, str]:
+        return {name: f"{value}: in place of tiles of {_label(first)}" for name, value in tiles}
+
+    def _halved(self) -> Iterator[Tiles]:
+        """The usual tiles, the largest side halved each time, until none can be."""
+        times = 1
+        while (found := self._usual.halved(times)) is not None:
+            values, reasons = found
+            yield Tiles(tuple(values.items()), reasons)
+            times += 1
+
+
+def _label(tiles: Constants) -> str:
+    return "x".join(str(value) for _, value in tiles)

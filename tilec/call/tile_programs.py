@@ -1,0 +1,59 @@
+"""A kernel's programs at tile level, with the choices for its `tl.auto` constants.
+
+The compiler, and with it MLIR, is imported when one is asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tilec.call.specialization import Specialization
+from tilec.hardware.target import Target
+
+if TYPE_CHECKING:
+    from tilec.call.auto_tiles import AutoTiles
+
+
+class TilePrograms:
+    """Builds `mlir.ir.Module`s of a Python function. `grid`, `demands`: of the decorator."""
+
+    def __init__(self, fn: Callable[..., Any], grid: Any, demands: Mapping[str, Any]) -> None:
+        self._fn, self._grid, self._demands = fn, grid, demands
+        self._known: dict[Any, AutoTiles] = {}
+
+    def module(self, wanted: Specialization, target: Target, number: int = 0) -> Any:
+        """The program with the compiler's choice of `tl.auto` constants of that number, 0 the
+        first; None past the last, where the author chose all."""
+        if not wanted.is_open:
+            return None if number else self._build(wanted, {}, {})
+        tiles = self.choices(wanted, target).choice(wanted.call, number)
+        return None if tiles is None else self._build(wanted, dict(tiles.chosen), tiles.reasons)
+
+    def choices(self, wanted: Specialization, target: Target) -> AutoTiles:
+        """The choices, for any class of sizes."""
+        key = (target.name, replace(wanted, call=None).key)
+        if key not in self._known:
+            ranking = importlib.import_module("tilec.call.auto_tiles")
+            build = functools.partial(self._build, wanted)
+            self._known[key] = ranking.AutoTiles(
+                self._fn, wanted, build, target, has_grid=self._grid is not None
+            )
+        return self._known[key]
+
+    def _build(
+        self, wanted: Specialization, chosen: Mapping[str, Any], reasons: Mapping[str, str]
+    ) -> Any:
+        """The program with constants chosen for those that are left open."""
+        return importlib.import_module("tilec.frontend").build_module(
+            self._fn,
+            wanted.parameters,
+            {**dict(wanted.constants), **chosen},
+            grid=self._grid,
+            index_bits=wanted.index_bits,
+            **self._demands,
+            auto=reasons,
+        )

@@ -1,0 +1,129 @@
+"""What threads compute of tiles beside products, in instructions of one element each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.types import bit_width, element, is_tile, shape
+
+_FUNCTIONS: Mapping[str, int] = {
+    "math.exp": 2,
+    "math.exp2": 1,
+    "math.log": 2,
+    "math.log2": 1,
+    "math.sqrt": 3,
+    "math.rsqrt": 2,
+    "math.tanh": 6,
+    "math.sin": 8,
+    "math.cos": 8,
+    "math.erf": 12,
+    "math.powf": 16,
+    "arith.divf": 8,
+}
+"""Ops that ask for a special function once an element, and the instructions around it, about."""
+_FREE = ("arith.constant", "arith.index_cast", "arith.extui", "arith.extsi", "arith.negf")
+"""Ops that take no instruction, or are part of another one."""
+_SCAN = 4
+"""Instructions an element of a scan: its part in the thread, in the warp, and adding both."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the operand `tile` of a dot comes from: `load`, whose result is transposed on the way
+    where it `is_turned`."""
+
+    load: tile.LoadOp
+    tile: ir.Value
+    is_turned: bool
+
+
+def source_of(operand: ir.Value) -> Source | None:
+    """The load of an operand, or of the one tile that it is computed from element by element; None
+    where it comes from elsewhere."""
+    value, is_turned = operand, False
+    while not isinstance(value.owner, ir.Block):
+        view = value.owner.opview
+        if isinstance(view, tile.LoadOp):
+            return Source(view, operand, is_turned)
+        tiles = [v for v in view.operation.operands if is_tile(v)]
+        varying = [v for v in tiles if isinstance(v.owner, ir.Block) or not _is_constant(v)]
+        if isinstance(view, tile.TransposeOp):
+            is_turned = not is_turned
+        elif not is_elementwise(view.operation) or len(varying) != 1:
+            return None
+        else:
+            tiles = varying
+        value = tiles[0]
+    return None
+
+
+def is_used_twice(load: tile.LoadOp) -> bool:
+    """Whether a loaded tile is an operand of dots and used in registers, too."""
+    users = list(_users(load.result))
+    dots = [user for user in users if isinstance(user.opview, tile.DotOp)]
+    return 0 < len(dots) < len(users)
+
+
+def _users(value: ir.Value) -> Iterator[ir.Operation]:
+    """The ops that use a tile, or its transpose."""
+    for use in value.uses:
+        user = use.owner.operation
+        if isinstance(user.opview, tile.TransposeOp):
+            yield from _users(user.results[0])
+        else:
+            yield user
+
+
+def _is_constant(value: ir.Value) -> bool:
+    return value.owner.name in ("arith.constant", "tensor.splat")
+
+
+def instructions_of(op: ir.Operation) -> tuple[int, int]:
+    """Instructions for all elements of what an op computes, and how many special functions."""
+    view = op.opview
+    if isinstance(view, tile.ReduceOp):
+        return prod(shape(op.operands[0])), 0
+    if isinstance(view, tile.ScanOp):
+        return _SCAN * prod(shape(op.operands[0])), 0
+    tiles = [result for result in op.results if is_tile(result)]
+    if not tiles or not is_elementwise(op) or op.name in _FREE:
+        return 0, 0
+    size = prod(shape(tiles[0]))
+    if op.name in _FUNCTIONS:
+        return size * (1 + _FUNCTIONS[op.name]), size
+    # Conversions to 16 bits and less take two elements at a time.
+    narrow = bit_width(element(tiles[0])) in (8, 16)
+    return -(-size // 2) if narrow else size, 0
+
+
+def waits_for_product(dot: ir.Operation) -> bool:
+    """Whether an operand of a dot is computed from the result of another in its block, or from
+    what a loop carries: both products cannot run one behind the other."""
+    return any(_is_computed(side, dot.block) for side in list(dot.operands)[:2])
+
+
+def _is_computed(value: ir.Value, block: ir.Block) -> bool:
+    seen: set[ir.Value] = set()
+    left = [value]
+    while left:
+        one = left.pop()
+        if one in seen or not is_tile(one):
+            continue
+        seen.add(one)
+        if isinstance(one.owner, ir.Block):
+            if one.owner == block:
+                return True
+            continue
+        op = one.owner.operation if hasattr(one.owner, "operation") else one.owner
+        if op.block != block:
+            continue
+        if isinstance(op.opview, tile.DotOp):
+            return True
+        left += list(op.operands)
+    return False
