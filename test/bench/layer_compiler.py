@@ -70,8 +70,13 @@ def _compiled(case: LayerCase, step: Step, settings: dict[str, Any], target: str
         if isinstance(argument, str)
     }
     facts = [observe_parameter(name, view) for name, view in views.items()]
-    bits = index_bits(list(views.values()))
-    return kernel.demanding(**demands).compile(facts, constants, target=target, index_bits=bits)
+    return kernel.demanding(**demands).compile(
+        facts,
+        constants,
+        target=target,
+        index_bits=index_bits(list(views.values())),
+        sizes={name: view.shape for name, view in views.items()},
+    )
 
 
 def _parameters(step: Step) -> list[str]:

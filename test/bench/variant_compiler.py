@@ -100,7 +100,9 @@ def artefact_key(case: Any, variant: Variant, target: str) -> str:
         settings = (case.shape, case.batch, chosen_tiles(case, target), variant.constants)
     elif settings is None:
         settings = chosen_by_example(case)
-    about = (variant.kernel, settings, variant.warps, variant.target or target, facts)
+    # What is left to the compiler is chosen by sizes.
+    shapes = [view.shape for view in views] if variant.constants is None else []
+    about = (variant.kernel, settings, variant.warps, variant.target or target, facts, shapes)
     return hashlib.sha256(repr((about, index_bits(views))).encode()).hexdigest()[:16]
 
 
@@ -160,4 +162,10 @@ def _compiled_for(
     parameters = [
         observe_parameter(spec.name, view) for spec, view in zip(specs, views, strict=True)
     ]
-    return kernel.compile(parameters, constants, target=target, index_bits=index_bits(views))
+    return kernel.compile(
+        parameters,
+        constants,
+        target=target,
+        index_bits=index_bits(views),
+        sizes={spec.name: view.shape for spec, view in zip(specs, views, strict=True)},
+    )

@@ -1,0 +1,100 @@
+"""What `tl.auto` chooses for launches whose tiles were all timed on an H200, against the best.
+
+The record is `auto_tiles.py`'s; the model was fitted to a part of its cases.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import auto_kernels
+import pytest
+
+from tilec.call.call_class import class_of
+from tilec.call.jit import Kernel
+from tilec.call.specialization import specialize
+from tilec.costs.machine import usual_machine
+from tilec.examples.attention import attention
+from tilec.examples.matmul import matmul
+from tilec.hardware.target import find_target
+from tilec.runtime.arrays import ArrayView
+
+TARGET = find_target("sm_90a")
+RECORD = Path(__file__).parent / "results" / "auto-tiles-h200-2026-11-23.json"
+CASES: list[dict[str, Any]] = json.loads(RECORD.read_text())["cases"]
+KERNELS = {
+    kernel.name: kernel for kernel in vars(auto_kernels).values() if isinstance(kernel, Kernel)
+}
+KERNELS |= {"attention": attention, "matmul": matmul}
+MOST_LOST = {
+    "gated": (1.06, 1.12),
+    "matmul": (1.09, 1.25),
+    "updated_product": (1.12, 1.25),
+    "losses": (1.06, 1.15),
+}
+USUALLY_LOST = (1.04, 1.1)
+"""Of the best tile's time: in the mean of a kernel's cases, and in any of them."""
+FLOATS = (("recurrence", "g"), ("losses", "sums"))
+"""Arrays of f32: kernel and name."""
+
+
+def groups() -> dict[str, list[dict[str, Any]]]:
+    """The cases by kernel and constants."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for case in CASES:
+        name = " ".join([case["kernel"], *(f"{n}={v}" for n, v in case["constants"].items())])
+        found.setdefault(name, []).append(case)
+    return found
+
+
+def arguments(kernel: Kernel, case: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the call that was timed, arrays without memory."""
+    name, shape = case["output"]
+    shapes = [*case["inputs"].items(), (name, shape)]
+    defaults = {p.name: p.default for p in kernel.parameters if p.kind == "const"}
+    given: dict[str, Any] = {**defaults, **case["constants"]}
+    rest = iter(shapes)
+    for parameter in kernel.parameters:
+        if parameter.kind == "array":
+            named, sizes = next(rest)
+            strides = tuple(math.prod(sizes[axis + 1 :]) for axis in range(len(sizes)))
+            dtype = "f32" if (kernel.name, named) in FLOATS else "bf16"
+            given[parameter.name] = ArrayView(0, tuple(sizes), strides, dtype, ("cuda", 0))
+        elif parameter.kind != "const":
+            given[parameter.name] = _scalar(parameter.name, case)
+    return given
+
+
+def _scalar(name: str, case: Mapping[str, Any]) -> float:
+    """The rows of one part of losses, or the scale of scores."""
+    if name != "part":
+        return 0.1
+    parts = case["output"][1][1]
+    return -(-case["inputs"]["w"][0] // parts)
+
+
+def lost(case: Mapping[str, Any]) -> float:
+    """The time of the tile that is chosen today, the first that was timed, of the best's."""
+    kernel = KERNELS[case["kernel"]]
+    values = arguments(kernel, case)
+    wanted = specialize(kernel.parameters, values)
+    call = class_of(wanted.parameters, values, usual_machine(TARGET))
+    for tiles in kernel._programs.choices(wanted, TARGET).order(call):
+        sizes = dict(tiles.chosen)
+        label = "x".join(str(sizes[n]) for n in sorted(sizes, key=lambda n: (n == "BK", n)))
+        if label in case["us"] and label not in case["unsound"]:
+            return case["us"][label] / min(case["us"].values())
+    raise AssertionError(f"no choice for {case['case']} was timed")
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("group", groups())
+def test_tiles_are_chosen_as_they_were_timed(group: str) -> None:
+    ratios = [lost(case) for case in groups()[group]]
+    mean, once = MOST_LOST.get(group.partition(" ")[0], USUALLY_LOST)
+    assert max(ratios) <= once
+    assert math.prod(ratios) ** (1 / len(ratios)) <= mean
