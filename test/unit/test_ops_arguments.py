@@ -160,20 +160,15 @@ def view(framework: str, place: Any = (HOST, 0)) -> ArrayView:
 
 
 def test_results_are_of_the_framework_of_the_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    def empty(shape: Any, **options: Any) -> Any:
-        return SimpleNamespace(expand=lambda sizes: (sizes, options))
-
     torch = SimpleNamespace(
-        empty=empty,
-        empty_like=lambda like, memory_format: ("new", *like, memory_format),
+        empty_strided=lambda sizes, strides, **options: ("new", sizes, strides, options),
         bfloat16="torch.bfloat16",
-        contiguous_format="rows",
     )
     monkeypatch.setitem(sys.modules, "torch", torch)
     tensor = SimpleNamespace(device="cuda:1")
     found = new_array(tensor, view("torch", (CUDA, 1)), (2, 3), tl.bf16)
     options = {"dtype": "torch.bfloat16", "device": "cuda:1"}
-    assert found == ("new", (2, 3), options, "rows")
+    assert found == ("new", (2, 3), (3, 1), options)
     found = new_array(A, view("numpy"), (2, 3), tl.f8e5m2)
     assert (found.shape, found.dtype) == ((2, 3), ml_dtypes.float8_e5m2)
 
