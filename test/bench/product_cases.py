@@ -1,7 +1,7 @@
 """Matrix products for Hopper: which are measured, in which regimes, and the ratios to reach.
 
 `tensors`-free and compiler-free, as `bench_cases`. TN, NN: how BLAS calls a row-major `a` with `b`
-column-major (K runs fastest in both) or row-major.
+column-major (K runs fastest in both) or row-major; TT, NT: the same with `a` column-major.
 """
 
 from __future__ import annotations
@@ -63,6 +63,16 @@ class ProductCase:
         return f"{kind} {batch}{size} {self.layout}{tail}"
 
     @property
+    def turned_a(self) -> bool:
+        """Whether `a` is column-major."""
+        return self.layout[1] == "T"
+
+    @property
+    def turned_b(self) -> bool:
+        """Whether `b` is."""
+        return self.layout[0] == "T"
+
+    @property
     def precision(self) -> str:
         """`tl.dot`'s, by which the reference knows the error to allow."""
         return "tf32" if self.dtype == "f32" else "ieee"
@@ -78,10 +88,10 @@ class ProductCase:
         """a, b and c."""
         m, n, k = self.shape
         lead = (self.batch,) if self.batch else ()
-        b = row_major("b", self.dtype, (*lead, k, n))
+        a, b = row_major("a", self.dtype, (*lead, m, k)), row_major("b", self.dtype, (*lead, k, n))
         return (
-            row_major("a", self.dtype, (*lead, m, k)),
-            transposed_matrices(b) if self.layout == "TN" else b,
+            transposed_matrices(a) if self.turned_a else a,
+            transposed_matrices(b) if self.turned_b else b,
             row_major("c", self.output, (*lead, m, n)),
         )
 

@@ -88,6 +88,16 @@ def test_an_artefact_serves_all_that_the_compiler_cannot_tell_apart() -> None:
     assert len({key("bf16", 4096), *others}) == 5
 
 
+def test_layouts_say_which_matrix_is_column_major() -> None:
+    def strides(layout: str, batch: int = 0) -> list[tuple[int, ...]]:
+        case = ProductCase("bf16", "bf16", (3, 5, 7), layout, (), batch)
+        return [spec.strides for spec in case.arrays]
+
+    assert strides("TN") == [(7, 1), (1, 7), (5, 1)]
+    assert strides("NT") == [(1, 3), (5, 1), (5, 1)]
+    assert strides("TT", 2) == [(21, 1, 3), (35, 1, 7), (15, 5, 1)]
+
+
 def test_ratios_are_to_the_anchor_and_to_each_rival() -> None:
     found = record(
         1.03,

@@ -1,7 +1,8 @@
 """Matrix products in Triton for Hopper: TMA descriptors, persistent programs, warp specialisation.
 
-b is K x N, or with TRANSPOSED its transpose N x K. With BATCH > 1 the matrices lie below each other
-in two-dimensional descriptors, and M, N, K must be multiples of the tile.
+b is K x N, or with TRANSPOSED its transpose N x K; a is M x K, or with ACROSS its transpose. With
+BATCH > 1 the matrices lie below each other in two-dimensional descriptors, and M, N, K must be
+multiples of the tile.
 """
 
 from __future__ import annotations
@@ -34,6 +35,14 @@ def _places(number, tiles_m, tiles_n, M, N, K, BM: tl.constexpr, BN: tl.constexp
 
 
 @triton.jit
+def _load_a(a, row, k, ACROSS: tl.constexpr):
+    if ACROSS:
+        return a.load([k, row]).T
+    else:
+        return a.load([row, k])
+
+
+@triton.jit
 def _load_b(b, b_row, n, k, TRANSPOSED: tl.constexpr):
     if TRANSPOSED:
         return b.load([b_row + n, k]).T
@@ -44,14 +53,14 @@ def _load_b(b, b_row, n, k, TRANSPOSED: tl.constexpr):
 @triton.jit
 def tiles(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
           GROUP: tl.constexpr, TRANSPOSED: tl.constexpr, ACC: tl.constexpr,
-          OUT: tl.constexpr, PRECISION: tl.constexpr):  # fmt: skip
+          OUT: tl.constexpr, PRECISION: tl.constexpr, ACROSS: tl.constexpr):  # fmt: skip
     """A program a tile; a, b, c are descriptors."""
     tiles_m, tiles_n = tl.cdiv(M, BM), tl.cdiv(N, BN)
     pm, pn = _tile_of(tl.program_id(0), tiles_m, tiles_n, GROUP)
     m, n = pm * BM, pn * BN
     acc = tl.zeros((BM, BN), dtype=ACC)
     for i in tl.range(tl.cdiv(K, BK)):
-        x = a.load([m, i * BK])
+        x = _load_a(a, m, i * BK, ACROSS)
         y = _load_b(b, 0, n, i * BK, TRANSPOSED)
         acc = tl.dot(x, y, acc, input_precision=PRECISION, out_dtype=ACC)
     c.store([m, n], acc.to(OUT))
@@ -111,9 +120,13 @@ def specialized(a_pointer, b_pointer, c_pointer, M, N, K, BM: tl.constexpr, BN: 
 
 @triton.jit
 def masked(a, b, c, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm,
-           BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
-           ACC: tl.constexpr, PRECISION: tl.constexpr, EVEN: tl.constexpr):  # fmt: skip
-    """The tutorial's pointer kernel, for any K where not EVEN."""
+           matrix_a, matrix_b, matrix_c, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+           GROUP: tl.constexpr, ACC: tl.constexpr, PRECISION: tl.constexpr,
+           EVEN: tl.constexpr):  # fmt: skip
+    """The tutorial's pointer kernel, for any K where not EVEN; `matrix_a` and so on: elements from
+    one matrix of a batch to the next."""
+    matrix = tl.program_id(1).to(tl.int64)
+    a, b, c = a + matrix * matrix_a, b + matrix * matrix_b, c + matrix * matrix_c
     tiles_m, tiles_n = tl.cdiv(M, BM), tl.cdiv(N, BN)
     pm, pn = _tile_of(tl.program_id(0), tiles_m, tiles_n, GROUP)
     m = (pm * BM + tl.arange(0, BM)) % M

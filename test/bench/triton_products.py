@@ -68,7 +68,16 @@ def _candidates(case: ProductCase) -> list[tuple[Any, ...]]:
             found = _wide(k)
         if case.dtype in GLUON_TYPES and not case.batch:
             found.append(("gluon", 128, 256, k, 3))
-    return [numbers for numbers in found if not (case.batch and numbers[0] in ("pointer", "tiles"))]
+    if case.turned_a:
+        found += [("tiles", 128, 256, k, 3, 8), ("tiles", 128, 128, k, 4, 4)] if m > 1024 else []
+        return [numbers for numbers in found if numbers[0] in ("pointer", "tiles")]
+    return [numbers for numbers in found if not case.batch or _batched(case, *numbers[:4])]
+
+
+def _batched(case: ProductCase, kind: str, *tile: int) -> bool:
+    """Whether a kernel does batches, those below each other in whole tiles."""
+    whole = not any(size % part for size, part in zip(case.shape, tile, strict=True))
+    return kind == "pointer" or (kind in ("persistent", "specialized") and whole)
 
 
 def _wide(k: int) -> list[tuple[Any, ...]]:
@@ -124,10 +133,10 @@ def _small(k: int) -> list[tuple[Any, ...]]:
 
 def _describable(case: ProductCase) -> bool:
     """Whether all rows are multiples of 16 bytes, as descriptors demand."""
-    _, n, k = case.shape
+    m, n, k = case.shape
     rows = (
-        (k, case.dtype),
-        (k if case.layout == "TN" else n, case.dtype),
+        (m if case.turned_a else k, case.dtype),
+        (k if case.turned_b else n, case.dtype),
         (n, case.output),
     )
     sizes = {"f16": 2, "bf16": 2, "f32": 4, "i32": 4}
@@ -138,13 +147,14 @@ def _flat(case: ProductCase) -> dict[str, tuple[int, int]]:
     """The matrices as they lie in memory, those of a batch below each other."""
     m, n, k = case.shape
     batch = max(case.batch, 1)
-    b = (batch * n, k) if case.layout == "TN" else (batch * k, n)
-    return {"a": (batch * m, k), "b": b, "c": (batch * m, n)}
+    a = (batch * k, m) if case.turned_a else (batch * m, k)
+    b = (batch * n, k) if case.turned_b else (batch * k, n)
+    return {"a": a, "b": b, "c": (batch * m, n)}
 
 
 def _constants(case: ProductCase, bm: int, bn: int, bk: int) -> dict[str, Any]:
     return {
-        **{"BM": bm, "BN": bn, "BK": bk, "GROUP": GROUP, "TRANSPOSED": case.layout == "TN"},
+        **{"BM": bm, "BN": bn, "BK": bk, "GROUP": GROUP, "TRANSPOSED": case.turned_b},
         "ACC": tl.int32 if case.dtype == "i8" else tl.float32,
         "OUT": TRITON_TYPES[case.output],
         "PRECISION": "tf32" if case.dtype == "f32" else None,
@@ -171,8 +181,9 @@ def _described(case: ProductCase, boxes: dict[str, list[int]]) -> Any:
 
 
 def _boxes(case: ProductCase, bm: int, bn: int, bk: int, columns: int) -> dict[str, list[int]]:
-    b = [bn, bk] if case.layout == "TN" else [bk, bn]
-    return {"a": [bm, bk], "b": b, "c": [bm, columns]}
+    a = [bk, bm] if case.turned_a else [bm, bk]
+    b = [bn, bk] if case.turned_b else [bk, bn]
+    return {"a": a, "b": b, "c": [bm, columns]}
 
 
 def _tiles(case: ProductCase, bm: int, bn: int, bk: int, stages: int, warps: int) -> TritonLaunch:
@@ -181,7 +192,10 @@ def _tiles(case: ProductCase, bm: int, bn: int, bk: int, stages: int, warps: int
         kernels.tiles,
         (_count(case, bm, bn),),
         _described(case, _boxes(case, bm, bn, bk, bn)),
-        {**_constants(case, bm, bn, bk), "num_stages": stages, "num_warps": warps},
+        {
+            **{**_constants(case, bm, bn, bk), "ACROSS": case.turned_a},
+            **{"num_stages": stages, "num_warps": warps},
+        },
     )
 
 
@@ -213,14 +227,15 @@ def _specialized(
 
 def _pointer(case: ProductCase, bm: int, bn: int, bk: int, stages: int, warps: int) -> TritonLaunch:
     m, n, k = case.shape
-    b_strides = (1, k) if case.layout == "TN" else (n, 1)
+    strides = *((1, m) if case.turned_a else (k, 1)), *((1, k) if case.turned_b else (n, 1)), n
     options = {**_constants(case, bm, bn, bk), "EVEN": k % bk == 0}
     del options["TRANSPOSED"], options["OUT"]
+    batch = max(case.batch, 1)
     return TritonLaunch(
         f"pointer {bm}x{bn}x{bk} s{stages} w{warps}",
         kernels.masked,
-        (_count(case, bm, bn),),
-        lambda t: (t["a"], t["b"], t["c"], m, n, k, k, 1, *b_strides, n),
+        (_count(case, bm, bn) // batch, batch),
+        lambda t: (t["a"], t["b"], t["c"], m, n, k, *strides, m * k, k * n, m * n),
         {**options, "num_stages": stages, "num_warps": warps},
     )
 
@@ -245,7 +260,7 @@ def _gluon(case: ProductCase, bm: int, bn: int, bk: int, stages: int) -> TritonL
         ]
         return (*found, *case.shape)
 
-    constants = {"GROUP": GROUP, "STAGES": stages, "TRANSPOSED": case.layout == "TN"}
+    constants = {"GROUP": GROUP, "STAGES": stages, "TRANSPOSED": case.turned_b}
     return TritonLaunch(
         f"gluon {bm}x{bn}x{bk} s{stages} w4+4+1",
         gluon_products.product,
