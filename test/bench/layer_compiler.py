@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import drawn_kernels
+import drawn_small_kernels
 from bench_cases import Variant
 from layer_cases import LayerCase, Step
 
@@ -15,19 +17,26 @@ from tilec.examples.attention_backward import key_gradients, query_gradients, we
 from tilec.examples.convolution import convolve
 from tilec.examples.cross_entropy import cross_entropy
 from tilec.examples.indexing import histogram
+from tilec.examples.layer_norm import layer_norm
 from tilec.examples.mixture_of_experts import multiply_by_experts
 from tilec.examples.paged_attention import attend_pages, join_splits
 from tilec.examples.quantized_weights import quantized_matmul
 from tilec.examples.rms_norm import rms_norm, rms_norm_gradients, sum_columns
+from tilec.examples.selective_scan import selective_scan
+from tilec.examples.softmax import online_softmax, softmax
 from tilec.examples.tile_scales import tile_scaled_matmul
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.runtime.artefact import save
 from tilec.runtime.facts import index_bits, observe_parameter
 
+_DRAWN = (*vars(drawn_kernels).values(), *vars(drawn_small_kernels).values())
+
 KERNELS: dict[str, Kernel] = {
     kernel.name: kernel
     for kernel in (
+        *(each for each in _DRAWN if isinstance(each, Kernel)),
+        *(softmax, online_softmax, layer_norm, selective_scan),
         *(key_gradients, query_gradients, weigh_gradients, multiply_by_experts),
         *(quantized_matmul, tile_scaled_matmul, convolve, attend_pages, join_splits),
         *(cross_entropy, histogram, rms_norm, rms_norm_gradients, sum_columns),

@@ -12,9 +12,10 @@ from typing import Any
 import reference
 import torch
 from attention_cases import AttentionCase
+from drawn_peers import DRAWN, expected_drawn, fill_drawn, torch_drawn
 from fused_cases import FusedCase
 from layer_cases import LayerCase
-from layer_peers import expected_layer, fill_layer, torch_layer, triton_layer
+from layer_peers import expected_layer, torch_layer, triton_layer
 from product_cases import ProductCase
 from reference import Comparison
 from tensors import DTYPES, Storage
@@ -69,7 +70,7 @@ def filled(case: RegimeCase, device: str, generator: torch.Generator) -> dict[st
             spec = storage.spec
             storage.fill(drawn(DTYPES[spec.dtype], spec.shape, case.spread, generator))
     if isinstance(case, LayerCase):
-        fill_layer(case, {n: storage.tensor for n, storage in storages.items()}, generator)
+        fill_drawn(case, {n: storage.tensor for n, storage in storages.items()}, generator)
     if "ends" in storages:
         ends = torch.tensor(case.group_ends, dtype=torch.int32, device=device)
         storages["ends"].fill(ends)
@@ -127,9 +128,11 @@ def _torch_product(case: ProductCase) -> dict[str, Callable[[Tensors], Any]]:
         return {"torch": lambda t: torch._int_mm(t["a"], t["b"], out=t["c"])}
     if case.dtype == "f8E4M3FN":
         return {"torch": _scaled_batch if case.batch else _scaled}
-    if case.batch:
-        return {"torch": lambda t: torch.bmm(t["a"], t["b"], out=t["c"])}
-    return {"torch": lambda t: torch.mm(t["a"], t["b"], out=t["c"])}
+    multiply = torch.bmm if case.batch else torch.mm
+    if case.output != case.dtype:
+        output = DTYPES[case.output]
+        return {"torch": lambda t: multiply(t["a"], t["b"], out_dtype=output)}
+    return {"torch": lambda t: multiply(t["a"], t["b"], out=t["c"])}
 
 
 _ones: dict[torch.device, torch.Tensor] = {}
@@ -267,11 +270,21 @@ def _triton_fused(case: FusedCase) -> Iterator[Any]:
 
 _FUSED = Kind(_expected_fused, _torch_fused, _triton_fused)
 
+
+def _triton_drawn(case: LayerCase) -> Iterator[Any]:
+    from triton_drawn import drawn_launches
+
+    return drawn_launches(case)
+
+
 _LAYER = Kind(expected_layer, torch_layer, triton_layer)
+_DRAWN = Kind(expected_drawn, torch_drawn, _triton_drawn)
 
 
 def _kind(case: RegimeCase) -> Kind:
-    return _LAYER if isinstance(case, LayerCase) else _KINDS[case.kernel]
+    if isinstance(case, LayerCase):
+        return _DRAWN if case.kernel in DRAWN else _LAYER
+    return _KINDS[case.kernel]
 
 
 _KINDS = {

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
+from drawn_peers import compiled_calls
 from measured_cases import (
     BOUND,
     RegimeCase,
@@ -19,7 +21,7 @@ from measured_cases import (
     torch_calls,
     written,
 )
-from regime_timing import Duration, burst, sustained
+from regime_timing import Duration, burst, captured, sustained
 from tensors import Storage
 from tilec_calls import tilec_call
 from timing import CudaClock, HostClock, Timing, rotated_sets, time_peers
@@ -34,7 +36,9 @@ class RegimeJob:
     """What to measure. `files`: variant label -> the build's manifest entry, its artefacts with
     their folder. `peers`: "all", or "torch" alone.
 
-    `finalists`: how many of tilec's variants go on from the screening.
+    `finalists`: how many of tilec's variants go on from the screening. `compiled`: torch.compile is
+    a peer, too. `small`: the case is small enough for the emulator as it is. `regimes`: those to
+    measure, where not those that the case has goals for.
     """
 
     case: RegimeCase
@@ -44,6 +48,9 @@ class RegimeJob:
     duration: Duration
     peers: str = "all"
     finalists: int = 1
+    compiled: bool = False
+    small: bool = False
+    regimes: tuple[str, ...] = ()
 
 
 def warm_candidates(job: RegimeJob) -> None:
@@ -57,11 +64,26 @@ def warm_candidates(job: RegimeJob) -> None:
             done.exception()  # what does not compile fails again where it is checked
 
 
+def warm_compiled(job: RegimeJob) -> None:
+    """Compiles torch's graphs into its disk cache, by running them."""
+    calls = compiled_calls(job.case)
+    if not calls:
+        return
+    generator = torch.Generator(device=job.device).manual_seed(job.seed)
+    storages = filled(job.case, job.device, generator)
+    for call in calls.values():
+        with suppress(Exception):  # what does not compile fails again where it is checked
+            call({name: storage.tensor for name, storage in storages.items()})
+    del storages
+    if job.device == "cuda":
+        torch.cuda.empty_cache()  # the processes beside this one need memory, too
+
+
 def measure_regimes(job: RegimeJob) -> dict[str, Any]:
     """The record of a case: timings by regime, the screening, failures."""
     cuda = job.device == "cuda"
     clock = CudaClock() if cuda else HostClock()
-    case = job.case if cuda else job.case.shrunk()
+    case = job.case if cuda or job.small else job.case.shrunk()
     if cuda:
         torch.cuda.empty_cache()
         if job.peers == "all":
@@ -71,10 +93,12 @@ def measure_regimes(job: RegimeJob) -> dict[str, Any]:
     calls = _right_ones(case, sets[0], _calls(case, job, failures), clock, failures)
     tensors = [{name: storage.tensor for name, storage in s.items()} for s in sets]
     every = {name: _on_sets(call, tensors) for name, call in calls.items()}
+    every = _graphable(every, len(sets), clock, failures)
     screened = time_peers(every, clock, sets=len(sets), budget_ms=30, least_rounds=5 if cuda else 1)
     final = {name: every[name] for name in finalists(screened, job)}
     timings = {
-        regime: _timed(regime, final, clock, len(sets), job.duration) for regime, _ in case.goals
+        regime: _timed(regime, final, clock, len(sets), job.duration)
+        for regime in job.regimes or dict(case.goals)
     }
     return {
         "case": case.name,
@@ -96,12 +120,12 @@ def measure_regimes(job: RegimeJob) -> dict[str, Any]:
 def finalists(screened: Mapping[str, Timing], job: RegimeJob) -> list[str]:
     """tilec's untuned ones and fastest, and the fastest of what the anchor and each rival name.
 
-    With few finalists only the anchor, and Triton's fastest.
+    With few finalists only the anchor, and the fastest of Triton and of torch.
     """
     order = sorted(screened, key=lambda name: screened[name].us)
     found = [name for name in job.case.untuned if name in screened]
     found += [name for name in order if name.startswith("tilec")][: job.finalists]
-    rivals = ("triton",) if job.duration.few else job.case.rivals
+    rivals = ("triton", "torch") if job.duration.few else job.case.rivals
     for begin in (job.case.anchor, *rivals):
         found += [name for name in order if name.startswith(begin)][:1]
     return list(dict.fromkeys(found))
@@ -133,6 +157,8 @@ def _calls(case: RegimeCase, job: RegimeJob, failures: dict[str, str]) -> dict[s
             calls[name] = tilec_call(case, entry, job.device)
         except Exception as error:
             failures[name] = f"{type(error).__name__}: {error}"
+    if job.compiled:
+        calls |= compiled_calls(case)
     if job.peers == "all":
         calls |= {f"triton {launch.label}": launch.launch for launch in candidates_of(case)}
     return calls
@@ -145,6 +171,29 @@ def peer_calls(job: RegimeJob) -> dict[str, Callable[[], Any]]:
     tensors = {name: storage.tensor for name, storage in storages.items()}
     calls = _calls(job.case, job, {})
     return {name: lambda call=call: call(tensors) for name, call in calls.items()}
+
+
+def _graphable(
+    peers: Mapping[str, Callable[[int], Any]], sets: int, clock: Any, failures: dict[str, str]
+) -> dict[str, Callable[[int], Any]]:
+    """The peers that a CUDA graph can hold; `failures` gets why it cannot hold others.
+
+    Each meets all sets first: some make something of a set at its first sight and keep it.
+    """
+    if not clock.graphs:
+        return dict(peers)
+    found = {}
+    for name, peer in peers.items():
+        for number in range(sets):
+            peer(number)
+        try:
+            with torch.cuda.stream(torch.cuda.current_stream()):  # also where a capture fails
+                captured(peer, [0])
+            found[name] = peer
+        except Exception as error:
+            failures[name] = f"not in a CUDA graph: {str(error)[:300]}"
+    clock.wait()
+    return found
 
 
 def _on_sets(call: Call, tensors: list[dict[str, torch.Tensor]]) -> Callable[[int], Any]:

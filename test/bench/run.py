@@ -15,10 +15,7 @@ import argparse
 import datetime
 import json
 import os
-import platform
-import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -32,7 +29,7 @@ import results as results_of_bests
 from case_sets import IN_REGIMES, SETS, USUAL
 from measure import MeasureJob, interpret_triton, measure_case, warm_triton
 from profiling import profile
-from records import record_text
+from records import record_text, versions
 from regime_timing import Duration
 from regimes import RegimeJob, measure_regimes, warm_candidates
 from tilec_calls import with_folder
@@ -181,7 +178,7 @@ def _report(
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "command": sys.argv,
         "seconds": round(seconds, 1),
-        "versions": _versions(),
+        "versions": versions(),
         "records": records,
         "broken": broken,
         "not_compiled": missing,
@@ -204,27 +201,6 @@ def _report(
     print(f"{len(records)} cases, {len(broken)} failed, {wrong} tilec variants wrong or not run, ")
     print(f"{sum(map(len, missing.values()))} not compiled; {seconds:.0f} s")
     return int(bool(wrong or broken))
-
-
-def _versions() -> dict[str, str]:
-    """What the run ran on."""
-    import torch
-
-    found = {"python": platform.python_version(), "torch": torch.__version__}
-    try:
-        import triton
-
-        found["triton"] = triton.__version__
-    except ImportError:
-        pass
-    if torch.cuda.is_available():
-        found |= {"gpu": torch.cuda.get_device_name(0), "cuda": str(torch.version.cuda)}
-    if shutil.which("nvidia-smi"):
-        query = "--query-gpu=driver_version,clocks.sm,power.draw"
-        command = ["nvidia-smi", query, "--format=csv,noheader"]
-        state = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-        found["driver, clock, power"] = state.stdout.strip()
-    return found
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import triton
 import triton_attention_kernels as kernels
 from attention_cases import AttentionCase
 from triton.tools.tensor_descriptor import TensorDescriptor
+from triton_drawn import attention
 from triton_peers import Tensors, TritonLaunch
 from triton_products import TRITON_TYPES
 
@@ -25,8 +26,17 @@ SPECIALIZED = {64: ((128, 128, 2, 4),), 128: ((128, 128, 2, 4), (128, 128, 1, 4)
 """Elements of a head -> (BM, BN, stages, warps); 128 x 64 tiles, specialised, gave NaN."""
 
 
+WHOLE = 128
+"""Lengths that these kernels take are multiples of it."""
+
+
 def attention_launches(case: AttentionCase) -> Iterator[TritonLaunch]:
-    """All candidates of a case."""
+    """All candidates of a case; those of `triton_drawn` where heads or lengths are other ones."""
+    if case.head not in PLAIN or case.length % WHOLE:
+        heads = case.batch * case.heads
+        masks = {"causal": case.causal, "window": None, "scale": case.scalars[0]}
+        yield from attention((heads, heads), 1, case.length, (case.head, case.head), **masks)
+        return
     triton.set_allocator(lambda size, align, stream: torch.empty(size, device="cuda").byte())
     for numbers in PLAIN[case.head]:
         yield _launch(case, "plain", *numbers)

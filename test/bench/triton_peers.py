@@ -13,8 +13,10 @@ import triton_kernels
 from bench_cases import BenchCase
 from kernel_checks import EPS
 
-SMS = 132
-"""Multiprocessors of the GPU the persistent candidates are sized for."""
+SMS = (
+    torch.cuda.get_device_properties(0).multi_processor_count if torch.cuda.is_available() else 132
+)
+"""Multiprocessors of the GPU that is there, for persistent candidates; in a dry run an H200's."""
 
 Tensors = Mapping[str, torch.Tensor]
 
