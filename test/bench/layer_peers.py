@@ -254,16 +254,17 @@ def _expected_scales(case: LayerCase, t: Tensors) -> tuple[torch.Tensor, ...]:
 
 
 def _torch_scales(case: LayerCase) -> Calls:
-    """torch's own product with these scales, a's column by column; and without scales."""
-    turned: dict[int, torch.Tensor] = {}
+    """torch's own product with these scales, a's column by column, b's in rows of whole fours; and
+    without scales."""
+    arranged: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def scaled(t: Tensors) -> torch.Tensor:
         key = t["a"].data_ptr()
-        if key not in turned:
-            turned[key] = t["a_scales"].T.contiguous().T
-        return torch._scaled_mm(
-            t["a"], t["b"].T, turned[key], t["b_scales"].T, out_dtype=torch.bfloat16
-        )
+        if key not in arranged:
+            steps = t["b_scales"].shape[1]
+            fours = F.pad(t["b_scales"], (0, -steps % 4))[:, :steps]
+            arranged[key] = t["a_scales"].T.contiguous().T, fours.T
+        return torch._scaled_mm(t["a"], t["b"].T, *arranged[key], out_dtype=torch.bfloat16)
 
     def plain(t: Tensors) -> torch.Tensor:
         one = torch.ones((), device=t["a"].device)
