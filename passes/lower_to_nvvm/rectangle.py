@@ -1,42 +1,19 @@
-"""Lowers tile.load and tile.store: rectangular tiles of an array, vectorised, bounds respected.
-
-The vector width is the longest run of neighbouring elements that one instruction may move: the
-layout holds them in neighbouring registers, the array's stride is 1 there, and every address is a
-proven multiple of the vector's bytes. Three shapes of code follow:
-
-1. the array's size is a multiple of the width: each vector lies wholly inside or outside, so one
-   predicate guards it;
-2. otherwise a thread whose vectors all lie inside takes an unguarded path, the others go element by
-   element;
-3. width 1: a predicate an element.
-"""
+"""Where a rectangular tile lies in an array: each register's address, and whether it is inside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from mlir import ir
 
-from tilec.dialects import tile
-from tilec.dialects.gpu_tile.types import layout_of
-from tilec.dialects.types import element, shape
 from tilec.hardware.layout import Layout
 from tilec.messages.diagnostics import InternalError
-from tilec.passes.analysis.signs import is_never_negative
-from tilec.passes.analysis.vector_width import vector_width
-from tilec.passes.lower_to_nvvm.access import (
-    load_words,
-    pack,
-    storage_bits,
-    store_words,
-    unpack,
-    word_bits,
-)
-from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create
-from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.lower_to_nvvm.access import storage_bits
+from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, create
+from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Array
 
 FEW_STEPS = 4
@@ -80,13 +57,7 @@ class Rectangle:
     @cached_property
     def base(self) -> ir.Value:
         """Pointer to this thread's register 0."""
-        state, total = self.state, None
-        for axis, start in enumerate(self.starts):
-            term = start
-            if self.array.static_strides[axis] != 1:
-                term = create("arith.muli", [start, self.array.strides[axis]], state.index)
-            total = term if total is None else create("arith.addi", [total, term], state.index)
-        return self.array.pointer if total is None else self._step(self.array.pointer, total)
+        return address(self.array, self.starts, self.state)
 
     def pointer(self, register: int) -> ir.Value:
         """Pointer to a register's element."""
@@ -94,7 +65,7 @@ class Rectangle:
         at = self.coordinates[register]
         fixed = sum(n * s for n, s in zip(at, strides, strict=True) if s is not None)
         row = self._row(self._row_of(register))
-        return self._step(row, self.state.index_constant(fixed)) if fixed else row
+        return self.step(row, self.state.index_constant(fixed)) if fixed else row
 
     def _row_of(self, register: int) -> tuple[int, ...]:
         """A register's coordinates, 0 where a step's bytes are known at compile time."""
@@ -111,7 +82,7 @@ class Rectangle:
         if row not in self._rows:
             parent = self._parents[row]
             steps = tuple(n - m for n, m in zip(row, parent, strict=True))
-            self._rows[row] = self._step(self._row(parent), self._distance(steps))
+            self._rows[row] = self.step(self._row(parent), self._distance(steps))
         return self._rows[row]
 
     def _distance(self, steps: tuple[int, ...]) -> ir.Value:
@@ -136,15 +107,9 @@ class Rectangle:
     def _rows(self) -> dict[tuple[int, ...], ir.Value]:
         return {}
 
-    def _step(self, pointer: ir.Value, elements: ir.Value) -> ir.Value:
-        bits = storage_bits(self.array.element, self.state)
-        return create(
-            "llvm.getelementptr",
-            [pointer, elements],
-            pointer.type,
-            elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(bits)),
-            rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
-        )
+    def step(self, pointer: ir.Value, elements: ir.Value) -> ir.Value:
+        """A pointer so many elements (index width) further on."""
+        return _step(self.array, pointer, elements, self.state)
 
     @cached_property
     def outside_dims(self) -> ir.Value | None:
@@ -248,130 +213,23 @@ class Rectangle:
         return flag
 
 
-def lower_load(op: tile.LoadOp, state: Lowering) -> None:
-    """tile.load."""
-    place = _rectangle(op, op.src, op.result, op.offsets, state)
-    hint = op.options.get("cache")
-    bits = storage_bits(place.array.element, state)
-    padding = _padding(op, bits, state)
-
-    def vectors(guard: Callable[[int], ir.Value | None], width: int) -> Registers:
-        word, count = word_bits(bits, width)
-        pads = padding if word == bits else _repeat(padding, word // bits, state)
-        registers: Registers = []
-        for first in range(0, place.layout.num_values, width):
-            pointer = place.pointer(first)
-            words = load_words(pointer, word, count, guard(first), [pads] * count, hint)
-            registers += unpack(words, place.array.element, width, state)
-        return registers
-
-    if place.width == 1 or place.whole_vectors:
-        state.values[op.result] = vectors(place.inside, place.width)
-        return
-    fast = _branch(place.all_inside(), state.register_types(op.result))
-    for block, guard, width in (
-        (fast.regions[0].blocks[0], lambda _: None, place.width),
-        (fast.regions[1].blocks[0], place.inside, 1),
-    ):
-        place.enter_branch()
-        with ir.InsertionPoint(block):
-            ir.Operation.create("scf.yield", operands=vectors(guard, width))
-    state.values[op.result] = list(fast.results)
+def address(array: Array, indices: Sequence[ir.Value], state: Lowering) -> ir.Value:
+    """Pointer to the element of an array at `indices` (index width)."""
+    total = None
+    for axis, index in enumerate(indices):
+        term = index
+        if array.static_strides[axis] != 1:
+            term = create("arith.muli", [index, array.strides[axis]], state.index)
+        total = term if total is None else create("arith.addi", [total, term], state.index)
+    return array.pointer if total is None else _step(array, array.pointer, total, state)
 
 
-def lower_store(op: tile.StoreOp, state: Lowering) -> None:
-    """tile.store: of several copies of an element only the first is written."""
-    place = _rectangle(op, op.dst, op.value, op.offsets, state)
-    hint = op.options.get("cache")
-    registers = state.registers(op.value)
-    mine = state.first_copy(place.layout)
-
-    def vectors(guard: Callable[[int], ir.Value | None], width: int) -> None:
-        for first in range(0, place.layout.num_values, width):
-            words = pack(registers[first : first + width], place.array.element, state)
-            store_words(place.pointer(first), words, guard(first), hint)
-
-    def guarded(register: int) -> ir.Value | None:
-        return both(mine, place.inside(register))
-
-    if place.width == 1 or place.whole_vectors:
-        vectors(guarded, place.width)
-        return
-    fast = _branch(both(mine, place.all_inside()), [])
-    for block, guard, width in (
-        (fast.regions[0].blocks[0], lambda _: None, place.width),
-        (fast.regions[1].blocks[0], guarded, 1),
-    ):
-        place.enter_branch()
-        with ir.InsertionPoint(block):
-            vectors(guard, width)
-            ir.Operation.create("scf.yield")
-
-
-def _rectangle(
-    op: tile.LoadOp | tile.StoreOp,
-    array: ir.Value,
-    value: ir.Value,
-    offsets: list[ir.Value],
-    state: Lowering,
-) -> Rectangle:
-    layout = layout_of(value)
-    access = vector_width(state.divisibility, array, offsets, op.dims, layout, shape(value))
-    place = Rectangle(
-        state,
-        state.values[array],
-        [state.values[offset] for offset in offsets],
-        op.dims,
-        layout,
-        shape(value),
-        access.width,
-        access.dim,
-        access.whole,
-        tuple(map(is_never_negative, offsets)),
+def _step(array: Array, pointer: ir.Value, elements: ir.Value, state: Lowering) -> ir.Value:
+    bits = storage_bits(array.element, state)
+    return create(
+        "llvm.getelementptr",
+        [pointer, elements],
+        pointer.type,
+        elem_type=ir.TypeAttr.get(ir.IntegerType.get_signless(bits)),
+        rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
     )
-    state.context.report.add(
-        "memory access",
-        op.operation,
-        f"{access.bytes}-byte {'loads' if isinstance(op, tile.LoadOp) else 'stores'}",
-        access.why,
-        layout=str(layout),
-        array=ir.BlockArgument(array).arg_number,
-        bytes=access.bytes,
-    )
-    # Made here so that both branches of a ragged access may use them.
-    _ = place.base, place.outside_dims, place._valid
-    return place
-
-
-def _branch(condition: ir.Value | None, results: list[ir.Type]) -> ir.Operation:
-    if condition is None:
-        condition = constant(ir.IntegerType.get_signless(1), 1)
-    op = ir.Operation.create("scf.if", results=results, operands=[condition], regions=2)
-    for region in op.regions:
-        region.blocks.append()
-    return op
-
-
-def _padding(op: tile.LoadOp, bits: int, state: Lowering) -> ir.Value:
-    """The padding as an integer of the element's storage bits."""
-    scalar = state.scalar_type(element(op.result))
-    value = state.constant(scalar, op.padding)
-    integer = ir.IntegerType.get_signless(bits)
-    if value.type == integer:
-        return value
-    name = "arith.extui" if isinstance(scalar, ir.IntegerType) else "arith.bitcast"
-    return create(name, [value], integer)
-
-
-def _repeat(pattern: ir.Value, times: int, state: Lowering) -> ir.Value:
-    """A word that holds a narrower pattern `times` times."""
-    bits = pattern.type.width
-    word = ir.IntegerType.get_signless(bits * times)
-    factor = sum(1 << (bits * i) for i in range(times))
-    wide = create("arith.extui", [pattern], word)
-    if factor >= 1 << (word.width - 1):
-        factor -= 1 << word.width
-    return create("arith.muli", [wide, state.constant(word, factor)], word)
-
-
-RULES = {tile.LoadOp: lower_load, tile.StoreOp: lower_store}

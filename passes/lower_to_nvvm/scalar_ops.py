@@ -51,3 +51,13 @@ def select(condition: ir.Value | None, if_true: ir.Value, if_false: ir.Value) ->
     if condition is None:
         return if_true
     return create("arith.select", [condition, if_true, if_false], if_true.type)
+
+
+def branch(condition: ir.Value | None, results: Sequence[ir.Type]) -> ir.Operation:
+    """`scf.if` with two empty blocks; a certain condition (None) takes the first."""
+    if condition is None:
+        condition = constant(ir.IntegerType.get_signless(1), 1)
+    op = ir.Operation.create("scf.if", results=list(results), operands=[condition], regions=2)
+    for region in op.regions:
+        region.blocks.append()
+    return op
