@@ -99,7 +99,8 @@ def _access(op: ir.Operation, facts: Divisibility) -> Access:
         contiguous, width = view.options.get("run") or (neighbours_dim(view, facts), 1)
     else:
         contiguous = contiguous_dim(array, view.dims)
-        width, _ = provable_width(facts, array, view.offsets, view.dims)
+        wrapped = view.options.get("wrapped", False)
+        width, _ = provable_width(facts, array, view.offsets, view.dims, wrapped=wrapped)
     return Access(
         op,
         lies,

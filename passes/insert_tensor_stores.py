@@ -153,6 +153,8 @@ def _is_instead(owner: ir.Operation, store: tile.StoreOp) -> bool:
 def _refusal(
     store: tile.StoreOp, function: ir.Operation, facts: Divisibility, context: PassContext
 ) -> str | None:
+    if store.options.get("wrapped"):
+        return "its row is wrapped"
     # What another branch writes, no execution of the program orders with this.
     uses = [owner for use in store.dst.uses if not _is_instead(owner := use.owner, store)]
     others = [owner for owner in uses if not _only_writes(owner)]

@@ -6,11 +6,11 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.dialects.attributes import INTS, SCALAR, one_of, options
+from tilec.dialects.attributes import BOOL, INT, INTS, SCALAR, one_of, options
 from tilec.dialects.constraints import ARRAY, INDEX, TILE
 from tilec.dialects.op import Attribute, Operand, Result
 from tilec.dialects.tile.dialect import Op
-from tilec.dialects.types import element, is_float, is_integer, shape, show
+from tilec.dialects.types import byte_width, element, is_float, is_integer, shape, show
 
 CACHE_HINTS = ("evict_first", "evict_last", "no_allocate", "streaming")
 ORDERS = ("relaxed", "acquire", "release", "acq_rel")
@@ -72,6 +72,9 @@ class LoadOp(ArrayOp, name="load", in_thread=True):
     `offsets` is one element offset per array dimension; `dims[i]` is the array dimension that tile
     dimension i runs along (the others have extent 1).
 
+    `wrapped`, from wrap-rows: the tile begins up to 32 bytes in front of its row, so that addresses
+    may be aligned; what is in front of column 0 are the tile's last columns.
+
     Example:
         %t = "tile.load"(%a, %m, %k) {dims = array<i32: 0, 1>, padding = 0.0 : bf16, options = {}} : (memref<?x?xbf16, strided<[?, 1]>>, index, index) -> tensor<128x64xbf16>
     """
@@ -81,7 +84,7 @@ class LoadOp(ArrayOp, name="load", in_thread=True):
     result = Result(TILE)
     dims = Attribute(INTS)
     padding = Attribute(SCALAR)
-    options = Attribute(options(cache=one_of(*CACHE_HINTS)), default={})
+    options = Attribute(options(cache=one_of(*CACHE_HINTS), wrapped=BOOL), default={})
 
     def check(self) -> str | None:
         if self.padding.type != element(self.result):
@@ -90,7 +93,7 @@ class LoadOp(ArrayOp, name="load", in_thread=True):
 
 
 class StoreOp(ArrayOp, name="store"):
-    """Writes the part of a tile that lies inside the array; see `load` for offsets and dims.
+    """Writes the part of a tile that lies inside the array; see `load` for the rest.
 
     Example:
         "tile.store"(%t, %c, %m, %n) {dims = array<i32: 0, 1>, options = {}} : (tensor<128x64xbf16>, memref<?x?xbf16, strided<[?, 1]>>, index, index) -> ()
@@ -100,10 +103,37 @@ class StoreOp(ArrayOp, name="store"):
     dst = Operand(ARRAY, writes=True)
     offsets = Operand(INDEX, variadic=True)
     dims = Attribute(INTS)
-    options = Attribute(options(cache=one_of(*CACHE_HINTS)), default={})
+    options = Attribute(options(cache=one_of(*CACHE_HINTS), wrapped=BOOL), default={})
 
     def check(self) -> str | None:
         return _check_rectangle(self.dst, self.value, self.offsets, self.dims)
+
+
+class MisalignmentOp(Op, name="misalignment", pure=True, least=0):
+    """How many elements the one at `offsets` lies behind the last multiple of `bytes` in memory.
+
+    `bytes` is a power of two, and a multiple of an element's.
+
+    Example:
+        %s = "tile.misalignment"(%x, %row, %c0) {bytes = 16 : i32} : (memref<?x?xbf16, strided<[?, 1]>>, index, index) -> index
+    """
+
+    src = Operand(ARRAY)
+    offsets = Operand(INDEX, variadic=True)
+    result = Result(INDEX)
+    bytes = Attribute(INT)
+
+    @classmethod
+    def infer_types(cls, src: Any, offsets: Any, **_: Any) -> list[ir.Type]:
+        return [ir.IndexType.get()]
+
+    def check(self) -> str | None:
+        rank, size = len(shape(self.src)), byte_width(element(self.src))
+        if len(self.offsets) != rank:
+            return f"expected one offset per array dimension ({rank}), found {len(self.offsets)}"
+        if self.bytes < size or self.bytes & (self.bytes - 1):
+            return f"'bytes' must be a power of two from {size} on, found {self.bytes}"
+        return None
 
 
 class Indexed(ArrayOp, one_layout=True):

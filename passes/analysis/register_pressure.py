@@ -85,7 +85,8 @@ def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
     def visit(op: ir.Operation) -> ir.WalkResult:
         if isinstance(op.opview, LoadOp) and is_tile(op.results[0]):
             load = op.opview
-            width, _ = provable_width(facts, load.src, load.offsets, load.dims)
+            wrapped = load.options.get("wrapped", False)
+            width, _ = provable_width(facts, load.src, load.offsets, load.dims, wrapped=wrapped)
             if width * element_bytes(load.src) < WORD_BYTES:
                 found.add(op.results[0])
         elif isinstance(op.opview, GatherOp) and is_tile(op.results[0]):

@@ -39,14 +39,24 @@ def contiguous_dim(array: ir.Value, dims: Sequence[int]) -> int | None:
 
 
 def provable_width(
-    facts: Divisibility, array: ir.Value, offsets: Sequence[ir.Value], dims: Sequence[int]
+    facts: Divisibility,
+    array: ir.Value,
+    offsets: Sequence[ir.Value],
+    dims: Sequence[int],
+    *,
+    wrapped: bool = False,
 ) -> tuple[int, str]:
-    """The widest vector (elements) whose every address is aligned, whatever the layout; and why."""
+    """The widest vector (elements) whose every address is aligned, whatever the layout; and why.
+
+    `wrapped`: of a wrapped row (pass wrap-rows), whose addresses are looked at when it runs.
+    """
     size = element_bytes(array)
     widest = VECTOR_BYTES // size
     contiguous = contiguous_dim(array, dims)
     if contiguous is None:
         return 1, "no tile dimension has stride 1"
+    if wrapped:
+        return widest, "the row is wrapped"
     limits = [
         (facts.alignment(array) // size, "the pointer's alignment is not known"),
         (facts.of(offsets[dims[contiguous]]), "the offset along the row is not a known multiple"),
@@ -73,10 +83,12 @@ def vector_width(
     dims: Sequence[int],
     layout: Layout,
     shape: Sequence[int],
+    *,
+    wrapped: bool = False,
 ) -> VectorWidth:
-    """The width a layout allows within what is provable."""
+    """The width a layout allows within what is provable. `wrapped`: as in `provable_width`."""
     size = element_bytes(array)
-    width, why = provable_width(facts, array, offsets, dims)
+    width, why = provable_width(facts, array, offsets, dims, wrapped=wrapped)
     contiguous = contiguous_dim(array, dims)
     if contiguous is None:
         return VectorWidth(1, size, None, True, why)

@@ -122,6 +122,10 @@ def _width_inside(
     return min(width, shared_width(buffer.layout, layout, len(sizes), buffer.element_bytes))
 
 
+_NO_COPY = {"cache": "the load has a cache hint", "wrapped": "its row is wrapped"}
+"""By the options that no copy has."""
+
+
 def why_no_copy(load: Read, uses: Uses, demanded: bool, bytes_: int, why: str) -> str | None:
     """The reason why a load cannot become copies of `bytes_` bytes each, which `why` limits; None
     if it can. `demanded`: use in registers is no reason."""
@@ -141,8 +145,8 @@ def why_no_copy(load: Read, uses: Uses, demanded: bool, bytes_: int, why: str) -
     padding = _padding(load)
     if padding is not None:
         return f"padding is {padding}; a copy fills with zeros"
-    if "cache" in load.options:
-        return "the load has a cache hint"
+    if options := sorted(_NO_COPY.keys() & load.options.keys()):
+        return _NO_COPY[options[0]]
     if bit_width(element(load.result)) < 8:
         return f"{element(load.result)} is not stored as whole bytes"
     return None

@@ -46,6 +46,7 @@ from tilec.passes.lower_to_nvvm import (
     tensor_memory,
     tma,
     wgmma,
+    wrapped_row,
 )
 from tilec.passes.lower_to_nvvm.kernel import create_kernel
 from tilec.passes.lower_to_nvvm.shared_address import declare_shared
@@ -58,6 +59,7 @@ _FAMILIES = (
     control,
     shape,
     load_store,
+    wrapped_row,
     indexed,
     atomics,
     reduction,

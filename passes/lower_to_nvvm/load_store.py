@@ -9,6 +9,8 @@ proven multiple of the vector's bytes. Three shapes of code follow:
 2. otherwise a thread whose vectors all lie inside takes an unguarded path, the others go element by
    element;
 3. width 1: a predicate an element.
+
+Wrapped rows, whose addresses are looked at when they run, are the subject of `wrapped_row.py`.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from tilec.passes.lower_to_nvvm.access import (
 from tilec.passes.lower_to_nvvm.rectangle import Rectangle
 from tilec.passes.lower_to_nvvm.scalar_ops import both, branch, create
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
+from tilec.passes.lower_to_nvvm.wrapped_row import load_wrapped, store_wrapped
 
 
 def lower_load(op: tile.LoadOp, state: Lowering) -> None:
@@ -41,6 +44,11 @@ def lower_load(op: tile.LoadOp, state: Lowering) -> None:
     hint = op.options.get("cache")
     bits = storage_bits(place.array.element, state)
     padding = _padding(op, bits, state)
+    if op.options.get("wrapped"):
+        word, _ = word_bits(bits, place.width)
+        pads = padding if word == bits else _repeat(padding, word // bits, state)
+        state.values[op.result] = load_wrapped(place, (padding, pads), hint, state)
+        return
 
     def vectors(guard: Callable[[int], ir.Value | None], width: int) -> Registers:
         word, count = word_bits(bits, width)
@@ -72,6 +80,9 @@ def lower_store(op: tile.StoreOp, state: Lowering) -> None:
     hint = op.options.get("cache")
     registers = state.registers(op.value)
     mine = state.first_copy(place.layout)
+    if op.options.get("wrapped"):
+        store_wrapped(place, registers, mine, hint, state)
+        return
 
     def vectors(guard: Callable[[int], ir.Value | None], width: int) -> None:
         for first in range(0, place.layout.num_values, width):
@@ -103,7 +114,10 @@ def _rectangle(
     state: Lowering,
 ) -> Rectangle:
     layout = layout_of(value)
-    access = vector_width(state.divisibility, array, offsets, op.dims, layout, shape(value))
+    sizes, wrapped = shape(value), op.options.get("wrapped", False)
+    access = vector_width(
+        state.divisibility, array, offsets, op.dims, layout, sizes, wrapped=wrapped
+    )
     place = Rectangle(
         state,
         state.values[array],

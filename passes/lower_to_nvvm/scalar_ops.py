@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlir import ir
@@ -61,3 +61,26 @@ def branch(condition: ir.Value | None, results: Sequence[ir.Type]) -> ir.Operati
     for region in op.regions:
         region.blocks.append()
     return op
+
+
+def either(
+    condition: ir.Value | None,
+    then: Callable[[], Sequence[ir.Value]],
+    otherwise: Callable[[], Sequence[ir.Value]],
+) -> list[ir.Value]:
+    """`scf.if` with what two functions create at its insertion points and give."""
+    # Nobody knows the types of results before the ops that give them exist.
+    blocks = branch(condition, [])
+    given = []
+    for region, create_values in zip(blocks.regions, (then, otherwise), strict=True):
+        with ir.InsertionPoint(region.blocks[0]):
+            given.append(list(create_values()))
+            ir.Operation.create("scf.yield", operands=given[-1])
+    types = [value.type for value in given[0]]
+    if not types:
+        return []
+    whole = ir.Operation.create("scf.if", results=types, operands=list(blocks.operands), regions=2)
+    for region, filled in zip(whole.regions, blocks.regions, strict=True):
+        filled.blocks[0].append_to(region)
+    blocks.erase()
+    return list(whole.results)

@@ -48,11 +48,13 @@ from tilec.passes.split_reductions import split_reductions
 from tilec.passes.stage_operands import stage_operands
 from tilec.passes.transpose_products import transpose_products
 from tilec.passes.widen_indices import widen_indices
+from tilec.passes.wrap_rows import wrap_rows
 
 TILE_PIPELINE: tuple[TilePass, ...] = (
     simplify,
     count_loops,
     widen_indices,
+    wrap_rows,
     multiply_out,
     transpose_products,
     select_mma,

@@ -195,3 +195,24 @@ func.func @fence_of_unknown_order() {
   "tile.fence"() {order = "relaxed", scope = "gpu"} : () -> ()
   return
 }
+
+// -----
+func.func @misalignment_without_a_column(%a: memref<?x?xf16, strided<[?, 1]>>, %i: index) {
+  // expected-error @below {{'tile.misalignment' op expected one offset per array dimension (2), found 1}}
+  %s = "tile.misalignment"(%a, %i) {bytes = 16 : i32} : (memref<?x?xf16, strided<[?, 1]>>, index) -> index
+  return
+}
+
+// -----
+func.func @misalignment_of_half_an_element(%a: memref<?xf16, strided<[1]>>, %i: index) {
+  // expected-error @below {{'tile.misalignment' op 'bytes' must be a power of two from 2 on, found 1}}
+  %s = "tile.misalignment"(%a, %i) {bytes = 1 : i32} : (memref<?xf16, strided<[1]>>, index) -> index
+  return
+}
+
+// -----
+func.func @misalignment_of_24_bytes(%a: memref<?xf16, strided<[1]>>, %i: index) {
+  // expected-error @below {{'tile.misalignment' op 'bytes' must be a power of two from 2 on, found 24}}
+  %s = "tile.misalignment"(%a, %i) {bytes = 24 : i32} : (memref<?xf16, strided<[1]>>, index) -> index
+  return
+}

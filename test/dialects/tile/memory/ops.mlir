@@ -19,6 +19,17 @@ func.func @store(%a: memref<?x?xf8E5M2, strided<[1, ?]>>, %t: tensor<5x7xf8E5M2>
   return
 }
 
+// CHECK-LABEL: @wrapped_rows
+func.func @wrapped_rows(%a: memref<?x?xf16, strided<[?, 1]>>, %i: index, %j: index) {
+  // CHECK: "tile.misalignment"(%{{.*}}, %{{.*}}, %{{.*}}) {bytes = 32 : i32} : (memref<?x?xf16, strided<[?, 1]>>, index, index) -> index
+  %s = "tile.misalignment"(%a, %i, %j) {bytes = 32 : i32} : (memref<?x?xf16, strided<[?, 1]>>, index, index) -> index
+  // CHECK: options = {wrapped = true}
+  %t = "tile.load"(%a, %i, %s) {dims = array<i32: 1>, padding = 0.0 : f16, options = {wrapped = true}} : (memref<?x?xf16, strided<[?, 1]>>, index, index) -> tensor<64xf16>
+  // CHECK: options = {wrapped = true}
+  "tile.store"(%t, %a, %i, %s) {dims = array<i32: 1>, options = {wrapped = true}} : (tensor<64xf16>, memref<?x?xf16, strided<[?, 1]>>, index, index) -> ()
+  return
+}
+
 // CHECK-LABEL: @gather_and_scatter_in_two_dimensions
 func.func @gather_and_scatter_in_two_dimensions(%a: memref<?x?xf64>, %ok: tensor<4x3xi1>, %other: tensor<4x3xf64>, %i: tensor<4x3xi64>, %j: tensor<4x3xi64>) {
   // CHECK: "tile.gather"(%{{.*}}) {options = {cache = "no_allocate"}} : (memref<?x?xf64>, tensor<4x3xi1>, tensor<4x3xf64>, tensor<4x3xi64>, tensor<4x3xi64>) -> tensor<4x3xf64>

@@ -1,0 +1,79 @@
+"""Kernels that hold tiles of one row alone, and do nothing with them but load, store, compute,
+repeat one element, and reduce: which thread, or CTA, holds which element does not matter then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.elementwise import is_elementwise
+from tilec.dialects.types import is_tile, shape
+from tilec.passes.analysis.vector_width import contiguous_dim
+
+Access = tile.LoadOp | tile.StoreOp
+_ALLOWED = (
+    tile.LoadOp,
+    tile.StoreOp,
+    tile.IotaOp,
+    tile.BroadcastOp,
+    tile.ReshapeOp,
+    tile.ReduceOp,
+)
+
+
+@dataclass
+class RowKernel:
+    """The ops of a kernel that have a part in its tiles of one row of `size` elements."""
+
+    size: int
+    ops: list[ir.Operation]
+
+    @property
+    def accesses(self) -> list[Access]:
+        """Its loads and stores of rows, in program order."""
+        return [op.opview for op in self.ops if isinstance(op.opview, Access)]
+
+
+def find_rows(function: ir.Operation) -> RowKernel | None:
+    """The rows of a kernel; None where it has other tiles, or does other things with them."""
+    ops: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if any(is_row(value) for value in [*op.operands, *op.results]):
+            ops.append(op)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit, ir.WalkOrder.PRE_ORDER)
+    values = [value for op in ops for value in [*op.operands, *op.results] if is_row(value)]
+    sizes = {size for value in values for size in shape(value) if size > 1}
+    if len(sizes) != 1 or any(prod(shape(value)) not in sizes for value in values):
+        return None
+    if not all(_is_allowed(op) for op in ops):
+        return None
+    return RowKernel(sizes.pop(), ops)
+
+
+def is_row(value: ir.Value) -> bool:
+    """Whether a value is a tile of several elements."""
+    return is_tile(value) and prod(shape(value)) > 1
+
+
+def _is_allowed(op: ir.Operation) -> bool:
+    if op.name == "arith.constant":
+        attribute = op.attributes["value"]
+        return isinstance(attribute, ir.DenseElementsAttr) and attribute.is_splat
+    if op.name == "tensor.splat" or isinstance(op.opview, _ALLOWED):
+        return True
+    return is_elementwise(op) and len(op.regions) == 0
+
+
+def row_axis(access: Access, size: int) -> int | None:
+    """The array dimension along which an access moves a row of `size` neighbouring elements; None
+    if they are no neighbours in memory."""
+    dim = contiguous_dim(access.array, access.dims)
+    if dim is None or shape(access.tile)[dim] != size:
+        return None
+    return access.dims[dim]

@@ -1,0 +1,46 @@
+"""Which rows may be wrapped, so that vectors are aligned wherever they begin (pass wrap-rows)."""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.types import bit_width, element, shape
+from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES, WORD_BITS
+from tilec.passes.analysis.divisibility import Divisibility, constant_of
+from tilec.passes.analysis.row_kernels import Access, RowKernel, row_axis
+from tilec.passes.analysis.vector_width import element_bytes
+
+
+def longest_shift(rows: RowKernel) -> int:
+    """Elements, a power of two, below which the shift of a kernel's rows stays: a sector of its
+    narrowest array, which no two warps share then."""
+    return max(SECTOR_BYTES // element_bytes(access.array) for access in rows.accesses)
+
+
+def may_wrap(rows: RowKernel, facts: Divisibility) -> bool:
+    """Whether the rows of a kernel may begin anywhere, all alike, and may be wrapped."""
+    if not rows.accesses or rows.size % longest_shift(rows):
+        return False
+    for op in rows.ops:
+        counts = isinstance(op.opview, tile.IotaOp) and not isinstance(
+            element(op.results[0]), ir.IndexType
+        )
+        if counts and bit_width(element(op.results[0])) < WORD_BITS:
+            return False
+    places = {_other_offsets(access) for access in rows.accesses}
+    return len(places) == 1 and all(_is_loose(access, rows, facts) for access in rows.accesses)
+
+
+def _is_loose(access: Access, rows: RowKernel, facts: Divisibility) -> bool:
+    """Whether an access begins at column 0 of rows that may begin anywhere."""
+    array, axis = access.array, row_axis(access, rows.size)
+    if axis is None or constant_of(access.offsets[axis]) != 0 or access.options.get("wrapped"):
+        return False
+    others = [facts.of_array(array, "strides", a) for a in range(len(shape(array))) if a != axis]
+    return any(divisor * element_bytes(array) % VECTOR_BYTES for divisor in others)
+
+
+def _other_offsets(access: Access) -> tuple[ir.Value, ...]:
+    """Which row of its array an access is to."""
+    return tuple(v for v in access.offsets if constant_of(v) != 0)

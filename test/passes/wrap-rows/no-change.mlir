@@ -1,0 +1,105 @@
+// Rows that are aligned, that begin differently, or that others look at in order, stay.
+// RUN: tilec opt %s --passes wrap-rows --target sm_80 | filecheck %s
+
+!m = memref<?x?xf16, strided<[?, 1]>>
+!v = memref<?xf16, strided<[1]>>
+
+// CHECK-LABEL: @aligned
+// CHECK-NOT: wrapped
+func.func @aligned(%a: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 1>, strides = array<i32: 8, 1>}}, %b: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 1>, strides = array<i32: 8, 1>}}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+  return
+}
+
+// Weights would be loaded element by element.
+// CHECK-LABEL: @weights
+// CHECK-NOT: wrapped
+func.func @weights(%a: !m, %w: !v {tile.facts = {align = 16 : i32}}, %b: !m) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
+  %y = "tile.load"(%w, %c0) {dims = array<i32: 0>, padding = 0.0 : f16, options = {}} : (!v, index) -> tensor<256xf16>
+  %z = arith.mulf %x, %y : tensor<256xf16>
+  "tile.store"(%z, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+  return
+}
+
+// A row of another number begins elsewhere.
+// CHECK-LABEL: @another_row
+// CHECK-NOT: wrapped
+func.func @another_row(%a: !m, %b: !m, %from: index) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %from, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+  return
+}
+
+// A stripe of a row.
+// CHECK-LABEL: @from_another_column
+// CHECK-NOT: wrapped
+func.func @from_another_column(%a: !m, %b: !m) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row, %c1) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+  return
+}
+
+// The longest vectors would straddle the tile's end.
+// CHECK-LABEL: @odd_tile
+// CHECK-NOT: wrapped
+func.func @odd_tile(%a: !m, %b: !m) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<4099xf16>
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<4099xf16>, !m, index, index) -> ()
+  return
+}
+
+// CHECK-LABEL: @several_rows
+// CHECK-NOT: wrapped
+func.func @several_rows(%a: !m, %b: !m) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 0, 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<2x256xf16>
+  "tile.store"(%x, %b, %row, %c0) {dims = array<i32: 0, 1>, options = {}} : (tensor<2x256xf16>, !m, index, index) -> ()
+  return
+}
+
+// CHECK-LABEL: @scan
+// CHECK-NOT: wrapped
+func.func @scan(%a: !m, %b: !m) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
+  %s = "tile.scan"(%x) ({
+  ^bb0(%p: f16, %q: f16):
+    %r = arith.addf %p, %q : f16
+    gpu.yield %r : f16
+  }) {axis = 0 : i32, reverse = false} : (tensor<256xf16>) -> tensor<256xf16>
+  "tile.store"(%s, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+  return
+}
+
+// Where the row's number is loaded behind the first access, the shift would come too late.
+// CHECK-LABEL: @known_late
+// CHECK-NOT: wrapped
+func.func @known_late(%a: !m, %b: !m, %at: memref<?xi32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %id = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %one = "tile.load"(%at, %id) {dims = array<i32>, padding = 0 : i32, options = {}} : (memref<?xi32, strided<[1]>>, index) -> tensor<i32>
+  %i = "tile.iota"() {axis = 0 : i32} : () -> tensor<256xi32>
+  %two = arith.addi %i, %i : tensor<256xi32>
+  %number = tensor.extract %one[] : tensor<i32>
+  %row = arith.index_cast %number : i32 to index
+  %x = "tile.load"(%a, %row, %c0) {dims = array<i32: 1>, padding = 0.0 : f16, options = {}} : (!m, index, index) -> tensor<256xf16>
+  %f = arith.sitofp %two : tensor<256xi32> to tensor<256xf16>
+  %y = arith.addf %x, %f : tensor<256xf16>
+  "tile.store"(%y, %b, %row, %c0) {dims = array<i32: 1>, options = {}} : (tensor<256xf16>, !m, index, index) -> ()
+  return
+}
