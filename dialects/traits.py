@@ -54,8 +54,8 @@ class OpTraits(ir.OpView):
     IN_THREAD: ClassVar[bool] = False
     """Whether a thread computes or loads its elements of the result without those of others."""
     OWN_BUFFERS: ClassVar[bool] = False
-    """Whether its buffers are for such ops alone, as long as the kernel runs: they, or a ring, order
-    what they do there."""
+    """Whether its buffers are for such ops, and those that read them, alone, as long as the kernel
+    runs: they, a ring, or the barrier of a cluster orders what they do there."""
     REACHES: ClassVar[bool] = False
     """Whether it does something to other CTAs of its cluster (`reaches_others`)."""
     FILLS: ClassVar[str] = ""

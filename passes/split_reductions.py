@@ -48,7 +48,9 @@ from tilec.passes.layouts.axis_levels import (
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.layouts.maps import expanded
 from tilec.passes.layouts.scan_layout import split_levels
+from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
+from tilec.passes.rewriting.walk import find_ops, kernels
 
 MOST_ROWS_BYTES = 4096
 """Counts of a histogram, a row for each warp: 256 bins of four warps. Not timed: few enough to be
@@ -66,6 +68,8 @@ def split_reductions(module: ir.Module, context: PassContext) -> None:
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
+    for function in kernels(module):
+        _begin_together(function)
     for op in found:
         with ir.InsertionPoint(op), op.location:
             _RULES[op.name](op.opview, context)
@@ -154,6 +158,35 @@ def _split_histogram(op: tile.HistogramOp, context: PassContext) -> None:
     _replace(op.operation, total)
 
 
+def _begin_together(function: ir.Operation) -> None:
+    """Stripes write into each other's memory when all have begun. They know it by the time that
+    what they load arrives: the barrier stands behind the loads before the first reduction."""
+    gathers = find_ops(function, tile.GatherStripesOp)
+    if not gathers:
+        return
+    before = [*find_ops(function, tile.ReduceOp), *gathers]
+    order = OpMap((op, number) for number, op in enumerate(gathers[0].block.operations))
+    first = min(order[op] for op in before if op in order)
+    loads = [op for op in find_ops(function, tile.LoadOp) if order.get(op, first) < first]
+    place = loads[-1] if loads else None
+    with _behind(place) if place else ir.InsertionPoint(gathers[0]), gathers[0].location:
+        gpu_tile.ClusterSyncOp.build(order="relaxed")
+
+
+def _behind(op: ir.Operation) -> ir.InsertionPoint:
+    order = list(op.block.operations)
+    return ir.InsertionPoint(order[order.index(op.opview) + 1])
+
+
+def _gather_stripes(op: tile.GatherStripesOp, context: PassContext) -> None:
+    size = shape(op.result)
+    shared = choose_shared_layout(size, _bytes(op.value), (layout_of(op.result),))
+    buffer = _alloc(op.result, shared)
+    gpu_tile.ClusterStoreOp.build(op.value, buffer)
+    gpu_tile.ClusterSyncOp.build(order="acq_rel")
+    _replace(op.operation, [gpu_tile.BufferLoadOp.build(buffer, results=[op.result.type])])
+
+
 def _sum(left: ir.Value, right: ir.Value) -> list[ir.Value]:
     return [binary("arith.addi", left, right)]
 
@@ -222,4 +255,5 @@ _RULES = {
     tile.ScanOp.OPERATION_NAME: _split_scan,
     tile.TakeOp.OPERATION_NAME: _split_take,
     tile.HistogramOp.OPERATION_NAME: _split_histogram,
+    tile.GatherStripesOp.OPERATION_NAME: _gather_stripes,
 }

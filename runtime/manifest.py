@@ -54,9 +54,11 @@ def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> Compile
 
 
 def _check_programs(fields: Mapping[str, Any]) -> None:
-    alone = list(fields["cluster"]) == [1, 1, 1]
-    if not fields["persistent"] and not alone:
-        raise ValueError("kernel.cluster: only persistent kernels have clusters")
+    cluster = list(fields["cluster"])
+    if not fields["persistent"] and cluster not in ([1, 1, 1], [fields["stripes"], 1, 1]):
+        raise ValueError("kernel.cluster: only persistent kernels and stripes have clusters")
+    if fields["persistent"] and fields["stripes"] > 1:
+        raise ValueError("kernel.stripes: a persistent kernel's programs have none")
     if fields["dynamic"] and not fields["persistent"]:
         raise ValueError("kernel.dynamic: only persistent kernels are")
 
@@ -158,6 +160,7 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: _is_list(value, _is_limit, _MAX_LIMITS),
     ),
     "most_programs": ("a positive integer", _is_divisor),
+    "stripes": ("a positive integer", _is_divisor),
 }
 _PARAMETER: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "name": ("a Python name", _is_name),

@@ -13,11 +13,13 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects.attributes import INT, INTS, one_of
-from tilec.dialects.constraints import I32
+from tilec.dialects.constraints import BUFFER, I32, TILE
 from tilec.dialects.demands import demanded
 from tilec.dialects.gpu_tile.dialect import Op
 from tilec.dialects.gpu_tile.schedule import LaunchCount
-from tilec.dialects.op import Attribute, Result
+from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.op import Attribute, Operand, Result
+from tilec.dialects.types import element, shape, show
 from tilec.hardware.target import Feature
 from tilec.terms.demands import CLUSTER
 
@@ -118,3 +120,26 @@ class ClusterSyncOp(Op, name="cluster_sync", needs=Feature.CLUSTERS, in_cta=True
     """
 
     order = Attribute(one_of("acq_rel", "relaxed"), default="acq_rel")
+
+
+class ClusterStoreOp(
+    Op, name="cluster_store", needs=Feature.CLUSTERS, in_cta=True, own_buffers=True
+):
+    """Writes one element to `dst` of every CTA of the cluster, at the rank of this one.
+
+    All CTAs must have begun, and none end before a `cluster_sync` behind it.
+
+    Example:
+        "gpu_tile.cluster_store"(%sum, %sums) : (tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>, !gpu_tile.buffer<tensor<8xf32>, #gpu_tile.shared<"(8):(1)">>) -> ()
+    """
+
+    value = Operand(TILE)
+    dst = Operand(BUFFER, writes=True)
+
+    def check(self) -> str | None:
+        to = buffer_of(self.dst)
+        if shape(self.value):
+            return f"value must be one element, found {show(shape(self.value))}"
+        if len(to.shape) != 1 or to.element != element(self.value):
+            return f"dst must be a row of {element(self.value)}, found {self.dst.type}"
+        return None

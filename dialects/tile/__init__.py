@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilec.dialects.tile import control, matmul, memory, reduction, shape  # noqa: F401
+from tilec.dialects.tile import control, matmul, memory, reduction, shape, stripes  # noqa: F401
 from tilec.dialects.tile.dialect import Op as Op
 from tilec.dialects.tile.dialect import TileDialect as TileDialect
 
@@ -19,5 +19,6 @@ if TYPE_CHECKING:  # the same names, for type checkers
     from tilec.dialects.tile.memory import *  # noqa: F403
     from tilec.dialects.tile.reduction import *  # noqa: F403
     from tilec.dialects.tile.shape import *  # noqa: F403
+    from tilec.dialects.tile.stripes import *  # noqa: F403
 
 globals().update({op.__name__: op for op in (*Op.ALL, *Op.KINDS)})

@@ -17,6 +17,7 @@ from tilec.executable.grid import compile_grid, compile_sizes
 from tilec.executable.kernel import Parameter
 from tilec.messages.diagnostics import CompileError
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
+from tilec.passes.demands.kernels import MOST_STRIPES, STRIPES, is_in_line, stripes_of
 from tilec.passes.rewriting.locations import error_at, source_location
 from tilec.terms.dtypes import BY_ARRAY
 
@@ -32,6 +33,7 @@ _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
 _NUMBERS = (
     "tile.index_bits",
     "tile.most_programs",
+    STRIPES,
     "tile.shared_bytes",
     "tile.total_warps",
 )
@@ -45,6 +47,7 @@ def verify_kernels(module: ir.Module) -> None:
     with module.context, ir.Location.unknown():
         for kernel in _kernels(module):
             wrong = _wrong_attribute(kernel) or _wrong_grid(kernel) or _wrong_limits(kernel)
+            wrong = wrong or _wrong_stripes(kernel)
             if wrong:
                 errors.append(error_at(kernel, f"kernel {kernel.attributes['sym_name']} {wrong}"))
             else:
@@ -201,6 +204,16 @@ def _wrong_grid(function: ir.Operation) -> str | None:
         compile_grid([*(text.value for text in texts), "1", "1"][:3], _grid_parameters(function))
     except ValueError as error:
         return f"has a wrong {error}"
+    return None
+
+
+def _wrong_stripes(function: ir.Operation) -> str | None:
+    """Of the CTAs that run a program."""
+    stripes = stripes_of(function)
+    if not 1 <= stripes <= MOST_STRIPES:
+        return f"attribute '{STRIPES}' must be from 1 to {MOST_STRIPES}, found {stripes}"
+    if stripes > 1 and is_in_line(function):
+        return f"attribute '{STRIPES}': CTAs or clusters share the programs already"
     return None
 
 

@@ -36,6 +36,11 @@ PROGRAM_LIMIT = "tile.most_programs"
 SIZE_LIMITS = "tile.limits"
 """Kernel attribute: expressions over sizes of arrays (`tilec.executable.grid`), each with the
 largest value, or the most negative, that its indices are computed for."""
+STRIPES = "tile.stripes"
+"""Kernel attribute: how many CTAs run each program, which are a cluster if they meet (pass
+spread-rows)."""
+MOST_STRIPES = 1024
+"""Of a program: what its largest tile, of 4 MiB, has with a vector for each of 256 threads."""
 ALONE = (1, 1, 1)
 """The shape of a cluster of one program."""
 
@@ -93,3 +98,8 @@ def is_explicit(function: ir.Operation) -> bool:
 def teams_of(function: ir.Operation) -> int:
     """How many sets of warps take a kernel's programs in turn."""
     return TEAMS if demanded(function, demands.CONSUMERS) == PINGPONG else 1
+
+
+def stripes_of(function: ir.Operation) -> int:
+    """How many CTAs run each program, each its stripe of the tiles."""
+    return function.attributes[STRIPES].value if STRIPES in function.attributes else 1

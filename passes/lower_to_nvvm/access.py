@@ -148,7 +148,8 @@ def store_words(
     *,
     space: str = "global",
 ) -> None:
-    """Stores words at a pointer into `space` ("global" | "shared") where `predicate` holds."""
+    """Stores words at a pointer into `space` ("global", "shared" or "shared::cluster") where
+    `predicate` holds."""
     word = words[0].type.width
     if predicate is None and hint is None:
         plain_store(pointer, words)
@@ -161,7 +162,7 @@ def store_words(
     suffix = f".v{count}" if count > 1 else ""
     text = f"{guard}st.{space}{CACHE_MODIFIERS[hint][1]}{suffix}.b{word} [$0], {source};"
     # Shared pointers are 32 bits wide (see emit_ptx).
-    address = "r" if space == "shared" else "l"
+    address = "l" if space == "global" else "r"
     constraints = [address] + [_letter(word)] * count + (["b"] if predicate is not None else [])
     operands = [pointer, *(_widen(w, register) for w in words)]
     operands += [predicate] if predicate is not None else []

@@ -10,10 +10,15 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects import gpu_tile
+from tilec.dialects import gpu_tile, tile
 from tilec.dialects.gpu_tile.cluster import ctas_alike
-from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.types import element
+from tilec.passes.lower_to_nvvm.access import inline_asm, pack, store_words
+from tilec.passes.lower_to_nvvm.scalar_ops import compare, create
+from tilec.passes.lower_to_nvvm.shared_address import buffer_address, shared_base
 from tilec.passes.lower_to_nvvm.state import Lowering
+from tilec.passes.rewriting.locations import error_at
 
 
 def lower_cluster_id(op: gpu_tile.ClusterIdOp, state: Lowering) -> None:
@@ -51,6 +56,33 @@ def lower_sync(op: gpu_tile.ClusterSyncOp, state: Lowering) -> None:
     ir.Operation.create("nvvm.cluster.wait")
 
 
+def lower_cluster_store(op: gpu_tile.ClusterStoreOp, state: Lowering) -> None:
+    """Thread n writes to the CTA of rank n (PTX ISA 9.0, "mapa", "st"). CompileError if the buffer
+    has not an element for each."""
+    ctas, (room,) = prod(state.cluster), buffer_of(op.dst).shape
+    if room != ctas:
+        raise error_at(op.operation, f"the buffer has {room} elements for the {ctas} of a cluster")
+    rank = create("nvvm.read.ptx.sreg.cluster.ctarank", [], state.i32)
+    offset = buffer_address(state.values[op.dst], [rank], state)
+    base = create("llvm.ptrtoint", [shared_base(state)], state.i32)
+    own = create("arith.addi", [base, offset], state.i32)
+    to = create("arith.andi", [state.thread(), state.i32_constant(ctas - 1)], state.i32)
+    remote = inline_asm(
+        "mapa.shared::cluster.u32 $0, $1, $2;", ["=r", "r", "r"], [own, to], [state.i32], pure=True
+    )
+    mine = compare("ult", state.thread(), state.i32_constant(ctas))
+    words = pack(state.registers(op.value), element(op.value), state)
+    store_words(remote[0], words, mine, None, space="shared::cluster")
+
+
+def lower_stripe_id(op: tile.StripeIdOp, state: Lowering) -> None:
+    """CTAs that follow one another run the stripes of a program; in a cluster, in the order of
+    their ranks."""
+    number = create("nvvm.read.ptx.sreg.ctaid.x", [], state.i32)
+    stripe = create("arith.remui", [number, state.i32_constant(state.stripes)], state.i32)
+    state.values[op.result] = state.to_index(stripe)
+
+
 def _position(axis: int, state: Lowering) -> ir.Value:
     size, below = state.cluster[axis], prod(state.cluster[:axis])
     if size == 1:
@@ -69,4 +101,6 @@ RULES = {
     gpu_tile.ClusterPositionOp: lower_position,
     gpu_tile.ClusterMaskOp: lower_mask,
     gpu_tile.ClusterSyncOp: lower_sync,
+    gpu_tile.ClusterStoreOp: lower_cluster_store,
+    tile.StripeIdOp: lower_stripe_id,
 }

@@ -11,18 +11,23 @@ from math import prod
 
 from mlir import ir
 
+from tilec.dialects.gpu_tile import ClusterSyncOp
+from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.dialects.gpu_tile.role import RoleOp, entry_registers, total_warps
-from tilec.dialects.types import bit_width, element
+from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.kernel import TENSOR_MAP_BYTES
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility, static_sizes, static_strides
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
-from tilec.passes.demands.kernels import demanded_cluster, is_dynamic, is_in_line
+from tilec.passes.demands.kernels import demanded_cluster, is_dynamic, is_in_line, stripes_of
+from tilec.passes.layouts.op_costs import words
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Array
+from tilec.passes.programs.stripes import BEST_STRIPE
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.walk import find_ops
 
 
 def is_array(type_: ir.Type) -> bool:
@@ -77,6 +82,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
             "CConv": ir.Attribute.parse("#llvm.cconv<ccc>"),
             "arg_attrs": ir.ArrayAttr.get(attributes),
             **_register_attributes(function, context, threads),
+            **_stripes_attributes(function, context, threads),
             **_cluster_attributes(cluster),
         },
         regions=1,
@@ -91,6 +97,7 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
         marker = ir.Operation.create("llvm.mlir.zero", results=[generic])
     state = Lowering(context, facts, marker, threads)
     state.cluster = cluster
+    state.stripes = stripes_of(function)
     state.dynamic = _checked_dynamic(function, context)
     with state.prologue, function.location:
         _bind_arguments(arguments, list(block.arguments), state)
@@ -102,8 +109,14 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
 
 
 def checked_cluster(function: ir.Operation, context: PassContext) -> tuple[int, int, int]:
-    """The programs of a kernel's clusters. CompileError where there are none of that shape."""
+    """The programs of a kernel's clusters, or the stripes of each program that meet. CompileError
+    where there are none of that shape."""
     cluster = demanded_cluster(function)
+    if find_ops(function, ClusterSyncOp):
+        cluster = cluster[0] * stripes_of(function), *cluster[1:]
+    count = prod(cluster)
+    if count > MOST_CTAS or count & (count - 1):
+        raise error_at(function, f"a cluster has 1, 2, 4 or {MOST_CTAS} CTAs, found {count}")
     if prod(cluster) == 1:
         return cluster
     if not context.target.supports(Feature.CLUSTERS):
@@ -124,6 +137,32 @@ def _cluster_attributes(cluster: tuple[int, int, int]) -> dict[str, ir.Attribute
     """A launch of clusters has one dimension."""
     count = prod(cluster)
     return {"nvvm.cluster_dim": ir.DenseI32ArrayAttr.get([count, 1, 1])} if count > 1 else {}
+
+
+def _stripes_attributes(
+    function: ir.Operation, context: PassContext, threads: int
+) -> dict[str, ir.Attribute]:
+    """Where stripes of programs wait for each other and are short enough for two on a
+    multiprocessor, each thread gets few enough registers for both: one loads while the other
+    waits."""
+    meet = stripes_of(function) > 1 and find_ops(function, ClusterSyncOp)
+    if not meet or 2 * threads > context.target.max_threads or _longest(function) > BEST_STRIPE:
+        return {}
+    return {"nvvm.minctasm": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 2)}
+
+
+def _longest(function: ir.Operation) -> int:
+    """Words of the longest tile."""
+    longest = 0
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal longest
+        sizes = [prod(shape(value)) * words(value) for value in op.results if is_tile(value)]
+        longest = max([longest, *sizes])
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    return longest
 
 
 def _register_attributes(

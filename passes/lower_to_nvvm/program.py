@@ -20,6 +20,8 @@ _AXES = "xyz"
 
 def _special_register(name: str, axis: int, state: Lowering) -> ir.Value:
     value = create(f"nvvm.read.ptx.sreg.{name}.{_AXES[axis]}", [], state.i32)
+    if axis == 0 and state.stripes > 1:
+        value = create("arith.divui", [value, state.i32_constant(state.stripes)], state.i32)
     if state.context.index_bits == 32:
         return value
     return create("arith.extui", [value], state.index)

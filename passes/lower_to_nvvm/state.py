@@ -65,6 +65,8 @@ class Lowering:
         """Whether the launch has a CTA for each program of a persistent kernel."""
         self.cluster: tuple[int, ...] = (1, 1, 1)
         """Programs of a cluster along each axis of the grid."""
+        self.stripes = 1
+        """CTAs that run each program."""
         self.tensor_maps: dict[TensorMap, ir.Value] = {}
         """The parameter of each tensor map, as a generic pointer."""
         self._constants: dict[tuple[str, Any], ir.Value] = {}

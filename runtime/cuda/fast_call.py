@@ -49,7 +49,7 @@ def _tilec_call({signature}):
     if _tilec_plan is None:
         return _tilec_whole_way({values}, grid, stream)
     if grid is not None or _tilec_grid_of_scalars is not None:
-        if _tilec_plan.loaded.kernel.persistent:
+        if _tilec_plan.loaded.kernel.persistent or _tilec_plan.loaded.kernel.stripes > 1:
             return _tilec_whole_way({values}, grid, stream)
         _tilec_grid = (_tilec_grid_of_scalars({scalars}) if grid is None
                        else _tilec_check_grid(grid))

@@ -64,10 +64,10 @@ def make_plan(
 
 
 def place_grid(loaded: LoadedKernel, launch: KernelLaunch, memory: Any, grid: Grid) -> Grid:
-    """What to launch for `grid`: of a persistent kernel as many CTAs as run side by side, with the
-    grid as an argument."""
+    """What to launch for `grid`: the CTAs of its programs, of a persistent kernel as many as run
+    side by side, with the grid as an argument."""
     if not loaded.kernel.persistent:
-        return grid
+        return loaded.kernel.launched(grid, 0)
     loaded.layout.write_grid(memory, grid)
     launched = loaded.kernel.launched(grid, loaded.resident_ctas)
     launch.overlap(prod(grid) <= SHORT_ROUNDS * prod(launched))

@@ -42,7 +42,7 @@ def centred(x: tl.array, y: tl.array, N: tl.const):
 
 @pytest.mark.filterwarnings("ignore:.*registers")  # of `counted`: each thread reads whole rows
 @pytest.mark.parametrize(
-    ("kernel", "warps"), [(copied, 8), (filled, 16), (widened, 16), (counted, 8)]
+    ("kernel", "warps"), [(copied, 8), (filled, 8), (widened, 16), (counted, 8)]
 )
 def test_warps(kernel: Kernel, warps: int) -> None:
     compiled = kernel.compile(["x:f32[?:4]", "y:f32[?:4]"], target="sm_80")

@@ -289,11 +289,17 @@ FIRST = (*KERNEL, "parameters", 0)
 SCALAR = (*KERNEL, "parameters", 2)
 
 
+def persistent_in_stripes(manifest: dict[str, Any]) -> None:
+    """Two ways to have a grid and CTAs apart."""
+    edit(*KERNEL, "persistent", to=True)(manifest)
+    edit(*KERNEL, "stripes", to=2)(manifest)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda m: [], "the manifest has no format number"),
-        (edit("format", to=1), "format 1; this version of tilec reads 3"),
+        (edit("format", to=1), "format 1; this version of tilec reads 4"),
         (edit("format", to=True), "the manifest has no format number"),
         (edit("name", to=3), "the manifest has no name"),
         (edit("kernels", to={}), "no list of kernels"),
@@ -316,7 +322,12 @@ SCALAR = (*KERNEL, "parameters", 2)
         (edit(*KERNEL, "constants", to=None), "kernel.constants: expected an object"),
         (edit(*KERNEL, "cluster", to=[2, 1]), "kernel.cluster: expected three powers of two up to"),
         (edit(*KERNEL, "cluster", to=[3, 1, 1]), "kernel.cluster: expected three powers of two"),
-        (edit(*KERNEL, "cluster", to=[2, 1, 1]), "kernel.cluster: only persistent kernels have"),
+        (
+            edit(*KERNEL, "cluster", to=[2, 1, 1]),
+            "kernel.cluster: only persistent kernels and stripes",
+        ),
+        (edit(*KERNEL, "stripes", to=0), "kernel.stripes: expected a positive integer, found 0"),
+        (persistent_in_stripes, "kernel.stripes: a persistent kernel's programs have none"),
         (edit(*KERNEL, "dynamic", to=1), "kernel.dynamic: expected true or false, found 1"),
         (edit(*KERNEL, "dynamic", to=True), "kernel.dynamic: only persistent kernels are"),
         (edit(*KERNEL, "more", to=1), "kernel: unknown field 'more'"),

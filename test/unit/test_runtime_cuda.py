@@ -200,6 +200,18 @@ def test_an_empty_grid_launches_nothing(fake: FakeDriver):
 # -- loading
 
 
+def test_parts_of_programs_are_ctas(fake: FakeDriver):
+    """In a launch, and in what a plan keeps for the next ones."""
+    made = fake.know(kernel(MATRIX, stripes=4, cluster=(4, 1, 1)))
+    device = cuda_device(0)
+    loaded = device.load(made)
+    device.launch(loaded, [matrix()], (3, 2, 5))
+    plan = make_plan(loaded, [matrix()], (7, 1, 1), None)
+    launch_plan(plan, [0x1000], 0)
+    start_plan(plan, (2, 1, 1), 0)
+    assert [launch.grid for launch in fake.launches] == [(12, 2, 5), (28, 1, 1), (8, 1, 1)]
+
+
 @pytest.mark.parametrize(("grid", "launched"), [((2, 3, 1), 6), ((9, 3, 7), 64), ((4, 0, 1), None)])
 def test_a_persistent_kernel_reads_its_grid(fake: FakeDriver, grid: tuple, launched: int | None):
     # 2048 threads on each of 4 multiprocessors hold 64 CTAs of 128.

@@ -72,6 +72,7 @@ class Compiler:
         self.made: dict[Any, CompiledKernel] = {}
         self.asked = 0
         self.persistent = False
+        self.stripes = 1
 
     def __call__(self, device: Any, bound: Any) -> CompiledKernel:
         self.asked += 1
@@ -95,6 +96,7 @@ class Compiler:
                 CompiledKernel(
                     *(f"k{number}", "sm_90a", "", key[0], self.grid, 64, 0, bits, constants),
                     persistent=self.persistent,
+                    stripes=self.stripes,
                 )
             )
         return self.made[key]
@@ -341,6 +343,17 @@ def test_a_given_grid_wins(fake: FakeDriver):
             run(a, b, grid=-1)
     run(a, b, grid=(0, 4))
     assert len(fake.launches) == 6
+
+
+def test_a_grid_counts_programs_which_several_ctas_run(fake: FakeDriver):
+    """That of the rule, and one that is given, the first time and from then on."""
+    run, compiler = launcher(fake)
+    compiler.stripes = 4
+    a, b = FakeTensor(), FakeTensor(0x2000)
+    for _ in range(2):
+        run(a, b)
+        run(a, b, grid=(5, 6))
+    assert [launch.grid for launch in fake.launches] == [(8, 8, 1), (20, 6, 1)] * 2
 
 
 def test_no_grid_rule_and_no_grid(fake: FakeDriver):

@@ -43,6 +43,7 @@ from tilec.passes.demands.kernels import (
     is_whole,
     most_programs,
     size_limits,
+    stripes_of,
 )
 from tilec.passes.lower_to_nvvm.kernel import checked_cluster
 from tilec.passes.overlap_launches import starts_early
@@ -80,6 +81,7 @@ class Compilation:
     cluster: tuple[int, int, int] = (1, 1, 1)
     limits: tuple[tuple[str, int], ...] = ()
     most_programs: int = MOST_PROGRAMS
+    stripes: int = 1
     text: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     check: ProgramCheck = field(default_factory=ProgramCheck)
@@ -150,6 +152,7 @@ def compiled_kernel(job: Compilation) -> CompiledKernel:
         cluster=job.cluster,
         limits=job.limits,
         most_programs=job.most_programs,
+        stripes=job.stripes,
     )
 
 
@@ -313,6 +316,7 @@ def _to_gpu_tile(job: Compilation) -> None:
     job.cluster = checked_cluster(function, job.context)
     job.limits = size_limits(function)
     job.most_programs = most_programs(function)
+    job.stripes = stripes_of(function)
 
 
 def _run_until_it_fits(job: Compilation) -> None:

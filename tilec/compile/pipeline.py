@@ -45,6 +45,7 @@ from tilec.passes.specialize_warps import specialize_warps
 from tilec.passes.split_atomics import split_atomics
 from tilec.passes.split_conversions import split_conversions
 from tilec.passes.split_reductions import split_reductions
+from tilec.passes.spread_rows import spread_rows
 from tilec.passes.stage_operands import stage_operands
 from tilec.passes.transpose_products import transpose_products
 from tilec.passes.widen_indices import widen_indices
@@ -54,6 +55,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     simplify,
     count_loops,
     widen_indices,
+    spread_rows,
     wrap_rows,
     multiply_out,
     transpose_products,

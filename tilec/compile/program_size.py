@@ -18,6 +18,7 @@ from tilec.hardware.mma_shapes import WGMMA_M
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
 from tilec.passes.contract import Report
+from tilec.passes.programs.stripes import count_stripes
 
 ACCUMULATORS_PER_THREAD = 128
 """Of the largest accumulator on tensor cores: half of a thread's registers, since a larger part of
@@ -61,6 +62,9 @@ class _Program:
 def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> int:
     """A power of two, 1 to 32 warps, with dots 4 to 8; or three warpgroups."""
     program = _look_at(function)
+    stripes, _ = count_stripes(function, target, 1)
+    program.elements //= stripes
+    program.bytes //= stripes
     lanes = target.warp_size
     if program.accumulators:
         each = FMA_ACCUMULATORS_PER_THREAD if program.uses_fma else ACCUMULATORS_PER_THREAD

@@ -120,12 +120,12 @@ class CompiledKernel:
     `starts_early`: waits by
     itself for earlier launches of its stream, and so may be started before they end. `cluster`:
     programs along each axis of the grid whose CTAs run as a cluster; all CTAs of a cluster are
-    launched. `tensor_maps`: in the order of their parameters. `limits`: of 32-bit indices,
-    expressions over shapes in the language of `tilec.executable.grid` and the largest value, or
-    most negative, of each, and `most_programs`: the largest grid along x; the launcher takes a
-    kernel of
-    64-bit indices where one does not hold. `cubin`: the PTX assembled for
-    exactly this target, where somebody asked for it.
+    launched. `stripes`: how many CTAs, one behind the other along x, run each program of a kernel
+    that is not persistent. `tensor_maps`: in the order of their parameters. `limits`: of 32-bit
+    indices, expressions over shapes in the language of `tilec.executable.grid` and the largest
+    value, or most negative, of each, and `most_programs`: the largest grid along x; the launcher
+    takes a kernel of 64-bit indices where one does not hold. `cubin`: the PTX assembled for exactly
+    this target, where somebody asked for it.
     """
 
     name: str
@@ -146,9 +146,10 @@ class CompiledKernel:
     cluster: tuple[int, int, int] = (1, 1, 1)
     limits: tuple[tuple[str, int], ...] = ()
     most_programs: int = MOST_PROGRAMS
+    stripes: int = 1
 
     def launched(self, programs: Grid, resident: int) -> Grid:
-        """The CTAs to launch for a grid of programs: all, or of a persistent kernel as many as run
+        """The CTAs to launch for a grid: of all programs, or of a persistent kernel as many as run
         side by side (`resident`), in whole clusters; of a dynamic one all, in one dimension. Of a
         kernel with roles an even share (`even_share`): others may want every multiprocessor for
         what it draws from memory.
@@ -156,7 +157,12 @@ class CompiledKernel:
         ValueError for more than one dimension holds.
         """
         if not self.persistent:
-            return programs
+            x, y, z = programs
+            if x * self.stripes > MOST_PROGRAMS:
+                raise ValueError(
+                    f"grid {programs}, {self.stripes} CTAs a program, has too many CTAs"
+                )
+            return x * self.stripes, y, z
         clusters = prod(-(-n // part) for n, part in zip(programs, self.cluster, strict=True))
         size = prod(self.cluster)
         if self.dynamic:
@@ -247,4 +253,5 @@ class CompiledKernel:
             cluster=tuple(fields["cluster"]),
             limits=tuple((text, most) for text, most in fields["limits"]),
             most_programs=fields["most_programs"],
+            stripes=fields["stripes"],
         )

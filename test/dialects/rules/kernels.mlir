@@ -108,3 +108,21 @@ func.func @k() attributes {tile.kernel, tile.total_warps = 8 : i64} {
 func.func @k() attributes {tile.kernel, tile.total_warps = 33 : i32} {
   return
 }
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.stripes' must be from 1 to 1024, found 0}}
+func.func @k() attributes {tile.kernel, tile.stripes = 0 : i32} {
+  return
+}
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.stripes' must be an i32 integer, found "8"}}
+func.func @k() attributes {tile.kernel, tile.stripes = "8"} {
+  return
+}
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.stripes': CTAs or clusters share the programs already}}
+func.func @k() attributes {tile.kernel, tile.stripes = 2 : i32, tile.cluster = array<i32: 2>} {
+  return
+}

@@ -6,3 +6,27 @@ func.func @each_its_program() attributes {tile.kernel, tile.cluster = array<i32:
   %i = "tile.program_id"() {axis = 0 : i32} : () -> index
   return
 }
+
+// -----
+func.func @too_little_room() attributes {tile.kernel, tile.stripes = 8 : i32} {
+  %one = arith.constant dense<1.0> : tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>
+  %all = "gpu_tile.alloc"() {options = {offset = 64 : i32}} : () -> !gpu_tile.buffer<tensor<4xf32>, #gpu_tile.shared<"(4):(1)">>
+  // expected-error @below {{the buffer has 4 elements for the 8 of a cluster}}
+  "gpu_tile.cluster_store"(%one, %all) : (tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>, !gpu_tile.buffer<tensor<4xf32>, #gpu_tile.shared<"(4):(1)">>) -> ()
+  "gpu_tile.cluster_sync"() {order = "acq_rel"} : () -> ()
+  return
+}
+
+// -----
+// expected-error @below {{a cluster has 1, 2, 4 or 8 CTAs, found 16}}
+func.func @too_many_parts() attributes {tile.kernel, tile.stripes = 16 : i32} {
+  "gpu_tile.cluster_sync"() {order = "acq_rel"} : () -> ()
+  return
+}
+
+// -----
+// expected-error @below {{a cluster has 1, 2, 4 or 8 CTAs, found 3}}
+func.func @three_parts() attributes {tile.kernel, tile.stripes = 3 : i32} {
+  "gpu_tile.cluster_sync"() {order = "acq_rel"} : () -> ()
+  return
+}

@@ -72,3 +72,43 @@ func.func @handed_over(%parity: i1) attributes {tile.kernel, tile.persistent = t
   "gpu_tile.barrier_wait"(%empty, %zero, %parity) : (!bar, i32, i1) -> ()
   return
 }
+
+// -----
+// Stripes of a program: CTAs that follow one another. Thread n writes to the n-th of them.
+// CHECK-LABEL: llvm.func @stripes(
+// CHECK-SAME: nvvm.cluster_dim = array<i32: 4, 1, 1>
+func.func @stripes() attributes {tile.kernel, tile.stripes = 4 : i32} {
+  // CHECK: %[[CTA:.*]] = nvvm.read.ptx.sreg.ctaid.x
+  // CHECK: arith.remui %[[CTA]], %c4
+  %stripe = "tile.stripe_id"() : () -> index
+  // CHECK: %[[NUMBER:.*]] = nvvm.read.ptx.sreg.ctaid.x
+  // CHECK: arith.divui %[[NUMBER]], %c4
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  // CHECK: %[[GRID:.*]] = nvvm.read.ptx.sreg.nctaid.x
+  // CHECK: arith.divui %[[GRID]], %c4
+  %rows = "tile.num_programs"() {axis = 0 : i32} : () -> index
+  // CHECK: %[[SECOND:.*]] = nvvm.read.ptx.sreg.ctaid.y
+  // CHECK-NOT: arith.divui %[[SECOND]]
+  %y = "tile.program_id"() {axis = 1 : i32} : () -> index
+  %one = arith.constant dense<1.0> : tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>
+  %all = "gpu_tile.alloc"() {options = {offset = 64 : i32}} : () -> !gpu_tile.buffer<tensor<4xf32>, #gpu_tile.shared<"(4):(1)">>
+  // CHECK: %[[RANK:.*]] = nvvm.read.ptx.sreg.cluster.ctarank
+  // CHECK: %[[STEP:.*]] = arith.muli %[[RANK]], %c4
+  // CHECK: %[[TO:.*]] = arith.andi %{{.*}}, %c3
+  // CHECK: %[[THERE:.*]] = llvm.inline_asm {{.*}}"mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r" %{{.*}}, %[[TO]]
+  // CHECK: %[[MINE:.*]] = arith.cmpi ult, %{{.*}}, %c4
+  // CHECK: "@$2 st.shared::cluster.b32 [$0], $1;", "r,r,b,~{memory}" %[[THERE]], %{{.*}}, %[[MINE]]
+  "gpu_tile.cluster_store"(%one, %all) : (tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>, !gpu_tile.buffer<tensor<4xf32>, #gpu_tile.shared<"(4):(1)">>) -> ()
+  "gpu_tile.cluster_sync"() {order = "acq_rel"} : () -> ()
+  return
+}
+
+// -----
+// Stripes that never meet are no cluster, and need none.
+// CHECK-LABEL: llvm.func @apart(
+// CHECK-NOT: cluster_dim
+func.func @apart() attributes {tile.kernel, tile.stripes = 4 : i32} {
+  // CHECK: arith.remui
+  %stripe = "tile.stripe_id"() : () -> index
+  return
+}

@@ -41,3 +41,17 @@ func.func @unknown_order() {
   "gpu_tile.cluster_sync"() {order = "seq_cst"} : () -> ()
   return
 }
+
+// -----
+func.func @store_of_several(%v: tensor<4xf32, #gpu_tile.layout<"T(128):(0) V(4):(1@0)">>, %b: !gpu_tile.buffer<tensor<8xf32>, #gpu_tile.shared<"(8):(1)">>) {
+  // expected-error @below {{'gpu_tile.cluster_store' op value must be one element, found 4}}
+  "gpu_tile.cluster_store"(%v, %b) : (tensor<4xf32, #gpu_tile.layout<"T(128):(0) V(4):(1@0)">>, !gpu_tile.buffer<tensor<8xf32>, #gpu_tile.shared<"(8):(1)">>) -> ()
+  return
+}
+
+// -----
+func.func @store_into_another_type(%v: tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>, %b: !gpu_tile.buffer<tensor<8xi32>, #gpu_tile.shared<"(8):(1)">>) {
+  // expected-error @below {{'gpu_tile.cluster_store' op dst must be a row of f32, found !gpu_tile.buffer<tensor<8xi32>, #gpu_tile.shared<"(8):(1)">>}}
+  "gpu_tile.cluster_store"(%v, %b) : (tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>, !gpu_tile.buffer<tensor<8xi32>, #gpu_tile.shared<"(8):(1)">>) -> ()
+  return
+}

@@ -2,7 +2,7 @@
 // RUN: %roundtrip
 
 // CHECK-LABEL: @ops
-func.func @ops() {
+func.func @ops(%v: tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>, %b: !gpu_tile.buffer<tensor<8xf32>, #gpu_tile.shared<"(8):(1)">>) {
   // CHECK: "gpu_tile.cluster_id"() : () -> i32
   %first = "gpu_tile.cluster_id"() : () -> i32
   // CHECK: "gpu_tile.num_clusters"() : () -> i32
@@ -17,5 +17,7 @@ func.func @ops() {
   "gpu_tile.cluster_sync"() {order = "relaxed"} : () -> ()
   // CHECK: "gpu_tile.cluster_sync"() {order = "acq_rel"} : () -> ()
   "gpu_tile.cluster_sync"() {order = "acq_rel"} : () -> ()
+  // CHECK: "gpu_tile.cluster_store"(%{{.*}}, %{{.*}}) : (tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>, !gpu_tile.buffer<tensor<8xf32>, #gpu_tile.shared<"(8):(1)">>) -> ()
+  "gpu_tile.cluster_store"(%v, %b) : (tensor<f32, #gpu_tile.layout<"T(128):(0) V():()">>, !gpu_tile.buffer<tensor<8xf32>, #gpu_tile.shared<"(8):(1)">>) -> ()
   return
 }

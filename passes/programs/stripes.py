@@ -1,0 +1,122 @@
+"""How many CTAs run each program of a kernel, each its stripe of a row.
+
+Several where the row is too long for the registers of one: they are a cluster and meet to reduce
+it. And where nothing is reduced: one vector a thread and array, in CTAs of 256 threads, is as fast
+as a copy whatever is computed. On an H200 tiles of 4096 f32, two vectors a thread, take 0.7 to 2 %
+longer, of 16384, eight, 1.5 to 5 % (one or two inputs) and 44 % (four inputs, three results).
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.gpu_tile.cluster import MOST_CTAS
+from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES
+from tilec.hardware.target import Feature, Target
+from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.row_kernels import (
+    RowKernel,
+    find_rows,
+    is_row,
+    row_axis,
+)
+from tilec.passes.analysis.vector_width import element_bytes
+from tilec.passes.analysis.wrapped_rows import may_wrap
+from tilec.passes.demands.kernels import MOST_STRIPES, STRIPES, is_in_line, stripes_of
+from tilec.passes.layouts.op_costs import words
+from tilec.passes.rewriting.walk import find_ops
+
+LONGEST_ROW = 32768
+"""Words of a row that one CTA holds: 32 of the 64 that each of 1024 threads has."""
+BEST_STRIPE = 16384
+"""Words of a stripe while a cluster has room for more CTAs: two share a multiprocessor then, and
+one loads while the other waits."""
+LEAST_WARPS = 8
+"""Of the CTAs that a program without reductions is spread over."""
+_ACCESSES = (tile.LoadOp, tile.GatherOp, tile.StoreOp)
+_EFFECTS = (
+    tile.ScatterOp,
+    tile.AtomicRmwOp,
+    tile.AtomicCasOp,
+    tile.FenceOp,
+    tile.PrintOp,
+    tile.AssertOp,
+    tile.InlinePtxOp,
+)
+
+
+def count_stripes(function: ir.Operation, target: Target, num_warps: int) -> tuple[int, str]:
+    """How many CTAs of `num_warps` run a program: 1 where its row is not too long, or cannot be
+    spread; and why."""
+    rows = find_rows(function)
+    if rows is None or STRIPES in function.attributes:
+        return stripes_of(function), "no row that could be spread"
+    if any(isinstance(op.opview, tile.ReduceOp) for op in rows.ops):
+        stripes, why = _stripes_that_meet(rows)
+    elif rows.size <= LONGEST_ROW and may_wrap(rows, Divisibility(function)):
+        return 1, "its vectors are aligned where it is whole"
+    else:
+        stripes, why = _stripes_apart(rows, num_warps, target.warp_size)
+    reason = None if stripes == 1 else _why_alone(function, rows, stripes, target)
+    return (stripes, why) if reason is None else (1, reason)
+
+
+def _stripes_that_meet(rows: RowKernel) -> tuple[int, str]:
+    values = [value for op in rows.ops for value in op.results if is_row(value)]
+    size = rows.size * max((words(value) for value in values), default=1)
+    if size <= LONGEST_ROW:
+        return 1, f"a CTA holds {size} words"
+    stripes = 1
+    while stripes < MOST_CTAS and stripes * BEST_STRIPE < size:
+        stripes *= 2
+    return stripes, f"{size} words are too many for one"
+
+
+def _stripes_apart(rows: RowKernel, num_warps: int, lanes: int) -> tuple[int, str]:
+    bytes_ = max((rows.size * element_bytes(a.array) for a in rows.accesses), default=1)
+    each = max(num_warps, LEAST_WARPS) * lanes * VECTOR_BYTES
+    most = min(MOST_STRIPES, bytes_ // each)
+    whole = (n for n in range(most, 1, -1) if rows.size % (n * SECTOR_BYTES) == 0)
+    return next(whole, 1), f"a vector of {VECTOR_BYTES} bytes a thread and array"
+
+
+def _why_alone(function: ir.Operation, rows: RowKernel, stripes: int, target: Target) -> str | None:
+    reductions = [op for op in rows.ops if isinstance(op.opview, tile.ReduceOp)]
+    if reductions and not target.supports(Feature.CLUSTERS):
+        return f"{target.name} has no clusters"
+    if is_in_line(function):
+        return "the author shares programs among CTAs in another way"
+    if rows.size % (stripes * SECTOR_BYTES):
+        return f"{rows.size} elements are no multiple of {stripes * SECTOR_BYTES}"
+    if any(row_axis(access, rows.size) is None for access in rows.accesses):
+        return "its elements are no neighbours in memory"
+    entry = function.regions[0].blocks[0]
+    if any(op.block != entry for op in (*reductions, *(a.operation for a in rows.accesses))):
+        return "a loop or a branch moves or reduces it"
+    if any(is_row(value) for op in reductions for value in op.results):
+        return "a reduction leaves a row"
+    return _why_seen(function)
+
+
+def _why_seen(function: ir.Operation) -> str | None:
+    """What other stripes, or the host, would see of a stripe."""
+    effects = find_ops(function, *_EFFECTS)
+    if effects:
+        return f"each stripe would run '{effects[0].name}'"
+    accesses = [op.opview for op in find_ops(function, *_ACCESSES)]
+    for store in accesses:
+        if isinstance(store, tile.StoreOp):
+            others = [other for other in accesses if other.array == store.dst]
+            if not all(_is_alike(store, other) for other in others):
+                return "stripes would see what others of them write"
+    return None
+
+
+def _is_alike(store: tile.StoreOp, other: tile.LoadOp | tile.GatherOp | tile.StoreOp) -> bool:
+    """Whether an access to the array of a store is to the same row, or stores a result, too."""
+    if isinstance(other, tile.GatherOp) or is_row(other.tile) != is_row(store.value):
+        return False
+    if not is_row(store.value):
+        return isinstance(other, tile.StoreOp)
+    return (*store.offsets, *store.dims) == (*other.offsets, *other.dims)

@@ -1,0 +1,157 @@
+"""spread-rows: a row that one CTA cannot hold is spread over the CTAs of a cluster.
+
+Before:   %x = "tile.load"(%a, %row, %c0) ... -> tensor<131072xf32>
+          %m = "tile.reduce"(%x) ({...}) {axis = 0 : i32} : ... -> tensor<f32>
+          "tile.store"(%m, %b, %row) ...
+After:    (tile.stripes = 8 : i32 of the kernel: each program is run by so many CTAs)
+          %stripe = "tile.stripe_id"()
+          %from = %c0 + %stripe * 16384
+          %x = "tile.load"(%a, %row, %from) ... -> tensor<16384xf32>
+          %mine = "tile.reduce"(%x) ({...}) {axis = 0 : i32} : ... -> tensor<f32>
+          %all = "tile.gather_stripes"(%mine) : (tensor<f32>) -> tensor<8xf32>
+          %m = "tile.reduce"(%all) ({...}) {axis = 0 : i32} : ... -> tensor<f32>
+          scf.if (%stripe == 0) { "tile.store"(%m, %b, %row) ... }
+
+The row is read from memory once, and stays in the registers of the cluster; what its stripes have
+reduced goes through their shared memory (`split-reductions`, distributed shared memory).
+
+1. The kernel holds tiles of one row alone, longer than a CTA can hold (`programs/stripes.py`: how
+   many CTAs, and what forbids it), and does nothing with them but load, store, compute, repeat one
+   element, and reduce.
+2. Every tile of the row becomes one of a stripe; accesses and iotas begin at its first column.
+3. What each stripe has reduced is gathered and reduced again; all stripes have the result.
+4. What is stored of that, the first stripe stores.
+
+Does not handle: several rows a program; rows reduced in loops or branches; kernels with effects
+beside stores, or that read what they store elsewhere.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.types import element, shape, with_shape
+from tilec.dialects.types import tile as tile_type
+from tilec.messages.diagnostics import InternalError
+from tilec.passes.analysis.row_kernels import (
+    Access,
+    RowKernel,
+    find_rows,
+    is_row,
+    row_axis,
+)
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.demands.kernels import STRIPES, stripes_of
+from tilec.passes.programs.stripes import count_stripes
+from tilec.passes.rewriting.scalars import binary, constant, equal, scalar_op
+from tilec.passes.rewriting.walk import find_ops, kernels
+
+
+@tile_pass(requires=Level.TILE, ensures=Level.TILE)
+def spread_rows(module: ir.Module, context: PassContext) -> None:
+    """Spreads rows that one CTA cannot hold over the CTAs of a cluster."""
+    for function in kernels(module):
+        rows = find_rows(function)
+        stripes, why = count_stripes(function, context.target, context.num_warps)
+        if rows is None or stripes == stripes_of(function):
+            continue
+        meet = any(isinstance(op.opview, tile.ReduceOp) for op in rows.ops)
+        chosen = f"each spread over {stripes} CTAs" + (", a cluster" if meet else "")
+        context.report.add("rows", function, chosen, why, stripes=stripes)
+        with function.location:
+            _spread(function, rows, stripes)
+
+
+def _spread(function: ir.Operation, rows: RowKernel, stripes: int) -> None:
+    size = rows.size // stripes
+    function.attributes[STRIPES] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), stripes)
+    results = [op for op in find_ops(function, tile.StoreOp) if not is_row(op.opview.value)]
+    with ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0]):
+        stripe = tile.StripeIdOp.build()
+        first = binary("arith.muli", stripe, constant(stripe.type, size))
+        is_first = equal(stripe, constant(stripe.type, 0))
+    for access in rows.accesses:
+        axis = row_axis(access, rows.size)
+        if axis is None:
+            raise InternalError("a row that is spread has neighbours in memory")
+        _begin_at(access, axis, first)
+    for op in rows.ops:
+        _cut(op, rows.size, size)
+    for op in rows.ops:
+        if isinstance(op.opview, tile.IotaOp) and shape(op.opview.result)[op.opview.axis] == size:
+            _count_from(op.opview, first)
+        elif isinstance(op.opview, tile.ReduceOp):
+            _reduce_stripes(op.opview, stripes)
+    for op in results:
+        _only_if(is_first, op)
+
+
+def _cut(op: ir.Operation, whole: int, size: int) -> None:
+    """Gives an op's rows the size of a stripe."""
+    for result in filter(is_row, op.results):
+        sizes = tuple(size if each == whole else each for each in shape(result))
+        result.set_type(with_shape(result, sizes))
+        if op.name == "arith.constant":
+            number = op.attributes["value"].get_splat_value()
+            op.attributes["value"] = ir.DenseElementsAttr.get_splat(result.type, number)
+
+
+def _begin_at(access: Access, axis: int, first: ir.Value) -> None:
+    """Lets an access begin at a stripe's first column."""
+    operands = access.operation.operands
+    number = len(operands) - len(shape(access.array)) + axis
+    with ir.InsertionPoint(access.operation), access.operation.location:
+        operands[number] = binary("arith.addi", operands[number], first)
+
+
+def _count_from(iota: tile.IotaOp, first: ir.Value) -> None:
+    type_ = iota.result.type
+    for use in list(iota.result.uses):
+        with ir.InsertionPoint(use.owner), use.owner.location:
+            by = first
+            if element(type_) != first.type:
+                by = scalar_op("arith.index_cast", [first], element(type_))
+            column = binary("arith.addi", iota.result, scalar_op("tensor.splat", [by], type_))
+            use.owner.operation.operands[use.operand_number] = column
+
+
+def _reduce_stripes(op: tile.ReduceOp, stripes: int) -> None:
+    """Reduces what the stripes have reduced."""
+    uses = [list(value.uses) for value in op.outputs]
+    with _behind(op.operation), op.operation.location:
+        gathered = []
+        for value in op.outputs:
+            row = tile_type((stripes,), element(value))
+            gathered.append(tile.GatherStripesOp.build(_as(value, ()), results=[row]))
+        final = op.operation.clone()
+        final.attributes["axis"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 0)
+        for number, value in enumerate(gathered):
+            final.operands[number] = value
+        results = []
+        for value, result in zip(op.outputs, final.results, strict=True):
+            result.set_type(with_shape(value, ()))
+            results.append(_as(result, shape(value)))
+    for found, result in zip(uses, results, strict=True):
+        for use in found:
+            use.owner.operation.operands[use.operand_number] = result
+
+
+def _as(value: ir.Value, sizes: tuple[int, ...]) -> ir.Value:
+    """One element in a tile of another rank."""
+    if shape(value) == sizes:
+        return value
+    return tile.ReshapeOp.build(value, results=[with_shape(value, sizes)])
+
+
+def _behind(op: ir.Operation) -> ir.InsertionPoint:
+    order = list(op.block.operations)
+    return ir.InsertionPoint(order[order.index(op.opview) + 1])
+
+
+def _only_if(flag: ir.Value, op: ir.Operation) -> None:
+    with ir.InsertionPoint(op), op.location:
+        guarded = ir.Operation.create("scf.if", operands=[flag], regions=2)
+        with ir.InsertionPoint(guarded.regions[0].blocks.append()):
+            end = ir.Operation.create("scf.yield")
+    op.move_before(end)
