@@ -27,7 +27,7 @@ from tilec.passes.analysis.intervals import (
     joined,
     modulo,
 )
-from tilec.passes.demands.kernels import is_whole
+from tilec.passes.demands.kernels import MOST_STRIPES, is_whole
 
 
 @dataclass
@@ -144,8 +144,9 @@ class IntegerProgram:
             return self._of_grid(view, results)
         if isinstance(view, LaunchCount):
             return always((view.LEAST, self._most_ctas - 1 + view.LEAST))
-        if isinstance(view, gpu_tile.ClusterPositionOp):
-            return always((0, MOST_CTAS - 1))
+        few = _few(view)
+        if few is not None:
+            return always(few)
         if op.name == "arith.addi" and _is_modulo(op):
             return modulo
         if isinstance(view, tile.IotaOp):
@@ -173,6 +174,15 @@ class IntegerProgram:
         axis = constant_of(op.operands[1])
         known = None if axis is None else static_sizes(op.operands[0])[axis]
         return (0, self._size_limit - 1) if known is None else (known, known)
+
+
+def _few(view: object) -> Interval | None:
+    """What an op gives that counts CTAs beside this one, or bytes in front of a row."""
+    if isinstance(view, gpu_tile.ClusterPositionOp):
+        return 0, MOST_CTAS - 1
+    if isinstance(view, tile.StripeIdOp):
+        return 0, MOST_STRIPES - 1
+    return (0, view.bytes - 1) if isinstance(view, tile.MisalignmentOp) else None
 
 
 TERMINATORS = ("scf.yield", "scf.condition", "gpu.yield", "func.return")

@@ -36,3 +36,17 @@ func.func @wide(%x: memref<?xf32, strided<[1]>>, %n: index) attributes {tile.ker
   "tile.store"(%a, %x, %m) {dims = array<i32: 0>, options = {}} : (tensor<64xf32>, memref<?xf32, strided<[1]>>, index) -> ()
   return
 }
+
+// Programs that came through spread-rows and wrap-rows: few stripes, and a shift of a few elements.
+// CHECK-LABEL: @stripes_and_shifts
+// CHECK-NOT: i64
+func.func @stripes_and_shifts(%a: memref<?x?xf32, strided<[?, 1]>>, %row: index) attributes {tile.kernel, tile.index_bits = 32 : i32, tile.stripes = 8 : i32} {
+  %c0 = arith.constant 0 : index
+  %size = arith.constant 1048576 : index
+  %stripe = "tile.stripe_id"() : () -> index
+  %first = arith.muli %stripe, %size : index
+  %shift = "tile.misalignment"(%a, %c0, %c0) {bytes = 32 : i32} : (memref<?x?xf32, strided<[?, 1]>>, index, index) -> index
+  %begin = arith.subi %first, %shift : index
+  %x = "tile.load"(%a, %c0, %begin) {dims = array<i32: 1>, padding = 0.0 : f32, options = {}} : (memref<?x?xf32, strided<[?, 1]>>, index, index) -> tensor<32xf32>
+  return
+}
