@@ -1,5 +1,5 @@
-"""split-reductions: what reductions and scans pass between warps, takes and histograms go through
-shared memory.
+"""split-reductions: what reductions, scans and exchanges pass between warps, takes and histograms
+go through shared memory.
 
 Before:   %y = "tile.reduce"(%x) ({...}) {axis = 0}      the axis lies in several warps
 After:    %p = "gpu_tile.warp_reduce"(%x) ({...}) {axis = 0}        one partial result a warp
@@ -9,7 +9,8 @@ After:    %p = "gpu_tile.warp_reduce"(%x) ({...}) {axis = 0}        one partial 
 
 1. A reduce whose axis stays inside warps is left alone, and so is such a scan.
 2. A scan becomes warp_scan, the totals' way through a buffer, and scan_carry.
-3. A take stores its source and gathers from the buffer.
+3. A take stores its source and gathers from the buffer; so does an exchange of elements that lie in
+   different warps (`layouts/partners.py`), others are left alone.
 4. A histogram stores zeros, counts into the buffer, and loads it: a row of counts for each warp,
    added up at the end, where these are small, else one row. Zeros are stored by the threads that
    load the counts: in a loop no sync stands between the load and the next zeros, unless there are
@@ -26,7 +27,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
-from tilec.dialects.gpu_tile.types import BufferType, layout_attr, layout_of
+from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_attr, layout_of
 from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout
@@ -47,6 +48,7 @@ from tilec.passes.layouts.axis_levels import (
 )
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
 from tilec.passes.layouts.maps import expanded
+from tilec.passes.layouts.partners import partners
 from tilec.passes.layouts.scan_layout import split_levels
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
@@ -59,7 +61,8 @@ zeroed and added up in a few instructions a thread."""
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def split_reductions(module: ir.Module, context: PassContext) -> None:
-    """Routes reductions and scans across warps, takes and histograms through shared memory."""
+    """Routes reductions, scans and exchanges across warps, takes and histograms through shared
+    memory."""
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -132,6 +135,26 @@ def _split_take(op: tile.TakeOp, context: PassContext) -> None:
     gpu_tile.BufferStoreOp.build(op.src, buffer)
     taken = gpu_tile.BufferGatherOp.build(
         buffer, op.indices, results=[op.result.type], axis=op.axis
+    )
+    _replace(op.operation, [taken])
+
+
+def _split_exchange(op: tile.ExchangeOp, context: PassContext) -> None:
+    layout, sizes = layout_of(op.src), shape(op.src)
+    if partners(layout, len(sizes), op.axis, op.mask) is not None:
+        return
+    buffer = _alloc(op.src, choose_shared_layout(sizes, _bytes(op.src), (layout,)))
+    gpu_tile.BufferStoreOp.build(op.src, buffer)
+    i32 = ir.IntegerType.get_signless(32)
+    type_ = tile_type(sizes, i32, layout_attr(layout))
+    own = tile.IotaOp.build(results=[type_], axis=op.axis)
+    other = binary("arith.xori", own, constant(type_, op.mask))
+    taken = gpu_tile.BufferGatherOp.build(buffer, other, results=[op.result.type], axis=op.axis)
+    context.report.add(
+        "exchange across warps",
+        op.operation,
+        f"{buffer_of(buffer).size_bytes} bytes of shared memory",
+        f"axis {op.axis} of {layout} has elements {op.mask} apart in several warps",
     )
     _replace(op.operation, [taken])
 
@@ -254,6 +277,7 @@ _RULES = {
     tile.ReduceOp.OPERATION_NAME: _split_reduce,
     tile.ScanOp.OPERATION_NAME: _split_scan,
     tile.TakeOp.OPERATION_NAME: _split_take,
+    tile.ExchangeOp.OPERATION_NAME: _split_exchange,
     tile.HistogramOp.OPERATION_NAME: _split_histogram,
     tile.GatherStripesOp.OPERATION_NAME: _gather_stripes,
 }

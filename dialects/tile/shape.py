@@ -215,3 +215,37 @@ class TakeOp(Op, name="take", pure=True, lowered=False):
                 f"only along axis {axis}"
             )
         return _check_same_element(self.src, self.result)
+
+
+class ExchangeOp(Op, name="exchange", pure=True, one_layout=True):
+    """Elements change places: each becomes the one whose coordinate along `axis` differs in the
+    bits of `mask`.
+
+    What sorting networks and butterflies are made of: inside a warp it is a shuffle, inside a
+    thread nothing. The size along the axis is a multiple of twice the mask's highest bit.
+
+    Example:
+        %y = "tile.exchange"(%x) {axis = 1 : i32, mask = 3 : i32} : (tensor<3x8xf32>) -> tensor<3x8xf32>
+    """
+
+    src = Operand(TILE)
+    result = Result(TILE)
+    axis = Attribute(INT)
+    mask = Attribute(INT)
+
+    @classmethod
+    def infer_types(cls, src: Any, *, axis: int, mask: int) -> list[ir.Type]:
+        return [src.type]
+
+    def check(self) -> str | None:
+        if self.src.type != self.result.type:
+            return "operand and result must have one type"
+        wrong = _check_axis(self.axis, len(shape(self.src)))
+        if wrong:
+            return wrong
+        if self.mask < 1:
+            return f"'mask' must be positive, found {self.mask}"
+        size, whole = shape(self.src)[self.axis], 1 << self.mask.bit_length()
+        if size % whole:
+            return f"size {size} is no multiple of {whole}, whose elements mask {self.mask} moves"
+        return None

@@ -6,7 +6,7 @@ A layout's price, in bytes of traffic of the whole CTA (`op_costs.py` has the ex
 * a conversion at each link to a decided neighbour that would need one between threads;
 * what its threads compute: slots of each op times elements a thread holds. Work that threads
   repeat is paid as often as they do it;
-* what reductions pass between lanes and between warps.
+* what reductions and exchanges pass between lanes and between warps.
 
 A component without a memory access proposes to itself what spreads it evenly over all threads.
 """
@@ -28,16 +28,18 @@ from tilec.passes.layouts.accesses import Access
 from tilec.passes.layouts.axis_levels import Place, axis_levels
 from tilec.passes.layouts.candidates import blocked_layout
 from tilec.passes.layouts.components import Component, Components, depth_factor
-from tilec.passes.layouts.conversion_costs import CONVERSION_COST
+from tilec.passes.layouts.conversion_costs import CONVERSION_COST, conversion_cost
 from tilec.passes.layouts.maps import run_first, spread_out, widened
 from tilec.passes.layouts.neighbours import Link, links
 from tilec.passes.layouts.op_costs import (
     SHUFFLE_SLOTS,
     SLOT_BYTES,
+    TAKE_SLOTS,
     combining_slots,
     issue_slots,
     words,
 )
+from tilec.passes.layouts.partners import partners
 
 UNANCHORED_WIDTH = 4
 """Neighbours a thread holds of a tile that no memory access wants in another way: 16 bytes of
@@ -51,7 +53,13 @@ class _Work:
     accesses: list[Access] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     reductions: list[tile.ReduceOp] = field(default_factory=list)
+    exchanges: list[tile.ExchangeOp] = field(default_factory=list)
     slots: int = 0
+
+    @property
+    def axes(self) -> list[int]:
+        """Along which elements meet."""
+        return list(dict.fromkeys(op.axis for op in (*self.reductions, *self.exchanges)))
 
 
 def decide_layouts(
@@ -105,6 +113,8 @@ def _gather_work(
             of(view.inputs[0]).slots += combining_slots(view) * depth_factor(op)
         if isinstance(view, tile.ReduceOp):
             of(view.inputs[0]).reductions.append(view)
+        if isinstance(view, tile.ExchangeOp):
+            of(view.src).exchanges.append(view)
         if len(op.results) > 0 and is_tile(op.results[0]):
             of(op.results[0]).slots += issue_slots(op) * depth_factor(op)
     return work
@@ -117,7 +127,7 @@ def _computing(component: Component, work: _Work) -> int:
 
 
 def _passes_on(work: _Work, components: Components) -> bool:
-    if work.accesses or work.reductions or work.slots:
+    if work.accesses or work.reductions or work.exchanges or work.slots:
         return False
     decided = ((link, components.of(link.other).layout) for link in work.links)
     return any(layout is not None and link.propose(layout) for link, layout in decided)
@@ -137,7 +147,7 @@ def _cheapest(
     ]
     proposals = _accesses_propose(work, context.num_threads)
     if not proposals:
-        proposals = _evenly_spread(shape(component.values[0]), work.reductions, context.num_threads)
+        proposals = _evenly_spread(shape(component.values[0]), work.axes, context.num_threads)
     for link, layout in decided:
         linked = link.propose(layout)
         proposals += linked
@@ -146,49 +156,76 @@ def _cheapest(
             if access.is_indexed and not access.is_load:
                 proposals += [widened(like, access.contiguous, access.width) for like in linked]
 
+    def price(access: Access, layout: Layout) -> int:
+        # What exchanges want no access does; elsewhere a layout between is the better for both.
+        if work.exchanges:
+            return _converted_price(access, layout, context.num_threads)
+        return access.cost(layout)
+
     def cost(layout: Layout) -> int:
         return (
-            sum(access.cost(layout) for access in work.accesses)
+            sum(price(access, layout) for access in work.accesses)
             + sum(link.cost(layout, other) for link, other in decided)
             + sum(_meeting_cost(op, layout) for op in work.reductions)
+            + sum(_exchange_cost(op, layout) for op in work.exchanges)
             + work.slots * layout.num_values * context.num_warps * SLOT_BYTES
         )
 
     return min(dict.fromkeys(proposals), key=cost)
 
 
-def _evenly_spread(
-    sizes: tuple[int, ...], reductions: list[tile.ReduceOp], num_threads: int
-) -> list[Layout]:
+def _evenly_spread(sizes: tuple[int, ...], axes: list[int], num_threads: int) -> list[Layout]:
     """The layouts that spread a tile of `sizes` over all threads: one with lanes along the last
-    dimension first, and for each reduction's axis one that spreads its results first, so that as
-    few threads as possible hold parts of one sum."""
+    dimension first, and for each axis along which elements meet one that spreads the rows first, so
+    that as few threads as possible hold parts of one."""
 
     def blocked(sizes: tuple[int, ...]) -> Layout:
         return blocked_layout(sizes, max(0, len(sizes) - 1), UNANCHORED_WIDTH, num_threads)
 
-    axes = dict.fromkeys(op.axis for op in reductions)
     rows = {axis: blocked((*sizes[:axis], *sizes[axis + 1 :])) for axis in axes}
     return [blocked(sizes), *(spread_out(rows[axis], axis, sizes[axis]) for axis in axes)]
 
 
 def _accesses_propose(work: _Work, num_threads: int) -> list[Layout]:
-    """For each access what is coalesced; and rows of one warp each, if rows are reduced and there
-    are enough for all warps."""
+    """For each access what is coalesced; and rows of one warp each, if rows meet and there are
+    enough for all warps."""
     proposals = []
     for access in work.accesses:
         # A wide access serves a narrow one badly, and the other way round: the cost decides.
         widths = {a.width for a in work.accesses if a.contiguous == access.contiguous}
         for width in sorted(widths, reverse=True):
             proposals.append(access.preferred(num_threads, width))
-            if _has_rows(access, work.reductions, num_threads):
+            if _has_rows(access, work.axes, num_threads):
                 proposals.append(access.preferred(num_threads, width, along=WARP_SIZE))
+    for op in work.exchanges[:1] if work.accesses else ():
+        proposals.append(_in_registers(shape(op.src), op.axis, num_threads))
     return proposals
 
 
-def _has_rows(access: Access, reductions: list[tile.ReduceOp], num_threads: int) -> bool:
+def _converted_price(access: Access, layout: Layout, num_threads: int) -> int:
+    """Bytes of traffic of an access to a tile of `layout`: in that layout, or in the one it wants
+    and converted, which `infer-layouts` then does."""
+    own = access.preferred(num_threads)
+    there = access.cost(layout)
+    if own == layout or not access.shape or access.is_indexed:
+        return there
+    ends = (own, layout) if access.is_load else (layout, own)
+    converted = access.depth * conversion_cost(access.shape, access.element_bytes, *ends)
+    return min(there, access.cost(own) + converted)
+
+
+def _in_registers(sizes: tuple[int, ...], axis: int, num_threads: int) -> Layout:
+    """Neighbours along `axis` in the registers of one thread, as many as it has, and in the lanes
+    of as few warps as possible: a network exchanges near elements most often."""
+    rows = prod(sizes) // sizes[axis]
+    threads = max(WARP_SIZE, num_threads // max(1, rows))
+    held = max(1, sizes[axis] // threads)
+    return blocked_layout(sizes, axis, held, num_threads, narrow=False, along=threads)
+
+
+def _has_rows(access: Access, axes: list[int], num_threads: int) -> bool:
     axis = access.contiguous
-    if axis is None or all(op.axis != axis for op in reductions):
+    if axis is None or axis not in axes:
         return False
     return prod(access.shape) // access.shape[axis] >= num_threads // WARP_SIZE
 
@@ -208,3 +245,15 @@ def _meeting_cost(op: tile.ReduceOp, layout: Layout) -> int:
         gathered = partials * prod(shape(op.outputs[0]))
         total += sum(CONVERSION_COST + gathered * 4 * words(value) for value in op.inputs)
     return total * depth_factor(op.operation)
+
+
+def _exchange_cost(op: tile.ExchangeOp, layout: Layout) -> int:
+    """What an exchange moves: nothing inside a thread, a shuffle a word between lanes, and between
+    warps a store, a load and two barriers."""
+    found = partners(layout, len(shape(op.src)), op.axis, op.mask)
+    if found is not None and not found.lanes:
+        return 0
+    held = layout.num_values * max(1, layout.num_threads // WARP_SIZE) * words(op.src)
+    slots = 2 * TAKE_SLOTS if found is None else SHUFFLE_SLOTS
+    barriers = CONVERSION_COST if found is None else 0
+    return (barriers + held * slots * SLOT_BYTES) * depth_factor(op.operation)

@@ -1,4 +1,5 @@
-"""Lowers ops that make or rename elements: registers are chosen, nothing moves between threads.
+"""Lowers ops that make or rename elements: registers are chosen; but for exchanges, which may
+shuffle, nothing moves between threads.
 
 What moves between threads became a conversion or went through buffers (`passes.split_conversions`),
 so each result register is a source register of the same thread (`passes.layouts.maps`).
@@ -14,7 +15,9 @@ from tilec.dialects.types import element, shape
 from tilec.hardware.layout import Layout
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.layouts.maps import join_registers, reshape_registers
+from tilec.passes.layouts.partners import partners
 from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.shuffle import shuffle
 from tilec.passes.lower_to_nvvm.state import Lowering
 
 
@@ -110,6 +113,18 @@ def _join_map(parts: list[ir.Value], whole: ir.Value, axis: int) -> tuple[tuple[
     return chosen
 
 
+def lower_exchange(op: tile.ExchangeOp, state: Lowering) -> None:
+    """Partners in registers change names, those in lanes are shuffled."""
+    registers = state.registers(op.src)
+    found = partners(layout_of(op.src), len(shape(op.src)), op.axis, op.mask)
+    if found is None:
+        raise InternalError(f"an exchange across warps reached the lowering: {op}")
+    moved = [registers[number] for number in found.registers]
+    if found.lanes:
+        moved = shuffle("bfly", moved, state.i32_constant(found.lanes), state)
+    state.values[op.result] = moved
+
+
 RULES = {
     tile.IotaOp: lower_iota,
     tile.BroadcastOp: lower_broadcast,
@@ -117,4 +132,5 @@ RULES = {
     tile.ReshapeOp: lower_reshape,
     tile.JoinOp: lower_join,
     tile.SplitOp: lower_split,
+    tile.ExchangeOp: lower_exchange,
 }

@@ -202,3 +202,31 @@ func.func @take_gives_another_element_type(%x: tensor<8xf32>, %i: tensor<8xi32>)
   %y = "tile.take"(%x, %i) {axis = 0 : i32} : (tensor<8xf32>, tensor<8xi32>) -> tensor<8xf16>
   return
 }
+
+// -----
+func.func @exchange_gives_another_type(%x: tensor<8xf32>) {
+  // expected-error @below {{'tile.exchange' op operand and result must have one type}}
+  %y = "tile.exchange"(%x) {axis = 0 : i32, mask = 1 : i32} : (tensor<8xf32>) -> tensor<8xf16>
+  return
+}
+
+// -----
+func.func @exchange_along_no_axis(%x: tensor<8xf32>) {
+  // expected-error @below {{'tile.exchange' op axis 1 is out of range for rank 1}}
+  %y = "tile.exchange"(%x) {axis = 1 : i32, mask = 1 : i32} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+func.func @exchange_with_oneself(%x: tensor<8xf32>) {
+  // expected-error @below {{'tile.exchange' op 'mask' must be positive, found 0}}
+  %y = "tile.exchange"(%x) {axis = 0 : i32, mask = 0 : i32} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+func.func @exchange_past_the_end(%x: tensor<12xf32>) {
+  // expected-error @below {{'tile.exchange' op size 12 is no multiple of 8, whose elements mask 5 moves}}
+  %y = "tile.exchange"(%x) {axis = 0 : i32, mask = 5 : i32} : (tensor<12xf32>) -> tensor<12xf32>
+  return
+}

@@ -45,3 +45,10 @@ func.func @take(%x: tensor<8x4xf16>, %i: tensor<3x4xi64>) -> tensor<3x4xf16> {
   %y = "tile.take"(%x, %i) {axis = 0 : i32} : (tensor<8x4xf16>, tensor<3x4xi64>) -> tensor<3x4xf16>
   return %y : tensor<3x4xf16>
 }
+
+// CHECK-LABEL: @exchange
+func.func @exchange(%x: tensor<3x24xf16>) -> tensor<3x24xf16> {
+  // CHECK: "tile.exchange"(%{{.*}}) {axis = 1 : i32, mask = 5 : i32} : (tensor<3x24xf16>) -> tensor<3x24xf16>
+  %y = "tile.exchange"(%x) {axis = 1 : i32, mask = 5 : i32} : (tensor<3x24xf16>) -> tensor<3x24xf16>
+  return %y : tensor<3x24xf16>
+}
