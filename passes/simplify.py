@@ -5,11 +5,12 @@ Before:   %0 = "tile.iota"() ...   %1 = "tile.iota"() ...     (equal)
 After:    %0 = "tile.iota"() ...                              each use of %1 now uses %0
 
 MLIR 22 treats dynamic ops as opaque: it never merges, drops or moves them. Ops marked `pure` are
-merged here when name, operands, attributes and types agree and one dominates the other (same or
-enclosing block), dropped when unused, and moved out of loops that do not define their operands.
+merged here when name, operands, attributes, types and regions agree and one dominates the other
+(same or enclosing block), dropped when unused, and moved out of loops that do not define their
+operands.
 A product added to what a loop carries, `acc += a @ b`, starts from it: `dot(a, b, acc)`. The sum
 may be contracted to that as to an fma, and is made where the product is, not in registers.
-Does not handle: ops with combining regions (merged by nobody), memory accesses (never moved).
+Does not handle: memory accesses (never moved).
 """
 
 from __future__ import annotations
@@ -50,13 +51,8 @@ def _simplify_block(block: ir.Block, available: dict[tuple, ir.Operation]) -> No
             _hoist(op)
     for view in list(block.operations):
         op = view.operation
-        if is_pure(op) and not op.regions:
-            key = (
-                op.name,
-                tuple(op.operands),
-                tuple(sorted((a, str(op.attributes[a])) for a in op.attributes)),
-                tuple(r.type for r in op.results),
-            )
+        if is_pure(op):
+            key = (tuple(op.operands), _form(op, {}))
             earlier = available.get(key)
             if earlier is not None:
                 for old, new in zip(op.results, earlier.results, strict=True):
@@ -68,6 +64,28 @@ def _simplify_block(block: ir.Block, available: dict[tuple, ir.Operation]) -> No
             for region in op.regions:
                 for inner in region.blocks:
                     _simplify_block(inner, available)
+
+
+def _form(op: ir.Operation, numbers: dict[ir.Value, int]) -> tuple:
+    """What two ops on the same operands have in common if they give the same, regions included:
+    there values are known by the order in which they come, those from outside by themselves."""
+    inside = []
+    for region in op.regions:
+        for block in region.blocks:
+            for argument in block.arguments:
+                numbers[argument] = len(numbers)
+            for view in block.operations:
+                inner = view.operation
+                used = tuple(numbers.get(operand, operand) for operand in inner.operands)
+                inside.append((used, _form(inner, numbers)))
+                for result in inner.results:
+                    numbers[result] = len(numbers)
+    return (
+        op.name,
+        tuple(sorted((a, str(op.attributes[a])) for a in op.attributes)),
+        tuple(r.type for r in op.results),
+        tuple(inside),
+    )
 
 
 def _hoist(loop: ir.Operation) -> None:

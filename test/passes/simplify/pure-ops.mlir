@@ -53,3 +53,56 @@ func.func @memory(%x: memref<?xi32, strided<[1]>>, %y: memref<?xi32, strided<[1]
   }
   return
 }
+
+// Reductions are equal if their regions are, values in them known by their order.
+// CHECK-LABEL: @regions
+// CHECK: %[[M:.*]] = "tile.reduce"
+// CHECK: arith.maximumf
+// CHECK: %[[S:.*]] = "tile.reduce"
+// CHECK: arith.addf
+// CHECK-NOT: "tile.reduce"
+// CHECK: arith.mulf %[[M]], %[[M]]
+func.func @regions(%x: tensor<64xf32>, %y: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %a = "tile.reduce"(%x) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.maximumf %p, %q : f32
+    gpu.yield %r : f32
+  }) {axis = 0 : i32} : (tensor<64xf32>) -> tensor<f32>
+  %b = "tile.reduce"(%x) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.maximumf %p, %q : f32
+    gpu.yield %r : f32
+  }) {axis = 0 : i32} : (tensor<64xf32>) -> tensor<f32>
+  %c = "tile.reduce"(%x) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.addf %p, %q : f32
+    gpu.yield %r : f32
+  }) {axis = 0 : i32} : (tensor<64xf32>) -> tensor<f32>
+  %ab = arith.mulf %a, %b : tensor<f32>
+  %abc = arith.mulf %ab, %c : tensor<f32>
+  "tile.store"(%abc, %y, %c0) {dims = array<i32>, options = {}} : (tensor<f32>, memref<?xf32, strided<[1]>>, index) -> ()
+  return
+}
+
+// What a region takes from outside tells it from another.
+// CHECK-LABEL: @regions_from_outside
+// CHECK-COUNT-2: "tile.reduce"
+func.func @regions_from_outside(%x: tensor<64xf32>, %u: f32, %v: f32, %y: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %a = "tile.reduce"(%x) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.addf %p, %q : f32
+    %s = arith.minimumf %r, %u : f32
+    gpu.yield %s : f32
+  }) {axis = 0 : i32} : (tensor<64xf32>) -> tensor<f32>
+  %b = "tile.reduce"(%x) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.addf %p, %q : f32
+    %s = arith.minimumf %r, %v : f32
+    gpu.yield %s : f32
+  }) {axis = 0 : i32} : (tensor<64xf32>) -> tensor<f32>
+  %ab = arith.mulf %a, %b : tensor<f32>
+  "tile.store"(%ab, %y, %c0) {dims = array<i32>, options = {}} : (tensor<f32>, memref<?xf32, strided<[1]>>, index) -> ()
+  return
+}
