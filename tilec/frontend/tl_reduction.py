@@ -224,42 +224,45 @@ def _scanning(name: str, combine: Callable[[Frame], Combine]) -> Callable[..., T
     return implementation
 
 
-def _position_of(name: str, symbol: str) -> Callable[..., Tile]:
-    """argmax, argmin: a reduction of (value, position); NaN wins, then the first of equals."""
+def _extreme(name: str, choose: Callable[..., Any]) -> Callable[..., Any]:
+    """max, min; with `return_indices` a pair, the position as `_position_of` has it."""
+    reduction = _reduction(name, _one(choose), _numeric_tile)
+    position = _position_of(f"arg{name}", choose)
+
+    def implementation(
+        frame: Frame, x: Any, axis: Any, keepdims: Any, return_indices: Any = False
+    ) -> Any:
+        if not isinstance(return_indices, bool):
+            raise Mistake("return_indices must be True or False", argument="return_indices")
+        extreme = reduction(frame, x, axis, keepdims)
+        return (extreme, position(frame, x, axis, keepdims)) if return_indices else extreme
+
+    return implementation
+
+
+def _position_of(name: str, choose: Callable[..., Any]) -> Callable[..., Tile]:
+    """argmax, argmin: the lowest position of those that hold the extreme, of NaNs where it is one.
+
+    Two reductions by one instruction each, of which `max` or `min` of the same tile is the first:
+    one of pairs would take a dozen instructions to combine two, and comparisons to tell equals.
+    """
 
     def implementation(frame: Frame, x: Any, axis: Any, keepdims: Any) -> Tile:
         builder = frame.builder
         tile = _numeric_tile(frame, x, name)
         along = check_axis(axis, len(tile.shape))
-        kind = builder.type(i32, tile.shape)
-        positions = Tile(IotaOp.build(results=[kind], axis=along), i32, tile.shape)
-
-        def compare(sign: str, a: Scalar, b: Scalar) -> ir.Value:
-            return compare_values(builder, sign, a.value, b.value, a.dtype, None)
-
-        def logic(op: str, a: ir.Value, b: ir.Value) -> ir.Value:
-            return builder.value(op, builder.element(i1), a, b)
-
-        def combine(left: list[Scalar], right: list[Scalar]) -> list[Scalar]:
-            (a, i), (b, j) = left, right
-            better = compare(symbol, a, b)
-            equal = compare("==", a, b)
-            if tile.dtype.is_float:
-                a_nan, b_nan = compare("!=", a, a), compare("!=", b, b)
-                true = builder.constant(True, i1)
-                b_number = logic("arith.xori", b_nan, true)
-                better = logic("arith.ori", better, logic("arith.andi", a_nan, b_number))
-                equal = logic("arith.ori", equal, logic("arith.andi", a_nan, b_nan))
-            first = logic("arith.andi", equal, compare("<", i, j))
-            chosen = logic("arith.ori", better, first)
-            return [
-                Scalar(
-                    builder.value("arith.select", p.value.type, chosen, p.value, q.value), p.dtype
-                )
-                for p, q in ((a, b), (i, j))
-            ]
-
-        return _reduce(frame, [tile, positions], along, combine, keepdims)[1]
+        (extreme,) = _reduce(frame, [tile], along, _one(choose)(frame), keepdims=True)
+        shape, dtype = tile.shape, tile.dtype
+        spread = conversion.broadcast(builder, extreme, shape).value
+        holds = compare_values(builder, "==", tile.value, spread, dtype, shape)
+        if dtype.is_float:
+            is_nan = compare_values(builder, "!=", tile.value, tile.value, dtype, shape)
+            holds = builder.value("arith.ori", builder.type(i1, shape), holds, is_nan)
+        kind = builder.type(i32, shape)
+        here = IotaOp.build(results=[kind], axis=along)
+        nowhere = builder.constant(i32.limits[1], i32, shape)
+        found = Tile(builder.value("arith.select", kind, holds, here, nowhere), i32, shape)
+        return _reduce(frame, [found], along, _one(minimum)(frame), keepdims)[0]
 
     return implementation
 
@@ -289,12 +292,12 @@ BUILTINS: Mapping[Any, Callable[..., Any]] = {
     tl.associative_scan: associative_scan,
     tl.sum: _reduction("sum", _ADD, _accumulated),
     tl.prod: _reduction("prod", _MULTIPLY, _accumulated),
-    tl.max: _reduction("max", _one(maximum), _numeric_tile),
-    tl.min: _reduction("min", _one(minimum), _numeric_tile),
+    tl.max: _extreme("max", maximum),
+    tl.min: _extreme("min", minimum),
     tl.any: _reduction("any", _OR, _truths),
     tl.all: _reduction("all", _AND, _truths),
-    tl.argmax: _position_of("argmax", ">"),
-    tl.argmin: _position_of("argmin", "<"),
+    tl.argmax: _position_of("argmax", maximum),
+    tl.argmin: _position_of("argmin", minimum),
     tl.cumsum: _scanning("cumsum", _ADD),
     tl.cumprod: _scanning("cumprod", _MULTIPLY),
     tl.histogram: histogram,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from tilec.language.builtin import builtin
 from tilec.language.tile import Tile
@@ -61,14 +61,32 @@ def prod(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
     """Product along `axis`; dtypes as `sum`."""
 
 
+@overload
+def max(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile: ...
+@overload
+def max(
+    x: Tile, axis: int, keepdims: bool = False, *, return_indices: Literal[True]
+) -> tuple[Tile, Tile]: ...
 @builtin
-def max(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
-    """Greatest element along `axis`; NaN if there is one."""
+def max(
+    x: Tile, axis: int | None = None, keepdims: bool = False, return_indices: bool = False
+) -> Any:
+    """Greatest element along `axis`; NaN if there is one. With `return_indices`, which wants an
+    axis, a pair: the element and its position, as `argmax`."""
 
 
+@overload
+def min(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile: ...
+@overload
+def min(
+    x: Tile, axis: int, keepdims: bool = False, *, return_indices: Literal[True]
+) -> tuple[Tile, Tile]: ...
 @builtin
-def min(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
-    """Smallest element along `axis`; NaN if there is one."""
+def min(
+    x: Tile, axis: int | None = None, keepdims: bool = False, return_indices: bool = False
+) -> Any:
+    """Smallest element along `axis`; NaN if there is one. With `return_indices`, which wants an
+    axis, a pair: the element and its position, as `argmin`."""
 
 
 @builtin
