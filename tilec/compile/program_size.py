@@ -18,6 +18,7 @@ from tilec.hardware.mma_shapes import WGMMA_M
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
 from tilec.passes.contract import Report
+from tilec.passes.layouts.components import depth_factor
 from tilec.passes.programs.stripes import count_stripes
 
 ACCUMULATORS_PER_THREAD = 128
@@ -38,6 +39,12 @@ many."""
 MOST_WARPS, MOST_REDUCING = 16, 32
 """Of a CTA; the second of one whose threads meet, which a tile of 128 KiB takes: in 16 warps each
 thread would hold 64 words of it, and with what it is scaled by all the registers it may have."""
+MET_PER_WARP = (128, 1024)
+"""Elements that a warp has at least, and at most, of those that exchange places with each other:
+between lanes that takes a shuffle, between warps a buffer and two barriers."""
+MANY_MEETINGS = 6
+"""Reductions of one tile, outside of loops, whose threads wait for each other more than they read:
+they get as many elements a warp as exchanges."""
 COMPUTED_PER_THREAD = 64
 """Of the largest tile, at most, where the ones in memory are smaller (an outer product): a quarter
 of the registers, of which an expression holds two or three tiles."""
@@ -46,7 +53,8 @@ of the registers, of which an expression holds two or three tiles."""
 @dataclass
 class _Program:
     """What the rules look at. `accumulators`: of the `products` dots that share a block, where they
-    are most; `blocks`: those of every block."""
+    are most; `blocks`: those of every block. `meetings`: reductions that run once. `exchanged`: by
+    shapes of tiles, the axes along which their elements exchange places."""
 
     elements: int = 1
     bytes: int = 1
@@ -57,6 +65,18 @@ class _Program:
     uses_fma: bool = False
     streams: bool = False
     reduces: bool = False
+    meetings: int = 0
+    exchanged: dict[tuple[int, ...], set[int]] = field(default_factory=dict)
+
+    @property
+    def met(self) -> int:
+        """Elements that exchange places with each other, of the tile where they are most."""
+        axes: dict[int, set[int]] = {}
+        for sizes, along in self.exchanged.items():
+            axes.setdefault(len(sizes), set()).update(along)
+        return max(
+            (prod(sizes[axis] for axis in axes[len(sizes)]) for sizes in self.exchanged), default=0
+        )
 
 
 def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> int:
@@ -94,6 +114,10 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
 def _memory_bound(program: _Program, lanes: int) -> tuple[int, str]:
     size = f"the largest tile has {program.elements} elements"
     least = program.elements // (COMPUTED_PER_THREAD * lanes)
+    if program.exchanged or (program.meetings >= MANY_MEETINGS and not program.streams):
+        low, high = MET_PER_WARP
+        each = max(low, min(high, program.met or high))
+        return program.elements // each, f"{size}, whose threads meet often"
     if program.streams:
         return program.elements // (STREAMED_PER_THREAD * lanes), f"{size}, loaded in a loop"
     if not program.reduces:
@@ -121,6 +145,10 @@ def _look_at(function: ir.Operation) -> _Program:
             program.uses_fma |= str(element(view.lhs)) == "f32" and exact
         elif isinstance(view, Combining):
             program.reduces = True
+            program.meetings += depth_factor(op) == 1
+        elif isinstance(view, tile.ExchangeOp):
+            program.reduces = True
+            program.exchanged.setdefault(shape(view.src), set()).add(view.axis)
         elif isinstance(view, ArrayOp) and not isinstance(view, Atomic):
             moved = view.tile
             width = max(8, bit_width(element(moved)))
