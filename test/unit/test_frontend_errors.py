@@ -98,6 +98,33 @@ CASES: dict[str, tuple[str, str]] = {
         "y = tl.take(tl.zeros((4, 8), tl.f32), @@tl.zeros((4, 9), tl.i32), 0)",
         "only along axis 0",
     ),
+    "exchange_of_a_scalar": ("y = tl.exchange(@@n, 1)", "expected a tile, found a scalar"),
+    "exchange_mask": ("y = tl.exchange(tl.zeros(8, tl.i32), @@0)", "mask must be a positive"),
+    "exchange_size": (
+        "y = tl.exchange(tl.zeros(12, tl.i32), @@5)",
+        "mask 5 exchanges among 8 elements, of which 12 along axis 0 is no multiple",
+    ),
+    "sort_of_a_scalar": ("y = tl.sort(@@n)", "sort expects a tile"),
+    "sort_of_fp8": ("y = @@tl.sort(tl.load(e, (0, 0), (4, 4)))", "sort is not defined for f8e4m3"),
+    "sort_axis": ("y = tl.sort(tl.zeros(8, tl.i32), @@1)", "axis 1 is out of range"),
+    "sort_way": (
+        "y = tl.sort(tl.zeros(8, tl.i32), descending=@@1)",
+        "descending must be True or False",
+    ),
+    "topk_indices": (
+        "y = tl.topk(tl.zeros(8, tl.i32), 2, return_indices=@@None)",
+        "return_indices must be True or False",
+    ),
+    "topk_of_none": ("y = tl.topk(tl.zeros(8, tl.i32), @@0)", "k must be a constant from 1 to 8"),
+    "topk_of_more": ("y = tl.topk(tl.zeros(8, tl.i32), @@9)", "k must be a constant from 1 to 8"),
+    "max_indices": (
+        "y = tl.max(tl.zeros(8, tl.i32), 0, return_indices=@@2)",
+        "return_indices must be True or False",
+    ),
+    "max_indices_axis": (
+        "y = tl.max(tl.zeros(8, tl.i32), @@None, return_indices=True)",
+        "axis must be a constant integer",
+    ),
     "histogram_of_floats": (
         "y = tl.histogram(@@tl.zeros(8, tl.f32), 4)",
         "expected a tile of integers",

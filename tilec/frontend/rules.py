@@ -14,6 +14,7 @@ from tilec.frontend import (
     tl_reduction,
     tl_scaled,
     tl_shape,
+    tl_sorting,
 )
 from tilec.frontend.attributes import evaluate_attribute
 from tilec.frontend.branches import evaluate_if_expression, execute_if
@@ -87,6 +88,7 @@ RULES = Rules(
         **tl_arithmetic.BUILTINS,
         **tl_bits.BUILTINS,
         **tl_reduction.BUILTINS,
+        **tl_sorting.BUILTINS,
         **tl_control.BUILTINS,
         **tl_matmul.BUILTINS,
         **tl_scaled.BUILTINS,

@@ -17,6 +17,7 @@ from tilec.language import (
     random_numbers,
     reduction,
     shape,
+    sorting,
 )
 from tilec.language.arithmetic import *  # noqa: F403
 from tilec.language.bits import *  # noqa: F403
@@ -29,6 +30,7 @@ from tilec.language.parameters import array, auto, const, inf, nan
 from tilec.language.random_numbers import *  # noqa: F403
 from tilec.language.reduction import *  # noqa: F403
 from tilec.language.shape import *  # noqa: F403
+from tilec.language.sorting import *  # noqa: F403
 from tilec.language.tile import Tile
 from tilec.terms import dtypes
 from tilec.terms.dtypes import *  # noqa: F403
@@ -44,6 +46,7 @@ __all__ += memory.__all__
 __all__ += random_numbers.__all__
 __all__ += reduction.__all__
 __all__ += shape.__all__
+__all__ += sorting.__all__
 
 
 if not TYPE_CHECKING:  # which would take any name for one of ours
