@@ -114,7 +114,8 @@ def registers_of(value: ir.Value, apart: Collection[ir.Value] = (), index_bits: 
 
 class _Pressure:
     """The walk; `_sizes`, `_held`: of each value met so far, its registers, and the values whose
-    registers hold it."""
+    registers hold it. `_elsewhere`, `_lost`: those that come from no buffer, and that go to
+    more than products."""
 
     def __init__(self, apart: Collection[ir.Value], index_bits: int) -> None:
         self._apart, self._index_bits = apart, index_bits
@@ -122,14 +123,17 @@ class _Pressure:
         self._held: dict[ir.Value, frozenset[ir.Value]] = {}
         self._streams: dict[ir.Value, bool] = {}
         self._fragments: dict[ir.Value, bool] = {}
+        self._elsewhere: set[ir.Value] = set()
+        self._lost: set[ir.Value] = set()
 
     def most(self, block: ir.Block, behind: Iterable[ir.Value]) -> Peak:
         """The peak of a block, behind which the values `behind` are still needed."""
         live = set(behind)
         held = self._together(live)
         peaks = [Peak(held, None)]
-        for view in reversed(list(block.operations)):
-            op = view.operation
+        operations = [view.operation for view in block.operations]
+        self._look_through(operations)
+        for op in reversed(operations):
             for result in live.intersection(op.results):
                 live.remove(result)
                 held -= self._size(result)
@@ -147,6 +151,16 @@ class _Pressure:
             streams = (min(self._size(v), AHEAD) for v in op.operands if self._is_stream(v))
             peaks.append(Peak(held + self._together(fragments) + sum(streams), op))
         return max(peaks, key=lambda found: found.registers)
+
+    def _look_through(self, operations: list[ir.Operation]) -> None:
+        """Backwards where values go, then forwards what holds them: each step knows the one before
+        it, and a chain of thousands, as in a sorting network, is walked once."""
+        for op in reversed(operations):
+            for result in op.results:
+                self._is_fragment(result)
+        for op in operations:
+            for result in op.results:
+                self._holders(result)
 
     def _holding(self, values: Iterable[ir.Value]) -> set[ir.Value]:
         return {held for value in values for held in self._holders(value)}
@@ -188,8 +202,48 @@ class _Pressure:
         """Whether a tile comes from a buffer, maybe by cheap ops, for matrix instructions of the
         same block: it is loaded in front of them, where registers are short a part for each."""
         if value not in self._fragments:
-            self._fragments[value] = _comes_from_buffer(value) and _goes_to_products(value)
+            self._fragments[value] = self._comes_from_buffer(value) and self._goes_to_products(
+                value
+            )
         return self._fragments[value]
+
+    def _comes_from_buffer(self, value: ir.Value) -> bool:
+        # Each value once: there may be exponentially many ways to it, as in a sorting network,
+        # and what none of its values comes from, no later one does by way of them.
+        pending, seen = [value], {value}
+        while pending:
+            owner = pending.pop().owner
+            if isinstance(owner, ir.Block):
+                continue
+            if isinstance(owner.opview, BufferLoadOp):
+                return True
+            if owner.name in _CHEAP:
+                operands = [v for v in owner.operands if v not in seen and v not in self._elsewhere]
+                pending += operands
+                seen.update(operands)
+        self._elsewhere |= seen
+        return False
+
+    def _goes_to_products(self, value: ir.Value) -> bool:
+        pending, seen = [value], {value}
+        while pending:
+            block = pending[-1].owner.operation.block
+            for use in pending.pop().uses:
+                user = use.owner
+                if user.operation.block != block:
+                    return self._is_lost(value)
+                if isinstance(user.opview, MmaOp):
+                    continue
+                if user.name not in _CHEAP or user.results[0] in self._lost:
+                    return self._is_lost(value)
+                if user.results[0] not in seen:
+                    seen.add(user.results[0])
+                    pending.append(user.results[0])
+        return True
+
+    def _is_lost(self, value: ir.Value) -> bool:
+        self._lost.add(value)
+        return False
 
     def _together(self, values: Iterable[ir.Value]) -> int:
         return sum(map(self._size, values))
@@ -198,34 +252,6 @@ class _Pressure:
         if value not in self._sizes:
             self._sizes[value] = registers_of(value, self._apart, self._index_bits)
         return self._sizes[value]
-
-
-def _comes_from_buffer(value: ir.Value) -> bool:
-    pending, seen = [value], {value}
-    while pending:
-        owner = pending.pop().owner
-        if isinstance(owner, ir.Block):
-            continue
-        if isinstance(owner.opview, BufferLoadOp):
-            return True
-        if owner.name in _CHEAP:
-            # Each value once: there may be exponentially many ways to it, as in a sorting network.
-            pending += [operand for operand in owner.operands if operand not in seen]
-            seen.update(owner.operands)
-    return False
-
-
-def _goes_to_products(value: ir.Value) -> bool:
-    users = [use.owner for use in value.uses]
-    block = value.owner.operation.block
-    return all(
-        user.operation.block == block
-        and (
-            isinstance(user.opview, MmaOp)
-            or (user.name in _CHEAP and _goes_to_products(user.results[0]))
-        )
-        for user in users
-    )
 
 
 def _is_loaded(value: ir.Value) -> bool:

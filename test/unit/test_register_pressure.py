@@ -33,7 +33,21 @@ ALIASES = {
 MULTIPLY = (
     '"gpu_tile.mma"({}, {}, {}) {{instruction = "mma.m16n8k16.f32.bf16.bf16"}} : (!p, !q, !f) -> !f'
 )
+NETWORK = "\n".join(
+    f"%v{n + 1} = arith.minimumf %v{n}, %w{n} : !p\n%w{n + 1} = arith.maximumf %v{n}, %w{n} : !p"
+    for n in range(400)
+)
+"""What is compared over and over: 2^400 ways from its end to its beginning."""
 CASES = {
+    # The lower of a pair beside both.
+    "a sorting network": (
+        4 + 4 + 4,
+        "%s: !s",
+        f"""%v0 = "gpu_tile.buffer_load"(%s) : (!s) -> !p
+        %w0 = arith.negf %v0 : !p
+        {NETWORK}""",
+        "%v400 : !p",
+    ),
     "sums of two tiles": (32 + 32, "%x: !f, %y: !f", "%z = arith.addf %x, %y : !f", "%z : !f"),
     "a row beside a tile": (
         32 + 2,
