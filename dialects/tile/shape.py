@@ -217,7 +217,7 @@ class TakeOp(Op, name="take", pure=True, lowered=False):
         return _check_same_element(self.src, self.result)
 
 
-class ExchangeOp(Op, name="exchange", pure=True, one_layout=True):
+class ExchangeOp(Op, name="exchange", pure=True, one_layout=True, moves=True):
     """Elements change places: each becomes the one whose coordinate along `axis` differs in the
     bits of `mask`.
 
