@@ -17,12 +17,12 @@ class SharedCode:
 
     def __init__(self) -> None:
         self._known: dict[Any, CompiledKernel] = {}
-        self._same: dict[Any, CompiledKernel] = {}
+        self._same: dict[str, CompiledKernel] = {}
 
     def one_of(self, kernel: CompiledKernel) -> CompiledKernel:
-        """The first kernel that was the same but for its report: devices load each once."""
-        key = (kernel.ptx, kernel.grid, repr(kernel.constants))
-        return self._same.setdefault(key, kernel)
+        """The first kernel that was the same but for its report: devices load each once. What a
+        launch asks of its arguments is a part of it, though the code may not need it."""
+        return self._same.setdefault(repr(replace(kernel, report={})), kernel)
 
     def find(
         self, key: Any, order: Sequence[Tiles], compiled: Callable[[], CompiledKernel]
