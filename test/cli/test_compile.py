@@ -53,6 +53,13 @@ def test_emits_every_level(tilec_command, emit: str) -> None:
     assert EXPECTED[emit] in done.output
 
 
+def test_a_text_whose_ring_starves_has_no_other_tiles(tilec_command) -> None:
+    """Its tiles are written there: it is compiled as it is, and the report says what is wrong."""
+    done = tilec_command("compile", MATMUL_TILE, "--target", "sm_86", "--emit", "report")
+    assert done.code == 0
+    assert "pipeline: no" in done.output
+
+
 def test_nothing_asked_for_is_ptx_of_the_first_target(tilec_command) -> None:
     done = tilec_command("compile", "-", stdin=COPY)
     assert f".target {next(iter(TARGETS))}\n" in done.output

@@ -365,7 +365,7 @@ FACTS = (
         "multicasts of pairs",
         "a multicast with .cta_group::2 counts its bytes in the even CTA of each pair it goes to",
         "the ISA's text",
-        "passes/pair_products.py, passes/lower_to_nvvm/tma.py lower_tma_pair_multicast",
+        "passes/pair_products.py, passes/lower_to_nvvm/tma.py lower_tma_load",
         _multicasts_of_pairs,
     ),
     Fact(

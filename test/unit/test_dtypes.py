@@ -31,6 +31,7 @@ ALLOWED = {
     "tilec/frontend/conversion.py": "casts by way of bf16",
     "tilec/frontend/kernel_module.py": "Python's float",
     "tilec/cli/drawn_arguments.py": "Python's float",
+    "tilec/frontend/sort_keys.py": "integers that are in order as floats of 16 bits are",
     "tilec/frontend/tl_matmul.py": "products",
     "tilec/frontend/tl_reduction.py": "what small integers add up in",
     "tilec/frontend/tl_scaled.py": "products",

@@ -224,7 +224,7 @@ def _options(source: Input, target: Target, arguments: argparse.Namespace) -> di
     if dump_dir and len(arguments.target or ()) > 1:
         dump_dir = str(Path(dump_dir, target.name))
     return {
-        "other": partial(source.other, target),
+        "other": None if source.other is None else partial(source.other, target),
         "kernel": source.kernel,
         "num_warps": arguments.num_warps,
         "ptx_version": arguments.ptx_version,

@@ -22,13 +22,13 @@ class Input:
 
     `name`: the text's, where mistakes of the whole text are put; None for a Python kernel.
     `other(target, number)`: the same with the compiler's choice of tiles of that number, None past
-    the last.
+    the last; None of a text, whose tiles are written there.
     """
 
     module: Callable[[Target], ir.Module]
     kernel: str | None
     name: str | None
-    other: Callable[[Target, int], ir.Module | None] = lambda _target, _number: None
+    other: Callable[[Target, int], ir.Module | None] | None = None
 
 
 def read_tile(arguments: argparse.Namespace) -> Input:
