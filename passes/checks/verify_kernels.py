@@ -21,6 +21,9 @@ from tilec.passes.demands.kernels import MOST_STRIPES, STRIPES, is_in_line, stri
 from tilec.passes.rewriting.locations import error_at, source_location
 from tilec.terms.dtypes import BY_ARRAY
 
+MOST_ELEMENTS = 1 << 48
+"""Of a stride: a process has no more addresses (47 or 48 bits, x86-64 and aarch64), and what tiles
+multiply it by stays within 64 bits."""
 _ELEMENTS = tuple(dtype.mlir for dtype in BY_ARRAY.values() if not dtype.element)
 _OTHERS = {dtype.mlir: dtype for dtype in BY_ARRAY.values() if dtype.element}
 _FACTS = options(align=INT, sizes=INTS, strides=INTS)
@@ -279,7 +282,7 @@ def _wrong_type(argument: ir.Value) -> str | None:
     if kind.memory_space is not None:
         return f"must lie in global memory, found memory space {kind.memory_space}"
     try:
-        static_strides(argument)
+        strides = static_strides(argument)
         _, offset = kind.get_strides_and_offset()
     except RuntimeError:
         return f"must have a stride per dimension, found {kind}"
@@ -287,4 +290,6 @@ def _wrong_type(argument: ir.Value) -> str | None:
         return f"must begin at its pointer, found an offset in {kind}"
     if any(size is not None and size < 0 for size in static_sizes(argument)):
         return f"has a negative size: {kind}"
+    if any(stride is not None and abs(stride) > MOST_ELEMENTS for stride in strides):
+        return f"has a stride beyond {MOST_ELEMENTS} elements: {kind}"
     return None

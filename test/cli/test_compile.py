@@ -287,6 +287,10 @@ def test_the_example_file_is_the_example_kernel(tilec_command) -> None:
             "memref<4xf32, strided<[1], offset: 8>>",
             "parameter 'arg0' must begin at its pointer, found an offset",
         ),
+        (
+            "memref<4x?xf16, strided<[?, 9223372036854775807]>>",
+            "parameter 'arg0' has a stride beyond 281474976710656 elements",
+        ),
     ],
 )
 def test_parameters_no_launch_can_pass(tilec_command, parameter: str, message: str) -> None:
