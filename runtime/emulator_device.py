@@ -99,12 +99,13 @@ class EmulatorDevice:
         sizes = check_grid(grid)
         if not all(sizes):
             return None
+        launched = kernel.launched(sizes, RESIDENT_CTAS * prod(kernel.cluster), RESIDENT_CTAS)
         return emulator.Run(
             loaded.program,
             kernel.name,
-            grid=kernel.launched(sizes, RESIDENT_CTAS * prod(kernel.cluster)),
+            grid=launched,
             cluster=(prod(kernel.cluster), 1, 1),
-            block=kernel.threads,
+            block=kernel.threads_of(sizes, launched),
             args=[
                 encode(slot.dtype, sizes[slot.axis])
                 if slot.field == "grid"

@@ -84,9 +84,10 @@ def check(kernel: CompiledKernel, arguments: Mapping[str, Any]) -> None:
 
 def check_programs(kernel: CompiledKernel, grid: Grid) -> None:
     """ArgumentError for a grid that a kernel's 32-bit indices do not reach."""
-    if grid[0] > kernel.most_programs:
+    if kernel.counts(grid) > kernel.most_programs:
         raise ArgumentError(
-            f"kernel {kernel.name}: a grid of {grid[0]} programs along x; its 32-bit indices reach "
+            f"kernel {kernel.name}: a grid of {kernel.counts(grid)} programs"
+            f"{'' if kernel.persistent else ' along x'}; its 32-bit indices reach "
             f"{kernel.most_programs}"
         )
 
@@ -94,7 +95,7 @@ def check_programs(kernel: CompiledKernel, grid: Grid) -> None:
 def reaches(kernel: CompiledKernel, arguments: Mapping[str, Any], grid: Grid | None = None) -> bool:
     """Whether a kernel's indices hold what it computes of the shapes of arguments, and of the ids
     of programs where the grid is known."""
-    if grid is not None and grid[0] > kernel.most_programs:
+    if grid is not None and kernel.counts(grid) > kernel.most_programs:
         return False
     return _beyond(kernel, arguments) is None
 

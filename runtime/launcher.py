@@ -109,7 +109,7 @@ class Launcher:
         if given is None:
             given = fixed if of_scalars is None else of_scalars(_scalars(parameters))
         with self._lock:
-            if given[0] > kernel.most_programs:
+            if kernel.counts(given) > kernel.most_programs:
                 kernel = self._resolve(device, bound, given)
             loaded = device.load(kernel)
         check(kernel, arrays)
@@ -117,8 +117,8 @@ class Launcher:
             device.launch(loaded, parameters, given)
             return
         plan = device.plan(loaded, parameters, fixed, of_scalars)
-        if not kernel.persistent or given == fixed:  # its plan holds the grid
-            self._remember(values, plan)
+        if not kernel.persistent or of_scalars is not None or given == fixed:
+            self._remember(values, plan)  # that of a persistent kernel holds the fixed grid
         device.start(plan, parameters, given, number)
 
     def _bind(self, values: Sequence[Any], stream: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tilec.executable.grid import compile_grid, compile_sizes
 from tilec.executable.kernel import CompiledKernel
+from tilec.hardware.sizes import WARP_SIZE
 from tilec.hardware.target import TARGETS
 from tilec.runtime.tensor_maps import wrong_recipe
 from tilec.terms.dtypes import BY_MLIR, ELEMENT_BYTES
@@ -61,6 +62,9 @@ def _check_programs(fields: Mapping[str, Any]) -> None:
         raise ValueError("kernel.stripes: a persistent kernel's programs have none")
     if fields["dynamic"] and not fields["persistent"]:
         raise ValueError("kernel.dynamic: only persistent kernels are")
+    together = fields["programs_per_cta"]
+    if together > 1 and (not fields["persistent"] or fields["threads"] % (WARP_SIZE * together)):
+        raise ValueError("kernel.programs_per_cta: only warps of persistent CTAs have programs")
 
 
 def _check_parameter(fields: Mapping[str, Any], where: str) -> None:
@@ -161,6 +165,7 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "most_programs": ("a positive integer", _is_divisor),
     "stripes": ("a positive integer", _is_divisor),
+    "programs_per_cta": ("a positive integer", _is_divisor),
 }
 _PARAMETER: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "name": ("a Python name", _is_name),

@@ -73,6 +73,37 @@ class NumCtasOp(LaunchCount, name="num_ctas", least=1):
     """
 
 
+class ProgramInCtaOp(Op, name="program_in_cta", pure=True, one_thread=True, in_cta=True, least=0):
+    """Which of the programs that a CTA runs side by side, a warp each (`tile.programs_per_cta` of
+    the kernel), this thread works for.
+
+    Example:
+        %mine = "gpu_tile.program_in_cta"() : () -> i32
+    """
+
+    result = Result(I32)
+
+    @classmethod
+    def infer_types(cls) -> list[ir.Type]:
+        return [ir.IntegerType.get_signless(32)]
+
+
+class NumProgramsInCtaOp(
+    Op, name="programs_in_cta", pure=True, one_thread=True, in_cta=True, least=1
+):
+    """How many programs each CTA of this launch runs side by side, `tile.programs_per_cta` at most.
+
+    Example:
+        %warps = "gpu_tile.programs_in_cta"() : () -> i32
+    """
+
+    result = Result(I32)
+
+    @classmethod
+    def infer_types(cls) -> list[ir.Type]:
+        return [ir.IntegerType.get_signless(32)]
+
+
 class GriddepcontrolOp(Op, name="griddepcontrol", needs=Feature.GRIDDEPCONTROL, one_thread=True):
     """Overlaps this launch with its neighbours in the stream (PTX ISA 9.0, "griddepcontrol").
 

@@ -27,7 +27,7 @@ from tilec.passes.analysis.intervals import (
     joined,
     modulo,
 )
-from tilec.passes.demands.kernels import MOST_STRIPES, is_whole
+from tilec.passes.demands.kernels import MOST_PER_CTA, MOST_STRIPES, is_whole
 
 
 @dataclass
@@ -180,6 +180,10 @@ def _few(view: object) -> Interval | None:
     """What an op gives that counts CTAs beside this one, or bytes in front of a row."""
     if isinstance(view, gpu_tile.ClusterPositionOp):
         return 0, MOST_CTAS - 1
+    if isinstance(view, gpu_tile.ProgramInCtaOp):
+        return 0, MOST_PER_CTA - 1
+    if isinstance(view, gpu_tile.NumProgramsInCtaOp):
+        return 1, MOST_PER_CTA
     if isinstance(view, tile.StripeIdOp):
         return 0, MOST_STRIPES - 1
     return (0, view.bytes - 1) if isinstance(view, tile.MisalignmentOp) else None

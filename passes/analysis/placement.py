@@ -6,10 +6,20 @@ from collections.abc import Collection
 
 from mlir import ir
 
+from tilec.hardware.sizes import LINE_BYTES
 from tilec.passes.analysis.lifetimes import Allocation, find_allocations
+from tilec.passes.demands.kernels import programs_per_cta
 
 SHARED_BYTES = "tile.shared_bytes"
-"""Kernel attribute: what allocate-shared came to."""
+"""Kernel attribute: what allocate-shared came to, for one program."""
+
+
+def program_bytes(function: ir.Operation) -> int:
+    """Bytes of shared memory that a program takes; where several share a CTA, up to where the next
+    one's begin: buffers lie at multiples of a line of banks."""
+    found = function.attributes[SHARED_BYTES].value
+    line = LINE_BYTES if programs_per_cta(function) > 1 else 1
+    return -(-found // line) * line
 
 
 def place(allocations: list[Allocation]) -> int:

@@ -54,6 +54,7 @@ _SAID = {
         "tile.kernel",
         "tile.limits",
         "tile.most_programs",
+        "tile.programs_per_cta",
         "tile.stripes",
         "tile.shared_bytes",
         "tile.total_warps",

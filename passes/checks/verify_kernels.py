@@ -12,13 +12,24 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects.attributes import BOOL, INT, INTS, STRING, AttributeKind, one_of, options
-from tilec.dialects.demands import OF_PARAMETERS
+from tilec.dialects.demands import OF_PARAMETERS, value_of
+from tilec.dialects.gpu_tile.role import total_warps
 from tilec.executable.grid import compile_grid, compile_sizes
 from tilec.executable.kernel import Parameter
 from tilec.messages.diagnostics import CompileError
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
-from tilec.passes.demands.kernels import MOST_STRIPES, STRIPES, is_in_line, stripes_of
+from tilec.passes.demands.kernels import (
+    MOST_PER_CTA,
+    MOST_STRIPES,
+    PROGRAMS_PER_CTA,
+    STRIPES,
+    is_in_line,
+    is_persistent,
+    programs_per_cta,
+    stripes_of,
+)
 from tilec.passes.rewriting.locations import error_at, source_location
+from tilec.terms.demands import NUM_WARPS
 from tilec.terms.dtypes import BY_ARRAY
 
 MOST_ELEMENTS = 1 << 48
@@ -36,6 +47,7 @@ _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
 _NUMBERS = (
     "tile.index_bits",
     "tile.most_programs",
+    PROGRAMS_PER_CTA,
     STRIPES,
     "tile.shared_bytes",
     "tile.total_warps",
@@ -50,7 +62,7 @@ def verify_kernels(module: ir.Module) -> None:
     with module.context, ir.Location.unknown():
         for kernel in _kernels(module):
             wrong = _wrong_attribute(kernel) or _wrong_grid(kernel) or _wrong_limits(kernel)
-            wrong = wrong or _wrong_stripes(kernel)
+            wrong = wrong or _wrong_stripes(kernel) or _wrong_packing(kernel)
             if wrong:
                 errors.append(error_at(kernel, f"kernel {kernel.attributes['sym_name']} {wrong}"))
             else:
@@ -218,6 +230,25 @@ def _wrong_stripes(function: ir.Operation) -> str | None:
     if stripes > 1 and is_in_line(function):
         return f"attribute '{STRIPES}': CTAs or clusters share the programs already"
     return None
+
+
+def _wrong_packing(function: ir.Operation) -> str | None:
+    """Of programs that a CTA runs side by side."""
+    programs = programs_per_cta(function)
+    if not 1 <= programs <= MOST_PER_CTA:
+        return f"attribute '{PROGRAMS_PER_CTA}' must be from 1 to {MOST_PER_CTA}, found {programs}"
+    if programs == 1:
+        return None
+    if not is_persistent(function):
+        return f"attribute '{PROGRAMS_PER_CTA}': only CTAs that share the programs run several"
+    if total_warps(function, _written_warps(function)) > 1:
+        return f"attribute '{PROGRAMS_PER_CTA}': only programs of one warp share a CTA"
+    return None
+
+
+def _written_warps(function: ir.Operation) -> int:
+    written = function.attributes.get(NUM_WARPS.attribute)
+    return 1 if written is None else value_of(written)
 
 
 def _wrong_limits(function: ir.Operation) -> str | None:

@@ -39,6 +39,11 @@ largest value, or the most negative, that its indices are computed for."""
 STRIPES = "tile.stripes"
 """Kernel attribute: how many CTAs run each program, which are a cluster if they meet (pass
 spread-rows)."""
+PROGRAMS_PER_CTA = "tile.programs_per_cta"
+"""Kernel attribute: how many programs a CTA runs side by side, a warp each (pass pack-programs).
+What the IR says of a program's threads, barriers and shared memory, it says of one of them."""
+MOST_PER_CTA = 32
+"""Of them: a CTA has no more warps (CUDA C++ Programming Guide, "Compute Capabilities")."""
 MOST_STRIPES = 1024
 """Of a program: what its largest tile, of 4 MiB, has with a vector for each of 256 threads."""
 ALONE = (1, 1, 1)
@@ -103,3 +108,9 @@ def teams_of(function: ir.Operation) -> int:
 def stripes_of(function: ir.Operation) -> int:
     """How many CTAs run each program, each its stripe of the tiles."""
     return function.attributes[STRIPES].value if STRIPES in function.attributes else 1
+
+
+def programs_per_cta(function: ir.Operation) -> int:
+    """How many programs a CTA runs side by side."""
+    written = function.attributes
+    return written[PROGRAMS_PER_CTA].value if PROGRAMS_PER_CTA in written else 1

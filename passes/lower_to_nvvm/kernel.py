@@ -18,9 +18,16 @@ from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.kernel import TENSOR_MAP_BYTES
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility, static_sizes, static_strides
+from tilec.passes.analysis.placement import program_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
-from tilec.passes.demands.kernels import demanded_cluster, is_dynamic, is_in_line, stripes_of
+from tilec.passes.demands.kernels import (
+    demanded_cluster,
+    is_dynamic,
+    is_in_line,
+    programs_per_cta,
+    stripes_of,
+)
 from tilec.passes.layouts.op_costs import words
 from tilec.passes.lower_to_nvvm.scalar_ops import create
 from tilec.passes.lower_to_nvvm.state import Lowering
@@ -62,7 +69,8 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
     types = parameter_types(function, index)
     maps = tensor_maps(function)
     cluster = checked_cluster(function, context)
-    threads = total_warps(function, context.num_warps) * context.target.warp_size
+    own = total_warps(function, context.num_warps) * context.target.warp_size
+    threads = own * programs_per_cta(function)
     generic = ir.Type.parse("!llvm.ptr")
     arguments = function.regions[0].blocks[0].arguments
     facts = Divisibility(function)
@@ -77,7 +85,10 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
             "sym_name": function.attributes["sym_name"],
             "function_type": ir.TypeAttr.get(signature),
             "nvvm.kernel": ir.UnitAttr.get(),
-            "nvvm.reqntid": ir.DenseI32ArrayAttr.get([threads]),
+            # Programs of one warp come in CTAs of as many warps as the launch says.
+            f"nvvm.{'reqntid' if threads == own else 'maxntid'}": ir.DenseI32ArrayAttr.get(
+                [threads]
+            ),
             "linkage": ir.Attribute.parse("#llvm.linkage<external>"),
             "CConv": ir.Attribute.parse("#llvm.cconv<ccc>"),
             "arg_attrs": ir.ArrayAttr.get(attributes),
@@ -95,9 +106,12 @@ def create_kernel(function: ir.Operation, context: PassContext) -> tuple[ir.Oper
     # The prologue's marker: a no-op that is erased once the body is lowered.
     with ir.InsertionPoint(end), function.location:
         marker = ir.Operation.create("llvm.mlir.zero", results=[generic])
-    state = Lowering(context, facts, marker, threads)
+    state = Lowering(context, facts, marker, own)
     state.cluster = cluster
     state.stripes = stripes_of(function)
+    state.programs_per_cta = programs_per_cta(function)
+    if state.programs_per_cta > 1:
+        state.program_bytes = program_bytes(function)
     state.dynamic = _checked_dynamic(function, context)
     with state.prologue, function.location:
         _bind_arguments(arguments, list(block.arguments), state)

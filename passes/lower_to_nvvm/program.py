@@ -56,6 +56,18 @@ def lower_num_ctas(op: gpu_tile.NumCtasOp, state: Lowering) -> None:
     state.values[op.result] = create("nvvm.read.ptx.sreg.nctaid.x", [], state.i32)
 
 
+def lower_program_in_cta(op: gpu_tile.ProgramInCtaOp, state: Lowering) -> None:
+    """The number of this warp."""
+    state.values[op.result] = state.program_in_cta()
+
+
+def lower_programs_in_cta(op: gpu_tile.NumProgramsInCtaOp, state: Lowering) -> None:
+    """%ntid.x in programs."""
+    threads = create("nvvm.read.ptx.sreg.ntid.x", [], state.i32)
+    shift = state.i32_constant(state.total_threads.bit_length() - 1)
+    state.values[op.result] = create("arith.shrui", [threads, shift], state.i32)
+
+
 def lower_dim(op: ir.Operation, state: Lowering) -> None:
     """memref.dim of an argument: its size parameter."""
     axis = constant_of(op.operands[1])
@@ -76,8 +88,12 @@ def lower_fence(op: tile.FenceOp, state: Lowering) -> None:
 
 
 def lower_sync(op: gpu_tile.SyncOp, state: Lowering) -> None:
-    """Barrier 0 of the whole CTA is `bar.sync 0`; others name their threads."""
+    """Barrier 0 of the whole CTA is `bar.sync 0`; others name their threads. One of several
+    programs in a CTA is a warp, which meets alone."""
     threads = op.warps * state.context.target.warp_size
+    if state.programs_per_cta > 1:
+        inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
+        return
     if op.mode == "sync" and op.barrier == 0 and threads == state.total_threads:
         ir.Operation.create("nvvm.barrier0")
         return
@@ -114,5 +130,7 @@ RULES = {
     gpu_tile.TileOrderOp: lower_tile_order,
     gpu_tile.CtaIdOp: lower_cta_id,
     gpu_tile.NumCtasOp: lower_num_ctas,
+    gpu_tile.ProgramInCtaOp: lower_program_in_cta,
+    gpu_tile.NumProgramsInCtaOp: lower_programs_in_cta,
     "memref.dim": lower_dim,
 }

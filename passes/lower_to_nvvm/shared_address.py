@@ -30,15 +30,16 @@ SHARED_ALIGNMENT = 1024
 
 
 def shared_base(state: Lowering) -> ir.Value:
-    """Pointer to the CTA's dynamic shared memory."""
+    """Pointer to the CTA's dynamic shared memory, or to what this thread's program has of it."""
     if state.shared is None:
+        kind = ir.Type.parse("!llvm.ptr<3>")
         with state.prologue, ir.Location.unknown():
-            state.shared = create(
-                "llvm.mlir.addressof",
-                [],
-                ir.Type.parse("!llvm.ptr<3>"),
-                global_name=ir.FlatSymbolRefAttr.get(SHARED),
-            )
+            name = ir.FlatSymbolRefAttr.get(SHARED)
+            state.shared = create("llvm.mlir.addressof", [], kind, global_name=name)
+            if state.programs_per_cta > 1:
+                each = state.i32_constant(state.program_bytes)
+                offset = create("arith.muli", [state.program_in_cta(), each], state.i32)
+                state.shared = byte_pointer(state.shared, offset)
     return state.shared
 
 

@@ -43,7 +43,8 @@ class Lowering:
         self.context = context
         self.divisibility = divisibility
         self.total_threads = total_threads
-        """Threads of the CTA: more than layouts count where roles have warps of their own."""
+        """Threads of the CTA, of one of its programs where it runs several side by side: more than
+        layouts count where roles have warps of their own."""
         self.lower_block: Callable[[ir.Block, Lowering], None] = _no_driver
         self.values: dict[ir.Value, Any] = {}
         self.prologue = ir.InsertionPoint(prologue)
@@ -67,6 +68,10 @@ class Lowering:
         """Programs of a cluster along each axis of the grid."""
         self.stripes = 1
         """CTAs that run each program."""
+        self.programs_per_cta = 1
+        """Programs that a CTA runs side by side."""
+        self.program_bytes = 0
+        """Of shared memory, from the part of one of those to the part of the next."""
         self.tensor_maps: dict[TensorMap, ir.Value] = {}
         """The parameter of each tensor map, as a generic pointer."""
         self._constants: dict[tuple[str, Any], ir.Value] = {}
@@ -192,24 +197,40 @@ class Lowering:
 
         def compute() -> ir.Value:
             number = create("nvvm.read.ptx.sreg.tid.x", [], self.i32)
+            if self.programs_per_cta > 1:
+                return create(
+                    "arith.andi", [number, self.i32_constant(self.total_threads - 1)], self.i32
+                )
             if not self.first_thread:
                 return number
             return create("arith.subi", [number, self.i32_constant(self.first_thread)], self.i32)
 
         return self._number("thread", compute)
 
+    def program_in_cta(self) -> ir.Value:
+        """Which of the programs of the CTA this thread works for, i32, the same for all lanes as
+        ptxas must know."""
+
+        def compute() -> ir.Value:
+            number = create("nvvm.read.ptx.sreg.tid.x", [], self.i32)
+            return self._group(number, self.total_threads)
+
+        return self._number("program in CTA", compute)
+
     def warp(self) -> ir.Value:
         """This thread's warp in the CTA or role, i32, the same for all lanes as ptxas must know."""
-        return self._number("warp", lambda: self._group(self.context.target.warp_size))
+        return self._number(
+            "warp", lambda: self._group(self.thread(), self.context.target.warp_size)
+        )
 
     def warpgroup(self) -> ir.Value:
         """This thread's warpgroup in the CTA or role, i32, like `warp`."""
-        return self._number("warpgroup", lambda: self._group(WARPGROUP_THREADS))
+        return self._number("warpgroup", lambda: self._group(self.thread(), WARPGROUP_THREADS))
 
-    def _group(self, threads: int) -> ir.Value:
+    def _group(self, thread: ir.Value, threads: int) -> ir.Value:
         """Which group of so many threads this is, read from lane 0: all lanes run this together."""
         shift = self.i32_constant(threads.bit_length() - 1)
-        number = create("arith.shrui", [self.thread(), shift], self.i32)
+        number = create("arith.shrui", [thread, shift], self.i32)
         operands = [self.i32_constant(-1), number, self.i32_constant(0), self.i32_constant(31)]
         kind = ir.Attribute.parse("#nvvm<shfl_kind idx>")
         return create("nvvm.shfl.sync", operands, self.i32, kind=kind)

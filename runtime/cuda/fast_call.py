@@ -19,7 +19,7 @@ from typing import Any
 from tilec.executable.grid import Grid, check_grid
 from tilec.runtime.cuda.context import current_device
 from tilec.runtime.cuda.driver import device_count
-from tilec.runtime.cuda.plan import Plan, run_in_context
+from tilec.runtime.cuda.plan import Plan, place_programs, run_in_context
 from tilec.runtime.cuda.reader import Reader
 from tilec.runtime.launch_argument import REQUIRED, LaunchArgument
 from tilec.runtime.outside import Outside, expression
@@ -49,14 +49,13 @@ def _tilec_call({signature}):
     if _tilec_plan is None:
         return _tilec_whole_way({values}, grid, stream)
     if grid is not None or _tilec_grid_of_scalars is not None:
-        if _tilec_plan.loaded.kernel.persistent or _tilec_plan.loaded.kernel.stripes > 1:
-            return _tilec_whole_way({values}, grid, stream)
         _tilec_grid = (_tilec_grid_of_scalars({scalars}) if grid is None
                        else _tilec_check_grid(grid))
-        if _tilec_grid[0] > _tilec_plan.loaded.kernel.most_programs:
-            return _tilec_whole_way({values}, grid, stream)
         if 0 in _tilec_grid:
             return
+        _tilec_grid = _tilec_place_programs(_tilec_plan, _tilec_grid)
+        if _tilec_grid is None:
+            return _tilec_whole_way({values}, grid, stream)
     stream = {stream} if stream is None else _tilec_stream_number(stream)
     if (_tilec_launch.stream != stream or
             _tilec_launch.grid is not _tilec_grid and _tilec_launch.grid != _tilec_grid):
@@ -189,6 +188,7 @@ def _environment(readers: Sequence[Reader]) -> tuple[str, str, dict[str, Any]]:
     """Expressions for the current stream and for "not our GPU, or", and the names they use."""
     names: dict[str, Any] = {
         "check_grid": check_grid,
+        "place_programs": place_programs,
         "run_in_context": run_in_context,
         "stream_number": stream_number,
     }

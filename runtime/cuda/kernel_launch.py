@@ -32,10 +32,22 @@ class KernelLaunch:
     """`run()` launches where `place` said; it gives the driver's result, in a tuple.
 
     `arguments`: the address that the driver reads the arguments' addresses from. `grid`, `stream`:
-    what `place` was told last; no grid before that.
+    what `place` was told last; no grid before that. `programs`: of a persistent kernel, the grid
+    that stands among its arguments, and what to launch for it.
     """
 
-    __slots__ = ("_early", "_is_early", "_kernel", "_memory", "arguments", "grid", "run", "stream")
+    __slots__ = (
+        "_early",
+        "_is_early",
+        "_kernel",
+        "_memory",
+        "_threads",
+        "arguments",
+        "grid",
+        "programs",
+        "run",
+        "stream",
+    )
 
     def __init__(self, loaded: LoadedKernel, arguments: int) -> None:
         config = _config(loaded)
@@ -46,15 +58,22 @@ class KernelLaunch:
         place = (ctypes.c_char * _PLACE.size).from_address(int(config.getPtr()))
         self._memory = memoryview(place).cast("B")
         self.grid: Grid | None = None
+        self.programs: tuple[Grid, Grid] | None = None
         self.stream = 0
+        self._threads = loaded.kernel.threads
         launch = loaded.context.driver.cuLaunchKernelEx
         self.run = functools.partial(launch, config, loaded.function, arguments, 0)
 
     def place(self, grid: Grid, stream: int) -> None:
         """Makes the next launches have this grid, on this stream."""
-        threads, shared_bytes = self._kernel.threads, self._kernel.shared_bytes
-        _PLACE.pack_into(self._memory, 0, *grid, threads, 1, 1, shared_bytes, stream)
+        shared_bytes = self._kernel.shared_bytes
+        _PLACE.pack_into(self._memory, 0, *grid, self._threads, 1, 1, shared_bytes, stream)
         self.grid, self.stream = grid, stream
+
+    def have_threads(self, threads: int) -> None:
+        """Makes the CTAs of the next launches have so many threads."""
+        if threads != self._threads:
+            self._threads, self.grid = threads, None  # to be placed anew
 
     def overlap(self, wanted: bool) -> None:
         """Whether the next launches start early, of a kernel that can: `wanted` where they are

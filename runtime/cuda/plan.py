@@ -63,14 +63,33 @@ def make_plan(
     )
 
 
+def place_programs(plan: Plan, programs: Grid) -> Grid | None:
+    """What to launch for a grid that only this call knows; None where its plan cannot tell: indices
+    of the kernel that do not reach so far, a persistent kernel whose calls mostly have the grid
+    that its plan keeps among the arguments."""
+    kernel = plan.loaded.kernel
+    if kernel.counts(programs) > kernel.most_programs:
+        return None
+    if not kernel.persistent:
+        return programs if kernel.stripes == 1 else kernel.launched(programs, 0)
+    if plan.grid_of_scalars is None:
+        return None
+    return place_grid(plan.loaded, plan.launch, plan.block, programs)
+
+
 def place_grid(loaded: LoadedKernel, launch: KernelLaunch, memory: Any, grid: Grid) -> Grid:
     """What to launch for `grid`: the CTAs of its programs, of a persistent kernel as many as run
     side by side, with the grid as an argument."""
     if not loaded.kernel.persistent:
         return loaded.kernel.launched(grid, 0)
+    if launch.programs is not None and launch.programs[0] == grid:
+        return launch.programs[1]
     loaded.layout.write_grid(memory, grid)
-    launched = loaded.kernel.launched(grid, loaded.resident_ctas)
+    kernel, multiprocessors = loaded.kernel, loaded.context.multiprocessors
+    launched = kernel.launched(grid, loaded.resident_ctas, multiprocessors)
     launch.overlap(prod(grid) <= SHORT_ROUNDS * prod(launched))
+    launch.have_threads(kernel.threads_of(grid, launched))
+    launch.programs = grid, launched
     return launched
 
 

@@ -65,7 +65,7 @@ class SimulatedGpu(FakeDriver):
         if "cuLaunchKernel" in self.fail:
             return (self.fail["cuLaunchKernel"],)
         kernel = self.by_function[function]
-        *sizes, _, _, _, shared_bytes, _, arguments, _ = numbers
+        *sizes, threads, _, _, shared_bytes, _, arguments, _ = numbers
         slots = kernel.abi()
         addresses = (ctypes.c_uint64 * len(slots)).from_address(arguments)
         given = [self._given(slot, address) for slot, address in zip(slots, addresses, strict=True)]
@@ -73,7 +73,7 @@ class SimulatedGpu(FakeDriver):
 
         def compute() -> None:
             values = [self._memory_at(x) if isinstance(x, int) else x for x in given]
-            program.run(kernel.name, tuple(sizes), kernel.threads, values, shared_bytes)
+            program.run(kernel.name, tuple(sizes), threads, values, shared_bytes)
             self.ran.append(dict(kernel.constants))
             self.clock += self.cost(kernel)
 

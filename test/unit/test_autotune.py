@@ -275,7 +275,7 @@ def test_demands_are_those_of_the_decorator() -> None:
 
 def test_persistence_is_a_demand(gpu: SimulatedGpu) -> None:
     _, x, y = arrays()
-    assert not scale.on(None).compiled(x, y, 3.0).persistent
+    assert not scale.demanding(persistent=False).compiled(x, y, 3.0).persistent
     assert scale.demanding(persistent=True).compiled(x, y, 3.0).persistent
 
 

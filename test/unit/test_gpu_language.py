@@ -23,6 +23,8 @@ from tilec.passes.dots.operand_buffers import operand_layout
 FOR_PASSES = {
     "cp_async_gather": "gathers whose elements neighbour each other, which passes prove",
     "cluster_store": "what the CTAs of a row that is spread over a cluster tell each other",
+    "program_in_cta": "programs of one warp that share a CTA",
+    "programs_in_cta": "programs of one warp that share a CTA",
     "release_tensor_memory": "what a kernel that has tensor memory does at its end",
     "reserve_tensor_memory": "what a kernel that has tensor memory does at its start",
     "reshape_view": "the halves of a reshape that crosses threads",

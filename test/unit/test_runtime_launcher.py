@@ -73,6 +73,7 @@ class Compiler:
         self.asked = 0
         self.persistent = False
         self.stripes = 1
+        self.programs_per_cta = 1
 
     def __call__(self, device: Any, bound: Any) -> CompiledKernel:
         self.asked += 1
@@ -97,6 +98,7 @@ class Compiler:
                     *(f"k{number}", "sm_90a", "", key[0], self.grid, 64, 0, bits, constants),
                     persistent=self.persistent,
                     stripes=self.stripes,
+                    programs_per_cta=self.programs_per_cta,
                 )
             )
         return self.made[key]
@@ -419,6 +421,32 @@ def test_a_grid_of_scalars_follows_them(fake: FakeDriver):
         run(FakeTensor(), FakeTensor(0x2000), number)
     assert [launch.grid[0] for launch in fake.launches] == [8, 16, 24]
     assert compiler.asked == 1
+
+
+def test_ctas_of_several_programs_have_as_many_warps_as_these_need(fake: FakeDriver):
+    """The launch says how wide they are, the arguments how many programs there are: both follow a
+    grid of scalars without the whole way."""
+    run, compiler = launcher(fake, LaunchArgument("n", "scalar"), grid=("n", "2", "1"))
+    compiler.persistent, compiler.programs_per_cta = True, 2
+    for number in (1, 40, 40, 0, 1000, 3):
+        run(FakeTensor(), FakeTensor(0x2000), number)
+    assert compiler.asked == 1
+    found = [(launch.grid[0], launch.block[0]) for launch in fake.launches]
+    assert found == [(2, 32), (40, 64), (40, 64), (128, 64), (4, 64)]
+    grids = [
+        [int.from_bytes(a, "little") for a in launch.arguments[-3:]] for launch in fake.launches
+    ]
+    assert grids == [[n, 2, 1] for n in (1, 40, 40, 1000, 3)]
+
+
+def test_a_persistent_kernel_launched_on_a_grid_of_the_call(fake: FakeDriver):
+    run, compiler = launcher(fake, grid=None)
+    compiler.persistent = True
+    a, b = FakeTensor(), FakeTensor(0x2000)
+    for grid in (5, (7, 3), 5, 0, 1):
+        run(a, b, grid=grid)
+    assert compiler.asked == 1
+    assert [launch.grid[0] for launch in fake.launches] == [5, 21, 5, 1]
 
 
 def test_an_empty_array_launches_nothing(fake: FakeDriver):

@@ -29,7 +29,7 @@ from tilec.hardware.ptx_version import NEWEST
 from tilec.hardware.target import Target, check_ptx_version
 from tilec.messages.diagnostics import CompileError, DoesNotFit, InternalError
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
-from tilec.passes.analysis.placement import SHARED_BYTES
+from tilec.passes.analysis.placement import program_bytes
 from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.checks.program_check import ProgramCheck
 from tilec.passes.checks.verify_ops import verify_ops
@@ -42,6 +42,7 @@ from tilec.passes.demands.kernels import (
     is_in_line,
     is_whole,
     most_programs,
+    programs_per_cta,
     size_limits,
     stripes_of,
 )
@@ -82,6 +83,7 @@ class Compilation:
     limits: tuple[tuple[str, int], ...] = ()
     most_programs: int = MOST_PROGRAMS
     stripes: int = 1
+    programs_per_cta: int = 1
     text: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     check: ProgramCheck = field(default_factory=ProgramCheck)
@@ -153,6 +155,7 @@ def compiled_kernel(job: Compilation) -> CompiledKernel:
         limits=job.limits,
         most_programs=job.most_programs,
         stripes=job.stripes,
+        programs_per_cta=job.programs_per_cta,
     )
 
 
@@ -304,8 +307,9 @@ def _written_warps(function: ir.Operation, demanded: int | None, explicit: bool)
 def _to_gpu_tile(job: Compilation) -> None:
     _run_until_it_fits(job)
     function = find_kernel(job.module, job.name)
-    job.shared_bytes = function.attributes[SHARED_BYTES].value
-    job.total_warps = total_warps(function, job.context.num_warps)
+    job.programs_per_cta = programs_per_cta(function)
+    job.shared_bytes = program_bytes(function) * job.programs_per_cta
+    job.total_warps = total_warps(function, job.context.num_warps) * job.programs_per_cta
     job.tensor_maps = tuple(
         replace(recipe, dtype=job.signature[recipe.parameter].dtype)
         for recipe in tensor_maps(function)

@@ -30,6 +30,7 @@ from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.multiply_out import multiply_out
 from tilec.passes.overlap_launches import overlap_launches
 from tilec.passes.overlap_mma import overlap_mma
+from tilec.passes.pack_programs import pack_programs
 from tilec.passes.pair_products import pair_products
 from tilec.passes.pipeline_loops import pipeline_loops
 from tilec.passes.prefetch_fragments import prefetch_fragments
@@ -83,6 +84,8 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     alternate_programs,
     fill_piecewise,
     estimate_registers,
+    # A program of one warp is whole by now: others may run beside it.
+    pack_programs,
     # Until here every loop over programs is an scf.for.
     request_programs,
     allocate_tensor_memory,

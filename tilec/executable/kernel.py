@@ -112,20 +112,20 @@ class CompiledKernel:
 
     `grid`: three expressions over the parameters ("cdiv(c.shape[0], 128)"), see
     `tilec.executable.grid`; None when the kernel has no grid rule and the caller gives the grid.
-    `threads`: CTA size in threads. `shared_bytes`: dynamic shared memory a CTA needs. `report`:
-    the decision report (JSON-able). `persistent`: launched in one dimension, with at most as many
-    CTAs as run side by side; the grid is three parameters more. `dynamic`: such a kernel launched
-    with a CTA for each program: its
-    CTAs ask for programs, so that many never start, or they are clusters with one program each.
-    `starts_early`: waits by
-    itself for earlier launches of its stream, and so may be started before they end. `cluster`:
-    programs along each axis of the grid whose CTAs run as a cluster; all CTAs of a cluster are
-    launched. `stripes`: how many CTAs, one behind the other along x, run each program of a kernel
-    that is not persistent. `tensor_maps`: in the order of their parameters. `limits`: of 32-bit
-    indices, expressions over shapes in the language of `tilec.executable.grid` and the largest
-    value, or most negative, of each, and `most_programs`: the largest grid along x; the launcher
-    takes a kernel of 64-bit indices where one does not hold. `cubin`: the PTX assembled for exactly
-    this target, where somebody asked for it.
+    `threads`: CTA size in threads. `shared_bytes`: dynamic shared memory a CTA needs. `report`: the
+    decision report (JSON-able). `persistent`: launched in one dimension, with at most as many CTAs
+    as run side by side; the grid is three parameters more. `dynamic`: such a kernel launched with a
+    CTA for each program: its CTAs ask for programs, so that many never start, or they are clusters
+    with one program each. `starts_early`: waits by itself for earlier launches of its stream, and
+    so may be started before they end. `cluster`: programs along each axis of the grid whose CTAs
+    run as a cluster; all CTAs of a cluster are launched. `stripes`: how many CTAs, one behind the
+    other along x, run each program of a kernel that is not persistent. `programs_per_cta`: of a
+    persistent kernel, how many programs of one warp a CTA of `threads` runs side by side, at most.
+    `tensor_maps`: in the order of their parameters. `limits`: of 32-bit indices, expressions over
+    shapes in the language of `tilec.executable.grid` and the largest value, or most negative, of
+    each, and `most_programs`: the largest `counts` of a grid; the launcher takes a kernel of 64-bit
+    indices where one does not hold. `cubin`: the PTX assembled for exactly this target, where
+    somebody asked for it.
     """
 
     name: str
@@ -147,12 +147,18 @@ class CompiledKernel:
     limits: tuple[tuple[str, int], ...] = ()
     most_programs: int = MOST_PROGRAMS
     stripes: int = 1
+    programs_per_cta: int = 1
 
-    def launched(self, programs: Grid, resident: int) -> Grid:
+    def counts(self, programs: Grid) -> int:
+        """What `most_programs` limits of a grid: the programs along x, or all where CTAs share
+        them, which count through the whole grid."""
+        return prod(programs) if self.persistent else programs[0]
+
+    def launched(self, programs: Grid, resident: int, multiprocessors: int = 1) -> Grid:
         """The CTAs to launch for a grid: of all programs, or of a persistent kernel as many as run
-        side by side (`resident`), in whole clusters; of a dynamic one all, in one dimension. Of a
-        kernel with roles an even share (`even_share`): others may want every multiprocessor for
-        what it draws from memory.
+        side by side (`resident`, on so many `multiprocessors`), in whole clusters; of a dynamic one
+        all, in one dimension. Of a kernel with roles an even share (`even_share`): others may want
+        every multiprocessor for what it draws from memory.
 
         ValueError for more than one dimension holds.
         """
@@ -169,9 +175,22 @@ class CompiledKernel:
             if clusters * size > MOST_PROGRAMS:
                 raise ValueError(f"grid {programs} has more than {MOST_PROGRAMS} programs")
             return clusters * size, 1, 1
+        if clusters > MOST_PROGRAMS - resident * self.programs_per_cta:
+            raise ValueError(f"grid {programs} has more programs than CTAs can count")
+        if self.programs_per_cta > 1:
+            # A CTA takes some 80 ns to begin, and another on each multiprocessor as long again.
+            each = -(-clusters // (multiprocessors * self.programs_per_cta))
+            return min(clusters, resident, multiprocessors * each), 1, 1
         most = max(1, resident // size)
         share = even_share(clusters, most) if self.starts_early else min(clusters, most)
         return share * size, 1, 1
+
+    def threads_of(self, programs: Grid, launched: Grid) -> int:
+        """The threads of each CTA of such a launch: with no more warps than there are programs."""
+        most = self.programs_per_cta
+        if most == 1 or 0 in programs:
+            return self.threads
+        return self.threads // most * min(most, -(-prod(programs) // launched[0]))
 
     def abi(self) -> tuple[AbiSlot, ...]:
         """The hardware parameters in order."""
@@ -254,4 +273,5 @@ class CompiledKernel:
             limits=tuple((text, most) for text, most in fields["limits"]),
             most_programs=fields["most_programs"],
             stripes=fields["stripes"],
+            programs_per_cta=fields["programs_per_cta"],
         )

@@ -126,3 +126,21 @@ func.func @k() attributes {tile.kernel, tile.stripes = "8"} {
 func.func @k() attributes {tile.kernel, tile.stripes = 2 : i32, tile.cluster = array<i32: 2>} {
   return
 }
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.programs_per_cta' must be from 1 to 32, found 33}}
+func.func @k() attributes {tile.kernel, tile.persistent = true, tile.programs_per_cta = 33 : i32} {
+  return
+}
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.programs_per_cta': only CTAs that share the programs run several}}
+func.func @k() attributes {tile.kernel, tile.programs_per_cta = 8 : i32} {
+  return
+}
+
+// -----
+// expected-error @below {{kernel "k" attribute 'tile.programs_per_cta': only programs of one warp share a CTA}}
+func.func @k() attributes {tile.kernel, tile.num_warps = 2 : i32, tile.persistent = true, tile.programs_per_cta = 8 : i32} {
+  return
+}

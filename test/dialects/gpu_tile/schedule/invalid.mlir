@@ -48,3 +48,17 @@ func.func @no_square(%l: i32) {
   %m, %n = "gpu_tile.tile_order"(%l, %l, %l) {order = "hilbert", group = 12 : i32} : (i32, i32, i32) -> (i32, i32)
   return
 }
+
+// -----
+func.func @its_program_is_an_i32() {
+  // expected-error @below {{expected 'i32' but got 'index'}}
+  %mine = "gpu_tile.program_in_cta"() : () -> index
+  return
+}
+
+// -----
+func.func @programs_are_an_i32() {
+  // expected-error @below {{expected 'i32' but got 'index'}}
+  %warps = "gpu_tile.programs_in_cta"() : () -> index
+  return
+}

@@ -11,6 +11,10 @@ func.func @orders(%linear: i32, %rows: i32, %columns: i32) {
   %first = "gpu_tile.cta_id"() : () -> i32
   // CHECK: "gpu_tile.num_ctas"() : () -> i32
   %step = "gpu_tile.num_ctas"() : () -> i32
+  // CHECK: "gpu_tile.program_in_cta"() : () -> i32
+  %mine = "gpu_tile.program_in_cta"() : () -> i32
+  // CHECK: "gpu_tile.programs_in_cta"() : () -> i32
+  %warps = "gpu_tile.programs_in_cta"() : () -> i32
   // CHECK: "gpu_tile.griddepcontrol"() {kind = "launch_dependents"} : () -> ()
   "gpu_tile.griddepcontrol"() {kind = "launch_dependents"} : () -> ()
   // CHECK: "gpu_tile.griddepcontrol"() {kind = "wait"} : () -> ()

@@ -1,0 +1,168 @@
+"""pack-programs: programs of one warp share a CTA, which takes one after the other.
+
+Before:   %row = "tile.program_id"() {axis = 0 : i32}
+          ... the kernel, in one warp ...
+After:    (tile.persistent, tile.programs_per_cta = 8 : i32 of the kernel: so many warps a CTA)
+          %mine = "gpu_tile.cta_id"() + "gpu_tile.num_ctas"() * "gpu_tile.program_in_cta"()
+          %step = "gpu_tile.num_ctas"() * "gpu_tile.programs_in_cta"()
+          scf.for %row = %mine to the product of num_programs step %step {
+            ... the kernel ...
+          }
+
+A multiprocessor holds 32 CTAs at most, of one warp half of the warps it has room for (CUDA C++
+Programming Guide, "Compute Capabilities"), and begins one in 80 ns or so: rows of 256 f16, a
+program each, ran at 0.4 of the speed of memory on an H200. Warps that stay, 8 in a CTA, take as
+many programs as there are, one behind the other.
+
+1. Each warp does what a CTA did: threads count from 0 in it, it meets alone, and has its own part
+   of shared memory (`allocate-shared` says how much a program takes).
+2. The launch says how many CTAs there are, and how many warps each has: for few programs one on
+   each multiprocessor (`CompiledKernel.launched`).
+3. Programs that wait for lower ones stay: these could be behind them in the same warp. So do
+   programs that find in memory how long they take: the launch gives the next to whoever is done.
+
+Does not handle: programs of several warps, and those with rings, roles or tensor copies.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    AllocOp,
+    CtaIdOp,
+    LaunchCount,
+    MakeRingOp,
+    NumCtasOp,
+    NumProgramsInCtaOp,
+    ProgramInCtaOp,
+    RoleOp,
+    TensorMapLoad,
+    TmaCommitOp,
+)
+from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.tile import NumProgramsOp, ProgramIdOp
+from tilec.executable.kernel import MOST_PROGRAMS
+from tilec.passes.analysis.hazards import orders_memory
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.demands.kernels import (
+    ALONE,
+    PERSISTENT,
+    PROGRAM_LIMIT,
+    PROGRAMS_PER_CTA,
+    demanded_cluster,
+    most_programs,
+    programs_per_cta,
+    stripes_of,
+)
+from tilec.passes.programs.program_relations import read_their_length
+from tilec.passes.rewriting.scalars import binary, constant, scalar_op
+from tilec.passes.rewriting.walk import find_ops, kernels
+
+WARPS = 8
+"""Of a CTA: eight such fill a multiprocessor of 64 warps, and one whose threads hold 255 registers
+still has room for one (65536 in all)."""
+REACHED = 1 << 20
+"""Programs beyond the last that counting may come to: CTAs that run side by side, times `WARPS`,
+with room to spare (148 multiprocessors with 8 such CTAs come to 9472)."""
+
+
+@tile_pass(
+    requires=Level.BUFFERS,
+    ensures=Level.BUFFERS,
+    behind={"split-conversions": "what crosses warps goes through buffers by then"},
+)
+def pack_programs(module: ir.Module, context: PassContext) -> None:
+    """Lets CTAs run several programs of one warp side by side, and one behind the other."""
+    for function in kernels(module):
+        if context.num_warps == 1 and programs_per_cta(function) == 1:
+            reason = _why_not(function, context)
+            if reason is None:
+                _pack(function, context)
+                reason = "a multiprocessor holds more warps than CTAs, and none has to be launched"
+            chosen = programs_per_cta(function)
+            context.report.add("programs in a CTA", function, str(chosen), reason)
+
+
+def _why_not(function: ir.Operation, context: PassContext) -> str | None:
+    """What forbids it; None if nothing does."""
+    if PERSISTENT in function.attributes or demanded_cluster(function) != ALONE:
+        return "their order, or their cluster, was decided"
+    if stripes_of(function) > 1:
+        return "each is run by several CTAs"
+    if find_ops(function, LaunchCount):
+        return "the kernel orders its programs itself"
+    if find_ops(function, RoleOp, MakeRingOp, TensorMapLoad, TmaCommitOp):
+        return "copies of theirs arrive in rings"
+    buffers = sum(buffer_of(op.results[0]).size_bytes for op in find_ops(function, AllocOp))
+    if not context.target.fits_twice(WARPS * buffers):
+        return f"buffers of {buffers} bytes each"
+    waiting: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        waiting.extend([op] if orders_memory(op.opview) else [])
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    if waiting:
+        return "one may wait for what others do"
+    if read_their_length(function):
+        return "memory says how long each takes"
+    return None
+
+
+def _pack(function: ir.Operation, context: PassContext) -> None:
+    index, entry = ir.IndexType.get(), function.regions[0].blocks[0]
+    *body, _ = [view.operation for view in entry.operations]
+    ids = find_ops(function, ProgramIdOp)
+    with ir.InsertionPoint.at_block_begin(entry), function.location:
+        x, y, z = (NumProgramsOp.build(axis=axis) for axis in range(3))
+        cta, ctas, own, warps = (
+            scalar_op("arith.index_cast", [op.build()], index)
+            for op in (CtaIdOp, NumCtasOp, ProgramInCtaOp, NumProgramsInCtaOp)
+        )
+        first = binary("arith.addi", cta, binary("arith.muli", ctas, own))
+        step, others = binary("arith.muli", ctas, warps), binary("arith.muli", y, z)
+        if {op.opview.axis for op in ids} <= {0}:
+            # Programs along the others do all the same: no division says which this is.
+            end, places = _walk(first, x, step, others)
+        else:
+            end, places = _walk(first, binary("arith.muli", x, others), step, None)
+            with ir.InsertionPoint(end):
+                row = binary("arith.divui", places[0], x)
+                places = [
+                    binary("arith.remui", places[0], x),
+                    binary("arith.remui", row, y),
+                    binary("arith.divui", row, y),
+                ]
+    for op in body:
+        op.move_before(end)
+    for op in ids:
+        op.results[0].replace_all_uses_with(places[op.opview.axis])
+        op.erase()
+    i32 = ir.IntegerType.get_signless(32)
+    function.attributes[PERSISTENT] = ir.BoolAttr.get(True)
+    function.attributes[PROGRAMS_PER_CTA] = ir.IntegerAttr.get(i32, WARPS)
+    if context.index_bits == 32:
+        most = min(most_programs(function), MOST_PROGRAMS - REACHED)
+        function.attributes[PROGRAM_LIMIT] = ir.IntegerAttr.get(i32, most)
+
+
+def _walk(
+    first: ir.Value, total: ir.Value, step: ir.Value, times: ir.Value | None
+) -> tuple[ir.Operation, list[ir.Value]]:
+    """A loop over the programs that a warp takes, all that so many times; its end, and what counts
+    in it."""
+    if times is not None:
+        index = first.type
+        zero, one = constant(index, 0), constant(index, 1)
+        again = ir.Operation.create("scf.for", operands=[zero, times, one], regions=1)
+        block = again.regions[0].blocks.append(index, arg_locs=[again.location])
+        with ir.InsertionPoint(block):
+            inner = _walk(first, total, step, None)
+            ir.Operation.create("scf.yield")
+        return inner
+    loop = ir.Operation.create("scf.for", operands=[first, total, step], regions=1)
+    block = loop.regions[0].blocks.append(first.type, arg_locs=[loop.location])
+    with ir.InsertionPoint(block):
+        return ir.Operation.create("scf.yield"), [block.arguments[0]]

@@ -1,0 +1,66 @@
+// Programs that stay one a CTA.
+// RUN: tilec opt %s --passes pack-programs --target sm_80 --num-warps 1 | filecheck %s
+// RUN: tilec opt %s --passes pack-programs --target sm_80 --num-warps 4 | filecheck %s --check-prefix=WARPS
+
+!v = memref<?xi32, strided<[1]>>
+!t = tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+
+// WARPS-NOT: tile.programs_per_cta
+
+// What lower programs do is waited for, which these could stand behind.
+// CHECK-LABEL: @waits
+// CHECK-NOT: programs_per_cta
+func.func @waits(%a: !v) attributes {tile.kernel} {
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = arith.constant dense<1> : !t
+  "tile.fence"() {order = "acq_rel", scope = "gpu"} : () -> ()
+  "tile.store"(%x, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
+  return
+}
+
+// The author wants a CTA for each program.
+// CHECK-LABEL: @alone
+// CHECK-NOT: programs_per_cta
+func.func @alone(%a: !v) attributes {tile.kernel, tile.persistent = false} {
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = arith.constant dense<1> : !t
+  "tile.store"(%x, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
+  return
+}
+
+// Memory says how long each takes.
+// CHECK-LABEL: @lengths
+// CHECK-NOT: programs_per_cta
+func.func @lengths(%a: !v, %b: memref<?xindex, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %n = "tile.load"(%b, %i) {dims = array<i32>, padding = 0 : index, options = {}} : (memref<?xindex, strided<[1]>>, index) -> tensor<index, #gpu_tile.layout<"T():() V():()">>
+  %end = tensor.extract %n[] : tensor<index, #gpu_tile.layout<"T():() V():()">>
+  %x = arith.constant dense<1> : !t
+  scf.for %k = %c0 to %end step %c1 {
+    "tile.store"(%x, %a, %k) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
+  }
+  return
+}
+
+// A cluster's programs run side by side.
+// CHECK-LABEL: @cluster
+// CHECK-NOT: programs_per_cta
+func.func @cluster(%a: !v) attributes {tile.kernel, tile.cluster = array<i32: 2>} {
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = arith.constant dense<1> : !t
+  "tile.store"(%x, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
+  return
+}
+
+// Eight such buffers are more than half of a multiprocessor's shared memory.
+// CHECK-LABEL: @buffers
+// CHECK-NOT: programs_per_cta
+func.func @buffers(%a: !v) attributes {tile.kernel} {
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = arith.constant dense<1> : !t
+  %s = "gpu_tile.alloc"() {options = {}} : () -> !gpu_tile.buffer<tensor<4096xf32>, #gpu_tile.shared<"(4096):(1)">>
+  "tile.store"(%x, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
+  return
+}

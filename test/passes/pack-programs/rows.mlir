@@ -1,0 +1,56 @@
+// Programs of one warp share a CTA; each warp takes every so manieth.
+// RUN: tilec opt %s --passes pack-programs --target sm_80 --num-warps 1 | filecheck %s
+
+!v = memref<?xi32, strided<[1]>>
+!t = tensor<32xi32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+
+// Programs along the axes that the kernel does not look at do all the same again.
+// CHECK-LABEL: @rows
+// CHECK-SAME: tile.persistent = true, tile.programs_per_cta = 8 : i32
+// CHECK-DAG: %[[X:.*]] = "tile.num_programs"() {axis = 0 : i32}
+// CHECK-DAG: %[[Y:.*]] = "tile.num_programs"() {axis = 1 : i32}
+// CHECK-DAG: %[[Z:.*]] = "tile.num_programs"() {axis = 2 : i32}
+// CHECK: "gpu_tile.cta_id"
+// CHECK: %[[CTA:.*]] = arith.index_cast
+// CHECK: "gpu_tile.num_ctas"
+// CHECK: %[[CTAS:.*]] = arith.index_cast
+// CHECK: "gpu_tile.program_in_cta"
+// CHECK: %[[OWN:.*]] = arith.index_cast
+// CHECK: "gpu_tile.programs_in_cta"
+// CHECK: %[[WARPS:.*]] = arith.index_cast
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[CTAS]], %[[OWN]]
+// CHECK: %[[FIRST:.*]] = arith.addi %[[CTA]], %[[BEFORE]]
+// CHECK: %[[STEP:.*]] = arith.muli %[[CTAS]], %[[WARPS]]
+// CHECK: %[[OTHERS:.*]] = arith.muli %[[Y]], %[[Z]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[OTHERS]]
+// CHECK: scf.for %[[ROW:.*]] = %[[FIRST]] to %[[X]] step %[[STEP]]
+// CHECK: "tile.store"(%{{.*}}, %{{.*}}, %[[ROW]])
+// CHECK-NOT: tile.program_id
+func.func @rows(%a: !v) attributes {tile.kernel} {
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = arith.constant dense<1> : !t
+  "tile.store"(%x, %a, %i) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
+  return
+}
+
+// CHECK-LABEL: @planes
+// CHECK: %[[X:.*]] = "tile.num_programs"() {axis = 0 : i32}
+// CHECK: %[[Y:.*]] = "tile.num_programs"() {axis = 1 : i32}
+// CHECK: %[[ALL:.*]] = arith.muli %[[X]],
+// CHECK: scf.for %[[P:.*]] = %{{.*}} to %[[ALL]]
+// CHECK: %[[ROW:.*]] = arith.divui %[[P]], %[[X]]
+// CHECK: %[[I:.*]] = arith.remui %[[P]], %[[X]]
+// CHECK: %[[J:.*]] = arith.remui %[[ROW]], %[[Y]]
+// CHECK: %[[K:.*]] = arith.divui %[[ROW]], %[[Y]]
+// CHECK: arith.addi %[[I]], %[[K]]
+// CHECK: arith.addi %{{.*}}, %[[J]]
+func.func @planes(%a: !v) attributes {tile.kernel} {
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %k = "tile.program_id"() {axis = 2 : i32} : () -> index
+  %j = "tile.program_id"() {axis = 1 : i32} : () -> index
+  %ik = arith.addi %i, %k : index
+  %n = arith.addi %ik, %j : index
+  %x = arith.constant dense<1> : !t
+  "tile.store"(%x, %a, %n) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
+  return
+}
