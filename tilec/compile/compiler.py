@@ -56,8 +56,7 @@ LEVELS = ("tile", "gpu_tile", "llvm", "llvmir", "ptx")
 
 
 Other = Callable[[int], "ir.Module | None"]
-"""The program with the compiler's choice of tiles of that number, 0 the first; None past the
-last."""
+"""The program with the compiler's choice of tiles of a number from 0 on; None past the last."""
 
 
 @dataclass
@@ -307,15 +306,14 @@ def _written_warps(function: ir.Operation, demanded: int | None, explicit: bool)
 def _to_gpu_tile(job: Compilation) -> None:
     _run_until_it_fits(job)
     function = find_kernel(job.module, job.name)
-    job.programs_per_cta = programs_per_cta(function)
-    job.shared_bytes = program_bytes(function) * job.programs_per_cta
-    job.total_warps = total_warps(function, job.context.num_warps) * job.programs_per_cta
+    together = job.programs_per_cta = programs_per_cta(function)
+    job.shared_bytes = program_bytes(function) * together
+    job.total_warps = total_warps(function, job.context.num_warps) * together
     job.tensor_maps = tuple(
         replace(recipe, dtype=job.signature[recipe.parameter].dtype)
         for recipe in tensor_maps(function)
     )
-    job.persistent = is_in_line(function)
-    job.dynamic = is_whole(function)
+    job.persistent, job.dynamic = is_in_line(function), is_whole(function)
     job.starts_early = starts_early(function)
     job.cluster = checked_cluster(function, job.context)
     job.limits = size_limits(function)
