@@ -18,6 +18,7 @@ from tilec.passes.expand_rings import expand_rings
 from tilec.passes.fence_tensor_memory import fence_tensor_memory
 from tilec.passes.fill_piecewise import fill_piecewise
 from tilec.passes.hoist_addresses import hoist_addresses
+from tilec.passes.hoist_loads import hoist_loads
 from tilec.passes.infer_layouts import infer_layouts
 from tilec.passes.insert_async_copies import insert_async_copies
 from tilec.passes.insert_barriers import insert_barriers
@@ -86,6 +87,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     estimate_registers,
     # A program of one warp is whole by now: others may run beside it.
     pack_programs,
+    hoist_loads,
     # Until here every loop over programs is an scf.for.
     request_programs,
     allocate_tensor_memory,
