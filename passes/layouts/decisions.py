@@ -21,7 +21,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.tile import Combining
 from tilec.dialects.types import is_tile, shape
-from tilec.hardware.layout import Layout
+from tilec.hardware.layout import Layout, Mode, copies, normalize
 from tilec.hardware.sizes import WARP_SIZE
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.accesses import Access
@@ -122,8 +122,11 @@ def _gather_work(
 
 def _computing(component: Component, work: _Work) -> int:
     """The price, in bytes of traffic, of computing a component if no thread repeats another's
-    work."""
-    return work.slots * prod(shape(component.values[0])) * SLOT_BYTES // WARP_SIZE
+    work, and of its exchanges between lanes."""
+    slots = work.slots
+    for op in work.exchanges:
+        slots += SHUFFLE_SLOTS * words(op.src) * depth_factor(op.operation)
+    return slots * prod(shape(component.values[0])) * SLOT_BYTES // WARP_SIZE
 
 
 def _passes_on(work: _Work, components: Components) -> bool:
@@ -147,7 +150,10 @@ def _cheapest(
     ]
     proposals = _accesses_propose(work, context.num_threads)
     if not proposals:
-        proposals = _evenly_spread(shape(component.values[0]), work.axes, context.num_threads)
+        sizes = shape(component.values[0])
+        for axis in dict.fromkeys(op.axis for op in work.exchanges):
+            proposals += _in_registers(sizes, axis, context.num_threads)
+        proposals += _evenly_spread(sizes, work.axes, context.num_threads)
     for link, layout in decided:
         linked = link.propose(layout)
         proposals += linked
@@ -198,7 +204,7 @@ def _accesses_propose(work: _Work, num_threads: int) -> list[Layout]:
             if _has_rows(access, work.axes, num_threads):
                 proposals.append(access.preferred(num_threads, width, along=WARP_SIZE))
     for op in work.exchanges[:1] if work.accesses else ():
-        proposals.append(_in_registers(shape(op.src), op.axis, num_threads))
+        proposals += _in_registers(shape(op.src), op.axis, num_threads)
     return proposals
 
 
@@ -214,13 +220,33 @@ def _converted_price(access: Access, layout: Layout, num_threads: int) -> int:
     return min(there, access.cost(own) + converted)
 
 
-def _in_registers(sizes: tuple[int, ...], axis: int, num_threads: int) -> Layout:
+def _in_registers(sizes: tuple[int, ...], axis: int, num_threads: int) -> list[Layout]:
     """Neighbours along `axis` in the registers of one thread, as many as it has, and in the lanes
-    of as few warps as possible: a network exchanges near elements most often."""
-    rows = prod(sizes) // sizes[axis]
-    threads = max(WARP_SIZE, num_threads // max(1, rows))
-    held = max(1, sizes[axis] // threads)
-    return blocked_layout(sizes, axis, held, num_threads, narrow=False, along=threads)
+    of as few warps as possible: a network exchanges near elements most often. What lies in
+    different warps is far apart along other dimensions, the first ones if they suffice. And the
+    same in one warp, of which the others are copies: small tiles cost more to exchange than to
+    compute in all warps. And along all lanes of a warp, as memory has them."""
+    warps = num_threads // WARP_SIZE
+    held = max(1, sizes[axis] // max(WARP_SIZE, num_threads * sizes[axis] // prod(sizes)))
+    along = -(-sizes[axis] // held)
+    flat = blocked_layout(sizes, axis, held, num_threads, narrow=False, along=along)
+    if any(count & (count - 1) for count in (*sizes, warps)):
+        return [flat]
+    return [_over_warps(sizes, axis, warps, 1), _over_warps(sizes, axis, 1, warps), flat]
+
+
+def _over_warps(sizes: tuple[int, ...], axis: int, warps: int, same: int) -> Layout:
+    """Sizes are powers of two. `same`: how many warps hold the same."""
+    part, modes = list(sizes), []
+    for dim in (*(d for d in range(len(sizes)) if d != axis), axis):
+        count = min(warps, part[dim])
+        warps //= count
+        part[dim] //= count
+        modes.append(Mode(count, part[dim], dim))
+    held = max(1, min(part[axis], prod(part) // WARP_SIZE))
+    along = -(-part[axis] // held)
+    own = blocked_layout(tuple(part), axis, held, WARP_SIZE, narrow=False, along=along)
+    return normalize(Layout((*own.threads, *modes, copies(warps * same)), own.values))
 
 
 def _has_rows(access: Access, axes: list[int], num_threads: int) -> bool:

@@ -89,11 +89,15 @@ def test_order(dtype: str) -> None:
 
 @pytest.mark.parametrize(
     ("shape", "k"),
-    [((1, 1), None), ((2, 1), 1), ((1, 64), 1), ((5, 2), 2), ((1, 2050), 3)],
+    [
+        *[((1, 1), None), ((2, 1), 1), ((1, 64), 1), ((5, 2), 2), ((1, 2050), 3)],
+        *[((1, 1100), 40), ((3, 60), 5), ((2, 33), 32)],
+    ],
     ids=str,
 )
 def test_sizes(shape: tuple[int, int], k: int | None) -> None:
-    """One element; one of many; of so many that warps have runs of their own."""
+    """One element; one of many; of so many that warps have runs of their own; runs in several
+    lanes, in several warps, in vectors, and hardly fewer than all."""
     check(shape, "i2", k, 1, True)
 
 
@@ -149,9 +153,14 @@ def largest_one_by_one(x: tl.array, y: tl.array, N: tl.const, K: tl.const):
         v = tl.where(columns == tl.argmax(v, 0), -tl.inf, v)
 
 
-def code(kernel: tilec.call.jit.Kernel, **constants: int) -> tuple[str, dict[str, Any]]:
+ALIGNED = "x:f32[?,?:4;?:4,1]"
+
+
+def code(
+    kernel: tilec.call.jit.Kernel, x: str = "x:f32[?,?]", **constants: int
+) -> tuple[str, dict[str, Any]]:
     alone = kernel.demanding(persistent=False)
-    compiled = alone.compile(["x:f32[?,?]", "y:f32[?,?]"], constants, target="sm_90a")
+    compiled = alone.compile([x, "y:f32[?,?]"], constants, target="sm_90a")
     warps = next(d for d in compiled.report["decisions"] if d["about"] == "warps")
     return compiled.ptx, warps
 
@@ -171,11 +180,30 @@ def test_rows_get_a_warp_each() -> None:
 
 
 def test_few_of_many_are_merged_in_few_shuffles() -> None:
-    """Runs of 8 in registers: 8 shuffles for each of five merges, however long the row is."""
-    ptx, warps = code(largest, N=1024, K=8)
+    """A run of 8 in the registers of each lane: half of what a merge has left moves, and then what
+    it puts in order over so many lanes."""
+    ptx, warps = code(largest, ALIGNED, N=1024, K=8)
     assert warps["num_warps"] == 1
     assert "bar.sync" not in ptx
-    assert ptx.count("shfl.sync") == 40
+    assert ptx.count("shfl.sync") == (4 + 4) + (2 + 2 * 2) + (1 + 3) + 2 * (1 + 3) + 2
+    assert ptx.count("ld.global.v4") == 8  # as loaded
+
+
+def test_what_is_left_of_several_warps_is_merged_in_each() -> None:
+    """It passes through shared memory once; half as many elements after each merge."""
+    ptx, warps = code(largest, ALIGNED, N=8192, K=8)
+    assert warps["num_warps"] == 8
+    assert ptx.count("bar.sync") == 1
+    assert ptx.count("shfl.sync") <= 46
+
+
+def test_long_runs_stay_in_their_warp() -> None:
+    """A run of 64 in two lanes: of 21 steps that sort it one is between lanes, and of each merge as
+    many as a run has lane bits. The mirrored run comes in one shuffle."""
+    ptx, _ = code(largest, ALIGNED, N=1024, K=64)
+    assert "bar.sync" not in ptx
+    merges = 16 * (1 + 2) + 8 * (1 + 3) + 4 * (1 + 4) + 2 * (1 + 5)
+    assert ptx.count("shfl.sync") <= 32 + merges + 2
 
 
 def test_reductions_of_one_row_over_and_over_stay_in_one_warp() -> None:

@@ -57,23 +57,52 @@ class Network:
         first, second = (tuple(part) for part in zip(*parts, strict=True))
         return self._best(first, second, size)
 
-    def best_of_all(self, keys: Keys, size: int, columns: int) -> Keys:
-        """What stands first in all runs, numbered by the axis behind theirs, which goes."""
-        along = self.axis + 1
-        while True:
-            near = min(columns, LANES)
-            columns //= near
-            apart = 1
-            while apart < near:  # both keep the same: an exchange costs as much as half of one
-                others = tuple(exchanged(key, along, apart) for key in keys)
-                keys = self._best(keys, others, size)
-                apart *= 2
-            if columns == 1:
-                return tuple(_any_along(self.frame, key, along) for key in keys)
-            shape = keys[0].shape
-            shape = (*shape[:along], columns, near, *shape[along + 1 :])
-            apart_keys = (reshape(self.frame, key, shape) for key in keys)
-            keys = tuple(_any_along(self.frame, key, along + 1) for key in apart_keys)
+    def best_of_columns(self, keys: Keys, size: int) -> Keys:
+        """What stands first in all runs of `size`, numbered by the axis behind theirs, which goes;
+        a power of two of them."""
+        along, apart = self.axis + 1, 1
+        columns = keys[0].shape[along]
+        while apart < columns:
+            if apart < size:
+                keys = self._best_of_neighbours(keys, apart)
+            else:
+                keys = replace(self, axis=along)._best_of_copies(keys, size, apart)
+            apart *= 2
+        shape = (*keys[0].shape[: self.axis], -1, size, *keys[0].shape[along + 1 :])
+        keys = tuple(reshape(self.frame, key, shape) for key in keys)
+        return tuple(_any_along(self.frame, key, self.axis) for key in keys)
+
+    def _best_of_neighbours(self, keys: Keys, apart: int) -> Keys:
+        """Of two runs each, in columns `apart`, what stands first in both: half as many elements.
+
+        A run lies along the axis, and each element of it over `apart` columns. Of a pair that is
+        compared, an element and that in whose place it is in the mirrored other run, one column
+        keeps the lower where the element is even along the axis, the other where it is odd, which
+        in that column's mirrored order is even, too: half of the elements move, none between
+        registers. What is kept is in order again along the axis, then over `2 * apart` columns.
+        """
+        parts = [_parities(self.frame, key, self.axis) for key in keys]
+        kept, moved = (tuple(part) for part in zip(*parts, strict=True))
+        size = kept[0].shape[self.axis]
+        moved = tuple(self._mirrored(key, 2 * apart) for key in moved)
+        keys = self._merged(self._lower(kept, moved), size)
+        across = replace(self, axis=self.axis + 1)
+        return across._merged(across._compared(keys, 2 * apart - 1), apart)
+
+    def _mirrored(self, x: Tile, apart: int) -> Tile:
+        """Each element in the place that mirrors its own along the axis and over `apart` columns
+        behind it: one exchange, of rows and columns together."""
+        size, columns = x.shape[self.axis : self.axis + 2]
+        before, behind = x.shape[: self.axis], x.shape[self.axis + 2 :]
+        flat = reshape(self.frame, x, (*before, size * columns, *behind))
+        mask = (size - 1) * columns + apart - 1
+        return reshape(self.frame, exchanged(flat, self.axis, mask), x.shape)
+
+    def _best_of_copies(self, keys: Keys, size: int, apart: int) -> Keys:
+        """Of two runs each over `size` neighbours, `apart` from each other, what stands first in
+        both, in both places."""
+        others = tuple(exchanged(key, self.axis, apart + size - 1) for key in keys)
+        return self._merged(self._lower(keys, others), size)
 
     def _best(self, keys: Keys, others: Keys, size: int) -> Keys:
         """Of two runs what stands first in both, in order."""
@@ -124,6 +153,15 @@ class Network:
     def _chosen(self, condition: ir.Value, a: Tile, b: Tile) -> Tile:
         value = self.frame.builder.value("arith.select", a.value.type, condition, a.value, b.value)
         return replace(a, value=value)
+
+
+def _parities(frame: Frame, x: Tile, axis: int) -> list[Tile]:
+    """The elements of even and of odd number along `axis`."""
+    before, size, behind = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    pairs = reshape(frame, x, (*before, size // 2, 2, *behind))
+    return [
+        reshape(frame, part, (*before, size // 2, *behind)) for part in _halves(pairs, axis + 1)
+    ]
 
 
 def _halves(x: Tile, axis: int) -> list[Tile]:

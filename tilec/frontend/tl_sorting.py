@@ -11,8 +11,10 @@ from tilec.frontend.frame import Frame
 from tilec.frontend.promotion import refuse_fp8
 from tilec.frontend.sort_keys import Order, places
 from tilec.frontend.sort_network import LANES, Network, exchanged
-from tilec.frontend.tl_shape import reshape
+from tilec.frontend.tl_shape import permute, reshape, transpose
 from tilec.frontend.values import Mistake, Tile, check_axis, describe
+from tilec.hardware.sizes import VECTOR_BYTES
+from tilec.terms.dtypes import DType
 
 HELD = 32
 """Elements that a thread has of a long row (`MET_PER_WARP` in `tilec/compile/program_size.py`): of
@@ -56,15 +58,49 @@ def topk(frame: Frame, x: Any, k: Any, axis: Any, largest: Any, return_indices: 
     network = Network(frame, along)
     keys = order.packed(frame, order.keys(frame, x, order.size))
     columns = order.size // run
-    # Neighbours in memory are neighbouring lanes: runs go across, along registers where they fit.
-    shape = (*x.shape[:along], run, columns, *x.shape[along + 1 :])
-    keys = network.sorted(tuple(reshape(frame, key, shape) for key in keys), run)
-    while columns > max(LANES, order.size // HELD):
+    warps = columns // min(columns, max(2, HELD * LANES // run))
+    columns //= warps
+    lanes = min(columns, max(2, LANES // max(1, run // HELD)))
+    keys = tuple(_dealt(frame, key, along, (warps, run, columns, lanes), x.dtype) for key in keys)
+    network = Network(frame, along + 1)
+    keys = network.sorted(keys, run)
+    while keys[0].shape[along + 2] > lanes:
         keys = network.best_of_halves(keys, run)
-        columns //= 2
-    keys = network.best_of_all(keys, run, columns)
+    keys = network.best_of_columns(keys, run)
+    while warps > 1:
+        lanes = min(warps, max(2, HELD * LANES // run))
+        warps //= lanes
+        keys = tuple(_columns_last(frame, key, along, (warps, lanes, run)) for key in keys)
+        keys = network.best_of_columns(keys, run)
+    keys = tuple(
+        reshape(frame, key, (*x.shape[:along], run, *x.shape[along + 1 :])) for key in keys
+    )
     keys = tuple(_first(frame, key, along, k) for key in keys)
     return order.unpacked(frame, keys)
+
+
+def _dealt(
+    frame: Frame, x: Tile, axis: int, sizes: tuple[int, int, int, int], dtype: DType
+) -> Tile:
+    """Elements along `axis` as (warps, run, columns), `sizes` with the lanes that columns are
+    spread over: in any order, so in that in which threads load whole vectors of `dtype`."""
+    warps, run, columns, lanes = sizes
+    vector = min(run * columns // lanes, VECTOR_BYTES * 8 // dtype.bits)
+    near = min(run, vector)  # elements of a run in a vector, of which it has `beside`
+    beside = vector // near
+    before, behind = x.shape[:axis], x.shape[axis + 1 :]
+    apart = (warps, columns // lanes // beside, run // near, lanes, beside, near)
+    x = reshape(frame, x, (*before, *apart, *behind))
+    order = [*range(len(x.shape))]
+    order[axis : axis + 6] = (axis + n for n in (0, 2, 5, 1, 4, 3))
+    return reshape(frame, permute(frame, x, tuple(order)), (*before, warps, run, columns, *behind))
+
+
+def _columns_last(frame: Frame, x: Tile, axis: int, sizes: tuple[int, int, int]) -> Tile:
+    """Runs along `axis + 1`, numbered by `axis`, as (warps, run, lanes) of `sizes` (warps, lanes,
+    run)."""
+    apart = reshape(frame, x, (*x.shape[:axis], *sizes, *x.shape[axis + 2 :]))
+    return transpose(frame, apart, axis + 1, axis + 2)
 
 
 def _power_above(size: int) -> int:
