@@ -202,11 +202,19 @@ def _elementwise(s: Source) -> Any:
 
 
 def _sorting(s: Source) -> Any:
-    if s.random.random() < 0.5:
+    chosen = s.random.random()
+    if chosen < 0.15:  # the network by hand
         columns = s.log(8, 1024)
         return layers.sort_rows(s.rows(columns, 2**24), columns)
-    columns = s.log(64, 8192)
-    return layers.largest_of_rows(s.rows(columns, 2**24), columns, s.random.randint(1, 8))
+    if chosen < 0.3:  # one by one
+        columns = s.log(64, 8192)
+        return layers.largest_of_rows(s.rows(columns, 2**24), columns, s.random.randint(1, 8))
+    columns, rows = s.side(16384, 16), s.log(1, 65536)
+    rows = max(1, min(rows, 2**24 // columns))
+    count = s.log(1, min(256, columns)) if s.random.random() < 0.6 else None
+    dtype = s.of((*FLOATS, "i32"))
+    places = dtype == "f32" and s.random.random() < 0.6
+    return layers.ordered_rows(dtype, rows, columns, count, places=places)
 
 
 def _histogram(s: Source) -> Any:

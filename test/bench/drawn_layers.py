@@ -255,3 +255,22 @@ def largest_of_rows(rows: int, columns: int, count: int) -> LayerCase:
     step = Step("largest_of_rows", ("x", "y"), (("N", _tile(columns)), ("K", count)))
     label = f"{count} of {rows}x{columns}"
     return _case("largest_of_rows", label, arrays, step, ("y",), {"count": count})
+
+
+def ordered_rows(
+    dtype: str, rows: int, columns: int, count: int | None = None, *, places: bool = False
+) -> LayerCase:
+    """Rows sorted, or the `count` largest of each, by `tl.sort` and `tl.topk`; with `places`, where
+    they were."""
+    kernel = "order_rows" if count is None else "first_of_rows"
+    made = rows, columns if count is None else count
+    arrays = [row_major("x", dtype, (rows, columns)), row_major("y", dtype, made)]
+    constants: dict[str, Any] = {"N": columns} | ({} if count is None else {"K": count})
+    constants["R"] = max(1, SORTED_TOGETHER >> max(1, (columns - 1).bit_length()))
+    if places:
+        kernel += "_with_places"
+        arrays.append(row_major("places", "i32", made))
+    names = tuple(spec.name for spec in arrays)
+    label = f"{dtype} {'' if count is None else f'{count} of '}{rows}x{columns}"
+    step = Step(kernel, names, tuple(constants.items()))
+    return _case(kernel, label, arrays, step, names[1:], {"count": count})

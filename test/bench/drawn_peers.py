@@ -139,7 +139,14 @@ def _fill_rows(case: LayerCase, t: Tensors, generator: torch.Generator) -> None:
     t["columns"].copy_(torch.randint(0, len(t["x"]), shape, generator=generator, device=device))
 
 
+def _fill_ranks(case: LayerCase, t: Tensors, generator: torch.Generator) -> None:
+    """No two equal ones in a row: which of them comes first is not said by all peers."""
+    t["x"].copy_(t["x"].argsort(-1) - t["x"].shape[1] // 2)
+
+
 _FILLS = {
+    "order_rows_with_places": _fill_ranks,
+    "first_of_rows_with_places": _fill_ranks,
     "chunked_recurrence": _fill_rates,
     "selective_scan": _fill_scan,
     "adam": _fill_squares,
@@ -273,5 +280,6 @@ DRAWN = {
     *("softmax", "layer_norm", "long_rms_norm", "quantise_rows", "biased_product"),
     *("shared_attention", "chunked_recurrence", "selective_scan", "midpoint_sums", "count_hits"),
     *("stencil", "multiply_sparse_rows", "sort_rows", "largest_of_rows", "histogram"),
+    *("order_rows", "order_rows_with_places", "first_of_rows", "first_of_rows_with_places"),
 }
 """Kinds of layers whose peers are here; those of the others are in `layer_peers`."""

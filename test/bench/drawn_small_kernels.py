@@ -88,3 +88,39 @@ def largest_of_rows(x: tl.array, y: tl.array, N: tl.const, K: tl.const):
     for k in tl.static_range(K):
         tl.store(y, (row, k), tl.max(v))
         v = tl.where(columns == tl.argmax(v, 0), -tl.inf, v)
+
+
+@tilec.kernel(grid=lambda x, R: tl.cdiv(x.shape[0], R))
+def order_rows(x: tl.array, y: tl.array, N: tl.const, R: tl.const = 1):
+    """y: each row of x, of N elements, in ascending order."""
+    row = tl.program_id(0) * R
+    tl.store(y, (row, 0), tl.sort(tl.load(x, (row, 0), (R, N))))
+
+
+@tilec.kernel(grid=lambda x, R: tl.cdiv(x.shape[0], R))
+def order_rows_with_places(
+    x: tl.array, y: tl.array, places: tl.array, N: tl.const, R: tl.const = 1
+):
+    """And where each element was."""
+    row = tl.program_id(0) * R
+    found, at = tl.sort(tl.load(x, (row, 0), (R, N)), return_indices=True)
+    tl.store(y, (row, 0), found)
+    tl.store(places, (row, 0), at)
+
+
+@tilec.kernel(grid=lambda x, R: tl.cdiv(x.shape[0], R))
+def first_of_rows(x: tl.array, y: tl.array, N: tl.const, K: tl.const, R: tl.const = 1):
+    """y: the K largest of each row of x, of N elements, in descending order."""
+    row = tl.program_id(0) * R
+    tl.store(y, (row, 0), tl.topk(tl.load(x, (row, 0), (R, N)), K))
+
+
+@tilec.kernel(grid=lambda x, R: tl.cdiv(x.shape[0], R))
+def first_of_rows_with_places(
+    x: tl.array, y: tl.array, places: tl.array, N: tl.const, K: tl.const, R: tl.const = 1
+):
+    """And where each element was."""
+    row = tl.program_id(0) * R
+    found, at = tl.topk(tl.load(x, (row, 0), (R, N)), K, return_indices=True)
+    tl.store(y, (row, 0), found)
+    tl.store(places, (row, 0), at)

@@ -34,7 +34,7 @@ DTYPES = {
     "f8E4M3FN": ml_dtypes.float8_e4m3fn,
     "i32": np.int32,
 }
-TOLERANCE = {"f32": 2e-6, "f16": 2e-3, "bf16": 1.6e-2, "f8E4M3FN": 4e-2}
+TOLERANCE = {"i32": 0.0, "f32": 2e-6, "f16": 2e-3, "bf16": 1.6e-2, "f8E4M3FN": 4e-2}
 """Error allowed of an element, relative to the largest; f32 where kernels approximate functions."""
 
 
@@ -109,6 +109,11 @@ def sparse(starts: Any, columns: Any, values: Any, x: Any) -> Any:
     return np.array([values[i:j] @ x[columns[i:j].astype(int)] for i, j in pairwise(ends)])
 
 
+def first(case: LayerCase, x: Any) -> tuple[Any, Any]:
+    at = np.argsort(-x, 1, kind="stable")[:, : case.sizes["count"]]
+    return np.take_along_axis(x, at, 1), at
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "scale_array": lambda case, x: FACTOR * x,
     "activate": lambda case, x: gelu(x),
@@ -132,6 +137,10 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "multiply_sparse_rows": lambda case, *given: sparse(*given),
     "sort_rows": lambda case, x: np.sort(x, 1),
     "largest_of_rows": lambda case, x: -np.sort(-x, 1)[:, : case.sizes["count"]],
+    "order_rows": lambda case, x: np.sort(x, 1),
+    "order_rows_with_places": lambda case, x: (np.sort(x, 1), np.argsort(x, 1)),
+    "first_of_rows": lambda case, x: first(case, x)[0],
+    "first_of_rows_with_places": lambda case, x: first(case, x),
 }
 """Kind -> the results in float64, of the case and its inputs."""
 
@@ -142,7 +151,9 @@ def filled(case: LayerCase, rng: np.random.Generator) -> Arrays:
     def values(spec: ArraySpec) -> np.ndarray:
         dtype = DTYPES[spec.dtype]
         if spec.name in case.outputs and spec.name not in case.changed:
-            return np.full(spec.shape, np.nan).astype(dtype)
+            return np.full(spec.shape, -1 if spec.dtype == "i32" else np.nan).astype(dtype)
+        if spec.dtype == "i32":
+            return rng.integers(-(2**31), 2**31, spec.shape).astype(dtype)
         return (rng.standard_normal(spec.shape) / 2).astype(dtype)
 
     found = {spec.name: values(spec) for spec in case.arrays}
@@ -184,7 +195,7 @@ TURN = len(CLASSES) + sum(SHARES.values()) - len(SHARES)
 def small_cases(seed: int) -> dict[str, LayerCase]:
     """Of some turns the first case of each kind that `REFERENCES` has."""
     found: dict[str, LayerCase] = {}
-    for drawn in draw(seed, 20 * TURN, small=True):
+    for drawn in draw(seed, 60 * TURN, small=True):
         if isinstance(drawn.case, LayerCase) and drawn.case.kernel in REFERENCES:
             found.setdefault(drawn.case.kernel, drawn.case)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -257,6 +258,25 @@ def _sort(case: LayerCase, shapes: Shapes) -> Iterator[TritonLaunch]:
         )
 
 
+def _ordered(case: LayerCase, shapes: Shapes) -> Iterator[TritonLaunch]:
+    (rows, columns), count = shapes["x"], case.sizes["count"]
+    integers = case.arrays[0].dtype == "i32"
+    ends = (-(2**31), 2**31 - 1) if integers else (-math.inf, math.inf)
+    tile = triton.next_power_of_2(columns)
+    options = {"N": tile, "LAST": ends[count is None]}
+    if count is not None:
+        options |= {"COUNT": count, "K": triton.next_power_of_2(count)}
+    short = ((1, 1), (4, 1), (4, 4), (16, 4))
+    for together, warps in short if tile <= 256 else ((1, n) for n in _row_warps(columns)):
+        yield _launch(
+            f"R{together} w{warps}",
+            getattr(small, case.kernel),
+            (triton.cdiv(rows, together),),
+            (*shapes, rows, columns),
+            **options | {"R": together, "num_warps": warps},
+        )
+
+
 def _largest(case: LayerCase, shapes: Shapes) -> Iterator[TritonLaunch]:
     (rows, columns), count = shapes["x"], case.sizes["count"]
     for warps in (1, 4, 8):
@@ -299,4 +319,8 @@ CANDIDATES: dict[str, Callable[[LayerCase, Shapes], Iterator[TritonLaunch]]] = {
     "sort_rows": _sort,
     "largest_of_rows": _largest,
     "histogram": _histogram,
+    "order_rows": _ordered,
+    "order_rows_with_places": _ordered,
+    "first_of_rows": _ordered,
+    "first_of_rows_with_places": _ordered,
 }

@@ -94,6 +94,73 @@ def largest_of_rows(x, y, COLUMNS, N: tl.constexpr, K: tl.constexpr,
 
 
 @triton.jit
+def _rows_of(x, ROWS, COLUMNS, R: tl.constexpr, N: tl.constexpr, PADDING: tl.constexpr):
+    """R rows of a program, what they are in memory, and their places."""
+    rows = tl.program_id(0) * R + tl.arange(0, R)[:, None]
+    columns = tl.arange(0, N)[None, :]
+    there = (rows < ROWS) & (columns < COLUMNS)
+    at = rows.to(tl.int64) * COLUMNS + columns
+    return tl.load(x + at, there, other=PADDING), rows.to(tl.int64), columns, there
+
+
+@triton.jit
+def _keys(v, places, DOWN: tl.constexpr):
+    """f32 as integers of their order, and behind them their places."""
+    bits = v.to(tl.int32, bitcast=True)
+    key = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    if DOWN:
+        places = ~places  # of equals the first: it is greater
+    return (key.to(tl.int64) << 32) | (places.to(tl.int64) & 0xFFFFFFFF)
+
+
+@triton.jit
+def _apart(keys, DOWN: tl.constexpr):
+    key, places = (keys >> 32).to(tl.int32), keys.to(tl.int32)
+    bits = key ^ ((key >> 31) & 0x7FFFFFFF)
+    return bits.to(tl.float32, bitcast=True), ~places if DOWN else places
+
+
+@triton.jit
+def order_rows(x, y, ROWS, COLUMNS, R: tl.constexpr, N: tl.constexpr,
+               LAST: tl.constexpr):  # fmt: skip
+    """R rows a program."""
+    v, rows, columns, there = _rows_of(x, ROWS, COLUMNS, R, N, LAST)
+    tl.store(y + rows * COLUMNS + columns, tl.sort(v, 1), there)
+
+
+@triton.jit
+def order_rows_with_places(x, y, places, ROWS, COLUMNS, R: tl.constexpr, N: tl.constexpr,
+                           LAST: tl.constexpr):  # fmt: skip
+    """The same, of f32, with where they were."""
+    v, rows, columns, there = _rows_of(x, ROWS, COLUMNS, R, N, LAST)
+    found, at = _apart(tl.sort(_keys(v, columns, False), 1), False)
+    tl.store(y + rows * COLUMNS + columns, found, there)
+    tl.store(places + rows * COLUMNS + columns, at, there)
+
+
+@triton.jit
+def first_of_rows(x, y, ROWS, COLUMNS, R: tl.constexpr, N: tl.constexpr, LAST: tl.constexpr,
+                  COUNT: tl.constexpr, K: tl.constexpr):  # fmt: skip
+    """The COUNT largest of R rows a program; K: the power of two above."""
+    v, rows, _columns, _there = _rows_of(x, ROWS, COLUMNS, R, N, LAST)
+    k = tl.arange(0, K)[None, :]
+    tl.store(y + rows * COUNT + k, tl.topk(v, K, 1), (rows < ROWS) & (k < COUNT))
+
+
+@triton.jit
+def first_of_rows_with_places(x, y, places, ROWS, COLUMNS, R: tl.constexpr, N: tl.constexpr,
+                              LAST: tl.constexpr, COUNT: tl.constexpr,
+                              K: tl.constexpr):  # fmt: skip
+    """The same, of f32, with where they were."""
+    v, rows, columns, _there = _rows_of(x, ROWS, COLUMNS, R, N, LAST)
+    found, at = _apart(tl.topk(_keys(v, columns, True), K, 1), True)
+    k = tl.arange(0, K)[None, :]
+    written = (rows < ROWS) & (k < COUNT)
+    tl.store(y + rows * COUNT + k, found, written)
+    tl.store(places + rows * COUNT + k, at, written)
+
+
+@triton.jit
 def histogram(values, low, width, counts, n, BINS, B: tl.constexpr, N: tl.constexpr):
     """Programs count many tiles before they add to `counts`."""
     found = tl.zeros([N], tl.int32)
