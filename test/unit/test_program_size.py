@@ -40,6 +40,26 @@ def centred(x: tl.array, y: tl.array, N: tl.const):
     tl.store(y, 0, row - tl.sum(row) / N)
 
 
+@tilec.kernel(grid=(1,))
+def swapped(x: tl.array, y: tl.array, PLACES: tl.const):
+    """The halves of a row of keys, and maybe of numbers beside them."""
+    row = tl.exchange(tl.load(x, 0, 2048), 1024)
+    if PLACES:
+        row += tl.exchange(tl.arange(2048), 1024).to(row.dtype)
+    tl.store(y, 0, row)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "places", "warps"), [("i32", 1, 2), ("i64", 0, 2), ("i64", 1, 4)]
+)
+def test_warps_of_what_exchanges_places(dtype: str, places: int, warps: int) -> None:
+    """32 elements a thread, of more than two words 16."""
+    compiled = swapped.compile(
+        [f"{a}:{dtype}[?:4]" for a in "xy"], {"PLACES": places}, target="sm_80"
+    )
+    assert compiled.threads == 32 * warps
+
+
 @pytest.mark.filterwarnings("ignore:.*registers")  # of `counted`: each thread reads whole rows
 @pytest.mark.parametrize(
     ("kernel", "warps"), [(copied, 8), (filled, 8), (widened, 16), (counted, 8)]

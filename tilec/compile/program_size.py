@@ -15,7 +15,7 @@ from tilec.dialects import tile
 from tilec.dialects.tile import ArrayOp, Atomic, Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.hardware.mma_shapes import WGMMA_M
-from tilec.hardware.sizes import WARPGROUP_WARPS
+from tilec.hardware.sizes import WARPGROUP_WARPS, WORD_BITS
 from tilec.hardware.target import Feature, Target
 from tilec.passes.contract import Report
 from tilec.passes.layouts.components import depth_factor
@@ -42,6 +42,8 @@ thread would hold 64 words of it, and with what it is scaled by all the register
 MET_PER_WARP = (128, 1024)
 """Elements that a warp has at least, and at most, of those that exchange places with each other:
 between lanes that takes a shuffle, between warps a buffer and two barriers."""
+MET_WORDS = 2
+"""Words of such an element at most, of which a thread has 32 then; of wider ones it has fewer."""
 MANY_MEETINGS = 6
 """Reductions of one tile, outside of loops, whose threads wait for each other more than they read:
 they get as many elements a warp as exchanges."""
@@ -54,7 +56,8 @@ of the registers, of which an expression holds two or three tiles."""
 class _Program:
     """What the rules look at. `accumulators`: of the `products` dots that share a block, where they
     are most; `blocks`: those of every block. `meetings`: reductions that run once. `exchanged`: by
-    shapes of tiles, the axes along which their elements exchange places."""
+    shapes of tiles, the axes along which their elements exchange places; `steps`: by shapes, axes
+    and masks, the words of what exchanges places together, by dtypes."""
 
     elements: int = 1
     bytes: int = 1
@@ -67,6 +70,12 @@ class _Program:
     reduces: bool = False
     meetings: int = 0
     exchanged: dict[tuple[int, ...], set[int]] = field(default_factory=dict)
+    steps: dict[tuple[tuple[int, ...], int, int], dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def words(self) -> int:
+        """Of the elements that exchange places together, a power of two."""
+        return _power_above(max((sum(each.values()) for each in self.steps.values()), default=1))
 
     @property
     def met(self) -> int:
@@ -116,6 +125,7 @@ def _memory_bound(program: _Program, lanes: int) -> tuple[int, str]:
     least = program.elements // (COMPUTED_PER_THREAD * lanes)
     if program.exchanged or (program.meetings >= MANY_MEETINGS and not program.streams):
         low, high = MET_PER_WARP
+        high //= -(-program.words // MET_WORDS)
         each = max(low, min(high, program.met or high))
         return program.elements // each, f"{size}, whose threads meet often"
     if program.streams:
@@ -149,6 +159,8 @@ def _look_at(function: ir.Operation) -> _Program:
         elif isinstance(view, tile.ExchangeOp):
             program.reduces = True
             program.exchanged.setdefault(shape(view.src), set()).add(view.axis)
+            step = program.steps.setdefault((shape(view.src), view.axis, view.mask), {})
+            step[str(element(view.src))] = -(-bit_width(element(view.src)) // WORD_BITS)
         elif isinstance(view, ArrayOp) and not isinstance(view, Atomic):
             moved = view.tile
             width = max(8, bit_width(element(moved)))

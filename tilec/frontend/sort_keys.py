@@ -45,6 +45,13 @@ class Order:
         """The dtype of keys."""
         return i64 if self.dtype.bits > i32.bits else i32
 
+    @property
+    def words(self) -> int:
+        """Of a key and a place, as `packed` has them."""
+        if not self.has_places or (self.is_short and self.size <= 1 << SHORT_BITS):
+            return self.key.bits // i32.bits
+        return 3 if self.key is i64 else 2
+
     def keys(self, frame: Frame, x: Tile, size: int) -> Tile:
         """An integer for each element, and behind them the greatest, up to `size`."""
         key = self._ordered(frame, self._bits(frame, x))

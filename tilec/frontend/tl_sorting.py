@@ -17,8 +17,9 @@ from tilec.hardware.sizes import VECTOR_BYTES
 from tilec.terms.dtypes import DType
 
 HELD = 32
-"""Elements that a thread has of a long row (`MET_PER_WARP` in `tilec/compile/program_size.py`): of
-runs, those in different registers are merged first, half with half."""
+"""Elements that a thread has of a long row, half as many where they have more than two words
+(`MET_PER_WARP`, `MET_WORDS` in `tilec/compile/program_size.py`): of runs, those in different
+registers are merged first, half with half."""
 
 
 def exchange(frame: Frame, x: Any, mask: Any, axis: Any) -> Tile:
@@ -57,10 +58,10 @@ def topk(frame: Frame, x: Any, k: Any, axis: Any, largest: Any, return_indices: 
     run = _power_above(k)
     network = Network(frame, along)
     keys = order.packed(frame, order.keys(frame, x, order.size))
-    columns = order.size // run
-    warps = columns // min(columns, max(2, HELD * LANES // run))
+    columns, held = order.size // run, HELD // (2 if order.words > 2 else 1)
+    warps = columns // min(columns, max(2, held * LANES // run))
     columns //= warps
-    lanes = min(columns, max(2, LANES // max(1, run // HELD)))
+    lanes = min(columns, max(2, LANES // max(1, run // held)))
     keys = tuple(_dealt(frame, key, along, (warps, run, columns, lanes), x.dtype) for key in keys)
     network = Network(frame, along + 1)
     keys = network.sorted(keys, run)
@@ -68,7 +69,7 @@ def topk(frame: Frame, x: Any, k: Any, axis: Any, largest: Any, return_indices: 
         keys = network.best_of_halves(keys, run)
     keys = network.best_of_columns(keys, run)
     while warps > 1:
-        lanes = min(warps, max(2, HELD * LANES // run))
+        lanes = min(warps, max(2, held * LANES // run))
         warps //= lanes
         keys = tuple(_columns_last(frame, key, along, (warps, lanes, run)) for key in keys)
         keys = network.best_of_columns(keys, run)
