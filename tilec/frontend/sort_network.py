@@ -143,8 +143,8 @@ class Network:
 
         if len(keys) == 1:
             return compare("<", 0)
-        tied = builder.value("arith.andi", kind, compare("==", 0), compare("<", 1))
-        return builder.value("arith.ori", kind, compare("<", 0), tied)
+        is_tied, is_less, is_before = compare("==", 0), compare("<", 0), compare("<", 1)
+        return builder.value("arith.select", kind, is_tied, is_before, is_less)
 
     def _extreme(self, name: str, a: Tile, b: Tile) -> Tile:
         value = self.frame.builder.value(name, a.value.type, a.value, b.value)
