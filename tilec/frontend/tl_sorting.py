@@ -56,13 +56,13 @@ def topk(frame: Frame, x: Any, k: Any, axis: Any, largest: Any, return_indices: 
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= size:
         raise Mistake(f"k must be a constant from 1 to {size}, found {describe(k)}", argument="k")
     run = _power_above(k)
-    network = Network(frame, along)
     keys = order.packed(frame, order.keys(frame, x, order.size))
     columns, held = order.size // run, HELD // (2 if order.words > 2 else 1)
     warps = columns // min(columns, max(2, held * LANES // run))
     columns //= warps
     lanes = min(columns, max(2, LANES // max(1, run // held)))
     keys = tuple(_dealt(frame, key, along, (warps, run, columns, lanes), x.dtype) for key in keys)
+    # Runs of a thread are merged first, then those of a warp's lanes, then those of warps.
     network = Network(frame, along + 1)
     keys = network.sorted(keys, run)
     while keys[0].shape[along + 2] > lanes:
