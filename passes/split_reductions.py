@@ -10,7 +10,8 @@ After:    %p = "gpu_tile.warp_reduce"(%x) ({...}) {axis = 0}        one partial 
 1. A reduce whose axis stays inside warps is left alone, and so is such a scan.
 2. A scan becomes warp_scan, the totals' way through a buffer, and scan_carry.
 3. A take stores its source and gathers from the buffer; so does an exchange of elements that lie in
-   different warps (`layouts/partners.py`), others are left alone.
+   different warps (`layouts/partners.py`), others are left alone. What a thread holds of neighbours
+   moves as vectors: a dimension of their own, along which registers change places.
 4. A histogram stores zeros, counts into the buffer, and loads it: a row of counts for each warp,
    added up at the end, where these are small, else one row. Zeros are stored by the threads that
    load the counts: in a loop no sync stands between the load and the next zeros, unless there are
@@ -23,6 +24,7 @@ Does not handle: takes inside a warp by shuffles, which would save the shared me
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 from mlir import ir
 
@@ -47,7 +49,7 @@ from tilec.passes.layouts.axis_levels import (
     partial_layout,
 )
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
-from tilec.passes.layouts.maps import expanded
+from tilec.passes.layouts.maps import broadcast_source, expanded, reshaped
 from tilec.passes.layouts.partners import partners
 from tilec.passes.layouts.scan_layout import split_levels
 from tilec.passes.rewriting.op_tables import OpMap
@@ -143,13 +145,19 @@ def _split_exchange(op: tile.ExchangeOp, context: PassContext) -> None:
     layout, sizes = layout_of(op.src), shape(op.src)
     if partners(layout, len(sizes), op.axis, op.mask) is not None:
         return
-    buffer = _alloc(op.src, choose_shared_layout(sizes, _bytes(op.src), (layout,)))
-    gpu_tile.BufferStoreOp.build(op.src, buffer)
-    i32 = ir.IntegerType.get_signless(32)
-    type_ = tile_type(sizes, i32, layout_attr(layout))
-    own = tile.IotaOp.build(results=[type_], axis=op.axis)
-    other = binary("arith.xori", own, constant(type_, op.mask))
-    taken = gpu_tile.BufferGatherOp.build(buffer, other, results=[op.result.type], axis=op.axis)
+    near = _neighbours_held(layout, sizes, op.axis)
+    apart = (*sizes[: op.axis], sizes[op.axis] // near, near, *sizes[op.axis + 1 :])
+    split = reshaped(layout, sizes, apart) if near > 1 else None
+    value = op.src
+    if split is not None:
+        type_ = tile_type(apart, element(op.src), layout_attr(split))
+        value = tile.ReshapeOp.build(op.src, results=[type_])
+    mask = op.mask if split is None else op.mask // near
+    buffer, taken = _exchanged(value, op.axis, mask)
+    if split is not None:
+        if op.mask % near:
+            taken = tile.ExchangeOp.build(taken, axis=op.axis + 1, mask=op.mask % near)
+        taken = tile.ReshapeOp.build(taken, results=[op.result.type])
     context.report.add(
         "exchange across warps",
         op.operation,
@@ -157,6 +165,36 @@ def _split_exchange(op: tile.ExchangeOp, context: PassContext) -> None:
         f"axis {op.axis} of {layout} has elements {op.mask} apart in several warps",
     )
     _replace(op.operation, [taken])
+
+
+def _neighbours_held(layout: Layout, sizes: Sequence[int], axis: int) -> int:
+    """How many neighbours along `axis` each thread holds, a power of two that divides the size."""
+    levels = axis_levels(layout, axis)
+    if not levels or levels[0].place is not Place.VALUE or levels[0].stride != 1:
+        return 1
+    size = gcd(levels[0].size, sizes[axis])
+    return size & -size
+
+
+def _exchanged(value: ir.Value, axis: int, mask: int) -> tuple[ir.Value, ir.Value]:
+    """Through a buffer: that, and `value` with elements exchanged. All that a thread holds along
+    other dimensions comes from one place: vectors stay vectors."""
+    layout, sizes = layout_of(value), shape(value)
+    # As wide accesses as there are: of the same passes the fewer instructions.
+    shared = choose_shared_layout(sizes, _bytes(value), (layout,), per_instruction=1)
+    buffer = _alloc(value, shared)
+    gpu_tile.BufferStoreOp.build(value, buffer)
+    i32 = ir.IntegerType.get_signless(32)
+    line = tuple(size if dim == axis else 1 for dim, size in enumerate(sizes))
+    every = tuple(range(len(sizes)))
+    place = tile_type(line, i32, layout_attr(broadcast_source(layout, every, line)))
+    own = tile.IotaOp.build(results=[place], axis=axis)
+    other = binary("arith.xori", own, constant(place, mask))
+    if line != sizes:
+        type_ = tile_type(sizes, i32, layout_attr(layout))
+        other = tile.BroadcastOp.build(other, results=[type_], dims=every)
+    taken = gpu_tile.BufferGatherOp.build(buffer, other, results=[value.type], axis=axis)
+    return buffer, taken
 
 
 def _split_histogram(op: tile.HistogramOp, context: PassContext) -> None:

@@ -14,6 +14,7 @@ from mlir import ir
 from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, is_tensor_buffer, layout_of
 from tilec.dialects.types import element, shape
+from tilec.hardware.layout import Layout
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.layouts.matrix_load import (
@@ -22,6 +23,7 @@ from tilec.passes.layouts.matrix_load import (
     plan_matrix_load,
     plan_matrix_store,
 )
+from tilec.passes.layouts.runs import shared_width
 from tilec.passes.lower_to_nvvm import tensor_memory
 from tilec.passes.lower_to_nvvm.access import (
     call_intrinsic,
@@ -233,14 +235,16 @@ def write_buffer(tile: ir.Value, into: ir.Value, state: Lowering) -> None:
 
 
 def lower_buffer_gather(op: gpu_tile.BufferGatherOp, state: Lowering) -> None:
-    """One ld.shared per register; indices and phantoms are clamped into the buffer."""
+    """One ld.shared per register, or per vector of neighbours that have the same index, as of a
+    broadcast; indices and phantoms are clamped into the buffer."""
     buffer, layout = state.values[op.src], layout_of(op.result)
     sizes, bits = buffer.type.shape, storage_bits(buffer.type.element, state)
     reach, threads = layout.extents(len(sizes)), state.thread_coordinates(layout, len(sizes))
+    indices, coordinates = state.registers(op.indices), layout.value_coordinates(len(sizes))
+    width = _gathered_width(op, indices, buffer, layout, bits // 8)
+    word, count = word_bits(bits, width)
     registers: Registers = []
-    for index, at in zip(
-        state.registers(op.indices), layout.value_coordinates(len(sizes)), strict=True
-    ):
+    for index, at in zip(indices[::width], coordinates[::width], strict=True):
         place = []
         for d, step in enumerate(at):
             found = create("arith.addi", [threads[d], state.i32_constant(step)], state.i32)
@@ -251,8 +255,25 @@ def lower_buffer_gather(op: gpu_tile.BufferGatherOp, state: Lowering) -> None:
                 found = create("arith.minui", [found, last], state.i32)
             place.append(create("arith.addi", [buffer.origin[d], found], state.i32))
         pointer = byte_pointer(shared_base(state), buffer_address(buffer, place, state))
-        registers += unpack(plain_load(pointer, bits, 1), buffer.type.element, 1, state)
+        words = plain_load(pointer, word, count)
+        registers += unpack(words, buffer.type.element, width, state)
     state.values[op.result] = registers
+
+
+def _gathered_width(
+    op: gpu_tile.BufferGatherOp,
+    indices: Registers,
+    buffer: Buffer,
+    layout: Layout,
+    element_bytes: int,
+) -> int:
+    """Neighbours along another dimension than that of the indices that one access may move."""
+    sizes = buffer.type.shape
+    width = shared_width(buffer.type.layout, layout, len(sizes), element_bytes)
+    if width == 1 or layout.values[0].dim == op.axis or layout.has_phantoms(sizes):
+        return 1
+    vectors = (indices[first : first + width] for first in range(0, len(indices), width))
+    return width if all(own == each[0] for each in vectors for own in each) else 1
 
 
 def lower_buffer_count(op: gpu_tile.BufferCountOp, state: Lowering) -> None:

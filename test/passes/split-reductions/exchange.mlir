@@ -19,3 +19,21 @@ func.func @exchange(%x: !t) attributes {tile.kernel} {
   %b = "tile.exchange"(%a) {axis = 0 : i32, mask = 65 : i32} : (!t) -> !t
   return
 }
+
+// What a thread holds of neighbours goes and comes as vectors, and changes places in registers.
+// CHECK-LABEL: @neighbours
+// CHECK-SAME: (%[[X:.*]]: tensor<256xf32
+func.func @neighbours(%x: tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>) attributes {tile.kernel} {
+  // CHECK: %[[R:.*]] = "tile.reshape"(%[[X]]){{.*}} -> tensor<64x4xf32, #gpu_tile.layout<"T(64):(1@0) V(4):(1@1)">>
+  // CHECK: %[[B:.*]] = "gpu_tile.alloc"()
+  // CHECK: "gpu_tile.buffer_store"(%[[R]], %[[B]])
+  // CHECK: %[[I:.*]] = "tile.iota"() {axis = 0 : i32} : () -> tensor<64x1xi32
+  // CHECK: %[[M:.*]] = arith.constant dense<32> : tensor<64x1xi32
+  // CHECK: %[[P:.*]] = arith.xori %[[I]], %[[M]]
+  // CHECK: %[[ALL:.*]] = "tile.broadcast"(%[[P]]) {dims = array<i32: 0, 1>}
+  // CHECK: %[[G:.*]] = "gpu_tile.buffer_gather"(%[[B]], %[[ALL]]) {axis = 0 : i32}
+  // CHECK: %[[E:.*]] = "tile.exchange"(%[[G]]) {axis = 1 : i32, mask = 3 : i32}
+  // CHECK: "tile.reshape"(%[[E]]){{.*}} -> tensor<256xf32
+  %a = "tile.exchange"(%x) {axis = 0 : i32, mask = 131 : i32} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>) -> tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>
+  return
+}
