@@ -9,7 +9,8 @@ After:    "gpu_tile.buffer_store"(%x, %s)  "gpu_tile.sync"() {barrier = 0, warps
    (`analysis/shared_accesses.py` says which two conflict).
 2. Before an access that conflicts with one of them (same bytes, at least one writes) place a sync;
    the set is empty after it.
-3. A loop's entry also follows its end: repeat until the set at its entry no longer grows.
+3. A loop's entry also follows its end: repeat until the set at its entry no longer grows. Where
+   fewer syncs are left in it behind one in front of it, there is one.
 4. An asynchronous copy accesses the buffer at its issue and again, as a write other threads have
    not seen yet, at every wait that may end it. What tensor cores and tensor stores read is read
    until the wait that surely ends it; products in tensor memory end at a ring that every
@@ -282,6 +283,26 @@ class _Walk:
         return not op.regions and _conflict(self._kernel.accesses(op.opview), pending.seen)
 
     def _loop(self, loop: ir.Operation, pending: Pending) -> Pending:
+        """A sync in front of the loop where that leaves fewer of them inside."""
+        before = len(self.placed)
+        after = self._iterations(loop, pending)
+        inside = len(self.placed) - before
+        if not inside or not pending.seen:
+            return after
+        self._take_back(before)
+        after = self._iterations(loop, self._sync(loop, pending))
+        if len(self.placed) - before <= inside:
+            return after
+        self._take_back(before)
+        return self._iterations(loop, pending)
+
+    def _take_back(self, count: int) -> None:
+        """All syncs but the first `count` of this walk."""
+        for sync in self.placed[count:]:
+            self._kernel.erase(sync)
+        del self.placed[count:]
+
+    def _iterations(self, loop: ir.Operation, pending: Pending) -> Pending:
         counters = ring_counters(loop)
         pending = pending.map(lambda access: access.first_iteration(counters))
         while True:

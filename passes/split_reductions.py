@@ -16,6 +16,8 @@ After:    %p = "gpu_tile.warp_reduce"(%x) ({...}) {axis = 0}        one partial 
    added up at the end, where these are small, else one row. Zeros are stored by the threads that
    load the counts: in a loop no sync stands between the load and the next zeros, unless there are
    fewer bins than threads, and some load what others have stored.
+5. A sum of histograms that a loop carries, and reads nowhere, is counted in one buffer: zeros
+   before the loop, the sum behind it.
 Partials that hold phantoms alone are not stored: the partial tile ends before them. insert-barriers
 orders the accesses.
 Does not handle: takes inside a warp by shuffles, which would save the shared memory.
@@ -24,6 +26,7 @@ Does not handle: takes inside a warp by shuffles, which would save the shared me
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import gcd
 
 from mlir import ir
@@ -198,6 +201,60 @@ def _exchanged(value: ir.Value, axis: int, mask: int) -> tuple[ir.Value, ir.Valu
 
 
 def _split_histogram(op: tile.HistogramOp, context: PassContext) -> None:
+    summed = _sum_of_loop(op)
+    first = op.operation if summed is None else summed.loop
+    with ir.InsertionPoint(first):
+        buffer, type_ = _zeros(op, context)
+    gpu_tile.BufferCountOp.build(op.values, op.mask, buffer)
+    if summed is None:
+        _replace(op.operation, _counted(op, buffer, type_))
+        return
+    result, carried = summed.loop.results[summed.number], summed.argument
+    with _behind(summed.loop):
+        (total,) = _counted(op, buffer, type_)
+        whole = binary("arith.addi", result, total)
+        result.replace_all_uses_except(whole, whole.owner.operation)
+    summed.add.results[0].replace_all_uses_with(carried)
+    summed.add.erase()
+    op.operation.erase()
+
+
+@dataclass(frozen=True)
+class _LoopSum:
+    """A sum of histograms that a loop carries and nobody reads before its end: `argument` of its
+    body, to which `add` adds, `number` of its results."""
+
+    loop: ir.Operation
+    argument: ir.Value
+    add: ir.Operation
+    number: int
+
+
+def _sum_of_loop(op: tile.HistogramOp) -> _LoopSum | None:
+    loop = op.operation.parent
+    if loop is None or loop.name != "scf.for":
+        return None
+    add = _only_user(op.result)
+    if add is None or add.name != "arith.addi" or add.block != op.operation.block:
+        return None
+    argument = add.operands[add.operands[0] == op.result]
+    carried = list(loop.regions[0].blocks[0].arguments)[1:]
+    end = _only_user(add.results[0])
+    if argument not in carried or _only_user(argument) is None or end is None:
+        return None
+    number = carried.index(argument)
+    if end.name != "scf.yield" or end.operands[number] != add.results[0]:
+        return None
+    return _LoopSum(loop, argument, add, number)
+
+
+def _only_user(value: ir.Value) -> ir.Operation | None:
+    users = [use.owner for use in value.uses]
+    return users[0].operation if len(users) == 1 else None
+
+
+def _zeros(op: tile.HistogramOp, context: PassContext) -> tuple[ir.Value, ir.Type]:
+    """A buffer of zeros to count in, and the type of the tile that it holds."""
     layout, (bins,) = layout_of(op.result), shape(op.result)
     rows = context.num_warps if context.num_warps * bins * 4 <= MOST_ROWS_BYTES else 1
     i32 = element(op.result)
@@ -205,18 +262,25 @@ def _split_histogram(op: tile.HistogramOp, context: PassContext) -> None:
     zeros = constant(type_, 0)
     buffer = _alloc(zeros, choose_shared_layout((rows, bins), 4, (layout_of(zeros),)))
     gpu_tile.BufferStoreOp.build(zeros, buffer)
-    gpu_tile.BufferCountOp.build(op.values, op.mask, buffer)
-    counts = gpu_tile.BufferLoadOp.build(buffer, results=[type_])
-    total = tile.ReduceOp.build(
-        [counts], results=[[op.result.type]], axis=0, body=_sum, body_types=[i32] * 2
-    )
     context.report.add(
         "histogram",
         op.operation,
         f"{rows} x {bins} counts in shared memory",
         f"{rows * bins * 4} bytes, of which rows for each warp may have {MOST_ROWS_BYTES}",
     )
-    _replace(op.operation, total)
+    return buffer, type_
+
+
+def _counted(op: tile.HistogramOp, buffer: ir.Value, type_: ir.Type) -> list[ir.Value]:
+    """What all warps have counted."""
+    counts = gpu_tile.BufferLoadOp.build(buffer, results=[type_])
+    return tile.ReduceOp.build(
+        [counts],
+        results=[[op.result.type]],
+        axis=0,
+        body=_sum,
+        body_types=[element(op.result)] * 2,
+    )
 
 
 def _begin_together(function: ir.Operation) -> None:

@@ -19,6 +19,7 @@ from mlir import ir
 from tilec.dialects.effects import read_by, written_by
 from tilec.dialects.gpu_tile import (
     AllocOp,
+    BufferCountOp,
     BufferLoadOp,
     BufferStoreOp,
     CpAsyncGatherOp,
@@ -57,6 +58,7 @@ class Access:
     `kind`: the type of the whole buffer or ring. Boxes and slots of two kinds do not compare, even
     where they lie in the same bytes. `threads`: which elements each thread touches, if no two touch
     the same. `own_lanes`: each warp touches lanes of tensor memory that no other warp reaches.
+    `adds`: atomically, which needs no order to others that do.
     """
 
     writes: bool
@@ -67,6 +69,7 @@ class Access:
     slot: tuple[ir.Value | None, int, int] | None = None
     threads: Layout | None = None
     own_lanes: bool = False
+    adds: bool = False
 
     def conflicts(self, other: Access | ArrayAccess) -> bool:
         """Whether another thread's access `other` needs an order to this one: one of them writes,
@@ -80,7 +83,7 @@ class Access:
             return False
         if is_tensor_buffer(self.kind) != is_tensor_buffer(other.kind):
             return False
-        if self.own_lanes and other.own_lanes:
+        if (self.own_lanes and other.own_lanes) or (self.adds and other.adds):
             return False
         if (self.start, self.kind) != (other.start, other.kind):
             return True
@@ -210,7 +213,8 @@ def _access(view: TileOp, buffer: ir.Value, context: PassContext, *, writes: boo
     if isinstance(view, CpAsyncGatherOp):
         return _describe(buffer, layout_of(view.elements), writes=writes)
     if not isinstance(view, (BufferLoadOp, BufferStoreOp)):
-        return _describe(buffer, None, writes=writes)
+        counts = isinstance(view, BufferCountOp)
+        return replace(_describe(buffer, None, writes=writes), adds=counts)
     threads = _written_by(view, context) if writes else _read_by(view)
     access = _describe(buffer, threads, writes=writes)
     return replace(access, own_lanes=_has_own_lanes(buffer, context))

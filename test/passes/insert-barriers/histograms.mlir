@@ -29,3 +29,24 @@ func.func @in_a_loop(%v: !v, %ok: !ok, %zeros: !c, %n: index) attributes {tile.k
   }
   return
 }
+
+// Zeros of a whole loop: one sync in front of it, none inside, where atomics need no order.
+// CHECK-LABEL: @around_a_loop
+func.func @around_a_loop(%v: !v, %ok: !ok, %zeros: !c, %n: index) -> !c attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = "gpu_tile.alloc"() {options = {offset = 0 : i32}} : () -> !b
+  // CHECK: "gpu_tile.buffer_store"
+  // CHECK: "gpu_tile.sync"
+  // CHECK: scf.for
+  // CHECK-NOT: gpu_tile.sync
+  // CHECK: }
+  // CHECK: "gpu_tile.sync"
+  // CHECK-NEXT: "gpu_tile.buffer_load"
+  "gpu_tile.buffer_store"(%zeros, %b) : (!c, !b) -> ()
+  scf.for %i = %c0 to %n step %c1 {
+    "gpu_tile.buffer_count"(%v, %ok, %b) : (!v, !ok, !b) -> ()
+  }
+  %h = "gpu_tile.buffer_load"(%b) : (!b) -> !c
+  return %h : !c
+}
