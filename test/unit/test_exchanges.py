@@ -45,6 +45,32 @@ def test_random_layouts(number: int, num_warps: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("shape", "layout", "axis", "mask"),
+    [
+        ((256,), "T(32,2):(4@0,128@0) V(4):(1@0)", 0, 131),
+        ((512,), "T(32,2):(4@0,128@0) V(4,2):(1@0,256@0)", 0, 511),
+        ((64, 3), "T(16,2,2):(2@0,32@0,0) V(2,3):(1@0,1@1)", 0, 31),
+        ((3, 128), "T(32,2):(2@1,64@1) V(2,3):(1@1,1@0)", 1, 65),
+    ],
+)
+def test_neighbours_of_a_thread_go_to_other_warps(
+    shape: tuple[int, ...], layout: str, axis: int, mask: int
+) -> None:
+    x = random_array(np.random.default_rng(mask), shape, "f32")
+    y = np.zeros_like(x)
+    run(exchange(shape, "f32", parse_layout(layout), axis, mask), [x, y], num_warps=2, mode="check")
+    np.testing.assert_array_equal(y, np.take(x, np.arange(shape[axis]) ^ mask, axis))
+
+
+def test_neighbours_move_as_vectors_without_bank_conflicts() -> None:
+    """32 neighbours a thread: 8 stores and 8 loads of 16 bytes, rows a vector apart in banks."""
+    held = parse_layout("T(64):(32@0) V(32):(1@0)")
+    ptx, shared = lower(exchange((2048,), "f32", held, 0, 1024), num_warps=2)
+    assert ptx.count("st.shared.v4.b32") == ptx.count("ld.shared.v4.b32") == 8
+    assert shared == 64 * (32 + 4) * 4 - 16
+
+
+@pytest.mark.parametrize(
     ("layout", "mask", "expected"),
     [
         ("T(32):(1@0) V(4):(32@0)", 32, Partners((1, 0, 3, 2), 0)),

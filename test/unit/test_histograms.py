@@ -113,6 +113,31 @@ def test_counts_of_many_tiles(
 
 
 @tilec.kernel(grid=(1,))
+def count_along(x: tl.array, sums: tl.array, total: tl.array, B: tl.const, N: tl.const):
+    """`sums` after each tile and before it, which are read while `total` is not."""
+    counts, backward = tl.zeros(N, tl.i32), tl.full((N,), 7, tl.i32)
+    before = tl.zeros(N, tl.i32)
+    for i in tl.range(3):
+        tile = tl.load(x, i * B, B)
+        tl.store(sums, (3 + i, 0), before[None])
+        before += tl.histogram(tile + 1, N)
+        counts += tl.histogram(tile, N)
+        backward = tl.histogram(N - 1 - tile, N) + backward
+        tl.store(sums, (i, 0), counts[None])
+    tl.store(total, 0, backward)
+
+
+def test_sums_that_are_read_between_tiles() -> None:
+    x = hot_values(np.random.default_rng(3), (300,), 40).astype(np.int32)
+    sums, total = np.zeros((6, 40), np.int32), np.zeros(40, np.int32)
+    count_along.check(x, sums, total, B=100, N=40)
+    behind = [counted(x[: 100 * i], 40) for i in (1, 2, 3)]
+    before = [counted(x[: 100 * i] + 1, 40) for i in range(3)]
+    np.testing.assert_array_equal(sums, [*behind, *before])
+    np.testing.assert_array_equal(total, 7 + counted(39 - x, 40))
+
+
+@tilec.kernel(grid=(1,))
 def of_other_kinds(x: tl.array, out: tl.array):
     v = tl.load(x, (0, 0), (6, 5))
     tl.store(out, 0, tl.histogram(v > 3, 2))
