@@ -60,6 +60,21 @@ def test_warps_of_what_exchanges_places(dtype: str, places: int, warps: int) -> 
     assert compiled.threads == 32 * warps
 
 
+@tilec.kernel(grid=(1,))
+def swapped_in_a_line(x: tl.array, y: tl.array, TIMES: tl.const):
+    row = tl.load(x, 0, 1024)
+    for _ in tl.static_range(TIMES):
+        row = tl.minimum(row, tl.exchange(row, 1))
+    tl.store(y, 0, row)
+
+
+@pytest.mark.parametrize(("times", "warps"), [(50, 1), (51, 2)])
+def test_two_warps_share_what_changes_places_often(times: int, warps: int) -> None:
+    alone = swapped_in_a_line.demanding(persistent=False)
+    compiled = alone.compile(["x:i32[?:4]", "y:i32[?:4]"], {"TIMES": times}, target="sm_80")
+    assert compiled.threads == 32 * warps
+
+
 @pytest.mark.filterwarnings("ignore:.*registers")  # of `counted`: each thread reads whole rows
 @pytest.mark.parametrize(
     ("kernel", "warps"), [(copied, 8), (filled, 8), (widened, 16), (counted, 8)]

@@ -39,7 +39,7 @@ def sort(x: Tile, axis: int = -1, descending: bool = False, return_indices: bool
     NaN is greatest, -0.0 stands in front of 0.0 in ascending order. With `return_indices` a pair:
     the elements, and where they were (i32); of equals the first comes first, either way round. A
     NaN loses its payload. Sizes that are powers of two are fastest: others are padded to one. Up to
-    1024 elements stay in a warp, which exchanges them by shuffles: give a program several rows that
+    512 elements stay in a warp, which exchanges them by shuffles: give a program several rows that
     are shorter than 128.
     """
 
