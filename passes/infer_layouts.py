@@ -150,7 +150,10 @@ def _is_reduced_along_n(dot: tile.DotOp) -> bool:
                 return True
             if isinstance(user, tile.DotOp) and use.operand_number == 0:
                 return True
-            pending += [r for r in use.owner.results if is_tile(r) and shape(r) == shape(dot.acc)]
+            passed = list(user.operation.results)
+            if user.operation.name == "scf.yield" and user.operation.parent.name == "scf.if":
+                passed.append(user.operation.parent.results[use.operand_number])
+            pending += [r for r in passed if is_tile(r) and shape(r) == shape(dot.acc)]
     return False
 
 
