@@ -35,9 +35,11 @@ from tilec.dialects.gpu_tile import (
     CpAsyncCommitOp,
     CpAsyncWaitOp,
     ThreadCopy,
+    TmaLoadOp,
 )
 from tilec.dialects.gpu_tile.types import BufferType, buffer_of, layout_of
-from tilec.dialects.types import element, shape
+from tilec.dialects.tile import ArrayOp
+from tilec.dialects.types import element, is_tile, shape
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.addresses_ahead import ADDRESS_OPS, address_ops
 from tilec.passes.analysis.divisibility import Divisibility
@@ -55,6 +57,7 @@ from tilec.passes.copies.buffer_fills import (
     uses_of,
     why_no_copy,
 )
+from tilec.passes.copies.copies_beside import plan_copies_beside
 from tilec.passes.copies.masked_copies import move_in_front
 from tilec.passes.copies.tensor_copies import TensorCopy, emit_tensor_copies, plan_tensor_copy
 from tilec.passes.demands.loops import STAGES, demands_roles, forbids_roles
@@ -64,6 +67,7 @@ from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.roles.fills import (
     fill_by_roles,
+    loads_for,
     operand_fills,
     worthwhile_fills,
 )
@@ -98,6 +102,7 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
             continue
         uses = uses_of(load.result, dims_of(load))
         demanded = _demands_stages(loop) and load.operation.block == loop.regions[0].blocks[0]
+        demanded = demanded and not _is_address(load)
         if isinstance(load, tile.GatherOp) and uses.in_registers:
             continue
         if not uses.fills and not (demanded and uses.in_registers):
@@ -140,7 +145,9 @@ def _use_tensor_maps(
         plans.append(plan)
     taken = OpSet(copy.store for plan in plans for copy in plan)
     rest = [store for store in rest if store not in taken]
+    passed_on = OpSet(read for store in rest for read in loads_for(function, store))
     for copies in filter(None, plans):
+        copies += plan_copies_beside(copies, passed_on, facts, context)
         emit_tensor_copies(copies)
         for load in OpSet(copy.load for copy in copies):
             _erase(load, uses_of(load.result, load.dims), None)
@@ -229,6 +236,22 @@ def _demands_stages(loop: ir.Operation) -> bool:
     # A demand that is no integer is pipeline-loops' to refuse.
     stages = loop.attributes.get(STAGES)
     return isinstance(stages, ir.IntegerAttr) and stages.value > 1
+
+
+def _is_address(load: Read) -> bool:
+    """Whether other copies and accesses go where the loaded number says: it has to be there when
+    they are issued, ahead of their own iteration."""
+    pending, seen = [load.result], {load.result}
+    while pending:
+        value = pending.pop()
+        for user in (use.owner.operation for use in value.uses):
+            if isinstance(user.opview, (ArrayOp, TmaLoadOp)) and not is_tile(value):
+                return True
+            if user.name.startswith(("arith.", "tensor.extract")):
+                found = [r for r in user.results if r not in seen]
+                seen.update(found)
+                pending += found
+    return False
 
 
 def _copy(

@@ -125,7 +125,7 @@ def worthwhile_fills(
 
 def _from_vectors(function: ir.Operation, store: BufferStoreOp, facts: Divisibility) -> bool:
     """Whether a store's tile is computed from what is loaded in words or more."""
-    widths = (_width(op, facts) * element_bytes(op.src) for op in _loads_for(function, store))
+    widths = (_width(op, facts) * element_bytes(op.src) for op in loads_for(function, store))
     direct = isinstance(store.value.owner, (tile.LoadOp, tile.TransposeOp))
     return not direct and all(width >= SMALLEST_COPY for width in widths)
 
@@ -149,7 +149,7 @@ def fill_by_roles(
     plans: dict[ir.Block, list[_RoleFill]] = {}
     kept: list[ir.Operation] = []
     for store in stores:
-        block, loads = store.operation.block, _loads_for(function, store)
+        block, loads = store.operation.block, loads_for(function, store)
         if not any(load.operation.block == block for load in loads):
             continue  # computed here, or the same in every iteration
         found = _fill(function, store, facts, context)
@@ -163,7 +163,8 @@ def fill_by_roles(
     return kept
 
 
-def _loads_for(function: ir.Operation, store: BufferStoreOp) -> list[Read]:
+def loads_for(function: ir.Operation, store: BufferStoreOp) -> list[Read]:
+    """What is loaded for a store."""
     part = Slice(function, [store.operation], tiles=True)
     return [op.opview for op in part.ops if isinstance(op.opview, Read)]
 
@@ -173,7 +174,7 @@ def _fill(
 ) -> _RoleFill | str:
     """How a load role fills a buffer, or why it cannot."""
     reason = Slice(function, [store.operation], tiles=True).refusal
-    reason = reason or _hazard(function, store.operation, _loads_for(function, store))
+    reason = reason or _hazard(function, store.operation, loads_for(function, store))
     return reason if reason is not None else _planned(store, facts, context)
 
 

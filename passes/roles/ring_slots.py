@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.hardware.ring_stages import barrier_bytes, ring_stages
+from tilec.hardware.ring_stages import BARRIER_BYTES, ring_stages
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.demands.kernels import teams_of
@@ -52,14 +52,19 @@ def slots_that_fit(
     leaders = [ring for ring in rings if ring.leader is None]
     own = [buffer_of(alloc.results[0]) for ring in leaders for alloc in ring.allocs]
     most = context.allowance.stages
-    other += barrier_bytes(len(rings)) + answer_bytes(function)
+    other += answer_bytes(function)
     other += max(buffer.alignment_bytes for buffer in own)
-    stages = ring_stages(sum(buffer.slot_bytes for buffer in own), other, context.target)
+    stages = ring_stages(_slot_bytes(leaders), other, context.target)
     around = [ring for ring in leaders if is_outer(ring, rings)]
     stages = max(1, min(stages, most))
     if stages > 1 or not around or len(around) == len(leaders):
         return stages, stages
-    outer = [buffer_of(alloc.results[0]) for ring in around for alloc in ring.allocs]
-    once = sum(buffer.slot_bytes for buffer in outer)
-    each = sum(buffer.slot_bytes for buffer in own) - once
+    once = _slot_bytes(around)
+    each = _slot_bytes(leaders) - once
     return max(1, min(ring_stages(each, other + once, context.target), most)), 1
+
+
+def _slot_bytes(rings: Sequence[Ring]) -> int:
+    """Shared memory for a slot of each ring: its buffers, and two barriers."""
+    buffers = [buffer_of(alloc.results[0]) for ring in rings for alloc in ring.allocs]
+    return sum(buffer.slot_bytes for buffer in buffers) + 2 * BARRIER_BYTES * len(rings)

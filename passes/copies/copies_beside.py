@@ -1,0 +1,113 @@
+"""What a loop of tensor copies loads beside the operands of its products: small tiles that only
+registers want.
+
+Before:   %t = "tile.load"(%logs, %m)   ...   %u = "gpu_tile.convert_layout"(%t)
+After:    %t = "tile.load"(%logs, %m)   %s = "gpu_tile.alloc"()   "gpu_tile.buffer_store"(%t, %s)
+          ...   %u = "gpu_tile.buffer_load"(%s)
+
+A tensor copy takes the place of load and store then (`tensor_copies`): a load would be waited for
+in each iteration, and a conversion across warps would have all of them meet twice. Each reader
+takes the tile from the buffer in the layout that it wants, where it wants it.
+Does not handle: tiles of more than a part of what the products read, which would take slots of
+their ring; what no tensor copy brings (a length that is no whole 16 bytes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.dialects import tile
+from tilec.dialects.effects import is_fill
+from tilec.dialects.gpu_tile import AllocOp, BufferLoadOp, BufferStoreOp, ConvertLayoutOp
+from tilec.dialects.gpu_tile.types import BufferType, layout_of
+from tilec.dialects.types import element, is_tile, shape
+from tilec.passes.analysis.divisibility import Divisibility
+from tilec.passes.analysis.vector_width import element_bytes
+from tilec.passes.contract import PassContext
+from tilec.passes.copies.buffer_fills import SMALLEST_COPY, uses_of, why_no_copy
+from tilec.passes.copies.tensor_copies import TensorCopy, plan_tensor_copy, why_no_tensor_copy
+from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.rewriting.loops import behind, in_block
+from tilec.passes.rewriting.op_tables import OpSet, order_of
+
+SMALL_PART = 8
+"""All such tiles of a block take at most an eighth of what its products read: a slot in eight. Logs
+and deltas (f32) of attention's gradients take that beside heads of 16 elements."""
+
+
+def plan_copies_beside(
+    copies: Sequence[TensorCopy], passed_on: OpSet, facts: Divisibility, context: PassContext
+) -> list[TensorCopy]:
+    """The copies of what the block of `copies` loads besides, now through buffers of its own.
+
+    `passed_on`: loads for what warps fill buffers with, which stay in front of that.
+    """
+    block = copies[0].load.operation.block
+    taken = passed_on | OpSet(copy.load for copy in copies)
+    room = sum(copy.bytes for copy in copies) // SMALL_PART
+    found = []
+    for view in list(block.operations):
+        if not isinstance(view, tile.LoadOp) or view in taken or not is_tile(view.result):
+            continue
+        buffer = _buffer_for(view)
+        if buffer.size_bytes > room or _why_not(view, buffer, facts, context) is not None:
+            continue
+        store = _through_buffer(view, buffer)
+        planned = plan_tensor_copy(view, store, tuple(view.dims), facts, context)
+        assert not isinstance(planned, str)
+        room -= planned.bytes
+        found.append(planned)
+    return found
+
+
+def _buffer_for(load: tile.LoadOp) -> BufferType:
+    """Where the tile lies as its readers like it best."""
+    layouts = tuple(layout_of(value) for value, _ in _readers(load)) or (layout_of(load.result),)
+    layout = choose_shared_layout(shape(load.result), element_bytes(load.src), layouts)
+    return BufferType(shape(load.result), element(load.result), layout)
+
+
+def _readers(load: tile.LoadOp) -> list[tuple[ir.Value, list[ir.OpOperand]]]:
+    """What a load from the buffer may replace, each in its layout, with the uses of each: the tile
+    itself, and what is converted from it."""
+    direct, found = [], []
+    for use in load.result.uses:
+        view = use.owner.opview
+        if isinstance(view, ConvertLayoutOp):
+            found.append((view.result, list(view.result.uses)))
+        else:
+            direct.append(use)
+    return [(load.result, direct), *found] if direct else found
+
+
+def _why_not(
+    load: tile.LoadOp, buffer: BufferType, facts: Divisibility, context: PassContext
+) -> str | None:
+    """Why a load is no tensor copy into such a buffer, or None."""
+    uses = uses_of(load.result, load.dims)
+    if uses.fills or not uses.in_registers:
+        return "it fills buffers"
+    reason = why_no_copy(load, uses, True, SMALLEST_COPY, "")
+    return reason or why_no_tensor_copy(load, buffer, load.dims, facts, context)
+
+
+def _through_buffer(load: tile.LoadOp, buffer: BufferType) -> BufferStoreOp:
+    """Has the readers of a load read a buffer, which it fills."""
+    block = load.operation.block
+    order = order_of(view.operation for view in block.operations)
+    readers = _readers(load)
+    with ir.InsertionPoint(behind(load.operation)), load.operation.location:
+        filled = AllocOp.build(results=[buffer.type()])
+        BufferStoreOp.build(load.result, filled)
+    for value, uses in readers:
+        users = [in_block(use.owner.operation, block) for use in uses]
+        first = min(users, key=order.__getitem__)
+        with ir.InsertionPoint(first), value.owner.location:
+            loaded = BufferLoadOp.build(filled, results=[value.type])
+        for use in uses:
+            use.owner.operation.operands[use.operand_number] = loaded
+        if value != load.result:
+            value.owner.operation.erase()
+    return next(use.owner.opview for use in filled.uses if is_fill(use.owner.opview))
