@@ -61,6 +61,7 @@ from tilec.dialects.gpu_tile.types import BufferType, buffer_of
 from tilec.dialects.types import is_tile
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature
+from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.demands.kernels import PINGPONG, teams_of
@@ -225,7 +226,7 @@ class _Rewrite:
     def run(self) -> None:
         """Rings at the entry, then the roles."""
         self._products = _find_products(self._function, self._rings)
-        self._shapes = self._plan()
+        self._shapes = self._plan(live=most_live_registers(self._body))
         behind_rings = self._move_maps()
         for ring in self._rings:
             self._release(ring)

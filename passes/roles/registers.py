@@ -24,6 +24,9 @@ CUTLASS's load warps (40)."""
 TIGHT_REGISTERS = 32
 """The same where 8 fewer give those who compute 8 more: three warpgroups then have 160, and a
 64 x 256 product needs 154."""
+LEAST_REGISTERS = 24
+"""The same where two warpgroups need all that they can get: they have 240 then, for 232, as in
+FlashAttention-3's (24, 240). Its load warps need no more, by ptxas's count."""
 FILL_REGISTERS = 64
 """Of a thread that fills its part of buffers, beside tiles: addresses and bounds of each vector.
 Checked against ptxas (test/bench/register_verdicts.py)."""
@@ -103,6 +106,8 @@ def _shares(target: Target, warps: int, load_least: int, live: int) -> tuple[int
         load -= 8
     if load == LOAD_REGISTERS and left(TIGHT_REGISTERS) > left(load):
         load = TIGHT_REGISTERS
+    if load_least <= LOAD_REGISTERS and left(load) < live + COMPUTE_REGISTERS:
+        load = LEAST_REGISTERS if left(LEAST_REGISTERS) > left(load) else load
     return load, left(load)
 
 

@@ -12,6 +12,7 @@ from tilec.passes.await_arrivals import await_arrivals
 from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
 from tilec.passes.count_loops import count_loops
+from tilec.passes.delay_waits import delay_waits
 from tilec.passes.estimate_registers import estimate_registers
 from tilec.passes.expand_math import expand_math
 from tilec.passes.expand_rings import expand_rings
@@ -81,6 +82,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     pair_products,
     rotate_dots,
     overlap_mma,
+    delay_waits,
     # What a set of warps does is whole by now: there may be a second set that does the same.
     alternate_programs,
     fill_piecewise,

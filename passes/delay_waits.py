@@ -1,0 +1,294 @@
+"""delay-waits: products of one iteration run beside each other, and beside the work between them.
+
+Before:   %s = issue q @ k, wait       %p = work on %s
+          %v = issue p @ grad, wait
+          %w = issue value @ g, wait   %d = work on %p, %w
+          %k = issue d @ q, wait       slots given back behind the waits
+After:    issue q @ k   issue value @ g
+          wait {pending = 1} for %s    %p = work on %s
+          wait {pending = 0} for %w    %d = work on %p, %w
+          issue p @ grad   issue d @ q
+          wait {pending = 1} for %v, its slot   wait {pending = 0} for %k, its slot
+
+1. A product that needs nothing but slots of rings, what was filled before, and a sum that is there
+   already, is issued right behind the first product of its block.
+2. One that takes an operand from registers is issued right in front of the next such one, if
+   nothing reads its sum earlier: where registers that a product takes are written while another
+   one runs, ptxas waits behind each instruction (C7513).
+3. A wait moves down to the first reader of its sum, or where such registers are written, with the
+   slots that its product reads. Groups end in the order of their issue: it lets as many be
+   unfinished as were issued behind its own, and stays in front of the wait for a later one, and of
+   waits for slots, which may want those of the product back.
+
+What lives longer for it must find registers. Accumulators that cross an iteration in flight are
+`overlap-mma`'s and `rotate-dots`': their loops stay as they are.
+Does not handle: blocks in which a branch or a loop multiplies, too; products of several groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from mlir import ir
+
+from tilec.dialects.effects import is_fill
+from tilec.dialects.gpu_tile import (
+    BufferView,
+    ConvertLayoutOp,
+    RingReleaseOp,
+    RingSlotOp,
+    RingWaitOp,
+    WgmmaFenceOp,
+    WgmmaMeanwhileOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+)
+from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.passes.analysis.issue_order import is_free, ring_turn
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.rewriting.loops import behind, enclosing_ops, in_block
+from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
+from tilec.passes.rewriting.walk import find_ops, kernels, users_of
+from tilec.passes.roles.parts import Part, parts_of
+
+MOST_PENDING = 7
+"""Groups that a wait may leave unfinished (PTX ISA 9.0, "wgmma.wait_group"; what `wgmma_wait`
+takes)."""
+
+
+@tile_pass(
+    requires=Level.BUFFERS,
+    ensures=Level.BUFFERS,
+    behind={
+        "specialize-warps": "that gives slots back behind waits, which this moves",
+        "rotate-dots": "it takes products whose waits stand right behind them",
+        "overlap-mma": "it takes products whose waits stand right behind them",
+    },
+    rings=True,
+)
+def delay_waits(module: ir.Module, context: PassContext) -> None:
+    """Waits for warpgroup products where their sums are read, and issues others ahead of that."""
+    for function in kernels(module):
+        for part in parts_of(function, context):
+            for block in _blocks(part.block):
+                if _Block(block, function, part).run():
+                    owner = block.owner
+                    why = "sums are waited for where they are read"
+                    context.report.add("matrix instructions", owner, "side by side", why)
+
+
+def _blocks(block: ir.Block) -> list[ir.Block]:
+    """The blocks, this one and those inside its ops, that multiply."""
+    inner = [b for view in block.operations for r in view.operation.regions for b in r.blocks]
+    found = [each for one in inner for each in _blocks(one)]
+    here = any(isinstance(view, WgmmaOp) for view in block.operations)
+    return [*found, *([block] if here else [])]
+
+
+@dataclass
+class _Product:
+    """One group, from its sum's registers to the wait for it."""
+
+    fence: WgmmaFenceOp
+    multiply: WgmmaOp
+    wait: WgmmaWaitOp
+
+    @property
+    def turns(self) -> list[RingSlotOp | RingWaitOp | None]:
+        """Those whose slots it reads; None for an operand that lies in none."""
+        return [
+            ring_turn(v) if is_buffer(v) else None for v in (self.multiply.lhs, self.multiply.rhs)
+        ]
+
+
+class _Block:
+    """A block whose products are issued and waited for one by one."""
+
+    def __init__(self, block: ir.Block, function: ir.Operation, part: Part) -> None:
+        self._block, self._function, self._part = block, function, part
+        self._products = _products(block)
+
+    def run(self) -> bool:
+        """Issues, then waits; whether any product runs beside something else now."""
+        if len(self._products) < 2:
+            return False
+        self._issue_ahead()
+        self._issue_together()
+        order = self._order()
+        for product in sorted(self._products, key=lambda p: -order[p.multiply]):
+            self._sink(product)
+        return self._count()
+
+    def _order(self) -> OpMap[int]:
+        return order_of(view.operation for view in self._block.operations)
+
+    def _most(self) -> int:
+        return self._part.peak(self._function).registers
+
+    def _move(self, ops: Sequence[ir.Operation], place: ir.Operation) -> bool:
+        """Moves ops in front of another, if registers hold what lives longer for it."""
+        most = max(self._part.registers, self._most())
+        back = [(op, behind(op)) for op in ops]
+        for op in ops:
+            op.move_before(place)
+        if self._most() <= most:
+            return True
+        for op, following in reversed(back):
+            op.move_before(following)
+        return False
+
+    def _issue_ahead(self) -> None:
+        """Rule 1."""
+        first, *others = self._products
+        anchor = first.multiply.operation
+        for product in others:
+            needed, order = self._needed(product), self._order()
+            if needed is None or order[product.multiply] < order[anchor]:
+                continue
+            if self._move([op for op in needed if order[op] > order[anchor]], behind(anchor)):
+                anchor = product.multiply.operation
+
+    def _needed(self, product: _Product) -> list[ir.Operation] | None:
+        """The ops of the block up to a product's issue, in order, if they may stand further up."""
+        operands = [v for v in (product.multiply.lhs, product.multiply.rhs) if is_buffer(v)]
+        if not all(map(self._is_there, operands)):
+            return None
+        needed, pending = OpSet(), [product.multiply.operation]
+        while pending:
+            op = pending.pop()
+            if op in needed:
+                continue
+            if not is_free(op) and not isinstance(op.opview, (RingWaitOp, WgmmaFenceOp, WgmmaOp)):
+                return None
+            if isinstance(op.opview, RingWaitOp) and self._turns_of(op.opview.ring) > 1:
+                return None
+            needed.add(op)
+            owners = (value.owner for value in op.operands)
+            found = (owner.operation for owner in owners if not isinstance(owner, ir.Block))
+            pending += [owner for owner in found if owner.block == self._block]
+        return [view.operation for view in self._block.operations if view.operation in needed]
+
+    def _is_there(self, buffer: ir.Value) -> bool:
+        """Whether a wait for a slot is all that a product needs to read a buffer."""
+        turn = ring_turn(buffer)
+        while isinstance(buffer.owner, BufferView):
+            buffer = buffer.owner.src
+        filled = [user for user in users_of(buffer) if is_fill(user.opview)]
+        here = any(self._block.owner in [user, *enclosing_ops(user)] for user in filled)
+        return isinstance(turn, RingWaitOp) or (turn is None and not here)
+
+    def _turns_of(self, ring: ir.Value) -> int:
+        """How many slots of a ring the block waits for: the second may want the first's return."""
+        waits = [view for view in self._block.operations if isinstance(view, RingWaitOp)]
+        return sum(wait.ring == ring for wait in waits)
+
+    def _issue_together(self) -> None:
+        """Rule 2, the last pair first: what has moved down to one moves on with it."""
+        order = self._order()
+        taking = [p for p in self._products if not is_buffer(p.multiply.lhs)]
+        taking.sort(key=lambda p: order[p.multiply])
+        for product, following in reversed(list(pairwise(taking))):
+            place = following.fence.operation
+            place.move_before(following.multiply.operation)
+            order = self._order()
+            readers = [order[each] for each in self._readers(product)]
+            if min(readers, default=len(order)) < order[following.multiply]:
+                continue
+            issue = [*self._packing(product), product.fence.operation, product.multiply.operation]
+            self._move([*issue, product.wait.operation, *self._releases(product)], place)
+
+    def _readers(self, product: _Product) -> list[ir.Operation]:
+        """The ops of the block that read a product's sum."""
+        return [in_block(use.owner.operation, self._block) for use in product.wait.result.uses]
+
+    def _releases(self, product: _Product) -> list[ir.Operation]:
+        """What gives back, behind a product's wait, the slots that it reads."""
+        slots, order = [turn.slot for turn in product.turns if turn is not None], self._order()
+        return [
+            view.operation
+            for view in self._block.operations
+            if isinstance(view, RingReleaseOp)
+            and view.slot in slots
+            and order[view] > order[product.wait]
+        ]
+
+    def _packing(self, product: _Product) -> list[ir.Operation]:
+        """The ops of the block that write the registers which a product reads, and nothing else:
+        what narrows its operand."""
+        found: list[ir.Operation] = []
+        value = product.multiply.lhs
+        while len(list(value.uses)) == 1 and not isinstance(value.owner, ir.Block):
+            op = value.owner.operation
+            if op.block != self._block or not (
+                op.name == "arith.truncf" or isinstance(op.opview, ConvertLayoutOp)
+            ):
+                break
+            found.insert(0, op)
+            (value,) = op.operands
+        return found
+
+    def _sink(self, product: _Product) -> None:
+        """Rule 3."""
+        ops, order = [view.operation for view in self._block.operations], self._order()
+        at = order[product.wait]
+        stops = [n for n, op in enumerate(ops) if isinstance(op.opview, RingWaitOp)]
+        stops += [len(ops) - 1, *(order[reader] for reader in self._readers(product))]
+        for other in self._products:
+            if order[other.multiply] > order[product.multiply]:
+                stops += [order[other.wait], *(order[op] for op in self._packing(other))]
+        stop = min(stop for stop in stops if stop > at)
+        if any(_is_work(op) for op in ops[at + 1 : stop]):
+            given = [op for op in self._releases(product) if order[op] < stop]
+            self._move([product.wait.operation, *given], ops[stop])
+
+    def _count(self) -> bool:
+        """Tells each wait how many groups were issued behind its own; whether any were."""
+        ops, order = [view.operation for view in self._block.operations], self._order()
+        i32 = ir.IntegerType.get_signless(32)
+        beside = False
+        for product in self._products:
+            issued, at = order[product.multiply], order[product.wait]
+            later = [order[other.multiply] for other in self._products]
+            later = [number for number in later if issued < number < at]
+            pending = ir.IntegerAttr.get(i32, min(len(later), MOST_PENDING))
+            product.wait.operation.attributes["pending"] = pending
+            works = any(map(_is_work, ops[max((issued, *later)) + 1 : at]))
+            if works:
+                with ir.InsertionPoint(product.wait.operation), product.wait.operation.location:
+                    WgmmaMeanwhileOp.build()
+            beside = beside or works or bool(later)
+        return beside
+
+
+def _products(block: ir.Block) -> list[_Product]:
+    """The products of a block in order; none where one is not waited for right away, or a branch or
+    a loop inside multiplies, too."""
+    found: list[_Product] = []
+    for view in block.operations:
+        inner = find_ops(view.operation, WgmmaOp, WgmmaWaitOp)
+        if isinstance(view, WgmmaOp):
+            product = _product(view)
+            if product is None:
+                return []
+            found.append(product)
+        elif inner and not isinstance(view, WgmmaWaitOp):
+            return []
+    return found
+
+
+def _product(multiply: WgmmaOp) -> _Product | None:
+    uses, fence = list(multiply.result.uses), multiply.acc.owner
+    wait = uses[0].owner.opview if len(uses) == 1 else None
+    if not isinstance(wait, WgmmaWaitOp) or not isinstance(fence, WgmmaFenceOp) or wait.pending:
+        return None
+    blocks = [op.operation.block for op in (multiply, fence, wait)]
+    return _Product(fence, multiply, wait) if blocks.count(blocks[0]) == 3 else None
+
+
+def _is_work(op: ir.Operation) -> bool:
+    """Whether an op takes time that a wait should not stand in front of."""
+    return not is_free(op) and not isinstance(
+        op.opview, (WgmmaFenceOp, WgmmaWaitOp, RingReleaseOp, WgmmaMeanwhileOp)
+    )
