@@ -2,8 +2,8 @@
 
 Scores are computed again, block by block, from what the forward pass keeps of each query: the
 base-2 logarithm of its sum of weights. One kernel holds keys and walks over the queries that see
-them, of all heads that share them; one holds queries and walks over the keys. No atomics: the same
-bits every time.
+them, of all heads that share them; one holds queries and walks over the keys. Blocks that all
+queries see whole are not masked. No atomics: the same bits every time.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def key_gradients(
 ):
     """dk, dv of BN keys. Scores lie transposed, (BN, BM): they are left operands as they are."""
     batch, head, n = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BN
-    shared_by = q.shape[1] // k.shape[1]
+    shared_by, factor = q.shape[1] // k.shape[1], scale * LOG2_E
     key, value = (tl.load(x, (batch, head, n, 0), (BN, D)) for x in (k, v))
     dkey, dvalue = tl.zeros((BN, D), tl.f32), tl.zeros((BN, D), tl.f32)
     for h in tl.range(head * shared_by, tl.minimum((head + 1) * shared_by, q.shape[1])):
         for m in tl.range(n // BM * BM if CAUSAL else 0, q.shape[2], BM):
             query, grad = (tl.load(x, (batch, h, m, 0), (BM, D)) for x in (q, do))
             log, off = (tl.load(x, (batch, h, m), BM)[None, :] for x in (logs, delta))
-            weight = tl.exp2(tl.dot(key, query.T) * (scale * LOG2_E) - log, approx=True)
-            if CAUSAL:
+            weight = tl.exp2(tl.dot(key, query.T) * factor - log, approx=True)
+            if CAUSAL and m < n + BN:
                 seen = n + tl.arange(BN)[:, None] <= m + tl.arange(BM)[None, :]
                 weight = tl.where(seen, weight, 0.0)
             dvalue = tl.dot(weight.to(grad.dtype), grad, dvalue)
@@ -81,16 +81,18 @@ def query_gradients(
 ):
     """dq of BM queries."""
     batch, head, m = tl.program_id(2), tl.program_id(1), tl.program_id(0) * BM
-    of = head // (q.shape[1] // k.shape[1])
+    of, factor = head // (q.shape[1] // k.shape[1]), scale * LOG2_E
     query, grad = (tl.load(x, (batch, head, m, 0), (BM, D)) for x in (q, do))
     log, off = (tl.load(x, (batch, head, m), BM)[:, None] for x in (logs, delta))
     dquery = tl.zeros((BM, D), tl.f32)
     end = tl.minimum(k.shape[2], m + BM) if CAUSAL else k.shape[2]
+    seen = tl.minimum(end, m + 1) if CAUSAL else end
     bound = tl.minimum(end, m + 1 + tl.arange(BM))[:, None] if CAUSAL else end
     for n in tl.range(0, end, BN):
         key, value = (tl.load(x, (batch, of, n, 0), (BN, D)) for x in (k, v))
-        weight = tl.exp2(tl.dot(query, key.T) * (scale * LOG2_E) - log, approx=True)
-        weight = tl.where(n + tl.arange(BN)[None, :] < bound, weight, 0.0)
+        weight = tl.exp2(tl.dot(query, key.T) * factor - log, approx=True)
+        if n + BN > seen:
+            weight = tl.where(n + tl.arange(BN)[None, :] < bound, weight, 0.0)
         dscore = weight * (tl.dot(grad, value.T) - off)
         dquery = tl.dot(dscore.to(key.dtype), key, dquery)
     tl.store(dq, (batch, head, m, 0), (dquery * scale).to(dq.dtype))
