@@ -1,5 +1,8 @@
 """Lowers tile.atomic_rmw and tile.atomic_cas to `red`, `atom`, and loops around `atom.cas`.
 
+Sums of f32 that are neighbours in memory and in registers, and whose old values nobody wants, are
+one `red` of two or four.
+
 PTX text, since LLVM 22's NVPTX printer drops the ordering and scope of an atomicrmw. PTX ISA 9.0,
 "atom", "red": `red` (no old value) knows relaxed and release only; bf16 addition is an instruction
 since Hopper; 16-bit elements have add and cas, no exchange, minimum or bit operation. Those, and
@@ -14,20 +17,26 @@ bit: without it above +inf, with it below -inf. 16-bit ones loop and let any NaN
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import bit_width, element
 from tilec.hardware.target import Feature
+from tilec.passes.analysis.index_runs import index_run
+from tilec.passes.layouts.runs import register_run
 from tilec.passes.lower_to_nvvm.access import inline_asm, pack, storage_bits, unpack
 from tilec.passes.lower_to_nvvm.indexed import Elements
 from tilec.passes.lower_to_nvvm.scalar_ops import both, compare, constant, create
 from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.rewriting.locations import error_at
 
+VECTORS = 81
+"""The PTX version of `red` on vectors of f32 (PTX ISA 9.0, "red", "PTX ISA Notes")."""
 _LETTER = {16: "h", 32: "r", 64: "l"}
 _INTEGER_KINDS = {
     "addi": "add.u{bits}",
@@ -75,6 +84,14 @@ def lower_atomic_rmw(op: tile.AtomicRmwOp, state: Lowering) -> None:
     """tile.atomic_rmw: one instruction where the hardware has one, else a loop."""
     memory = _memory(op, state)
     elements = Elements(state, state.values[op.dst], op.mask, op.indices)
+    width = _vector_width(op, state)
+    if width > 1:
+        values = state.registers(op.value)
+        for number, (pointer, guard) in enumerate(elements.places(writes=True, width=width)):
+            words = values[number * width : (number + 1) * width]
+            _red(memory.red(f"add.v{width}.f32"), pointer, words, guard)
+        state.values[op.old] = values
+        return
     update = _update(op, memory, state)
     old = [
         update(pointer, value, guard)
@@ -104,6 +121,27 @@ def lower_atomic_cas(op: tile.AtomicCasOp, state: Lowering) -> None:
     state.values[op.old] = old
 
 
+def _reduces(op: tile.AtomicRmwOp) -> bool:
+    """Whether nobody wants the old value, so that `red` will do."""
+    used = next(iter(op.old.uses), None) is not None
+    return not used and op.order in ("relaxed", "release") and op.kind != "exchange"
+
+
+def _vector_width(op: tile.AtomicRmwOp, state: Lowering) -> int:
+    """Elements that one `red` adds up: neighbours in memory and in registers, of f32, where the
+    target and the PTX version know vectors."""
+    context = state.context
+    known = context.target.supports(Feature.VECTOR_REDUCTIONS) and context.ptx_version >= VECTORS
+    if not (known and _reduces(op) and op.kind == "addf" and bit_width(element(op.value)) == 32):
+        return 1
+    dim, width = index_run(op, state.divisibility)
+    width = gcd(width, register_run(layout_of(op.mask), dim))
+    if width > 1:
+        why = "neighbours in memory and in registers"
+        context.report.add("memory access", op.operation, f"{4 * width}-byte additions", why)
+    return width
+
+
 Update = Callable[[ir.Value, ir.Value, "ir.Value | None"], ir.Value]
 """(pointer, value, guard) -> the old value."""
 
@@ -131,14 +169,13 @@ def _update(op: tile.AtomicRmwOp, memory: Memory, state: Lowering) -> Update:
     kind = element(op.value)
     scalar = state.scalar_type(kind)
     operation = _instruction(op.kind, scalar, state)
-    used = next(iter(op.old.uses), None) is not None
-    reduces = not used and op.order in ("relaxed", "release") and op.kind != "exchange"
+    reduces = _reduces(op)
 
     def by_instruction(pointer: ir.Value, value: ir.Value, guard: ir.Value | None) -> ir.Value:
         assert operation is not None  # else there is a loop around a comparison
         words = pack([value], kind, state)
         if reduces:
-            _red(memory.red(operation), pointer, words[0], guard)
+            _red(memory.red(operation), pointer, words, guard)
             return value
         old = _atom(memory.atom(operation), pointer, words, guard, state)
         return unpack([old], kind, 1, state)[0]
@@ -192,12 +229,21 @@ def _atom(
     )[0]
 
 
-def _red(instruction: str, pointer: ir.Value, word: ir.Value, guard: ir.Value | None) -> None:
-    constraints, operands = ["l", _LETTER[word.type.width]], [pointer, word]
+def _red(
+    instruction: str, pointer: ir.Value, words: Sequence[ir.Value], guard: ir.Value | None
+) -> None:
+    letters = [_letter(word) for word in words]
+    constraints, operands = ["l", *letters], [pointer, *words]
     if guard is not None:
         constraints, operands = [*constraints, "b"], [*operands, guard]
-    predicate = "" if guard is None else "@$2 "
-    inline_asm(f"{predicate}{instruction} [$0], $1;", constraints, operands, [])
+    predicate = "" if guard is None else f"@${len(words) + 1} "
+    values = ", ".join(f"${number + 1}" for number in range(len(words)))
+    values = f"{{{values}}}" if len(words) > 1 else values
+    inline_asm(f"{predicate}{instruction} [$0], {values};", constraints, operands, [])
+
+
+def _letter(word: ir.Value) -> str:
+    return "f" if isinstance(word.type, ir.F32Type) else _LETTER[word.type.width]
 
 
 def _order_as_integers(
@@ -227,7 +273,7 @@ def _order_as_integers(
     guards = (both(guard, positive), both(guard, negative))
     if reduces:
         for name, sign in zip(names, guards, strict=True):
-            _red(memory.red(name), pointer, word, sign)
+            _red(memory.red(name), pointer, [word], sign)
         return value
     letter = _LETTER[bits]
     text = "\n".join(

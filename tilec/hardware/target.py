@@ -28,6 +28,7 @@ class Feature(Enum):
     MMA_SYNC_BLOCK_SCALE = auto()
     FP8_CONVERT = auto()
     BF16_ARITHMETIC = auto()
+    VECTOR_REDUCTIONS = auto()
     MBARRIER = auto()
     STMATRIX = auto()
     TMA = auto()
@@ -44,6 +45,7 @@ _AMPERE = frozenset({Feature.CP_ASYNC, Feature.LDMATRIX, Feature.MMA_SYNC})
 _ADA = _AMPERE | {Feature.MMA_SYNC_FP8, Feature.FP8_CONVERT}
 _SINCE_HOPPER = _ADA | {
     Feature.BF16_ARITHMETIC,
+    Feature.VECTOR_REDUCTIONS,
     Feature.MBARRIER,
     Feature.STMATRIX,
     Feature.TMA,

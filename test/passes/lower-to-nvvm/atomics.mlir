@@ -59,3 +59,30 @@ func.func @loop(%x: !m) attributes {tile.kernel} {
   %a = "tile.atomic_rmw"(%v, %x, %ok, %i) {kind = "exchange", order = "acq_rel", scope = "gpu"} : (!t, !m, !b, !i) -> !t
   return
 }
+
+// -----
+// Neighbours in memory and in registers are added by one instruction where nobody asks for the old
+// values, all stay inside the array or none, and the type has vectors.
+!m = memref<?x?xf32, strided<[?, 1]>>
+!t = tensor<8x16xf32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@1)">>
+!b = tensor<8x16xi1, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@1)">>
+!i = tensor<8x16xi32, #gpu_tile.layout<"T(4,8):(2@1,1@0) V(2,2):(1@1,8@1)">>
+
+// CHECK-LABEL: llvm.func @neighbours
+func.func @neighbours(%x: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 4>, strides = array<i32: 4, 1>}},
+                      %y: !m {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 1>, strides = array<i32: 4, 1>}}) attributes {tile.kernel} {
+  %ok = arith.constant dense<true> : !b
+  %v = arith.constant dense<1.0> : !t
+  %row = "tile.iota"() {axis = 0 : i32} : () -> tensor<8xi32, #gpu_tile.layout<"T(4,8):(0,1@0) V():()">>
+  %column = "tile.iota"() {axis = 0 : i32} : () -> tensor<16xi32, #gpu_tile.layout<"T(4,8):(2@0,0) V(2,2):(1@0,8@0)">>
+  %i = "tile.broadcast"(%row) {dims = array<i32: 0>} : (tensor<8xi32, #gpu_tile.layout<"T(4,8):(0,1@0) V():()">>) -> !i
+  %j = "tile.broadcast"(%column) {dims = array<i32: 1>} : (tensor<16xi32, #gpu_tile.layout<"T(4,8):(2@0,0) V(2,2):(1@0,8@0)">>) -> !i
+  // CHECK-COUNT-2: "@$3 red.relaxed.gpu.global.add.v2.f32 [$0], {$1, $2};"
+  %a = "tile.atomic_rmw"(%v, %x, %ok, %i, %j) {kind = "addf", order = "relaxed", scope = "gpu"} : (!t, !m, !b, !i, !i) -> !t
+  // CHECK-COUNT-4: "@$2 red.relaxed.gpu.global.add.f32 [$0], $1;"
+  %b = "tile.atomic_rmw"(%v, %y, %ok, %i, %j) {kind = "addf", order = "relaxed", scope = "gpu"} : (!t, !m, !b, !i, !i) -> !t
+  // CHECK-COUNT-4: "@$4 atom.relaxed.gpu.global.add.f32 $0, [$1], $2;"
+  %c = "tile.atomic_rmw"(%v, %x, %ok, %i, %j) {kind = "addf", order = "relaxed", scope = "gpu"} : (!t, !m, !b, !i, !i) -> !t
+  "tile.scatter"(%c, %x, %ok, %i, %j) {options = {}} : (!t, !m, !b, !i, !i) -> ()
+  return
+}
