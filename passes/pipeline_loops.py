@@ -116,7 +116,8 @@ def _pipeline(loop: ir.Operation, context: PassContext) -> None:
 
 
 def _stages(bytes_: int, loop: ir.Operation, context: PassContext) -> int:
-    stages = copied_stages(bytes_, _accumulators(loop), context.target)
+    sums = _accumulators(loop)
+    stages = copied_stages(bytes_, sums, context.num_warps, context.target)
     return max(1, min(stages, context.allowance.stages))
 
 

@@ -253,6 +253,10 @@ def test_the_model_counts_stages_as_the_compiler_does() -> None:
     for size, wanted in ((0, 1), (1024, 4), (20_000, 4), (40_000, 2), (80_000, 1)):
         loop = LoopWork(10, {"f16": 1}, staged_bytes=size)
         assert stages_of(loop, A100, 128 * 128) == wanted
+    # CTAs of two warps leave room for two more of them, if two slots remain.
+    for size, wanted in ((8_000, 4), (16_384, 2), (32_768, 2), (60_000, 1)):
+        loop = LoopWork(10, {"f16": 1}, staged_bytes=size)
+        assert stages_of(loop, A100, 3072, warps=2) == wanted
     # The accumulators of 256x128 tiles leave no registers for a second CTA.
     assert stages_of(LoopWork(10, {"f16": 1}, staged_bytes=48 << 10), A100, 256 * 128) == 3
 

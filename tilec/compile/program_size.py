@@ -14,7 +14,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.tile import ArrayOp, Atomic, Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
-from tilec.hardware.mma_shapes import WGMMA_M
+from tilec.hardware.mma_shapes import MMA_M, WGMMA_M
 from tilec.hardware.sizes import WARPGROUP_WARPS, WORD_BITS
 from tilec.hardware.target import Feature, Target
 from tilec.passes.contract import Report
@@ -95,7 +95,7 @@ class _Program:
 
 
 def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> int:
-    """A power of two, 1 to 32 warps, with dots 4 to 8; or three warpgroups."""
+    """A power of two, 1 to 32 warps, with dots 4 to 8, of few rows 2; or three warpgroups."""
     program = _look_at(function)
     stripes, _ = count_stripes(function, target, 1)
     program.elements //= stripes
@@ -114,6 +114,9 @@ def choose_num_warps(function: ir.Operation, target: Target, report: Report) -> 
         beside_loads = target.copies_fragments and not program.uses_fma
         if (by_warpgroups or beside_loads) and program.rows >= 2 * WGMMA_M:
             least = 8
+        # Of 16 rows a warp has all, and hands them to who multiplies what it made of them.
+        if program.products > 1 and program.rows <= MMA_M:
+            least = 2
         warps, why = _power(wanted, least, 8), f"{program.accumulators} accumulators"
         if by_warpgroups and program.products > 1 and program.rows == 3 * WGMMA_M:
             # What lies between two products wants whole rows.

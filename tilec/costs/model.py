@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from tilec.costs.machine import Machine
 from tilec.costs.rates import Rates
 from tilec.costs.work import TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
-from tilec.hardware.ring_stages import copied_stages, ring_stages
+from tilec.hardware.ring_stages import WARPS, copied_stages, ring_stages
 from tilec.hardware.sizes import LINE_BYTES, WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
@@ -84,12 +84,13 @@ def predict(work: Work, machine: Machine) -> Prediction:
 def _slots(loop: LoopWork, work: Work, panels: int, target: Target) -> tuple[int, int]:
     """Slots of a loop's ring and of those around it: as many, or one if two do not fit."""
     if not work.outer_bytes or not loop.staged_bytes:
-        return stages_of(loop, target, work.accumulators, panels), 1
+        return stages_of(loop, target, work.accumulators, panels, work.warps), 1
     whole = replace(loop, staged_bytes=loop.staged_bytes + work.outer_bytes)
-    slots = stages_of(whole, target, work.accumulators, panels)
+    slots = stages_of(whole, target, work.accumulators, panels, work.warps)
     if slots > 1:
         return slots, slots
-    return stages_of(loop, target, work.accumulators, panels + work.outer_bytes), 1
+    beside = panels + work.outer_bytes
+    return stages_of(loop, target, work.accumulators, beside, work.warps), 1
 
 
 def _held_bytes(loop: LoopWork, stages: int) -> int:
@@ -121,9 +122,11 @@ def _unevenness(work: Work, machine: Machine) -> float:
     return 1 + machine.rates.uneven * 2 * idle / all_of_them
 
 
-def stages_of(loop: LoopWork, target: Target, accumulators: int = 0, other_bytes: int = 0) -> int:
+def stages_of(
+    loop: LoopWork, target: Target, accumulators: int = 0, other_bytes: int = 0, warps: int = WARPS
+) -> int:
     """The slots a loop's pipeline has: demanded, or as many as the compiler gives it, with so many
-    `accumulators` and beside `other_bytes` of shared memory."""
+    `accumulators` of `warps`, and beside `other_bytes` of shared memory."""
     if not loop.staged_bytes:
         return 1
     if loop.stages is not None:
@@ -132,7 +135,8 @@ def stages_of(loop: LoopWork, target: Target, accumulators: int = 0, other_bytes
         return max(1, ring_stages(loop.staged_bytes, other_bytes, target))
     # A role of its own fills rings for warpgroups, and registers are dealt out by role.
     has_roles = target.supports(Feature.WGMMA)
-    return copied_stages(loop.staged_bytes, 0 if has_roles else accumulators, target)
+    sums = 0 if has_roles else accumulators
+    return copied_stages(loop.staged_bytes, sums, warps, target)
 
 
 def _panels(work: Work) -> int:

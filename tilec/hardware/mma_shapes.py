@@ -159,6 +159,8 @@ _PTX_NAMES = {"i8": "s8", "i32": "s32", **_SHORT}  # MLIR's names but these
 _WGMMA_NAME = re.compile(r"wgmma\.m64n(\d+)k\d+\..*")
 WGMMA_M = 64
 """Rows of every wgmma.mma_async (PTX ISA 9.0, "Matrix shape")."""
+MMA_M = 16
+"""Rows of every mma.sync of 16 bits and less (the same section)."""
 WIDEST_N = 256
 """Columns of the widest wgmma.mma_async and tcgen05.mma (PTX ISA 9.0, "Matrix shape")."""
 WGMMA_NS = range(8, WIDEST_N + 1, 8)

@@ -42,17 +42,23 @@ CUTLASS's products for sm_80 (3 to 5 stages)."""
 CTAS = 2
 """CTAs for which such rings leave room on a multiprocessor, if its registers do: one multiplies
 while the other waits or stores."""
+WARPS = 8
+"""Warps for which they do where CTAs have few, if two slots remain: decoding from pages in 2 warps
+was as fast as any with 3 slots of 16 kB, 2 or 3 of 32 kB, 3 or 4 of 8 kB (an H200; 4 of 32 kB, one
+CTA a multiprocessor, took 1.3 times as long)."""
 REGISTERS_PER_ACCUMULATOR = 2
 """What a loop of mma instructions takes for each register of its sum, fragments and addresses
 included: 244 registers a thread with 128 accumulators."""
 
 
-def copied_stages(slot_bytes: int, accumulators: int, target: Target) -> int:
+def copied_stages(slot_bytes: int, accumulators: int, warps: int, target: Target) -> int:
     """Slots of a loop pipelined by cp.async, one at least. `accumulators`: registers, of all
-    threads of a CTA, that the sums of mma instructions take."""
+    threads of a CTA of so many `warps`, that the sums of mma instructions take."""
     registers = REGISTERS_PER_ACCUMULATOR * accumulators
-    fitting_ctas = target.registers_per_sm // max(1, registers)
-    share = target.shared_bytes // max(1, min(CTAS, fitting_ctas))
+    fitting_ctas = max(1, target.registers_per_sm // max(1, registers))
+    many = target.shared_bytes // min(max(CTAS, WARPS // warps), fitting_ctas)
+    few = target.shared_bytes // min(CTAS, fitting_ctas)
+    share = max(many, min(few, 2 * slot_bytes))
     return max(1, min(MOST_COPIED, share // max(1, slot_bytes)))
 
 
