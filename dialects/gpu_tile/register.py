@@ -40,6 +40,32 @@ class ConvertLayoutOp(Op, name="convert_layout", pure=True, moves=True):
         return _check_layouts([self.src, self.result])
 
 
+class ThreadReduceOp(Op, name="thread_reduce", pure=True):
+    """Reduces along `axis` inside each thread: the axis shrinks to the number of threads that share
+    it.
+
+    What a loop carries in place of a tile that is reduced behind it. Threads that hold phantoms
+    alone have no partial result.
+
+    Example:
+        %p = "gpu_tile.thread_reduce"(%x) ({
+        ^bb0(%a: f32, %b: f32):
+          %c = arith.addf %a, %b : f32
+          gpu.yield %c : f32
+        }) {axis = 0 : i32} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>) -> tensor<64xf32, #gpu_tile.layout<"T(64):(1@0) V():()">>
+    """
+
+    inputs = Operand(TILE, variadic=True, mixed=True)
+    outputs = Result(TILE, variadic=True, mixed=True)
+    axis = Attribute(INT)
+    body = Region()
+
+    def check(self) -> str | None:
+        return _check_layouts([*self.inputs, *self.outputs]) or check_combination(
+            self.inputs, self.axis, self.body
+        )
+
+
 class WarpReduceOp(Op, name="warp_reduce", pure=True):
     """Reduces along `axis` inside each warp: the axis shrinks to the number of warps that share it.
 

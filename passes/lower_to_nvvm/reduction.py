@@ -1,5 +1,5 @@
-"""Lowers tile.reduce and gpu_tile.warp_reduce: a tree in each thread, then butterflies across
-lanes.
+"""Lowers tile.reduce, gpu_tile.warp_reduce and gpu_tile.thread_reduce: a tree in each thread, then
+butterflies across lanes (but for the last).
 
 A butterfly over the lane bits that lie on the axis leaves the result in every lane, which is what
 the result's layout says: lanes of the axis hold copies. Warps are no matter of this file:
@@ -45,7 +45,17 @@ def lower_reduce(op: tile.ReduceOp, state: Lowering) -> None:
 
 def lower_warp_reduce(op: gpu_tile.WarpReduceOp, state: Lowering) -> None:
     """gpu_tile.warp_reduce: as reduce, each warp keeps its part's result."""
-    rows = _reduce_in_warp(op, state)
+    _keep_partials(op, _reduce_in_warp(op, state), state)
+
+
+def lower_thread_reduce(op: gpu_tile.ThreadReduceOp, state: Lowering) -> None:
+    """gpu_tile.thread_reduce: as reduce, each thread keeps its part's result."""
+    _keep_partials(op, _reduce_in_thread(op, Combination(op.body, state), state), state)
+
+
+def _keep_partials(
+    op: gpu_tile.WarpReduceOp | gpu_tile.ThreadReduceOp, rows: Rows, state: Lowering
+) -> None:
     rank, axis = len(shape(op.outputs[0])), op.axis
     for number, result in enumerate(op.outputs):
         coordinates = layout_of(result).value_coordinates(rank)
@@ -93,23 +103,31 @@ def axis_items(
     return items
 
 
-def _reduce_in_warp(op: tile.ReduceOp | gpu_tile.WarpReduceOp, state: Lowering) -> Rows:
+def _reduce_in_thread(
+    op: tile.ReduceOp | gpu_tile.WarpReduceOp | gpu_tile.ThreadReduceOp,
+    combination: Combination,
+    state: Lowering,
+) -> Rows:
     layout, axis = common_layout(op, op.inputs), op.axis
-    levels = axis_levels(layout, axis)
-    if not is_injective(levels):
+    if not is_injective(axis_levels(layout, axis)):
         raise InternalError(
             f"{show_location(op.operation)}: layout {layout} holds elements twice along axis {axis}"
         )
-    combination = Combination(op.body, state)
     columns: dict[tuple[int, ...], list[tuple[int, Item]]] = {}
     for at, item in axis_items(op.inputs, layout, axis, combination, state).items():
         columns.setdefault(off_axis(at, axis), []).append((at[axis], item))
-    rows = {
+    return {
         at: combination.combine_all(
             [item for _, item in sorted(column, key=lambda entry: entry[0])]
         )
         for at, column in columns.items()
     }
+
+
+def _reduce_in_warp(op: tile.ReduceOp | gpu_tile.WarpReduceOp, state: Lowering) -> Rows:
+    combination = Combination(op.body, state)
+    rows = _reduce_in_thread(op, combination, state)
+    levels = axis_levels(common_layout(op, op.inputs), op.axis)
     bits = [
         level.position + bit
         for level in levels
@@ -164,4 +182,8 @@ def _combine_lanes(rows: Rows, mask: int, combination: Combination, state: Lower
     return dict(zip(rows, combined, strict=True))
 
 
-RULES = {tile.ReduceOp: lower_reduce, gpu_tile.WarpReduceOp: lower_warp_reduce}
+RULES = {
+    tile.ReduceOp: lower_reduce,
+    gpu_tile.WarpReduceOp: lower_warp_reduce,
+    gpu_tile.ThreadReduceOp: lower_thread_reduce,
+}

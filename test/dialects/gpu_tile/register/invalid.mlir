@@ -85,6 +85,41 @@ func.func @warp_reduce_region_yields_another_type(%x: !x) {
 }
 
 // -----
+func.func @thread_reduce_without_layout(%x: tensor<64xf32>) {
+  // expected-error @below {{'gpu_tile.thread_reduce' op expected a tile with a #gpu_tile.layout, found no layout}}
+  %y = "gpu_tile.thread_reduce"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield %a : f32
+  }) {axis = 0 : i32} : (tensor<64xf32>) -> tensor<1xf32>
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+!y = tensor<1xf32, #gpu_tile.layout<"T(32):(0) V():()">>
+func.func @thread_reduce_axis_out_of_range(%x: !x) {
+  // expected-error @below {{'gpu_tile.thread_reduce' op axis 1 is out of range for rank 1}}
+  %y = "gpu_tile.thread_reduce"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield %a : f32
+  }) {axis = 1 : i32} : (!x) -> !y
+  return
+}
+
+// -----
+!x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
+!y = tensor<1xf32, #gpu_tile.layout<"T(32):(0) V():()">>
+func.func @thread_reduce_region_yields_another_type(%x: !x) {
+  // expected-error @below {{'gpu_tile.thread_reduce' op region must yield f32}}
+  %y = "gpu_tile.thread_reduce"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.constant 0 : i32
+    gpu.yield %c : i32
+  }) {axis = 0 : i32} : (!x) -> !y
+  return
+}
+
+// -----
 !x = tensor<64xf32, #gpu_tile.layout<"T(32):(2@0) V(2):(1@0)">>
 func.func @warp_scan_without_totals(%x: !x) {
   // expected-error @below {{element 2 in 'resultSegmentSizes' attribute must be equal to 1}}

@@ -24,6 +24,18 @@ func.func @warp_reduce(%x: !wide) -> !totals {
   return %p : !totals
 }
 
+// CHECK-LABEL: @thread_reduce
+func.func @thread_reduce(%x: !wide) -> tensor<64xf32, #gpu_tile.layout<"T(64):(1@0) V():()">> {
+  // CHECK: "gpu_tile.thread_reduce"(%{{.*}}) ({
+  // CHECK: }) {axis = 0 : i32} : (tensor<256xf32, {{.*}}>) -> tensor<64xf32, #gpu_tile.layout<"T(64):(1@0) V():()">>
+  %p = "gpu_tile.thread_reduce"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    gpu.yield %c : f32
+  }) {axis = 0 : i32} : (!wide) -> tensor<64xf32, #gpu_tile.layout<"T(64):(1@0) V():()">>
+  return %p : tensor<64xf32, #gpu_tile.layout<"T(64):(1@0) V():()">>
+}
+
 // CHECK-LABEL: @warp_scan_and_its_carry
 func.func @warp_scan_and_its_carry(%x: !wide, %t: !all) {
   // CHECK: "gpu_tile.warp_scan"(%{{.*}}) ({
