@@ -80,16 +80,14 @@ def truth_of(value: ir.Value) -> bool | None:
 
 
 def is_zero(value: ir.Value) -> bool:
-    """Whether a tile is a constant full of zeros, none of them negative."""
+    """Whether a number, or each of a tile, is a constant zero, no negative one."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
         return False
     attribute = owner.operation.attributes["value"]
-    return (
-        isinstance(attribute, ir.DenseElementsAttr)
-        and attribute.is_splat
-        and _is_positive_zero(attribute.get_splat_value())
-    )
+    if isinstance(attribute, ir.DenseElementsAttr):
+        return attribute.is_splat and _is_positive_zero(attribute.get_splat_value())
+    return isinstance(attribute, (ir.FloatAttr, ir.IntegerAttr)) and _is_positive_zero(attribute)
 
 
 def _is_positive_zero(number: ir.Attribute) -> bool:

@@ -9,6 +9,7 @@ from tilec.passes.allocate_shared import allocate_shared
 from tilec.passes.allocate_tensor_memory import allocate_tensor_memory
 from tilec.passes.alternate_programs import alternate_programs
 from tilec.passes.await_arrivals import await_arrivals
+from tilec.passes.carry_partials import carry_partials
 from tilec.passes.contract import Level, TilePass
 from tilec.passes.convert_floats import convert_floats
 from tilec.passes.count_loops import count_loops
@@ -65,6 +66,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     select_mma,
     infer_layouts,
     remove_layout_conversions,
+    carry_partials,
     simplify,
     schedule_programs,
     insert_tensor_stores,

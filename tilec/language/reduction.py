@@ -53,7 +53,12 @@ def associative_scan(
 @builtin
 def sum(x: Tile, axis: int | None = None, keepdims: bool = False) -> Tile:
     """Sum along `axis` in the dtype of `x`; i1, i8 and i16 are summed as i32,
-    u8 and u16 as u32."""
+    u8 and u16 as u32.
+
+    Floats are added in an order that the compiler chooses, the same in each run. So are those of
+    several iterations where a loop adds up sums, or tiles that are summed behind it: threads may
+    add up, and scale, parts of their own.
+    """
 
 
 @builtin
