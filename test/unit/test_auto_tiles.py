@@ -153,6 +153,19 @@ def test_without_a_rule_for_the_grid_the_usual_tiles_are_taken() -> None:
 # -- what is not taken
 
 
+@pytest.mark.parametrize(("columns", "rows"), [(256, 8), (1000, 2), (8192, 1), (65536, 1)])
+def test_rows_beside_a_length_that_is_given(columns: int, rows: int) -> None:
+    """4 KiB of f16 together, or a row."""
+
+    @tilec.kernel(grid=lambda y, R: tl.cdiv(y.shape[0], R))
+    def add_up(x: tl.array, y: tl.array, N: tl.const, R: tl.const = tl.auto):
+        row = tl.program_id(0) * R
+        tl.store(y, row, tl.sum(tl.load(x, (row, 0), (R, N)).to(tl.f32), 1))
+
+    values = {"x": array(64, columns, dtype="f16"), "y": array(64, dtype="f32")}
+    assert taken(add_up, {**values, "N": columns, "R": tl.auto})[0] == {"R": rows}
+
+
 def test_attention_with_wide_heads_neither_spills_nor_starves() -> None:
     """128 x 128 tiles of heads of 256 take 262 registers of 248, and leave a ring one slot."""
     specs = [f"{n}:bf16[?,?,?,?:8;?:8,?:8,?:8,1]" for n in "qkvo"] + ["scale:f32"]

@@ -1,8 +1,9 @@
 """The usual sizes of `tl.auto` constants: finds what each is for, then looks one up.
 
 The kernel is built once with a probe for each constant: 16 times a prime of its own, so that the
-shapes in the IR show which constants they are made of. A constant that is a dimension of a dot
-gets that dimension's size, any other that is a dimension of a tile an elementwise size.
+shapes in the IR show which constants they are made of (less where tiles would be too large). A
+constant that is a dimension of a dot gets that dimension's size, any other that is a dimension of a
+tile its part of an elementwise size, beside the tile's other dimensions.
 
 Sizes (elements): K spans 128 bytes, one row of the widest shared-memory swizzle; 64 where warps
 multiply on tensor cores, so that a second CTA fits beside a ring of four slots (4 to 11 % more than
@@ -44,8 +45,10 @@ from tilec.terms.tile_sizes import USUAL_SIDE
 _PRIMES = (53, 59, 61, 67, 71, 73, 79, 83)
 """Large enough that a tile's fixed sizes (96 elements of a head) are hardly multiples of one.
 A size of a probed tile that one divides is that constant's; kernels have three."""
-_PROBE = 16
-"""Times which the primes are, since dots take multiples of 16 (PTX ISA 9.0, mma shapes)."""
+_SMALL_PRIMES = (11, 13, 17, 19, 23, 29, 31, 37)
+_PROBES = ((16, _PRIMES), (1, _PRIMES), (1, _SMALL_PRIMES))
+"""Sizes to probe with, so many times primes, the first that the kernel can have: dots take
+multiples of 16 (PTX ISA 9.0, mma shapes), and beside a long row most make a tile too large."""
 K_BYTES = max(SWIZZLE_BITS)
 """Of k that a tile of warpgroups or tensor memory spans: a row of the widest swizzle (PTX ISA 9.0,
 "Swizzling modes")."""
@@ -88,6 +91,20 @@ SHARED_ROW = 64
 caches."""
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """A tile: the constant of each dimension, "" of those that are fixed, which have `fixed`
+    elements together."""
+
+    names: tuple[str, ...]
+    fixed: int
+
+    @property
+    def chosen(self) -> list[str]:
+        """The constants among them."""
+        return list(dict.fromkeys(filter(None, self.names)))
+
+
 @dataclass
 class _Roles:
     """What the probes showed: per constant its dot role, or the tiles it is a dimension of."""
@@ -96,8 +113,8 @@ class _Roles:
     """name -> (m | n | k, element type, precision)"""
     uses: dict[str, set[tuple[ir.Block, str]]] = field(default_factory=dict)
     """name -> the blocks in which it is m, n or k of a dot"""
-    tiles: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
-    """name -> for each tile, the constants of its dimensions in order"""
+    tiles: dict[str, list[_Parts]] = field(default_factory=dict)
+    """name -> the tiles that it is a dimension of"""
     dot_count: int = 0
     columns: dict[ir.Block, list[int]] = field(default_factory=dict)
     """n of the dots of each block, those to be chosen as USUAL_SIDE."""
@@ -172,32 +189,48 @@ def _probe(
     constants: Mapping[str, Any],
     names: Sequence[str],
 ) -> _Roles:
-    probes = {name: _PROBE * prime for name, prime in zip(names, _PRIMES, strict=False)}
-    try:
-        module = build_module(fn, parameters, {**constants, **probes})
-    except CompileError as error:
-        shown = ", ".join(f"{name} = {value}" for name, value in probes.items())
-        raise CompileError(
-            error.message,
-            error.location,
-            [*error.notes, f"found while trying {shown} to see what the tl.auto constants are for"],
-        ) from None
+    primes, module = _probed(fn, parameters, constants, names)
     roles = _Roles()
     with module.context:
 
         def visit(op: ir.Operation) -> ir.WalkResult:
-            _look(op, probes, roles)
+            _look(op, primes, roles)
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit)
     return roles
 
 
-def _look(op: ir.Operation, probes: Mapping[str, int], roles: _Roles) -> None:
+def _probed(
+    fn: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    constants: Mapping[str, Any],
+    names: Sequence[str],
+) -> tuple[dict[str, int], ir.Module]:
+    """A prime for each name, and the kernel with multiples of them; if it can have none, its error
+    with the first."""
+    failed = []
+    for factor, every in _PROBES:
+        primes: dict[str, int] = dict(zip(names, every, strict=False))
+        probes = {name: factor * prime for name, prime in primes.items()}
+        try:
+            return primes, build_module(fn, parameters, {**constants, **probes})
+        except CompileError as error:
+            failed.append((error, probes))
+    error, probes = failed[0]
+    shown = ", ".join(f"{name} = {value}" for name, value in probes.items())
+    raise CompileError(
+        error.message,
+        error.location,
+        [*error.notes, f"found while trying {shown} to see what the tl.auto constants are for"],
+    ) from None
+
+
+def _look(op: ir.Operation, primes: Mapping[str, int], roles: _Roles) -> None:
     """Notes what one op says about the constants."""
 
     def constant_of(size: int) -> str:
-        return next((name for name, p in probes.items() if size % (p // _PROBE) == 0), "")
+        return next((name for name, prime in primes.items() if size % prime == 0), "")
 
     view = op.opview
     if isinstance(view, DotOp):
@@ -213,8 +246,10 @@ def _look(op: ir.Operation, probes: Mapping[str, int], roles: _Roles) -> None:
                 roles.uses.setdefault(name, set()).add((op.block, role))
     for result in op.results:
         if is_tile(result):
-            parts = tuple(constant_of(size) for size in shape(result))
-            for name in filter(None, parts):
+            names = tuple(constant_of(size) for size in shape(result))
+            sizes = zip(names, shape(result), strict=True)
+            parts = _Parts(names, prod(size for name, size in sizes if not name))
+            for name in parts.chosen:
                 roles.tiles.setdefault(name, []).append(parts)
             if isinstance(view, LoadOp):
                 roles.bits = max(roles.bits, bit_width(element(result)))
@@ -234,11 +269,12 @@ def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
         raise CompileError(
             f"'{name}' is tl.auto, but it is no tile size; give it a value",
         )
-    elements = ELEMENTWISE_BYTES * 8 // max(roles.bits, 8)
-    parts = max(roles.tiles[name], key=lambda dims: len(set(filter(None, dims))))
-    others = [part for part in dict.fromkeys(parts) if part and part not in roles.dots]
+    parts = max(roles.tiles[name], key=lambda each: (len(each.chosen), each.fixed))
+    elements = max(1, ELEMENTWISE_BYTES * 8 // max(roles.bits, 8) // parts.fixed)
+    others = [part for part in parts.chosen if part not in roles.dots]
     if len(others) <= 1:
-        return elements, f"elementwise tile of {ELEMENTWISE_BYTES} bytes"
+        beside = f" beside {parts.fixed} elements" if parts.fixed > 1 else ""
+        return elements, f"elementwise tile of {ELEMENTWISE_BYTES} bytes{beside}"
     sizes = {other: 1 for other in others}
     sizes[others[-1]] = SHARED_ROW
     leading = others[:-1]

@@ -1,8 +1,8 @@
 """RMS normalisation, y = x / sqrt(mean(x^2) + eps) * weight, and its gradients.
 
-The gradient of the weight is a sum over all rows. A program walks over rows that are as far apart
-as there are programs and keeps the sum of those in registers; a second kernel adds the programs'
-sums up. So it is the same bits every time, and each row is read once.
+The gradient of the weight is a sum over all rows. A program walks over rows, R at a time, and keeps
+the sum of those in registers; a second kernel adds the programs' sums up. So it is the same bits
+every time, and each row is read once.
 """
 
 from __future__ import annotations
@@ -36,20 +36,21 @@ def rms_norm_gradients(
     dx: tl.array,
     partial: tl.array,
     N: tl.const,
+    R: tl.const = tl.auto,
 ):
     """dx, and in row p of `partial` what the rows of program p add to the weight's gradient."""
     program = tl.program_id(0)
     w = tl.load(weight, 0, N).to(tl.f32)
-    dweight = tl.zeros((N,), tl.f32)
-    for row in tl.range(program, x.shape[0], tl.num_programs(0)):
-        scale = tl.load(scales, row, ())
-        normal = tl.load(x, (row, 0), N).to(tl.f32) * scale
-        grad = tl.load(dy, (row, 0), N).to(tl.f32)
+    dweight = tl.zeros((R, N), tl.f32)
+    for row in tl.range(program * R, x.shape[0], tl.num_programs(0) * R):
+        scale = tl.load(scales, row, R)[:, None]
+        normal = tl.load(x, (row, 0), (R, N)).to(tl.f32) * scale
+        grad = tl.load(dy, (row, 0), (R, N)).to(tl.f32)
         dweight += grad * normal
-        dnormal = grad * w
-        along = tl.sum(dnormal * normal) / x.shape[1]
+        dnormal = grad * w[None, :]
+        along = tl.sum(dnormal * normal, 1, keepdims=True) / x.shape[1]
         tl.store(dx, (row, 0), ((dnormal - normal * along) * scale).to(dx.dtype))
-    tl.store(partial, (program, 0), dweight)
+    tl.store(partial, (program, 0), tl.sum(dweight, 0))
 
 
 @tilec.kernel(grid=lambda total, BN: tl.cdiv(total.shape[0], BN))
