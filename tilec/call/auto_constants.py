@@ -14,7 +14,7 @@ the registers, and for sums in tensor memory, which holds two of them; M is 192 
 loop, as in attention with narrow heads, leave three warpgroups the registers for 64 rows each: what
 stands between the dots then has three warps a scheduler to hide in. Both are 64 where the dot
 runs on FMA units (exact f32) or the accumulator has 8 bytes (f64), which need the registers. An
-elementwise tile spans 4 KiB of its widest loaded element: two 16-byte accesses for each of 128
+elementwise tile spans 4 KiB of its widest element: two 16-byte accesses for each of 128
 threads; its last dimension takes up to 64 elements where several constants share it.
 
 Sizes of arrays are no part of these: `auto_tiles.py` ranks them and those around them (`sides`) for
@@ -118,8 +118,8 @@ class _Roles:
     dot_count: int = 0
     columns: dict[ir.Block, list[int]] = field(default_factory=dict)
     """n of the dots of each block, those to be chosen as USUAL_SIDE."""
-    bits: int = 0
-    """Bits of the widest loaded element."""
+    loaded: tuple[int, int] = (0, 0)
+    """Elements of the largest loaded tile, and bits of each; of several, of the widest."""
 
 
 class AutoConstants:
@@ -252,7 +252,7 @@ def _look(op: ir.Operation, primes: Mapping[str, int], roles: _Roles) -> None:
             for name in parts.chosen:
                 roles.tiles.setdefault(name, []).append(parts)
             if isinstance(view, LoadOp):
-                roles.bits = max(roles.bits, bit_width(element(result)))
+                roles.loaded = max(roles.loaded, (prod(shape(result)), bit_width(element(result))))
 
 
 def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
@@ -270,7 +270,7 @@ def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:
             f"'{name}' is tl.auto, but it is no tile size; give it a value",
         )
     parts = max(roles.tiles[name], key=lambda each: (len(each.chosen), each.fixed))
-    elements = max(1, ELEMENTWISE_BYTES * 8 // max(roles.bits, 8) // parts.fixed)
+    elements = max(1, ELEMENTWISE_BYTES * 8 // max(roles.loaded[1], 8) // parts.fixed)
     others = [part for part in parts.chosen if part not in roles.dots]
     if len(others) <= 1:
         beside = f" beside {parts.fixed} elements" if parts.fixed > 1 else ""
