@@ -88,3 +88,38 @@ def test_warps(kernel: Kernel, warps: int) -> None:
 def test_warps_of_long_rows(elements: int, warps: int) -> None:
     compiled = centred.compile(["x:f32[?:4]", "y:f32[?:4]"], {"N": elements}, target="sm_90a")
     assert compiled.threads == 32 * warps
+
+
+@tilec.kernel(grid=(1,))
+def integrated(x: tl.array, y: tl.array, N: tl.const, SINES: tl.const):
+    """Nothing is loaded: a sum of what is computed."""
+    at = tl.arange(N).to(tl.f32)
+    tl.store(y, 0, tl.sum(tl.sin(at) * tl.exp(at) if SINES else at * at))
+
+
+@pytest.mark.parametrize(
+    ("points", "sines", "warps"),
+    [(64, True, 1), (256, False, 1), (4096, False, 2), (256, True, 4), (4096, True, 16)],
+)
+def test_warps_that_compute(points: int, sines: bool, warps: int) -> None:
+    constants = {"N": points, "SINES": sines}
+    compiled = integrated.compile(["x:f32[?]", "y:f32[?]"], constants, target="sm_90a")
+    (chosen,) = (d["num_warps"] for d in compiled.report["decisions"] if d["about"] == "warps")
+    assert chosen == warps
+
+
+@tilec.kernel(grid=(1,))
+def walked(x: tl.array, y: tl.array, N: tl.const, NEEDED: tl.const):
+    """A sum of blocks, or one that each block's maximum scales."""
+    total = 0.0
+    for start in tl.range(0, x.shape[0], N):
+        v = tl.load(x, start, N)
+        total += tl.sum(v / tl.max(v)) if NEEDED else tl.sum(v)
+    tl.store(y, 0, total)
+
+
+@pytest.mark.parametrize(("needed", "warps"), [(True, 4), (False, 8)])
+def test_warps_that_meet_in_loops(needed: bool, warps: int) -> None:
+    constants = {"N": 2048, "NEEDED": needed}
+    compiled = walked.compile(["x:f32[?]", "y:f32[?]"], constants, target="sm_90a")
+    assert compiled.threads == 32 * warps

@@ -19,6 +19,7 @@ from tilec.hardware.sizes import WARPGROUP_WARPS, WORD_BITS
 from tilec.hardware.target import Feature, Target
 from tilec.passes.contract import Report
 from tilec.passes.layouts.components import depth_factor
+from tilec.passes.layouts.op_costs import issue_slots
 from tilec.passes.programs.stripes import count_stripes
 
 ACCUMULATORS_PER_THREAD = 128
@@ -28,6 +29,9 @@ FMA_ACCUMULATORS_PER_THREAD = 64
 """Of the largest accumulator of dots by fma: each thread's operands take registers, too."""
 STREAMED_PER_THREAD = 8
 """Elements of a tile that is loaded in a loop: short tiles in many threads hide latency best."""
+WAITED_PER_THREAD = 16
+"""Of all that an iteration loads where threads exchange results in each: fewer warps meet sooner,
+and other programs compute meanwhile (cross-entropy and gradients of norms, H200)."""
 ELEMENTWISE_BYTES_PER_THREAD = 16
 """Of the largest tile where no threads meet: one access each."""
 BYTES_PER_THREAD = 32
@@ -54,15 +58,22 @@ they get as many elements a warp as exchanges."""
 COMPUTED_PER_THREAD = 64
 """Of the largest tile, at most, where the ones in memory are smaller (an outer product): a quarter
 of the registers, of which an expression holds two or three tiles."""
+SLOTS_PER_THREAD, LEAST_COMPUTING, LEAST_PER_LANE = 512, 4, 2
+"""Instructions of a thread where tiles that nobody loads are computed and reduced, and the fewest
+warps for a program of more than one, in which lanes have at least so many elements each. Integrals
+and hits of 256 to 4096 points (H200): in 4 warps 5 programs take 0.39 to 0.97 of the time of
+one warp, 60000 programs 0.83 to 1.17; 4096 points of sines take 8 or more. What one warp does in
+the time in which a multiprocessor begins a CTA stays in one (`passes/pack_programs.py`)."""
 
 
 @dataclass
 class _Program:
     """What the rules look at. `accumulators`: of the `products` dots that share a block, where they
-    are most; `blocks`: those of every block. `meetings`: reductions that run once. `exchanged`: by
-    shapes of tiles, the axes along which their elements exchange places; `steps`: by shapes, axes
-    and masks, the words of what exchanges places together, by dtypes; `moved`: elements,
-    as often as they change places."""
+    are most; `blocks`: those of every block. `meetings`: reductions that run once; `streamed`:
+    elements that blocks of loops load; `waits`: whether a reduction runs in a loop that needs its
+    result. `slots`: of the instructions of all elements. `exchanged`: by shapes of tiles, the axes
+    along which their elements exchange places; `steps`: by shapes, axes and masks, the words of
+    what exchanges places together, by dtypes; `moved`: elements, as often as they change places."""
 
     elements: int = 1
     bytes: int = 1
@@ -74,6 +85,9 @@ class _Program:
     streams: bool = False
     reduces: bool = False
     meetings: int = 0
+    streamed: dict[ir.Block, int] = field(default_factory=dict)
+    waits: bool = False
+    slots: int = 0
     exchanged: dict[tuple[int, ...], set[int]] = field(default_factory=dict)
     steps: dict[tuple[tuple[int, ...], int, int], dict[str, int]] = field(default_factory=dict)
     moved: int = 0
@@ -140,11 +154,20 @@ def _memory_bound(program: _Program, lanes: int) -> tuple[int, str]:
         if wanted == 1 and each == high and program.moved > MANY_MOVES * program.elements:
             wanted = 2
         return wanted, f"{size}, whose threads meet often"
+    if program.streams and program.waits:
+        loaded = max(program.streamed.values())
+        why = f"{loaded} elements loaded in a loop whose threads meet"
+        return loaded // (WAITED_PER_THREAD * lanes), why
     if program.streams:
         return program.elements // (STREAMED_PER_THREAD * lanes), f"{size}, loaded in a loop"
     if not program.reduces:
         wanted = program.bytes // (ELEMENTWISE_BYTES_PER_THREAD * lanes)
         return max(least, wanted), f"{size}, elementwise"
+    if program.bytes < program.elements:
+        wanted = program.slots // (SLOTS_PER_THREAD * lanes)
+        most = min(MOST_WARPS, program.elements // (LEAST_PER_LANE * lanes))
+        several = min(max(LEAST_COMPUTING, wanted), most) if wanted else 1
+        return max(least, several), f"{size}, computed"
     each = BYTES_PER_THREAD << sum(program.elements > many for many in MANY_ELEMENTS)
     return max(least, program.bytes // (each * lanes)), f"{size}, {program.bytes} bytes"
 
@@ -157,6 +180,7 @@ def _look_at(function: ir.Operation) -> _Program:
         for result in op.results:
             if is_tile(result):
                 program.elements = max(program.elements, prod(shape(result)))
+                program.slots += issue_slots(op) * prod(shape(result))
         if isinstance(view, tile.DotOp):
             together = program.blocks.setdefault(op.block, [])
             together.append(prod(shape(view.acc)))
@@ -168,6 +192,7 @@ def _look_at(function: ir.Operation) -> _Program:
         elif isinstance(view, Combining):
             program.reduces = True
             program.meetings += depth_factor(op) == 1
+            program.waits |= depth_factor(op) > 1 and _is_needed(op)
         elif isinstance(view, tile.ExchangeOp):
             program.reduces = True
             program.exchanged.setdefault(shape(view.src), set()).add(view.axis)
@@ -179,11 +204,22 @@ def _look_at(function: ir.Operation) -> _Program:
             width = max(8, bit_width(element(moved)))
             program.bytes = max(program.bytes, prod(shape(moved)) * width // 8)
             in_loop = op.parent is not None and op.parent.name in ("scf.for", "scf.while")
-            program.streams |= view.is_load and in_loop
+            if view.is_load and in_loop:
+                program.streams = True
+                loaded = program.streamed.get(op.block, 0) + prod(shape(moved))
+                program.streamed[op.block] = loaded
         return ir.WalkResult.ADVANCE
 
     function.walk(visit)
     return program
+
+
+def _is_needed(reduction: ir.Operation) -> bool:
+    """Whether more is done with a result than adding it to something, which can wait."""
+    users = [use.owner.operation for result in reduction.results for use in result.uses]
+    extracted = [user for user in users if user.name == "tensor.extract"]
+    users += [use.owner.operation for user in extracted for use in user.results[0].uses]
+    return any(user.name not in ("tensor.extract", "arith.addf", "arith.addi") for user in users)
 
 
 def _power_above(wanted: int) -> int:
