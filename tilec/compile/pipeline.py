@@ -28,6 +28,7 @@ from tilec.passes.insert_fences import insert_fences
 from tilec.passes.insert_tensor_stores import insert_tensor_stores
 from tilec.passes.keep_accumulators import keep_accumulators
 from tilec.passes.keep_explicit import keep_explicit
+from tilec.passes.load_ahead import load_ahead
 from tilec.passes.load_early import load_early
 from tilec.passes.lower_to_nvvm import lower_to_nvvm
 from tilec.passes.multiply_out import multiply_out
@@ -68,6 +69,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     remove_layout_conversions,
     carry_partials,
     simplify,
+    load_ahead,
     schedule_programs,
     insert_tensor_stores,
     stage_operands,
