@@ -15,7 +15,7 @@ Wrapped rows, whose addresses are looked at when they run, are the subject of `w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from mlir import ir
 
@@ -50,28 +50,39 @@ def lower_load(op: tile.LoadOp, state: Lowering) -> None:
         state.values[op.result] = load_wrapped(place, (padding, pads), hint, state)
         return
 
-    def vectors(guard: Callable[[int], ir.Value | None], width: int) -> Registers:
+    def words(guard: Callable[[int], ir.Value | None], width: int) -> Iterator[Registers]:
+        """Those of each vector of so many elements, loaded one by one."""
         word, count = word_bits(bits, width)
         pads = padding if word == bits else _repeat(padding, word // bits, state)
-        registers: Registers = []
         for first in range(0, place.layout.num_values, width):
-            pointer = place.pointer(first)
-            words = load_words(pointer, word, count, guard(first), [pads] * count, hint)
-            registers += unpack(words, place.array.element, width, state)
-        return registers
+            yield load_words(place.pointer(first), word, count, guard(first), [pads] * count, hint)
+
+    def unpacked(vectors: Iterable[Registers], width: int) -> Registers:
+        return [r for v in vectors for r in unpack(v, place.array.element, width, state)]
 
     if place.width == 1 or place.whole_vectors:
-        state.values[op.result] = vectors(place.inside, place.width)
+        state.values[op.result] = unpacked(words(place.inside, place.width), place.width)
         return
-    fast = branch(place.all_inside(), state.register_types(op.result))
-    for block, guard, width in (
-        (fast.regions[0].blocks[0], lambda _: None, place.width),
-        (fast.regions[1].blocks[0], place.inside, 1),
-    ):
-        place.enter_branch()
-        with ir.InsertionPoint(block):
-            ir.Operation.create("scf.yield", operands=vectors(guard, width))
-    state.values[op.result] = list(fast.results)
+    word, count = word_bits(bits, place.width)
+    number = place.layout.num_values // place.width * count
+    fast = branch(place.all_inside(), [ir.IntegerType.get_signless(word)] * number)
+    whole, single = (region.blocks[0] for region in fast.regions)
+    # Words leave the branches: narrower elements would be taken out of them behind each load, which
+    # would wait for it before the next array's is issued.
+    place.enter_branch()
+    with ir.InsertionPoint(whole):
+        loaded = [w for vector in words(lambda _: None, place.width) for w in vector]
+        ir.Operation.create("scf.yield", operands=loaded)
+    place.enter_branch()
+    with ir.InsertionPoint(single):
+        elements = unpacked(words(place.inside, 1), 1)
+        groups = range(0, len(elements), place.width)
+        vectors = [elements[first : first + place.width] for first in groups]
+        packed = [w for vector in vectors for w in pack(vector, place.array.element, state)]
+        ir.Operation.create("scf.yield", operands=packed)
+    results = list(fast.results)
+    together = [results[first : first + count] for first in range(0, number, count)]
+    state.values[op.result] = unpacked(together, place.width)
 
 
 def lower_store(op: tile.StoreOp, state: Lowering) -> None:
