@@ -189,7 +189,7 @@ def _rows(s: Source) -> Any:
 
 def _losses(s: Source) -> Any:
     columns = s.side(262144, 128)
-    return layers.cross_entropy(s.rows(columns), columns)
+    return layer_cases.cross_entropy(s.rows(columns), columns)
 
 
 def _quantisation(s: Source) -> Any:

@@ -89,7 +89,7 @@ def adam(
 
 
 @tilec.kernel(grid=lambda x: x.shape[0])
-def long_rms_norm(x: tl.array, weight: tl.array, y: tl.array, eps: tl.f32, B: tl.const = 8192):
+def long_rms_norm(x: tl.array, weight: tl.array, y: tl.array, eps: tl.f32, B: tl.const = tl.auto):
     """`tilec.examples.rms_norm` of rows longer than a tile: read twice."""
     row, columns = tl.program_id(0), x.shape[1]
     squares = tl.zeros((B,), tl.f32)
@@ -117,7 +117,7 @@ def quantise_rows(x: tl.array, y: tl.array, scales: tl.array, N: tl.const):
 
 
 @tilec.kernel(grid=lambda x: x.shape[0])
-def quantise_long_rows(x: tl.array, y: tl.array, scales: tl.array, B: tl.const = 8192):
+def quantise_long_rows(x: tl.array, y: tl.array, scales: tl.array, B: tl.const = tl.auto):
     """The same of rows longer than a tile: read twice."""
     row = tl.program_id(0)
     most = tl.zeros((B,), tl.f32)

@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 
-import layer_cases
 from array_spec import ArraySpec, row_major
 from layer_cases import LayerCase, Step
 
@@ -112,17 +110,6 @@ def quantisation(dtype: str, rows: int, columns: int) -> LayerCase:
     if columns > LONGEST_TILE:
         step = Step("quantise_long_rows", ("x", "y", "scales"))
     return _case("quantise_rows", f"{dtype} {rows}x{columns}", arrays, step, ("y", "scales"))
-
-
-LOSS_TILE = 16384
-"""The longest tile of logits."""
-
-
-def cross_entropy(rows: int, classes: int) -> LayerCase:
-    """`layer_cases.cross_entropy` in tiles no longer than a row."""
-    case = layer_cases.cross_entropy(rows, classes)
-    tile = (("B", min(LOSS_TILE, _tile(classes))),)
-    return replace(case, steps=tuple(replace(step, constants=tile) for step in case.steps))
 
 
 def biased_product(dtype: str, m: int, n: int, k: int) -> LayerCase:

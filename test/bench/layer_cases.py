@@ -287,7 +287,7 @@ def cross_entropy(rows: int, classes: int) -> LayerCase:
         {},
         0,
         changed=("logits",),
-        worth_trying=tuple(_tiles(B=(8192, 16384, 16384, 8192), num_warps=(8, 16, 32, 32))),
+        worth_trying=tuple(_tiles(B=(4096, 8192, 16384, 16384), num_warps=(8, 16, 16, 32))),
     )
 
 

@@ -166,6 +166,57 @@ def test_rows_beside_a_length_that_is_given(columns: int, rows: int) -> None:
     assert taken(add_up, {**values, "N": columns, "R": tl.auto})[0] == {"R": rows}
 
 
+@tilec.kernel(grid=lambda x: x.shape[0])
+def soften(x: tl.array, y: tl.array, B: tl.const = tl.auto):
+    """y = exp(x - max x) of each row, which is read twice."""
+    row, highest = tl.program_id(0), -tl.inf
+    for start in tl.range(0, x.shape[1], B):
+        v = tl.load(x, (row, start), B, padding=-tl.inf).to(tl.f32)
+        highest = tl.maximum(highest, tl.max(v))
+    for start in tl.range(0, x.shape[1], B):
+        v = tl.load(x, (row, start), B).to(tl.f32)
+        tl.store(y, (row, start), tl.exp(v - highest).to(y.dtype))
+
+
+def test_loops_along_rows_take_tiles_by_their_length() -> None:
+    """Short rows take short tiles, and so do many rows; few long ones have little else to load."""
+
+    def first(rows: int, columns: int) -> int:
+        values = {"x": array(rows, columns, dtype="f16"), "y": array(rows, columns, dtype="f16")}
+        return taken(soften, {**values, "B": tl.auto})[0]["B"]
+
+    assert first(8192, 1536) <= 2048
+    assert 2048 <= first(900, 10000) <= 4096
+    assert first(64, 250000) == first(2, 250000) == 16384
+
+
+def test_loops_down_columns_take_tiles_of_64_columns() -> None:
+    @tilec.kernel(grid=lambda y, BN: tl.cdiv(y.shape[0], BN))
+    def add_rows(x: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.const = tl.auto):
+        n, acc = tl.program_id(0) * BN, tl.zeros((BM, BN), tl.f32)
+        for m in tl.range(0, x.shape[0], BM):
+            acc += tl.load(x, (m, n), (BM, BN)).to(tl.f32)
+        tl.store(y, n, tl.sum(acc, 0))
+
+    values = {"x": array(4096, 512, dtype="f16"), "y": array(512, dtype="f32")}
+    assert taken(add_rows, {**values, "BM": tl.auto, "BN": tl.auto})[0] == {"BM": 64, "BN": 64}
+
+
+def test_what_programs_read_again_comes_from_memory_where_it_is_too_much() -> None:
+    def work(columns: int) -> Work:
+        arrays = {name: array(4096, columns, dtype="f16") for name in "xy"}
+        found = specialize(soften.parameters, values := {**arrays, "B": 4096})
+        module = soften.source_module(found.parameters, dict(found.constants), target="sm_90a")
+        return work_of(module, found.parameters, values, HOPPER).work
+
+    short, long = work(4096), work(131072)
+    assert (short.again_bytes, long.again_bytes) == (2 * 4096, 2 * 131072)
+    assert [loop.exchanges for loop in short.loops] == [1, 0]
+    once = replace(long, again_bytes=0)
+    assert predict(short, H200) == predict(replace(short, again_bytes=0), H200)
+    assert 1.3 < predict(long, H200).us / predict(once, H200).us < 1.6
+
+
 def test_attention_with_wide_heads_neither_spills_nor_starves() -> None:
     """128 x 128 tiles of heads of 256 take 262 registers of 248, and leave a ring one slot."""
     specs = [f"{n}:bf16[?,?,?,?:8;?:8,?:8,?:8,1]" for n in "qkvo"] + ["scale:f32"]

@@ -192,7 +192,7 @@ def _look_at(function: ir.Operation) -> _Program:
         elif isinstance(view, Combining):
             program.reduces = True
             program.meetings += depth_factor(op) == 1
-            program.waits |= depth_factor(op) > 1 and _is_needed(op)
+            program.waits |= depth_factor(op) > 1 and is_needed(op)
         elif isinstance(view, tile.ExchangeOp):
             program.reduces = True
             program.exchanged.setdefault(shape(view.src), set()).add(view.axis)
@@ -214,7 +214,7 @@ def _look_at(function: ir.Operation) -> _Program:
     return program
 
 
-def _is_needed(reduction: ir.Operation) -> bool:
+def is_needed(reduction: ir.Operation) -> bool:
     """Whether more is done with a result than adding it to something, which can wait."""
     users = [use.owner.operation for result in reduction.results for use in result.uses]
     extracted = [user for user in users if user.name == "tensor.extract"]

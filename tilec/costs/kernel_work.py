@@ -10,7 +10,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.compile.compiler import find_kernel
-from tilec.compile.program_size import choose_num_warps
+from tilec.compile.program_size import choose_num_warps, is_needed
 from tilec.costs.computing import (
     Source,
     instructions_of,
@@ -34,6 +34,7 @@ from tilec.costs.work import WAYS, LoopWork, Unit, Way, Work
 from tilec.dialects import tile
 from tilec.dialects.demands import demanded
 from tilec.dialects.tile import ArrayOp, Atomic
+from tilec.dialects.tile.reduction import Combining
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.grid import Grid, check_grid, compile_grid
 from tilec.executable.kernel import Parameter
@@ -83,6 +84,7 @@ def work_of(
         arrays = [v for v in values.values() if isinstance(v, ArrayView)]
         used = found.reads | found.writes
         touched = [v for name, v in values.items() if isinstance(v, ArrayView) and name in used]
+        touched += [values[name] for name in found.reads & found.writes - found.atomics]
         held = sum(prod(v.shape) * v.element_bytes for v in (touched or arrays))
         each = sum(loop.trips * (loop.global_bytes + loop.stored_bytes) for loop in found.loops)
         work = Work(
@@ -96,6 +98,7 @@ def work_of(
             teams_of(function),
             outer_bytes=found.outer_bytes,
             longest=_longest(found.lengths),
+            again_bytes=_again(found),
         )
         return KernelWork(work, sizes, frozenset(found.reads), frozenset(found.writes))
 
@@ -131,6 +134,8 @@ class _Loop:
     handed_on: int = 0
     is_waited_for: bool = False
     sums: int = 0
+    exchanges: int = 0
+    loaded: dict[str, float] = field(default_factory=dict)
 
     def frozen(self) -> LoopWork:
         return LoopWork(
@@ -153,6 +158,7 @@ class _Loop:
             groups=max(1, self.groups),
             handed_on=self.handed_on,
             is_waited_for=self.is_waited_for,
+            exchanges=0 if self.flops else self.exchanges,
         )
 
 
@@ -171,6 +177,8 @@ class _Found:
     guessed: list[str] = field(default_factory=list)
     loads: list[ir.Operation] = field(default_factory=list)
     lengths: list[list[int]] = field(default_factory=list)
+    atomics: set[str] = field(default_factory=set)
+    loaded: dict[str, list[float]] = field(default_factory=dict)
 
     def is_new(self, load: tile.LoadOp) -> bool:
         """Whether a load is met for the first time: what several dots read comes once."""
@@ -216,6 +224,8 @@ def _visit(block: ir.Block, trips: float, found: _Found, stages: int | None = No
     found.accumulators = max(found.accumulators, loop.sums)
     if loop.flops or loop.global_bytes or loop.stored_bytes or loop.computed:
         found.loops.append(loop.frozen())
+    for name, loaded in loop.loaded.items():
+        found.loaded.setdefault(name, []).append(trips * loaded)
 
 
 def _stages(op: ir.Operation) -> int | None:
@@ -249,6 +259,14 @@ def _some_of(grid: Grid) -> list[Grid]:
     return of if prod(grid) else of[:0]
 
 
+def _again(found: _Found) -> float:
+    """Bytes that a program has loaded in another loop before; 0 where it multiplies, which loads
+    other parts of an array in other loops."""
+    if any(loop.flops for loop in found.loops):
+        return 0.0
+    return sum(sum(each) - max(each) for each in found.loaded.values())
+
+
 def _longest(lengths: Sequence[Sequence[int]]) -> float:
     """How many times as long as the mean the longest program is, by its iterations."""
     each = [sum(numbers) for numbers in zip(*lengths, strict=True)]
@@ -263,24 +281,38 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
     loop.functions += functions
     for result in op.results:
         if is_tile(result):
-            size = prod(shape(result)) * max(32, bit_width(element(result))) // 32
-            found.elements = max(found.elements, size)
+            # An index mostly fits a word (`widen-indices`).
+            is_index = isinstance(element(result), ir.IndexType)
+            wide = 1 if is_index else max(32, bit_width(element(result))) // 32
+            found.elements = max(found.elements, wide * prod(shape(result)))
     if isinstance(view, tile.DotOp):
         _add_dot(view, loop, found)
     elif isinstance(view, ArrayOp) and not isinstance(view, Atomic):
-        if view.is_load:
-            loop.global_bytes += _bytes(view.tile)
-        else:
-            loop.stored_bytes += _bytes(view.tile)
-        _touch(found.reads if view.is_load else found.writes, view.array, found)
+        _access(view, loop, found)
+    elif isinstance(view, Combining):
+        loop.exchanges += is_needed(op)
     elif op.name != "memref.dim":
         # Atomics read and write; of an op nobody told us about the same is assumed.
         for operand in op.operands:
             if isinstance(operand.type, ir.MemRefType):
                 _touch(found.reads, operand, found)
                 _touch(found.writes, operand, found)
+                _touch(found.atomics, operand, found)
         if isinstance(view, Atomic):
             loop.global_bytes += 2 * _bytes(view.tile)
+
+
+def _access(view: ArrayOp, loop: _Loop, found: _Found) -> None:
+    """Notes a load or store."""
+    names: set[str] = set()
+    _touch(names, view.array, found)
+    if view.is_load:
+        loop.global_bytes += _bytes(view.tile)
+        found.reads |= names
+        loop.loaded |= {name: loop.loaded.get(name, 0) + _bytes(view.tile) for name in names}
+    else:
+        loop.stored_bytes += _bytes(view.tile)
+        found.writes |= names
 
 
 def _touch(names: set[str], array: ir.Value, found: _Found) -> None:

@@ -69,6 +69,7 @@ def predict(work: Work, machine: Machine) -> Prediction:
     active = min(1.0, rates.dram_share * work.programs / machine.multiprocessors)
     rate = machine.memory_gb_per_s * 1e3 * rates.dram_efficiency * active
     moved = work.array_bytes + (rates.torn - 1) * work.torn_bytes
+    moved += _read_again(work, occupancy, machine)
     memory = moved / (rate * (1 if work.has_engine else rates.dram_threads))
     memory *= _unevenness(work, machine)
     memory *= 1 + (rates.short_pieces * LINE_BYTES / work.piece_bytes if work.piece_bytes else 0)
@@ -79,6 +80,14 @@ def predict(work: Work, machine: Machine) -> Prediction:
     return Prediction(
         us + _launch(work, shared, machine), occupancy, waves, shared, registers, bound
     )
+
+
+def _read_again(work: Work, occupancy: int, machine: Machine) -> float:
+    """Bytes that programs read in another loop before, and L2 does not hold any more: those of all
+    programs at once have to fit."""
+    at_once = min(work.programs, occupancy * machine.multiprocessors) * work.again_bytes
+    kept = machine.rates.kept * machine.l2_bytes
+    return work.programs * work.again_bytes * min(1.0, max(0.0, at_once / kept - 1))
 
 
 def _slots(loop: LoopWork, work: Work, panels: int, target: Target) -> tuple[int, int]:
@@ -238,6 +247,7 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
             goes = _goes(work, machine)
             iteration = _in_order(loop, units, work, rates) + _waits(loop, units, goes, rates)
         iteration += rates.memory_latency if loop.is_waited_for else 0.0
+        iteration += loop.exchanges * rates.exchange
         chain += loop.trips * iteration
         # What waits for its own products gains nothing from programs beside it (64 x 32 tiles of
         # attention, two CTAs a multiprocessor of an H200).

@@ -74,7 +74,7 @@ class LoopWork:
     `computed`: instructions of one element each beside products, `functions` of them special ones;
     `turns`: how many products wait for what is computed from another one's result, which `groups`
     of warps with rows of their own do by themselves; `handed_on`: elements of those products' left
-    operands.
+    operands; `exchanges`: reductions whose results an iteration without products waits for.
     """
 
     trips: float = 1
@@ -101,6 +101,7 @@ class LoopWork:
     groups: int = 1
     is_waited_for: bool = False
     handed_on: int = 0
+    exchanges: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,7 @@ class Work:
     sets of so many warps that take the programs of a CTA in turn.
     `cluster`: CTAs that load together what they share. `piece_bytes`: how much of the largest array
     a program reads at one place, 0 if unknown. `torn_bytes`: of results whose rows begin anywhere.
+    `again_bytes`: what a program without products has read in another loop before.
     """
 
     programs: int
@@ -129,6 +131,7 @@ class Work:
     torn_bytes: int = 0
     outer_bytes: int = 0
     longest: float = 1
+    again_bytes: float = 0
 
     @cached_property
     def columns(self) -> int:

@@ -36,7 +36,7 @@ def cross_entropy(
     losses: tl.array,
     smoothing: tl.f32,
     IGNORED: tl.const = -100,
-    B: tl.const = 16384,
+    B: tl.const = tl.auto,
 ):
     """losses = -sum(wanted * log(softmax(logits))); rows whose label is IGNORED have none.
 

@@ -54,7 +54,7 @@ def rms_norm_gradients(
 
 
 @tilec.kernel(grid=lambda total, BN: tl.cdiv(total.shape[0], BN))
-def sum_columns(partial: tl.array, total: tl.array, BM: tl.const = 32, BN: tl.const = 64):
+def sum_columns(partial: tl.array, total: tl.array, BM: tl.const = tl.auto, BN: tl.const = tl.auto):
     """total = the sum of the rows of `partial`."""
     n = tl.program_id(0) * BN
     acc = tl.zeros((BM, BN), tl.f32)

@@ -27,7 +27,7 @@ def merge(m1, s1, m2, s2):
 
 
 @tilec.kernel(grid=lambda x: x.shape[0])
-def online_softmax(x: tl.array, y: tl.array, N: tl.const = 2048):
+def online_softmax(x: tl.array, y: tl.array, N: tl.const = tl.auto):
     """y = softmax(x) along rows of any length, N elements at a time, one row per program."""
     row = tl.program_id(0)
     columns = x.shape[1]

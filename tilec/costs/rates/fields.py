@@ -58,6 +58,9 @@ class Rates:
     `copied_product` M N K on, where `copied_uses` rows or columns of the other operand, or more,
     read the copy.
 
+    Rows. `exchange`: clocks of a reduction whose result all threads wait for; `kept`: the part of
+    L2 that holds what programs read a second time.
+
     `contention`: what the less busy units add to the time of the busiest. `lockstep_rounds`: after
     so many rounds of programs the last one counts half. `clustered`: the part of multiprocessors
     that clusters of more than two can be on.
@@ -114,6 +117,8 @@ class Rates:
     summed_bytes: float
     copied_product: int
     copied_uses: int
+    exchange: float
+    kept: float
     contention: float
     lockstep_rounds: float
     clustered: float
