@@ -103,6 +103,15 @@ def long_rms_norm(x: tl.array, weight: tl.array, y: tl.array, eps: tl.f32, B: tl
         tl.store(y, (row, start), (v * scale * w).to(y.dtype))
 
 
+@tilec.kernel(grid=lambda x: x.shape[0])
+def whole_rms_norm(x: tl.array, weight: tl.array, y: tl.array, eps: tl.f32, N: tl.const):
+    """The same of rows of at most N elements, of several CTAs each."""
+    row = tl.program_id(0)
+    v = tl.load(x, (row, 0), N).to(tl.f32)
+    scale = tl.rsqrt(tl.sum(v * v) / x.shape[1] + eps)
+    tl.store(y, (row, 0), (v * scale * tl.load(weight, 0, N).to(tl.f32)).to(y.dtype))
+
+
 LARGEST_E4M3 = 448.0
 
 

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "gpu"))
 from array_spec import ArraySpec, row_major
 from layer_cases import LayerCase, Step
 
-from tilec.examples.softmax import LONGEST_TILE
+from tilec.examples.softmax import longest_row, row_tile
 
 EPS = 1e-5
 
@@ -52,11 +52,6 @@ def _case(
     )
 
 
-def _tile(columns: int) -> int:
-    """A row's length in whole 128s, as the examples choose tiles."""
-    return -(-columns // 128) * 128
-
-
 def elementwise(kernel: str, dtype: str, count: int) -> LayerCase:
     """One of `ELEMENTWISE` on arrays of `count` elements; Adam is of f32 alone."""
     dtype = "f32" if kernel == "adam" else dtype
@@ -75,25 +70,27 @@ def elementwise(kernel: str, dtype: str, count: int) -> LayerCase:
 
 def softmax(dtype: str, rows: int, columns: int) -> LayerCase:
     """As `tilec.examples.softmax.softmax_rows` chooses."""
-    step = Step("softmax", ("x", "y"), (("N", _tile(columns)),))
-    if columns > LONGEST_TILE:
+    step = Step("softmax", ("x", "y"), (("N", row_tile(columns)),))
+    if columns > longest_row():
         step = Step("online_softmax", ("x", "y"))
     arrays = [row_major(name, dtype, (rows, columns)) for name in "xy"]
     return _case("softmax", f"{dtype} {rows}x{columns}", arrays, step, ("y",))
 
 
 def layer_norm(dtype: str, rows: int, columns: int) -> LayerCase:
-    """Rows of at most `LONGEST_TILE` elements."""
+    """Rows of one tile."""
     x, y = (row_major(name, dtype, (rows, columns)) for name in "xy")
     weight, bias = (row_major(name, dtype, (columns,)) for name in ("weight", "bias"))
-    step = Step("layer_norm", ("x", "weight", "bias", "y", EPS), (("N", _tile(columns)),))
+    step = Step("layer_norm", ("x", "weight", "bias", "y", EPS), (("N", row_tile(columns)),))
     return _case("layer_norm", f"{dtype} {rows}x{columns}", [x, weight, bias, y], step, ("y",))
 
 
 def long_rms_norm(dtype: str, rows: int, columns: int) -> LayerCase:
-    """Rows longer than a tile."""
+    """Rows longer than a CTA keeps."""
     x, y = (row_major(name, dtype, (rows, columns)) for name in "xy")
-    step = Step("long_rms_norm", ("x", "weight", "y", EPS))
+    step = Step("whole_rms_norm", ("x", "weight", "y", EPS), (("N", row_tile(columns)),))
+    if columns > longest_row():
+        step = Step("long_rms_norm", ("x", "weight", "y", EPS))
     arrays = [x, row_major("weight", dtype, (columns,)), y]
     label = f"{dtype} {rows}x{columns}"
     return _case("long_rms_norm", label, arrays, step, ("y",), {"eps": EPS})
@@ -106,8 +103,8 @@ def quantisation(dtype: str, rows: int, columns: int) -> LayerCase:
         row_major("y", "f8E4M3FN", (rows, columns)),
         row_major("scales", "f32", (rows,)),
     ]
-    step = Step("quantise_rows", ("x", "y", "scales"), (("N", _tile(columns)),))
-    if columns > LONGEST_TILE:
+    step = Step("quantise_rows", ("x", "y", "scales"), (("N", row_tile(columns)),))
+    if columns > longest_row():
         step = Step("quantise_long_rows", ("x", "y", "scales"))
     return _case("quantise_rows", f"{dtype} {rows}x{columns}", arrays, step, ("y", "scales"))
 
@@ -239,7 +236,7 @@ def sort_rows(rows: int, columns: int) -> LayerCase:
 def largest_of_rows(rows: int, columns: int, count: int) -> LayerCase:
     """The `count` largest of each row, f32."""
     arrays = [row_major("x", "f32", (rows, columns)), row_major("y", "f32", (rows, count))]
-    step = Step("largest_of_rows", ("x", "y"), (("N", _tile(columns)), ("K", count)))
+    step = Step("largest_of_rows", ("x", "y"), (("N", row_tile(columns)), ("K", count)))
     label = f"{count} of {rows}x{columns}"
     return _case("largest_of_rows", label, arrays, step, ("y",), {"count": count})
 

@@ -225,11 +225,21 @@ def test_kernels_give_what_numpy_does(number: int, monkeypatch: pytest.MonkeyPat
         check(cases[kernel], SEEDS[number])
 
 
-def test_rows_longer_than_a_tile_are_quantised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
-    case = quantisation("f16", 2, 33001)
-    assert case.steps[0].kernel == "quantise_long_rows"
-    check(case, 0)
+@pytest.mark.parametrize(
+    ("target", "kernels"),
+    [
+        ("sm_90a", ("quantise_rows", "whole_rms_norm")),  # in a cluster
+        ("sm_80", ("quantise_long_rows", "long_rms_norm")),
+    ],
+)
+def test_rows_longer_than_a_cta_keeps(
+    target: str, kernels: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEC_TARGET", target)
+    cases = quantisation("f16", 2, 33001), long_rms_norm("bf16", 2, 33001)
+    assert tuple(case.steps[0].kernel for case in cases) == kernels
+    for case in cases:
+        check(case, 0)
 
 
 @pytest.mark.parametrize(("seed", "target"), zip(SEEDS, ("sm_90a", "sm_80", "sm_90a"), strict=True))

@@ -1,4 +1,4 @@
-"""Softmax of each row: in one tile, or in two passes over rows longer than a tile."""
+"""Softmax of each row: in one tile, or in two passes over rows longer than a tile may be."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 
 import tilec
 import tilec.language as tl
+from tilec.call.device_target import target_of
 from tilec.examples.running import compare, launch, poisoned
+from tilec.hardware.target import Feature
 
 
 @tilec.kernel(grid=lambda x: x.shape[0])
@@ -42,15 +44,27 @@ def online_softmax(x: tl.array, y: tl.array, N: tl.const = tl.auto):
         tl.store(y, (row, start), (tl.exp(v - highest) / total).to(y.dtype))
 
 
-LONGEST_TILE = 32768
-"""Longest row kept in one tile."""
+LONGEST_TILE, LONGEST_ROW = 32768, 262144
+"""Longest row that one CTA keeps, and a cluster of CTAs."""
+
+
+def longest_row() -> int:
+    """Elements of the longest row that a program keeps on the device at hand."""
+    has_clusters = target_of(tilec.device()).supports(Feature.CLUSTERS)
+    return LONGEST_ROW if has_clusters else LONGEST_TILE
+
+
+def row_tile(columns: int) -> int:
+    """Elements of a tile that keeps a row, of parts for each CTA of a cluster if it is long."""
+    part = 128 if columns <= LONGEST_TILE else 256
+    return tl.cdiv(columns, part) * part
 
 
 def softmax_rows(x: Any, y: Any) -> None:
     """Softmax of each row of `x` into `y`, by the kernel that suits the row length."""
     columns = x.shape[1]
-    if columns <= LONGEST_TILE:
-        softmax(x, y, N=tl.cdiv(columns, 128) * 128)
+    if columns <= longest_row():
+        softmax(x, y, N=row_tile(columns))
     else:
         online_softmax(x, y)
 
