@@ -20,8 +20,10 @@ from simulated_gpu import SimulatedGpu, install_gpu
 from tilec.cli import refit
 from tilec.cli.command import main
 from tilec.costs.machine import machine_of
+from tilec.costs.model import predict
 from tilec.costs.rates import Rates, rates_of
 from tilec.hardware.target import find_target
+from tilec.ops.product_work import work_of
 from tilec.refit import measuring, product_timing
 from tilec.refit.compile_ahead import compile_all, compile_tiles
 from tilec.refit.drawn_products import DrawnProduct, draw
@@ -60,10 +62,22 @@ def made_up(rates: Rates, seeds: dict[str, int], count: int, tiles: int = 4) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["128x160x64/T/c41/1", "256x112x64/t3", "64x16x128/s16", "128x192x64/pp", "8x8x8"]
+    "name",
+    [
+        *("128x160x64/T/c41/1", "256x112x64/t3", "64x16x128/s16", "128x192x64/pp", "8x8x8"),
+        "64x128x64/q4/1",
+    ],
 )
 def test_a_tile_is_what_its_name_says(name: str) -> None:
     assert name_of(tile_named(name)) == name
+
+
+def test_a_ring_of_few_slots_leaves_room_for_a_second_cta() -> None:
+    product, machine = DrawnProduct.named("bf16 4096x4096x512 NN").facts, HOPPER
+    whole, half = (work_of(product, (64, 128, 64), 1, (1, 1), machine, x) for x in (None, 4))
+    assert [predict(work, machine).occupancy for work in (whole, half)] == [1, 2]
+    tile = tile_named("64x128x64/q4")
+    assert prediction(product, tile, machine) == pytest.approx(predict(half, machine).us)
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_90a", "sm_100a"])

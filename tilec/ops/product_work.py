@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import tilec.language as tl
@@ -37,9 +38,10 @@ def predicted(
     splits: int,
     cluster: tuple[int, int],
     machine: Machine,
+    stages: int | None = None,
 ) -> tuple[float, bool]:
     """Microseconds, and whether all programs run at once."""
-    work = work_of(product, tile, splits, cluster, machine)
+    work = work_of(product, tile, splits, cluster, machine, stages)
     found = predict(work, machine)
     unit = work.loops[0].unit
     us = found.us + (machine.rates.cluster if work.cluster > 1 else 0)
@@ -59,9 +61,10 @@ def work_of(
     splits: int,
     cluster: tuple[int, int],
     machine: Machine,
+    stages: int | None = None,
 ) -> Work:
     """The launch of a product in tiles of (rows, columns, depth), k in `splits` parts, by clusters
-    of CTAs along rows and columns."""
+    of CTAs along rows and columns, through a ring of so many `stages` or the compiler's."""
     m, n, k = product.m, product.n, product.k
     rows, columns, depth = tile
     target = machine.target
@@ -86,7 +89,7 @@ def work_of(
     return Work(
         programs * product.batch * splits,
         warps,
-        (_loop(product, tile, splits, cluster, unit, machine.rates), store),
+        (replace(_loop(product, tile, splits, cluster, unit, machine.rates), stages=stages), store),
         product.batch * arrays,
         rows * columns,
         cluster=1 if unit is Unit.TENSOR_MEMORY else prod(cluster),

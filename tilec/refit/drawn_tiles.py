@@ -21,13 +21,13 @@ are wanted on both sides of the best one, and slow ones say nothing of the choic
 MOST_SUMS_BYTES = 1 << 28
 """Of a drawn tile's partial sums, which every process that compiles makes."""
 
-_NAME = re.compile(r"(\d+)x(\d+)x(\d+)((?:/(?:T|c\d\d|s\d+|t\d+|pp|1))*)")
+_NAME = re.compile(r"(\d+)x(\d+)x(\d+)((?:/(?:T|c\d\d|s\d+|t\d+|pp|q\d+|1))*)")
 
 
 def name_of(choice: TileChoice) -> str:
     """Rows x columns x depth, then what is unusual: T, of the transposed product; c21, clusters of
-    2 down and 1 across; s4, k in 4 parts; t3, the last round in 3; pp, sets of warps in turn; 1, no
-    CTA stays for a second program."""
+    2 down and 1 across; s4, k in 4 parts; t3, the last round in 3; pp, sets of warps in turn; q4, a
+    ring of 4 slots; 1, no CTA stays for a second program."""
     down, across = choice.cluster
     words = (
         (choice.is_turned, "T"),
@@ -35,6 +35,7 @@ def name_of(choice: TileChoice) -> str:
         (choice.splits > 1, f"s{choice.splits}"),
         (choice.tail > 1, f"t{choice.tail}"),
         (choice.in_turn, "pp"),
+        (choice.stages is not None, f"q{choice.stages}"),
         (choice.is_single, "1"),
     )
     tile = f"{choice.rows}x{choice.columns}x{choice.depth}"
@@ -58,6 +59,7 @@ def tile_named(name: str) -> TileChoice:
         cluster=(down, across),
         tail=numbers.get("t", 1),
         in_turn="pp" in words,
+        stages=numbers.get("q"),
     )
 
 
@@ -71,7 +73,7 @@ def prediction(product: Product, choice: TileChoice, machine: Machine) -> float:
     if choice.in_turn:
         work = work_of(product, tile, 1, choice.cluster, machine)
         return predict(replace(work, teams=2, warps=TURN_WARPS), machine).us
-    return predicted(product, tile, choice.splits, choice.cluster, machine)[0]
+    return predicted(product, tile, choice.splits, choice.cluster, machine, choice.stages)[0]
 
 
 def draw_tiles(
