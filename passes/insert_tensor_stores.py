@@ -37,7 +37,7 @@ from tilec.dialects.tile import Atomic
 from tilec.dialects.types import element, shape
 from tilec.dialects.types import tile as tile_type
 from tilec.hardware.layout import Layout, warp_boxes
-from tilec.hardware.ring_stages import store_slots
+from tilec.hardware.ring_stages import most_store_bytes, store_slots
 from tilec.hardware.target import Feature
 from tilec.messages.diagnostics import InternalError
 from tilec.passes.analysis.coordinates import as_copy_coordinate
@@ -59,10 +59,6 @@ SCATTERED = 1.5
 sums of a warpgroup fill sectors, but make eight requests where whole rows make two: on an H200
 products that write more than they read took 8 to 25 % less time through the copy engine, 4096 cubed
 0.5 to 2 %."""
-MOST_SHARED = 6
-"""What of shared memory, a part of so many, buffers may take for stores that fill their sectors: 32
-KiB of an H200's 227, where that was measured, and not of 99, where rings would lose a slot or two
-of their few."""
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
@@ -174,7 +170,7 @@ def _refusal(
     if isinstance(plan, str):
         return plan
     fills_sectors = _held(store) == store.value and _excess(store, facts).traffic <= SCATTERED
-    if fills_sectors and plan.bytes > context.target.shared_bytes // MOST_SHARED:
+    if fills_sectors and plan.bytes > most_store_bytes(context.target):
         return f"{plan.bytes} bytes of shared memory are worth more to loads: sectors are full"
     return why_no_tensor_map(
         store.dst,

@@ -151,8 +151,25 @@ def access_cost(
     instruction = INSTRUCTION_COST
     if together > run:
         instruction += (-(-sectors * SECTOR_BYTES // LINE_BYTES) - 1) * LINE_COST
+    traffic = sectors * SECTOR_BYTES
+    if not is_load and contiguous is not None:
+        traffic = _stored(layout, rank, contiguous, element_bytes, run, width)
     groups = -(-layout.num_values // together) * max(1, layout.num_threads // 32)
-    return groups * (sectors * SECTOR_BYTES + together // run * instruction)
+    return groups * (traffic + together // run * instruction)
+
+
+def _stored(
+    layout: Layout, rank: int, contiguous: int, element_bytes: int, run: int, width: int
+) -> int:
+    """Bytes of the sectors that an instruction of a warp stores to, whole ones, in the mean of all
+    places in a sector where rows may begin: at multiples of `width` elements."""
+    step = max(1, min(width, SECTOR_BYTES // element_bytes))
+    shifts = range(0, SECTOR_BYTES // element_bytes, step)
+    touched = sum(
+        _touched(layout, rank, contiguous, element_bytes, run, SECTOR_BYTES, shift)
+        for shift in shifts
+    )
+    return touched * SECTOR_BYTES // len(shifts)
 
 
 def store_requests(
@@ -168,16 +185,23 @@ def store_requests(
 
 
 def _touched(
-    layout: Layout, rank: int, contiguous: int | None, element_bytes: int, run: int, unit: int
+    layout: Layout,
+    rank: int,
+    contiguous: int | None,
+    element_bytes: int,
+    run: int,
+    unit: int,
+    shift: int = 0,
 ) -> int:
-    """Units of so many bytes in which a warp has its first `run` neighbours."""
+    """Units of so many bytes in which a warp has its first `run` neighbours, where rows begin
+    `shift` elements behind the beginning of one."""
     units: set[tuple[int, ...]] = set()
     for lane in range(min(32, layout.num_threads)):
         at = list(layout.thread_coordinates(lane, rank))
         if contiguous is None:
             units.add(tuple(at))
             continue
-        begin = at[contiguous]
+        begin = at[contiguous] + shift
         for element in (begin, begin + run - 1):
             at[contiguous] = element * element_bytes // unit
             units.add(tuple(at))

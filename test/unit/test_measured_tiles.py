@@ -13,6 +13,7 @@ import pytest
 import tilec.language as tl
 from tilec.costs.dot_work import Memory
 from tilec.costs.rates import sm_90a
+from tilec.costs.work import Stored
 from tilec.ops.product_facts import Product
 from tilec.ops.tile_choice import TileChoice, choose_tiles
 from tilec.refit.drawn_products import DrawnProduct
@@ -29,15 +30,29 @@ def product_of(name: str) -> Product:
 
 
 def compared(device_name: str, seed: int) -> Iterator[list[tuple[float, float]]]:
-    """For each product, without copies of operands: predicted and measured times of its tiles."""
+    """For each product, without copies of operands: predicted and measured times of its tiles, but
+    of those that store f32: when the record was taken, threads did so as they held it."""
     run = RUNS[device_name, seed]
     for name, tiles in run.products.items():
         if "pad" not in name:
             product = product_of(name)
             pairs = [
-                (prediction(product, tile_named(x), run.machine), us) for x, us in tiles.items()
+                (prediction(product, tile, run.machine), us)
+                for tile, us in ((tile_named(x), us) for x, us in tiles.items())
+                if not is_stored_anew(product, tile)
             ]
-            yield [pair for pair in pairs if pair[0] < inf]
+            found = [pair for pair in pairs if pair[0] < inf]
+            if found:
+                yield found
+
+
+def is_stored_anew(product: Product, tile: TileChoice) -> bool:
+    """Whether results of 4 bytes, or sums of parts of k in rows of no whole 16 bytes, may leave
+    through shared memory."""
+    product = product.turned() if tile.is_turned else product
+    if tile.splits > 1:
+        return product.stored(tile.splits) is Stored.ELEMENTS
+    return product.stored_width == 4
 
 
 @pytest.mark.parametrize(
@@ -55,7 +70,7 @@ def test_what_is_first_by_prediction_is_among_the_first_by_the_clock(
         least = min(us for _, us in pairs)
         losses.append(log(min(pairs)[1] / least))
         errors += [log(expected / us) for expected, us in pairs]
-    assert len(losses) > 100
+    assert len(losses) > 90
     assert exp(fmean(losses)) < 1.08
     assert sum(loss < log(1.1) for loss in losses) > 0.72 * len(losses)
     assert abs(fmean(errors)) < 0.05

@@ -71,3 +71,14 @@ def store_slots(panels: int, panel_bytes: int) -> int:
     program's first panel goes to the slot that was left longest, so they divide the panels."""
     fits = (n for n in (2, 3) if panels % n == 0 and (n - 1) * panel_bytes <= MOST_AHEAD)
     return next(fits, 1)
+
+
+STORES_SHARE = 6
+"""What of shared memory, a part of so many, buffers may take for stores that fill their sectors: 32
+KiB of an H200's 227, where that was measured, and not of 99, where rings would lose a slot or two
+of their few."""
+
+
+def most_store_bytes(target: Target) -> int:
+    """Shared memory that buffers of such stores may take."""
+    return target.shared_bytes // STORES_SHARE

@@ -47,10 +47,10 @@ class Product:
         c, width = self.c, self.stored_width
         if splits > 1:
             c, width = Memory.of(0, (self.m, self.n), (self.n, 1), 4), 4
-        # Threads hold whole sectors of 4-byte elements; smaller ones are rearranged.
+        # Threads hold whole sectors of 4-byte elements; others, and of rows that begin elsewhere,
+        # are rearranged.
         if c.alignment < VECTOR_BYTES:
-            is_direct = width == 4 or c.contiguous != 1
-            return Stored.SCATTERED if is_direct else Stored.ELEMENTS
+            return Stored.SCATTERED if c.contiguous != 1 else Stored.ELEMENTS
         return Stored.ROWS if c.contiguous == 1 or width == 4 else Stored.TURNED
 
     def turned(self) -> Product:

@@ -18,9 +18,9 @@ from tilec.costs.machine import Machine
 from tilec.costs.model import predict
 from tilec.costs.rates import Rates
 from tilec.costs.work import SUM_BYTES, LoopWork, Stored, Unit, Way, Work
-from tilec.hardware.ring_stages import store_slots
+from tilec.hardware.ring_stages import most_store_bytes, store_slots
 from tilec.hardware.sizes import SWIZZLE_BITS, VECTOR_BYTES
-from tilec.hardware.target import Feature
+from tilec.hardware.target import Feature, Target
 from tilec.ops.product_facts import Product
 from tilec.terms.tile_sizes import USUAL_SIDE
 
@@ -76,12 +76,14 @@ def work_of(
         stored=stored,
         stored_rows=rows if product.c.contiguous == 1 else columns,
         stored_elements=rows * columns,
-        leaving_bytes=_leaving_bytes(rows, columns, width, stored, product.way(unit)),
     )
     down, across = cluster
     programs = (
         tl.cdiv(tl.cdiv(m, rows), down) * down * tl.cdiv(tl.cdiv(n, columns), across) * across
     )
+    stays = programs * product.batch * splits > machine.multiprocessors
+    leaving = _leaving_bytes(rows, columns, width, stored, product.way(unit), stays, target)
+    store = replace(store, leaving_bytes=leaving)
     arrays = (m * k + k * n) * product.width + m * n * width * splits
     warps = 8 if unit is Unit.WARPGROUPS and rows >= USUAL_SIDE else 4
     if not target.supports(Feature.WGMMA):
@@ -100,15 +102,23 @@ def work_of(
     )
 
 
-def _leaving_bytes(rows: int, columns: int, width: int, stored: Stored, way: Way) -> int:
+def _leaving_bytes(
+    rows: int, columns: int, width: int, stored: Stored, way: Way, stays: bool, target: Target
+) -> int:
     """Shared memory through which a tile leaves, in elements of `width` bytes: panels of the widest
-    swizzle that divides its rows, or, where there is a ring beside, all that is rearranged."""
-    if way is Way.THREADS or width == SUM_BYTES or stored is Stored.SCATTERED:
+    swizzle that divides its rows, or, where there is a ring beside, all that is rearranged.
+
+    Threads that hold whole sectors store these by themselves where no CTA takes a further program
+    (`stays`), or panels take too much (`insert-tensor-stores`)."""
+    if way is Way.THREADS or stored is Stored.SCATTERED:
         return 0
     if stored is not Stored.ROWS:
         return rows * columns * width if way is Way.ENGINE else 0
     panel = next((span for span in SWIZZLE_BITS if columns * width % span == 0), 0)
-    return rows * panel * store_slots(columns * width // panel, rows * panel) if panel else 0
+    found = rows * panel * store_slots(columns * width // panel, rows * panel) if panel else 0
+    if width == SUM_BYTES and (not stays or found > most_store_bytes(target)):
+        return 0
+    return found
 
 
 def _loop(

@@ -119,7 +119,7 @@ func.func @whole(%o: !o, %start: i32, %n: i32) attributes {tile.kernel} {
 // CHECK: %[[E:.*]] = math.expm1
 // CHECK-NEXT: gpu_tile.convert_layout"(%[[E]]) {{.*}} -> tensor<64xf32, #gpu_tile.layout<"T(4,8,2,2):(0,1@0,32@0,0) V(4):(8@0)">>
 // CHECK-NOT: convert_layout
-func.func @beside_a_product(%a: memref<?x?xf16, strided<[?, 1]>>, %o: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+func.func @beside_a_product(%a: memref<?x?xf16, strided<[?, 1]>>, %o: memref<?x?xf32, strided<[?, 1]>> {tile.facts = {align = 16 : i32, sizes = array<i32: 1, 4>, strides = array<i32: 4, 1>}}) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %m = "tile.iota"() {axis = 0 : i32} : () -> tensor<64x4xi32>
   %n = "tile.iota"() {axis = 1 : i32} : () -> tensor<64x4xi32>
