@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import pytest
@@ -11,13 +12,13 @@ from hypothesis import strategies as st
 import tilec.language as tl
 from tilec.costs.dot_work import Memory, line_bytes, narrow_loads, way_of
 from tilec.costs.machine import Machine, machine_of
-from tilec.costs.model import stages_of
+from tilec.costs.model import predict, stages_of
 from tilec.costs.work import Unit, Way
 from tilec.examples.matmul import matmul
 from tilec.hardware.target import find_target
 from tilec.ops.multiply_plan import KEPT
 from tilec.ops.product_facts import Product
-from tilec.ops.product_work import ALONE, work_of
+from tilec.ops.product_work import ALONE, filling_stages, work_of
 from tilec.ops.tile_choice import MOST_CTAS, MOST_SPLITS, TileChoice, choose_tiles
 from tilec.runtime.device import device
 from tilec.terms.dtypes import DType
@@ -295,3 +296,22 @@ def test_lines_that_begin_elsewhere_cost_more() -> None:
     assert lines(320, 128) == 2000  # boxes of 64 bytes
     assert lines(128, 4, Way.THREADS) == found[2]
     assert lines(64, 2, Way.REGISTERS) == 1000
+
+
+def test_one_program_a_multiprocessor_gets_all_of_its_memory() -> None:
+    """5.63 us for 7.17 of an H200 with a ring that leaves room for a second CTA; products whose
+    programs are more, or whose rings fill it anyway, are as they were."""
+    found = tiles(128, 3456, 1344, memories=(Memory(1, 128),) * 2)
+    assert (found.rows, found.columns, found.stages) == (64, 64, 12)
+    work = work_of(
+        Product(128, 3456, 1344, 1, "bf16", 2, *(Memory(1, 128),) * 2),
+        (64, 64, 64),
+        1,
+        ALONE,
+        HOPPER,
+        found.stages,
+    )
+    assert predict(work, HOPPER).occupancy == 1
+    assert not HOPPER.target.fits_twice(predict(work, HOPPER).shared_bytes)
+    assert filling_stages(replace(work, programs=133), HOPPER) is None
+    assert tiles(4096, 4096, 4096).stages is None

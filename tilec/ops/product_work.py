@@ -18,7 +18,13 @@ from tilec.costs.machine import Machine
 from tilec.costs.model import predict
 from tilec.costs.rates import Rates
 from tilec.costs.work import SUM_BYTES, LoopWork, Stored, Unit, Way, Work
-from tilec.hardware.ring_stages import most_store_bytes, store_slots
+from tilec.hardware.ring_stages import (
+    barrier_bytes,
+    most_slots,
+    most_store_bytes,
+    ring_stages,
+    store_slots,
+)
 from tilec.hardware.sizes import SWIZZLE_BITS, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.ops.product_facts import Product
@@ -28,6 +34,8 @@ ALONE = (1, 1)
 """The cluster of a CTA by itself, along rows and columns."""
 MOST_WAITING = 2
 """Rounds of programs that wait for DRAM, whose CTAs do not stay: who gets more takes the next."""
+SWIZZLED_ROWS = 8
+"""After so many rows a swizzle repeats: buffers begin, and parts of a tile may, where one does."""
 ACCUMULATORS_PER_WARP = 4096
 """As the compiler chooses warps: 128 accumulators a thread, 4 to 8 warps."""
 
@@ -100,6 +108,24 @@ def work_of(
         if stored in (Stored.ELEMENTS, Stored.SCATTERED)
         else 0,
     )
+
+
+def filling_stages(work: Work, machine: Machine) -> int | None:
+    """Slots with which a CTA fills a multiprocessor, where all programs run at once on one each and
+    the compiler's ring would leave room for a second one; None elsewhere.
+
+    Nobody else needs that room, and the next launch may only begin under this one where its CTAs
+    cannot crowd beside ours (`passes/overlap_launches.py`)."""
+    loop, target = work.loops[0], machine.target
+    if loop.way is not Way.ENGINE or work.programs > machine.multiprocessors:
+        return None
+    panels = max(one.leaving_bytes for one in work.loops)
+    around = panels + barrier_bytes(1) + max(SWIZZLE_BITS) * SWIZZLED_ROWS
+    slots = most_slots(loop.staged_bytes, around, target)
+    usual = ring_stages(loop.staged_bytes, panels, target)
+    leaves_room = target.fits_twice(panels + usual * loop.staged_bytes)
+    fills = not target.fits_twice(panels + slots * loop.staged_bytes)
+    return slots if leaves_room and fills else None
 
 
 def _leaving_bytes(
