@@ -10,6 +10,7 @@ as there are registers, less those rounds in which all lanes would send to thems
 
 1. Registers change places along each pair's leaving bit by the sender's bit: two selects a pair.
 2. Along a bit that leaves to where the source has copies, each copy picks its half: one select.
+   Copies in different warps get theirs from different lanes, where a lane bit tells halves apart.
 3. Shuffles: a butterfly where only pairs' bits differ, else from a computed lane.
 4. Registers change places along each pair's entering bit by the receiver's bit.
 
@@ -48,7 +49,7 @@ class LaneMove:
     `source`, `result`: the element bits of each register. `staying`: masks of bits of registers on
     both sides, fastest first. `picked`: (mask, bit of the thread number by which each copy picks
     its half). `entering`: masks without a partner, with their sender's lane bit. `lanes`: for each
-    bit of the sending lane's number the bit of the receiving lane's, None where rounds count it.
+    bit of the sending lane's number the bit of the receiving thread's, None where rounds count it.
     """
 
     source: tuple[int, ...]
@@ -143,13 +144,14 @@ def _match(have: _Places, want: _Places) -> LaneMove | str:
     for number, (old, new) in enumerate(zip(have.warps, want.warps, strict=True), LANE_BITS):
         if old == new:
             continue
-        if old is not None or new not in have.registers:
+        if old is not None or new not in (*have.registers, *have.lanes):
             return "elements leave their warp"
-        picked.append((masks[new], number))
+        if new in have.registers:
+            picked.append((masks[new], number))
     leaving = [i for i, bit in enumerate(want.lanes) if bit in have.registers]
     entering = [i for i, bit in enumerate(have.lanes) if bit in want.registers]
     lanes: list[int | None] = [
-        i if bit is None else want.lanes.index(bit) if bit in want.lanes else None
+        i if bit is None else want.threads.index(bit) if bit in want.threads else None
         for i, bit in enumerate(have.lanes)
     ]
     exchanges = []
@@ -160,7 +162,10 @@ def _match(have: _Places, want: _Places) -> LaneMove | str:
     senders = {exchange.sender for exchange in exchanges}
     receivers = {exchange.receiver for exchange in exchanges}
     rest = [i for i in leaving if i not in receivers]
-    for receiver, copy in _pairs(rest, [i for i, bit in enumerate(have.lanes) if bit is None]):
+    copied = [i for i, bit in enumerate(have.lanes) if bit is None]
+    if len(rest) > len(copied):
+        return "a lane would send different registers at once"
+    for receiver, copy in _pairs(rest, copied):
         lanes[copy] = receiver
         picked.append((masks[want.lanes[receiver]], copy))
     return LaneMove(

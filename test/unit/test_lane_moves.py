@@ -38,15 +38,27 @@ def layouts(rng: random.Random, shape: Shape, num_warps: int) -> tuple[Layout, L
         if side == 0:
             shared = bits[held:]
     lanes, own, registers = ends[1]
-    own = [
-        registers.pop() if not mode.stride and registers and registers[-1] in shared else mode
-        for mode in own
-    ]
-    ends[1] = (lanes, own, registers)
+    ends[1] = (lanes, [_part(mode, lanes, registers, shared, rng) for mode in own], registers)
     first, second = (
         normalize(Layout((*lanes, *own), tuple(registers))) for lanes, own, registers in ends
     )
     return first, second
+
+
+def _part(
+    mode: Mode, lanes: list[Mode], registers: list[Mode], shared: list[Mode], rng: random.Random
+) -> Mode:
+    """What tells warps apart in the second layout, where those of the first have copies: a bit of
+    the registers of both, or of the second's lanes."""
+    if mode.stride:
+        return mode
+    if registers and registers[-1] in shared:
+        return registers.pop()
+    number = rng.randrange(LANE_BITS)
+    if rng.random() < 0.5:
+        return mode
+    taken, lanes[number] = lanes[number], copies(2)
+    return taken
 
 
 def conversion(shape: Shape, kind: str, ends: tuple[Layout, Layout]) -> str:
@@ -117,6 +129,10 @@ ODD = {
         "T(32,2):(1@1,0) V(4):(32@1)",
         "T(2,16,2):(1@1,4@1,64@1) V(2):(2@1)",
     ),
+    "warps take it from other lanes": (
+        "T(32,4):(1@1,0) V(4):(32@1)",
+        "T(4,8,4):(0,1@1,16@1) V(2,2):(8@1,64@1)",
+    ),
 }
 
 
@@ -126,6 +142,13 @@ def test_moves_out_of_place(case: str) -> None:
     move = lane_move(source, result, (1, 128))
     assert isinstance(move, LaneMove)
     check((1, 128), "f32", (source, result), move, source.num_threads // 32, 0)
+
+
+def test_a_lane_sends_one_register_at_once() -> None:
+    """Half of the lanes want one of its two, the others the other: what freed a bit of the lane's
+    number, the warps, asks for no half."""
+    whole, parted = map(parse_layout, ("T(32,2):(4@0,0) V(4):(1@0)", "T(64):(2@0) V(2):(1@0)"))
+    assert lane_move(whole, parted, (128,)) == "a lane would send different registers at once"
 
 
 NEIGHBOURS = parse_layout("T(32):(2@0) V(2):(1@0)")
