@@ -50,6 +50,7 @@ from tilec.passes.layouts.components import (
 )
 from tilec.passes.layouts.conversion_costs import conversion_cost
 from tilec.passes.layouts.decisions import decide_layouts
+from tilec.passes.layouts.maps import widened
 from tilec.passes.layouts.operand_numbers import separate_operand_numbers
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.walk import kernels
@@ -162,17 +163,30 @@ def _cuts(components: Components, accesses: list[Access], context: PassContext) 
     cuts: OpMap[Layout] = OpMap()
     for access in accesses:
         layout = components.of(access.value).layout
-        own = access.preferred(context.num_threads)
-        if layout is None or own == layout or not access.shape or access.is_indexed:
+        if layout is None or not access.shape or access.is_indexed:
             continue  # with a gather its indices would have to be converted, too
-        ends = (own, layout) if access.is_load else (layout, own)
-        convert = access.depth * conversion_cost(access.shape, access.element_bytes, *ends)
-        if access.cost(own) + convert < access.cost(layout):
-            cuts[access.op] = own
+        own = access.preferred(context.num_threads)
+        ways = [layout, own]
+        if access.depth > 1 and not access.is_load:
+            # Warps that wait for each other have other work to do in a loop.
+            ways.append(widened(layout, access.contiguous, access.width))
+        prices = {each: _price(access, layout, each) for each in ways}
+        best = min(prices, key=prices.__getitem__)
+        if best != layout:
+            cuts[access.op] = best
             context.report.add(
                 "memory layout",
                 access.op,
-                "coalesced, unlike its neighbours'",
+                f"{'coalesced' if best == own else 'wide inside warps'}, unlike its neighbours'",
                 "cheaper than their layout, conversion included",
             )
     return cuts
+
+
+def _price(access: Access, layout: Layout, own: Layout) -> int:
+    """Bytes of traffic of an access in its `own` layout, and the conversion to or from `layout`."""
+    if own == layout:
+        return access.cost(own)
+    ends = (own, layout) if access.is_load else (layout, own)
+    convert = conversion_cost(access.shape, access.element_bytes, *ends)
+    return access.cost(own) + access.depth * convert

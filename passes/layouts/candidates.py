@@ -13,7 +13,7 @@ from math import prod
 
 from tilec.hardware.layout import Layout, Mode, copies, normalize
 from tilec.hardware.mma_instruction import MmaInstruction
-from tilec.hardware.sizes import LINE_BYTES, SECTOR_BYTES, VECTOR_BYTES
+from tilec.hardware.sizes import LINE_BYTES, SECTOR_BYTES, VECTOR_BYTES, WARP_SIZE
 
 INSTRUCTION_COST = 64
 """Bytes of traffic one warp-wide access instruction is worth: half of what one of 4 bytes a thread
@@ -133,8 +133,8 @@ def access_cost(
     """Bytes of traffic to load or store the tile from global memory in this layout, whole CTA.
 
     `width`: neighbours one instruction may move. Instructions that load the rest of up to 16 bytes
-    in the registers of a thread find in L1 what the first one brought, in as many lines as it has;
-    stores go through to L2.
+    in the registers of a thread find in L1 what the first one brought, in as many lines as it has,
+    and so do warps that load what another one does; stores go through to L2.
     """
     rank = len(shape)
     first = layout.values[0] if layout.values else None
@@ -154,8 +154,10 @@ def access_cost(
     traffic = sectors * SECTOR_BYTES
     if not is_load and contiguous is not None:
         traffic = _stored(layout, rank, contiguous, element_bytes, run, width)
-    groups = -(-layout.num_values // together) * max(1, layout.num_threads // 32)
-    return groups * (traffic + together // run * instruction)
+    warps = max(1, layout.num_threads // WARP_SIZE)
+    different = warps // warp_copies(layout) if is_load else warps
+    moved = different * traffic + warps * (together // run * instruction)
+    return -(-layout.num_values // together) * moved
 
 
 def _stored(
@@ -170,6 +172,16 @@ def _stored(
         for shift in shifts
     )
     return touched * SECTOR_BYTES // len(shifts)
+
+
+def warp_copies(layout: Layout) -> int:
+    """How many warps hold the same elements."""
+    below = copied = 1
+    for mode in layout.threads:
+        if not mode.stride:
+            copied *= max(1, mode.size // max(1, WARP_SIZE // below))
+        below *= mode.size
+    return copied
 
 
 def store_requests(

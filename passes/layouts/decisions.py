@@ -45,6 +45,9 @@ UNANCHORED_WIDTH = 4
 """Neighbours a thread holds of a tile that no memory access wants in another way: 16 bytes of
 4-byte elements, should it be converted or stored after all."""
 
+SHORT_ROW = 256
+"""Elements: 8 in each lane."""
+
 
 @dataclass
 class _Work:
@@ -53,6 +56,7 @@ class _Work:
     accesses: list[Access] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     reductions: list[tile.ReduceOp] = field(default_factory=list)
+    scans: list[tile.ScanOp] = field(default_factory=list)
     exchanges: list[tile.ExchangeOp] = field(default_factory=list)
     slots: int = 0
 
@@ -113,6 +117,8 @@ def _gather_work(
             of(view.inputs[0]).slots += combining_slots(view) * depth_factor(op)
         if isinstance(view, tile.ReduceOp):
             of(view.inputs[0]).reductions.append(view)
+        if isinstance(view, tile.ScanOp):
+            of(view.inputs[0]).scans.append(view)
         if isinstance(view, tile.ExchangeOp):
             of(view.src).exchanges.append(view)
         if len(op.results) > 0 and is_tile(op.results[0]):
@@ -154,6 +160,8 @@ def _cheapest(
         for axis in dict.fromkeys(op.axis for op in work.exchanges):
             proposals += _in_registers(sizes, axis, context.num_threads)
         proposals += _evenly_spread(sizes, work.axes, context.num_threads)
+    if work.reductions or work.scans:
+        proposals += _whole_in_each_warp(shape(component.values[0]), context.num_warps)
     for link, layout in decided:
         linked = link.propose(layout)
         proposals += linked
@@ -172,7 +180,7 @@ def _cheapest(
         return (
             sum(price(access, layout) for access in work.accesses)
             + sum(link.cost(layout, other) for link, other in decided)
-            + sum(_meeting_cost(op, layout) for op in work.reductions)
+            + sum(_meeting_cost(op, layout) for op in (*work.reductions, *work.scans))
             + sum(_exchange_cost(op, layout) for op in work.exchanges)
             + work.slots * layout.num_values * context.num_warps * SLOT_BYTES
         )
@@ -256,9 +264,18 @@ def _has_rows(access: Access, axes: list[int], num_threads: int) -> bool:
     return prod(access.shape) // access.shape[axis] >= num_threads // WARP_SIZE
 
 
-def _meeting_cost(op: tile.ReduceOp, layout: Layout) -> int:
-    """What a reduction passes between threads: shuffles, and partial results of warps in shared
-    memory."""
+def _whole_in_each_warp(sizes: tuple[int, ...], num_warps: int) -> list[Layout]:
+    """For a short row: all of it in the lanes of a warp, and again in each other one, so that warps
+    need not meet."""
+    if len(sizes) != 1 or sizes[0] > SHORT_ROW or num_warps == 1:
+        return []
+    one = blocked_layout(sizes, 0, 1, WARP_SIZE)
+    return [normalize(Layout((*one.threads, copies(num_warps)), one.values))]
+
+
+def _meeting_cost(op: tile.ReduceOp | tile.ScanOp, layout: Layout) -> int:
+    """What a reduction or scan passes between threads: shuffles, and partial results of warps in
+    shared memory."""
     levels = axis_levels(layout, op.axis)
     rows = layout.slice(op.axis)
     lanes = prod(level.size for level in levels if level.place is Place.LANE)
@@ -268,7 +285,7 @@ def _meeting_cost(op: tile.ReduceOp, layout: Layout) -> int:
         total += steps * words(value) * (SHUFFLE_SLOTS + 1) * SLOT_BYTES
     if any(level.place is Place.WARP for level in levels):
         partials = prod(level.size for level in levels if level.place is Place.WARP)
-        gathered = partials * prod(shape(op.outputs[0]))
+        gathered = partials * prod(shape(op.inputs[0])) // shape(op.inputs[0])[op.axis]
         total += sum(CONVERSION_COST + gathered * 4 * words(value) for value in op.inputs)
     return total * depth_factor(op.operation)
 

@@ -4,14 +4,15 @@ other."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import byte_width, element, shape
 from tilec.hardware.layout import Layout
-from tilec.passes.layouts.components import depth_factor, is_apart
+from tilec.passes.layouts.components import depth_factor, is_apart, tile_bytes
 from tilec.passes.layouts.conversion_costs import conversion_cost
 from tilec.passes.layouts.maps import (
     broadcast_source,
@@ -39,6 +40,8 @@ class Link:
     ends: Callable[[Layout, Layout], tuple[Layout, Layout] | None]
     moved: ir.Value
     depth: int
+    held_up: int = 0
+    """Bytes of tiles that no copy engine or load role can fetch behind a conversion here."""
 
     def cost(self, own: Layout, layout: Layout) -> int:
         """Bytes of traffic that a conversion between the two is worth, if there is one that moves
@@ -49,7 +52,8 @@ class Link:
         if register_permutation(*ends, shape(self.moved)) is not None:
             return 0
         bytes_ = byte_width(element(self.moved))
-        return self.depth * conversion_cost(shape(self.moved), bytes_, *ends)
+        converted = conversion_cost(shape(self.moved), bytes_, *ends)
+        return self.depth * (converted + self.held_up)
 
 
 Map = Callable[[Layout], Layout | None]
@@ -131,7 +135,27 @@ def _reduce_links(op: tile.ReduceOp, depth: int) -> Iterator[Link]:
 
 def _broadcast_links(op: tile.BroadcastOp, depth: int) -> Iterator[Link]:
     dims, source = op.dims, shape(op.src)
-    yield _read(op.src, op.result, lambda layout: broadcast_source(layout, dims, source), depth)
+    link = _read(op.src, op.result, lambda layout: broadcast_source(layout, dims, source), depth)
+    # In front of a loop numbers may be converted before anybody fetches.
+    yield replace(link, held_up=_gathered_bytes(op.result) if depth > 1 else 0)
+
+
+def _gathered_bytes(value: ir.Value) -> int:
+    """Bytes of the tiles that are gathered by numbers that follow from `value`, element by element:
+    who fetches them ahead computes the numbers again, but has nobody's to convert."""
+    found, seen, pending = 0, set(), [value]
+    while pending:
+        following = pending.pop()
+        if following in seen:
+            continue
+        seen.add(following)
+        for use in following.uses:
+            user = use.owner.operation
+            if isinstance(user.opview, tile.GatherOp):
+                found = max(found, tile_bytes(user.opview.result))
+            elif is_elementwise(user) or isinstance(user.opview, tile.BroadcastOp):
+                pending += user.results
+    return found
 
 
 def _transpose_links(op: tile.TransposeOp, depth: int) -> Iterator[Link]:
