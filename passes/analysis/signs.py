@@ -1,9 +1,9 @@
 """Which coordinates are no less than 0, by where they come from: program numbers, sizes, loops that
 count up from 0, and sums, products, quotients and remainders of those.
 
-An index computed in 32 bits fits them, or was clamped as a 64-bit one (`coordinates.py`). Of wider
-ones the most that they come to is followed, so that what may wrap counts as anything; so do i32 and
-i64, in which authors compute.
+An index computed in 32 bits fits them, or was clamped as a 64-bit one (`coordinates.py`): none
+wraps. Of wider ones the most that they come to is followed, so that what may wrap counts as
+anything; so do i32 and i64, in which authors compute. Of a tile all elements count.
 """
 
 from __future__ import annotations
@@ -11,13 +11,22 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects.op import TileOp
+from tilec.dialects.tile import IotaOp
+from tilec.dialects.types import element, is_tile, shape
 from tilec.executable.kernel import MOST_PROGRAMS
 from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.demands.kernels import has_narrow_indices
+from tilec.passes.rewriting.walk import kernel_of
 
 _MOST_ELEMENTS = 2**48
 """No array has more: addresses have 48 or 49 bits, and one that repeats elements is none here."""
 _HELD = 2**62
 """What 64 bits hold with room for a tile that hangs over."""
+
+_NARROW = 2**31 - 1
+"""What an index of 32 bits holds."""
+_DEEPEST = 200
+"""Ops that are looked through, one behind the other."""
 
 _Bounds = tuple[bool, int | None]
 """Whether a number is 0 or more, and the most it comes to, None where that is not known."""
@@ -25,25 +34,7 @@ _Bounds = tuple[bool, int | None]
 
 def is_never_negative(value: ir.Value) -> bool:
     """Whether a scalar integer is known to be 0 or more."""
-    return _bounds(value)[0]
-
-
-def _bounds(value: ir.Value) -> _Bounds:
-    known = constant_of(value)
-    if known is not None:
-        return known >= 0, known
-    if isinstance(value.owner, ir.Block):
-        return _of_argument(ir.BlockArgument(value))
-    op = value.owner
-    if is_count(op.opview):
-        return True, MOST_PROGRAMS
-    if op.name == "memref.dim":
-        return True, _MOST_ELEMENTS
-    if op.name in ("arith.index_cast", "arith.extsi"):
-        return _bounds(op.operands[0])
-    if op.name not in _RULES or not isinstance(value.type, ir.IndexType):
-        return False, None
-    return _of_arithmetic(op)
+    return Signs().is_never_negative(value)
 
 
 def is_count(view: ir.OpView) -> bool:
@@ -51,37 +42,110 @@ def is_count(view: ir.OpView) -> bool:
     return isinstance(view, TileOp) and view.LEAST is not None
 
 
-def _of_argument(argument: ir.BlockArgument) -> _Bounds:
-    """The bounds of a block argument: a loop's variable lies between the loop's bounds, because
-    steps are positive."""
-    loop = argument.owner.owner
-    if loop.name != "scf.for" or argument.arg_number:
-        return False, None
-    lower, upper = list(loop.operands)[:2]
-    return _bounds(lower)[0], _bounds(upper)[1]
+class Signs:
+    """What is known of one function's integers, memoised. Build it anew after a change."""
+
+    def __init__(self) -> None:
+        self._known: dict[ir.Value, _Bounds] = {}
+        self._depth = 0
+
+    def is_never_negative(self, value: ir.Value) -> bool:
+        """Whether an integer, or each element of a tile of integers, is known to be 0 or more."""
+        return self._bounds(value)[0]
+
+    def _bounds(self, value: ir.Value) -> _Bounds:
+        if value not in self._known:
+            if self._depth == _DEEPEST:
+                return False, None
+            self._depth += 1
+            self._known[value] = self._derive(value)
+            self._depth -= 1
+        return self._known[value]
+
+    def _derive(self, value: ir.Value) -> _Bounds:
+        known = number_of(value)
+        if known is not None:
+            return known >= 0, known
+        if isinstance(value.owner, ir.Block):
+            return self._of_argument(ir.BlockArgument(value))
+        op = value.owner.operation
+        if is_count(op.opview):
+            return True, MOST_PROGRAMS
+        if op.name == "memref.dim":
+            return True, _MOST_ELEMENTS
+        if isinstance(op.opview, IotaOp):
+            return True, shape(value)[op.opview.axis]
+        if op.name in _SAME:
+            return self._of_same(op)
+        if op.name not in _RULES or not isinstance(_kind(value), ir.IndexType):
+            return False, None
+        return self._of_arithmetic(op)
+
+    def _of_argument(self, argument: ir.BlockArgument) -> _Bounds:
+        """The bounds of a block argument: a loop's variable lies between the loop's bounds, because
+        steps are positive."""
+        loop = argument.owner.owner
+        if loop.name != "scf.for" or argument.arg_number:
+            return False, None
+        lower, upper = list(loop.operands)[:2]
+        return self._bounds(lower)[0], self._bounds(upper)[1]
+
+    def _of_same(self, op: ir.Operation) -> _Bounds:
+        """The bounds of the operand, unless the result has too few bits for it."""
+        positive, most = self._bounds(op.operands[0])
+        kind = _kind(op.results[0])
+        if isinstance(kind, ir.IntegerType) and not has_narrow_indices(kernel_of(op)):
+            fits = most is not None and most < 2 ** (kind.width - 1)
+            return (positive, most) if fits else (False, None)
+        return positive, most
+
+    def _of_arithmetic(self, op: ir.Operation) -> _Bounds:
+        first, second = map(self._bounds, list(op.operands)[-2:])
+        (positive, most), (other_positive, other_most) = first, second
+        if op.name == "arith.minsi":
+            known = [number for number in (most, other_most) if number is not None]
+            return positive and other_positive, min(known, default=None)
+        narrow = has_narrow_indices(kernel_of(op))
+        if narrow:
+            most, other_most = (_NARROW if each is None else each for each in (most, other_most))
+        if most is None or other_most is None:
+            return False, None
+        if op.name == "arith.maxsi":
+            return positive or other_positive, max(most, other_most)
+        if not (positive and other_positive):
+            return False, None
+        bound = _RULES[op.name](most, other_most)
+        if narrow:
+            return True, min(bound, _NARROW)
+        return (True, bound) if bound < _HELD else (False, None)
 
 
-def _of_arithmetic(op: ir.Operation) -> _Bounds:
-    (positive, most), (other_positive, other_most) = map(_bounds, op.operands)
-    if op.name == "arith.minsi":
-        known = [number for number in (most, other_most) if number is not None]
-        return positive and other_positive, min(known, default=None)
-    if most is None or other_most is None:
-        return False, None
-    if op.name == "arith.maxsi":
-        return positive or other_positive, max(most, other_most)
-    if not (positive and other_positive):
-        return False, None
-    bound = _RULES[op.name](most, other_most)
-    return (True, bound) if bound < _HELD else (False, None)
+def _kind(value: ir.Value) -> ir.Type:
+    return element(value) if is_tile(value) else value.type
 
 
+def number_of(value: ir.Value) -> int | None:
+    """The integer that a scalar is, or all elements of a tile are, if that is known."""
+    if not is_tile(value) or isinstance(value.owner, ir.Block):
+        return constant_of(value)
+    if value.owner.name != "arith.constant":
+        return None
+    known = value.owner.attributes["value"]
+    if not isinstance(known, ir.DenseIntElementsAttr) or not known.is_splat:
+        return None
+    return int(ir.IntegerAttr(known.get_splat_value()).value)
+
+
+_SAME = ("arith.index_cast", "arith.extsi", "tensor.splat", "tile.broadcast")
+"""Ops whose result has the numbers of the operand."""
 _RULES = {
     "arith.addi": lambda a, b: a + b,
     "arith.muli": lambda a, b: a * b,
-    "arith.divsi": lambda a, b: a,
-    "arith.remsi": lambda a, b: min(a, b),
+    **dict.fromkeys(("arith.divsi", "arith.floordivsi", "arith.divui"), lambda a, b: a),
+    **dict.fromkeys(("arith.ceildivsi", "arith.ceildivui"), lambda a, b: a),
+    **dict.fromkeys(("arith.remsi", "arith.remui"), min),
     "arith.minsi": min,
     "arith.maxsi": max,
+    "arith.select": max,
 }
 """The most of each, of operands from 0 on."""

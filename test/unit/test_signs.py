@@ -12,7 +12,7 @@ from tilec.dialects.context import make_context
 from tilec.passes.analysis.signs import is_never_negative
 
 PROGRAM = """
-func.func @f(%a: memref<?xf32>, %i: index, %j: i32) {{
+func.func @f(%a: memref<?xf32>, %i: index, %j: i32) attributes {{{attributes}}} {{
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %less = arith.constant -1 : index
@@ -20,7 +20,9 @@ func.func @f(%a: memref<?xf32>, %i: index, %j: i32) {{
   %many = arith.constant 4611686018427387904 : index
   %p = "tile.program_id"() {{axis = 0 : i32}} : () -> index
   %cta = "gpu_tile.cta_id"() : () -> i32
+  %yes = arith.constant true
   %size = memref.dim %a, %zero : memref<?xf32>
+  %short = arith.index_cast %size : index to i32
   scf.for %k = {lower} to {upper} step %one {{
     %y = {value}
     "tile.assume"(%y) {{facts = {{}}}} : (index) -> ()
@@ -39,6 +41,9 @@ func.func @f(%a: memref<?xf32>, %i: index, %j: i32) {{
         ("arith.maxsi %less, %p : index", True),
         ("arith.minsi %k, %p : index", True),
         ("arith.index_cast %cta : i32 to index", True),
+        ("arith.floordivsi %k, %size : index", True),
+        ("arith.ceildivsi %k, %size : index", True),
+        ("arith.select %yes, %p, %k : index", True),
         # Anything, a number below 0, and a product that wraps.
         ("arith.addi %i, %p : index", False),
         ("arith.index_cast %j : i32 to index", False),
@@ -46,6 +51,8 @@ func.func @f(%a: memref<?xf32>, %i: index, %j: i32) {{
         ("arith.minsi %less, %p : index", False),
         ("arith.subi %p, %one : index", False),
         ("arith.muli %many, %p : index", False),
+        ("arith.index_cast %short : i32 to index", False),
+        ("arith.select %yes, %p, %less : index", False),
     ],
 )
 def test_arithmetic(value: str, expected: bool) -> None:
@@ -60,9 +67,37 @@ def test_loops(lower: str, upper: str, expected: bool) -> None:
     assert _is_never_negative("arith.addi %k, %one : index", lower, upper) is expected
 
 
-def _is_never_negative(value: str, lower: str, upper: str) -> bool:
+@pytest.mark.parametrize(
+    "value", ["arith.muli %many, %p : index", "arith.index_cast %short : i32 to index"]
+)
+def test_what_fits_32_bits_does_not_wrap(value: str) -> None:
+    """widen-indices has seen to it."""
+    assert _is_never_negative(value, "%zero", "%size", "tile.index_bits = 32 : i32")
+
+
+def test_tiles() -> None:
+    """Element numbers of a tile that begins at a program's first, and of one that begins before."""
+    text = """
+func.func @f(%i: index) {{
+  %p = "tile.program_id"() {{axis = 0 : i32}} : () -> index
+  %zeros = arith.constant dense<{first}> : tensor<8xindex>
+  %iota = "tile.iota"() {{axis = 0 : i32}} : () -> tensor<8xi32>
+  %numbers = arith.index_cast %iota : tensor<8xi32> to tensor<8xindex>
+  %start = tensor.splat {start} : tensor<8xindex>
+  %all = arith.addi %start, %numbers : tensor<8xindex>
+  %more = arith.addi %all, %zeros : tensor<8xindex>
+  return
+}}"""
+    for first, start, expected in ((0, "%p", True), (-1, "%p", False), (0, "%i", False)):
+        with make_context() as context:
+            module = ir.Module.parse(text.format(first=first, start=start), context)
+            *_, last, _ = module.body.operations[0].regions[0].blocks[0].operations
+            assert is_never_negative(last.result) is expected
+
+
+def _is_never_negative(value: str, lower: str, upper: str, attributes: str = "") -> bool:
     with make_context() as context:
-        text = PROGRAM.format(value=value, lower=lower, upper=upper)
+        text = PROGRAM.format(value=value, lower=lower, upper=upper, attributes=attributes)
         module = ir.Module.parse(text, context)
         *_, loop, _ = module.body.operations[0].regions[0].blocks[0].operations
         return is_never_negative(loop.regions[0].blocks[0].operations[0].result)

@@ -38,6 +38,7 @@ from tilec.passes.pack_programs import pack_programs
 from tilec.passes.pair_products import pair_products
 from tilec.passes.pipeline_loops import pipeline_loops
 from tilec.passes.prefetch_fragments import prefetch_fragments
+from tilec.passes.reduce_divisions import reduce_divisions
 from tilec.passes.remove_layout_conversions import remove_layout_conversions
 from tilec.passes.request_programs import request_programs
 from tilec.passes.rotate_dots import rotate_dots
@@ -109,6 +110,8 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     await_arrivals,
     # Until here rings are values; what they are made of is the last thing said.
     expand_rings,
+    # No pass behind looks for what an index is computed of.
+    reduce_divisions,
 )
 """From `tile` to `gpu_tile`: everything explicit."""
 

@@ -1,0 +1,216 @@
+"""reduce-divisions: quotients and remainders of a loop's counter are counted along; others lose
+what they do for negative numbers, where there are none.
+
+Before:   scf.for %i = 0 to %end step 1 {
+            %q = arith.floordivsi %i, %n          %r = arith.remsi %i, %n
+            %low = arith.cmpi slt, %r, 0 ...
+          }
+After:    scf.for %i = 0 to %end step 1 iter_args(%q = 0, %r = 0) {
+            ...   (%q, %r; %low is false)
+            %1 = arith.addi %r, 1                 %full = arith.cmpi sge, %1, %n
+            %2 = arith.addi %q, 1
+            scf.yield select(%full, %2, %q), select(%full, 0, %1)
+          }
+
+No GPU has an instruction that divides integers: ptxas makes 17 to 40 of each division, most of them
+waiting for the one before. A role that copies rows by number (a convolution's) would take longer
+for an iteration than the products of it.
+
+1. A quotient or remainder is counted where the dividend counts by one (the loop's variable, maybe
+   plus a constant, or a quotient that is counted itself) and the divisor is no constant, comes from
+   outside and is not negative.
+2. Quotients of other numbers that are not negative (`analysis/signs.py`) become unsigned, and a
+   comparison that asks whether such a number is below 0 is false.
+Does not handle: loops whose step is not one; what is in a branch or an inner loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mlir import ir
+
+from tilec.dialects.types import is_tile
+from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.analysis.signs import Signs, number_of
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.rewriting.loops import (
+    find_loops,
+    is_inside,
+    replace_yield,
+    terminator,
+    with_iteration_arguments,
+)
+from tilec.passes.rewriting.scalars import binary, constant, less, negated, scalar_op
+from tilec.passes.rewriting.walk import kernels, ops_named
+
+_QUOTIENTS = ("arith.floordivsi", "arith.divsi", "arith.divui")
+_REMAINDERS = ("arith.remsi", "arith.remui")
+_UNSIGNED = {
+    "arith.floordivsi": "arith.divui",
+    "arith.divsi": "arith.divui",
+    "arith.ceildivsi": "arith.ceildivui",
+    "arith.remsi": "arith.remui",
+}
+_SLT = 2
+"""A predicate of arith.cmpi: less, signed."""
+
+
+@dataclass
+class _Digit:
+    """Quotient and remainder of one dividend by `divisor`. `below`: the digit whose quotient the
+    dividend is, None where it is the loop's variable and `ahead`. `quotients`, `remainders`: the
+    ops that they replace."""
+
+    dividend: ir.Value
+    divisor: ir.Value
+    below: int | None
+    ahead: int = 0
+    quotients: list[ir.Operation] = field(default_factory=list)
+    remainders: list[ir.Operation] = field(default_factory=list)
+
+
+@tile_pass(
+    requires=Level.ALLOCATED,
+    ensures=Level.ALLOCATED,
+    behind={
+        "pipeline-loops": "what is carried on cannot be computed ahead",
+        "expand-rings": "that plays what roles compute of their counters",
+    },
+)
+def reduce_divisions(module: ir.Module, context: PassContext) -> None:
+    """Counts digits of loops' counters, and divides without signs where there are none."""
+    for function in kernels(module):
+        divisions = ops_named(function, tuple(_UNSIGNED))
+        if not divisions:
+            continue
+        _without_signs(function)
+        for loop in find_loops(function):
+            _count_digits(loop)
+
+
+def _without_signs(function: ir.Operation) -> None:
+    """Writes false for each comparison that asks whether what is never negative is below 0, and
+    unsigned divisions of such numbers."""
+    signs, replaced = Signs(), []
+    for op in ops_named(function, ("arith.cmpi", *_UNSIGNED)):
+        first, second = op.operands
+        kind = op.results[0].type
+        if not signs.is_never_negative(first):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            if op.name == "arith.cmpi":
+                below = op.attributes["predicate"].value == _SLT and number_of(second) == 0
+                made = constant(kind, 0) if below else None
+            else:
+                positive = signs.is_never_negative(second)
+                made = scalar_op(_UNSIGNED[op.name], [first, second], kind) if positive else None
+        if made is not None:
+            op.results[0].replace_all_uses_with(made)
+            replaced.append(op)
+    for op in replaced:  # not before: `signs` knows them
+        op.erase()
+
+
+def _count_digits(loop: ir.Operation) -> None:
+    signs = Signs()
+    lower, _, step = list(loop.operands)[:3]
+    if constant_of(step) != 1 or not signs.is_never_negative(lower):
+        return
+    digits = _find_digits(loop, signs)
+    if not digits:
+        return
+    with ir.InsertionPoint(loop), loop.location:
+        starts = _starts(digits, lower)
+    loop, carried = with_iteration_arguments(loop, starts)
+    last = terminator(loop.regions[0].blocks[0])
+    with ir.InsertionPoint(last), loop.location:
+        following = _following(digits, carried)
+    replace_yield(last, [*list(last.operands)[: -len(carried)], *following])
+    for digit, quotient, remainder in zip(digits, carried[::2], carried[1::2], strict=True):
+        for ops, value in ((digit.quotients, quotient), (digit.remainders, remainder)):
+            for op in ops:
+                op.results[0].replace_all_uses_with(value)
+                op.erase()
+
+
+def _find_digits(loop: ir.Operation, signs: Signs) -> list[_Digit]:
+    """What is counted in a loop, each digit behind the one that it counts with."""
+    body = loop.regions[0].blocks[0]
+    digits: list[_Digit] = []
+    for view in body.operations:
+        op = view.operation
+        if op.name not in (*_QUOTIENTS, *_REMAINDERS) or is_tile(op.results[0]):
+            continue
+        dividend, divisor = op.operands
+        known = constant_of(divisor) is not None or is_inside(divisor, loop)
+        if known or not signs.is_never_negative(divisor):
+            continue
+        digit = _digit_of(dividend, divisor, body, digits)
+        if digit is not None:
+            (digit.quotients if op.name in _QUOTIENTS else digit.remainders).append(op)
+    return digits
+
+
+def _digit_of(
+    dividend: ir.Value, divisor: ir.Value, body: ir.Block, digits: list[_Digit]
+) -> _Digit | None:
+    """The digit of a division, added to `digits` if it is new; None where the dividend does not
+    count by one."""
+    for digit in digits:
+        if digit.dividend == dividend and digit.divisor == divisor:
+            return digit
+    lower = (n for n, d in enumerate(digits) if any(q.results[0] == dividend for q in d.quotients))
+    below = next(lower, None)
+    ahead = 0 if below is not None else _distance(dividend, body.arguments[0])
+    if ahead is None or ahead < 0:
+        return None
+    digits.append(_Digit(dividend, divisor, below, ahead))
+    return digits[-1]
+
+
+def _distance(value: ir.Value, counter: ir.Value) -> int | None:
+    """The constant that a value is more than `counter`, None if it is none."""
+    if value == counter:
+        return 0
+    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.addi":
+        return None
+    first, second = value.owner.operands
+    return constant_of(second) if first == counter else None
+
+
+def _starts(digits: list[_Digit], lower: ir.Value) -> list[ir.Value]:
+    """Quotient and remainder of each digit in the first iteration."""
+    found: list[ir.Value] = []
+    for digit in digits:
+        if digit.below is not None:
+            dividend = found[2 * digit.below]
+        else:
+            dividend = binary("arith.addi", lower, constant(lower.type, digit.ahead))
+        # A loop without iterations may have divisors of 0.
+        divisor = binary("arith.maxsi", digit.divisor, constant(lower.type, 1))
+        found += [binary(name, dividend, divisor) for name in ("arith.divui", "arith.remui")]
+    return found
+
+
+def _following(digits: list[_Digit], carried: list[ir.Value]) -> list[ir.Value]:
+    """The same in the next iteration."""
+    found: list[ir.Value] = []
+    overflows: list[ir.Value] = []
+    for digit, quotient, remainder in zip(digits, carried[::2], carried[1::2], strict=True):
+        kind = quotient.type
+        more = binary("arith.addi", remainder, constant(kind, 1))
+        full = negated(less(more, digit.divisor))
+        rest = _either(full, constant(kind, 0), more)
+        if digit.below is not None:
+            counted = overflows[digit.below]
+            full = binary("arith.andi", counted, full)
+            rest = _either(counted, rest, remainder)
+        overflows.append(full)
+        up = binary("arith.addi", quotient, constant(kind, 1))
+        found += [_either(full, up, quotient), rest]
+    return found
+
+
+def _either(condition: ir.Value, first: ir.Value, second: ir.Value) -> ir.Value:
+    return scalar_op("arith.select", [condition, first, second], first.type)
