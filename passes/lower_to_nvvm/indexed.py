@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import gcd
 
 from mlir import ir
@@ -74,16 +75,21 @@ class Elements:
     def _place(
         self, indices: Sequence[ir.Value], guard: ir.Value | None
     ) -> tuple[ir.Value, ir.Value | None]:
-        state, total = self.state, None
+        state, block = self.state, ir.InsertionPoint.current.block
+        still: list[ir.Value] = []
+        moving: list[ir.Value] = []
         for axis, index in enumerate(indices):
             guard = both(guard, _is_inside(index, self.array.sizes[axis], state))
-            term = _to_width(index, state.index)
-            if self.array.static_strides[axis] != 1:
-                term = create("arith.muli", [term, self.array.strides[axis]], state.index)
-            total = term if total is None else create("arith.addi", [total, term], state.index)
+            for part in _addends(_to_width(index, state.index), block):
+                term = part
+                if self.array.static_strides[axis] != 1:
+                    term = create("arith.muli", [part, self.array.strides[axis]], state.index)
+                (moving if _block_of(part) == block else still).append(term)
         pointer = self.array.pointer
-        if total is None:
+        if not (still or moving):
             return pointer, guard
+        sums = [reduce(_sum, terms) for terms in (still, moving) if terms]
+        total = reduce(_sum, sums)
         moved = create(
             "llvm.getelementptr",
             [pointer, total],
@@ -92,6 +98,27 @@ class Elements:
             rawConstantIndices=ir.DenseI32ArrayAttr.get([-(2**31)]),
         )
         return moved, guard
+
+
+def _addends(index: ir.Value, block: ir.Block) -> list[ir.Value]:
+    """What is added up in the body of a loop to give an index; elsewhere the index.
+
+    So what of an address stays the same is computed in front of the loop, and what does not, once
+    for all elements, where their numbers differ by what stays.
+    """
+    if block.owner.name != "scf.for" or _block_of(index) != block:
+        return [index]
+    if isinstance(index.owner, ir.Block) or index.owner.name != "arith.addi":
+        return [index]
+    return [part for operand in index.owner.operands for part in _addends(operand, block)]
+
+
+def _block_of(value: ir.Value) -> ir.Block:
+    return value.owner if isinstance(value.owner, ir.Block) else value.owner.operation.block
+
+
+def _sum(left: ir.Value, right: ir.Value) -> ir.Value:
+    return create("arith.addi", [left, right], left.type)
 
 
 def _is_inside(index: ir.Value, size: ir.Value, state: Lowering) -> ir.Value:
