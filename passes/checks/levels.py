@@ -59,6 +59,7 @@ _SAID = {
         "tile.shared_bytes",
         "tile.total_warps",
     ),
+    "scf.for": ("tile.loads_ahead",),
 }
 """What ops of a name say of themselves, beside what is demanded of them."""
 PARAMETER_BYTES = 32764

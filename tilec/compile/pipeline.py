@@ -38,6 +38,7 @@ from tilec.passes.pack_programs import pack_programs
 from tilec.passes.pair_products import pair_products
 from tilec.passes.pipeline_loops import pipeline_loops
 from tilec.passes.prefetch_fragments import prefetch_fragments
+from tilec.passes.prefetch_loads import prefetch_loads
 from tilec.passes.reduce_divisions import reduce_divisions
 from tilec.passes.remove_layout_conversions import remove_layout_conversions
 from tilec.passes.request_programs import request_programs
@@ -90,6 +91,7 @@ TILE_PIPELINE: tuple[TilePass, ...] = (
     delay_waits,
     # What a set of warps does is whole by now: there may be a second set that does the same.
     alternate_programs,
+    prefetch_loads,
     fill_piecewise,
     estimate_registers,
     # A program of one warp is whole by now: others may run beside it.

@@ -90,7 +90,7 @@ func.func @any(%n: index) attributes {tile.kernel} {
 
 // -----
 func.func @of_a_kernel(%n: index) attributes {tile.kernel} {
-  // expected-error @below {{'scf.for' has the unknown demand 'tile.persistent'; known: tile.any_order, tile.stages, tile.warp_specialize}}
+  // expected-error @below {{'scf.for' has the unknown demand 'tile.persistent'; known: tile.any_order, tile.loads_ahead, tile.stages, tile.warp_specialize}}
   scf.for %k = %n to %n step %n {
   } {tile.persistent = true}
   return

@@ -1,0 +1,75 @@
+// An array that the loop writes, rows whose number an iteration computes for the next, warps that
+// wait for each other, large tiles, and a kernel with roles stay as they are.
+// RUN: tilec opt %s --target sm_90a --num-warps 1 > %t.before
+// RUN: tilec opt %s --passes prefetch-loads --target sm_90a --num-warps 1 | diff %t.before -
+
+!x = memref<?x32xf32, strided<[32, 1]>>
+!t = tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+!s = !gpu_tile.buffer<tensor<32xf32>, #gpu_tile.shared<"(32):(1)">>
+!large = tensor<2048xf32, #gpu_tile.layout<"T(32):(4@0) V(4,16):(1@0,128@0)">>
+!line = memref<?xf32, strided<[1]>>
+
+func.func @written(%x: !x) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %x, %c0 : !x
+  scf.for %i = %c0 to %n step %c1 {
+    %v = "tile.load"(%x, %i, %c0) {dims = array<i32: 1>, options = {}, padding = 0.0 : f32} : (!x, index, index) -> !t
+    %next = arith.addi %i, %c1 : index
+    "tile.store"(%v, %x, %next, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
+  }
+  return
+}
+
+func.func @carried(%x: !x, %y: !x) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c5 = arith.constant 5 : index
+  %n = memref.dim %x, %c0 : !x
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%row = %c0) -> (index) {
+    %v = "tile.load"(%x, %row, %c0) {dims = array<i32: 1>, options = {}, padding = 0.0 : f32} : (!x, index, index) -> !t
+    "tile.store"(%v, %y, %i, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
+    %next = arith.addi %row, %c5 : index
+    scf.yield %next : index
+  }
+  return
+}
+
+func.func @meet(%x: !x, %y: !x) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %x, %c0 : !x
+  scf.for %i = %c0 to %n step %c1 {
+    %v = "tile.load"(%x, %i, %c0) {dims = array<i32: 1>, options = {}, padding = 0.0 : f32} : (!x, index, index) -> !t
+    %s = "gpu_tile.alloc"() {options = {}} : () -> !s
+    "gpu_tile.buffer_store"(%v, %s) : (!t, !s) -> ()
+    %w = "gpu_tile.buffer_load"(%s) : (!s) -> !t
+    "tile.store"(%w, %y, %i, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
+  }
+  return
+}
+
+func.func @large(%x: !line, %y: !line) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c2048 = arith.constant 2048 : index
+  %n = memref.dim %x, %c0 : !line
+  scf.for %i = %c0 to %n step %c2048 {
+    %v = "tile.load"(%x, %i) {dims = array<i32: 0>, options = {}, padding = 0.0 : f32} : (!line, index) -> !large
+    "tile.store"(%v, %y, %i) {dims = array<i32: 0>, options = {}} : (!large, !line, index) -> ()
+  }
+  return
+}
+
+func.func @roles(%x: !x, %y: !x) attributes {tile.kernel} {
+  "gpu_tile.role"() ({
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %n = memref.dim %x, %c0 : !x
+    scf.for %i = %c0 to %n step %c1 {
+      %v = "tile.load"(%x, %i, %c0) {dims = array<i32: 1>, options = {}, padding = 0.0 : f32} : (!x, index, index) -> !t
+      "tile.store"(%v, %y, %i, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
+    }
+    gpu.yield
+  }) {name = "compute", first_warp = 0 : i32, warps = 1 : i32, registers = 0 : i32} : () -> ()
+  return
+}

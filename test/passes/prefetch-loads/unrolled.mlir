@@ -1,0 +1,49 @@
+// Warps that do not wait for each other: eight iterations a turn, whose loads come behind the last use of those
+// before, from the same tiles in the last turn. What is left of the iterations is as it was.
+// RUN: tilec opt %s --passes prefetch-loads --target sm_90a --num-warps 1 > %t.once
+// RUN: filecheck %s < %t.once
+// RUN: tilec opt %t.once --passes prefetch-loads --target sm_90a --num-warps 1 | diff %t.once -
+
+!x = memref<?x32xf32, strided<[32, 1]>>
+!t = tensor<32xf32, #gpu_tile.layout<"T(32):(1@0) V():()">>
+
+// CHECK-LABEL: func.func @walk(
+// CHECK: %[[SPAN:.*]] = arith.muli %c3, %c8
+// CHECK: %[[LEFT:.*]] = arith.subi %[[N:.*]], %[[P:.*]] : index
+// CHECK: %[[TURNS:.*]] = arith.divsi %[[LEFT]], %[[SPAN]]
+// CHECK: %[[ALL:.*]] = arith.muli %[[TURNS]], %[[SPAN]]
+// CHECK: %[[END:.*]] = arith.addi %[[P]], %[[ALL]]
+// CHECK: %[[ANY:.*]] = arith.cmpi slt, %[[P]], %[[END]]
+// CHECK: %[[FIRST:.*]]:8 = scf.if %[[ANY]]
+// CHECK-COUNT-8: "tile.load"(%arg0
+// CHECK-NOT: "tile.load"
+// CHECK: } else {
+// CHECK-NOT: "tile.load"
+// CHECK: %[[MAIN:.*]]:9 = scf.for %[[I:.*]] = %[[P]] to %[[END]] step %[[SPAN]] iter_args(%[[H:.*]] = %{{.*}}, %[[A:.*]] = %[[FIRST]]#0, %[[B:.*]] = %[[FIRST]]#1,
+// CHECK: %[[LATER:.*]] = arith.addi %[[I]], %[[SPAN]]
+// CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[LATER]], %[[END]]
+// CHECK: %[[AT:.*]] = arith.select %[[MORE]], %[[LATER]], %[[I]]
+// CHECK: %[[ONE:.*]] = arith.mulf %[[H]], %[[A]]
+// CHECK: %[[NEXT:.*]] = "tile.load"(%arg0, %[[AT]], %c0)
+// CHECK: "tile.store"(%[[ONE]], %arg1, %[[I]], %c0)
+// CHECK: %[[TWO:.*]] = arith.mulf %[[ONE]], %[[B]]
+// CHECK: "tile.load"(%arg0
+// CHECK: "tile.store"(%[[TWO]]
+// CHECK-COUNT-6: "tile.load"(%arg0
+// CHECK: scf.yield %{{.*}}, %[[NEXT]],
+// CHECK: scf.for %[[J:.*]] = %[[END]] to %[[N]] step %c3 iter_args(%{{.*}} = %[[MAIN]]#0)
+// CHECK-NEXT: "tile.load"(%arg0, %[[J]], %c0)
+func.func @walk(%x: !x, %y: !x) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %one = arith.constant dense<1.0> : !t
+  %n = memref.dim %x, %c0 : !x
+  %p = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %r = scf.for %i = %p to %n step %c3 iter_args(%h = %one) -> (!t) {
+    %v = "tile.load"(%x, %i, %c0) {dims = array<i32: 1>, options = {}, padding = 0.0 : f32} : (!x, index, index) -> !t
+    %next = arith.mulf %h, %v : !t
+    "tile.store"(%next, %y, %i, %c0) {dims = array<i32: 1>, options = {}} : (!t, !x, index, index) -> ()
+    scf.yield %next : !t
+  }
+  return
+}

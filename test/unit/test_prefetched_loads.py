@@ -1,0 +1,68 @@
+"""Loops whose loads run ahead, unrolled: any number of iterations, from any row, on the
+emulator in its check mode against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+
+
+@tilec.kernel(grid=lambda x: x.shape[0], device="emulator:check")
+def walk(x: tl.array, first: tl.array, y: tl.array, STEP: tl.const, WIDTH: tl.const):
+    """y[p, i] = h, which becomes h / 2 + x[p, i] - max(x[p, i], 0), i from first[p] in steps."""
+    program = tl.program_id(0)
+    h = tl.zeros(WIDTH, tl.f32)
+    for i in tl.range(tl.load(first, program, ()), x.shape[1], STEP):
+        row = tl.load(x, (program, i, 0), WIDTH)
+        h = 0.5 * h + row - tl.max(row)
+        tl.store(y, (program, i, 0), h)
+
+
+def expected(x: np.ndarray, first: np.ndarray, step: int) -> np.ndarray:
+    y = np.full(x.shape, np.nan)
+    for program, start in enumerate(first):
+        h = np.zeros(x.shape[2])
+        for i in range(start, x.shape[1], step):
+            row = x[program, i].astype(float)
+            h = 0.5 * h + row - max(row.max(), 0)
+            y[program, i] = h
+    return y
+
+
+def told(kernel: tilec.CompiledKernel) -> list[str]:
+    return [d["chosen"] for d in kernel.report["decisions"] if d["about"] == "loads"]
+
+
+@pytest.mark.parametrize(("width", "ahead"), [(64, ["8 iterations ahead"]), (512, [])])
+@pytest.mark.parametrize("step", [1, 3])
+def test_any_number_of_iterations(step: int, width: int, ahead: list[str]) -> None:
+    """From none to two whole turns and some; programs begin at rows of their own, one at the end.
+    Of 512 elements each of two warps has half, and they wait for each other; rows end inside a
+    tile."""
+    rng = np.random.default_rng(step)
+    kernel = walk.demanding(num_warps=2)
+    for length in (1, 8 * step, 19):
+        x = rng.standard_normal((3, length, width - 14), dtype=np.float32)
+        first = np.array([0, min(2, length), length], np.int32)
+        y = np.full_like(x, np.nan)
+        kernel(x, first, y, STEP=step, WIDTH=width)
+        np.testing.assert_allclose(y, expected(x, first, step), rtol=0, atol=1e-5)
+    compiled = kernel.compiled(x, first, y, STEP=step, WIDTH=width)
+    assert told(compiled) == ahead
+
+
+@tilec.kernel(grid=1, device="emulator:check")
+def shift_down(x: tl.array):
+    """x[i + 1] = x[i] + 1, row after row."""
+    for i in tl.range(x.shape[0] - 1):
+        tl.store(x, (i + 1, 0), tl.load(x, (i, 0), 32) + 1)
+
+
+def test_what_an_iteration_writes_the_next_one_reads() -> None:
+    x = np.zeros((7, 32), np.float32)
+    shift_down(x)
+    np.testing.assert_array_equal(x, np.arange(7)[:, None] + np.zeros(32))
+    assert not told(shift_down.compiled(x))
