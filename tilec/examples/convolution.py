@@ -27,9 +27,9 @@ def convolve(
     y: tl.array,
     STRIDE: tl.const = 1,
     PAD: tl.const = 0,
-    BM: tl.const = 128,
-    BN: tl.const = 128,
-    BK: tl.const = 64,
+    BM: tl.const = tl.auto,
+    BN: tl.const = tl.auto,
+    BK: tl.const = tl.auto,
 ):
     """y[i, p, q] = sum of x[i, p STRIDE - PAD + r, q STRIDE - PAD + s] @ w[r, s] over r, s.
 
