@@ -234,7 +234,8 @@ def _stencil(s: Source) -> Any:
 
 
 def _sparse(s: Source) -> Any:
-    return layers.sparse_rows(s.log(16, 2**18), s.log(64, 2**20), s.log(4, 512))
+    rows, columns = s.log(16, 2**18), s.log(64, 2**20)
+    return layers.sparse_rows(rows, columns, s.log(4, min(512, columns // 2)))
 
 
 def _four_bits(s: Source) -> Any:

@@ -188,7 +188,7 @@ def shared_attention(
 @tilec.kernel(grid=lambda v, BV: (tl.cdiv(v.shape[3], BV), v.shape[1], v.shape[0]))
 def chunked_recurrence(
     q: tl.array, k: tl.array, v: tl.array, decay: tl.array, o: tl.array,
-    D: tl.const, BV: tl.const = 64, C: tl.const = 64,
+    D: tl.const, BV: tl.const = tl.auto, C: tl.const = tl.auto,
 ):  # fmt: skip
     """state = exp(decay) state + k v^T, o = q state, C steps at a time (arXiv:2405.21060).
 

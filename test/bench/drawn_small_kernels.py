@@ -34,7 +34,9 @@ def count_hits(y: tl.array, N: tl.const):
 
 
 @tilec.kernel(grid=lambda y, BM, BN: (tl.cdiv(y.shape[0], BM), tl.cdiv(y.shape[1], BN)))
-def stencil(x: tl.array, y: tl.array, RADIUS: tl.const = 1, BM: tl.const = 8, BN: tl.const = 256):
+def stencil(
+    x: tl.array, y: tl.array, RADIUS: tl.const = 1, BM: tl.const = tl.auto, BN: tl.const = tl.auto
+):
     """y: half of x and the mean of its RADIUS neighbours in each direction; zeros around x."""
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     around = tl.zeros((BM, BN), tl.f32)
