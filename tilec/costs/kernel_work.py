@@ -233,14 +233,14 @@ def _stages(op: ir.Operation) -> int | None:
 
 
 def _trips(op: ir.Operation, found: _Found) -> float:
-    """Iterations of a loop, the mean of some programs."""
+    """Iterations of a loop, the mean of some programs; 0 where the grid has none."""
     trips = [_trips_of(op, program) for program in found.programs]
     if None in trips:
         found.guessed.append("a loop with bounds unknown before the run counts as one iteration")
         return 1
     known = [number for number in trips if number is not None]
     found.lengths.append(known)
-    mean = sum(known) / len(known)
+    mean = sum(known) / len(known) if known else 0.0
     return int(mean) if mean.is_integer() else mean
 
 
