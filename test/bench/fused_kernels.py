@@ -6,7 +6,7 @@ from typing import Any
 
 import tilec
 import tilec.language as tl
-from tilec.examples.grouped_gemm import find_arranged, find_tile, multiply_rows
+from tilec.examples.grouped_gemm import LISTED_ROWS, find_arranged, find_tile, multiply_rows
 
 
 def _tiles(c: Any, BM: int, BN: int) -> tuple[int, int]:
@@ -67,7 +67,7 @@ def gated_product(
 )
 def searched_groups(
     a: tl.array, b: tl.array, ends: tl.array, c: tl.array,
-    BM: tl.const = 128, BN: tl.const = 128, BK: tl.const = 64,
+    BM: tl.const = tl.auto, BN: tl.const = tl.auto, BK: tl.const = tl.auto,
     STAGES: tl.const = None, WARP_SPECIALIZE: tl.const = None,
 ):  # fmt: skip
     """`tilec.examples.grouped_gemm`; STAGES and WARP_SPECIALIZE demand of the loop."""
@@ -81,7 +81,8 @@ def searched_groups(
 )
 def arranged_groups(
     a: tl.array, b: tl.array, tiles: tl.array, c: tl.array,
-    BM: tl.const = 128, BN: tl.const = 256, BK: tl.const = 64, GROUP: tl.const = 12,
+    BM: tl.const = LISTED_ROWS, BN: tl.const = tl.auto, BK: tl.const = tl.auto,
+    GROUP: tl.const = 12,
     STAGES: tl.const = None, WARP_SPECIALIZE: tl.const = None,
 ):  # fmt: skip
     """The same of `arranged_gemm` there."""

@@ -81,8 +81,14 @@ def test_settings_are_constants_or_demands() -> None:
 def test_an_artefact_serves_all_that_the_compiler_cannot_tell_apart() -> None:
     def key(dtype: str, size: int, layout: str = "TN") -> str:
         case = ProductCase(dtype, dtype, (size,) * 3, layout, ())
+        tile = variant_of("swept_matmul", {"BM": 64, "BN": 64, "BK": 64}, {})
+        return artefact_key(case, tile, "sm_90a")
+
+    def chosen(size: int) -> str:
+        case = ProductCase("bf16", "bf16", (size,) * 3, "TN", ())
         return artefact_key(case, case.variants[0], "sm_90a")
 
+    assert chosen(4096) != chosen(8192)
     assert key("bf16", 4096) == key("bf16", 8192)
     others = [key("f16", 4096), key("bf16", 4096, "NN"), key("bf16", 1001), key("bf16", 65536)]
     assert len({key("bf16", 4096), *others}) == 5

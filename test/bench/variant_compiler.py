@@ -32,6 +32,7 @@ from row_kernels import (
     softmax_persistent,
 )
 
+import tilec.language as tl
 from tilec.call.jit import Kernel
 from tilec.compile.assembler import assemble, locate_tool
 from tilec.examples.attention import attention
@@ -101,9 +102,21 @@ def artefact_key(case: Any, variant: Variant, target: str) -> str:
     elif settings is None:
         settings = chosen_by_example(case)
     # What is left to the compiler is chosen by sizes.
-    shapes = [view.shape for view in views] if variant.constants is None else []
+    shapes = [] if _names_all(variant) else [view.shape for view in views]
     about = (variant.kernel, settings, variant.warps, variant.target or target, facts, shapes)
     return hashlib.sha256(repr((about, index_bits(views))).encode()).hexdigest()[:16]
+
+
+def _names_all(variant: Variant) -> bool:
+    """Whether a variant leaves no constant of its kernel to the compiler. (`tilec.ops.matmul` has
+    chosen its own when it asks for a kernel.)"""
+    given = dict(variant.constants or ())
+    kernel = KERNELS.get(variant.kernel)
+    return kernel is None or all(
+        given.get(parameter.name, parameter.default) is not tl.auto
+        for parameter in kernel.parameters
+        if parameter.kind == "const"
+    )
 
 
 def compile_variant(

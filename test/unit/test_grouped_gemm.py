@@ -45,25 +45,43 @@ def test_groups_of_any_size(target: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("sizes", "n", "rows", "columns"),
-    [([65, 0, 1, 130], 40, 64, 64), ([194, 0], 72, 128, 128), ([3], 136, 64, 256), ([], 8, 64, 64)],
+    ("sizes", "n", "chosen"),
+    [
+        ([65, 0, 1, 130], 40, "grouped_gemm"),
+        ([194, 0], 72, "arranged_gemm"),
+        ([3], 136, "grouped_gemm"),
+    ],
 )
-def test_tiles_follow_the_mean_group(
-    sizes: list[int], n: int, rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
+def test_the_kernel_follows_the_mean_group(
+    sizes: list[int], n: int, chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
-    asked: list[dict[str, int]] = []
+    asked: list[str] = []
 
-    def launched(kernel: Any, *arrays: np.ndarray, **tile: int) -> None:
-        asked.append(tile)
-        if sizes:
-            kernel.on("emulator")(*arrays, **tile)
+    def launched(kernel: Any, *arrays: np.ndarray) -> None:
+        asked.append(kernel.name)
+        kernel.on("emulator")(*arrays)
 
     for kernel in (grouped_gemm, arranged_gemm):
         monkeypatch.setattr(example, kernel.name, partial(launched, kernel))
     monkeypatch.setenv("TILEC_DEVICE", "emulator")
     multiply(grouped_products, sizes, n, 72)
-    assert asked == [{"BM": rows, "BN": columns}]
+    assert asked == [chosen]
+
+
+def test_tiles_follow_sizes_though_memory_says_how_long_programs_are() -> None:
+    """Few columns, then many: as long as the loop counts, which programs without rows skip."""
+    found = []
+    for groups, rows, n, k in ((6, 1694, 96, 7784), (64, 16384, 2048, 2048)):
+        sizes = {"a": (rows, k), "b": (groups, k, n), "c": (rows, n), "ends": (groups,)}
+        specs = [*SPECS, "ends:i32[?;1]"]
+        chosen = grouped_gemm.compile(specs, {}, target="sm_90a", sizes=sizes).constants
+        found.append((chosen["BM"], chosen["BN"]))
+    assert found == [(64, 64), (128, 256)]
+
+
+def test_no_groups_are_no_work() -> None:
+    multiply(grouped_products, [], 8, 72)
 
 
 def arranged(mode: str) -> Any:

@@ -47,6 +47,9 @@ _COMPARISONS = (
 class ScalarValues:
     """`evaluate(value)`: the number, or None where it is known only on the device.
 
+    Where only the device knows which of two numbers is chosen it is the larger: a loop that some
+    programs skip is as long as in those that do not.
+
     `arguments`: a shape or a number for each argument of the kernel. `program`: of `grid`, because
     loops may be longer in some than in others.
     """
@@ -83,6 +86,9 @@ class ScalarValues:
         numbers = [self.evaluate(operand) for operand in _scalars(op)]
         if op.name == "memref.dim":
             return self._size(op.operands[0], numbers[-1])
+        if op.name == "arith.select" and len(numbers) == 3 and numbers[0] is None:
+            first, second = numbers[1:]
+            return None if first is None or second is None else max(first, second)
         if None in numbers:
             return None
         return _apply(op, [int(number) for number in numbers if number is not None])

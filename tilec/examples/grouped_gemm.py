@@ -78,18 +78,26 @@ def grouped_gemm(
     b: tl.array,
     c: tl.array,
     ends: tl.array,
-    BM: tl.const = 128,
-    BN: tl.const = 128,
-    BK: tl.const = 64,
+    BM: tl.const = tl.auto,
+    BN: tl.const = tl.auto,
+    BK: tl.const = tl.auto,
 ):
     """c[rows of group g] = a[rows of group g] @ b[g]; ends[g]: the row behind group g's last."""
     group, m, stop = find_tile(ends, tl.program_id(0), BM)
     multiply_rows(a, b, c, group, m, stop, tl.program_id(1) * BN, BM, BN, BK)
 
 
+LISTED_ROWS = 128
+"""Of a listed tile: what groups of more than FEW_ROWS in the mean fill best."""
+
+
 @tilec.kernel(grid=lambda ends: (ends.shape[0],), num_warps=1)
 def arrange_tiles(
-    ends: tl.array, tiles: tl.array, BM: tl.const = 128, GROUPS: tl.const = 128, ROWS: tl.const = 32
+    ends: tl.array,
+    tiles: tl.array,
+    BM: tl.const = LISTED_ROWS,
+    GROUPS: tl.const = 128,
+    ROWS: tl.const = 32,
 ):
     """tiles[i] = group, first row and end of the group of the i-th tile of rows; in the last row of
     `tiles`: how many there are. A program a group."""
@@ -131,13 +139,13 @@ def arranged_gemm(
     b: tl.array,
     c: tl.array,
     tiles: tl.array,
-    BM: tl.const = 128,
-    BN: tl.const = 256,
-    BK: tl.const = 64,
+    BM: tl.const = LISTED_ROWS,
+    BN: tl.const = tl.auto,
+    BK: tl.const = tl.auto,
     GROUP: tl.const = 12,
 ):
-    """`grouped_gemm`, of the tiles that `arrange_tiles` has listed. CTAs that stay get equal shares
-    of them, because programs without rows are the last."""
+    """`grouped_gemm`, of the tiles of BM rows that `arrange_tiles` has listed. CTAs that stay get
+    equal shares of them, because programs without rows are the last."""
     columns = tl.cdiv(c.shape[1], BN)
     group, m, stop, column = find_arranged(tiles, tl.program_id(0), columns, GROUP)
     multiply_rows(a, b, c, group, m, stop, column * BN, BM, BN, BK)
@@ -155,16 +163,14 @@ def grouped_products(a: Any, b: Any, c: Any, ends: Any) -> None:
     multiples of 16 bytes, another 1 to 13 % of most: `arranged_gemm.demanding(consumers="pingpong",
     num_warps=4)` with BN=192.
     """
-    groups, (rows, columns) = ends.shape[0], c.shape
-    width = next((width for width in (64, 128) if columns <= width), 256)
+    groups, rows = ends.shape[0], c.shape[0]
     if rows <= FEW_ROWS * groups:
-        grouped_gemm(a, b, c, ends, BM=64, BN=width)
+        grouped_gemm(a, b, c, ends)
     else:
-        tiles = listed_tiles(ends, rows, BM=128)
-        arranged_gemm(a, b, c, tiles, BM=128, BN=width)
+        arranged_gemm(a, b, c, listed_tiles(ends, rows))
 
 
-def listed_tiles(ends: Any, rows: int, BM: int) -> Any:
+def listed_tiles(ends: Any, rows: int, BM: int = LISTED_ROWS) -> Any:
     """The tiles of `rows` rows in all, beside `ends`: what `arranged_gemm` takes."""
     shape = tl.cdiv(rows, BM) + ends.shape[0] + 1, 3
     tiles = new_array(ends, describe(ends), shape, tl.i32)
