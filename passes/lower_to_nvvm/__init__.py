@@ -2,7 +2,8 @@
 
 One file per instruction family; each ends with its table `RULES`, from an op class (or the name of
 an upstream op) to its rule `(op, state) -> None`. The tables are joined here and doubles are
-rejected. Ops of the elementwise dialects need no rule of their own.
+rejected. Ops of the elementwise dialects need no rule of their own: they are lowered by words of
+several elements (`packed.py`) or one by one.
 
 Before:   %z = arith.addf %x, %y : tensor<4xf32, #gpu_tile.layout<"T(2):(1@0) V(2):(2@0)">>
 After:    %z0 = arith.addf %x0, %y0 : f32        (the elements that this thread holds)
@@ -37,6 +38,7 @@ from tilec.passes.lower_to_nvvm import (
     load_store,
     mbarrier,
     mma,
+    packed,
     program,
     reduction,
     role,
@@ -143,6 +145,7 @@ def _lower_op(op: ir.Operation, state: Lowering) -> None:
     elif name in control.REGION_OPS:
         control.lower_region_op(op, state, lower_block)
     elif is_elementwise(op):
-        elementwise.lower_elementwise(op, state)
+        if not packed.lower_packed(op, state):
+            elementwise.lower_elementwise(op, state)
     elif name != "func.return":
         raise InternalError(f"{show_location(op)}: no lowering rule for '{name}'")

@@ -54,12 +54,12 @@ def pack(registers: Sequence[ir.Value], element: ir.Type, state: Lowering) -> Re
     words = []
     for first in range(0, len(registers), per_word):
         members = registers[first : first + per_word]
-        whole = state.whole(members) or _vector([_to_integer(r, bits) for r in members], state)
+        whole = state.whole(members) or vector_of([_to_integer(r, bits) for r in members], state)
         words.append(whole if whole.type == integer else create("llvm.bitcast", [whole], integer))
     return words
 
 
-def _vector(members: Sequence[ir.Value], state: Lowering) -> ir.Value:
+def vector_of(members: Sequence[ir.Value], state: Lowering) -> ir.Value:
     """Values of one type as a vector."""
     type_ = ir.VectorType.get([len(members)], members[0].type)
     vector = create("llvm.mlir.undef", [], type_)

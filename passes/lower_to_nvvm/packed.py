@@ -1,0 +1,232 @@
+"""Elementwise work on several elements that lie in one word: f16 and bf16 by pairs, bytes by fours.
+
+A tile of 2-byte floats has two elements a word where it was loaded, where tensor cores read it and
+where it is stored; between these `add.rn.f16x2` and the like compute both (PTX ISA 9.0, "Half
+precision floating point instructions"). Bytes are combined bit by bit, four at a time, and become
+floats without instructions that convert, whose rate is a quarter of the others' (CUDA C++
+Programming Guide, "Arithmetic instructions"), of a byte c (c7, its low 7 bits):
+
+    f16:  0x6400 + c is 1024 + c; of i8 the sign is flipped first, which adds 128
+    bf16: 0x4300 + c7 is 128 + c7, 0x4300 + 0x80 is 256: what the upper bit counts comes apart
+
+Only where a word is there already: elements that come one by one stay so. The results are those of
+the elements one by one: each lane rounds for itself, and all these conversions are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.dialects.types import element, is_tile
+from tilec.hardware.target import Feature
+from tilec.passes.lower_to_nvvm.access import call_intrinsic, vector_of
+from tilec.passes.lower_to_nvvm.scalar_ops import create
+from tilec.passes.lower_to_nvvm.state import Lowering
+
+_FLOATS = ("arith.addf", "arith.subf", "arith.mulf")
+_BITS = ("arith.andi", "arith.ori", "arith.xori")
+_SHIFTS = ("arith.shrsi", "arith.shrui", "arith.shli")
+_CONVERSIONS = ("arith.sitofp", "arith.uitofp")
+_FOUR = 0x01010101
+"""Times which a byte is four of them."""
+_SIGN, _BYTE = 0x80, 0xFF
+_UPPER = {"f16": 0x64, "bf16": 0x43}
+"""The upper byte of 1024 in f16, of 128 in bf16, whose lowest bit counts 1."""
+_HALVES = (0x5150, 0x5352)
+"""Selectors of prmt: two bytes of its first operand, each below a byte of its second."""
+
+Words = list[ir.Value]
+
+
+def lower_packed(op: ir.Operation, state: Lowering) -> bool:
+    """Lowers an op whose elements lie in words; False where they do not, or it has none of these
+    ways."""
+    if len(op.results) != 1 or not is_tile(op.results[0]):
+        return False
+    to, source = str(element(op.results[0])), op.operands[0]
+    from_bytes = is_tile(source) and str(element(source)) == "i8"
+    if op.name in _FLOATS and _has_pairs(to, state):
+        return _add_pairs(op, state)
+    if op.name in _BITS and from_bytes:
+        return _combine_bytes(op, state)
+    if op.name in _SHIFTS and from_bytes:
+        return _shift_bytes(op, state)
+    if op.name in _CONVERSIONS and from_bytes and _has_pairs(to, state):
+        return _convert_bytes(op, to, state)
+    return False
+
+
+def _has_pairs(dtype: str, state: Lowering) -> bool:
+    """Whether the target adds and multiplies two of these at a time."""
+    paired = Feature.BF16_ARITHMETIC
+    return dtype == "f16" or (dtype == "bf16" and state.context.target.supports(paired))
+
+
+def _groups(registers: Sequence[ir.Value], size: int) -> list[tuple[ir.Value, ...]]:
+    return [tuple(registers[at : at + size]) for at in range(0, len(registers), size)]
+
+
+def _add_pairs(op: ir.Operation, state: Lowering) -> bool:
+    columns = [state.registers(operand) for operand in op.operands]
+    if len(columns[0]) != len(columns[1]) or len(columns[0]) % 2:
+        return False
+    pairs = list(zip(*(_groups(column, 2) for column in columns), strict=True))
+    if not all(any(map(state.whole, operands)) for operands in pairs):
+        return False
+    type_ = ir.VectorType.get([2], element(op.results[0]))
+    attributes = dict(op.attributes.items())
+    found = []
+    for operands in pairs:
+        vectors = [_pair(members, type_, state) for members in operands]
+        found += _apart(create(op.name, vectors, type_, **attributes), type_, state)
+    state.values[op.results[0]] = found
+    return True
+
+
+def _pair(members: tuple[ir.Value, ...], type_: ir.Type, state: Lowering) -> ir.Value:
+    whole = state.whole(members)
+    if whole is None:
+        return vector_of(members, state)
+    return whole if whole.type == type_ else create("llvm.bitcast", [whole], type_)
+
+
+def _apart(whole: ir.Value, type_: ir.Type, state: Lowering) -> list[ir.Value]:
+    """The elements of a word or vector, as which `type_` sees it."""
+    vector = whole if whole.type == type_ else create("llvm.bitcast", [whole], type_)
+    members = [
+        create("llvm.extractelement", [vector, state.i32_constant(lane)], type_.element_type)
+        for lane in range(type_.shape[0])
+    ]
+    state.note_whole(members, whole)
+    return members
+
+
+def _set_bytes(op: ir.Operation, words: Words, state: Lowering) -> bool:
+    type_ = ir.VectorType.get([4], ir.IntegerType.get_signless(8))
+    state.values[op.results[0]] = [m for word in words for m in _apart(word, type_, state)]
+    return True
+
+
+def _combine_bytes(op: ir.Operation, state: Lowering) -> bool:
+    columns = [_words(operand, state) for operand in op.operands]
+    one, other = (column or [] for column in columns)
+    if not one or len(one) != len(other):
+        return False
+    words = [create(op.name, [a, b], state.i32) for a, b in zip(one, other, strict=True)]
+    return _set_bytes(op, words, state)
+
+
+def _words(value: ir.Value, state: Lowering) -> Words | None:
+    """The bytes of a tile by fours; None where they are no words. A constant is as many as that."""
+    known, registers = _splat(value), state.registers(value)
+    if len(registers) % 4:
+        return None
+    if known is not None:
+        return [state.i32_constant(_signed(known * _FOUR))] * (len(registers) // 4)
+    found = [state.whole(members) for members in _groups(registers, 4)]
+    words = [word for word in found if word is not None and word.type == state.i32]
+    return words if len(words) == len(found) else None
+
+
+def _splat(value: ir.Value) -> int | None:
+    """The byte that all elements of a constant are; None for other tiles."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return None
+    return int(owner.attributes["value"].get_splat_value().value) & _BYTE
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 32) if word >> 31 else word
+
+
+def _shift_bytes(op: ir.Operation, state: Lowering) -> bool:
+    by, words = _splat(op.operands[1]), _words(op.operands[0], state)
+    if words is None or by is None or not 0 < by < 8:
+        return False
+    right = op.name != "arith.shli"
+    kept = _BYTE >> by if right else (_BYTE << by) & _BYTE
+    found = []
+    for word in words:
+        name = "arith.shrui" if right else "arith.shli"
+        shifted = _masked(create(name, [word, state.i32_constant(by)], state.i32), kept, state)
+        if op.name == "arith.shrsi":
+            # By single bits, so that LLVM sees which of them a mask behind this drops.
+            sign = _masked(word, _SIGN, state)
+            for bit in range(by):
+                moved = create("arith.shrui", [sign, state.i32_constant(bit)], state.i32)
+                shifted = create("arith.ori", [shifted, moved], state.i32)
+        found.append(shifted)
+    return _set_bytes(op, found, state)
+
+
+def _masked(word: ir.Value, byte: int, state: Lowering) -> ir.Value:
+    return create("arith.andi", [word, state.i32_constant(_signed(byte * _FOUR))], state.i32)
+
+
+def _convert_bytes(op: ir.Operation, to: str, state: Lowering) -> bool:
+    words = _words(op.operands[0], state)
+    if words is None:
+        return False
+    type_ = ir.VectorType.get([2], element(op.results[0]))
+    most = _most(op.operands[0])
+    is_signed = op.name == "arith.sitofp" and most >= _SIGN
+    found = []
+    for word in words:
+        if to == "f16":
+            pairs = _to_f16(word, is_signed, type_, state)
+        elif most < _SIGN:
+            pairs = _minus(_numbers(word, to, type_, state), 128.0, type_, state)
+        else:
+            pairs = _to_bf16(word, is_signed, type_, state)
+        for pair in pairs:
+            found += _apart(pair, type_, state)
+    state.values[op.results[0]] = found
+    return True
+
+
+def _most(value: ir.Value) -> int:
+    """What the bytes of a tile are at most, unsigned."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.andi":
+        return _BYTE
+    masks = [_splat(operand) for operand in owner.operands]
+    return min((mask for mask in masks if mask is not None), default=_BYTE)
+
+
+def _to_f16(word: ir.Value, is_signed: bool, type_: ir.Type, state: Lowering) -> Words:
+    if is_signed:
+        flipped = state.i32_constant(_signed(_SIGN * _FOUR))
+        word = create("arith.xori", [word, flipped], state.i32)
+    base = 1024.0 + (_SIGN if is_signed else 0)
+    return _minus(_numbers(word, "f16", type_, state), base, type_, state)
+
+
+def _to_bf16(word: ir.Value, is_signed: bool, type_: ir.Type, state: Lowering) -> Words:
+    low = _numbers(_masked(word, _SIGN - 1, state), "bf16", type_, state)
+    # 128, and 256 where the upper bit is set, which makes i8 less by 128 and u8 more.
+    upper = _numbers(_masked(word, _SIGN, state), "bf16", type_, state)
+    if not is_signed:
+        all_ = _both(256.0, type_, state)
+        upper = [create("arith.subf", [all_, pair], type_) for pair in upper]
+    return [create("arith.subf", [a, b], type_) for a, b in zip(low, upper, strict=True)]
+
+
+def _minus(pairs: Words, number: float, type_: ir.Type, state: Lowering) -> Words:
+    taken = _both(number, type_, state)
+    return [create("arith.subf", [pair, taken], type_) for pair in pairs]
+
+
+def _numbers(word: ir.Value, to: str, type_: ir.Type, state: Lowering) -> Words:
+    """Two pairs of floats whose lower bytes are those of a word."""
+    upper = state.i32_constant(_UPPER[to] * _FOUR)
+    for_each = [state.i32_constant(selector) for selector in _HALVES]
+    words = [call_intrinsic("llvm.nvvm.prmt", [word, upper, s], [state.i32])[0] for s in for_each]
+    return [create("llvm.bitcast", [each], type_) for each in words]
+
+
+def _both(number: float, type_: ir.Type, state: Lowering) -> ir.Value:
+    one = state.constant(type_.element_type, number)
+    return vector_of((one, one), state)
