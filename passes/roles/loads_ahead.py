@@ -74,21 +74,59 @@ def _is_tile_load(view: ir.OpView) -> bool:
 
 def issue_ahead(found: AheadLoads) -> None:
     """Rewrites one loop."""
-    lower, upper, step = list(found.loop.operands)[:3]
-    with ir.InsertionPoint(found.loop), found.loop.location:
-        nothing = [constant(load.results[0].type, 0) for load in found.loads]
-        first = _loaded(found, lower, upper, found.loop.regions[0].blocks[0], nothing)
-    loop, carried = with_iteration_arguments(found.loop, first)
+    _, upper, step = list(found.loop.operands)[:3]
+    loop, carried = _with_first(found)
     body = loop.regions[0].blocks[0]
     with ir.InsertionPoint(found.loads[0]), loop.location:
         ahead = binary("arith.addi", body.arguments[0], step)
         # Not zeros again: LLVM would move what is computed from the tile to where it is loaded.
         following = _loaded(found, ahead, upper, body, carried)
+    _hand_on(found, body, carried, following)
+
+
+def issue_at_end(found: AheadLoads) -> None:
+    """Rewrites one loop so that an iteration ends with the next one's loads, behind all that uses
+    its own, whose registers they take. The last iteration loads its own again: a branch around the
+    loads would be a place for LLVM to move those uses behind."""
+    _, upper, step = list(found.loop.operands)[:3]
+    loop, carried = _with_first(found)
+    body = loop.regions[0].blocks[0]
+    with ir.InsertionPoint(terminator(body)), loop.location:
+        now = body.arguments[0]
+        ahead = binary("arith.addi", now, step)
+        at = ir.Operation.create(
+            "arith.select", results=[now.type], operands=[less(ahead, upper), ahead, now]
+        ).results[0]
+        following = _copied(found, at, body)
+    _hand_on(found, body, carried, following)
+
+
+def _with_first(found: AheadLoads) -> tuple[ir.Operation, list[ir.Value]]:
+    """The loop with what it loads carried, loaded for its first iteration in front of it."""
+    lower, upper = list(found.loop.operands)[:2]
+    with ir.InsertionPoint(found.loop), found.loop.location:
+        nothing = [constant(load.results[0].type, 0) for load in found.loads]
+        first = _loaded(found, lower, upper, found.loop.regions[0].blocks[0], nothing)
+    return with_iteration_arguments(found.loop, first)
+
+
+def _hand_on(
+    found: AheadLoads, body: ir.Block, carried: Sequence[ir.Value], following: Sequence[ir.Value]
+) -> None:
+    """Has the body use what is carried, and carry what follows."""
     for load, tile in zip(found.loads, carried, strict=True):
         load.results[0].replace_all_uses_with(tile)
         load.erase()
     last = terminator(body)
     replace_yield(last, [*list(last.operands)[: -len(carried)], *following])
+
+
+def _copied(found: AheadLoads, at: ir.Value, body: ir.Block) -> list[ir.Value]:
+    """What the iteration at `at` loads, which there must be."""
+    mapped = {body.arguments[0]: at}
+    for op in (*found.addresses, *found.loads):
+        clone_mapped(op, mapped)
+    return [mapped[load.results[0]] for load in found.loads]
 
 
 def _loaded(
@@ -103,11 +141,8 @@ def _loaded(
     types = [load.results[0].type for load in found.loads]
     branch = ir.Operation.create("scf.if", results=types, operands=[less(at, upper)], regions=2)
     there, nowhere = (region.blocks.append() for region in branch.regions)
-    mapped = {body.arguments[0]: at}
     with ir.InsertionPoint(there):
-        for op in (*found.addresses, *found.loads):
-            clone_mapped(op, mapped)
-        ir.Operation.create("scf.yield", operands=[mapped[load.results[0]] for load in found.loads])
+        ir.Operation.create("scf.yield", operands=_copied(found, at, body))
     with ir.InsertionPoint(nowhere):
         ir.Operation.create("scf.yield", operands=list(otherwise))
     return list(branch.results)

@@ -1,0 +1,103 @@
+"""load-beside-products: rows, columns and elements of a computing role come an iteration ahead.
+
+Before:   scf.for %k = %lower to %upper step %s iter_args(%acc = ...) {
+            %slot = "gpu_tile.ring_wait"(%ring, %n)   ... "gpu_tile.wgmma_wait"(...)
+            %scale = "tile.load"(%scales, %m, %k) : tensor<128x1xf32, ...>
+            ... the product times %scale, added to %acc ...
+          }
+After:    %first = scf.if (%lower < %upper) { "tile.load"(%scales, %m, %lower) } else { zeros }
+          scf.for %k = %lower to %upper step %s iter_args(%acc = ..., %scale = %first) {
+            %slot = "gpu_tile.ring_wait"(%ring, %n)   ... "gpu_tile.wgmma_wait"(...)
+            ... the product times %scale, added to %acc ...
+            %next = "tile.load"(%scales, %m, %k + %s; in the last iteration %k)
+            scf.yield ..., %next
+          }
+
+What is multiplied comes through rings, which run ahead. What else an iteration needs is loaded
+where it is used, behind a wait for the tensor cores. The loads go to the end of an iteration, so
+that they are under way while the next one multiplies, in the registers of those before them.
+
+A loop of the computing role that waits for rings qualifies with those of its loads that take a
+thread few registers, of arrays that the kernel does not write, at addresses known ahead.
+Does not handle: loads in branches of the loop, gathers, loads at addresses that are loaded.
+"""
+
+from __future__ import annotations
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import RingWaitOp, RoleOp
+from tilec.dialects.tile import LoadOp
+from tilec.passes.analysis.addresses_ahead import address_ops
+from tilec.passes.analysis.hazards import read_ahead_hazard
+from tilec.passes.analysis.register_pressure import registers_of
+from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.rewriting.loops import find_loops
+from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.roles.loads_ahead import AheadLoads, issue_at_end
+
+MOST_REGISTERS = 8
+"""Of a thread, for what is under way: the rest of them holds sums."""
+
+
+@tile_pass(
+    requires=Level.BUFFERS,
+    ensures=Level.BUFFERS,
+    behind={
+        "specialize-warps": "that says what the computing role loads itself",
+        "rotate-dots": "a product that needs what is carried is not rotated",
+        "overlap-mma": "it counts the values that a loop carries",
+    },
+)
+def load_beside_products(module: ir.Module, context: PassContext) -> None:
+    """Has a computing role load its rows, columns and elements an iteration ahead."""
+    for view in find_ops(module.operation, RoleOp):
+        if view.opview.name != "compute":
+            continue
+        for loop in find_loops(view):
+            found = _find(loop)
+            if found is not None:
+                why = f"{found.registers} registers a thread hold what is under way"
+                context.report.add("loads", loop, "an iteration ahead", why)
+                issue_at_end(found)
+
+
+def _find(loop: ir.Operation) -> AheadLoads | None:
+    body = [view for view in loop.regions[0].blocks[0].operations]
+    if not any(isinstance(view, RingWaitOp) for view in body):
+        return None
+    loads, registers = [], 0
+    for view in body:
+        if not isinstance(view, LoadOp) or not _is_needed(view.result):
+            continue
+        taken = registers_of(view.result)
+        if registers + taken <= MOST_REGISTERS and _may_be_ahead(loop, view):
+            loads.append(view.operation)
+            registers += taken
+    addresses = address_ops(loop, loads)
+    if not loads or isinstance(addresses, str):
+        return None
+    return AheadLoads(loop, tuple(loads), registers, tuple(addresses))
+
+
+def _may_be_ahead(loop: ir.Operation, load: LoadOp) -> bool:
+    addresses = address_ops(loop, [load.operation])
+    if isinstance(addresses, str) or any(isinstance(op.opview, LoadOp) for op in addresses):
+        return False
+    return read_ahead_hazard(loop, {load.src}, "the loop") is None
+
+
+def _is_needed(value: ir.Value) -> bool:
+    """Whether more than ops without effect follow from a value: the computing role still has the
+    addresses of copies that others issue."""
+    pending, seen = [value], OpSet()
+    while pending:
+        for use in pending.pop().uses:
+            user = use.owner.operation
+            if not user.results:
+                return True
+            if user not in seen:
+                seen.add(user)
+                pending += user.results
+    return False
