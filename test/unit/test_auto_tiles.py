@@ -27,7 +27,7 @@ from tilec.examples.attention import attention
 from tilec.examples.matmul import matmul
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
-from tilec.messages.diagnostics import DoesNotFit
+from tilec.messages.diagnostics import CompileError, DoesNotFit
 from tilec.runtime.arrays import ArrayView
 
 HOPPER = find_target("sm_90a")
@@ -265,6 +265,35 @@ def test_of_unsound_choices_that_which_spills_least() -> None:
     assert (found, len(seen)) == (0, MOST_UNSOUND + 1)
     with pytest.raises(DoesNotFit, match="too large"):
         lowered([DoesNotFit("large"), DoesNotFit("too large")])
+
+
+# -- what a kernel cannot be
+
+
+@tilec.kernel(grid=lambda c, BM, BN: (tl.cdiv(c.shape[0], BM), tl.cdiv(c.shape[1], BN)))
+def narrow(
+    a: tl.array, b: tl.array, c: tl.array,
+    BM: tl.const = tl.auto, BN: tl.const = tl.auto, MOST: tl.const = 64,
+):  # fmt: skip
+    """A product in tiles of at most MOST columns."""
+    tl.static_assert(BN <= MOST, "a tile is narrow")
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.f32)
+    for k in tl.range(0, a.shape[1], 64):
+        acc = tl.dot(tl.load(a, (m, k), (BM, 64)), tl.load(b, (k, n), (64, BN)), acc)
+    tl.store(c, (m, n), acc.to(c.dtype))
+
+
+def test_static_assertions_say_which_tiles_a_kernel_can_have() -> None:
+    values = product(4096, 4096, 4096) | {"BM": tl.auto, "BN": tl.auto, "MOST": 64}
+    assert taken(matmul, product(4096, 4096, 4096))[0]["BN"] == 256
+    assert max(tiles["BN"] for tiles in taken(narrow, values)) == 64
+    found = specialize(narrow.parameters, values)
+    specs = [replace(spec, sizes=(None, None)) for spec in found.parameters]
+    chosen = narrow.source_module(specs, {}, target="sm_90a").body.operations[0].attributes
+    assert chosen["tile.constants"]["BN"].value == 64  # of unknown sizes, too
+    with pytest.raises(CompileError, match="a tile is narrow"):
+        narrow.source_module(specs, {"MOST": 8}, target="sm_90a")
 
 
 # -- what the model reads of a kernel

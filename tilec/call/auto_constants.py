@@ -30,10 +30,11 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.compile.compiler import find_kernel
 from tilec.dialects.tile import DotOp, LoadOp
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.kernel import Parameter
-from tilec.frontend import build_module
+from tilec.frontend import LIMITED, build_module
 from tilec.hardware.mma_shapes import WIDEST_N
 from tilec.hardware.sizes import SWIZZLE_BITS
 from tilec.hardware.target import Feature, Target
@@ -124,9 +125,11 @@ class _Roles:
     steps: set[str] = field(default_factory=set)
     """Those that loops walk on by"""
     columns: dict[ir.Block, list[int]] = field(default_factory=dict)
-    """n of the dots of each block, those to be chosen as USUAL_SIDE."""
+    """n of the dots of each block with sums of their own, those to be chosen as USUAL_SIDE."""
     loaded: tuple[int, int] = (0, 0)
     """Elements of the largest loaded tile, and bits of each; of several, of the widest."""
+    is_limited: bool = False
+    """Whether static assertions say which constants the kernel can have."""
 
 
 class AutoConstants:
@@ -157,6 +160,11 @@ class AutoConstants:
             value, why = _size(name, self._roles, target)
             self.values[name] = value
             self.reasons[name] = f"{value}: {why}"
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether static assertions say which constants the kernel can have."""
+        return self._roles.is_limited
 
     def sides(self, name: str) -> tuple[int, ...]:
         """Sizes worth a prediction: the usual one, of sides of dots those that the unit that
@@ -209,6 +217,7 @@ def _probe(
             return ir.WalkResult.ADVANCE
 
         module.operation.walk(visit)
+        roles.is_limited = LIMITED in find_kernel(module, None).attributes
     return roles
 
 
@@ -225,7 +234,7 @@ def _probed(
         primes: dict[str, int] = dict(zip(names, every, strict=False))
         probes = {name: factor * prime for name, prime in primes.items()}
         try:
-            return primes, build_module(fn, parameters, {**constants, **probes})
+            return primes, build_module(fn, parameters, {**constants, **probes}, probes=True)
         except CompileError as error:
             failed.append((error, probes))
     error, probes = failed[0]
@@ -247,11 +256,12 @@ def _look(op: ir.Operation, primes: Mapping[str, int], roles: _Roles) -> None:
     if op.name == "scf.for" and (step := constant_of(_number(op.operands[2]))):
         roles.steps.add(step)
     if isinstance(view, DotOp):
-        roles.dot_count += 1
         m, k = shape(view.lhs)[-2:]
         n = shape(view.rhs)[-1]
-        own = USUAL_SIDE if constant_of(n) else n
-        roles.columns.setdefault(op.block, []).append(own)
+        if not _goes_on(view):
+            roles.dot_count += 1
+            own = USUAL_SIDE if constant_of(n) else n
+            roles.columns.setdefault(op.block, []).append(own)
         about = (str(element(view.lhs)), view.options.get("precision", ""))
         for role, size in (("m", m), ("n", n), ("k", k)):
             if name := constant_of(size):
@@ -266,6 +276,14 @@ def _look(op: ir.Operation, primes: Mapping[str, int], roles: _Roles) -> None:
                 roles.tiles.setdefault(name, []).append(parts)
             if isinstance(view, LoadOp):
                 roles.loaded = max(roles.loaded, (prod(shape(result)), bit_width(element(result))))
+
+
+def _goes_on(dot: DotOp) -> bool:
+    """Whether a dot adds to another one of its block, as halves of k do: both are one product."""
+    owner = dot.acc.owner
+    return not isinstance(owner, ir.Block) and (
+        isinstance(owner.opview, DotOp) and owner.operation.block == dot.operation.block
+    )
 
 
 def _size(name: str, roles: _Roles, target: Target) -> tuple[int, str]:

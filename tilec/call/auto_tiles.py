@@ -9,6 +9,7 @@ all others, the fastest first, for where lowering shows that it spills or starve
 (`tilec/compile/fitting.py`); last, the usual tiles halved until they fit.
 
 Where sizes are unknown the usual tiles come first; unknown sizes count as `UNKNOWN_SIZE` then.
+Tiles for which a static assertion of the kernel fails are no candidates.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class AutoTiles:
 
     def choice(self, call: CallClass | None, number: int) -> Tiles | None:
         """The candidate to take when `number` others were tried; None where that were all."""
-        if number == 0 and call is None:
+        if number == 0 and call is None and not self._usual.is_limited:
             return Tiles(tuple(self._usual.values.items()), self._usual.reasons)
         order = self.order(call)
         return order[number] if number < len(order) else None
@@ -95,11 +96,14 @@ class AutoTiles:
         gain = machine.rates.gain if call is not None else float("inf")
         cost = {tiles: found.us for tiles, found in predicted.items()}
         unable = float("inf") if predicted and call is not None else 0.0
-        cost[usual] = cost.get(usual, unable) / gain
+        if self._can_be(usual):
+            cost[usual] = cost.get(usual, unable) / gain
+        halved = [t for t in self._halved() if t.chosen not in cost and self._can_be(t.chosen)]
+        if not cost:
+            return halved or [Tiles(usual, self._usual.reasons)]  # which says what it cannot be
         first, *rest = sorted(cost, key=lambda tiles: cost[tiles])
         why = self._reasons(first, predicted if call is not None else {})
         others = [Tiles(tiles, self._others_reasons(tiles, first)) for tiles in rest]
-        halved = [tiles for tiles in self._halved() if tiles.chosen not in cost]
         return [Tiles(first, why), *others, *halved]
 
     def _predicted(self, call: CallClass) -> dict[Constants, Prediction]:
@@ -142,10 +146,14 @@ class AutoTiles:
                 text = str(self._build(dict(tiles), {}))
                 self._modules[tiles] = ir.Module.parse(text, self._context)
             except CompileError:
-                if tiles == tuple(self._usual.values.items()):
+                if tiles == tuple(self._usual.values.items()) and not self._usual.is_limited:
                     raise  # the author's mistake, or none of any tile
                 self._modules[tiles] = None
         return self._modules[tiles]
+
+    def _can_be(self, tiles: Constants) -> bool:
+        """Whether no static assertion of the kernel fails with these tiles."""
+        return not self._usual.is_limited or self._module(tiles) is not None
 
     def _reasons(
         self, first: Constants, predicted: Mapping[Constants, Prediction]

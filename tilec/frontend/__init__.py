@@ -1,5 +1,5 @@
 """Python kernels to the tile dialect: `build_module`. Importing this imports MLIR."""
 
-from tilec.frontend.kernel_module import build_module
+from tilec.frontend.kernel_module import LIMITED, build_module
 
-__all__ = ["build_module"]
+__all__ = ["LIMITED", "build_module"]

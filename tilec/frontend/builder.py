@@ -32,6 +32,8 @@ class Builder:
 
     `num_warps`: of the kernel, None if its author left them open. `role_warps`: of the role that is
     being built, None outside. `explicit`: whether the kernel has used `tilec.language.gpu`.
+    `probes`: whether `tl.auto` constants have values that only show what they are for; `asserts`:
+    whether the kernel has static assertions.
     """
 
     def __init__(self, entry: ir.Block, num_warps: int | None = None) -> None:
@@ -39,6 +41,7 @@ class Builder:
         self.num_warps = num_warps
         self.role_warps: int | None = None
         self.explicit = False
+        self.probes, self.asserts = False, False
         self.contract = ir.Attribute.parse("#arith.fastmath<contract>")
         self.afn = ir.Attribute.parse("#arith.fastmath<afn>")
         self.arcp = ir.Attribute.parse("#arith.fastmath<arcp,contract>")

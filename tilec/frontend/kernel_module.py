@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 _PURE_DIALECTS = ("arith", "math", "tensor")
 
 
+LIMITED = "tile.limited"
+"""Of a kernel built with probes: static assertions say which constants it can have."""
+
+
 @interruptible()
 def build_module(
     fn: Callable[..., Any],
@@ -44,6 +48,7 @@ def build_module(
     index_bits: int = 32,
     auto: Mapping[str, str] | None = None,
     context: ir.Context | None = None,
+    probes: bool = False,
     **demands: Unpack[Demands],
 ) -> ir.Module:
     """The tile-level module of one specialisation of the kernel function `fn`.
@@ -51,6 +56,8 @@ def build_module(
     `parameters`: the arrays and scalars in the kernel's order. `constants`: a value for each
     `tl.const`, defaults included. `grid`: the author's rule, a function or a tuple. `index_bits`:
     32 where all sizes and offsets fit. `auto`: why each constant the compiler chose has its value.
+    `probes`: constants have values that only show what they are for: no static assertion fails, and
+    the kernel is `LIMITED` if it has one.
     `demands`: the author's. CompileError where the kernel is wrong; the module belongs to `context`
     (a fresh one by default).
     """
@@ -74,7 +81,9 @@ def build_module(
             for name, attribute in attributes.items():
                 function.attributes[name] = attribute
             num_warps = demands.get("num_warps")
-            builder = _body(source, entry, parameters, constants, num_warps)
+            builder = _body(source, entry, parameters, constants, num_warps, probes)
+        if probes and builder.asserts:
+            function.attributes[LIMITED] = ir.UnitAttr.get()
         _drop_unused(function.operation)
         if builder.explicit:
             function.attributes["tile.explicit"] = ir.UnitAttr.get()
@@ -228,9 +237,11 @@ def _body(
     parameters: Sequence[Parameter],
     constants: Mapping[str, Any],
     num_warps: int | None,
+    probes: bool,
 ) -> Builder:
     """Compiles the statements into the entry block. CompileError, or InternalError for our bugs."""
     frame = Frame(source, LayoutBuilder(entry, num_warps), RULES)
+    frame.builder.probes = probes
     try:
         for name, value in constants.items():
             frame.names[name] = constant_from_python(value, name)

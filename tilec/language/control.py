@@ -72,7 +72,10 @@ def assume(
 
 @builtin
 def static_assert(condition: object, message: str = "") -> None:
-    """A compile-time check: a false constant condition is a compile error with `message`."""
+    """A compile-time check: a false constant condition is a compile error with `message`.
+
+    It also says which tiles `tl.auto` may choose: those for which none is false.
+    """
 
 
 @builtin
