@@ -25,6 +25,7 @@ from tilec.costs.model import predict
 from tilec.costs.work import LoopWork, Unit, Way, Work
 from tilec.examples.attention import attention
 from tilec.examples.matmul import matmul
+from tilec.examples.tile_scales import tile_scaled_matmul
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import find_target
 from tilec.messages.diagnostics import CompileError, DoesNotFit
@@ -312,6 +313,21 @@ def test_what_attention_does_between_its_products() -> None:
     assert masked.computed > whole.computed > 4 * 128 * 96
     assert work.accumulators == 128 * (96 + 64) + 128 * 96 // 2  # sums, and weights in bf16
     assert (outside.turns, outside.functions) == (0, 128 * 64)  # the quotient
+
+
+def test_products_that_a_loop_scales_and_adds_up_are_waited_for_and_held_twice() -> None:
+    values = {
+        **{"a": array(512, 512, dtype="f8E4M3FN"), "b": array(512, 512, dtype="f8E4M3FN")},
+        **{"a_scales": array(512, 4, dtype="f32"), "b_scales": array(4, 4, dtype="f32")},
+        **{"c": array(512, 512), "BM": 128, "BN": 64},
+    }
+    found = specialize(tile_scaled_matmul.parameters, values)
+    module = tile_scaled_matmul.source_module(
+        found.parameters, dict(found.constants), target="sm_90a"
+    )
+    work = work_of(module, found.parameters, values, HOPPER).work
+    assert work.accumulators == 2 * 128 * 64
+    assert [(loop.trips, loop.turns, loop.groups) for loop in work.loops] == [(4, 1, 2), (1, 0, 1)]
 
 
 def test_what_two_products_read_is_loaded_once() -> None:

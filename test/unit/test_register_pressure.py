@@ -131,4 +131,4 @@ def test_tensor_memory_is_read_at_once() -> None:
     kinds = {"8": "f8E4M3FN[?,?:16;?:16,1]", "f": "f32[?,?]", "b": "bf16[?,?:8;?:8,1]"}
     specs = [f"{name}:{kinds[letter]}" for name, letter in names]
     with pytest.warns(PerformanceWarning, match="role 'compute', which has 248"):
-        tile_scaled_matmul.compile(specs, {}, target="sm_100a")
+        tile_scaled_matmul.compile(specs, {"BM": 128, "BN": 128}, target="sm_100a")

@@ -108,6 +108,25 @@ def waits_for_product(dot: ir.Operation) -> bool:
     return any(_is_computed(side, dot.block) for side in list(dot.operands)[:2])
 
 
+def is_added_up(dot: tile.DotOp) -> bool:
+    """Whether a dot starts from nothing, and what is computed of its result, element by element, is
+    carried by the loop: sums that are scaled, or kept in more bits than the tensor cores'."""
+    if isinstance(dot.acc.owner, ir.Block) or not _is_constant(dot.acc):
+        return False
+    block, pending = dot.operation.block, [dot.result]
+    seen: set[ir.Value] = set()
+    while pending:
+        value = pending.pop()
+        seen.add(value)
+        for use in value.uses:
+            user = use.owner.operation
+            if user.name == "scf.yield" and user.block == block:
+                return True
+            if user.block == block and is_elementwise(user):
+                pending += [result for result in user.results if result not in seen]
+    return False
+
+
 def _is_computed(value: ir.Value, block: ir.Block) -> bool:
     seen: set[ir.Value] = set()
     left = [value]

@@ -14,6 +14,7 @@ from tilec.compile.program_size import choose_num_warps, is_needed
 from tilec.costs.computing import (
     Source,
     instructions_of,
+    is_added_up,
     is_used_twice,
     source_of,
     waits_for_product,
@@ -344,8 +345,13 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
             loop.sums += prod(shape(dot.lhs)) * bit_width(element(dot.lhs)) // 32
         loop.groups = min(loop.groups or m, -(-m // WGMMA_M))
         loop.handed_on += prod(shape(dot.lhs))
+    sums = prod(shape(dot.acc)) * max(32, bit_width(element(dot.acc))) // 32
+    if is_added_up(dot):  # to what the loop carries beside it
+        loop.turns += 1
+        loop.groups = min(loop.groups or m, -(-m // WGMMA_M))
+        loop.sums += sums
     if not _adds_to_a_dot(dot):
-        loop.sums += prod(shape(dot.acc)) * max(32, bit_width(element(dot.acc))) // 32
+        loop.sums += sums
 
 
 def _adds_to_a_dot(dot: tile.DotOp) -> bool:

@@ -22,8 +22,8 @@ def quantized_matmul(
     zeros: tl.array,
     c: tl.array,
     GROUP: tl.const = 128,
-    BM: tl.const = 256,
-    BN: tl.const = 128,
+    BM: tl.const = tl.auto,
+    BN: tl.const = tl.auto,
     STAGES: tl.const = None,
 ):
     """c = a @ w, w = (unpacked - zeros) * scales; a (M, K), packed (K / 2, N) of i8, scales and

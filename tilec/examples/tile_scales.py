@@ -35,10 +35,11 @@ def tile_scaled_matmul(
     b: tl.array,
     b_scales: tl.array,
     c: tl.array,
-    BM: tl.const = 128,
-    BN: tl.const = 128,
+    BM: tl.const = tl.auto,
+    BN: tl.const = tl.auto,
 ):
     """c = (a * a_scales) @ (b * b_scales)^T; a (M, K), b (N, K), BLOCK a multiple of BN."""
+    tl.static_assert(BLOCK % BN == 0, "the columns of a tile share a scale")
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), tl.f32)
     for block in tl.range(0, tl.cdiv(a.shape[1], BLOCK)):
