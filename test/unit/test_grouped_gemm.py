@@ -48,7 +48,8 @@ def test_groups_of_any_size(target: str, monkeypatch: pytest.MonkeyPatch) -> Non
     ("sizes", "n", "chosen"),
     [
         ([65, 0, 1, 130], 40, "grouped_gemm"),
-        ([194, 0], 72, "arranged_gemm"),
+        ([194, 0], 72, "grouped_gemm"),
+        ([400, 0, 30], 72, "arranged_gemm"),
         ([3], 136, "grouped_gemm"),
     ],
 )
@@ -64,6 +65,7 @@ def test_the_kernel_follows_the_mean_group(
 
     for kernel in (grouped_gemm, arranged_gemm):
         monkeypatch.setattr(example, kernel.name, partial(launched, kernel))
+    monkeypatch.setattr(example, "LITTLE_WORK", 200 * 72 * 72)
     monkeypatch.setenv("TILEC_DEVICE", "emulator")
     multiply(grouped_products, sizes, n, 72)
     assert asked == [chosen]

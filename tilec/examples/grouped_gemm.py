@@ -4,7 +4,7 @@ What a mixture-of-experts layer needs: tokens sorted by expert. Where the groups
 memory, so the sizes may be the result of an earlier kernel; empty groups are fine.
 
 Two kernels. In `grouped_gemm` each program searches for its group, and some find no rows: right
-where groups are small and all is over in a round or two. Before `arranged_gemm` a short kernel
+where groups are small or all is over in a round or two. Before `arranged_gemm` a short kernel
 lists the tiles that have rows, so that programs without any come last, and CTAs that stay for many
 programs get equal shares.
 """
@@ -152,7 +152,9 @@ def arranged_gemm(
 
 
 FEW_ROWS = 96
-"""Of a group in the mean: with more the larger tiles are better."""
+"""Of a group in the mean: with more, equal shares of tiles in a list are better."""
+LITTLE_WORK = 2**32
+"""Multiplications, which take 15 us or less: a list takes 3 (6 products, H200)."""
 
 
 def grouped_products(a: Any, b: Any, c: Any, ends: Any) -> None:
@@ -163,8 +165,8 @@ def grouped_products(a: Any, b: Any, c: Any, ends: Any) -> None:
     multiples of 16 bytes, another 1 to 13 % of most: `arranged_gemm.demanding(consumers="pingpong",
     num_warps=4)` with BN=192.
     """
-    groups, rows = ends.shape[0], c.shape[0]
-    if rows <= FEW_ROWS * groups:
+    groups, (rows, columns) = ends.shape[0], c.shape
+    if rows <= FEW_ROWS * groups or rows * columns * a.shape[1] < LITTLE_WORK:
         grouped_gemm(a, b, c, ends)
     else:
         arranged_gemm(a, b, c, listed_tiles(ends, rows))
