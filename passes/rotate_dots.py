@@ -18,7 +18,8 @@ After:    scf.if there is an iteration {
           }
 
 The tensor cores then multiply while the other units do what stands between two products (Shah et
-al., "FlashAttention-3", 2024, section 3.2). In tensor memory they do more: `rotate_tensor_dots`.
+al., "FlashAttention-3", 2024, section 3.2). In tensor memory they do more: `rotate_tensor_dots`. A
+loop's only product, which it scales and adds up, runs under that of the next: `rotate_sums`.
 The first product must start from a constant and depend on nothing but scalars that count, and
 slots of rings; the second must compute the loop-carried accumulator. What needs that
 accumulator goes behind all other work of its iteration.
@@ -29,29 +30,28 @@ buffers ordered by a sync.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mlir import ir
 
 from tilec.dialects.gpu_tile import (
     ConvertLayoutOp,
-    RingReleaseOp,
-    RingSlotOp,
-    RingWaitOp,
-    WgmmaFenceOp,
     WgmmaMeanwhileOp,
-    WgmmaOp,
     WgmmaWaitOp,
 )
-from tilec.dialects.gpu_tile.types import is_buffer
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.issue_order import (
     constant_steps,
     is_free,
-    needed_to_issue,
-    ring_turn,
 )
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.dots.issued_products import (
+    IssuedProduct,
+    find_product,
+    products_of,
+    starts_from_constant,
+)
+from tilec.passes.dots.rotate_sums import rotate_sums
 from tilec.passes.dots.rotate_tensor_dots import rotate_tensor_dots
 from tilec.passes.rewriting.loops import clone_mapped, find_loops, in_block, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
@@ -73,7 +73,10 @@ def rotate_dots(module: ir.Module, context: PassContext) -> None:
     for loop in find_loops(module):
         rotate_tensor_dots(loop, context)
     for loop in find_loops(module):
-        found = _find(loop)
+        reason = rotate_sums(loop, context)
+        if reason is None:
+            continue
+        found = reason or _find(loop)
         if isinstance(found, _Rotation):
             why = "the second product runs while the next iteration works between its two"
             context.report.add("matrix instructions", loop, "rotated", why)
@@ -83,25 +86,13 @@ def rotate_dots(module: ir.Module, context: PassContext) -> None:
 
 
 @dataclass
-class _Product:
-    """A matrix instruction with its fence and wait, the turns of rings whose slots it reads, and
-    what releases them."""
-
-    fence: WgmmaFenceOp
-    multiply: WgmmaOp
-    wait: WgmmaWaitOp
-    releases: list[RingReleaseOp] = field(default_factory=list)
-    turns: list[RingSlotOp | RingWaitOp] = field(default_factory=list)
-
-
-@dataclass
 class _Rotation:
     """What moves. `early`: the first product's ops up to its issue, `late`: the second's behind its
     operands in registers, both in order. `number`: of the accumulator among the carried values;
     `counters`: per such number what an iteration adds."""
 
-    first: _Product
-    second: _Product
+    first: IssuedProduct
+    second: IssuedProduct
     early: list[ir.Operation]
     late: list[ir.Operation]
     number: int
@@ -110,12 +101,12 @@ class _Rotation:
 
 def _find(loop: ir.Operation) -> _Rotation | str | None:
     body = loop.regions[0].blocks[0]
-    multiplies = [view for view in body.operations if isinstance(view, WgmmaOp)]
-    if not multiplies or not any(_is_constant(m.acc.owner.acc) for m in multiplies if _fenced(m)):
+    multiplies = products_of(body)
+    if not any(map(starts_from_constant, multiplies)):
         return None
     if len(multiplies) != 2:
         return f"the loop has {len(multiplies)} products"
-    first, second = (_product(m, body) for m in multiplies)
+    first, second = (find_product(m, body) for m in multiplies)
     if first is None or second is None:
         return "a product is not issued and waited for in one place"
     number, counters = _carried_number(second, body), constant_steps(loop)
@@ -127,55 +118,16 @@ def _find(loop: ir.Operation) -> _Rotation | str | None:
     if common and min(turn.slots for turn in second.turns) < 2:
         return "both products read the only slot of one ring"
     first.releases = [release for release in first.releases if release not in common]
-    early = _needed(first, body, counters, ())
+    early = first.needed_to_issue(body, counters, ())
     if isinstance(early, str):
         return early
-    late = _needed(second, body, counters, (second.fence.acc, second.multiply.lhs))
+    late = second.needed_to_issue(body, counters, (second.fence.acc, second.multiply.lhs))
     if isinstance(late, str):
         return late
     return _Rotation(first, second, early, late, number, counters)
 
 
-def _fenced(multiply: WgmmaOp) -> bool:
-    return isinstance(multiply.acc.owner, WgmmaFenceOp)
-
-
-def _is_constant(value: ir.Value) -> bool:
-    return not isinstance(value.owner, ir.Block) and value.owner.name == "arith.constant"
-
-
-def _product(multiply: WgmmaOp, body: ir.Block) -> _Product | None:
-    fence, uses = multiply.acc.owner, list(multiply.result.uses)
-    wait = uses[0].owner.opview if len(uses) == 1 else None
-    if not isinstance(fence, WgmmaFenceOp) or not isinstance(wait, WgmmaWaitOp) or wait.pending:
-        return None
-    if any(op.operation.block != body for op in (fence, wait)):
-        return None
-    product = _Product(fence, multiply, wait)
-    for operand in (multiply.lhs, multiply.rhs):
-        turn = ring_turn(operand)
-        if turn is not None and turn.operation.block == body:
-            product.turns.append(turn)
-    slots = [turn.slot for turn in product.turns]
-    product.releases = [
-        view for view in body.operations if isinstance(view, RingReleaseOp) and view.slot in slots
-    ]
-    return product
-
-
-def _needed(
-    product: _Product, body: ir.Block, counters: dict[int, int], given: Sequence[ir.Value]
-) -> list[ir.Operation] | str:
-    """The ops of the body up to a product's issue that it needs beside the tiles `given`, in order;
-    or why it cannot be issued elsewhere."""
-    tiles = [value for value in given if not is_buffer(value)]
-    return needed_to_issue([product.multiply.operation], body, counters, tiles, _ISSUING_OPS)
-
-
-_ISSUING_OPS = (RingWaitOp, WgmmaFenceOp, WgmmaOp)
-
-
-def _carried_number(product: _Product, body: ir.Block) -> int:
+def _carried_number(product: IssuedProduct, body: ir.Block) -> int:
     """The number of the loop-carried value that a product computes anew; -1 if it computes none."""
     uses = list(product.wait.result.uses)
     last = terminator(body)

@@ -1,0 +1,82 @@
+"""A matrix instruction of warpgroups with what issues it, waits for it and gives its slots back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import (
+    RingReleaseOp,
+    RingSlotOp,
+    RingWaitOp,
+    WgmmaFenceOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+)
+from tilec.dialects.gpu_tile.types import is_buffer
+from tilec.passes.analysis.issue_order import needed_to_issue, ring_turn
+
+_ISSUING = (RingWaitOp, WgmmaFenceOp, WgmmaOp)
+"""What may move with a product."""
+
+
+@dataclass
+class IssuedProduct:
+    """A matrix instruction with its fence and wait, the turns of rings whose slots it reads, and
+    what releases them."""
+
+    fence: WgmmaFenceOp
+    multiply: WgmmaOp
+    wait: WgmmaWaitOp
+    releases: list[RingReleaseOp] = field(default_factory=list)
+    turns: list[RingSlotOp | RingWaitOp] = field(default_factory=list)
+
+    @property
+    def starts_from_constant(self) -> bool:
+        """Whether it adds to nothing that was computed."""
+        return starts_from_constant(self.multiply)
+
+    def needed_to_issue(
+        self, body: ir.Block, counters: dict[int, int], given: Sequence[ir.Value]
+    ) -> list[ir.Operation] | str:
+        """The ops of the body up to its issue that it needs beside the tiles `given`, in order; or
+        why it cannot be issued elsewhere."""
+        tiles = [value for value in given if not is_buffer(value)]
+        return needed_to_issue([self.multiply.operation], body, counters, tiles, _ISSUING)
+
+
+def products_of(body: ir.Block) -> list[WgmmaOp]:
+    """The matrix instructions of a loop's body, not those inside its ops."""
+    return [view for view in body.operations if isinstance(view, WgmmaOp)]
+
+
+def starts_from_constant(multiply: WgmmaOp) -> bool:
+    """Whether a matrix instruction adds to nothing that was computed."""
+    fence = multiply.acc.owner
+    if not isinstance(fence, WgmmaFenceOp):
+        return False
+    owner = fence.acc.owner
+    return not isinstance(owner, ir.Block) and owner.name == "arith.constant"
+
+
+def find_product(multiply: WgmmaOp, body: ir.Block) -> IssuedProduct | None:
+    """What belongs to a matrix instruction of a loop's body; None where it is not issued and waited
+    for in one place."""
+    fence, uses = multiply.acc.owner, list(multiply.result.uses)
+    wait = uses[0].owner.opview if len(uses) == 1 else None
+    if not isinstance(fence, WgmmaFenceOp) or not isinstance(wait, WgmmaWaitOp) or wait.pending:
+        return None
+    if any(op.operation.block != body for op in (fence, wait)):
+        return None
+    product = IssuedProduct(fence, multiply, wait)
+    for operand in (multiply.lhs, multiply.rhs):
+        turn = ring_turn(operand)
+        if turn is not None and turn.operation.block == body:
+            product.turns.append(turn)
+    slots = [turn.slot for turn in product.turns]
+    product.releases = [
+        view for view in body.operations if isinstance(view, RingReleaseOp) and view.slot in slots
+    ]
+    return product

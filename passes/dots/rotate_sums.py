@@ -1,0 +1,230 @@
+"""Half of rotate-dots: products that a loop scales and adds up, each under the next one.
+
+Before:   scf.for %k ... iter_args(%acc, %count) {
+            wait for slot %count   %p = %a @ %b (issue, wait)   give the slot back
+            %acc = %acc + %p * ...
+          }
+After:    scf.if there is an iteration {
+            issue %p of the first
+            scf.for every second iteration that two others follow ... iter_args(%acc, %count, %p) {
+              issue %q of the next iteration
+              wait for %p, not for %q   %acc = %acc + %p * ...
+              issue %p of the one behind it
+              wait for %q, not for %p   %acc = %acc + %q * ...
+            }
+            the one or two that are left
+          }
+
+Tensor cores then multiply while threads add: a loop that waits for each product leaves them idle
+as long as it scales and adds, and sets of warps that begin together idle together. Each of the two
+products in flight has registers of its own, so the loop has two iterations: sums in flight cannot
+be copied.
+
+The product must be the only one of its loop, start from a constant and depend on nothing but
+scalars that count and slots of rings; the loop must carry more than its result.
+Does not handle: operands in registers, loops outside of roles, sums three of which leave too few
+registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlir import ir
+
+from tilec.dialects.gpu_tile import RingSlotOp, RoleOp, WgmmaWaitOp
+from tilec.dialects.gpu_tile.role import entry_registers, total_warps
+from tilec.dialects.gpu_tile.types import is_buffer, layout_of
+from tilec.dialects.types import bit_width, element
+from tilec.hardware.sizes import WORD_BYTES
+from tilec.passes.analysis.issue_order import constant_steps, is_free
+from tilec.passes.analysis.register_pressure import most_live_registers
+from tilec.passes.contract import PassContext
+from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
+from tilec.passes.rewriting.loops import clone_mapped, in_block, terminator
+from tilec.passes.rewriting.op_tables import OpSet
+from tilec.passes.rewriting.scalars import binary, constant, less
+from tilec.passes.rewriting.walk import kernel_of, role_of
+
+BESIDE = 28
+"""Registers of a thread beside what is counted: 128 x 128 by two warpgroups takes 230 of 232 so,
+and ptxas spills nothing."""
+
+Values = dict[ir.Value, ir.Value]
+
+
+def rotate_sums(loop: ir.Operation, context: PassContext) -> str | None:
+    """Rewrites a loop with one product whose result it adds up. None if that was done, else why it
+    was not, "" where the loop has no such product."""
+    body = loop.regions[0].blocks[0]
+    multiplies = products_of(body)
+    if len(multiplies) != 1:
+        return ""
+    product = find_product(multiplies[0], body)
+    if product is None or not product.starts_from_constant:
+        return ""
+    if not product.releases or not product.turns or not is_buffer(product.multiply.lhs):
+        return "the product reads buffers of no ring"
+    if min(turn.slots for turn in product.turns) < 2:
+        return "the product reads the only slot of a ring"
+    if any(use.owner.operation == terminator(body) for use in product.wait.result.uses):
+        return "the loop carries a product as it is"
+    counters = constant_steps(loop)
+    early = product.needed_to_issue(body, counters, ())
+    if isinstance(early, str):
+        return early
+    if reason := _why_no_room(loop, product, context):
+        return reason
+    why = "tensor cores multiply while threads add up the product before"
+    context.report.add("matrix instructions", loop, "a product under the next one", why)
+    _Rewrite(loop, product, early, counters).run()
+    return None
+
+
+def _why_no_room(loop: ir.Operation, product: IssuedProduct, context: PassContext) -> str | None:
+    role = role_of(loop)
+    if role is None:
+        return "no other warps load"
+    view: RoleOp = role.opview
+    function = kernel_of(loop)
+    threads = total_warps(function, context.num_warps) * context.target.warp_size
+    there = view.registers or entry_registers(context.target, threads)
+    result = product.wait.result
+    sums = layout_of(result).num_values * bit_width(element(result)) // (8 * WORD_BYTES)
+    taken = most_live_registers(view.body) + sums + BESIDE
+    return f"a second product's sums make {taken} of {there} registers" if taken > there else None
+
+
+class _Rewrite:
+    """Rewrites one loop."""
+
+    def __init__(
+        self,
+        loop: ir.Operation,
+        product: IssuedProduct,
+        early: Sequence[ir.Operation],
+        counters: dict[int, int],
+    ) -> None:
+        self._loop, self._product, self._early, self._counters = loop, product, early, counters
+        self._lower, self._upper, self._step, *self._inits = loop.operands
+        self._body = loop.regions[0].blocks[0]
+        self._arguments = list(self._body.arguments)
+        self._yielded = list(terminator(self._body).operands)
+        self._rest = self._ops_behind()
+
+    def _ops_behind(self) -> list[ir.Operation]:
+        """The body without the product; what else of its issue is still needed, scalars alone."""
+        product, issued = self._product, OpSet(self._early)
+        moved = OpSet((product.wait.operation, *(r.operation for r in product.releases)))
+        kept = OpSet()
+        *ops, last = [view.operation for view in self._body.operations]
+        for op in reversed(ops):
+            if op in moved or (op in issued and not is_free(op)):
+                continue
+            uses = [use.owner.operation for result in op.results for use in result.uses]
+            users = OpSet(in_block(user, self._body) for user in uses)
+            if op not in issued or last in users or users & kept:
+                kept.add(op)
+        return [op for op in ops if op in kept]
+
+    def run(self) -> None:
+        """A branch for at least one iteration: its start, the loop, what is left."""
+        with ir.InsertionPoint(self._loop), self._loop.location:
+            branch = _branch(less(self._lower, self._upper), self._loop.results)
+            there, nowhere = (region.blocks.append() for region in branch.regions)
+            with ir.InsertionPoint(there):
+                _yield(self._iterations())
+            with ir.InsertionPoint(nowhere):
+                _yield(self._inits)
+        for old, new in zip(self._loop.results, branch.results, strict=True):
+            old.replace_all_uses_with(new)
+        self._loop.erase()
+
+    def _iterations(self) -> list[ir.Value]:
+        flying = self._issue(self._lower, self._inits, 0)
+        twice = binary("arith.addi", self._step, self._step)
+        stop = binary("arith.subi", self._upper, twice)
+        inits = [self._lower, *self._inits, flying]
+        loop = ir.Operation.create(
+            "scf.for",
+            results=[value.type for value in inits],
+            operands=[self._lower, stop, twice, *inits],
+            attributes=dict(self._loop.attributes.items()),
+            regions=1,
+        )
+        types = [self._lower.type, *(value.type for value in inits)]
+        block = loop.regions[0].blocks.append(*types, arg_locs=[self._loop.location] * len(types))
+        with ir.InsertionPoint(block):
+            at, _, *carried, flying = block.arguments
+            second, carried = self._two(at, carried, flying)
+            behind = binary("arith.addi", at, twice)
+            flying = self._issue(behind, carried, 1)
+            carried = self._finish(second[0], carried, second[1], pending=1)
+            _yield([behind, *carried, flying])
+        at, *carried, flying = loop.results
+        return self._left(at, carried, flying)
+
+    def _two(
+        self, at: ir.Value, carried: Sequence[ir.Value], flying: ir.Value
+    ) -> tuple[tuple[ir.Value, ir.Value], list[ir.Value]]:
+        """Issues the product behind the one in flight, of the iteration at `at`, and finishes this:
+        where that is and its product, and what the loop carries to it."""
+        following = binary("arith.addi", at, self._step)
+        other = self._issue(following, carried, 1)
+        return (following, other), self._finish(at, carried, flying, pending=1)
+
+    def _left(self, at: ir.Value, carried: Sequence[ir.Value], flying: ir.Value) -> list[ir.Value]:
+        """The iteration in flight, and the one behind it if there is one."""
+        more = less(binary("arith.addi", at, self._step), self._upper)
+        branch = _branch(more, self._loop.results)
+        two, one = (region.blocks.append() for region in branch.regions)
+        with ir.InsertionPoint(two):
+            second, handed = self._two(at, carried, flying)
+            _yield(self._finish(second[0], handed, second[1], pending=0))
+        with ir.InsertionPoint(one):
+            _yield(self._finish(at, carried, flying, pending=0))
+        return list(branch.results)
+
+    def _issue(self, at: ir.Value, carried: Sequence[ir.Value], ahead: int) -> ir.Value:
+        """The product of the iteration at `at`, which is so many ahead of what is carried."""
+        mapped = self._mapped(at, carried)
+        for number, step in self._counters.items():
+            value = carried[number]
+            if ahead:
+                value = binary("arith.addi", value, constant(value.type, ahead * step))
+            mapped[self._arguments[1 + number]] = value
+        for op in self._early:
+            clone_mapped(op, mapped)
+        return mapped[self._product.multiply.result]
+
+    def _finish(
+        self, at: ir.Value, carried: Sequence[ir.Value], flying: ir.Value, *, pending: int
+    ) -> list[ir.Value]:
+        """Waits for the product of the iteration at `at`, gives its slots back and does the rest;
+        what the loop carries then."""
+        product, mapped = self._product, self._mapped(at, carried)
+        with product.wait.operation.location:
+            kind = product.wait.result.type
+            mapped[product.wait.result] = WgmmaWaitOp.build(flying, results=[kind], pending=pending)
+        for turn in product.turns:
+            if turn.slot not in mapped:
+                count = mapped[turn.count]
+                with turn.operation.location:
+                    mapped[turn.slot] = RingSlotOp.build(turn.ring, count)
+        for release in product.releases:
+            clone_mapped(release.operation, mapped)
+        for op in self._rest:
+            clone_mapped(op, mapped)
+        return [mapped.get(value, value) for value in self._yielded]
+
+    def _mapped(self, at: ir.Value, carried: Sequence[ir.Value]) -> Values:
+        return dict(zip(self._arguments, [at, *carried], strict=True))
+
+
+def _branch(condition: ir.Value, results: Sequence[ir.Value]) -> ir.Operation:
+    types = [result.type for result in results]
+    return ir.Operation.create("scf.if", results=types, operands=[condition], regions=2)
+
+
+def _yield(values: Sequence[ir.Value]) -> None:
+    ir.Operation.create("scf.yield", operands=list(values))
