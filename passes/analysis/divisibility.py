@@ -8,6 +8,7 @@ branch gives by what divides what both its sides give.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 from typing import Any
 
@@ -75,6 +76,8 @@ class Divisibility:
             return gcd(self.of(first), self.of(second))
         if name in ("arith.index_cast", "arith.extsi", "arith.extui", "arith.trunci"):
             return self.of(operands[0])
+        if name in _BY_CONSTANT and (known := constant_of(operands[1])) is not None:
+            return _BY_CONSTANT[name](self.of(operands[0]), known)
         if name == "arith.remsi":
             return gcd(self.of(operands[0]), self.of(operands[1]))
         if name == "scf.if":
@@ -92,6 +95,24 @@ class Divisibility:
             lower, _, step = list(loop.operands)[:3]
             return gcd(self.of(lower), self.of(step))
         return 1
+
+
+def _divided(divisor: int, by: int) -> int:
+    """Of a quotient: what is left of a divisor, where the division is exact."""
+    if divisor == UNLIMITED:
+        return UNLIMITED
+    return divisor // by if by > 0 and divisor % by == 0 else 1
+
+
+_BY_CONSTANT: dict[str, Callable[[int, int], int]] = {
+    "arith.shrsi": lambda divisor, by: _divided(divisor, 1 << by),
+    "arith.shli": lambda divisor, by: min(divisor << by, UNLIMITED),
+    "arith.divsi": _divided,
+    "arith.floordivsi": _divided,
+    "arith.ceildivsi": _divided,
+    "arith.andi": lambda divisor, mask: max(gcd(divisor, UNLIMITED), mask & -mask or UNLIMITED),
+}
+"""Divisors of what an op makes of a number and a constant, from that of the number."""
 
 
 def constant_of(value: ir.Value) -> int | None:
