@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 from mlir import ir
 
@@ -138,6 +139,9 @@ def _broadcast_links(op: tile.BroadcastOp, depth: int) -> Iterator[Link]:
     link = _read(op.src, op.result, lambda layout: broadcast_source(layout, dims, source), depth)
     # In front of a loop numbers may be converted before anybody fetches.
     yield replace(link, held_up=_gathered_bytes(op.result) if depth > 1 else 0)
+    result = shape(op.result)
+    if prod(source) == prod(result) and list(dims) == sorted(dims):  # dimensions of one element
+        yield _made(op.result, op.src, _reshape(source, result), depth)
 
 
 def _gathered_bytes(value: ir.Value) -> int:
