@@ -15,8 +15,10 @@ from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile.types import any_buffer_of, buffer_of, is_tensor_buffer, layout_of
 from tilec.dialects.types import element, shape
 from tilec.hardware.layout import Layout
+from tilec.hardware.shared_layout import SharedLayout
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import constant_of
+from tilec.passes.layouts.maps import register_permutation, run_first
 from tilec.passes.layouts.matrix_load import (
     ROW_BYTES,
     MatrixLoad,
@@ -223,15 +225,23 @@ def write_buffer(tile: ir.Value, into: ir.Value, state: Lowering) -> None:
     if plan is not None and whole and _rows_aligned(into, bytes_, state):
         _store_matrices(plan, state.registers(tile), buffer, element(tile), state)
         return
+    registers = state.registers(tile)
+    order = run_first(layout, _contiguous(buffer.type.layout))
+    if (permutation := register_permutation(layout, order, shape(tile))) is not None:
+        layout, registers = order, [registers[number] for number in permutation]
     access = Access(buffer, layout, state)
     valid = state.valid(layout, shape(tile))
     mine = state.first_copy(layout)
-    registers = state.registers(tile)
     width = access.width
     for first in range(0, layout.num_values, width):
         words = pack(registers[first : first + width], element(tile), state)
         guard = both(mine, valid[first])
         store_words(access.pointer(first), words, guard, None, space="shared")
+
+
+def _contiguous(layout: SharedLayout) -> int | None:
+    """The dimension along which a buffer's elements are neighbours in memory."""
+    return next((d for d, parts in enumerate(layout.dims) if parts[0][1] == 1), None)
 
 
 def lower_buffer_gather(op: gpu_tile.BufferGatherOp, state: Lowering) -> None:

@@ -9,6 +9,8 @@ Programming Guide, "Arithmetic instructions"), of a byte c (c7, its low 7 bits):
     f16:  0x6400 + c is 1024 + c; of i8 the sign is flipped first, which adds 128
     bf16: 0x4300 + c7 is 128 + c7, 0x4300 + 0x80 is 256: what the upper bit counts comes apart
 
+8-bit floats become pairs of these by `convert-floats`, and stay pairs.
+
 Only where a word is there already: elements that come one by one stay so. The results are those of
 the elements one by one: each lane rounds for itself, and all these conversions are exact.
 """
@@ -19,7 +21,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
-from tilec.dialects.types import element, is_tile
+from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.target import Feature
 from tilec.passes.lower_to_nvvm.access import call_intrinsic, vector_of
 from tilec.passes.lower_to_nvvm.scalar_ops import create
@@ -49,6 +51,8 @@ def lower_packed(op: ir.Operation, state: Lowering) -> bool:
     from_bytes = is_tile(source) and str(element(source)) == "i8"
     if op.name in _FLOATS and _has_pairs(to, state):
         return _add_pairs(op, state)
+    if op.name == "arith.extf" and is_tile(source) and bit_width(element(source)) == 8:
+        return to in _UPPER and _widen_pairs(op, state)
     if op.name in _BITS and from_bytes:
         return _combine_bytes(op, state)
     if op.name in _SHIFTS and from_bytes:
@@ -73,7 +77,7 @@ def _add_pairs(op: ir.Operation, state: Lowering) -> bool:
     if len(columns[0]) != len(columns[1]) or len(columns[0]) % 2:
         return False
     pairs = list(zip(*(_groups(column, 2) for column in columns), strict=True))
-    if not all(any(map(state.whole, operands)) for operands in pairs):
+    if not all(any(_is_whole(members, state) for members in operands) for operands in pairs):
         return False
     type_ = ir.VectorType.get([2], element(op.results[0]))
     attributes = dict(op.attributes.items())
@@ -81,6 +85,30 @@ def _add_pairs(op: ir.Operation, state: Lowering) -> bool:
     for operands in pairs:
         vectors = [_pair(members, type_, state) for members in operands]
         found += _apart(create(op.name, vectors, type_, **attributes), type_, state)
+    state.values[op.results[0]] = found
+    return True
+
+
+def _is_whole(members: tuple[ir.Value, ...], state: Lowering) -> bool:
+    """Whether a pair is a word, or one number, which is packed in front of loops."""
+    return state.whole(members) is not None or members[0] == members[1]
+
+
+def _widen_pairs(op: ir.Operation, state: Lowering) -> bool:
+    """8-bit floats, which are converted by pairs (`convert-floats`): so they stay. bf16 comes by
+    way of f32, which holds all of them."""
+    registers = state.registers(op.operands[0])
+    if len(registers) % 2:
+        return False
+    to = element(op.results[0])
+    through = to if str(to) == "f16" else ir.F32Type.get()
+    type_ = ir.VectorType.get([2], to)
+    found = []
+    for members in _groups(registers, 2):
+        pair = vector_of([create(op.name, [m], through) for m in members], state)
+        if through != to:
+            pair = create("arith.truncf", [pair], type_)
+        found += _apart(pair, type_, state)
     state.values[op.results[0]] = found
     return True
 
@@ -152,14 +180,25 @@ def _shift_bytes(op: ir.Operation, state: Lowering) -> bool:
     for word in words:
         name = "arith.shrui" if right else "arith.shli"
         shifted = _masked(create(name, [word, state.i32_constant(by)], state.i32), kept, state)
-        if op.name == "arith.shrsi":
-            # By single bits, so that LLVM sees which of them a mask behind this drops.
-            sign = _masked(word, _SIGN, state)
-            for bit in range(by):
-                moved = create("arith.shrui", [sign, state.i32_constant(bit)], state.i32)
-                shifted = create("arith.ori", [shifted, moved], state.i32)
+        if op.name == "arith.shrsi" and not _is_masked(op.results[0], kept):
+            shifted = _extended(shifted, _SIGN >> by, state)
         found.append(shifted)
     return _set_bytes(op, found, state)
+
+
+def _is_masked(value: ir.Value, kept: int) -> bool:
+    """Whether all that use a tile of bytes take these bits of it alone."""
+    masks = [_mask(use.owner.operation) for use in value.uses]
+    return all(mask is not None and not mask & ~kept for mask in masks)
+
+
+def _extended(word: ir.Value, sign: int, state: Lowering) -> ir.Value:
+    """Numbers of fewer bits, of which `sign` is the upper one, as bytes: (x ^ sign) - sign, where
+    128 more keeps a borrow from the next byte."""
+    for name, byte in (("arith.xori", sign), ("arith.addi", _SIGN - sign), ("arith.xori", _SIGN)):
+        constant = state.i32_constant(_signed(byte * _FOUR))
+        word = create(name, [word, constant], state.i32)
+    return word
 
 
 def _masked(word: ir.Value, byte: int, state: Lowering) -> ir.Value:
@@ -189,11 +228,16 @@ def _convert_bytes(op: ir.Operation, to: str, state: Lowering) -> bool:
 
 def _most(value: ir.Value) -> int:
     """What the bytes of a tile are at most, unsigned."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.andi":
-        return _BYTE
-    masks = [_splat(operand) for operand in owner.operands]
-    return min((mask for mask in masks if mask is not None), default=_BYTE)
+    mask = None if isinstance(value.owner, ir.Block) else _mask(value.owner.operation)
+    return _BYTE if mask is None else mask
+
+
+def _mask(op: ir.Operation) -> int | None:
+    """The constant that an op lets bits pass by; None for other ops."""
+    if op.name != "arith.andi":
+        return None
+    masks = [_splat(operand) for operand in op.operands if is_tile(operand)]
+    return next((mask for mask in masks if mask is not None), None)
 
 
 def _to_f16(word: ir.Value, is_signed: bool, type_: ir.Type, state: Lowering) -> Words:
