@@ -68,7 +68,7 @@ class BroadcastOp(Op, name="broadcast", pure=True, in_thread=True, moves=True):
         return _check_same_element(self.src, self.result)
 
 
-class ReshapeOp(Op, name="reshape", pure=True, moves=True):
+class ReshapeOp(Op, name="reshape", pure=True, in_thread=True, moves=True):
     """The same elements in row-major order under another shape.
 
     Example:
@@ -110,7 +110,7 @@ class TransposeOp(Op, name="transpose", pure=True, in_thread=True, moves=True):
         return _check_same_element(self.src, self.result)
 
 
-class JoinOp(Op, name="join", pure=True, moves=True):
+class JoinOp(Op, name="join", pure=True, in_thread=True, moves=True):
     """Concatenates tiles along `axis`; the inverse of `split` for inputs of one type.
 
     The first input may have another size along the axis than the rest, which have one type: what

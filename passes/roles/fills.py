@@ -41,6 +41,7 @@ from tilec.dialects.gpu_tile import (
 )
 from tilec.dialects.gpu_tile.ring import COPIES
 from tilec.dialects.gpu_tile.types import buffer_of
+from tilec.dialects.types import shape
 from tilec.hardware.sizes import WARPGROUP_WARPS
 from tilec.hardware.target import Feature
 from tilec.passes.analysis.divisibility import Divisibility
@@ -125,9 +126,22 @@ def worthwhile_fills(
 
 def _from_vectors(function: ir.Operation, store: BufferStoreOp, facts: Divisibility) -> bool:
     """Whether a store's tile is computed from what is loaded in words or more."""
-    widths = (_width(op, facts) * element_bytes(op.src) for op in loads_for(function, store))
-    direct = isinstance(store.value.owner, (tile.LoadOp, tile.TransposeOp))
-    return not direct and all(width >= SMALLEST_COPY for width in widths)
+    loads = (op for op in loads_for(function, store) if not _is_thin(op))
+    widths = [_width(op, facts) * element_bytes(op.src) for op in loads]
+    computed = bool(widths) and not _is_loaded(store.value)
+    return computed and all(width >= SMALLEST_COPY for width in widths)
+
+
+def _is_thin(op: Read) -> bool:
+    """Whether an op loads a row, a column or an element, as scales are."""
+    return sum(size > 1 for size in shape(op.operation.results[0])) < 2
+
+
+def _is_loaded(value: ir.Value) -> bool:
+    """Whether a tile is one in memory, maybe transposed."""
+    while not isinstance(value.owner, ir.Block) and isinstance(value.owner, tile.TransposeOp):
+        value = value.owner.src
+    return isinstance(value.owner, tile.LoadOp)
 
 
 def _width(op: Read, facts: Divisibility) -> int:
