@@ -22,21 +22,28 @@ from tilec.examples.stream_k import tile_at
 from tilec.ops.new_arrays import new_array
 from tilec.runtime.arrays import describe
 
+BITS = 3
+"""Of the number of a group, found by a step of the search."""
+
 
 @tilec.function
 def find_tile(ends, tile, BM):
     """Group, first row and end of the group of the `tile`-th tile of rows; maybe an empty tile.
 
     Group g has the tiles from `start // BM + g` on, `start` its first row: at least as many as it
-    takes, in any case one, and in ascending order, so that the search halves what is left.
+    takes, in any case one, and in ascending order: each step of the search loads seven ends, none
+    of which waits for another, and leaves an eighth of the groups.
     """
     groups = ends.shape[0]
-    group = 0
-    for step in tl.range(count_bits(groups)):
-        half = tl.minimum(group + (1 << (count_bits(groups) - 1 - step)), groups)
-        half = tl.assume(half, min=1)
-        start = tl.load(ends, (half - 1,), ())
-        group = tl.where((half < groups) & (start // BM + half <= tile), half, group)
+    group, steps = 0, tl.cdiv(count_bits(groups), BITS)
+    for step in tl.range(steps):
+        width = 1 << (BITS * (steps - 1 - step))
+        passed = 0
+        for part in tl.static_range(1, 1 << BITS):
+            behind = group + part * width
+            start = tl.load(ends, (tl.assume(tl.minimum(behind, groups), min=1) - 1,), ())
+            passed = passed + tl.where((behind < groups) & (start // BM + behind <= tile), 1, 0)
+        group = group + passed * width
     start = tl.where(group > 0, tl.load(ends, (tl.maximum(group, 1) - 1,), ()), 0)
     first = tl.assume(start + (tile - start // BM - group) * BM, min=0)
     return group, first, tl.load(ends, (group,), ())
