@@ -61,7 +61,7 @@ def gated_product(
 
 @tilec.kernel(
     grid=lambda c, ends, BM, BN: (
-        tl.cdiv(c.shape[0], BM) + ends.shape[0],
+        tl.maximum(tl.cdiv(c.shape[0], BM) + ends.shape[0] - 1, 0),
         tl.cdiv(c.shape[1], BN),
     )
 )

@@ -72,14 +72,15 @@ def test_the_kernel_follows_the_mean_group(
 
 
 def test_tiles_follow_sizes_though_memory_says_how_long_programs_are() -> None:
-    """Few columns, then many: as long as the loop counts, which programs without rows skip."""
+    """Few columns, few rows, many: as long as the loop counts, which programs without rows skip;
+    and as many as have rows, one a group of few."""
     found = []
-    for groups, rows, n, k in ((6, 1694, 96, 7784), (8, 8192, 4096, 4096)):
+    for groups, rows, n, k in ((6, 1694, 96, 7784), (8, 128, 4096, 4096), (8, 8192, 4096, 4096)):
         sizes = {"a": (rows, k), "b": (groups, k, n), "c": (rows, n), "ends": (groups,)}
         specs = [*SPECS, "ends:i32[?;1]"]
         chosen = grouped_gemm.compile(specs, {}, target="sm_90a", sizes=sizes).constants
         found.append((chosen["BM"], chosen["BN"]))
-    assert found == [(64, 64), (128, 256)]
+    assert found == [(64, 64), (64, 128), (128, 256)]
 
 
 def test_no_groups_are_no_work() -> None:

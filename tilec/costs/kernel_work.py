@@ -88,11 +88,12 @@ def work_of(
         touched += [values[name] for name in found.reads & found.writes - found.atomics]
         held = sum(prod(v.shape) * v.element_bytes for v in (touched or arrays))
         each = sum(loop.trips * (loop.global_bytes + loop.stored_bytes) for loop in found.loops)
+        busy = _busy(prod(sizes), found)
         work = Work(
-            prod(sizes),
+            busy,
             _warps(function, target),
             _with_panels(found.loops),
-            min(held, int(prod(sizes) * each)),  # programs may leave some of an array out
+            min(held, int(busy * each)),  # programs may leave some of an array out
             found.accumulators,
             0 if found.accumulators else found.elements,
             tuple(found.guessed),
@@ -102,6 +103,21 @@ def work_of(
             again_bytes=_again(found),
         )
         return KernelWork(work, sizes, frozenset(found.reads), frozenset(found.writes))
+
+
+def _busy(programs: int, found: _Found) -> int:
+    """How many of a grid's programs have work. Where only memory says which skip their loops, as
+    tiles behind the ends of groups do: of programs beyond those that the results fill there is one
+    a group, which has half a tile beyond them if it has many, and a tile if it has few rows."""
+    if not found.accumulators or not any(program.skips for program in found.programs):
+        return programs
+    written = [found.values[name] for name in found.writes]
+    filled = max(
+        (prod(v.shape) // found.accumulators for v in written if isinstance(v, ArrayView)),
+        default=0,
+    )
+    beyond = max(0, programs - filled)
+    return max(programs - beyond // 2, beyond) if filled else programs
 
 
 def _with_panels(loops: Sequence[LoopWork]) -> tuple[LoopWork, ...]:

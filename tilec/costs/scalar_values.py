@@ -48,7 +48,7 @@ class ScalarValues:
     """`evaluate(value)`: the number, or None where it is known only on the device.
 
     Where only the device knows which of two numbers is chosen it is the larger: a loop that some
-    programs skip is as long as in those that do not.
+    programs skip is as long as in those that do not. `skips`: whether the other one was 0.
 
     `arguments`: a shape or a number for each argument of the kernel. `program`: of `grid`, because
     loops may be longer in some than in others.
@@ -59,6 +59,7 @@ class ScalarValues:
         self._grid = grid
         self._program = program
         self._known: dict[ir.Value, int | None] = {}
+        self.skips = False
 
     def evaluate(self, value: ir.Value) -> int | None:
         """The integer of an SSA value."""
@@ -88,7 +89,10 @@ class ScalarValues:
             return self._size(op.operands[0], numbers[-1])
         if op.name == "arith.select" and len(numbers) == 3 and numbers[0] is None:
             first, second = numbers[1:]
-            return None if first is None or second is None else max(first, second)
+            if first is None or second is None:
+                return None
+            self.skips = self.skips or min(first, second) == 0
+            return max(first, second)
         if None in numbers:
             return None
         return _apply(op, [int(number) for number in numbers if number is not None])

@@ -76,7 +76,7 @@ def multiply_rows(a, b, c, group, m, stop, n, BM, BN, BK, stages=None, warp_spec
 
 @tilec.kernel(
     grid=lambda c, ends, BM, BN: (
-        tl.cdiv(c.shape[0], BM) + ends.shape[0],
+        tl.maximum(tl.cdiv(c.shape[0], BM) + ends.shape[0] - 1, 0),
         tl.cdiv(c.shape[1], BN),
     )
 )
