@@ -136,6 +136,14 @@ def static_sizes(array: ir.Value) -> list[int | None]:
     return [None if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank)]
 
 
+def unbounded_dims(array: ir.Value) -> tuple[int, ...]:
+    """The dimensions of a kernel's argument along which every index is inside, by the author's
+    word (`tile.unbounded`)."""
+    written = list(array.owner.owner.attributes.get("arg_attrs", ()))
+    given: Any = written[ir.BlockArgument(array).arg_number] if written else {}
+    return tuple(given["tile.unbounded"]) if "tile.unbounded" in given else ()
+
+
 def _static(array: ir.Value, kind: str, axis: int) -> int | None:
     return (static_sizes(array) if kind == "sizes" else static_strides(array))[axis]
 

@@ -42,6 +42,7 @@ _PARAMETER_ATTRIBUTES: dict[str, AttributeKind] = {
     "tile.name": STRING,
     "tile.facts": _FACTS,
     "tile.dtype": one_of(*_OTHERS),
+    "tile.unbounded": INTS,
     **dict.fromkeys(OF_PARAMETERS, BOOL),
 }
 _NUMBERS = (
@@ -122,7 +123,7 @@ def _wrong_parameters(function: ir.Operation) -> Iterator[CompileError]:
             name = _name(number, given)
             repeated = f"has the name '{name}' of another parameter" if name in names else None
             wrong = repeated or _wrong_facts(argument, given) or _wrong_dtype(argument, given)
-            wrong = wrong or _wrong_demand(argument, given)
+            wrong = wrong or _wrong_unbounded(argument, given) or _wrong_demand(argument, given)
             names.add(name)
         if wrong:
             yield _at_parameter(argument, number, given, wrong)
@@ -185,6 +186,19 @@ def _wrong_demand(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | N
     if not demands or isinstance(argument.type, ir.MemRefType):
         return None
     return f"has '{demands[0]}', which is about arrays, but is {argument.type}"
+
+
+def _wrong_unbounded(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
+    """Of the dimensions whose size nobody compares an index with."""
+    if "tile.unbounded" not in given:
+        return None
+    if not isinstance(argument.type, ir.MemRefType):
+        return f"has unbounded dimensions, which are an array's, but is {argument.type}"
+    dims = list(given["tile.unbounded"])
+    rank = argument.type.rank
+    if len(set(dims)) < len(dims) or any(not 0 <= dim < rank for dim in dims):
+        return f"has the unbounded dimensions {dims}; expected distinct ones below {rank}"
+    return None
 
 
 def _wrong_facts(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:

@@ -3,7 +3,8 @@
 CUDA driver API, cuTensorMapEncodeTiled: the address and the strides are multiples of 16 bytes, the
 innermost dimension has stride 1, a box has at most 256 elements a side. What an H200 adds: a copy
 starts at a multiple of 16 bytes along the row, or traps; a store traps where its corner is
-negative, and writes whole 16 bytes where a row ends.
+negative, and writes whole 16 bytes where a row ends. Nothing is copied from in front of a
+dimension, so that one without bounds has to begin there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tilec.dialects import tile
 from tilec.dialects.types import bit_width, element, shape
 from tilec.hardware.sizes import MOST_BOX, MOST_RANK, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
-from tilec.passes.analysis.divisibility import Divisibility, static_strides
+from tilec.passes.analysis.divisibility import Divisibility, static_strides, unbounded_dims
 from tilec.passes.analysis.signs import is_count
 from tilec.passes.analysis.vector_width import contiguous_dim, element_bytes
 
@@ -95,6 +96,9 @@ def _why_no_corner(
             f"the offset along the row is not known to be a multiple of {VECTOR_BYTES} bytes "
             f"({unit} elements)"
         )
+    for axis in unbounded_dims(array) if offsets else ():
+        if not never_negative(offsets[axis]):
+            return f"the offset of the unbounded dimension {axis} may be negative"
     if not store:
         return None
     if facts.of_array(array, "sizes", row) % unit:

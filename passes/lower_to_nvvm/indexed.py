@@ -1,7 +1,8 @@
 """Lowers tile.gather and tile.scatter, and gives atomics (`atomics`) their addresses and guards.
 
 An element is touched where its mask is true and every index lies inside the array; the comparison
-is unsigned, so a negative index is a huge one. What writes leaves out phantoms and second copies.
+is unsigned, so a negative index is a huge one. Along an unbounded dimension nothing is compared.
+What writes leaves out phantoms and second copies.
 Elements of a run (`index_runs`) that neighbour each other in registers, too, share one access, and
 the first's mask and indices speak for all.
 """
@@ -79,7 +80,8 @@ class Elements:
         still: list[ir.Value] = []
         moving: list[ir.Value] = []
         for axis, index in enumerate(indices):
-            guard = both(guard, _is_inside(index, self.array.sizes[axis], state))
+            if axis not in self.array.unbounded:
+                guard = both(guard, _is_inside(index, self.array.sizes[axis], state))
             for part in _addends(_to_width(index, state.index), block):
                 term = part
                 if self.array.static_strides[axis] != 1:

@@ -17,7 +17,12 @@ from tilec.dialects.gpu_tile.role import RoleOp, entry_registers, total_warps
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.kernel import TENSOR_MAP_BYTES
 from tilec.hardware.target import Feature
-from tilec.passes.analysis.divisibility import Divisibility, static_sizes, static_strides
+from tilec.passes.analysis.divisibility import (
+    Divisibility,
+    static_sizes,
+    static_strides,
+    unbounded_dims,
+)
 from tilec.passes.analysis.placement import program_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
@@ -260,5 +265,11 @@ def _bind_arguments(
             for values in (static_sizes(argument), static_strides(argument))
         )
         state.values[argument] = Array(
-            argument, pointer, sizes, strides, tuple(static_strides(argument)), element(argument)
+            argument,
+            pointer,
+            sizes,
+            strides,
+            tuple(static_strides(argument)),
+            element(argument),
+            unbounded_dims(argument),
         )

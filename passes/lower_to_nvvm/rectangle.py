@@ -116,7 +116,7 @@ class Rectangle:
         """Bounds of the array dimensions the tile does not run along."""
         flag = None
         for axis in range(len(self.offsets)):
-            if axis not in self.dims:
+            if axis not in self.dims and axis not in self.array.unbounded:
                 flag = both(flag, compare("ult", self.offsets[axis], self.array.sizes[axis]))
         return flag
 
@@ -141,6 +141,8 @@ class Rectangle:
         """
         flag, agreed = both(also, self.outside_dims), (also,)
         for d in self._steadiest_dims:
+            if self.dims[d] in self.array.unbounded:
+                continue
             agreed = (*agreed, d, self.coordinates[register][d])
             if agreed not in self._tests:
                 inside = self._inside(d, self.dims[d], self.coordinates[register][d])

@@ -11,7 +11,9 @@ from tilec.dialects.gpu_tile.types import BufferType, TensorBuffer
 
 @dataclass(frozen=True)
 class Array:
-    """A kernel argument in global memory; sizes and strides (elements) are index values."""
+    """A kernel argument in global memory; sizes and strides (elements) are index values.
+
+    `unbounded`: dimensions along which an index is inside by the author's word."""
 
     source: ir.Value
     pointer: ir.Value
@@ -19,6 +21,7 @@ class Array:
     strides: tuple[ir.Value, ...]
     static_strides: tuple[int | None, ...]
     element: ir.Type
+    unbounded: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -144,3 +144,14 @@ func.func @k() attributes {tile.kernel, tile.programs_per_cta = 8 : i32} {
 func.func @k() attributes {tile.kernel, tile.num_warps = 2 : i32, tile.persistent = true, tile.programs_per_cta = 8 : i32} {
   return
 }
+
+// -----
+// expected-error @below {{parameter 'arg0' has the unbounded dimensions [1]; expected distinct ones below 1}}
+func.func @k(%x: memref<?xf32> {tile.unbounded = array<i32: 1>}) attributes {tile.kernel} { return }
+
+// -----
+// expected-error @below {{parameter 'arg0' has unbounded dimensions, which are an array's, but is i32}}
+func.func @k(%n: i32 {tile.unbounded = array<i32: 0>}) attributes {tile.kernel} { return }
+
+// -----
+func.func @right(%x: memref<?x?xf32> {tile.unbounded = array<i32: 1, 0>}) attributes {tile.kernel} { return }
