@@ -51,6 +51,8 @@ class ArrayView:
     `pointer`: address of the element at index 0, ..., 0. `shape`, `strides`: in elements. `dtype`:
     MLIR's name. `device`: HOST or CUDA, and its index. `framework`: the top-level package it is of.
     `producer_stream`: a stream whose pending work makes the contents, if the array names one.
+    `memory`: the first address, and the one past the last, of the memory that the array lies in,
+    where its sizes do not say it: its dimensions may be unbounded.
     `owner`: kept so that the memory lives as long as this view. `form`: see `Form`.
     """
 
@@ -63,6 +65,7 @@ class ArrayView:
     writable: bool = True
     producer_stream: int | None = None
     owner: Any = field(default=None, repr=False)
+    memory: tuple[int, int] | None = None
     form: Form = field(init=False, repr=False)
 
     @property
@@ -83,6 +86,8 @@ class ArrayView:
 
     def extent(self) -> tuple[int, int]:
         """Bytes from the pointer to the first and past the last byte that the elements touch."""
+        if self.memory is not None:
+            return self.memory[0] - self.pointer, self.memory[1] - self.pointer
         low = high = 0
         for size, stride in zip(self.shape, self.strides, strict=True):
             if size == 0:

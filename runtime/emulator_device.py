@@ -15,7 +15,7 @@ from tilec.runtime import emulator
 from tilec.runtime.arrays import HOST, ArrayView, describe
 from tilec.runtime.errors import ArgumentError, DeviceError
 from tilec.runtime.facts import check
-from tilec.runtime.host import host_array
+from tilec.runtime.host import host_array, host_memory, numpy_dtype
 from tilec.runtime.scalars import check_scalar, encode
 from tilec.runtime.tensor_maps import hardware_map
 
@@ -163,17 +163,30 @@ def _host_view(name: str, value: Any) -> ArrayView:
     return array
 
 
+def _pointer(value: ArrayView, name: str = "") -> emulator.Pointer:
+    """To an array's first element; what it may touch is the memory that it lies in."""
+    if value.memory is None:
+        return emulator.Pointer(host_array(value), name=name)
+    return emulator.Pointer(host_memory(value), value.pointer - value.memory[0], name)
+
+
 def _slot_value(kernel: CompiledKernel, slot: AbiSlot, value: Any) -> Any:
     """What the emulator takes for one hardware parameter: its own kinds of pointers and tensor
     maps, else bytes."""
     if slot.field == "pointer":
         name = kernel.parameters[slot.parameter].name
-        return emulator.Pointer(host_array(value), name=name)
+        return _pointer(value, name)
     if slot.field == "tensor_map":
         recipe = kernel.tensor_maps[slot.axis]
         made = hardware_map(recipe, kernel.parameters[slot.parameter].name, value)
         return emulator.TensorMap(
-            host_array(value), made.sizes, made.strides, made.box, made.swizzle
+            _pointer(value),
+            made.sizes,
+            made.strides,
+            made.box,
+            made.swizzle,
+            value.element_bytes,
+            dtype=numpy_dtype(value.dtype),
         )
     if slot.field == "value":
         return encode(slot.dtype, value)

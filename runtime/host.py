@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+from dataclasses import replace
 from typing import Any
 
 from tilec.runtime.arrays import HOST, ArrayView
@@ -21,6 +22,22 @@ def numpy_dtype(dtype: str) -> Any:
         return numpy.dtype([(known.array, "u1")])
     kind = known.typestr or getattr(importlib.import_module("ml_dtypes"), known.array)
     return numpy.dtype(kind)
+
+
+def host_memory(view: ArrayView) -> Any:
+    """All of the memory that `view` lies in, as bytes; see `host_array`."""
+    assert view.memory is not None
+    start, end = view.memory
+    whole = replace(
+        view,
+        pointer=start,
+        shape=(end - start,),
+        strides=(1,),
+        dtype="i8",
+        framework="",
+        memory=None,
+    )
+    return host_array(whole)
 
 
 def host_array(view: ArrayView) -> Any:

@@ -78,6 +78,28 @@ def test_tensor_load_places_swizzles_and_fills(
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize(("row", "inside"), [(0, True), (48, True), (56, False)])
+def test_tensor_load_by_a_map_larger_than_the_memory(row: int, inside: bool) -> None:
+    """A dimension without bounds: what counts is what a box reads. 64 rows of 4096 are there."""
+    tensor = np.arange(1, 64 * 32 + 1, dtype=np.uint16).reshape(64, 32)
+    tensor_map = TensorMap(tensor, (32, 4096), (64,), (32, 16))
+    out = np.zeros((16, 32), np.uint16)
+    body = INIT + (
+        f"@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], {out.nbytes};"
+        f"mov.b32 %r10, 0; mov.b32 %r11, {row};"
+        "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+        "[%r2], [%rd3, {%r10, %r11}], [%r3];"
+        + WAIT.format("%r3", 0)
+        + COPY_OUT.format(out.nbytes // 16)
+    )
+    if inside:
+        kernel(body).run("k", 1, 64, [tensor_map, out, out])
+        np.testing.assert_array_equal(out, tensor[row : row + 16])
+        return
+    with pytest.raises(EmulatorError, match="beyond memory"):
+        kernel(body).run("k", 1, 64, [tensor_map, out, out])
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3, 4, 5])
 def test_tensor_store_of_every_rank_skips_what_is_outside(rank: int) -> None:
     dims, box, corner = (24, 5, 4, 3, 6)[:rank], (16, 3, 2, 2, 4)[:rank], (16, 3, 3, 1, 4)[:rank]

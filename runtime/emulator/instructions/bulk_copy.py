@@ -217,7 +217,8 @@ class TensorCopy(_BulkCopy):
             machine.arriving.begin(chunk)
 
         def work() -> None:
-            rows = read_box(tensor_map, self.memory.bytes, self._start(tensor_map), corner)
+            start = self._start(tensor_map)
+            rows = read_box(tensor_map, self._allocation(start), start, corner)
             for position, (chunk, (_, signal)) in enumerate(zip(numbers, targets, strict=True)):
                 machine.require_running(int(chunk.flat[0]) * 16 // stride, self.place)
                 self.chunks[chunk] = rows
@@ -262,6 +263,11 @@ class TensorCopy(_BulkCopy):
         offset = getattr(tensor_map.tensor, "byte_offset", 0)
         return self.memory.address_of(tensor_map.array) - ARENA_BASE + offset
 
+    def _allocation(self, start: int) -> np.ndarray:
+        """The memory up to the end of what lies at `start`."""
+        region = self.memory.region_at(start)
+        return self.memory.bytes if region is None else self.memory.bytes[: region.end]
+
     def _store(self, tensor_map: TensorMap, place: int, corner: tuple[int, ...], lane: int) -> None:
         numbers = self._chunk_numbers(tensor_map, place)
         checker = self.machine.checker
@@ -276,8 +282,7 @@ class TensorCopy(_BulkCopy):
             if region is not None:
                 region.dirty = True
             rows = self.chunks[numbers] if early is None else early
-            memory = self.memory.bytes if region is None else self.memory.bytes[: region.end]
-            write_box(tensor_map, memory, start, corner, rows, self.form.operation)
+            write_box(tensor_map, self._allocation(start), start, corner, rows, self.form.operation)
 
         self.machine.async_work.submit_store(lane, work)
 

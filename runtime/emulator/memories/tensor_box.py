@@ -79,13 +79,19 @@ def box_offsets(
 def read_box(
     tensor_map: TensorMap, memory: np.ndarray, start: int, corner: tuple[int, ...]
 ) -> np.ndarray:
-    """The box as 16-byte rows; elements out of bounds are 0 or NaN."""
+    """The box as 16-byte rows; elements out of bounds are 0 or NaN.
+
+    memory: up to the end of the tensor's allocation; EmulatorError if what is read of the tensor
+    reaches beyond. The tensor itself may: of a dimension without bounds nobody knows how much is
+    there.
+    """
     box = np.zeros(tensor_map.box[::-1], f"u{tensor_map.itemsize}")
     if tensor_map.nan_fill:
         box[...] = np.iinfo(box.dtype).max
     outer, inner, empty = _overlap(tensor_map, tensor_map.dims, corner)
     if not empty:
-        box[inner] = _tensor_view(tensor_map, tensor_map.dims, memory, start)[outer]
+        dims = tuple(min(a, s.stop) for a, s in zip(tensor_map.dims, outer[::-1], strict=True))
+        box[inner] = _tensor_view(tensor_map, dims, memory, start)[outer]
     return box.reshape(-1).view(np.complex128)
 
 
