@@ -13,7 +13,7 @@ import lit_format  # noqa: E402 - found through the path above
 
 config.name = "tilec"  # noqa: F821 - lit defines `config`
 config.test_format = lit_format.ForkedTest()  # noqa: F821
-config.suffixes = [".mlir", ".tile", ".py"]  # noqa: F821
+config.suffixes = [".mlir", ".tile", ".ttir", ".py"]  # noqa: F821
 config.excludes = ["lit.cfg.py", "lit_format.py", "programs"]  # noqa: F821
 config.test_source_root = str(_HERE)  # noqa: F821
 config.test_exec_root = str(_HERE.parent / "build" / "lit")  # noqa: F821

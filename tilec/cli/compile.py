@@ -1,6 +1,7 @@
 """Compiles a kernel for one or several targets.
 
-INPUT is a `.tile` file of any level (- for standard input) or a Python kernel, `kernel.py:name`. A
+INPUT is a `.tile` file of any level (- for standard input), a Python kernel, `kernel.py:name`, or
+Triton's IR, `kernel.ttir` (see tilec/triton/README.md). A
 Python kernel needs to know its arguments (--arg 'a:bf16[?,?:8;?:8,1]', see
 tilec/call/signature.py) and may be given constants (--const BM=128) and demands (--cluster 2), of
 which a text has its own. What is written follows from --emit, else from the name of the output:
@@ -61,7 +62,7 @@ SUFFIXES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `tilec compile`."""
-    parser.add_argument("input", metavar="INPUT", help="x.tile, kernel.py:name, or -")
+    parser.add_argument("input", metavar="INPUT", help="x.tile, kernel.py:name, x.ttir, or -")
     add_target(parser, several=True)
     parser.add_argument("--emit", choices=EMITTED, help="what to write")
     parser.add_argument("-o", "--output", metavar="FILE", help="where to; default: standard output")
@@ -159,6 +160,8 @@ def _implied(arguments: argparse.Namespace, targets: int) -> str:
 
 
 def _read(arguments: argparse.Namespace) -> Input:
+    if arguments.input.endswith(".ttir"):
+        return importlib.import_module("tilec.cli.ttir_input").read(arguments)
     if not split_name(arguments.input)[0].endswith(".py"):
         return read_tile(arguments)
     # The frontend, too.

@@ -1,0 +1,199 @@
+"""Triton's kernels on the emulator in check mode, for each kind of program, against NumPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from target_names import MAIN
+
+import tilec.triton
+from tilec.runtime.emulator_device import FindingsError
+from tilec.runtime.errors import ArgumentError
+
+KERNELS = Path(__file__).parent / "kernels"
+
+
+@pytest.fixture(params=MAIN)
+def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each target in turn is the emulator's."""
+    monkeypatch.setenv("TILEC_TARGET", request.param)
+    return request.param
+
+
+def kernel_of(name: str) -> tilec.triton.TritonKernel:
+    """A kernel of the folder, to run in check mode."""
+    path = KERNELS / f"{name}.ttir"
+    return tilec.triton.kernel(path.read_text(), path.name).on("emulator:check")
+
+
+def poisoned(shape: Any, dtype: Any = np.float32) -> Any:
+    """An array that no kernel gives by accident."""
+    return np.full(shape, np.nan if np.dtype(dtype).kind == "f" else 77, dtype)
+
+
+RNG = np.random.default_rng(17)
+
+
+def random(*shape: int, dtype: Any = np.float32) -> Any:
+    """Normal numbers."""
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("n", [1, 255, 256, 700])
+def test_vector_add(target: str, n: int) -> None:
+    x, y, room = random(n), random(n), poisoned(n + 4)
+    kernel_of("vector_add")[-(-n // 256) + 1](x, y, room, n)
+    np.testing.assert_array_equal(room[:n], x + y)
+    assert np.isnan(room[n:]).all()
+
+
+def test_softmax_shares_rows_and_pads_columns(target: str) -> None:
+    x, out = random(7, 101), poisoned((7, 130))
+    kernel_of("softmax")[3](out, x[:, :99], 101, 130, 7, 99)
+    wide = np.exp(x[:, :99].astype(np.float64) - x[:, :99].max(1, keepdims=True))
+    np.testing.assert_allclose(out[:, :99], wide / wide.sum(1, keepdims=True), atol=1e-6)
+    assert np.isnan(out[:, 99:]).all()
+
+
+def test_softmax_in_place(target: str) -> None:
+    x = random(5, 128)
+    wide = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    kernel_of("softmax")[2](x, x, 128, 128, 5, 77 + 51)
+    np.testing.assert_allclose(x, wide / wide.sum(1, keepdims=True), atol=1e-6)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(70, 136, 104), (200, 64, 8)])
+def test_matmul(target: str, m: int, n: int, k: int) -> None:
+    a, b = random(m, k, dtype=np.float16), random(k, n, dtype=np.float16)
+    c = poisoned((m, n + 8), np.float16)
+    kernel_of("matmul")[-(-m // 64) * -(-n // 64)](a, b, c, m, n, k, k, n, n + 8)
+    np.testing.assert_allclose(
+        c[:, :n], a.astype(np.float64) @ b.astype(np.float64), rtol=2e-3, atol=2e-2
+    )
+    assert np.isnan(c[:, n:]).all()
+
+
+def test_layer_norm(target: str) -> None:
+    rows, n = 3, 150
+    x, w, b = (random(*shape, dtype=np.float16) for shape in ((rows, n), (n,), (n,)))
+    y, mean = poisoned((rows, n), np.float16), poisoned(rows)
+    kernel_of("layer_norm")[rows](x, y, w, b, mean, n, n, 1e-5)
+    wide = x.astype(np.float64)
+    normal = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(mean, wide.mean(1), atol=1e-5)
+    np.testing.assert_allclose(y, normal * w + b, atol=1e-2)
+
+
+def test_dropout_hashes_in_wrapping_arithmetic(target: str) -> None:
+    n, p, seed, prime = 300, 0.4, 12345, np.uint32(-1640531527 & 0xFFFFFFFF)
+    x, out = random(n), poisoned(n)
+    kernel_of("dropout")[3](x, out, n, p, seed)
+    hashed = ((np.arange(n, dtype=np.uint32) * prime) ^ np.uint32(seed)) * prime
+    keep = (hashed >> np.uint32(16)).astype(np.float32) * np.float32(1.52587891e-5) > np.float32(p)
+    assert 0 < keep.sum() < n
+    expected = np.where(keep, x.astype(np.float64) / (1 - p), 0)
+    np.testing.assert_allclose(out, expected, rtol=1e-6)
+
+
+def test_scan_from_the_end_and_early_returns(target: str) -> None:
+    x, out = random(5, 50), poisoned((5, 50))
+    kernel_of("scan")[5](x, out, 5, 50)
+    expected = np.cumsum(x[:, ::-1].astype(np.float64), 1)[:, ::-1]
+    np.testing.assert_allclose(out, expected, atol=1e-5)
+
+
+def test_block_pointers(target: str) -> None:
+    x, room = random(19, 37), poisoned(24)
+    kernel_of("row_sums")[3](x, room, 19, 37)
+    np.testing.assert_allclose(room[:19], x.astype(np.float64).sum(1), atol=1e-5)
+    assert np.isnan(room[19:]).all()
+
+
+def test_descriptors(target: str) -> None:
+    x, out = random(2, 11, 21, dtype=np.float16), poisoned((2, 21, 11), np.float16)
+    kernel_of("transpose")[2, 2, 2](x, out, 2, 11, 21)
+    np.testing.assert_array_equal(out, x.transpose(0, 2, 1))
+
+
+def test_atomics_at_loaded_indices(target: str) -> None:
+    x, bins = RNG.integers(0, 7, 300, np.int32), np.zeros(7, np.int32)
+    kernel_of("histogram")[3](x, bins, 300)
+    np.testing.assert_array_equal(bins, np.bincount(x, minlength=7))
+
+
+def test_atomics_past_the_memory_are_found(target: str) -> None:
+    x, bins = np.full(128, 900, np.int32), np.zeros(7, np.int32)
+    with pytest.raises(FindingsError, match=r"out of bounds.*histogram\.ttir:24"):
+        kernel_of("histogram")[1](x, bins, 128)
+
+
+def test_unmasked_accesses_are_not_clipped(target: str) -> None:
+    x, out = random(300), poisoned(256)
+    kernel_of("shift")[2](x, out, 20)
+    np.testing.assert_array_equal(out, x[20:276])
+    # A pointer into the middle of an array may lead back.
+    kernel_of("shift")[2](x[40:], out, -33)
+    np.testing.assert_array_equal(out, x[7:263])
+
+
+@pytest.mark.parametrize("shift", [45, -1])
+def test_unmasked_accesses_past_the_memory_are_found(target: str, shift: int) -> None:
+    x, out = random(300), poisoned(256)
+    with pytest.raises(FindingsError, match=r"out of bounds.*shift\.ttir:20"):
+        kernel_of("shift")[2](x, out, shift)
+
+
+def test_one_pointer_twice_is_one_array(target: str) -> None:
+    x = random(256 + 128)
+    before = x.copy()
+    kernel_of("shift")[3](x, x, 0)
+    np.testing.assert_array_equal(x, before)
+    with pytest.raises(FindingsError, match=r"race|write|read"):  # programs read what others write
+        kernel_of("shift")[2](x, x, 100)
+
+
+def test_overlap_that_no_array_covers_is_an_error() -> None:
+    x = random(400)
+    with pytest.raises(ArgumentError, match="out and x overlap in memory"):
+        kernel_of("shift")[1](x[4:], x, 0)
+
+
+def test_arguments_are_checked() -> None:
+    kernel = kernel_of("matmul")
+    with pytest.raises(ArgumentError, match=r"matmul takes 9 arguments \(a, b, c, M,"):
+        kernel[1](1)
+    x = random(64, 64, dtype=np.float16)
+    with pytest.raises(ArgumentError, match="'stride_am': expected a multiple of 8"):
+        kernel[1](x, x, x.copy(), 64, 64, 64, 61, 64, 64)
+    with pytest.raises(ArgumentError, match="'a': expected f16, found f32"):
+        kernel[1](random(64, 64), x, x.copy(), 64, 64, 64, 64, 64, 64)
+
+
+def test_rows_that_overlap_are_one_flat_array(target: str) -> None:
+    """Each row is read and written where the next one begins: elements of two rows are one."""
+    x = random(3 * 16 + 128)
+    kernel = kernel_of("softmax")
+    expected = x.astype(np.float64)
+    for row in range(3):
+        wide = np.exp(expected[16 * row :][:128] - expected[16 * row :][:128].max())
+        expected[16 * row :][:128] = wide / wide.sum()
+    kernel[1](x, x, 16, 16, 3, 128)
+    np.testing.assert_allclose(x[: 2 * 16 + 128], expected[: 2 * 16 + 128], atol=1e-6)
+
+
+def test_a_pointer_is_read_behind_its_loop(target: str) -> None:
+    x = random(200)
+    expected = x.copy()
+    expected[3 * 20 :][:16] = sum(x[20 * i :][:16] for i in range(3))
+    kernel_of("after_loop")[1](x, 3, 20)
+    np.testing.assert_allclose(x, expected, atol=1e-6)
+
+
+def test_heads_are_a_dimension(target: str) -> None:
+    x, out = random(3, 21, 64, dtype=np.float16), poisoned((3, 21, 64), np.float16)
+    kernel_of("heads")[2, 3](x, out, 21 * 64, 64, 19)
+    np.testing.assert_array_equal(out[:, :19], x[:, :19])
+    assert np.isnan(out[:, 19:]).all()

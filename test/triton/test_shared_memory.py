@@ -1,0 +1,75 @@
+"""Which arrays of a launch are one, and which pointers have to be flat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tilec.runtime.arrays import describe
+from tilec.triton.plan import Plan, plan_kernel
+from tilec.triton.reader import read_kernel
+from tilec.triton.shared_memory import Sharing, alone, sharing
+
+KERNELS = Path(__file__).parent / "kernels"
+
+
+def plan_of(name: str, flat: frozenset[str] = frozenset()) -> Plan:
+    """The plan of a kernel of the folder."""
+    return plan_kernel(read_kernel((KERNELS / f"{name}.ttir").read_text()), flat=flat)
+
+
+def softmax(x: object, out: object, x_stride: int, out_stride: int) -> Sharing:
+    """What a launch of softmax shares; its arrays are x, then out."""
+    plan = plan_of("softmax")
+    pointers = {"x": describe(x), "out": describe(out)}
+    numbers = {"x_stride": x_stride, "out_stride": out_stride, "columns": 30, "rows": 4}
+    return sharing(
+        plan, [rule.view(pointers[rule.root], numbers) for rule in plan.arrays], pointers
+    )
+
+
+X = np.zeros((4, 32), np.float32)
+
+
+def test_apart() -> None:
+    assert softmax(X, X.copy(), 32, 32) == Sharing((0, 1))
+    whole = np.zeros((8, 32), np.float32)
+    assert softmax(whole[:4], whole[4:], 32, 32) == Sharing((0, 1))
+
+
+def test_the_same_array_twice_is_one() -> None:
+    assert softmax(X, X, 32, 32) == Sharing((0, 0))
+
+
+@pytest.mark.parametrize(("x_stride", "out_stride"), [(32, 40), (16, 16), (29, 29)])
+def test_other_rows_of_the_same_memory_are_flat(x_stride: int, out_stride: int) -> None:
+    """Of 29 elements a row of 30 is one longer: two rows have an element in common."""
+    assert softmax(X, X, x_stride, out_stride).flat == {"x", "out"}
+
+
+TWO_ARRAYS = """
+module {
+  tt.func public @two(%x: !tt.ptr<f32>, %n: i32) {
+    %0 = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+    %1 = tt.splat %x : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>
+    %2 = tt.addptr %1, %0 : tensor<16x!tt.ptr<f32>>, tensor<16xi32>
+    %3 = tt.splat %n : i32 -> tensor<16xi32>
+    %4 = arith.cmpi slt, %0, %3 : tensor<16xi32>
+    %5 = tt.load %2, %4 : tensor<16x!tt.ptr<f32>>
+    tt.store %2, %5 : tensor<16x!tt.ptr<f32>>
+    tt.return
+  }
+}
+"""
+
+
+def test_before_a_launch_several_arrays_of_a_written_pointer_are_flat() -> None:
+    assert alone(plan_of("softmax")).flat == frozenset()
+    plan = plan_kernel(read_kernel(TWO_ARRAYS))
+    assert len(plan.arrays) == 2
+    assert alone(plan).flat == {"x"}
+    flat = plan_kernel(read_kernel(TWO_ARRAYS), flat=frozenset({"x"}))
+    assert len(flat.arrays) == 1
+    assert flat.raised == {}

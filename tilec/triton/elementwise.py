@@ -1,0 +1,183 @@
+"""Rules for ops that compute element by element: `arith`, `math`, and Triton's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mlir import ir
+
+from tilec.terms.dtypes import BY_MLIR, ELEMENT_BYTES, f32
+from tilec.triton.build import Builder
+from tilec.triton.program import Op, Type, Value
+
+Rule = Callable[[Builder, Op, Any], None]
+
+_PLAIN = (
+    "addi", "subi", "muli", "divsi", "divui", "remsi", "remui", "ceildivsi", "floordivsi",
+    "andi", "ori", "xori", "shli", "shrsi", "shrui", "minsi", "maxsi", "minui", "maxui",
+    "extsi", "extui", "trunci", "sitofp", "uitofp", "fptosi", "fptoui", "extf", "truncf",
+    "bitcast", "index_cast",
+)  # fmt: skip
+_EXTREMA = ("maximumf", "minimumf", "maxnumf", "minnumf", "remf")
+_CONTRACTED = ("addf", "subf", "mulf", "negf")
+"""What may become part of an fma, as Triton's default is, and as tilec's `+ - *` are."""
+_MATH = (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "sin", "cos",
+    "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+    "erf", "erfc", "floor", "ceil", "trunc", "round", "roundeven", "absf", "absi", "fma", "powf",
+    "copysign", "ctlz", "ctpop", "cttz",
+)  # fmt: skip
+_LIBDEVICE = {
+    **{name: f"math.{name}" for name in _MATH},
+    "fabs": "math.absf",
+    "abs": "math.absi",
+    "pow": "math.powf",
+    "rint": "math.roundeven",
+    "nearbyint": "math.roundeven",
+    "fmax": "arith.maxnumf",
+    "fmin": "arith.minnumf",
+}
+"""Functions of NVIDIA's libdevice, without `__nv_` and the f of f32, that tilec has as ops."""
+_ENDS = {4: "f", 8: ""}
+"""How their names end for floats of so many bytes."""
+_INTEGERS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_FLOATS = (
+    "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
+    "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
+)  # fmt: skip
+"""Predicates in the order of MLIR's numbers for them."""
+
+
+def _same(builder: Builder, op: Op, build: Any) -> None:
+    _made(builder, op, op.name)
+
+
+def _function(builder: Builder, op: Op, build: Any) -> None:
+    _computed(builder, op, op.name)
+
+
+def _contracted(builder: Builder, op: Op, build: Any) -> None:
+    _computed(builder, op, op.name, fastmath=builder.contract)
+
+
+def _made(builder: Builder, op: Op, name: str, **attributes: Any) -> None:
+    operands = [builder.get(operand) for operand in op.operands]
+    builder.set(op, builder.op(name, builder.type(op.result.type), *operands, **attributes))
+
+
+def _computed(builder: Builder, op: Op, name: str, **attributes: Any) -> None:
+    """As `_made`; floats of 8 bits, which tilec does not compute with, go by way of f32."""
+    operands = [_widened(builder, operand) for operand in op.operands]
+    kind = op.result.type
+    if not _is_narrow(kind):
+        builder.set(op, builder.op(name, builder.type(kind), *operands, **attributes))
+        return
+    wide = builder.op(name, builder.typed(f32.in_ir, kind.shape), *operands, **attributes)
+    builder.set(op, builder.op("arith.truncf", builder.type(kind), wide))
+
+
+def _is_narrow(kind: Type) -> bool:
+    return kind.element in BY_MLIR and BY_MLIR[kind.element].is_narrow
+
+
+def _widened(builder: Builder, operand: Value) -> ir.Value:
+    found, kind = builder.get(operand), operand.type
+    if not _is_narrow(kind):
+        return found
+    return builder.op("arith.extf", builder.typed(f32.in_ir, kind.shape), found)
+
+
+def _constant(builder: Builder, op: Op, build: Any) -> None:
+    builder.set(op, builder.constant_of(op))
+
+
+def _selected(builder: Builder, op: Op, build: Any) -> None:
+    if op.result.type.pointee is None:
+        _made(builder, op, op.name)
+
+
+def _compared(builder: Builder, op: Op, build: Any) -> None:
+    names = _INTEGERS if op.name == "arith.cmpi" else _FLOATS
+    (predicate,) = (number for number, word in enumerate(names) if word in op.words)
+    i64 = ir.IntegerType.get_signless(64)
+    _computed(builder, op, op.name, predicate=ir.IntegerAttr.get(i64, predicate))
+
+
+def _divided(builder: Builder, op: Op, build: Any) -> None:
+    """Triton's `/` is rounded as tilec's: a little more freely than IEEE 754 has it."""
+    flags = "contract" if op.name == "tt.precise_divf" else "arcp,contract"
+    _computed(builder, op, "arith.divf", fastmath=ir.Attribute.parse(f"#arith.fastmath<{flags}>"))
+
+
+def _bit_cast(builder: Builder, op: Op, build: Any) -> None:
+    if op.result.type.pointee is not None:
+        return  # built where it is read
+    if op.result.type == op.operands[0].type:
+        builder.set(op, builder.get(op.operands[0]))
+    else:
+        _made(builder, op, "arith.bitcast")
+
+
+def _converted(builder: Builder, op: Op, build: Any) -> None:
+    """fp_to_fp: to a wider float, or rounded to a narrower one."""
+    before, after = op.operands[0].type.element, op.result.type.element
+    if op.words.get("rounding", "rtne") != "rtne":
+        raise op.error(f"rounding {op.words['rounding']}; tilec rounds to nearest even")
+    narrower = ELEMENT_BYTES[after] < ELEMENT_BYTES[before]
+    if ELEMENT_BYTES[after] == ELEMENT_BYTES[before]:
+        raise op.error(f"from {before} to {after}, floats of one width")
+    _made(builder, op, "arith.truncf" if narrower else "arith.extf")
+
+
+def _clamped(builder: Builder, op: Op, build: Any) -> None:
+    kind = "num" if op.words.get("propagateNan", "none") == "none" else "imum"
+    value, low, high = (builder.get(operand) for operand in op.operands)
+    made = builder.type(op.result.type)
+    value = builder.op(f"arith.max{kind}f", made, value, low)
+    builder.set(op, builder.op(f"arith.min{kind}f", made, value, high))
+
+
+def _high_product(builder: Builder, op: Op, build: Any) -> None:
+    """The upper half of an unsigned product of 32 bits."""
+    kind = op.result.type
+    if kind.element != "i32":
+        raise op.error(f"of {kind.element}; tilec has it for i32")
+    wide = builder.typed("i64", kind.shape)
+    one, two = (builder.op("arith.extui", wide, builder.get(v)) for v in op.operands)
+    product = builder.op("arith.muli", wide, one, two)
+    high = builder.op("arith.shrui", wide, product, builder.constant(32, wide))
+    builder.set(op, builder.op("arith.trunci", builder.type(kind), high))
+
+
+def _library(builder: Builder, op: Op, build: Any) -> None:
+    symbol = op.attributes["symbol"].strip('"')
+    name = symbol.removeprefix("__nv_")
+    element = op.result.type.element
+    end = _ENDS.get(ELEMENT_BYTES[element])
+    known = None
+    if end is not None and name.endswith(end):
+        known = _LIBDEVICE.get(name.removesuffix(end))
+    if known is None or op.result.type.is_integer:
+        raise op.error(f"tilec has no function '{symbol}' for {element}")
+    _made(builder, op, known)
+
+
+RULES: dict[str, Rule] = {
+    **{f"arith.{name}": _same for name in _PLAIN},
+    **{f"arith.{name}": _contracted for name in _CONTRACTED},
+    **{f"arith.{name}": _function for name in _EXTREMA},
+    **{f"math.{name}": _function for name in _MATH},
+    "arith.constant": _constant,
+    "arith.select": _selected,
+    "arith.cmpi": _compared,
+    "arith.cmpf": _compared,
+    "arith.divf": _divided,
+    "tt.precise_divf": _divided,
+    "tt.precise_sqrt": lambda builder, op, build: _made(builder, op, "math.sqrt"),
+    "tt.bitcast": _bit_cast,
+    "tt.fp_to_fp": _converted,
+    "tt.clampf": _clamped,
+    "tt.mulhiui": _high_product,
+    "tt.extern_elementwise": _library,
+}

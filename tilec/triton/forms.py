@@ -1,0 +1,425 @@
+"""What integers and pointers of a kernel are in terms of arguments, program ids, loops and
+coordinates: polynomials.
+
+    %3 = tt.splat %2 ; %5 = arith.addi %3, %range     ->  pid * 64 + i0
+    scf.for iter_args(%p = %init) { yield tt.addptr %p, %step }   ->  init + trip * step
+
+A pointer is the argument that it comes from (its root) and a polynomial. What a loop carries and
+adds the same to every time is an induction, and written with the loop's trips. A scalar that is no
+polynomial is a symbol of its own; a tile that is none has no form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tilec.terms.dtypes import ELEMENT_BYTES
+from tilec.triton.polynomial import ONE, ZERO, Polynomial, Symbol
+from tilec.triton.program import Function, Op, Type, Value, defining, is_inside, walk
+
+Form = Polynomial | None
+_WIDE = ("i32", "i64", "index")
+"""Integers whose arithmetic is taken to be exact; narrower ones are made to run over."""
+
+
+def is_wide(kind: Type) -> bool:
+    """Whether polynomials speak of a type's arithmetic."""
+    return kind.element in _WIDE
+
+
+@dataclass(frozen=True)
+class Wrap:
+    """A coordinate that wraps: `exact` where that is below `limit`, else some other number from 0
+    on below the limit."""
+
+    exact: Polynomial
+    limit: Polynomial
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """`root`: the pointer argument it comes from; `offset`: in elements, None if no polynomial."""
+
+    root: Value
+    offset: Form
+
+
+class Forms:
+    """The forms of one kernel's values, found as they are asked for."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.wraps: dict[Symbol, Wrap] = {}
+        self.at_least: set[Value] = set()
+        self._integers: dict[Value, Form] = {}
+        self._pointers: dict[Value, Pointer | None] = {}
+        self._symbols: dict[tuple[str, Value | None, int], Symbol] = {}
+        self._inductions: dict[Symbol, Form] = {}
+        self._find_assumptions()
+
+    def _find_assumptions(self) -> None:
+        """Values that `tl.assume` says are 0 or more."""
+        for block in self.function.blocks:
+            for op in walk(block):
+                compared = op.name == "llvm.intr.assume" and defining(op.operands[0], "arith.cmpi")
+                if compared and ("sge" in compared.words or "sgt" in compared.words):
+                    low = self.integer(compared.operands[1])
+                    if low is not None and (low.constant or 0) >= 0 and low.constant is not None:
+                        self.at_least.add(compared.operands[0])
+
+    def symbol(self, kind: str, value: Value | None = None, axis: int = 0) -> Symbol:
+        """The symbol of a thing, always the same."""
+        key = (kind, value, axis)
+        if key not in self._symbols:
+            self._symbols[key] = Symbol(kind, value, axis)
+        return self._symbols[key]
+
+    def coordinate(self, axis: int) -> Symbol:
+        """The coordinate of an element along a tile's axis."""
+        return self.symbol("coordinate", None, axis)
+
+    def integer(self, value: Value) -> Form:
+        """The form of an integer or a tile of them; None of a tile that has none."""
+        if value not in self._integers:
+            found = self._integer(value)
+            if found is None and value.type.shape is None:
+                found = Polynomial.of(self.symbol("value", value))
+            self._integers[value] = found
+        found = self._integers[value]
+        return None if found is None else self._settled(found)
+
+    def _settled(self, form: Polynomial) -> Polynomial:
+        """With inductions written out."""
+        known = {s: f for s in form.symbols if (f := self._inductions.get(s)) is not None}
+        return self._settled(form.replaced(known)) if known else form
+
+    def _integer(self, value: Value) -> Form:
+        if not is_wide(value.type):
+            return None
+        if not isinstance(value.owner, Op):
+            return self._argument(value, self.integer)
+        rule = _RULES.get(value.owner.name)
+        return rule(self, value.owner) if rule else self._opaque(value)
+
+    def _opaque(self, value: Value) -> Form:
+        """A scalar that arguments alone decide is known at launch."""
+        if value.type.shape is not None or not isinstance(value.owner, Op):
+            return None
+        if value.owner.name not in LAUNCH_OPS:
+            return None
+        parts = [self.integer(operand) for operand in value.owner.operands]
+        known = tuple(part for part in parts if part is not None and part.is_known)
+        if len(known) < len(parts):
+            return None
+        return Polynomial.of(Symbol("value", value, 0, (value.owner.name, known)))
+
+    def _argument(self, value: Value, form: Callable[[Value], Form]) -> Form:
+        """A block's argument: of the kernel, of a for loop, or of something else."""
+        block = value.owner
+        loop = getattr(block, "parent", None)
+        if loop is None:
+            return Polynomial.of(self.symbol("argument", value))
+        if loop.name != "scf.for":
+            return None
+        if value.number == 0:
+            low, step = self.integer(loop.operands[0]), self.integer(loop.operands[2])
+            if low is None or step is None or step.constant is None:
+                return None
+            return low + Polynomial.of(self.symbol("trip", value)) * step
+        return self._induction(loop, value, form)
+
+    def _induction(self, loop: Op, value: Value, form: Callable[[Value], Form]) -> Form:
+        """What `value` grows by in each iteration is the same, or it is no induction."""
+        carried = self.symbol("carried", value)
+        self._remember(value, Polynomial.of(carried))
+        after = form(loop.regions[0].terminator.operands[value.number - 1])
+        init = form(loop.operands[2 + value.number])
+        if after is None or init is None:
+            return None
+        step = after - Polynomial.of(carried)
+        if any(self.varies(symbol, loop) for symbol in step.symbols):
+            return None
+        variable = loop.regions[0].arguments[0]
+        trip = Polynomial.of(self.symbol("trip", variable))
+        self._inductions[carried] = init + trip * step
+        return init + trip * step
+
+    def _remember(self, value: Value, form: Polynomial) -> None:
+        """The form of what a loop carries while the loop is looked at."""
+        if value.type.pointee is None:
+            self._integers[value] = form
+        else:
+            pointer = self._pointers[value]
+            assert pointer is not None
+            self._pointers[value] = Pointer(pointer.root, form)
+
+    def varies(self, symbol: Symbol, loop: Op) -> bool:
+        """Whether a symbol may change from one iteration to the next."""
+        if symbol.kind == "coordinate":
+            return False
+        return isinstance(symbol.value, Value) and is_inside(symbol.value, loop)
+
+    def wrapped(self, op: Op, exact: Form, limit: Form) -> Form:
+        """A tile of coordinates that wrap at `limit`, which is the same for all of them."""
+        axes = {s.axis for s in exact.symbols if s.kind == "coordinate"} if exact else set()
+        if exact is None or limit is None or limit.has("coordinate") or len(axes) != 1:
+            return None
+        symbol = self.symbol("wrapped", op.result, axes.pop())
+        self.wraps[symbol] = Wrap(exact, limit)
+        return Polynomial.of(symbol)
+
+    def moved(self, form: Form, axes: Callable[[int], int]) -> Form:
+        """A form under other numbers of axes."""
+        if form is None:
+            return None
+        new: dict[Symbol, Polynomial] = {}
+        for symbol in form.symbols:
+            if symbol.kind == "coordinate":
+                new[symbol] = Polynomial.of(self.coordinate(axes(symbol.axis)))
+            elif symbol.kind == "wrapped":
+                moved = self.symbol("wrapped", symbol.value, axes(symbol.axis))
+                wrap = self.wraps[symbol]
+                exact = self.moved(wrap.exact, axes)
+                assert exact is not None
+                self.wraps[moved] = Wrap(exact, wrap.limit)
+                new[symbol] = Polynomial.of(moved)
+            elif symbol.kind == "carried" and symbol.value.type.shape is not None:
+                return None  # a tile that a loop carries, and is not known yet
+        return form.replaced(new)
+
+    def usable(self, form: Form) -> Form:
+        """A form without tiles that loops carry and that are no inductions."""
+        if form is None or any(s.kind == "carried" and s.value.type.shape for s in form.symbols):
+            return None
+        return form
+
+    def pointer(self, value: Value) -> Pointer | None:
+        """The form of a pointer or a tile of them; None where its root is no argument."""
+        if value not in self._pointers:
+            rooted = self._root_only(value, set())
+            self._pointers[value] = rooted
+            if rooted is not None:
+                self._pointers[value] = Pointer(rooted.root, self._offset(value))
+        found = self._pointers[value]
+        if found is None or found.offset is None:
+            return found
+        return Pointer(found.root, self._settled(found.offset))
+
+    def _offset(self, value: Value) -> Form:
+        if not isinstance(value.owner, Op):
+            if value.owner.parent is None:
+                return ZERO
+            return self._argument(value, self._offset_of)
+        rule = _POINTER_RULES.get(value.owner.name)
+        return rule(self, value.owner) if rule else None
+
+    def _offset_of(self, value: Value) -> Form:
+        pointer = self.pointer(value)
+        return None if pointer is None else pointer.offset
+
+    def _root_only(self, value: Value, seen: set[Value]) -> Pointer | None:
+        """The one argument that a pointer can come from, offsets aside."""
+        roots: set[Value] = set()
+        todo = [value]
+        while todo:
+            one = todo.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            sources = pointer_sources(one)
+            if sources is None:
+                return None
+            if not sources:
+                roots.add(one)
+            todo += sources
+        return Pointer(roots.pop(), None) if len(roots) == 1 else None
+
+    def range_of(self, op: Op) -> Form:
+        """The form of make_range."""
+        return Polynomial.of(op.number("start")) + Polynomial.of(self.coordinate(0))
+
+
+def pointer_sources(value: Value) -> list[Value] | None:
+    """The pointers that a pointer is made of, none of a kernel's argument; None where it comes
+    from no pointer."""
+    if not isinstance(value.owner, Op):
+        loop = value.owner.parent
+        if loop is None:
+            return []
+        if loop.name == "scf.for":
+            n = value.number
+            return [loop.operands[2 + n], loop.regions[0].terminator.operands[n - 1]]
+        if loop.name == "scf.while":
+            return _while_sources(loop, value)
+        return None
+    op = value.owner
+    if op.name in ("tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.trans",
+                   "tt.bitcast", "tt.reshape"):  # fmt: skip
+        return op.operands[:1] if op.operands[0].type.pointee else None
+    if op.name == "arith.select":
+        return op.operands[1:]
+    if op.name == "scf.if":
+        return [region.terminator.operands[value.number] for region in op.regions]
+    if op.name == "scf.for":
+        return [op.operands[3 + value.number], op.regions[0].terminator.operands[value.number]]
+    if op.name == "scf.while":
+        return [op.regions[0].terminator.operands[1 + value.number]]
+    return None
+
+
+def _while_sources(loop: Op, value: Value) -> list[Value]:
+    if value.owner is loop.regions[1]:
+        return [loop.regions[0].terminator.operands[1 + value.number]]
+    return [loop.operands[value.number], loop.regions[1].terminator.operands[value.number]]
+
+
+def constant_integer(op: Op) -> int | None:
+    """The integer that an arith.constant holds everywhere."""
+    text = op.text.rpartition(" : ")[0] if " : " in op.text else op.text
+    text = text.strip().removeprefix("dense<").removesuffix(">").strip()
+    if text in ("true", "false"):
+        return int(text == "true")
+    return int(text) if text.lstrip("-").isdigit() else None
+
+
+def _constant(forms: Forms, op: Op) -> Form:
+    number = constant_integer(op)
+    return None if number is None else Polynomial.of(number)
+
+
+def _sum(forms: Forms, op: Op) -> Form:
+    one, two = map(forms.integer, op.operands)
+    return None if one is None or two is None else one + two
+
+
+def _difference(forms: Forms, op: Op) -> Form:
+    one, two = map(forms.integer, op.operands)
+    return None if one is None or two is None else one - two
+
+
+def _product(forms: Forms, op: Op) -> Form:
+    one, two = map(forms.integer, op.operands)
+    return None if one is None or two is None else one * two
+
+
+def _shifted(forms: Forms, op: Op) -> Form:
+    one, two = map(forms.integer, op.operands)
+    if one is None or two is None or two.constant is None or not 0 <= two.constant < 31:
+        return forms._opaque(op.result)
+    return one.scaled(1 << two.constant)
+
+
+def _same(forms: Forms, op: Op) -> Form:
+    if not is_wide(op.operands[0].type):
+        return None
+    return forms.integer(op.operands[0])
+
+
+def moved_axes_of(op: Op) -> list[int]:
+    """The permutation of a `tt.trans`: the source's axis of each of the result's."""
+    return [int(n) for n in op.attributes["order"].partition(":")[2].strip("> ").split(",")]
+
+
+def moved_axes(op: Op) -> Callable[[int], int]:
+    """Where an op that moves axes (trans, expand_dims) puts each."""
+    if op.name == "tt.trans":
+        return moved_axes_of(op).index
+    axis = op.number("axis")
+    return lambda found: found + (found >= axis)
+
+
+def _moved(forms: Forms, op: Op) -> Form:
+    return forms.moved(forms.integer(op.operands[0]), moved_axes(op))
+
+
+def _remainder(forms: Forms, op: Op) -> Form:
+    if op.result.type.shape is None:
+        return forms._opaque(op.result)
+    return forms.wrapped(op, *map(forms.integer, op.operands))
+
+
+def _clamped(forms: Forms, op: Op) -> Form:
+    """min(x, n - 1): as an index below n where x is one."""
+    if op.result.type.shape is None:
+        return forms._opaque(op.result)
+    one, two = map(forms.integer, op.operands)
+    if one is not None and not one.has("coordinate"):
+        one, two = two, one
+    return forms.wrapped(op, one, None if two is None else two + ONE)
+
+
+def _selected(forms: Forms, op: Op) -> Form:
+    """where(x < n, x, 0)."""
+    compared = defining(op.operands[0], "arith.cmpi")
+    other = forms.integer(op.operands[2])
+    if op.result.type.shape is None or compared is None or other is None:
+        return None
+    if "slt" not in compared.words or compared.operands[0] is not op.operands[1] or other != ZERO:
+        return None
+    return forms.wrapped(op, *map(forms.integer, compared.operands))
+
+
+_RULES: dict[str, Callable[[Forms, Op], Form]] = {
+    "arith.constant": _constant,
+    "arith.addi": _sum,
+    "arith.subi": _difference,
+    "arith.muli": _product,
+    "arith.shli": _shifted,
+    "arith.extsi": _same,
+    "arith.index_cast": _same,
+    "tt.splat": _same,
+    "tt.broadcast": _same,
+    "tt.expand_dims": _moved,
+    "tt.trans": _moved,
+    "tt.make_range": lambda forms, op: forms.range_of(op),
+    "arith.remsi": _remainder,
+    "arith.minsi": _clamped,
+    "arith.select": _selected,
+}
+
+LAUNCH_OPS = ("arith.divsi", "arith.remsi", "arith.minsi", "arith.maxsi")
+"""What a launch can compute of arguments besides polynomials (`array_rule.py`)."""
+
+
+def _advanced(forms: Forms, op: Op) -> Form:
+    base, step = forms._offset_of(op.operands[0]), forms.integer(op.operands[1])
+    return None if base is None or step is None else base + step
+
+
+def _same_pointer(forms: Forms, op: Op) -> Form:
+    return forms._offset_of(op.operands[0])
+
+
+def _cast_pointer(forms: Forms, op: Op) -> Form:
+    """To other elements: of another size only where nothing has been added."""
+    offset = forms._offset_of(op.operands[0])
+    return offset if keeps_size(op) or offset == ZERO else None
+
+
+def keeps_size(op: Op) -> bool:
+    """Whether a cast of pointers is between elements of one size."""
+    before, after = (ELEMENT_BYTES.get(v.type.pointee or "") for v in (op.operands[0], op.result))
+    return before == after
+
+
+def _moved_pointer(forms: Forms, op: Op) -> Form:
+    return forms.moved(forms._offset_of(op.operands[0]), moved_axes(op))
+
+
+_POINTER_RULES: dict[str, Callable[[Forms, Op], Form]] = {
+    "tt.addptr": _advanced,
+    "tt.splat": _same_pointer,
+    "tt.broadcast": _same_pointer,
+    "tt.bitcast": _cast_pointer,
+    "tt.expand_dims": _moved_pointer,
+    "tt.trans": _moved_pointer,
+}
+
+
+def without_size_one(form: Polynomial, shape: Iterable[int]) -> Polynomial:
+    """Coordinates along an axis of one element are 0."""
+    sizes = tuple(shape)
+    return form.part(
+        lambda monomial: not any(s.kind == "coordinate" and sizes[s.axis] == 1 for s in monomial)
+    )

@@ -1,0 +1,299 @@
+"""Triton's kernels, launched: `kernel(text)` makes an object that is called as Triton's are.
+
+    add = tilec.triton.kernel(Path("add.ttir").read_text())
+    add[n // 1024 + 1](x, y, out, n)           # torch tensors on a GPU, NumPy on the emulator
+    add.on("emulator:check")[3](x, y, out, n)  # with races looked for
+
+At a launch the array rules are evaluated; what comes of them, and which numbers are negative, and
+which arrays share memory, decides which specialisation runs. It is imported and compiled when it is
+needed first, and kept in tilec's cache on disk.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilec.call.dependencies import compiler_digest
+from tilec.call.device_target import ptx_version_for, target_of
+from tilec.compile.compiler import compile_module
+from tilec.compile.dump_folder import DUMP, next_dump
+from tilec.executable.grid import check_grid
+from tilec.executable.kernel import CompiledKernel, Grid, Parameter
+from tilec.messages.report import show_report
+from tilec.runtime.arrays import CUDA, ArrayView, describe
+from tilec.runtime.cache import default_cache
+from tilec.runtime.device import device as find_device
+from tilec.runtime.device import device_of
+from tilec.runtime.errors import ArgumentError
+from tilec.runtime.facts import check, check_programs, index_bits, observe_parameter, reaches
+from tilec.runtime.launcher import common_stream
+from tilec.runtime.scalars import check_scalar
+from tilec.runtime.streams import stream_number
+from tilec.terms.dtypes import ELEMENT_BYTES
+from tilec.triton.importer import build_module
+from tilec.triton.known_launches import KnownLaunches
+from tilec.triton.memory_of import with_memory
+from tilec.triton.plan import Plan, plan_kernel
+from tilec.triton.program import Value
+from tilec.triton.program_numbers import never_negative
+from tilec.triton.reader import read_kernel
+from tilec.triton.shared_memory import Sharing, sharing
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What one specialisation is compiled for."""
+
+    parameters: tuple[Parameter, ...]
+    nonnegative: frozenset[str]
+    trusts: bool
+    sharing: Sharing
+    index_bits: int
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A launch's arguments as the compiled kernel takes them: an array or a number a parameter.
+    `roots`: of each array which of the pointers it comes from."""
+
+    wanted: Wanted
+    values: tuple[Any, ...]
+    roots: tuple[int, ...]
+
+
+class TritonKernel:
+    """A kernel of Triton's. Index it with a grid and call it: `kernel[grid](*arguments)`.
+
+    `text`: its TTIR; `name`: of the text, in messages; `kernel`: which function, if there are
+    several; `device`: where to run, None for where the arrays are. Arguments are the function's, in
+    its order: arrays for pointers, of which the first element's address counts, and numbers.
+    """
+
+    def __init__(
+        self, text: str, name: str = "<ttir>", kernel: str | None = None, device: Any = None
+    ) -> None:
+        self.text, self.source, self.device = text, name, device
+        if isinstance(device, str):
+            self.device = find_device(device)
+        self.function = read_kernel(text, name, kernel)
+        self.name = self.function.name
+        self._plans: dict[tuple[frozenset[str], frozenset[str], bool], Plan] = {}
+        self._compiled: dict[Any, CompiledKernel] = {}
+        self._known = KnownLaunches(
+            [n for n, a in enumerate(self.function.arguments) if a.type.pointee is not None]
+        )
+
+    def __repr__(self) -> str:
+        return f"<Triton's kernel {self.name}>"
+
+    def __getitem__(self, grid: Any) -> functools.partial[None]:
+        return functools.partial(self, grid=grid)
+
+    def on(self, device: Any) -> TritonKernel:
+        """The same kernel, to run on `device` ("emulator:check", "cuda:1", or a device)."""
+        return TritonKernel(self.text, self.source, self.name, device)
+
+    def __call__(self, *arguments: Any, grid: Any, stream: Any = None) -> None:
+        """Launches. ArgumentError for wrong arguments, CompileError for what is not imported."""
+        number = common_stream(arguments) if stream is None else stream_number(stream)
+        sizes = check_grid(grid)
+        key, starts, known = self._known.find(arguments, sizes)
+        if known is not None:
+            known.start(starts, number)
+            return
+        device, bound = self._bound(arguments, sizes)
+        kernel = self._launched(device, bound, sizes)
+        loaded = device.load(kernel)
+        if device.kind != CUDA:
+            device.launch(loaded, bound.values, sizes)
+            return
+        named = zip(kernel.parameters, bound.values, strict=True)
+        check(kernel, {parameter.name: value for parameter, value in named})
+        check_programs(kernel, sizes)
+        plan = device.plan(loaded, bound.values, sizes)
+        device.start(plan, bound.values, sizes, number)
+        if key is not None:
+            self._known.remember(key, plan, sizes, bound.values, starts, bound.roots)
+
+    def compiled(self, *arguments: Any, grid: Any) -> CompiledKernel:
+        """The compiled kernel this launch would run; compiles it if it is new."""
+        sizes = check_grid(grid)
+        device, bound = self._bound(arguments, sizes)
+        return self._launched(device, bound, sizes)
+
+    def report(self, *arguments: Any, grid: Any) -> str:
+        """What became of the pointers for this launch, what the compiler decided, and why."""
+        sizes = check_grid(grid)
+        device, bound = self._bound(arguments, sizes)
+        kernel = self._launched(device, bound, sizes)
+        wanted = bound.wanted
+        plan = self.plan(wanted.nonnegative, wanted.sharing.flat, trusts=wanted.trusts)
+        return f"{plan_text(plan)}\n{show_report(kernel.report)}"
+
+    def plan(
+        self,
+        nonnegative: frozenset[str] | None = None,
+        flat: frozenset[str] = frozenset(),
+        *,
+        trusts: bool = True,
+    ) -> Plan:
+        """What becomes of the pointers (`plan_kernel`)."""
+        if nonnegative is None:
+            nonnegative = frozenset(argument.name for argument in self.function.arguments)
+        key = (nonnegative, flat, trusts)
+        if key not in self._plans:
+            function = read_kernel(self.text, self.source, self.name)
+            self._plans[key] = plan_kernel(function, nonnegative, flat, trusts=trusts)
+        return self._plans[key]
+
+    def _bound(self, arguments: Sequence[Any], grid: Grid) -> tuple[Any, Bound]:
+        """The device and what it is given."""
+        named = self.function.arguments
+        if len(arguments) != len(named):
+            names = ", ".join(argument.name for argument in named)
+            raise ArgumentError(
+                f"{self.name} takes {len(named)} arguments ({names}), found {len(arguments)}"
+            )
+        pointers: dict[str, ArrayView] = {}
+        numbers: dict[str, Any] = {}
+        for argument, value in zip(named, arguments, strict=True):
+            if argument.type.pointee is None:
+                numbers[argument.name] = check_scalar(argument.name, argument.type.element, value)
+            else:
+                pointers[argument.name] = _pointer(argument, value)
+        device = device_of(list(pointers.items()), self.device)
+        self._check_divisors(pointers, numbers)
+        return device, self._arrays(pointers, numbers, grid)
+
+    def _check_divisors(
+        self, pointers: Mapping[str, ArrayView], numbers: Mapping[str, Any]
+    ) -> None:
+        """What Triton specialised the kernel for has to be so at every launch."""
+        for argument, by in divisors(self.plan()).items():
+            value = pointers[argument].pointer if argument in pointers else numbers[argument]
+            if value % by:
+                raise ArgumentError(
+                    f"argument {argument!r}: expected a multiple of {by} (tt.divisibility), "
+                    f"found {value}"
+                )
+
+    def _arrays(
+        self, pointers: Mapping[str, ArrayView], numbers: Mapping[str, Any], grid: Grid
+    ) -> Bound:
+        signs = {n for n, value in numbers.items() if isinstance(value, int) and value >= 0}
+        nonnegative = frozenset(signs)
+        plan = self.plan(nonnegative)
+        trusts = not plan.asked or never_negative(plan.asked, numbers, grid)
+        plan = self.plan(nonnegative, trusts=trusts)
+        views = _views(plan, pointers, numbers)
+        shared = sharing(plan, views, pointers)
+        if shared.flat:
+            plan = self.plan(nonnegative, shared.flat, trusts=trusts)
+            views = _views(plan, pointers, numbers)
+            shared = shared.again(plan, views, pointers)
+        kept = sorted(set(shared.merged))
+        first = [shared.merged.index(number) for number in kept]
+        arrays = [(plan.names[n], views[n]) for n in first]
+        parameters = [observe_parameter(name, view) for name, view in arrays]
+        scalars = [Parameter(s.name, "scalar", s.type.element) for s in plan.scalars]
+        bits = index_bits(view for _, view in arrays)
+        wanted = Wanted((*parameters, *scalars), nonnegative, trusts, shared, bits)
+        values = (*(view for _, view in arrays), *(numbers[s.name] for s in plan.scalars))
+        names = list(pointers)
+        roots = tuple(names.index(plan.arrays[number].root) for number in first)
+        return Bound(wanted, values, roots)
+
+    def _launched(self, device: Any, bound: Bound, grid: Grid) -> CompiledKernel:
+        """The compiled kernel for bound arguments, with 64-bit indices where those of 32 do not
+        reach."""
+        kernel = self._resolve(device, bound.wanted)
+        named = zip(kernel.parameters, bound.values, strict=True)
+        if reaches(kernel, {parameter.name: value for parameter, value in named}, grid):
+            return kernel
+        return self._resolve(device, replace(bound.wanted, index_bits=64))
+
+    def _resolve(self, device: Any, wanted: Wanted) -> CompiledKernel:
+        target = target_of(device)
+        version = ptx_version_for(device, target)
+        key = (target.name, version, wanted)
+        if key not in self._compiled:
+            self._compiled[key] = self._load(wanted, target, version)
+        return self._compiled[key]
+
+    def _load(self, wanted: Wanted, target: Any, version: int | None) -> CompiledKernel:
+        """From the disk cache, or compiled and put there."""
+        cache = default_cache()
+        if cache is None or os.environ.get(DUMP):
+            return self._compile(wanted, target, version)
+        key = {
+            "compiler": compiler_digest(),
+            "ttir": self.text,
+            "source": self.source,
+            "kernel": self.name,
+            "parameters": list(map(repr, wanted.parameters)),
+            "nonnegative": sorted(wanted.nonnegative),
+            "trusts": wanted.trusts,
+            "sharing": [sorted(wanted.sharing.flat), list(wanted.sharing.merged)],
+            "index_bits": wanted.index_bits,
+            "target": target.name,
+            "ptx_version": version,
+        }
+        found = cache.get(key)
+        if found is None:
+            found = self._compile(wanted, target, version)
+            cache.put(key, found)
+        return found
+
+    def _compile(self, wanted: Wanted, target: Any, version: int | None) -> CompiledKernel:
+        plan = self.plan(wanted.nonnegative, wanted.sharing.flat, trusts=wanted.trusts)
+        module = build_module(
+            plan,
+            wanted.parameters,
+            index_bits=wanted.index_bits,
+            merged=wanted.sharing.merged,
+        )
+        dump = next_dump(f"{self.name}.{target.name}")
+        return compile_module(module, target, ptx_version=version, dump_dir=dump)
+
+
+def kernel(text: str, name: str = "<ttir>", kernel: str | None = None) -> TritonKernel:
+    """The kernel of a TTIR text, to be launched: see `TritonKernel`. CompileError for a text that
+    is none, or that has several kernels and none named `kernel`."""
+    return TritonKernel(text, name, kernel)
+
+
+def _pointer(argument: Value, value: Any) -> ArrayView:
+    view = with_memory(value, describe(value, argument.name))
+    wanted = argument.type.pointee or ""
+    if view.element_bytes != ELEMENT_BYTES.get(wanted):
+        raise ArgumentError(f"argument {argument.name!r}: expected {wanted}, found {view.dtype}")
+    return view
+
+
+def _views(
+    plan: Plan, pointers: Mapping[str, ArrayView], numbers: Mapping[str, Any]
+) -> list[ArrayView]:
+    try:
+        return [rule.view(pointers[rule.root], numbers) for rule in plan.arrays]
+    except ZeroDivisionError:
+        raise ArgumentError(f"{plan.function.name}: division by zero in a size or stride") from None
+
+
+def divisors(plan: Plan) -> dict[str, int]:
+    """What each argument is a multiple of, as Triton specialised the kernel: bytes of a pointer."""
+    return {
+        argument.name: int(given["tt.divisibility"].partition(":")[0])
+        for argument, given in zip(plan.function.arguments, plan.function.given, strict=True)
+        if "tt.divisibility" in given
+    }
+
+
+def plan_text(plan: Plan) -> str:
+    """What became of the pointers: arrays, and accesses that stay gathers, with the reason."""
+    lines = [f"{name}: {rule}" for name, rule in zip(plan.names, plan.arrays, strict=True)]
+    lines += [f"{place}: gather or scatter ({why})" for place, why in plan.kept]
+    return "\n".join(lines)

@@ -1,0 +1,42 @@
+"""The memory behind an argument: what a pointer into it may reach."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+from tilec.runtime.arrays import ArrayView
+
+
+def with_memory(value: Any, view: ArrayView) -> ArrayView:
+    """`view`, which describes the argument `value`, with the memory that `value` is a part of.
+
+    Of a torch tensor it is its storage, of a NumPy array the array that it is a view of, of others
+    what their elements span.
+    """
+    return replace(view, memory=_storage(value) or _base(value) or _span(view))
+
+
+def _storage(value: Any) -> tuple[int, int] | None:
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return None
+    storage = value.untyped_storage()
+    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+
+
+def _base(value: Any) -> tuple[int, int] | None:
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, numpy.ndarray):
+        return None
+    whole = value
+    while isinstance(whole.base, numpy.ndarray):
+        whole = whole.base
+    bounds = numpy.lib.array_utils.byte_bounds(whole)
+    return int(bounds[0]), int(bounds[1])
+
+
+def _span(view: ArrayView) -> tuple[int, int]:
+    low, high = view.extent()
+    return view.pointer + low, view.pointer + high

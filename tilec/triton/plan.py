@@ -1,0 +1,149 @@
+"""What becomes of a kernel's pointers: `plan_kernel` looks at all accesses before ops are built.
+
+tt.func @k(%x: !tt.ptr<f16>, %n: i32)    ->    x: f16 at x + 0, sizes [n], strides [1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tilec.messages.diagnostics import Location
+from tilec.triton.array_rule import ArrayRule
+from tilec.triton.forms import Forms
+from tilec.triton.lift import lift
+from tilec.triton.live import Live
+from tilec.triton.polynomial import ONE, ZERO
+from tilec.triton.program import Function, Op, Value, walk
+from tilec.triton.raising import NotRaised, Raised, Raising, stored
+from tilec.triton.signs import Signs
+
+ACCESSES = (
+    "tt.load",
+    "tt.store",
+    "tt.descriptor_load",
+    "tt.descriptor_store",
+    "tt.atomic_rmw",
+    "tt.atomic_cas",
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What becomes of a kernel's pointers.
+
+    `arrays`: the rules, in the order of the parameters; `of`: the number of the array that an
+    access goes to; `raised`: the accesses that are rectangles of it, all others are gathers and
+    scatters; `kept`: why they are; `written`: the numbers of arrays that are; `live`: what is
+    built; `asked`: scalars that are not negative in any program, as the launch has to make sure
+    (`program_numbers.py`).
+    """
+
+    function: Function
+    forms: Forms
+    arrays: tuple[ArrayRule, ...]
+    of: Mapping[Op, int]
+    raised: Mapping[Op, Raised]
+    kept: tuple[tuple[Location, str], ...]
+    written: frozenset[int]
+    live: Live
+    asked: tuple[Value, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arrays' names as parameters: that of the pointer, with a number from the second."""
+        seen: dict[str, int] = {}
+        names = []
+        for rule in self.arrays:
+            seen[rule.root] = seen.get(rule.root, 0) + 1
+            names.append(rule.root if seen[rule.root] == 1 else f"{rule.root}_{seen[rule.root]}")
+        return tuple(names)
+
+    @property
+    def scalars(self) -> tuple[Value, ...]:
+        """The arguments that are numbers."""
+        return tuple(a for a in self.function.arguments if a.type.pointee is None)
+
+
+def plan_kernel(
+    function: Function,
+    nonnegative: frozenset[str] | None = None,
+    flat: frozenset[str] = frozenset(),
+    *,
+    trusts: bool = True,
+) -> Plan:
+    """Decides what each access becomes.
+
+    `nonnegative`: the numbers that are not negative, None for all; `flat`: pointers whose accesses
+    all go through one flat array, because arrays of theirs would overlap; `trusts`: whether the
+    launch looks at `Plan.asked`. CompileError where a pointer comes from no argument.
+    """
+    function = lift(function)
+    for argument in function.arguments:
+        if argument.type.element.startswith("!") and argument.type.pointee is None:
+            raise function.error(f"argument '{argument.name}' is {argument.type}")
+    if nonnegative is None:
+        nonnegative = frozenset(a.name for a in function.arguments)
+    forms = Forms(function)
+    return _Planner(function, forms, Signs(forms, nonnegative, trusts), flat).plan()
+
+
+@dataclass
+class _Planner:
+    function: Function
+    forms: Forms
+    signs: Signs
+    flat: frozenset[str]
+    arrays: list[ArrayRule] = field(default_factory=list)
+    of: dict[Op, int] = field(default_factory=dict)
+    raised: dict[Op, Raised] = field(default_factory=dict)
+    kept: list[tuple[Location, str]] = field(default_factory=list)
+    written: set[int] = field(default_factory=set)
+
+    def plan(self) -> Plan:
+        raising = Raising(self.forms, self.signs)
+        for block in self.function.blocks:
+            for op in walk(block):
+                if op.name in ACCESSES:
+                    self._access(op, raising)
+        return Plan(
+            self.function,
+            self.forms,
+            tuple(self.arrays),
+            self.of,
+            self.raised,
+            tuple(self.kept),
+            frozenset(self.written),
+            Live(self.function.blocks[0], self.forms, self.raised),
+            tuple(sorted(self.signs.asked, key=lambda value: value.name)),
+        )
+
+    def _access(self, op: Op, raising: Raising) -> None:
+        kind = op.operands[0].type
+        if kind.block is not None:
+            tile = op.results[0].type if op.results else stored(op).type
+            self.raised[op] = found = raising.block(op, tile)
+            self._goes_to(op, found.rule)
+            return
+        if kind.pointee is None:
+            raise op.error(f"expected pointers, found {kind}")
+        pointer = self.forms.pointer(op.operands[0])
+        if pointer is None:
+            raise op.error("the pointer comes from memory, or from one of several arguments")
+        rule = ArrayRule(pointer.root.name, kind.pointee, ZERO, (None,), (ONE,))
+        if op.name in ("tt.load", "tt.store") and pointer.root.name not in self.flat:
+            number = 2 if op.name == "tt.store" else 1
+            mask = op.operands[number] if len(op.operands) > number else None
+            try:
+                found = raising.access(op, mask)
+                self.raised[op], rule = found, found.rule
+            except NotRaised as why:
+                self.kept.append((op.location, str(why)))
+        self._goes_to(op, rule)
+
+    def _goes_to(self, op: Op, rule: ArrayRule) -> None:
+        if rule not in self.arrays:
+            self.arrays.append(rule)
+        self.of[op] = self.arrays.index(rule)
+        if op.name not in ("tt.load", "tt.descriptor_load"):
+            self.written.add(self.of[op])

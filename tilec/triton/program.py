@@ -1,0 +1,156 @@
+"""Triton's IR (TTIR) as a plain tree: functions, blocks, ops and values, each with a position.
+
+Nothing here knows what an op means. `reader.py` makes the tree of text, `lift.py` gives it
+structured control flow, and everything behind that reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilec.messages.diagnostics import CompileError, Location
+
+POINTER = "!tt.ptr<"
+
+
+@dataclass(frozen=True)
+class Type:
+    """A scalar (`shape` is None) or a tile. `element`: MLIR's name, or `!tt.ptr<f32>`."""
+
+    element: str
+    shape: tuple[int, ...] | None = None
+
+    @property
+    def pointee(self) -> str | None:
+        """What a pointer to elements points to; None of all else."""
+        found = self.element.startswith(POINTER) and self.block is None
+        return self.element[len(POINTER) : -1].partition(",")[0] if found else None
+
+    @property
+    def block(self) -> tuple[int, ...] | None:
+        """The shape of the tiles that a block pointer or a descriptor is for; None of all else."""
+        match = re.match(r"!tt\.(?:ptr|tensordesc)<tensor<((?:\d+x)+)", self.element)
+        return tuple(map(int, match[1].split("x")[:-1])) if match else None
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether the elements are integers of any width."""
+        return self.element.startswith("i") and self.element[1:].isdigit()
+
+    @property
+    def rank(self) -> int:
+        """Dimensions; 0 of a scalar."""
+        return len(self.shape or ())
+
+    def with_element(self, element: str) -> Type:
+        """The same shape of other elements."""
+        return Type(element, self.shape)
+
+    def __str__(self) -> str:
+        if self.shape is None:
+            return self.element
+        return f"tensor<{''.join(f'{size}x' for size in self.shape)}{self.element}>"
+
+
+@dataclass(eq=False)
+class Value:
+    """What an op gives or a block takes. `owner`: the op, or the block; `number`: which of its."""
+
+    name: str
+    type: Type
+    owner: Op | Block
+    number: int
+
+
+@dataclass(eq=False)
+class Block:
+    """Ops in a row. `parent`: the op around it, None of a function's body."""
+
+    label: str
+    parent: Op | None
+    arguments: list[Value] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)
+
+    @property
+    def terminator(self) -> Op:
+        """The last op."""
+        return self.ops[-1]
+
+
+@dataclass(eq=False)
+class Op:
+    """One op as it is written.
+
+    `words`: bare words and `key = value` pairs of its syntax in their order (a word's value is
+    ""). `attributes`: texts by name. `types`: the types it is written with, before an arrow.
+    `successors`: of a branch, a label and values each.
+    """
+
+    name: str
+    operands: list[Value]
+    location: Location
+    words: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=dict)
+    types: list[Type] = field(default_factory=list)
+    results: list[Value] = field(default_factory=list)
+    regions: list[Block] = field(default_factory=list)
+    successors: list[tuple[str, list[Value]]] = field(default_factory=list)
+    text: str = ""
+    block: Block | None = None
+
+    @property
+    def result(self) -> Value:
+        """The one result."""
+        (only,) = self.results
+        return only
+
+    def number(self, name: str) -> int:
+        """An attribute that is an integer, as `axis = 1 : i32`."""
+        return int(self.attributes[name].partition(":")[0])
+
+    def error(self, why: str, *notes: str) -> CompileError:
+        """The error that this op cannot be imported, at its line."""
+        return CompileError(f"cannot import '{self.name}': {why}", self.location, notes)
+
+
+@dataclass(eq=False)
+class Function:
+    """A `tt.func`. `given`: the attributes of each argument; `blocks`: the body's."""
+
+    name: str
+    location: Location
+    arguments: list[Value]
+    given: list[Mapping[str, str]]
+    blocks: list[Block]
+    is_public: bool
+
+    def error(self, why: str) -> CompileError:
+        """An error about the function as a whole."""
+        return CompileError(f"cannot import kernel '{self.name}': {why}", self.location)
+
+
+def walk(block: Block) -> Iterator[Op]:
+    """Every op of a block and of what is inside, an op before its regions."""
+    for op in block.ops:
+        yield op
+        for region in op.regions:
+            yield from walk(region)
+
+
+def defining(value: Value, *names: str) -> Op | None:
+    """The op that gives `value`, if it has one of these names."""
+    owner: Any = value.owner
+    return owner if isinstance(owner, Op) and owner.name in names else None
+
+
+def is_inside(value: Value, loop: Op) -> bool:
+    """Whether a value is made in a region of `loop`."""
+    block = value.owner.block if isinstance(value.owner, Op) else value.owner
+    while block is not None and block.parent is not None:
+        if block.parent is loop:
+            return True
+        block = block.parent.block
+    return False
