@@ -29,12 +29,15 @@ from tilec.passes.rewriting.walk import find_ops, kernels
 MOST_SEEDS, STEPS = 12, 3000
 """Of made-up sizes at most, and how many ops of a CTA are played for each."""
 
+SHARE = 16
+"""One part of that in so many is played after each pass, which keeps it cheaper than the passes."""
+
 
 def verify_rings(module: ir.Module, context: PassContext, *, share: int = 1) -> None:
     """CompileError at the first op that breaks the protocol of its ring.
 
-    More and more sizes are played, three at least, until every turn was one's. `share`: one of
-    them, with so many times fewer steps, if it is not 1.
+    More and more sizes are played, three at least, until every turn was one's. With a `share` above
+    1: one of them alone, and so many times fewer steps.
     """
     for function in kernels(module):
         views = function.regions[0].blocks[0].operations

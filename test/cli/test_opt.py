@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from mlir import ir
 
+from tilec.cli.opt import Steps, run_passes
 from tilec.compile.pipeline import (
     ALL_PASSES,
     EXPLICIT_PIPELINE,
@@ -11,7 +13,13 @@ from tilec.compile.pipeline import (
     TILE_PIPELINE,
     check_order,
 )
-from tilec.passes.contract import TilePass
+from tilec.compile.source import parse_source
+from tilec.dialects.context import make_context
+from tilec.dialects.gpu_tile import RingReleaseOp
+from tilec.hardware.target import find_target
+from tilec.messages.diagnostics import CompileError
+from tilec.passes.contract import Level, PassContext, TilePass, tile_pass
+from tilec.passes.rewriting.walk import find_ops
 
 TWICE = """
 func.func @k(%x: i32) -> i32 {
@@ -27,6 +35,30 @@ func.func @k() {
   return
 }
 """
+RELEASE = '"gpu_tile.ring_release"(%ring, %at) {by = "warp"} : (!gpu_tile.ring, i32) -> ()'
+RING = f"""
+func.func @k() attributes {{tile.kernel, tile.total_warps = 5 : i32}} {{
+  %ring = "gpu_tile.make_ring"() {{slots = 2 : i32, fills = 1 : i32, releases = 4 : i32, options = {{}}}} : () -> !gpu_tile.ring
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %c5 = arith.constant 5 : i32
+  "gpu_tile.role"() ({{
+    scf.for %n = %zero to %c5 step %one : i32 {{
+      %at = "gpu_tile.ring_acquire"(%ring, %n) : (!gpu_tile.ring, i32) -> i32
+      "gpu_tile.ring_publish"(%ring, %at) {{by = "warp"}} : (!gpu_tile.ring, i32) -> ()
+    }}
+    gpu.yield
+  }}) {{name = "load", first_warp = 4 : i32, warps = 1 : i32, registers = 0 : i32}} : () -> ()
+  "gpu_tile.role"() ({{
+    scf.for %n = %zero to %c5 step %one : i32 {{
+      %at = "gpu_tile.ring_wait"(%ring, %n) {{previous = false}} : (!gpu_tile.ring, i32) -> i32
+      {RELEASE}
+    }}
+    gpu.yield
+  }}) {{name = "compute", first_warp = 0 : i32, warps = 4 : i32, registers = 0 : i32}} : () -> ()
+  return
+}}
+"""  # noqa: E501
 
 
 def test_without_passes_it_verifies_and_prints(tilec_command) -> None:
@@ -126,9 +158,9 @@ def test_an_order_that_cannot_work_is_refused(tilec_command, passes: str, reason
 
 @pytest.mark.parametrize("pipeline", [TILE_PIPELINE, EXPLICIT_PIPELINE, LLVM_PIPELINE])
 def test_parts_of_a_pipeline_are_in_order(pipeline: tuple[TilePass, ...]) -> None:
-    for number, tile_pass in enumerate(pipeline):
-        check_order([tile_pass])
-        check_order([tile_pass, tile_pass])
+    for number, one in enumerate(pipeline):
+        check_order([one])
+        check_order([one, one])
         check_order(pipeline[number:])
         check_order(pipeline[:number])
 
@@ -136,6 +168,27 @@ def test_parts_of_a_pipeline_are_in_order(pipeline: tuple[TilePass, ...]) -> Non
 def test_what_a_pass_runs_behind_exists() -> None:
     known = {tile_pass.name for tile_pass in ALL_PASSES}
     assert known >= {name for tile_pass in ALL_PASSES for name, _ in tile_pass.behind}
+
+
+@tile_pass(requires=Level.LAYOUTS, ensures=None, rings=True)
+def forget_releases(module: ir.Module, _: PassContext) -> None:
+    """What a pass of rings must not do."""
+    for op in find_ops(module.operation, RingReleaseOp):
+        op.erase()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_pass_that_breaks_a_ring_is_named(whole: bool) -> None:
+    text = RING if whole else RING.replace(RELEASE, "")
+    module = parse_source(text, "k.mlir", make_context())
+    context = PassContext(find_target("sm_90a"))
+    if not whole:
+        run_passes(module, Steps((forget_releases,)), context)
+        return
+    with pytest.raises(CompileError) as error:
+        run_passes(module, Steps((forget_releases,)), context)
+    assert error.value.message.endswith("waits for a slot that nobody passes on")
+    assert "note: 'forget-releases' was given rings that kept their protocol" in str(error.value)
 
 
 def test_lists_the_passes(tilec_command) -> None:

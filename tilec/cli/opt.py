@@ -1,8 +1,9 @@
 """Runs named passes on a `.tile` file of any level and prints the result.
 
 A pass is one of tilec's (`--list-passes`) or one of MLIR's (`canonicalize`, `cse`, ...). The
-program is verified before, between and after, and has the level that a pass reads. Without
-`--passes` the file is parsed, verified and printed.
+program is verified before, between and after, and has the level that a pass reads. If its rings
+keep their protocol, what a pass makes of them must, too; of a fragment that nobody fills, or reads,
+no more is asked. Without `--passes` the file is parsed, verified and printed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tilec.messages.diagnostics import CompileError
 from tilec.messages.names import did_you_mean
 from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.checks.verify_ops import verify_ops
+from tilec.passes.checks.verify_rings import SHARE, verify_rings
 from tilec.passes.contract import Level, PassContext, TilePass
 from tilec.terms.demands import NUM_WARPS
 
@@ -157,7 +159,10 @@ def _check_upstream(name: str, ours: Iterable[str]) -> None:
 
 
 def run_passes(module: ir.Module, steps: Steps, context: PassContext) -> None:
-    """Runs every step, verifying after each. CompileError carries what a step diagnosed."""
+    """Runs every step, verifying after each. CompileError carries what a step diagnosed, or what
+    it broke."""
+    speaks_of_rings = [step for step in steps.passes if isinstance(step, TilePass) and step.rings]
+    sound = bool(speaks_of_rings) and _broken_ring(module, context) is None
     for step in steps.passes:
         progress.at(f"'{step.name if isinstance(step, TilePass) else step}'")
         try:
@@ -172,6 +177,19 @@ def run_passes(module: ir.Module, steps: Steps, context: PassContext) -> None:
         except ir.MLIRError as error:
             raise compile_error(error) from None
         verify_ops(module)
+        if sound and step in speaks_of_rings:
+            broken = _broken_ring(module, context)
+            if broken is not None:
+                raise _noted(broken, f"'{step.name}' was given rings that kept their protocol")
+
+
+def _broken_ring(module: ir.Module, context: PassContext) -> CompileError | None:
+    """What breaks the protocol of a ring, if anything does."""
+    try:
+        verify_rings(module, context, share=SHARE)
+    except CompileError as error:
+        return error
+    return None
 
 
 def _check_level(module: ir.Module, step: TilePass) -> None:
@@ -184,6 +202,11 @@ def _check_level(module: ir.Module, step: TilePass) -> None:
     except CompileError as error:
         level = step.requires.value
         note = f"'{step.name}' reads programs of level '{level}': tilec opt --list-passes shows all"
-        first, *others = error.errors
-        noted = CompileError(first.message, first.location, (*first.notes, f"note: {note}"))
-        raise CompileError.group([noted, *others]) from None
+        raise _noted(error, note) from None
+
+
+def _noted(error: CompileError, note: str) -> CompileError:
+    """The same errors; the first of them says `note`, too."""
+    first, *others = error.errors
+    noted = CompileError(first.message, first.location, (*first.notes, f"note: {note}"))
+    return CompileError.group([noted, *others])

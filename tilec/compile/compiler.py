@@ -33,7 +33,7 @@ from tilec.passes.analysis.placement import program_bytes
 from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.checks.program_check import ProgramCheck
 from tilec.passes.checks.verify_ops import verify_ops
-from tilec.passes.checks.verify_rings import verify_rings
+from tilec.passes.checks.verify_rings import SHARE, verify_rings
 from tilec.passes.checks.verify_target import verify_target
 from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
@@ -345,10 +345,6 @@ def _run_until_it_fits(job: Compilation) -> None:
         job.level, job._dumped = level, dumped
 
 
-RING_SHARE = 16
-"""Of what is played of rings after each pass, to keep that cheaper than the passes."""
-
-
 def run_pass(tile_pass: TilePass, job: Compilation) -> None:
     """Runs one pass, checks what it left, dumps it. InternalError if it broke the program."""
     progress.at(f"'{tile_pass.name}'")
@@ -360,7 +356,7 @@ def run_pass(tile_pass: TilePass, job: Compilation) -> None:
     try:
         job.check(job.module, job.level)
         if tile_pass.rings:
-            verify_rings(job.module, job.context, share=RING_SHARE)
+            verify_rings(job.module, job.context, share=SHARE)
     except (ir.MLIRError, CompileError) as error:
         raise InternalError(f"{tile_pass.name} left an invalid program:\n{error}") from error
 

@@ -28,9 +28,8 @@ func.func @k(%a: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.pers
     // CHECK-NEXT: %[[ANSWER:.*]] = "gpu_tile.slot"(%[[ANSWERS]], %[[AT]])
     // CHECK-NEXT: "gpu_tile.next_program"(%[[ANSWER]], %[[RING]], %[[AT]])
     %last = scf.for %p = %first to %all step %step iter_args(%count = %zero) -> (i32) : i32 {
-      // CHECK: "gpu_tile.ring_announce"({{.*}}) {bytes = 128 : i32}
-      %slot = "gpu_tile.ring_slot"(%own, %count) : (!gpu_tile.ring, i32) -> i32
-      "gpu_tile.ring_announce"(%own, %slot) {bytes = 128 : i32} : (!gpu_tile.ring, i32) -> ()
+      // CHECK: "gpu_tile.griddepcontrol"() {kind = "wait"}
+      "gpu_tile.griddepcontrol"() {kind = "wait"} : () -> ()
       %next = arith.addi %count, %p : i32
       scf.yield %next : i32
     }
