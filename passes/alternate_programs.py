@@ -147,7 +147,8 @@ def _take_turns(load: RoleOp, compute: RoleOp, team: ir.Value, order: ir.Value) 
 
 
 def _counts_of(body: ir.Block, filling: ir.Block) -> dict[ir.Value, ir.Value]:
-    """The compute role's program and counts for the load role's.
+    """Maps the load role's program and counts, the arguments of `filling`, to those of the compute
+    role.
 
     Both carry them in one order. A count that went on with another's (`rings.go_on`) nobody reads,
     and the load role has none.
@@ -161,7 +162,8 @@ def _counts_of(body: ir.Block, filling: ir.Block) -> dict[ir.Value, ir.Value]:
 
 
 def _keep_order(body: ir.Block, number: ir.Value, order: ir.Value) -> None:
-    """Rule 2: around what waits for full slots."""
+    """Applies rule 2 to a program's body: acquires `order` in front of the first wait for a full
+    slot, and releases it behind the last."""
     waiting = _waiting(body)
     with ir.InsertionPoint(waiting[0]), waiting[0].location:
         slot = RingAcquireOp.build(order, number)
@@ -173,8 +175,8 @@ def _waiting(block: ir.Block) -> list[ir.Operation]:
 
 
 def _release_behind(block: ir.Block, order: ir.Value, slot: ir.Value) -> None:
-    """Gives the turn back behind a block's last wait for a full slot; in both blocks of a branch
-    that holds all of them."""
+    """Releases the slot of `order` behind a block's last wait for a full slot; where one branch
+    holds all of them, in both its blocks."""
     waiting = _waiting(block)
     only = waiting[0] if len(waiting) == 1 and waiting[0].name == "scf.if" else None
     if only is not None and all(region.blocks for region in only.regions):

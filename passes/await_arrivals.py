@@ -101,7 +101,8 @@ def _await(function: ir.Operation, context: PassContext) -> None:
 
 
 def _open_turns(role: ir.Operation) -> list[RingAcquireOp]:
-    """What a role acquires of the rings that it does not wait for in the end already."""
+    """Finds the turns that a role acquires, of rings whose slots it does not acquire once more at
+    its end already."""
     turns = [op.opview for op in find_ops(role, RingAcquireOp)]
     done = [turn.ring for turn in turns if _is_at_end(turn)]
     return [turn for turn in turns if turn.ring not in done]
@@ -125,8 +126,8 @@ def _last_meeting(function: ir.Operation) -> ir.Operation | None:
 
 
 def _why_meet(function: ir.Operation, turns: Sequence[RingAcquireOp]) -> str | None:
-    """Why a cluster cannot do without its last meeting, if roles wait for their rings in the end;
-    `turns`: all that they acquire."""
+    """Says why a cluster still meets at its end though roles wait for their rings there; None if it
+    need not. `turns`: all that the roles acquire."""
     products = [op.opview for op in find_ops(function, Tcgen05MmaOp)]
     if any(find_instruction(product.instruction).ctas > 1 for product in products):
         return "pairs return their tensor memory together"
@@ -179,9 +180,9 @@ def _conditions(op: ir.Operation, block: ir.Block, carriers: OpSet) -> list[ir.V
 
 
 def _at_end(turn: RingAcquireOp) -> tuple[ir.Value, ir.Block, OpSet]:
-    """What the count of a ring's turns has come to behind all loops around the last of them, the
-    block it is known in, and the ops that the count goes through on its way there; without a loop
-    there is one turn more."""
+    """Follows the count of a ring's turns to behind all loops around the last of them. Gives the
+    value there, the block in which it is known, and the ops that the count goes through on its way;
+    a turn that no loop repeats is counted as one."""
     count, place, carriers = turn.count, turn.operation, OpSet()
     around = [op for op in enclosing_ops(turn.operation) if op.name in COUNTED]
     for op in around:
@@ -204,8 +205,8 @@ _LOOPS = ("scf.for", "scf.while")
 
 
 def _counted_by(turn: RingAcquireOp, op: ir.Operation) -> ir.Value | None:
-    """What the count of a turn has come to behind a loop that carries it, or behind a branch that
-    counts it; None if `op` does not."""
+    """What the count of a turn has come to behind `op`, a loop that carries it or a branch that
+    counts it; None if `op` is neither."""
     count = turn.count
     if op.name in _LOOPS:
         carried = isinstance(count.owner, ir.Block) and count.owner.owner.operation == op

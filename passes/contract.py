@@ -67,8 +67,8 @@ def show_location(op: ir.Operation | None) -> str:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What of a CTA's memory the compiler's own choices may take; what an author demands is not
-    asked.
+    """What of a CTA's memory the compiler's own choices may take. An author's demand is met or
+    refused whatever this says.
 
     `stages`: the most slots of a ring. `copies`: whether tiles may have buffers ahead of their use,
     by asynchronous copies, or to leave by. `tensor_memory`: whether sums may lie there.

@@ -109,7 +109,8 @@ def _side_by_side(
 
 
 def _common_place(first: Conversion, second: Conversion) -> ir.Operation | None:
-    """Where both scalar conversions may be written at once, None if nowhere."""
+    """The op in front of which both scalar conversions may be written at once, None if there is
+    none."""
     if first.form is not second.form or first.narrows != second.narrows:
         return None
     if first.op.block != second.op.block:

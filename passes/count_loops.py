@@ -174,7 +174,7 @@ class _Counted:
         loop.erase()
 
     def _bounds(self) -> list[ir.Value]:
-        """Where the for loop begins and ends, and its step."""
+        """The values at which the for loop begins and ends, and its step."""
         if self._counter is None:
             return [constant(self._index, 0), self._trips, constant(self._index, 1)]
         low = self._as_index(self._loop.operands[self._counter.number])
@@ -191,8 +191,8 @@ class _Counted:
         return scalar_op("arith.index_cast", [value], self._index)
 
     def _pass_on(self, carried: list[ir.Value], variable: ir.Value | None) -> list[ir.Value]:
-        """What the condition passes on of what the for loop carries, or ends with; `variable`: the
-        for loop's, for the counter."""
+        """The values that the while's condition passed on, taken from those that the for loop
+        carries or ends with. `variable`: the for loop's, in the counter's place."""
         mapped = dict(zip(self._carried, carried, strict=True))
         if self._counter is not None and variable is not None:
             own = self._before.arguments[self._counter.number]

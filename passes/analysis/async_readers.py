@@ -18,8 +18,8 @@ from tilec.passes.rewriting.walk import find_ops, role_of
 
 
 def ends_with_products(view: ir.OpView) -> bool:
-    """Whether one thread issues an op, and it is done when what that thread publishes, or releases,
-    by its products next is known to be."""
+    """Whether one thread issues an op and learns that it is done by an arrival of products: the
+    next ring_publish, ring_release or commit `by = "products"` of that thread."""
     return until(view) is Until.PRODUCTS_TOLD
 
 

@@ -13,8 +13,8 @@ from tilec.passes.rewriting.op_tables import OpSet
 def ops_behind(
     values: Iterable[ir.Value], beyond: Callable[[ir.Operation], bool] = lambda op: True
 ) -> Iterator[ir.Operation]:
-    """Every op that has a part in computing `values`, each once; what loops carry included. Of an
-    op that `beyond` says no to, nothing that it reads."""
+    """Finds every op that has a part in computing `values`, each once; what loops carry included.
+    Where `beyond` refuses an op, nothing that this one reads is followed."""
     values_seen: set[ir.Value] = set()
     ops_seen = OpSet()
     todo = list(values)
@@ -40,7 +40,8 @@ def ops_behind(
 
 
 def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:
-    """What a loop's value is made of: bounds, its first value, and what an iteration gives."""
+    """Finds what the value of a loop's block argument is made of: the loop's bounds, its first
+    value, and what an iteration gives."""
     loop = argument.owner.owner
     number = argument.arg_number
     if loop.name == "scf.while":
@@ -57,8 +58,8 @@ def _behind_argument(argument: ir.BlockArgument) -> list[ir.Value]:
 
 
 def is_read(value: ir.Value) -> bool:
-    """Whether anything but arithmetic, for loops and branches has to do with a value in the end:
-    else nobody would miss it."""
+    """Whether a value reaches, in the end, anything but arithmetic, loops and branches: a store,
+    say. If not, the program is the same without it."""
     seen: set[ir.Value] = set()
     todo = [value]
     while todo:
@@ -75,7 +76,8 @@ def is_read(value: ir.Value) -> bool:
 
 
 def _following(op: ir.Operation, number: int) -> list[ir.Value] | None:
-    """What an op makes of its operand of a number, None where it does something with it."""
+    """The values that an op makes of its operand of this number; None where it does more with it
+    than compute, as a store does."""
     if op.name.startswith("arith."):
         return list(op.results)
     if op.name == "scf.yield" and op.parent.name in ("scf.for", "scf.if"):

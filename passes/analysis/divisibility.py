@@ -124,14 +124,14 @@ def constant_of(value: ir.Value) -> int | None:
 
 
 def static_strides(array: ir.Value) -> list[int | None]:
-    """Per dimension the compile-time stride in elements, None where it is a run-time value."""
+    """The strides of an array in elements, one a dimension; None for one known at run time only."""
     strides, _ = array.type.get_strides_and_offset()
     dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
     return [None if stride == dynamic else stride for stride in strides]
 
 
 def static_sizes(array: ir.Value) -> list[int | None]:
-    """Per dimension the compile-time size, None where it is a run-time value."""
+    """The sizes of an array, one a dimension; None for one known at run time only."""
     kind = array.type
     return [None if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank)]
 

@@ -34,9 +34,9 @@ class Launch:
 
 @dataclass(frozen=True)
 class Ranges:
-    """`of`: the interval of each value, by its number. `limits`: what is computed of sizes alone
-    and may be more than the launch allows: expressions of `tilec.executable.grid`, and what they
-    may come to."""
+    """The intervals of a kernel's integers. `of`: that of each value, by its number. `limits`:
+    expressions of `tilec.executable.grid` over sizes of arrays that a larger launch would take
+    beyond the interval that was computed with, each with its bound there."""
 
     of: list[Interval]
     limits: tuple[tuple[str, int], ...]

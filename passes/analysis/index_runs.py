@@ -34,7 +34,8 @@ ABOVE = (3, 4, 7, 8)
 
 
 class Pattern(Enum):
-    """What a tile's elements are in each group (module docstring)."""
+    """How a tile's elements follow each other inside each group, in one of the ways that the
+    module's docstring names."""
 
     SAME = "same"
     STEPS = "steps"
@@ -51,7 +52,8 @@ def note_runs(ops: Iterable[ir.Operation], facts: Divisibility) -> None:
 
 
 def index_run(op: Indexed, facts: Divisibility) -> tuple[int, int]:
-    """(tile dimension, width) of the widest groups that one access may move; width 1: none.
+    """Gives (tile dimension, width) of the widest groups that one access may move; width 1: there
+    are none.
 
     Such a group is aligned in memory, lies inside the array or outside, and is masked as one.
     """
@@ -82,8 +84,8 @@ def neighbours_dim(op: Indexed, facts: Divisibility) -> int | None:
 
 
 def _is_aligned(array: ir.Value, axis: int, width: int, facts: Divisibility) -> bool:
-    """Whether elements of `array` whose index along `axis` is a multiple of `width` are aligned to
-    so many, and rows end there, too."""
+    """Whether every element of `array` whose index along `axis` is a multiple of `width` lies at an
+    address that is one of `width` elements, and rows end at such an address, too."""
     others = [a for a in range(len(static_strides(array))) if a != axis]
     divisors = [
         facts.alignment(array) // element_bytes(array),

@@ -40,8 +40,8 @@ class Block:
 
 @dataclass
 class Step:
-    """An op: its operands and results are numbers of values, None for values that are no
-    integers."""
+    """An op of the program. Its operands and results are numbers of values, None for values that
+    are no integers."""
 
     name: str
     operands: list[int | None]
@@ -77,7 +77,7 @@ class IntegerProgram:
 
     @property
     def values(self) -> Mapping[ir.Value, int]:
-        """Every integer value, in the order of the program, and its number."""
+        """Numbers every integer value, in the order of the program."""
         return self._numbers
 
     def _read(self, block: ir.Block) -> Block:
@@ -177,7 +177,8 @@ class IntegerProgram:
 
 
 def _few(view: object) -> Interval | None:
-    """What an op gives that counts CTAs beside this one, or bytes in front of a row."""
+    """The interval of an op's result, where that counts CTAs beside this one, or bytes in front of
+    a row."""
     if isinstance(view, gpu_tile.ClusterPositionOp):
         return 0, MOST_CTAS - 1
     if isinstance(view, gpu_tile.ProgramInCtaOp):

@@ -37,7 +37,8 @@ def hull(intervals: Sequence[Interval | None]) -> Interval | None:
 
 
 def joined(operands: Sequence[Interval]) -> Interval:
-    """The result is one of the operands: the smallest interval that holds them all."""
+    """The rule of an op that gives one of its operands: the smallest interval that holds them
+    all."""
     return min(low for low, _ in operands), max(high for _, high in operands)
 
 
@@ -47,7 +48,7 @@ def always(interval: Interval) -> Rule:
 
 
 def constant_rule(attribute: ir.Attribute) -> Rule | None:
-    """Of `arith.constant`; None where its elements differ."""
+    """The rule of an `arith.constant`; None where its elements differ."""
     if isinstance(attribute, ir.DenseElementsAttr):
         if not attribute.is_splat:
             return None
@@ -98,8 +99,8 @@ def _remainder(operands: Sequence[Interval]) -> Interval:
 
 
 def modulo(operands: Sequence[Interval]) -> Interval:
-    """Of the addition in `x % y` as Python has it: a remainder and its divisor, chosen where their
-    signs differ. Where it is not chosen it may be cut."""
+    """The rule of the addition in `x % y` as Python has it: a remainder and its divisor, added
+    where their signs differ. Where they do not, the sum is not used, and may be cut off."""
     _, (low, high) = operands
     return min(low, 0), max(high, 0)
 

@@ -41,7 +41,8 @@ from tilec.passes.rewriting.walk import role_of, users_of
 
 @dataclass
 class Allocation:
-    """What `op` (`OpTraits.PLACED`) needs, in bytes of shared memory or columns of tensor memory.
+    """What an op whose trait is `OpTraits.PLACED` takes: bytes of shared memory, or columns of
+    tensor memory, and when.
 
     `first`, `last`: its uses; `span`: those and the neighbouring roles'.
     """
@@ -73,12 +74,12 @@ class Allocation:
 
 
 def find_allocations(function: ir.Operation) -> list[Allocation]:
-    """What a kernel has in shared memory, with its lifetime, in program order."""
+    """Lists what a kernel has in shared memory, with lifetimes, in program order."""
     return _Lifetimes(function).shared()
 
 
 def find_tensor_allocations(function: ir.Operation) -> list[Allocation]:
-    """What a kernel has in tensor memory, likewise."""
+    """Lists what a kernel has in tensor memory, with lifetimes, in program order."""
     return _Lifetimes(function).tensor()
 
 
@@ -143,8 +144,8 @@ class _Lifetimes:
         return self._as_written(found)
 
     def _as_written(self, found: list[Allocation]) -> list[Allocation]:
-        """In an explicit kernel, gives each buffer the whole kernel for its lifetime: none shares
-        memory."""
+        """Gives each buffer of an explicit kernel the whole kernel for its lifetime, so that none
+        shares memory with another."""
         always = (0, self._end[self._function])
         if is_explicit(self._function):
             for each in found:

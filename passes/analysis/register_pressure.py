@@ -52,8 +52,8 @@ AHEAD = 32
 
 @dataclass(frozen=True)
 class Peak:
-    """Where values take the most 32-bit registers: how many are held in front of which op; None in
-    an empty block."""
+    """The place where values take the most 32-bit registers: how many are held in front of which
+    op; None in an empty block."""
 
     registers: int
     op: ir.Operation | None
@@ -68,7 +68,7 @@ def most_live_registers(block: ir.Block, apart: Collection[ir.Value] = ()) -> in
 
 
 def peak(block: ir.Block, apart: Collection[ir.Value] = ()) -> Peak:
-    """As `most_live_registers`, with the op in front of which the values take so many."""
+    """Finds what `most_live_registers` counts, and the op in front of which it is so."""
     return _Pressure(apart, _index_bits(block)).most(block, ())
 
 
@@ -189,10 +189,9 @@ class _Pressure:
         return parts if self._together(parts) < self._size(value) else itself
 
     def _is_stream(self, value: ir.Value) -> bool:
-        """Whether a tile is loaded for one elementwise op of the same block, maybe
-        converted, with nothing between that other threads could notice: ptxas loads its elements
-        as that op takes them, few ahead where registers are short. Not those of `apart`, which it
-        loads all before the first is used."""
+        """Whether a tile is loaded for one elementwise op of the same block, maybe converted, and
+        no op between could show other threads a difference. ptxas then loads its elements as that
+        op takes them."""
         if value not in self._streams:
             loaded = value not in self._apart and _is_loaded(value)
             self._streams[value] = loaded and _goes_to_one_op(value)
@@ -200,7 +199,8 @@ class _Pressure:
 
     def _is_fragment(self, value: ir.Value) -> bool:
         """Whether a tile comes from a buffer, maybe by cheap ops, for matrix instructions of the
-        same block: it is loaded in front of them, where registers are short a part for each."""
+        same block. It is then loaded in front of them; where registers are short, a part in front
+        of each."""
         if value not in self._fragments:
             self._fragments[value] = self._comes_from_buffer(value) and self._goes_to_products(
                 value

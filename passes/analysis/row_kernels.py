@@ -57,7 +57,7 @@ def find_rows(function: ir.Operation) -> RowKernel | None:
 
 
 def is_row(value: ir.Value) -> bool:
-    """Whether a value is a tile of several elements."""
+    """Whether a value is a tile of more than one element."""
     return is_tile(value) and prod(shape(value)) > 1
 
 

@@ -123,8 +123,8 @@ def _is_same(one: ir.Value | None, other: ir.Value | None) -> bool:
 
 @dataclass(frozen=True)
 class Counters:
-    """Loop-carried ring counts that grow by a constant: the constant, and their first value if
-    known."""
+    """The loop-carried counts of rings that grow by a constant: that constant, and the first value
+    if it is known."""
 
     steps: dict[ir.Value, int]
     starts: dict[ir.Value, int]
@@ -170,7 +170,7 @@ def _split_sum(value: ir.Value) -> tuple[ir.Value, int]:
 
 
 def accesses_inside(op: ir.Operation, context: PassContext) -> list[Access | ArrayAccess]:
-    """Every access of an op and what it holds."""
+    """Lists every access of an op and of the ops inside it."""
     found: list[Access | ArrayAccess] = []
 
     def visit(inner: ir.Operation) -> ir.WalkResult:
@@ -221,13 +221,13 @@ def _access(view: TileOp, buffer: ir.Value, context: PassContext, *, writes: boo
 
 
 def _has_own_lanes(buffer: ir.Value, context: PassContext) -> bool:
-    """Warp w reaches 32 lanes from 32 (w mod 4) on (PTX ISA 9.0, "tcgen05.ld"): what up to four
-    warps load and store follows each warp's own order."""
+    """Whether each warp reaches lanes of its own: warp w reaches 32 from 32 (w mod 4) on (PTX ISA
+    9.0, "tcgen05.ld"), so what up to four warps load and store follows each warp's own order."""
     return is_tensor_buffer(buffer) and context.num_warps <= LANES // context.target.warp_size
 
 
 def _written_by(store: BufferStoreOp, context: PassContext) -> Layout | None:
-    """Which elements each thread writes; None where it writes some for others."""
+    """Says which elements each thread writes; None where a thread writes some for others."""
     layout = layout_of(store.value)
     if is_tensor_buffer(store.dst):
         return layout
@@ -238,7 +238,7 @@ def _written_by(store: BufferStoreOp, context: PassContext) -> Layout | None:
 
 
 def _read_by(load: BufferLoadOp) -> Layout | None:
-    """Which elements each thread reads; None where it reads some for others."""
+    """Says which elements each thread reads; None where a thread reads some for others."""
     layout = layout_of(load.result)
     if is_tensor_buffer(load.src):
         return layout

@@ -10,17 +10,18 @@ from tilec.dialects.traits import Place
 
 
 def waits_at(view: ir.OpView) -> Place | None:
-    """What an op waits at, None if for nothing."""
+    """The place, a side of a ring or an mbarrier, that an op waits at; None if it waits for
+    nothing."""
     return view.waits_at() if isinstance(view, TileOp) else None
 
 
 def products_arrive_at(view: ir.OpView) -> Place | None:
-    """Where an op lets the end of products arrive, None if it does not."""
+    """The place at which an op makes the end of products arrive, None if it does not."""
     return _arrive_at(view, PRODUCTS)
 
 
 def threads_arrive_at(view: ir.OpView) -> Place | None:
-    """Where the threads of an op arrive, None if they do not."""
+    """The place at which the threads of an op arrive, None if they do not."""
     return _arrive_at(view, BY_THREADS)
 
 

@@ -17,8 +17,8 @@ from tilec.passes.layouts.runs import register_run
 
 @dataclass(frozen=True)
 class VectorWidth:
-    """`width` elements (`bytes` in all) along tile dimension `dim`; `whole`: no vector straddles
-    the edge."""
+    """An access moves vectors of `width` elements, `bytes` in all, along tile dimension `dim`;
+    `whole`: no vector straddles the array's edge."""
 
     width: int
     bytes: int

@@ -13,8 +13,8 @@ from tilec.passes.analysis.vector_width import element_bytes
 
 
 def longest_shift(rows: RowKernel) -> int:
-    """Elements, a power of two, below which the shift of a kernel's rows stays: a sector of its
-    narrowest array, which no two warps share then."""
+    """The number of elements, a power of two, below which the shift of a kernel's rows stays: they
+    are a sector of its narrowest array, and no two warps share one then."""
     return max(SECTOR_BYTES // element_bytes(access.array) for access in rows.accesses)
 
 
@@ -42,5 +42,5 @@ def _is_loose(access: Access, rows: RowKernel, facts: Divisibility) -> bool:
 
 
 def _other_offsets(access: Access) -> tuple[ir.Value, ...]:
-    """Which row of its array an access is to."""
+    """The offsets that say which row of its array an access is to: those that are not 0."""
     return tuple(v for v in access.offsets if constant_of(v) != 0)

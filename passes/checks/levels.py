@@ -73,7 +73,8 @@ def check_level(module: ir.Module, level: Level) -> None:
 
 
 def level_rule(level: Level) -> Rule:
-    """What keeps an op from belonging at `level`; for one walk over a program."""
+    """Makes the rule that says what keeps an op from belonging at `level`, for one walk over a
+    program."""
     general = _GENERAL[level]
     if level in _WITH_LAYOUTS:
         general = (*general, partial(_has_layout, sound=set()))
@@ -93,7 +94,7 @@ def level_rule(level: Level) -> Rule:
 
 
 def _rules_for(name: str, level: Level, general: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """What an op of this name is asked."""
+    """Lists what an op of this name is asked."""
     wrong = _unlowered(name) if level is Level.NVVM else _unknown(name)
     if wrong:
         return (lambda op: wrong,)
@@ -175,7 +176,8 @@ def _no_layout(op: ir.Operation) -> str | None:
 
 
 def _has_layout(op: ir.Operation, sound: set[ir.Type]) -> str | None:
-    """`sound`: types known to be right, few of many values; takes up the op's."""
+    """Says which tile of an op has no layout, or one of too many dimensions, if one does. `sound`
+    holds types known to be right, since many values have few types; the op's are added."""
     for value in (*op.operands, *op.results):
         type_ = value.type
         if type_ in sound:
@@ -258,7 +260,7 @@ _OFFSETS: dict[str, tuple[Rule, ...]] = {
 
 
 def _wrong_assembly(op: ir.Operation) -> str | None:
-    """LLVM would die of it."""
+    """Says what is wrong with an op's inline assembly, of which LLVM would die."""
     kinds = [value.type for value in op.results]
     if len(kinds) == 1 and isinstance(kinds[0], llvm.StructType):
         kinds = list(kinds[0].body or ())
@@ -271,7 +273,8 @@ def _wrong_assembly(op: ir.Operation) -> str | None:
 
 
 def _too_many_parameters(op: ir.Operation) -> str | None:
-    """ptxas would refuse the code. Each parameter begins at a multiple of its own alignment."""
+    """Says so where a kernel has more bytes of parameters than ptxas takes. Each parameter begins
+    at a multiple of its own alignment."""
     if "nvvm.kernel" not in op.attributes or not op.regions[0].blocks:
         return None
     arguments = list(op.regions[0].blocks[0].arguments)
@@ -286,8 +289,8 @@ def _too_many_parameters(op: ir.Operation) -> str | None:
 
 
 def _wrong_bound(op: ir.Operation) -> str | None:
-    """ptxas would refuse the directive: what bounds a launch is 1 at least (PTX ISA 9.0,
-    "Performance-Tuning Directives")."""
+    """Says which attribute bounds a launch by less than 1, a directive that ptxas would refuse (PTX
+    ISA 9.0, "Performance-Tuning Directives")."""
     for name in _BOUNDS:
         given = op.attributes.get(name)
         numbers = list(given) if isinstance(given, ir.DenseI32ArrayAttr) else []

@@ -24,7 +24,8 @@ class ProgramCheck:
         self._level: Level | None = None
 
     def __call__(self, module: ir.Module, level: Level | None) -> None:
-        """ir.MLIRError or CompileError says what is wrong. `level`: None where it has none yet."""
+        """Checks a program. ir.MLIRError or CompileError says what is wrong. `level`: None where
+        the program has none yet."""
         written = io.BytesIO()
         module.operation.write_bytecode(written)
         changed = written.getbuffer() != self._bytes

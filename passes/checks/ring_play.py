@@ -62,7 +62,7 @@ class _Play:
         return self._cluster.played
 
     def _round(self) -> None:
-        """Each player runs until it has to wait; Broken where all of them do."""
+        """Runs each player until it has to wait. Broken where nobody got any further."""
         before, waiting, left = self._cluster.steps, [], []
         for player, run in self._running:
             op = next(run, None)

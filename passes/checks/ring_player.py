@@ -28,13 +28,13 @@ from tilec.passes.rewriting.op_tables import OpSet
 
 
 class Enough(Exception):
-    """So many steps were played."""
+    """Raised when as many steps were played as are allowed."""
 
 
 @dataclass
 class Cluster:
-    """What the roles of all CTAs of a cluster share. `rings`: by rank. `steps`: how many are left.
-    `begun`: roles that began, and where; `played`: the ops that were."""
+    """What the roles of all CTAs of a cluster have in common. `rings`: by rank. `steps`: how many
+    are left. `begun`: roles that began, and where; `played`: the ops that were."""
 
     rings: list[dict[ir.Value, RingState]]
     warp_size: int
@@ -44,7 +44,7 @@ class Cluster:
 
     @property
     def ctas(self) -> int:
-        """How many CTAs it has."""
+        """The number of CTAs of the cluster."""
         return len(self.rings)
 
     def ring(self, ring: ir.Value, rank: int) -> RingState:
@@ -221,7 +221,7 @@ class Player(Walk):
         return [place for group in self.issued for place in group] + self.multiplying
 
     def _hear(self, ended: int) -> None:
-        """So many products' places are done with."""
+        """Forgets the places of all products up to number `ended`, which are over."""
         if ended > self.done:
             self.multiplying = self.multiplying[ended - self.done :]
             self.done = ended
@@ -298,7 +298,7 @@ class Player(Walk):
 
 
 def _same_memory(one: Place, other: Place) -> bool:
-    """Whether two places are one: turns of the same slot are."""
+    """Whether two places lie in the same memory, as two turns of one slot do."""
     if isinstance(one, Turn) and isinstance(other, Turn):
         return (one.ring, one.slot) == (other.ring, other.slot)
     return one == other
@@ -311,7 +311,8 @@ def _bytes(buffer: ir.Value) -> int:
 
 @cache
 def _way_of(kind: type) -> Callable[[Player, Any], None]:
-    """How ops of a class are played: as it says itself, or a class that it is one of."""
+    """Finds how ops of a class are played: as the class itself says, or one that it derives
+    from."""
     return next(_PLAYED[each] for each in kind.__mro__ if each in _PLAYED)
 
 

@@ -111,7 +111,8 @@ def needed_scalars(roots: Iterable[ir.Value]) -> OpSet:
 
 
 def _carried(op: ir.Operation, number: int, block: ir.Block) -> list[ir.Value]:
-    """What a loop gives an argument of its block; nothing gives one to a kernel's parameters."""
+    """Finds the values that a loop may give to an argument of its block; there are none for a
+    kernel's parameters."""
     if op.name == "scf.for":
         return [] if number == 0 else [op.operands[2 + number], *_yielded(op, number - 1)]
     if op.name == "scf.while":
@@ -123,7 +124,7 @@ def _carried(op: ir.Operation, number: int, block: ir.Block) -> list[ir.Value]:
 
 
 def _yielded(op: ir.Operation, number: int) -> list[ir.Value]:
-    """What the blocks of a loop or a branch give to its result of a number."""
+    """Finds the values that the blocks of a loop or a branch give to its result of this number."""
     if op.name == "scf.while":
         return [terminator(op.regions[0].blocks[0]).operands[1 + number]]
     if op.name not in ("scf.for", "scf.if"):

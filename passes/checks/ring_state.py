@@ -71,7 +71,8 @@ class RingState:
         return self.filled[slot] >= wanted
 
     def announce(self, slot: int, bytes_: int, op: ir.Operation) -> None:
-        """One arrival, and bytes to come."""
+        """Counts one arrival at the slot of a turn, and adds `bytes` to those that copies still
+        have to bring."""
         self.bytes[slot] += bytes_
         self.publish(slot, 1, op)
 

@@ -26,7 +26,7 @@ class Code:
         self._yields: dict[ir.Block, list[ir.Value]] = {}
 
     def ops(self, block: ir.Block) -> list[tuple[ir.Operation, str]]:
-        """What of a block is played, and how."""
+        """Lists the ops of a block that are played, each with how that is done."""
         found = self._blocks.get(block)
         if found is None:
             kinds = [(view.operation, self._kind(view)) for view in block.operations]
@@ -72,7 +72,8 @@ def _deciding(function: ir.Operation) -> list[ir.Value]:
 
 
 class Walk:
-    """One way through a kernel; `values`: what its scalars and slots are."""
+    """One way through a kernel, block by block. `values`: what its scalars and slots are known to
+    be."""
 
     def __init__(self, code: Code, scalars: Scalars, values: dict[ir.Value, Any]) -> None:
         self.code, self.scalars, self.values = code, scalars, values
@@ -82,7 +83,7 @@ class Walk:
         raise NotImplementedError
 
     def count(self) -> None:
-        """Another iteration begins: who walks may have seen enough."""
+        """Notes that another iteration begins; raises where enough have been played."""
         raise NotImplementedError
 
     def block(self, block: ir.Block) -> Iterator[ir.Operation]:

@@ -169,7 +169,8 @@ def _name(number: int, given: dict[str, ir.Attribute]) -> str:
 
 
 def _wrong_dtype(argument: ir.Value, given: dict[str, ir.Attribute]) -> str | None:
-    """Of the dtypes that IR has as other types: the type must be that one, scalars no codes."""
+    """Says what is wrong with a parameter's dtype, where that is one that IR has as another type:
+    the parameter must be of that type, and no scalar is of a code."""
     if "tile.dtype" not in given:
         return None
     kind, dtype = argument.type, _OTHERS[given["tile.dtype"].value]
@@ -237,7 +238,7 @@ def _wrong_grid(function: ir.Operation) -> str | None:
 
 
 def _wrong_stripes(function: ir.Operation) -> str | None:
-    """Of the CTAs that run a program."""
+    """Says what is wrong with the number of CTAs that run a program."""
     stripes = stripes_of(function)
     if not 1 <= stripes <= MOST_STRIPES:
         return f"attribute '{STRIPES}' must be from 1 to {MOST_STRIPES}, found {stripes}"
@@ -266,7 +267,8 @@ def _written_warps(function: ir.Operation) -> int:
 
 
 def _wrong_limits(function: ir.Operation) -> str | None:
-    """Of what the launcher compares for indices of 32 bits."""
+    """Says what is wrong with the limits that the launcher compares with, for indices of 32
+    bits."""
     most = function.attributes.get("tile.most_programs")
     if most is not None and most.value < 1:
         return f"attribute 'tile.most_programs' must be positive, found {most.value}"

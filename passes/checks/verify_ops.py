@@ -23,7 +23,7 @@ def verify_ops(module: ir.Module) -> None:
 
 
 def op_rule() -> Rule:
-    """What an op has to say of itself; for one walk over a program."""
+    """Makes the rule that asks each op what is wrong with itself, for one walk over a program."""
     sound: set[ir.Type] = set()  # few types, many values
 
     def look(op: ir.Operation) -> str | None:
@@ -69,7 +69,8 @@ def _read(container: ir.ArrayAttr | ir.DictAttr | ir.OpAttributeMap, key: int | 
 
 
 def _check_tiles(op: ir.Operation, sound: set[ir.Type]) -> str | None:
-    """`sound`: types known to be right; takes up the op's."""
+    """Says what is wrong with the tiles of an op. `sound` holds types known to be right, since many
+    values have few types; the op's are added."""
     for value in (*op.operands, *op.results):
         type_ = value.type
         if type_ in sound:

@@ -46,7 +46,7 @@ def verify_target(module: ir.Module, target: Target) -> None:
 
 
 def _needed(op: ir.Operation) -> Iterator[tuple[Feature, str]]:
-    """What an op takes of the hardware, and the name of what takes it."""
+    """The feature that an op needs of the hardware, and the name of what needs it."""
     if op.name.startswith(("llvm.", "nvvm.")):
         names = _instructions(op)
         found = ((feature_of(name), name) for name in names)

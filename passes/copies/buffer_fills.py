@@ -62,7 +62,7 @@ class Fill:
 
 @dataclass
 class Uses:
-    """What becomes of a loaded tile. `views`: its transposes that nothing but fills use."""
+    """What becomes of a loaded tile. `views`: those of its transposes that only fills use."""
 
     fills: list[Fill]
     in_registers: bool
@@ -153,7 +153,7 @@ def why_no_copy(load: Read, uses: Uses, demanded: bool, bytes_: int, why: str) -
 
 
 def _padding(load: Read) -> str | None:
-    """What takes the place of what is outside; None where that is zero."""
+    """The value of elements that lie outside of the array; None where that is zero."""
     if isinstance(load, tile.LoadOp):
         return None if _is_zero(load.padding) else str(load.padding)
     made = load.other.owner

@@ -117,12 +117,13 @@ def _sink(fill: Fill) -> bool:
 
 
 def _matters(op: ir.Operation) -> bool:
-    """Whether an op between a load and its store may change how many registers are taken."""
+    """Whether an op that stands between a load and its store may change how many registers are
+    taken."""
     return any(is_tile(value) for value in (*op.operands, *op.results)) or bool(list(op.regions))
 
 
 def _halve(fill: Fill) -> bool:
-    """Two stores to views of the buffer instead of one. Whether there are halves."""
+    """Replaces a store by two, to views of the buffer. False where there are no halves."""
     store = fill.store.opview
     layout, whole = layout_of(store.value), shape(store.value)
     slowest = _slowest_mode(layout, whole)

@@ -58,7 +58,7 @@ class TensorCopy:
 
     @property
     def bytes(self) -> int:
-        """What arrives at the barrier."""
+        """The bytes that one copy makes arrive at the slot."""
         buffer = buffer_of(self.store.dst)
         total = buffer.element_bytes
         for size in buffer.shape:
@@ -85,7 +85,7 @@ def why_no_tensor_copy(
     facts: Divisibility,
     context: PassContext,
 ) -> str | None:
-    """Why a load cannot become a tensor copy into such a buffer, or None."""
+    """Says why a load cannot become a tensor copy into such a buffer; None if it can."""
     planned = _planned_box(load, buffer, dims, facts, context)
     return planned if isinstance(planned, str) else None
 
@@ -150,7 +150,8 @@ def _swizzle_name(layout: SharedLayout) -> str | None:
 
 
 def refused_tensor_copies(context: PassContext) -> list[str]:
-    """Why loads are no tensor copies, as insert-async-copies reported it: notes for an error."""
+    """Makes notes for an error of the reasons, reported by insert-async-copies, for which loads are
+    no tensor copies."""
     return [
         f"the load at {entry['at']} is no tensor copy: {entry['why']}"
         for entry in context.report.decisions

@@ -24,7 +24,8 @@ def tile_order(op: MakeTensorMapOp) -> tuple[int, ...]:
 
 
 def recipe_of(op: MakeTensorMapOp) -> TensorMap:
-    """What the launcher is to encode. Dimensions that no tile dimension runs along come last."""
+    """Describes the tensor map that the launcher is to encode. Array dimensions that no tile
+    dimension runs along come last."""
     order = tile_order(op)
     along = [op.dims[d] for d in order]
     others = [d for d in reversed(range(len(shape(op.array)))) if d not in along]
@@ -58,7 +59,8 @@ def tensor_maps(function: ir.Operation) -> tuple[TensorMap, ...]:
 
 
 def why_no_boxes(op: MakeTensorMapOp, buffer: BufferType) -> str | None:
-    """Why a copy through this map does not fill (or read) a buffer box by box, or None.
+    """Says why a copy through this map does not fill (or read) a buffer box by box; None if it
+    does.
 
     A box lies in shared memory in `tile_order`, under the map's swizzle, row behind row; rows
     narrower than the swizzle lie as far apart as it is wide (as an H200 does it). It starts at a

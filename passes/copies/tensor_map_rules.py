@@ -40,7 +40,8 @@ def why_no_tensor_map(
     offsets: Sequence[ir.Value] = (),
     store: bool = False,
 ) -> str | None:
-    """Why the copy engine cannot move boxes of `box` elements along `dims` of `array`, or None.
+    """Says why the copy engine cannot move boxes of `box` elements along `dims` of `array`; None if
+    it can.
 
     `offsets`: where copies start, one scalar per array dimension, if that is known too. `store`:
     the copies write the array.
@@ -113,7 +114,8 @@ def _why_no_corner(
 
 
 def why_no_reduction(dtype: str, combine: str) -> str | None:
-    """Why the copy engine does not combine elements of `dtype` with what is there, or None."""
+    """Says why the copy engine does not combine elements of `dtype` with what is there; None if it
+    does."""
     if combine == "none" or dtype in _REDUCTIONS[combine]:
         return None
     known = ", ".join(_REDUCTIONS[combine])

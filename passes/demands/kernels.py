@@ -73,7 +73,7 @@ def size_limits(function: ir.Operation) -> tuple[tuple[str, int], ...]:
 
 
 def is_in_line(function: ir.Operation) -> bool:
-    """Whether the launch has one dimension, so that the author's grid is a parameter."""
+    """Whether the launch has one dimension; the author's grid is then a parameter."""
     return is_persistent(function) or demanded_cluster(function) != ALONE
 
 
@@ -86,7 +86,8 @@ def demanded_cluster(function: ir.Operation) -> tuple[int, int, int]:
 
 
 def is_whole(function: ir.Operation) -> bool:
-    """Whether such a launch has a CTA for each program, not as many as run side by side."""
+    """Whether a launch of one dimension has a CTA for each program, and not only as many as run
+    side by side."""
     return is_dynamic(function) or (is_in_line(function) and not is_persistent(function))
 
 
