@@ -155,7 +155,7 @@ class _Expander:
         ).results[0]
 
     def _rules(self, name: str, op: ir.Operation, *, approximate: bool) -> list[Rule]:
-        """One function of scalars for each result of `op`."""
+        """Makes a function of scalars for each result of `op`."""
 
         def formula(formula_name: str) -> Rule:
             return lambda b, *operands: self._functions.apply(
@@ -171,7 +171,7 @@ class _Expander:
         raise error_at(op, f"{name} has no expansion for NVIDIA GPUs")
 
     def _elementwise(self, b: ScalarBuilder, op: ir.Operation, rule: Rule) -> ir.Value:
-        """`rule` on the operands of `op`, or on each element of one-dimensional vectors."""
+        """Applies `rule` to the operands of `op`, or to each element of one-dimensional vectors."""
         operands = list(op.operands)
         vector_type = operands[0].type
         if not isinstance(vector_type, ir.VectorType) or vector_type.rank != 1:

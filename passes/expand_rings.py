@@ -102,8 +102,8 @@ _WHY = "all threads meet behind its making: no loop, branch or role may stand ar
 
 
 class _Expansion:
-    """Rewrites one kernel. `_full`, `_free`: the mbarriers of each ring's sides, None of one that
-    nobody counts."""
+    """Rewrites one kernel. `_full`, `_free`: the mbarriers of each side of a ring, None of a side
+    that nobody counts."""
 
     def __init__(self, function: ir.Operation, rings: list[MakeRingOp]) -> None:
         self._function, self._rings = function, rings
@@ -112,7 +112,8 @@ class _Expansion:
         self._positions: dict[tuple[ir.Block, ir.Value, int], RingPositionOp] = {}
 
     def run(self, warps: int) -> None:
-        """Barriers, their meeting, then every op of a ring."""
+        """Makes the barriers, then lets threads meet behind them, then replaces every op of a
+        ring."""
         self._gather()
         self._meet(warps)
         for ring in self._rings:
@@ -130,7 +131,7 @@ class _Expansion:
             ring.operation.erase()
 
     def _gather(self) -> None:
-        """All rings behind the first."""
+        """Moves all rings behind the first."""
         for before, ring in pairwise(self._rings):
             ring.operation.move_after(before.operation)
 
@@ -146,7 +147,8 @@ class _Expansion:
                     offset += ring.slots * BARRIER_BYTES
 
     def _meet(self, warps: int) -> None:
-        """Rule 1."""
+        """Applies rule 1: behind the last ring, a fence and a sync, or a meeting of the cluster,
+        make the barriers known."""
         if not any(ring.bytes for ring in self._rings):
             return
         last = self._rings[-1].operation

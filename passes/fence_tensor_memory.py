@@ -55,8 +55,8 @@ def fence_tensor_memory(module: ir.Module, context: PassContext) -> None:
 
 @dataclass(frozen=True)
 class _Since:
-    """What may have happened since the last fence of its kind: `heard` of others through a sync or
-    wait, `touched` tensor memory."""
+    """What may have happened since the last fence of its kind: a thread `heard` of others through a
+    sync or wait, or `touched` tensor memory."""
 
     heard: bool
     touched: bool
@@ -85,7 +85,7 @@ class _Walk:
     """One walk in program order, which places fences."""
 
     def block(self, block: ir.Block, since: _Since) -> _Since:
-        """What may be so at the end of a block that starts with `since`."""
+        """Follows a block that starts with `since`; gives what may be so at its end."""
         for view in list(block.operations):
             op = view.operation
             if isinstance(view, RoleOp):

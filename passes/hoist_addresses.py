@@ -62,7 +62,7 @@ def hoist_addresses(module: ir.Module, context: PassContext) -> None:
 
 
 class _Block:
-    """One block with waits."""
+    """One block in which some op waits for a barrier."""
 
     def __init__(self, block: ir.Block, waits: list[ir.Operation]) -> None:
         self._ops = [view.operation for view in block.operations]

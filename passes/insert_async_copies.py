@@ -302,8 +302,9 @@ def _bytes_or_reason(
 
 
 def _why_not_ahead(load: Read) -> str | None:
-    """Why what a gather brings for later iterations cannot be read ahead, so that the loop's other
-    copies had better do without it (pipeline-loops); None of loads."""
+    """Says why what a gather brings for later iterations cannot be read ahead, so that the loop's
+    other copies had better run ahead without it (pipeline-loops); None for loads, and where it
+    can."""
     loop = load.operation.parent
     if not isinstance(load, tile.GatherOp) or loop.name != "scf.for":
         return None
@@ -329,7 +330,8 @@ def _erase(load: Read, uses: Uses, back: ir.Value | None) -> None:
 
 
 def _close_groups(block: ir.Block) -> None:
-    """One commit and wait behind each run of copies with nothing but pure address code between."""
+    """Puts a commit and a wait behind each run of copies between which only pure address code
+    stands."""
     pending: ir.Operation | None = None
     for view in list(block.operations):
         if isinstance(view, ThreadCopy):

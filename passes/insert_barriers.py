@@ -68,9 +68,10 @@ MOST_GROUPS = 8
 
 @dataclass(frozen=True)
 class Pending:
-    """`seen`: accesses since the last sync. `in_flight`: asynchronous writes not surely finished.
-    `multiplying`, `storing`: reads of tensor cores and tensor stores not surely finished, by group,
-    newest first; the first of `storing` is not closed yet."""
+    """The accesses that a later one may have to be ordered behind. `seen`: those since the last
+    sync. `in_flight`: asynchronous writes that may not be finished. `multiplying`, `storing`: reads
+    of tensor cores and of tensor stores that may not be, by group, newest first; the first group of
+    `storing` is not closed yet."""
 
     seen: Group = frozenset()
     in_flight: Group = frozenset()
@@ -112,12 +113,12 @@ class Pending:
 
     @property
     def stored(self) -> Group:
-        """Every access by which tensor stores may still read memory."""
+        """The accesses by which tensor stores may still read memory."""
         return frozenset().union(*self.storing)
 
     @property
     def reading(self) -> Group:
-        """Every access by which memory may still be read asynchronously."""
+        """The accesses by which memory may still be read asynchronously."""
         return self.stored.union(*self.multiplying)
 
 
@@ -147,8 +148,8 @@ def _order(function: ir.Operation, context: PassContext) -> None:
 
 @dataclass
 class _Kernel:
-    """What all walks over a kernel share: its warps, its roles' numbers, the accesses of ops, and
-    which ops of a block a walk has to look at, few of many."""
+    """What all walks over a kernel have in common: its warps, its roles' numbers, the accesses of
+    ops, and the few ops of a block that a walk has to look at."""
 
     warps: int
     roles: OpMap[int]
@@ -200,8 +201,8 @@ class _Kernel:
 
 
 class _Walk:
-    """One walk in program order; `placed`: the syncs it had to add. `without`: a sync it looks
-    past."""
+    """One walk in program order, which places syncs. `placed`: those that it had to add. `without`:
+    a sync that it takes for absent."""
 
     def __init__(self, kernel: _Kernel, without: ir.Operation | None = None) -> None:
         self._kernel = kernel
@@ -339,7 +340,8 @@ def _orders(view: ir.OpView) -> bool:
 
 
 def _seen(view: ir.OpView, accesses: list[Access | ArrayAccess], pending: Pending) -> Pending:
-    """What is pending behind an op that makes accesses, at once or until something ends them."""
+    """Adds the accesses of an op to what is pending, either as made at once or as lasting until
+    something ends them."""
     end = until(view)
     if end is Until.COPIES_WAITED:
         return replace(pending, in_flight=pending.in_flight.union(accesses))
@@ -384,7 +386,8 @@ def _conflict(accesses: Iterable[Access | ArrayAccess], earlier: Group) -> bool:
 
 
 def _neighbours(role: RoleOp) -> list[ir.Operation]:
-    """`role` and those behind it that run beside it: no barrier of the CTA stands between."""
+    """Lists `role` and those behind it that run beside it, as no barrier of the CTA stands
+    between."""
     found: list[ir.Operation] = []
     for view in role.operation.block.operations:
         if isinstance(view, RoleOp) and (found or view.operation == role.operation):

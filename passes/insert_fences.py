@@ -93,8 +93,8 @@ def _feeds_wgmma(op: ir.OpView) -> bool:
 
 
 def _last_loads(ops: list[ir.OpView]) -> OpMap[int]:
-    """Per alloc that tensor loads fill the number of the last one; all ops come before one in a
-    loop."""
+    """Finds, for each alloc that tensor loads fill, the number of the last such load; in a loop,
+    which comes to it again, that is the number behind all ops."""
     found: OpMap[int] = OpMap()
     for number, op in enumerate(ops):
         if isinstance(op, TensorMapLoad):
@@ -134,21 +134,22 @@ def _bytes(alloc: AllocOp) -> tuple[int, int]:
 
 
 def _may_tell(view: ir.OpView) -> bool:
-    """Whether writes are fenced in front of an op: it reads buffers, or tells others, or a sync may
-    be put there later."""
+    """Whether writes are fenced in front of an op, since it reads buffers, or tells other threads,
+    or a sync may be put there later."""
     waits = waits_at(view) is not None or ends(view) is Until.COPIES_WAITED
     reads = [buffer for buffer in read_by(view) if buffer not in written_by(view)]
     return _gives_back(view) or waits or any(not is_array(value) for value in reads)
 
 
 def _gives_back(view: ir.OpView) -> bool:
-    """Whether what was read is fenced in front of an op."""
+    """Whether reads are fenced in front of an op, since it tells other threads that they are
+    done."""
     return isinstance(view, _MEETS) or threads_arrive_at(view) is not None
 
 
 def _fence_behind(access: ir.Operation, is_end: Callable[[ir.OpView], bool]) -> None:
-    """As late as it may stand behind `access`, in front of what is an end, of loops and of
-    branches, unless a fence stands there already."""
+    """Puts a fence behind `access`, as late as it may stand: in front of the next op that `is_end`
+    names, of loops and of branches. Does nothing where a fence stands there already."""
     behind = False
     for view in access.block.operations:
         op = view.operation
@@ -161,7 +162,7 @@ def _fence_behind(access: ir.Operation, is_end: Callable[[ir.OpView], bool]) -> 
 
 
 def _leaves(op: ir.Operation) -> bool:
-    """Whether control goes on elsewhere: loops, branches, a block's end."""
+    """Whether control goes on elsewhere behind an op: a loop, a branch, the end of a block."""
     return op.name.startswith("scf.") or op.name in ("func.return", "gpu.yield", "gpu_tile.role")
 
 

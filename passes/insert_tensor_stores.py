@@ -97,8 +97,8 @@ def _rewrite(function: ir.Operation, context: PassContext) -> None:
 
 
 def _held(store: tile.StoreOp) -> ir.Value:
-    """What a store writes as the threads hold it: in front of a conversion that only stores
-    need."""
+    """The tile that a store writes as the threads hold it: in front of a conversion that only
+    stores need."""
     owner, users = store.value.owner, [use.owner.opview for use in store.value.uses]
     if isinstance(owner, ConvertLayoutOp) and all(isinstance(u, tile.StoreOp) for u in users):
         return owner.src
@@ -106,8 +106,8 @@ def _held(store: tile.StoreOp) -> ir.Value:
 
 
 def _scatters(store: tile.StoreOp, facts: Divisibility) -> bool:
-    """Whether the tile needs a conversion to be written in whole rows, or is written in pieces of
-    lines where the next program's work could hide that."""
+    """Whether a tile must be converted to be written in whole rows, or is written in pieces of
+    lines in a persistent kernel, whose next program's work could hide a tensor store."""
     if _held(store) != store.value:
         return True
     persistent = any(is_program_loop(op) for op in enclosing_ops(store.operation))
@@ -122,7 +122,8 @@ class _Excess(NamedTuple):
 
 
 def _excess(store: tile.StoreOp, facts: Divisibility) -> _Excess:
-    """What it costs that threads write the tile as they hold it; 1 where its rows are no runs."""
+    """How many times as much it costs that threads write the tile as they hold it, in requests and
+    in traffic; 1 where its rows are no runs of memory."""
     value, row = _held(store), contiguous_dim(store.dst, store.dims)
     if row is None:
         return _Excess(1.0, 1.0)
@@ -141,7 +142,8 @@ def _only_writes(op: ir.Operation) -> bool:
 
 
 def _is_instead(owner: ir.Operation, store: tile.StoreOp) -> bool:
-    """Whether `owner` writes in the branch that a program takes instead of the store's."""
+    """Whether `owner` writes in the branch that a program takes where it does not take that of the
+    store."""
     writes = store.dst in written_by(owner.opview) and not isinstance(owner.opview, Atomic)
     return writes and are_alternatives(owner.operation, store.operation)
 
@@ -185,8 +187,8 @@ def _refusal(
 
 @dataclass(frozen=True)
 class _Plan:
-    """How a tile leaves: `panels` parts of `part`, in registers as `layout`, in shared memory as
-    `buffer`; a warp's boxes."""
+    """How a tile leaves: in `panels` equal parts along dimension `row`, each in registers as
+    `layout` and in shared memory as `buffer`, a warp's boxes of it being `box`."""
 
     panels: int
     row: int
@@ -202,7 +204,7 @@ class _Plan:
 
     @property
     def bytes(self) -> int:
-        """What they take of shared memory."""
+        """The bytes of shared memory that the slots take."""
         return self.slots * self.buffer.slot_bytes
 
 

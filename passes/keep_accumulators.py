@@ -73,7 +73,8 @@ def _is_skipped(multiply: Tcgen05MmaOp, loop: ir.Operation) -> bool:
 
 
 def _join(loop: ir.Operation) -> None:
-    """What is loaded from one accumulator only to be stored in another stays where it is."""
+    """Leaves a sum where it is that is loaded from one accumulator only to be stored in another:
+    both become one."""
     block = loop.regions[0].blocks[0]
     for view in list(block.operations):
         if not isinstance(view, BufferStoreOp) or not _accumulates(view.dst):
@@ -95,7 +96,7 @@ def _accumulates(buffer: ir.Value) -> bool:
 
 @dataclass
 class _Accumulator:
-    """One loop-carried sum; `number`: of the loop-carried value."""
+    """One loop-carried sum. `number`: that of the loop-carried value."""
 
     number: int
     store: BufferStoreOp

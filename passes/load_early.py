@@ -118,8 +118,8 @@ def _array_of(tensor_map: ir.Value) -> ir.Value | None:
 
 @dataclass(frozen=True)
 class _Loads:
-    """What a role does for its ring. `announce`: the bytes of all copies; `wait` is the branch that
-    waits for earlier launches."""
+    """The ops by which a role fills its ring. `early`: copies of settled arrays. `announce`: tells
+    the bytes of all copies; `wait`: the branch that waits for earlier launches."""
 
     early: list[ir.Operation]
     others: list[ir.Operation]
@@ -130,7 +130,8 @@ class _Loads:
 def _load_early(
     role: ir.Operation, settled: dict[ir.Value, str], context: PassContext
 ) -> str | None:
-    """Why nothing of a role's copies runs early; empty where it has none of settled arrays."""
+    """Lets copies of settled arrays run early. Says why none of a role's does, "" where it has
+    none; None where they do."""
     copies = find_ops(role, TensorMapLoad)
     early = [op for op in copies if _array_of(op.opview.map) in settled]
     if not early:
@@ -226,6 +227,6 @@ def _ops_inside(role: ir.Operation) -> list[ir.Operation]:
 
 
 def _slot_bytes(copy: ir.Operation) -> int:
-    """What arrives in a slot of the CTA's ring, whichever CTAs of a cluster load it."""
+    """The bytes that arrive in a slot of the CTA's ring, whichever CTAs of a cluster load them."""
     ring = buffer_of(alloc_of(copy.opview.dst).result)
     return prod(ring.slot().shape) * ring.element_bytes

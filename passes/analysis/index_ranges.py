@@ -35,8 +35,9 @@ class Launch:
 @dataclass(frozen=True)
 class Ranges:
     """The intervals of a kernel's integers. `of`: that of each value, by its number. `limits`:
-    expressions of `tilec.executable.grid` over sizes of arrays that a larger launch would take
-    beyond the interval that was computed with, each with its bound there."""
+    expressions of `tilec.executable.grid` over sizes of arrays, each with the largest value (or
+    most negative one) that the intervals allow for; a launch in which one exceeds it is not
+    covered."""
 
     of: list[Interval]
     limits: tuple[tuple[str, int], ...]

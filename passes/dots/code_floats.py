@@ -36,7 +36,8 @@ _FORMATS: Mapping[str, _Format] = {
 
 
 def decode(code: ir.Value, name: str) -> ir.Value:
-    """bf16 of bytes (i8, a scalar or a tile) of one number each; higher bits are not looked at."""
+    """Gives the bf16 that bytes (i8, a scalar or a tile) of one number each stand for; bits above
+    the format's are not looked at."""
     wide = _op("arith.extui", _i16(code), code)
     if name == E8M0:
         return _power_of_two(wide)
@@ -50,7 +51,7 @@ def decode(code: ir.Value, name: str) -> ir.Value:
 
 
 def _power_of_two(wide: ir.Value) -> ir.Value:
-    """2 ** (code - 127): 0 is a subnormal bf16, 255 no number."""
+    """Gives 2 ** (code - 127) as bf16: a subnormal number for 0, NaN for 255."""
     exponent = _shifted(wide, 7)
     for code, bits in ((0, 0x40), (255, 0x7FC0)):
         special = constant(wide.type, bits)
@@ -59,7 +60,7 @@ def _power_of_two(wide: ir.Value) -> ir.Value:
 
 
 def unpack(pairs: ir.Value, axis: int) -> ir.Value:
-    """bf16 of a tile of e2m1 pairs, twice as long along `axis`."""
+    """Gives the bf16 numbers of a tile of e2m1 pairs, which is twice as long along `axis` then."""
     high = _op("arith.shrui", pairs.type, pairs, constant(pairs.type, PAIR_BITS))
     return decode(_joined(pairs, high, axis), "e2m1")
 

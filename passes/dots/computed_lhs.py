@@ -124,8 +124,8 @@ class ComputedOperands:
         return reason is None
 
     def refusal(self, dot: DotOp, row: MmaInstruction) -> str | None:
-        """Why the lhs of `dot` does not qualify, "" where that goes without saying; None if it
-        does."""
+        """Says why the lhs of `dot` does not qualify; "" where that needs no words, as with an lhs
+        that nobody computes; None if it qualifies."""
         if dot.operation.block.owner.name != "scf.for" or forbids_roles(self._function):
             return ""
         check = _Check(dot, self._function, self._context)
@@ -137,7 +137,8 @@ class ComputedOperands:
     def _why_no_room(
         self, dot: DotOp, row: MmaInstruction, raw: Sequence[BufferType]
     ) -> str | None:
-        """What there is too little of for parts of the operand, and tiles that wait as they are."""
+        """Says what there is too little of, registers or shared memory, for parts of the operand
+        and for tiles that wait as they are; None if there is enough."""
         target, warps = self._context.target, self._context.num_warps
         elements = _fragments(dot, row, _first_part(dot, row), warps).num_values
         bits = elements * bit_width(element(dot.lhs))
@@ -198,7 +199,7 @@ def _first_part(dot: DotOp, row: MmaInstruction) -> int:
 
 
 def _fragments(dot: DotOp, row: MmaInstruction, k: int, num_warps: int) -> Layout:
-    """How threads hold `k` columns of the lhs."""
+    """The layout in which threads hold `k` columns of the lhs."""
     sizes = shape(dot.acc)
     grid = warpgroup_grid(sizes, num_warps)
     assert grid is not None  # the product was chosen for it
@@ -231,7 +232,7 @@ class _Check:
         self.computes = False
 
     def why_not(self, value: ir.Value, in_parts: Sequence[bool]) -> str | None:
-        """Why `value` cannot be computed part by part; None if it can.
+        """Says why `value` cannot be computed part by part; None if it can.
 
         `in_parts`: for each of its dimensions whether it runs along k: there a part of the operand
         needs a part of the tile, elsewhere the whole.
@@ -312,7 +313,7 @@ class _Write:
         self.buffers: list[ir.Value] = []
 
     def part(self, value: ir.Value, part: Part) -> ir.Value:
-        """`part` of a tile; a scalar as it is."""
+        """Makes `part` of a tile, once a block; a scalar stays as it is."""
         if not is_tile(value):
             return value
         key = self._dot.operation.block, value, part

@@ -60,8 +60,9 @@ def staged_as(
 
 
 def _beside_load(value: ir.Value, place: ir.Operation) -> ir.Operation:
-    """Of a tile that an iteration loads for a product in a branch, the branch: what is filled where
-    it is loaded can be copied ahead. Else `place`."""
+    """Finds where a value is put into its buffer: where an iteration loads it for a product in a
+    branch, in front of that branch, beside the load, as what is filled there can be copied ahead.
+    Else at `place`."""
     load = value.owner.src.owner if isinstance(value.owner, tile.TransposeOp) else value.owner
     if not isinstance(load, tile.LoadOp) or value.owner.operation.block != load.operation.block:
         return place
@@ -112,7 +113,7 @@ def _stored(value: ir.Value, wanted: BufferType, place: ir.Operation) -> ir.Valu
 
 
 def _transposes(value: ir.Value) -> list[ir.Value]:
-    """What a matrix is the transpose of, and its transposes."""
+    """Lists the matrix that this one is the transpose of, if any, and its own transposes."""
     found = [use.owner.opview for use in value.uses]
     found = [view.result for view in found if isinstance(view, tile.TransposeOp)]
     return [value.owner.src, *found] if isinstance(value.owner, tile.TransposeOp) else found
@@ -142,7 +143,7 @@ def swizzle_bytes(size: int, element_type: ir.Type) -> int:
 
 
 def panel_elements(size: int, element_type: ir.Type) -> int:
-    """How many elements of a row such a panel holds, 0 if there is none."""
+    """The number of elements in a row of such a panel, 0 if there is none."""
     return swizzle_bytes(size, element_type) // byte_width(element_type)
 
 

@@ -127,8 +127,8 @@ def _give_slots(product: Product, loop: ir.Operation, slots: int) -> None:
 
 
 def _place_of_next(body: ir.Block, rotation: Rotation) -> ir.Operation:
-    """Where an iteration issues the next one's products: first of all, or behind all loads of this
-    one's sums."""
+    """The op in front of which an iteration issues the next one's products: its first, or, where
+    sums have one slot, the first behind all loads of this one's sums."""
     first, last = next(iter(body.operations)).operation, terminator(body)
     if rotation.slots > 1:
         return first
@@ -157,7 +157,7 @@ def _wait_late(turn: RingWaitOp, body: ir.Block) -> None:
 
 
 def _is_view_of(op: ir.Operation, slot: ir.Value) -> bool:
-    """Whether an op is a slot of that number, or a view of one."""
+    """Whether an op is the slot of this number, or a view of that slot."""
     while isinstance(op.opview, BufferView):
         if isinstance(op.opview, SlotOp) and op.opview.index == slot:
             return True
@@ -197,7 +197,8 @@ def _issue_ahead(loop: ir.Operation, moved: OpSet, place: ir.Operation) -> None:
 
 
 def _forget_wait(wait: RingWaitOp) -> None:
-    """Other products read the slot, too: it was waited for an iteration ahead."""
+    """Drops a wait for a slot that other products read, too: it was waited for an iteration
+    ahead."""
     with ir.InsertionPoint(wait.operation), wait.operation.location:
         wait.slot.replace_all_uses_with(RingSlotOp.build(wait.ring, wait.count))
     wait.operation.erase()

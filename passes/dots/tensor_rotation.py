@@ -72,8 +72,9 @@ class Deferred:
 
 @dataclass
 class Rotation:
-    """`early`: products issued an iteration ahead, into `slots` each; `late`: awaited later;
-    `kept`: why others are not, as far as there is a reason to tell."""
+    """What moves in a loop. `early`: products issued an iteration ahead, into `slots` each; `late`:
+    products awaited an iteration later; `kept`: why others stay, where there is a reason to
+    tell."""
 
     early: list[Product]
     late: list[Deferred]
@@ -82,7 +83,7 @@ class Rotation:
 
 
 def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | str | None:
-    """What rotates of a loop, why nothing does, or None: it has no product that could."""
+    """Finds what rotates in a loop, or why nothing does; None where no product could."""
     body = loop.regions[0].blocks[0]
     multiplies = [view for view in body.operations if isinstance(view, Tcgen05MmaOp)]
     products = [_product(multiply, body) for multiply in multiplies]
@@ -142,7 +143,7 @@ def _product(multiply: Tcgen05MmaOp, body: ir.Block) -> Product | None:
 
 
 def _refused_ahead(product: Product, body: ir.Block, loop: ir.Operation) -> str | None:
-    """Why a product cannot be issued an iteration ahead, None if it can."""
+    """Says why a product cannot be issued an iteration ahead; None if it can."""
     acc = product.multiply.acc.owner
     users = [use.owner.opview for use in product.multiply.acc.uses]
     loads = [user for user in users if isinstance(user, BufferLoadOp)]
@@ -163,16 +164,16 @@ def _is_read_late(release: RingReleaseOp, early: Sequence[Product]) -> bool:
 
 
 def _waits_for_only_slot(early: Sequence[Product]) -> bool:
-    """Whether the next iteration's tile is waited for before the only slot of its ring, which this
-    iteration's is in, was given back: by what stays in its iteration."""
+    """Whether an early product would wait for its next tile in the only slot of a ring, which holds
+    this iteration's, while the release of that slot stays behind, in this iteration."""
     returned = [release.slot for product in early for release in product.releases]
     turns = [turn for product in early for turn in product.turns]
     return any(turn.slots < _SLOTS and turn.slot not in returned for turn in turns)
 
 
 def _slots(loop: ir.Operation, early: Sequence[Product], context: PassContext) -> int:
-    """How many slots the sums of early products get: two or one; 0 where tensor memory has no room
-    for one."""
+    """The number of slots that the sums of early products get: two or one; 0 where tensor memory
+    has no room for one."""
     function = kernel_of(loop)
     sums = [product.multiply.acc.owner.operation for product in early]
     found = find_tensor_allocations(function)
@@ -210,8 +211,9 @@ def _deferred(product: Product, loop: ir.Operation) -> Deferred | str | None:
 def _stores_and_load(
     multiply: Tcgen05MmaOp, loop: ir.Operation
 ) -> tuple[list[BufferStoreOp], BufferLoadOp | None] | None:
-    """What a loop stores in a product's operands and its sum, and its load of the sum where that is
-    the loop's own; None where anything else in the loop uses them. Slots of rings are not asked."""
+    """Finds what a loop stores in a product's operands and its sum, and its load of the sum where
+    that is the loop's own; None where anything else in the loop uses them. Operands in slots of
+    rings are passed over."""
     body = loop.regions[0].blocks[0]
     stores: list[BufferStoreOp] = []
     load: BufferLoadOp | None = None
@@ -233,8 +235,8 @@ def _stores_and_load(
 
 
 def _given_back_behind(product: Product, body: ir.Block) -> bool:
-    """Whether threads release, once they have waited for a product, a slot that it reads: the wait
-    would leave that behind."""
+    """Whether threads release a slot that a product reads once they have waited for it. If the wait
+    went an iteration later, the release would stay, and free what is still read."""
     slots = [turn.slot for turn in product.turns]
     views = list(body.operations)
     behind = views[[view.operation for view in views].index(product.wait.operation) :]

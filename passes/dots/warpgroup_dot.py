@@ -54,7 +54,7 @@ def stage_warpgroup_dot(
 
 
 def _fragments_of(buffer: ir.Value, dot: tile.DotOp, row: MmaInstruction) -> ir.Value:
-    """All of an lhs, in the rows of an instruction that reads none from shared memory."""
+    """Loads a whole lhs as fragments, for an instruction that reads none from shared memory."""
     sizes = shape(dot.lhs)
     fragments = lhs_fragments(row, layout_of(dot.acc), len(sizes), sizes[-1])
     type_ = tile_type(sizes, element(dot.lhs), layout_attr(fragments))

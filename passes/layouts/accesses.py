@@ -33,11 +33,11 @@ class Access:
 
     @property
     def bytes(self) -> int:
-        """Of all elements."""
+        """The bytes of all elements."""
         return prod(self.shape) * self.element_bytes
 
     def cost(self, layout: Layout) -> int:
-        """Traffic in bytes, scaled by loop depth."""
+        """The traffic that the access causes in `layout`, in bytes, scaled by loop depth."""
         return self.depth * access_cost(
             layout,
             self.shape,

@@ -113,13 +113,15 @@ class _Fix:
             self._force(result, layout)
 
     def _agree(self) -> None:
-        """Elementwise ops, loops and branches: whoever differs from the value it is tied to."""
+        """Converts, in elementwise ops, loops and branches, every value whose layout differs from
+        that of the value that it is tied to."""
         for target, other in equal_layout_edges(self.op):
             if layout_of(target) != layout_of(other):
                 self._convert_edge(target, other)
 
     def _convert_edge(self, target: ir.Value, other: ir.Value) -> None:
-        """`other` is an operand of this op or of a terminator in it; it takes `target`'s layout."""
+        """Converts `other`, an operand of this op or of a terminator in it, to the layout of
+        `target`."""
         wanted = layout_of(target)
         owners = [self.op]
         for region in self.op.regions:

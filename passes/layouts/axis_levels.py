@@ -25,7 +25,7 @@ class Place(Enum):
 
 @dataclass(frozen=True)
 class Level:
-    """`size` steps of `stride` along the axis.
+    """Steps of `stride` along the axis, `size` of them.
 
     `position`: of registers the index of the value mode, else the lowest bit of the thread number.
     """
@@ -131,7 +131,8 @@ def partial_layout(layout: Layout, axis: int, kept: tuple[Level, ...]) -> Layout
 
 
 def num_partials(size: int, kept: tuple[Level, ...]) -> int:
-    """Partial results that hold an element of an axis of `size`; those past it hold phantoms alone.
+    """The number of partial results that hold an element of an axis of `size`; those past it hold
+    phantoms alone.
 
     The kept levels must nest, so that partials start in ascending order.
     """
@@ -143,7 +144,8 @@ def num_partials(size: int, kept: tuple[Level, ...]) -> int:
 
 @lru_cache(maxsize=1024)
 def gathered_layout(layout: Layout, axis: int, count: int) -> Layout:
-    """Every thread holds all `count` partial results of its rows, the axis fastest."""
+    """The layout in which every thread holds all `count` partial results of its rows, the axis
+    fastest."""
     threads = tuple(copies(m.size) if m.dim == axis else m for m in layout.threads)
     values = tuple(mode for mode in layout.values if mode.dim != axis)
     along = (Mode(count, 1, axis),) if count > 1 else ()

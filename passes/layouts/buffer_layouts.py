@@ -82,7 +82,8 @@ def _candidates(shape: tuple[int, ...], element_bytes: int) -> list[SharedLayout
 
 
 def _swizzled(shape: tuple[int, ...], element_bytes: int) -> list[SharedLayout]:
-    """Dense orders whose rows are a power of two of bytes, 16-byte units XORed by the row number.
+    """Lists dense layouts whose rows are a power of two of bytes, 16-byte units XORed by the row
+    number.
 
     Eight rows at one column then fall into eight different bank groups: the source bits are those
     of the row number, from bit 7 (128 bytes hold all banks once) or the pitch, whichever is higher.
@@ -146,8 +147,8 @@ def fragment_cost(
     element_bytes: int,
     per_instruction: int,
 ) -> int:
-    """As `access_cost`, for a warp that reads all fragments of the buffer, `part` (a k-step) at a
-    time."""
+    """What `access_cost` counts, for a warp that reads all fragments of the buffer, `part` (a
+    k-step) at a time."""
     shape = shared.shape
     steps = prod(shape) // prod(part)
     plan = plan_matrix_load(layout, part, shared, element_bytes)

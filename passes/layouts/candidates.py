@@ -187,8 +187,8 @@ def warp_copies(layout: Layout) -> int:
 def store_requests(
     layout: Layout, shape: tuple[int, ...], contiguous: int, element_bytes: int, width: int
 ) -> int:
-    """How often stores of the tile in this layout ask L2: an instruction of a warp does for each
-    line that it touches. `width`: neighbours one instruction may move."""
+    """How often stores of a tile in this layout ask L2: an instruction of a warp asks once for each
+    line that it touches. `width`: neighbours that one instruction may move."""
     first = layout.values[0] if layout.values else None
     follows = first is not None and (first.dim, first.stride) == (contiguous, 1)
     run = min(width, first.size & -first.size) if first is not None and follows else 1
@@ -223,8 +223,8 @@ def _touched(
 def warp_grid(
     instruction: MmaInstruction, shape: Sequence[int], num_warps: int, *, rows_only: bool
 ) -> tuple[int, int]:
-    """(warps along m, warps along n) for an accumulator: fewest padded tiles, then least operand
-    traffic.
+    """Gives (warps along m, warps along n) for an accumulator: fewest padded tiles, then least
+    operand traffic.
 
     `rows_only`: whole rows in one warp, so that a reduction along n needs no shared memory.
     """

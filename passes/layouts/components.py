@@ -52,7 +52,7 @@ class Components:
         return self._component[self._root(value)]
 
     def all(self) -> list[Component]:
-        """Every component."""
+        """Lists every component."""
         return [self._component[v] for v in self._parent if self._parent[v] == v]
 
     def join(self, first: ir.Value, second: ir.Value) -> None:
@@ -84,7 +84,8 @@ def tile_bytes(value: ir.Value) -> int:
 
 
 def depth_factor(op: ir.Operation) -> int:
-    """10 per enclosing loop: how much more often the op runs."""
+    """How much more often an op runs than one outside all loops: 10 times for each loop around
+    it."""
     factor, parent = 1, op.parent
     while parent is not None and parent.name != "func.func":
         if parent.name in ("scf.for", "scf.while"):
@@ -133,8 +134,8 @@ def equal_layout_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
 
 
 def is_apart(op: ir.Operation) -> bool:
-    """Whether an op is a scatter whose mask and numbers are made anew in any layout: what it stores
-    may come in another, converted, and they need not."""
+    """Whether an op is a scatter whose mask and indices can be made anew in any layout. What it
+    stores may then lie otherwise, converted, while they stay."""
     if not isinstance(op.opview, tile.ScatterOp):
         return False
     named = (op.opview.mask, *op.opview.indices)
@@ -143,7 +144,7 @@ def is_apart(op: ir.Operation) -> bool:
 
 
 def _control_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
-    """Loops and branches: what goes in and what comes out."""
+    """Ties what goes into a loop or branch to what comes out of it."""
     if op.name == "scf.for":
         body = op.regions[0].blocks[0]
         inits, arguments = list(op.operands)[3:], list(body.arguments)[1:]
@@ -177,7 +178,8 @@ def _led(*values: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
 
 
 def walk(function: ir.Operation) -> list[ir.Operation]:
-    """Every op inside `function`, outer before inner, combining regions left out."""
+    """Lists every op inside `function`, outer before inner, but for the regions of reductions and
+    scans."""
     found: list[ir.Operation] = []
 
     def visit(block: ir.Block) -> None:
@@ -193,7 +195,7 @@ def walk(function: ir.Operation) -> list[ir.Operation]:
 
 
 def _values(ops: Iterable[ir.Operation]) -> Iterator[ir.Value]:
-    """Every value that `ops` define: their results, and the arguments of loops' blocks."""
+    """Lists every value that `ops` define: their results, and the arguments of loops' blocks."""
     for op in ops:
         yield from op.results
         if op.name.startswith("scf."):

@@ -33,7 +33,7 @@ def conversion_cost(
 def cheap_lane_move(
     shape: tuple[int, ...], element_bytes: int, source: Layout, result: Layout
 ) -> LaneMove | str:
-    """How shuffles convert a tile, or why shared memory does.
+    """Says how shuffles convert a tile, or why shared memory does it for less.
 
     Counted in issue slots of the whole CTA. Through shared memory a warp writes and reads a word a
     clock in each lane, as a shuffle takes one, and the CTA meets twice.

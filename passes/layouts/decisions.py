@@ -51,7 +51,7 @@ SHORT_ROW = 256
 
 @dataclass
 class _Work:
-    """What a component weighs. `slots`: of one element, loop depth counted."""
+    """What a component weighs. `slots`: issue slots of one element, loop depth counted."""
 
     accesses: list[Access] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
@@ -62,7 +62,7 @@ class _Work:
 
     @property
     def axes(self) -> list[int]:
-        """Along which elements meet."""
+        """The axes along which elements of the component meet."""
         return list(dict.fromkeys(op.axis for op in (*self.reductions, *self.exchanges)))
 
 
@@ -100,7 +100,7 @@ def decide_layouts(
 def _gather_work(
     components: Components, ops: list[ir.Operation], accesses: list[Access]
 ) -> dict[int, _Work]:
-    """By the identity of components, which no longer change."""
+    """Gathers the work of each component, by the component's `id`: components no longer change."""
     work = {id(component): _Work() for component in components.all()}
 
     def of(value: ir.Value) -> _Work:
@@ -201,8 +201,8 @@ def _evenly_spread(sizes: tuple[int, ...], axes: list[int], num_threads: int) ->
 
 
 def _accesses_propose(work: _Work, num_threads: int) -> list[Layout]:
-    """For each access what is coalesced; and rows of one warp each, if rows meet and there are
-    enough for all warps."""
+    """Proposes for each access the layout in which it is coalesced, and rows of one warp each, if
+    elements of a row meet and there are enough rows for all warps."""
     proposals = []
     for access in work.accesses:
         # A wide access serves a narrow one badly, and the other way round: the cost decides.
@@ -291,8 +291,8 @@ def _meeting_cost(op: tile.ReduceOp | tile.ScanOp, layout: Layout) -> int:
 
 
 def _exchange_cost(op: tile.ExchangeOp, layout: Layout) -> int:
-    """What an exchange moves: nothing inside a thread, a shuffle a word between lanes, and between
-    warps a store, a load and two barriers."""
+    """What an exchange costs: nothing inside a thread, a shuffle a word between lanes, and between
+    warps a store, a load and two barriers. In bytes, as accesses are counted."""
     found = partners(layout, len(shape(op.src)), op.axis, op.mask)
     if found is not None and not found.lanes:
         return 0

@@ -71,7 +71,8 @@ class LaneMove:
         return self.staying[: max(0, (WORD_BITS // bits).bit_length() - 1)]
 
     def counts(self, bits: int) -> tuple[int, int]:
-        """(shuffles, other instructions) of a warp: selects, and packing and unpacking words.
+        """Gives (shuffles, other instructions) of a warp; the others are selects, and packing and
+        unpacking of words.
 
         A word of neighbours on both sides needs no unpacking: who takes them takes words, as wide
         stores and conversions of pairs do (none of it is left in the PTX of an epilogue).
@@ -98,7 +99,7 @@ class LaneMove:
 
 @lru_cache(maxsize=4096)
 def lane_move(source: Layout, result: Layout, shape: tuple[int, ...]) -> LaneMove | str:
-    """How shuffles convert a tile of `shape` from `source` to `result`, or why they cannot."""
+    """Says how shuffles convert a tile of `shape` from `source` to `result`, or why they cannot."""
     if not (source.is_exact(shape) and result.is_exact(shape)):
         return "a layout reaches past the tile's edge"
     sizes = (m.size for side in (source, result) for m in (*side.threads, *side.values))
@@ -110,7 +111,8 @@ def lane_move(source: Layout, result: Layout, shape: tuple[int, ...]) -> LaneMov
 
 
 class _Places:
-    """Element bits of a layout, by bits of the register's and of the thread's number."""
+    """The bits of the element's number that a layout's bits of the register's and of the thread's
+    number stand for."""
 
     def __init__(self, layout: Layout) -> None:
         self.registers = [bit for bit in _bits(layout.values) if bit is not None]
@@ -184,7 +186,8 @@ def _all_bits(places: _Places) -> list[Bit]:
 
 
 def _pairs(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
-    """As many pairs as there are: equal numbers with each other, the rest in order."""
+    """Pairs the numbers of two lists as far as both reach: equal ones with each other, the others
+    in order."""
     both = [i for i in first if i in second]
     others = zip(
         (i for i in first if i not in both), (i for i in second if i not in both), strict=False
@@ -193,7 +196,8 @@ def _pairs(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]
 
 
 def sums(masks: Sequence[int]) -> tuple[int, ...]:
-    """Per number of as many bits as there are masks, the masks of those that are set together."""
+    """Gives, for each number of as many bits as there are masks, the union of the masks at its set
+    bits."""
     found = [0]
     for mask in masks:
         found += [number | mask for number in found]

@@ -18,7 +18,8 @@ Shape = tuple[int, ...]
 
 @lru_cache(maxsize=4096)
 def register_permutation(source: Layout, result: Layout, shape: Shape) -> tuple[int, ...] | None:
-    """Per result register the source register of the same thread with the same element, or None.
+    """Gives, for each result register, the source register of the same thread with the same
+    element; None where another thread has one.
 
     Result registers past the tile's edge (phantoms) may take any register.
     """
@@ -182,7 +183,8 @@ def _renumbered(modes: tuple[Mode, ...], source: Shape, result: Shape) -> tuple[
 
 
 def _split(size: int, step: int, result: Shape) -> list[Mode] | None:
-    """`size` steps of `step` elements as modes along the result's dimensions, innermost first."""
+    """Writes `size` steps of `step` elements as modes along the result's dimensions, innermost
+    first."""
     parts: list[Mode] = []
     below = 1
     for dim in reversed(range(len(result))):
@@ -208,7 +210,7 @@ def _split(size: int, step: int, result: Shape) -> list[Mode] | None:
 def reshape_registers(
     source: Layout, shape: Shape, result: Layout, result_shape: Shape
 ) -> tuple[int, ...] | None:
-    """Per result register the source register with the same row-major number, or None.
+    """Gives, for each result register, the source register with the same row-major number.
 
     None if some element would change threads; then the reshape goes through shared memory.
     """
@@ -243,7 +245,8 @@ def _linear_threads(layout: Layout, shape: Shape) -> list[int]:
 def join_registers(
     parts: Sequence[Layout], shapes: Sequence[Shape], whole: Layout, whole_shape: Shape, axis: int
 ) -> tuple[tuple[int, int], ...] | None:
-    """Per register of the whole (part number, its register), or None if elements change threads."""
+    """Gives, for each register of the whole, (part number, register there); None if elements change
+    threads."""
     rank = len(whole_shape)
     if not whole.is_exact(whole_shape):
         return None

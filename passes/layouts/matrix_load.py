@@ -26,7 +26,8 @@ ROW_BYTES = 16
 
 @dataclass(frozen=True)
 class MatrixLoad:
-    """`rows`: as a layout, the coordinates each thread addresses for the first instruction.
+    """How ldmatrix reads a tile. `rows`: the coordinates that each thread addresses for the first
+    instruction, as a layout.
 
     `matrices` (1, 2 or 4) are read per instruction; `transposed` asks for `.trans`. Registers come
     in runs of `per_word` elements a word, `matrices` words an instruction, in the fragment's value
@@ -43,7 +44,7 @@ class MatrixLoad:
 def plan_matrix_load(
     layout: Layout, shape: tuple[int, ...], shared: SharedLayout, element_bytes: int
 ) -> MatrixLoad | None:
-    """How to read a tile of `shape` in `layout` from a buffer by ldmatrix, None if it does not
+    """Plans how ldmatrix reads a tile of `shape` in `layout` from a buffer; None if it does not
     fit."""
     per_word = WORD_BYTES // element_bytes if element_bytes <= WORD_BYTES else 0
     lanes = _lane_modes(layout)
@@ -83,7 +84,7 @@ def plan_matrix_store(
     element_bytes: int,
     context: PassContext,
 ) -> MatrixLoad | None:
-    """How to write such a tile by stmatrix, the inverse, None where it does not fit or the target
+    """Plans how stmatrix writes such a tile, the inverse; None where it does not fit or the target
     has none. Elements of a word's size are as well stored by themselves."""
     if element_bytes == WORD_BYTES or not context.target.supports(Feature.STMATRIX):
         return None
@@ -91,7 +92,8 @@ def plan_matrix_store(
 
 
 def _lane_modes(layout: Layout) -> tuple[Mode, Mode, tuple[Mode, ...]] | None:
-    """(4 lanes along, 8 lanes across, warp modes), splitting joined modes; None if lanes differ."""
+    """Gives (4 lanes along, 8 lanes across, warp modes), splitting joined modes; None if lanes
+    differ."""
     modes = list(layout.threads)
     if not modes or modes[0].size != 4 or not modes[0].stride or len(modes) < 2:
         return None
@@ -119,7 +121,7 @@ def _is_row(shared: SharedLayout, contiguous: int, element_bytes: int) -> bool:
 
 
 def _pick_matrices(values: list[Mode]) -> tuple[int, tuple[Mode, ...]] | None:
-    """How many words an instruction takes, and the thread modes that pick a word's matrix."""
+    """Gives how many words an instruction takes, and the thread modes that pick a word's matrix."""
     selectors: list[Mode] = []
     matrices = 1
     for mode in values:

@@ -92,7 +92,7 @@ def _mapped(
 
 
 def links(ops: list[ir.Operation]) -> Iterator[Link]:
-    """Every link, in both directions where both make sense."""
+    """Yields every link, in both directions where both make sense."""
     for op in ops:
         view, depth = op.opview, depth_factor(op)
         if isinstance(view, tile.ReduceOp):
@@ -170,7 +170,7 @@ def _transpose_links(op: tile.TransposeOp, depth: int) -> Iterator[Link]:
 
 
 def _scatter_links(op: tile.ScatterOp, depth: int) -> Iterator[Link]:
-    """What is stored lies as its numbers do, or is converted."""
+    """Links what a scatter stores with its mask: it lies as the indices do, or is converted."""
 
     def propose(layout: Layout) -> list[Layout]:
         return [layout]
@@ -193,7 +193,8 @@ def _part_links(
     of_part: LinkKind,
     of_whole: LinkKind,
 ) -> Iterator[Link]:
-    """Equal parts that a thread's registers hold one after another: then nothing moves."""
+    """Links a whole with its equal parts: nothing moves where a thread's registers hold these one
+    after another."""
     if len({shape(part) for part in parts}) > 1:
         return
     sizes, count = shape(parts[0]), len(parts)

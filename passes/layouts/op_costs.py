@@ -100,8 +100,8 @@ def issue_slots(op: ir.Operation) -> int:
 
 
 def _numbers(value: ir.Value, steps: int = 4) -> bool:
-    """Whether a tile's elements are a number of the thread plus an immediate each, which the op
-    that reads them adds: an iota, and a few sums of those and scalars."""
+    """Whether each of a tile's elements is a number of the thread plus an immediate, which the op
+    that reads them adds: an iota is, and sums of few of those and scalars."""
     if isinstance(value.owner, ir.Block) or steps == 0:
         return False
     op = value.owner.operation
@@ -121,7 +121,8 @@ def words(value: ir.Value) -> int:
 
 
 def _bits(value: ir.Value) -> int:
-    """Of an element, or of a scalar; an index mostly fits a word (pass `widen-indices`)."""
+    """The bits of an element, or of a scalar; an index mostly fits a word (pass
+    `widen-indices`)."""
     kind = element(value) if is_tile(value) else value.type
     return WORD_BITS if isinstance(kind, ir.IndexType) else bit_width(kind)
 

@@ -32,7 +32,7 @@ def separate_operand_numbers(function: ir.Operation) -> None:
 
 def name_operand_rows(value: ir.Value) -> bool:
     """Whether a tile's elements, or what is computed from them, say which rows of operands are
-    gathered, and nothing else."""
+    gathered, and serve nothing else."""
     users = [use.owner for use in value.uses]
     return bool(users) and all(
         _is_operand(user.results[0])
@@ -82,7 +82,7 @@ def _numbers(gather: ir.Operation) -> list[ir.Operation]:
 
 
 def _is_made(value: ir.Value) -> bool:
-    """Whether a tile is computed from others or from nothing."""
+    """Whether a tile is computed, from others or from nothing."""
     if isinstance(value.owner, ir.Block) or not is_tile(value):
         return False
     op = value.owner.operation

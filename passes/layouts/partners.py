@@ -12,8 +12,8 @@ from tilec.passes.layouts.axis_levels import Place, axis_levels
 
 @dataclass(frozen=True)
 class Partners:
-    """`registers`: of each register the one that holds its element's partner, in the lane whose
-    number differs in the bits of `lanes`."""
+    """Where each register's partner is held: `registers` names, for each, the register, in the lane
+    whose number differs in the bits of `lanes`."""
 
     registers: tuple[int, ...]
     lanes: int
@@ -21,8 +21,9 @@ class Partners:
 
 @lru_cache(maxsize=4096)
 def partners(layout: Layout, rank: int, axis: int, mask: int) -> Partners | None:
-    """Who holds the element whose coordinate along `axis` differs in `mask`, of a tile whose size
-    along it is a multiple of twice the mask's highest bit; None where that is no lane of the warp.
+    """Finds who holds the element whose coordinate along `axis` differs in `mask`, of a tile whose
+    size along it is a multiple of twice the mask's highest bit; None where that is no lane of the
+    warp.
 
     A bit of the mask must be one bit of a register's or of a lane's number. What steps over whole
     multiples of the mask's range changes none of its bits, whatever its size.
