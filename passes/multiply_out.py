@@ -100,7 +100,7 @@ def _different_scales(dot: tile.DotScaledOp) -> str | None:
 
 
 def _why_not(dot: tile.DotScaledOp, context: PassContext) -> str | None:
-    """Why no instruction makes tiles of this shape with these scales, or None."""
+    """Says why no instruction makes tiles of this shape with these scales; None if one does."""
     (m, n), block = shape(dot.acc), _block(dot.lhs_scale, 1, dot)
     if tensor_memory_layout((m, n), context.num_warps) is None:
         return f"{context.num_warps} warps cannot share {show((m, n))} as tensor memory holds it"
@@ -112,7 +112,7 @@ def _why_not(dot: tile.DotScaledOp, context: PassContext) -> str | None:
 
 
 def _block(scale: ir.Value, k_dim: int, dot: tile.DotScaledOp) -> int:
-    """How many numbers along k one scale is for."""
+    """The number of elements along k that one scale is for."""
     return dot.depth // shape(scale)[k_dim]
 
 
@@ -179,7 +179,8 @@ def _multiply_out(dot: tile.DotScaledOp) -> None:
 
 
 def _scaled(value: ir.Value, name: str, scale: ir.Value, k_dim: int) -> ir.Value:
-    """bf16 of an operand times its scales; `k_dim`: its dimension that is summed over."""
+    """Multiplies an operand with its scales, as bf16. `k_dim`: its dimension that is summed
+    over."""
     numbers = _numbers(value, name, k_dim)
     sizes, blocks = shape(numbers), shape(scale)[k_dim]
     factors = decode(scale, E8M0) if str(element(scale)) == "i8" else _wide(scale, "e4m3")
@@ -191,7 +192,7 @@ def _scaled(value: ir.Value, name: str, scale: ir.Value, k_dim: int) -> ir.Value
 
 
 def _numbers(value: ir.Value, name: str, k_dim: int) -> ir.Value:
-    """bf16 of an operand."""
+    """The numbers of an operand as bf16."""
     return unpack(value, k_dim) if FORMATS[name].pack > 1 else _wide(value, name)
 
 

@@ -92,7 +92,8 @@ _SKIPPED = "iterations skip them by 'if'; in a loop over a list of the others th
 
 
 def _skips_products(loop: ir.Operation) -> bool:
-    """Whether iterations choose between products that a carried tile takes part in, and none."""
+    """Whether iterations choose between products that a carried tile takes part in, and passing the
+    tile on."""
     body = loop.regions[0].blocks[0]
     tiles = [(n, a) for n, a in enumerate(list(body.arguments)[1:]) if is_tile(a)]
     past = [found for n, a in tiles if (found := _passed_by(a, n, body)) is not None]
@@ -101,7 +102,7 @@ def _skips_products(loop: ir.Operation) -> bool:
 
 @dataclass
 class _Chain:
-    """One accumulator's way through an iteration; `number`: of the loop-carried value.
+    """The way of one accumulator through an iteration. `number`: that of the loop-carried value.
 
     `releases`: of the slots that its instructions read, with their turns. `branch`: the scf.if that
     they stand in, if they do.
@@ -212,8 +213,8 @@ def _releases(
 
 
 def _overwrites(multiplies: list[WgmmaOp], body: ir.Block) -> bool:
-    """Whether registers of the group in flight across the back edge, the last, are written before
-    the next iteration's first group has been issued, behind which that one is waited for."""
+    """Whether an iteration writes registers of the last group, in flight across the back edge,
+    before its own first group is issued: only behind that one is the last group waited for."""
     lhs = multiplies[-1].lhs
     while isinstance(lhs.owner, (ConvertLayoutOp, TransposeOp)):  # the same registers
         lhs = lhs.owner.src
@@ -287,8 +288,8 @@ def _give_pending(branch: ir.Operation) -> None:
 
 
 def _wait_between(multiplies: list[WgmmaOp]) -> ir.Operation | None:
-    """Where operands lie in registers, waits behind each group but the last for the one before it,
-    whose registers may be written then. Returns the first wait."""
+    """Puts waits between groups whose operands lie in registers: behind each group but the last one
+    for the group before it, whose registers may be written then. Gives the first wait."""
     if all(is_buffer(multiply.lhs) for multiply in multiplies):
         return None
     waits = []
@@ -330,7 +331,8 @@ def _rebuilt(loop: ir.Operation, chain: _Chain, started: ir.Value) -> ir.Operati
 
 
 def _release_before(release: RingReleaseOp, count: ir.Value, exists: ir.Value) -> None:
-    """Releases, where it `exists`, the slot of the ring's turn before the `count`-th."""
+    """Releases the slot of the turn before the `count`-th, where the i1 `exists` says that there is
+    one."""
     branch = ir.Operation.create("scf.if", operands=[exists], regions=2)
     with ir.InsertionPoint(branch.regions[0].blocks.append()):
         before = binary("arith.subi", count, i32_constant(1))

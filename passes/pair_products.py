@@ -110,7 +110,8 @@ def _pair(function: ir.Operation, context: PassContext) -> None:
 
 @dataclass
 class _Product:
-    """One product: its instruction for a pair, the rings of its operands and what fills them."""
+    """A product that a pair can do: its instruction, the rings of its operands, and what fills
+    them."""
 
     multiply: Tcgen05MmaOp
     row: MmaInstruction
@@ -162,7 +163,8 @@ def _source(operand: ir.Value) -> tuple[AllocOp, TmaLoadOp] | str:
 
 
 def _half(rhs: AllocOp) -> BufferType | str:
-    """One slot of half the columns of a ring of (k, n) tiles, or why there is none."""
+    """The type of a slot that holds half the columns of a ring's (k, n) tiles, or why there is
+    none."""
     slot = buffer_of(rhs.result).slot()
     k, n = slot.shape
     contiguous = 1 if slot.layout.dims[1][0][1] == 1 else 0
@@ -182,7 +184,7 @@ def _checked_half(rhs: AllocOp) -> BufferType:
 
 
 class _Rewrite:
-    """Rewrites one kernel."""
+    """Makes the products of one kernel pairs' products."""
 
     def __init__(
         self,
@@ -203,7 +205,8 @@ class _Rewrite:
         self._halved = OpSet(p.rhs for p in products)
 
     def run(self) -> int:
-        """Copies, buffers, products, what rings count, in that order; returns the stages."""
+        """Rewrites copies, buffers, products, and what rings count, in that order; gives the number
+        of slots."""
         with ir.InsertionPoint.at_block_begin(self._body), self._function.location:
             self._place = ClusterPositionOp.build(axis=0)
             if self._shape[0] > PAIR:
@@ -294,7 +297,7 @@ class _Rewrite:
                 announce.operation.erase()
 
     def _in_even(self, place: ir.Operation) -> ir.InsertionPoint:
-        """Inside a branch of the even CTA in front of `place`."""
+        """Makes, in front of `place`, a branch that the even CTA takes; gives the point inside."""
         with ir.InsertionPoint(place), place.location:
             branch = ir.Operation.create("scf.if", operands=[self._is_even], regions=2)
             with ir.InsertionPoint(branch.regions[0].blocks.append()):
@@ -302,8 +305,8 @@ class _Rewrite:
         return ir.InsertionPoint(end)
 
     def _share(self) -> dict[ir.Value, ir.Value]:
-        """What several pairs need, each CTA loads a part of. Returns per ring the CTAs that fill
-        its slots in this pair."""
+        """Lets each CTA load a part of what several pairs need. Gives, for each ring, the mask of
+        the CTAs that fill its slots in this pair."""
         masks: dict[ir.Value, ir.Value] = {}
         pairs: dict[ir.Value, set[int]] = {}
         last = self._both.owner.operation

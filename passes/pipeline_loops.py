@@ -82,7 +82,8 @@ def pipeline_loops(module: ir.Module, context: PassContext) -> None:
 
 @dataclass
 class _Plan:
-    """What moves: the copies, the scalar ops their addresses need, and the ends of their groups."""
+    """The ops that run ahead: the copies, the scalar ops that their addresses need, and the ends of
+    their groups."""
 
     copies: list[ir.Operation]
     addresses: list[ir.Operation]
@@ -122,8 +123,8 @@ def _stages(bytes_: int, loop: ir.Operation, context: PassContext) -> int:
 
 
 def _accumulators(loop: ir.Operation) -> int:
-    """Registers, of all threads of a CTA, that sums of the loop's products take: those it carries
-    from iteration to iteration together, or the largest."""
+    """The registers, of all threads of a CTA, that sums of the loop's products take: those that it
+    carries from iteration to iteration, all together, or the largest."""
     body = loop.regions[0].blocks[0]
     sums = [view.acc for view in body.operations if isinstance(view, MmaOp)]
     carried = [acc for acc in sums if isinstance(acc.owner, ir.Block) and acc.owner == body]
@@ -171,7 +172,8 @@ def _ends(ops: list[ir.Operation]) -> list[ir.Operation]:
 
 
 def _plain_loads(loop: ir.Operation, context: PassContext) -> list[str]:
-    """Why each load of a loop's body is no asynchronous copy, as insert-async-copies reported."""
+    """Says why each load of a loop's body is no asynchronous copy, as insert-async-copies reported
+    it."""
     loads = {
         show_location(v.operation)
         for v in loop.regions[0].blocks[0].operations
@@ -199,7 +201,7 @@ def _copy_places(block: ir.Block) -> list[ir.Operation]:
 
 
 class _Expansion:
-    """Rewrites one loop."""
+    """Makes one loop a prologue, a steady loop and a drain."""
 
     def __init__(self, loop: ir.Operation, plan: _Plan, stages: int) -> None:
         self.loop, self.plan, self.stages = loop, plan, stages
@@ -209,7 +211,7 @@ class _Expansion:
         self.induction = loop.regions[0].blocks[0].arguments[0]
 
     def run(self) -> None:
-        """Prologue, steady loop, drain."""
+        """Writes the prologue, then the steady loop, then the drain."""
         with ir.InsertionPoint(self.loop), self.loop.location:
             self._make_buffers()
             for number in range(self.stages - 1):

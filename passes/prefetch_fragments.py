@@ -75,7 +75,8 @@ def prefetch_fragments(module: ir.Module, context: PassContext) -> None:
 
 @dataclass
 class _Rotation:
-    """`reads`: what moves, with its view and slot. `count`: number of the ring count's argument."""
+    """The ops that move to the iteration before. `reads`: loads of fragments, each with its view
+    and slot. `count`: the number of the argument that counts the ring's turns."""
 
     wait: ir.Operation
     turn: ir.Operation

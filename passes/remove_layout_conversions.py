@@ -120,14 +120,15 @@ def _makers(value: ir.Value, wanted: ir.Value, function: ir.Operation) -> list[i
 
 
 def _accesses(wanted: ir.Value, bytes_: int) -> int:
-    """How many accesses of at most 16 bytes load what a thread holds of a tile in a row."""
+    """The number of accesses, of at most 16 bytes each, that load what a thread holds of a tile in
+    a row."""
     values = layout_of(wanted).values
     run = values[0].size if values and values[0].stride == 1 else 1
     return prod(mode.size for mode in values) // min(run, VECTOR_BYTES // bytes_)
 
 
 def _remade(makers: list[ir.Operation], value: ir.Value, layout: ir.Attribute) -> ir.Value:
-    """`value` in another layout, by ops beside those that make it."""
+    """Makes `value` once more in another layout, by ops beside those that make it."""
     made: OpMap[ir.Value] = OpMap()
     for op in makers:
         result = op.results[0]

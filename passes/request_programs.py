@@ -104,7 +104,7 @@ class _Reader:
 
 @dataclass
 class _Answers:
-    """Where answers lie, and the ring of their slots.
+    """The buffer in which answers lie, and the ring of its slots.
 
     `ctas` of a cluster; in one of several whether this is the `first`, and a mask of that.
     """
@@ -146,7 +146,7 @@ def _reader(loop: ir.Operation, warps: int) -> _Reader:
 
 
 def _make_answers(function: ir.Operation, releases: int, shape: tuple[int, int, int]) -> _Answers:
-    """Buffer and ring at the kernel's entry."""
+    """Makes that buffer and that ring at the kernel's entry."""
     ring = make_ring(function, slots=SLOTS, fills=1, releases=releases)
     with ir.InsertionPoint(behind(ring.owner.operation)), function.location:
         buffer = AllocOp.build(results=[answer_buffer(SLOTS).type()])
@@ -196,7 +196,7 @@ def _rewrite(reader: _Reader, answers: _Answers, *, asks: bool) -> None:
 
 
 def _ask(answers: _Answers, count: ir.Value) -> None:
-    """For the program behind this one, when all are done with the slot."""
+    """Asks for the program behind this one, once all have released the slot of the answer."""
     if answers.first is None:
         slot = RingAcquireOp.build(answers.ring, count)
         RingAnnounceOp.build(answers.ring, slot, bytes=ANSWER_BYTES)

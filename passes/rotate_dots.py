@@ -87,9 +87,9 @@ def rotate_dots(module: ir.Module, context: PassContext) -> None:
 
 @dataclass
 class _Rotation:
-    """What moves. `early`: the first product's ops up to its issue, `late`: the second's behind its
-    operands in registers, both in order. `number`: of the accumulator among the carried values;
-    `counters`: per such number what an iteration adds."""
+    """The ops that move. `early`: the first product's up to its issue; `late`: the second's behind
+    its operands in registers; both in order. `number`: that of the accumulator among the carried
+    values. `counters`: by such numbers, what an iteration adds."""
 
     first: IssuedProduct
     second: IssuedProduct
@@ -137,7 +137,7 @@ def _carried_number(product: IssuedProduct, body: ir.Block) -> int:
 
 
 class _Rewrite:
-    """Rewrites one loop."""
+    """Rotates one loop."""
 
     def __init__(self, loop: ir.Operation, rotation: _Rotation) -> None:
         self._loop, self._rotation = loop, rotation
@@ -242,8 +242,8 @@ class _Rewrite:
         return found
 
     def _carried(self, mapped: dict[ir.Value, ir.Value]) -> list[ir.Value]:
-        """What goes on to the next iteration: all yields but the accumulator's, and the second
-        product's operands."""
+        """Lists what goes on to the next iteration: all that is yielded but the accumulator, and
+        the second product's operands."""
         number = self._rotation.number
         yielded = [v for i, v in enumerate(self._yielded) if i != number]
         return [mapped.get(value, value) for value in (*yielded, *self._taken)]

@@ -183,7 +183,8 @@ def _turning(
 
 
 def _is_grouped(function: ir.Operation, found: _Programs) -> bool:
-    """Whether programs may have another order. CompileError where one is demanded in vain."""
+    """Whether the kernel's programs may run in another order. CompileError where one is demanded
+    that they cannot have."""
     grouped = found.multiplies and bool(found.ids[0] and found.ids[1])
     grouped = grouped and not (found.waits or found.ordered or found.persistent)
     if not is_demanded(function, ORDER):
@@ -370,7 +371,7 @@ def _guard(store: ir.Operation, inside: list[ir.Value]) -> None:
 
 
 def _ceil(size: ir.Value, part: int) -> ir.Value:
-    """How many parts of `part` programs hold `size`."""
+    """The number of parts of `part` programs each that hold `size`."""
     if part == 1:
         return size
     more = binary("arith.addi", size, i32_constant(part - 1))
@@ -388,7 +389,7 @@ def _grouped(order: ProgramOrder) -> list[ir.Value]:
 def _order(
     linear: ir.Value, rows: ir.Value, columns: ir.Value, order: ProgramOrder, height: int = 1
 ) -> list[ir.Value]:
-    """Row and column of a cluster of `height` rows."""
+    """The row and column, among clusters of `height` rows, of the cluster with this number."""
     group = max(1, order.group // height)
     if order.name == "hilbert":
         group = 1 << (group.bit_length() - 1)

@@ -67,7 +67,8 @@ def select_mma(module: ir.Module, context: PassContext) -> None:
 
 
 def _is_third(context: PassContext) -> bool:
-    """Whether there are three warpgroups, or as many times two."""
+    """Whether the number of warps is no power of two: three warpgroups, or twice, four times as
+    many."""
     return context.num_warps & (context.num_warps - 1) != 0
 
 
@@ -149,7 +150,8 @@ def _find_in_tensor_memory(dot: tile.DotOp, context: PassContext) -> MmaInstruct
 
 
 def _select(dot: tile.DotOp, room: int, computed: ComputedOperands, context: PassContext) -> None:
-    """`room`: accumulators of one warpgroup instruction that a thread may have."""
+    """Names the instruction of a dot. `room`: accumulators of one warpgroup instruction that a
+    thread may have."""
     row, why = None, "the target multiplies these types"
     if context.target.supports(Feature.WGMMA):
         row, why = _either(_find_wide(dot, room, context), why)
@@ -193,7 +195,8 @@ def _paired(
 
 
 def _either(found: MmaInstruction | str, why: str) -> tuple[MmaInstruction | None, str]:
-    """(instruction, `why`) if one was found, else (None, the reason for which there is none)."""
+    """Gives (instruction, `why`) if one was found, else (None, the reason for which there is
+    none)."""
     return (None, found) if isinstance(found, str) else (found, why)
 
 

@@ -111,7 +111,7 @@ def _share(function: ir.Operation, context: PassContext) -> None:
 
 
 def _count(shape: Sequence[int], axes: Sequence[int]) -> int:
-    """CTAs of a cluster that differ along `axes` only."""
+    """The number of CTAs of a cluster that differ along `axes` only."""
     return len(ctas_alike(tuple(shape), tuple(axes)))
 
 
@@ -119,7 +119,7 @@ def _count(shape: Sequence[int], axes: Sequence[int]) -> int:
 
 
 def _plan(load: TmaLoadOp, shape: tuple[int, int, int]) -> _Copy | str:
-    """How a copy is shared, or why it is not."""
+    """Plans how CTAs share a copy, or says why they do not."""
     turn = acquired_by(load)
     if turn is None:
         return "fills a slot that nobody acquires"
@@ -160,7 +160,7 @@ class _Masks:
         return self._masks[key]
 
     def members(self, groups: set[tuple[int, ...]]) -> int:
-        """How many CTAs `mask` has."""
+        """The number of CTAs that `mask` has."""
         return len({rank for axes in groups for rank in ctas_alike(self.shape, axes)})
 
     def place(self, axes: tuple[int, ...]) -> ir.Value:

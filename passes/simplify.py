@@ -30,7 +30,7 @@ _LOOPS = ("scf.for", "scf.while")
 
 @tile_pass(requires=Level.TILE, ensures=None)
 def simplify(module: ir.Module, context: PassContext) -> None:
-    """Folds, merges, hoists and drops what has no effect."""
+    """Folds, merges and hoists ops, and drops those without an effect."""
     _drop_unused(module)
     for dot in find_ops(module.operation, DotOp):
         _add_into(dot.opview)
@@ -67,8 +67,8 @@ def _simplify_block(block: ir.Block, available: dict[tuple, ir.Operation]) -> No
 
 
 def _form(op: ir.Operation, numbers: dict[ir.Value, int]) -> tuple:
-    """What two ops on the same operands have in common if they give the same, regions included:
-    there values are known by the order in which they come, those from outside by themselves."""
+    """Describes an op so that two on the same operands whose descriptions are equal give the same.
+    Values inside its regions are named by their order, those from outside by themselves."""
     inside = []
     for region in op.regions:
         for block in region.blocks:

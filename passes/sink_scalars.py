@@ -60,7 +60,7 @@ def _following(op: ir.Operation) -> ir.Operation | None:
 
 
 def _multiplies(loop: ir.Operation) -> bool:
-    """Whether a product stands in a loop's own block."""
+    """Whether a loop's own block has a product."""
     return any(_PRODUCT in _text(view.operation) for view in loop.regions[0].blocks[0].operations)
 
 

@@ -203,7 +203,7 @@ def _part(function: ir.Operation, rings: list[Ring], roots: list[ir.Operation]) 
 
 
 class _Rewrite:
-    """Splits one kernel."""
+    """Splits one kernel into roles."""
 
     def __init__(
         self,
@@ -270,7 +270,7 @@ class _Rewrite:
         return any(products.loop == ring.loop for products in self._products)
 
     def _move_maps(self) -> ir.Operation:
-        """Tensor maps move up to the rings. Returns the op behind them."""
+        """Moves tensor maps up to the rings. Gives the op behind them."""
         for view in list(self._body.operations):
             if isinstance(view, MakeTensorMapOp):
                 view.operation.move_before(next(iter(self._body.operations)).operation)
@@ -278,7 +278,7 @@ class _Rewrite:
         return next(v.operation for v in self._body.operations if not isinstance(v, kinds))
 
     def _release(self, ring: Ring) -> None:
-        """Rule 3, where no multiply role does it."""
+        """Applies rule 3, where no multiply role does: releases a slot behind its last reader."""
         if self._is_multiplied(ring):
             return
         product = last_product(ring)
@@ -338,7 +338,7 @@ class _Rewrite:
         return self._outer if is_outer(ring.leader or ring, self._rings) else self._stages
 
     def _filled(self, ring: Ring) -> int:
-        """How often a slot of `ring` is published until it is full."""
+        """The number of times that a slot of `ring` is published until it is full."""
         kinds = [getattr(arrival, "by", None) for arrival in ring.arrivals]
         copies, stores = COPIES in kinds, "warp" in kinds
         lanes = self._context.target.warp_size
@@ -396,7 +396,7 @@ class _Rewrite:
         )
 
     def _copied_by_threads(self) -> bool:
-        """Whether others than one thread of the load role fill rings."""
+        """Whether more than one thread of the load role fills rings."""
         copies = (copy for ring in self._rings for copy in ring.copies)
         return any(not isinstance(copy, TmaLoadOp) for copy in copies)
 

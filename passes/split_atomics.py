@@ -39,7 +39,7 @@ def split_atomics(module: ir.Module, context: PassContext) -> None:
 
 
 def holds_copies(layout: Layout, num_threads: int) -> bool:
-    """Whether some element lies in several of a CTA's threads."""
+    """Whether several threads of a CTA hold the same element."""
     return layout.num_threads < num_threads or any(
         mode.size > 1 and not mode.stride for mode in layout.threads
     )

@@ -97,8 +97,8 @@ def _split_conversion(op: ConvertLayoutOp, context: PassContext) -> None:
 def _crosses_warps(
     op: Any, like: ir.Value, source: Layout, result: Layout, context: PassContext
 ) -> str | None:
-    """Why a tile as large as `like` does not get from one layout to the other by shuffles; None,
-    and a line in the report, where it does."""
+    """Says why a tile as large as `like` does not get from one layout to the other by shuffles;
+    None, and a line in the report, where it does."""
     sizes, bytes_ = shape(like), byte_width(element(like))
     if is_explicit(kernel_of(op.operation)):
         move = lane_move(source, result, sizes)

@@ -138,7 +138,7 @@ def _reduce_stripes(op: tile.ReduceOp, stripes: int) -> None:
 
 
 def _as(value: ir.Value, sizes: tuple[int, ...]) -> ir.Value:
-    """One element in a tile of another rank."""
+    """Reshapes a tile of one element to another rank."""
     if shape(value) == sizes:
         return value
     return tile.ReshapeOp.build(value, results=[with_shape(value, sizes)])

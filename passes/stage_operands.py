@@ -154,7 +154,8 @@ def _matrices(dot: tile.DotOp, value: ir.Value, along_k: bool) -> bool:
 
 
 def _runs_along(value: ir.Value, dim: int) -> bool:
-    """Whether a tile's registers neighbour each other along `dim`: it will lie so in the buffer."""
+    """Whether neighbours along `dim` lie in neighbouring registers of a tile, which lies so in the
+    buffer, too."""
     values = layout_of(value).values
     return bool(values) and (values[0].dim, values[0].stride) == (dim, 1)
 
@@ -197,7 +198,8 @@ def _fragment(buffer: ir.Value, axis: int, k: int, size: int, layout: Layout) ->
 
 
 def _zero_past(value: ir.Value, axis: int, size: int) -> ir.Value:
-    """Zero in the phantoms along `axis`: the instruction multiplies them like any other element."""
+    """Makes phantoms along `axis` zero, as the instruction multiplies them like any other
+    element."""
     i32 = ir.IntegerType.get_signless(32)
     at = tile.IotaOp.build(results=[with_element(value, i32)], axis=axis)
     inside = less(at, constant(at.type, size))

@@ -58,7 +58,8 @@ def transpose_products(module: ir.Module, context: PassContext) -> None:
 
 
 def _carried(dot: tile.DotOp) -> int | None:
-    """Which loop-carried value is the sum of `dot`, and of nothing else; None without one."""
+    """The number of the loop-carried value that is the sum of `dot`, and of nothing else; None
+    without one."""
     block = dot.operation.block
     if block.owner.name != "scf.for" or isinstance(dot, tile.DotScaledOp):
         return None
@@ -78,8 +79,8 @@ def _lies_by_rows(dot: tile.DotOp) -> bool:
 
 
 def _instruction(dot: tile.DotOp, context: PassContext) -> MmaInstruction | None:
-    """What multiplies the transposes, with the lhs in registers; None without it, or where no
-    warpgroups would multiply `dot` itself."""
+    """The instruction that multiplies the transposes, with the lhs in registers; None without it,
+    or where no warpgroups would multiply `dot` itself."""
     lhs, rhs, acc = (str(element(value)) for value in (dot.lhs, dot.rhs, dot.acc))
     tf32, sizes = dot.options.get("precision") == "tf32", shape(dot.acc)
     found = [warpgroup_widths(each, context.num_warps) for each in (sizes, sizes[::-1])]

@@ -137,8 +137,8 @@ class _Indices:
         ]
 
     def look(self, launch: Launch) -> int:
-        """How many indices 32 bits may not hold in launches no larger than `launch`; notes
-        which."""
+        """Counts, and notes, the indices that 32 bits may not hold in launches no larger than
+        `launch`."""
         self.limits = (found := find_ranges(self.program, launch)).limits
         self.known = found.of
         self.wide = {number for number in self.all if not holds(NARROW, self.known[number])}
@@ -301,7 +301,7 @@ class _Widening:
             self._unify(op)
 
     def _cast(self, op: ir.Operation) -> None:
-        """index_cast to or from what is no index now."""
+        """Replaces an index_cast, one side of which is no index now."""
         source, result = op.operands[0], op.results[0]
         if COORDINATE in op.attributes:  # the copy engine's, from a wide index
             self._bound(op, 0)

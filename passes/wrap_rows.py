@@ -83,7 +83,8 @@ def _wrap(rows: RowKernel, context: PassContext) -> None:
 
 
 def _where_known(anchor: Access, rows: RowKernel) -> ir.InsertionPoint | None:
-    """Behind what the anchor's row is computed from, if all that needs the shift is behind, too."""
+    """The point behind the ops that the anchor's row is computed from; None where something that
+    needs the shift stands in front of it."""
     owners = [offset.owner for offset in anchor.offsets]
     blocks = [owner if isinstance(owner, ir.Block) else owner.operation.block for owner in owners]
     inner = max(blocks, key=_depth)
@@ -100,7 +101,7 @@ def _where_known(anchor: Access, rows: RowKernel) -> ir.InsertionPoint | None:
 
 
 def _depth(block: ir.Block) -> int:
-    """How many ops a block is inside."""
+    """The number of ops that a block is inside."""
     op, depth = block.owner.operation, 0
     while op is not None:
         op, depth = op.parent, depth + 1

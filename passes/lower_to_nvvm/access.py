@@ -34,8 +34,8 @@ def storage_bits(element: ir.Type, state: Lowering) -> int:
 
 
 def word_bits(bits: int, width: int) -> tuple[int, int]:
-    """(bits, count) of the words that carry `width` elements of `bits`: words of at most 32, or
-    64."""
+    """Gives (bits, count) of the words that carry `width` elements of `bits`: words of at most 32,
+    or 64."""
     total = bits * width
     if bits == 64:
         return 64, width
@@ -43,8 +43,8 @@ def word_bits(bits: int, width: int) -> tuple[int, int]:
 
 
 def pack(registers: Sequence[ir.Value], element: ir.Type, state: Lowering) -> Registers:
-    """Neighbouring elements as integer words, the first in the lowest bits. Elements that came out
-    of a word, or of one vector, are not put together again."""
+    """Packs neighbouring elements into integer words, the first in the lowest bits. Elements that
+    came out of a word, or of one vector, are not put together again."""
     bits = storage_bits(element, state)
     word, count = word_bits(bits, len(registers))
     per_word = len(registers) // count
@@ -117,8 +117,8 @@ def load_words(
     padding: Registers,
     hint: str | None,
 ) -> Registers:
-    """`count` words of `word` bits from global memory; those of `padding` where `predicate` is
-    false."""
+    """Loads `count` words of `word` bits from global memory; they are those of `padding` where
+    `predicate` is false."""
     if predicate is None and hint is None:
         return plain_load(pointer, word, count)
     integer = ir.IntegerType.get_signless(word)
@@ -177,7 +177,8 @@ def inline_asm(
     *,
     pure: bool = False,
 ) -> Registers:
-    """`llvm.inline_asm`, with side effects unless `pure`; the results as separate values.
+    """Makes an `llvm.inline_asm`, with side effects unless `pure`; gives the results as separate
+    values.
 
     Side effects alone keep loads in order with it in LLVM IR, but not behind: MachineSink moves a
     load into the block of its uses, past everything that is not known to write memory.
@@ -195,7 +196,7 @@ def inline_asm(
 def call_intrinsic(
     name: str, operands: Sequence[ir.Value], results: Sequence[ir.Type]
 ) -> Registers:
-    """`llvm.call_intrinsic`; the results as separate values."""
+    """Makes an `llvm.call_intrinsic`; gives the results as separate values."""
     attributes = {
         "intrin": ir.StringAttr.get(name),
         "op_bundle_sizes": ir.DenseI32ArrayAttr.get([]),
@@ -210,7 +211,7 @@ def _create_many(
     results: Sequence[ir.Type],
     attributes: dict[str, ir.Attribute],
 ) -> Registers:
-    """LLVM gives several results as one struct; this takes it apart."""
+    """Makes an op and takes its result apart, as LLVM gives several results as one struct."""
     if len(results) <= 1:
         op = ir.Operation.create(
             name, results=list(results), operands=list(operands), attributes=attributes
@@ -230,7 +231,8 @@ def _letter(word: int) -> str:
 
 
 def _asm_type(word: int) -> ir.Type:
-    """PTX has no 8-bit registers: a byte travels in 16 bits."""
+    """The type in which a value passes through inline PTX: a byte travels in 16 bits, since PTX has
+    no 8-bit registers."""
     return ir.IntegerType.get_signless(max(word, 16))
 
 

@@ -66,22 +66,22 @@ _COMBINE = {
 
 @dataclass(frozen=True)
 class Memory:
-    """How an atomic orders memory, and among whom."""
+    """The memory order of an atomic, and the threads among whom it holds."""
 
     order: str
     scope: str
 
     def atom(self, operation: str) -> str:
-        """`atom` with its qualifiers."""
+        """Spells `atom` with its qualifiers."""
         return f"atom.{self.order}.{self.scope}.global.{operation}"
 
     def red(self, operation: str) -> str:
-        """`red` with its qualifiers; `order` must be relaxed or release."""
+        """Spells `red` with its qualifiers; `order` must be relaxed or release."""
         return f"red.{self.order}.{self.scope}.global.{operation}"
 
 
 def lower_atomic_rmw(op: tile.AtomicRmwOp, state: Lowering) -> None:
-    """tile.atomic_rmw: one instruction where the hardware has one, else a loop."""
+    """Lowers tile.atomic_rmw to one instruction where the hardware has one, else to a loop."""
     memory = _memory(op, state)
     elements = Elements(state, state.values[op.dst], op.mask, op.indices)
     width = _vector_width(op, state)
@@ -103,7 +103,7 @@ def lower_atomic_rmw(op: tile.AtomicRmwOp, state: Lowering) -> None:
 
 
 def lower_atomic_cas(op: tile.AtomicCasOp, state: Lowering) -> None:
-    """tile.atomic_cas: compares bits, so -0.0 is not 0.0 and a NaN equals itself."""
+    """Lowers tile.atomic_cas, which compares bits: -0.0 is not 0.0, and a NaN equals itself."""
     memory = _memory(op, state)
     elements = Elements(state, state.values[op.dst], op.mask, op.indices)
     kind = element(op.value)
@@ -192,7 +192,7 @@ def _update(op: tile.AtomicRmwOp, memory: Memory, state: Lowering) -> Update:
 
 
 def _instruction(kind: str, scalar: ir.Type, state: Lowering) -> str | None:
-    """`op.type` of the instruction for a kind, None if there is none."""
+    """Spells `op.type` of the instruction for a kind, None if there is none."""
     bits = scalar.width
     if kind == "addf":
         if str(scalar) == "bf16" and not state.context.target.supports(Feature.BF16_ARITHMETIC):
@@ -256,7 +256,7 @@ def _order_as_integers(
     *,
     reduces: bool,
 ) -> ir.Value:
-    """Minimum or maximum of f32 and f64 as two guarded integer atomics, of which one acts."""
+    """Does minimum or maximum of f32 and f64 by two guarded integer atomics, of which one acts."""
     bits = value.type.width
     integer = ir.IntegerType.get_signless(bits)
     # All bits but the sign, or all bits: the NaN that wins every later comparison of this kind.
@@ -327,7 +327,7 @@ def _relaxed_load(scope: str, pointer: ir.Value, word: ir.Type) -> ir.Value:
 
 
 def _combined(kind: str, seen: ir.Value, value: ir.Value) -> ir.Value:
-    """The new word."""
+    """Computes the new word."""
     if kind == "exchange":
         return _as_type(value, seen.type)
     made = create(_COMBINE[kind], [_as_type(seen, value.type), value], value.type)

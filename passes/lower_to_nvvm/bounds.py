@@ -26,7 +26,7 @@ _CASTS = ("arith.index_cast", "arith.index_castui", "arith.extsi", "arith.extui"
 
 
 def lower_cmpi(op: ir.Operation, state: Lowering) -> None:
-    """arith.cmpi."""
+    """Lowers arith.cmpi."""
     run = _run(op, state.divisibility)
     if run is None:
         lower_elementwise(op, state)
@@ -67,7 +67,8 @@ def _run(op: ir.Operation, divisibility: Divisibility) -> tuple[int, int] | None
 
 
 def _coordinate(value: ir.Value, divisibility: Divisibility) -> tuple[int, int] | None:
-    """(d, n) if a tile's elements are their coordinates along dimension d plus a multiple of n."""
+    """Gives (d, n) if a tile's elements are their coordinates along dimension d plus a multiple of
+    n."""
     if isinstance(value.owner, ir.Block):
         return None
     op, view = value.owner, value.owner.opview
@@ -97,7 +98,7 @@ def _shifted(
 
 
 def _reshaped(op: tile.ReshapeOp, divisibility: Divisibility) -> tuple[int, int] | None:
-    """Of a reshape that only adds or drops dimensions of size 1."""
+    """Follows `_coordinate` through a reshape that only adds or drops dimensions of size 1."""
     found = _coordinate(op.src, divisibility)
     before, after = shape(op.src), shape(op.result)
     sizes = [size for size in before if size > 1]

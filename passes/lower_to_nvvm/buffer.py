@@ -111,7 +111,8 @@ def lower_slot(op: gpu_tile.SlotOp, state: Lowering) -> None:
 
 
 def lower_ring_position(op: gpu_tile.RingPositionOp, state: Lowering) -> None:
-    """Remainder and quotient of the count; a power of two makes them a mask and a shift."""
+    """Lowers to remainder and quotient of the count; a power of two makes them a mask and a
+    shift."""
     count, slots = state.values[op.count], state.i32_constant(op.slots)
     state.values[op.slot] = create("arith.remui", [count, slots], state.i32)
     turns = create("arith.divui", [count, slots], state.i32)
@@ -128,7 +129,7 @@ def lower_reshape_view(op: gpu_tile.ReshapeViewOp, state: Lowering) -> None:
 
 
 def lower_buffer_load(op: gpu_tile.BufferLoadOp, state: Lowering) -> None:
-    """ldmatrix where the layouts fit it, else ld.shared as wide as they allow."""
+    """Lowers to ldmatrix where the layouts fit it, else to ld.shared as wide as they allow."""
     if is_tensor_buffer(op.src):
         tensor_memory.lower_load(op, state)
         return
@@ -157,7 +158,8 @@ def _is_read_ahead(op: gpu_tile.BufferLoadOp) -> bool:
 
 
 def _opaque(word: ir.Value) -> ir.Value:
-    """The same value. LLVM would make one load behind the loop's start of two that meet there."""
+    """Gives the same value in a way that LLVM does not see through. Else it would make one load,
+    behind the loop's start, of two that meet there."""
     letter = {32: "r", 64: "l"}.get(word.type.width)
     if letter is None:
         return word
@@ -197,7 +199,7 @@ def _load_matrices(
 def _store_matrices(
     plan: MatrixLoad, registers: Registers, buffer: Buffer, element_type: ir.Type, state: Lowering
 ) -> None:
-    """stmatrix, the inverse of ldmatrix."""
+    """Stores by stmatrix, the inverse of ldmatrix."""
     access = Access(buffer, plan.rows, state)
     trans = ".trans" if plan.transposed else ""
     name = f"llvm.nvvm.stmatrix.sync.aligned.m8n8.x{plan.matrices}{trans}.b16.p3"
@@ -208,8 +210,8 @@ def _store_matrices(
 
 
 def lower_buffer_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:
-    """stmatrix where the layouts fit it and no element has copies, else st.shared by the first copy
-    of each element, phantoms left out."""
+    """Lowers to stmatrix where the layouts fit it and no element has copies, else to st.shared by
+    the first copy of each element, phantoms left out."""
     if is_tensor_buffer(op.dst):
         tensor_memory.lower_store(op, state)
         return

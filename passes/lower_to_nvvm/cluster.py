@@ -22,17 +22,17 @@ from tilec.passes.rewriting.locations import error_at
 
 
 def lower_cluster_id(op: gpu_tile.ClusterIdOp, state: Lowering) -> None:
-    """%clusterid.x."""
+    """Lowers to %clusterid.x."""
     state.values[op.result] = create("nvvm.read.ptx.sreg.clusterid.x", [], state.i32)
 
 
 def lower_num_clusters(op: gpu_tile.NumClustersOp, state: Lowering) -> None:
-    """%nclusterid.x."""
+    """Lowers to %nclusterid.x."""
     state.values[op.result] = create("nvvm.read.ptx.sreg.nclusterid.x", [], state.i32)
 
 
 def lower_position(op: gpu_tile.ClusterPositionOp, state: Lowering) -> None:
-    """One digit of the rank; the sizes are powers of two."""
+    """Takes one digit of the CTA's rank; the sizes are powers of two."""
     state.values[op.result] = _position(op.axis, state)
 
 
@@ -49,16 +49,16 @@ def lower_mask(op: gpu_tile.ClusterMaskOp, state: Lowering) -> None:
 
 
 def lower_sync(op: gpu_tile.ClusterSyncOp, state: Lowering) -> None:
-    """barrier.cluster, whose arrival releases unless it is relaxed; lanes may come apart: one of a
-    warp may still issue copies."""
+    """Lowers to barrier.cluster, whose arrival releases unless it is relaxed. Lanes may come apart
+    there: one of a warp may still issue copies."""
     relaxed = ".relaxed" if op.order == "relaxed" else ""
     ir.Operation.create(f"nvvm.cluster.arrive{relaxed}")
     ir.Operation.create("nvvm.cluster.wait")
 
 
 def lower_cluster_store(op: gpu_tile.ClusterStoreOp, state: Lowering) -> None:
-    """Thread n writes to the CTA of rank n (PTX ISA 9.0, "mapa", "st"). CompileError if the buffer
-    has not an element for each."""
+    """Lets thread n write to the CTA of rank n (PTX ISA 9.0, "mapa", "st"). CompileError if the
+    buffer has not an element for each."""
     ctas, (room,) = prod(state.cluster), buffer_of(op.dst).shape
     if room != ctas:
         raise error_at(op.operation, f"the buffer has {room} elements for the {ctas} of a cluster")
@@ -76,8 +76,8 @@ def lower_cluster_store(op: gpu_tile.ClusterStoreOp, state: Lowering) -> None:
 
 
 def lower_stripe_id(op: tile.StripeIdOp, state: Lowering) -> None:
-    """CTAs that follow one another run the stripes of a program; in a cluster, in the order of
-    their ranks."""
+    """Lowers to a CTA's place among those that run a program's stripes, which follow one another;
+    in a cluster, in the order of their ranks."""
     number = create("nvvm.read.ptx.sreg.ctaid.x", [], state.i32)
     stripe = create("arith.remui", [number, state.i32_constant(state.stripes)], state.i32)
     state.values[op.result] = state.to_index(stripe)

@@ -89,9 +89,9 @@ class Combination:
         return Item(tuple(made), _either(first.counts, second.counts))
 
     def combine_all(self, items: Sequence[Item]) -> Item:
-        """A balanced tree: short chains, and a rounding error that grows with the logarithm. Its
-        leaves are runs of a few floats added in a row, so that what is multiplied before takes one
-        instruction with the addition (fma)."""
+        """Combines items as a balanced tree: short chains, and a rounding error that grows with the
+        logarithm. Its leaves are runs of a few floats added in a row, so that what is multiplied
+        before takes one instruction with the addition (fma)."""
         items = list(items)
         if self.operation == "arith.addf":
             runs = [items[i : i + ADDED_IN_A_ROW] for i in range(0, len(items), ADDED_IN_A_ROW)]
@@ -103,7 +103,7 @@ class Combination:
 
 
 def choose(condition: ir.Value, if_true: Item, if_false: Item) -> Item:
-    """One of two items of like certainty."""
+    """Chooses one of two items, both of which are certain, or neither."""
     counts = None
     if if_true.counts is not None and if_false.counts is not None:
         counts = select(condition, if_true.counts, if_false.counts)
@@ -117,7 +117,7 @@ def _choose(
 
 
 def _either(first: ir.Value | None, second: ir.Value | None) -> ir.Value | None:
-    """Disjunction of two conditions, None meaning "certain"."""
+    """Makes the disjunction of two conditions; None means "certain"."""
     if first is None or second is None:
         return None
     return first if first == second else create("arith.ori", [first, second], first.type)

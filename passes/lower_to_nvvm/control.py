@@ -15,7 +15,8 @@ LowerBlock = Callable[[ir.Block, Lowering], None]
 
 
 def lower_region_op(op: ir.Operation, state: Lowering, lower_block: LowerBlock) -> None:
-    """scf.for, scf.if and scf.while: operands, results and block arguments become registers."""
+    """Rebuilds scf.for, scf.if and scf.while with registers for operands, results and block
+    arguments."""
     results = [t for r in op.results for t in _word_types(r, state)]
     attributes = {name: attr for name, attr in op.attributes.items() if "." not in name}
     new = ir.Operation.create(
@@ -70,7 +71,7 @@ def _bind(values: Iterable[ir.Value], words: Registers, state: Lowering) -> None
 
 
 def lower_terminator(op: ir.Operation, state: Lowering) -> None:
-    """scf.yield and scf.condition."""
+    """Lowers scf.yield and scf.condition."""
     ir.Operation.create(op.name, operands=_words(op.operands, state))
 
 

@@ -66,7 +66,8 @@ def _swapped(words: Words, mask: int, condition: ir.Value) -> Words:
 
 
 def _picked(words: Words, mask: int, condition: ir.Value) -> Words:
-    """Of words that differ in `mask` those with it where the condition holds."""
+    """Picks, of each two words whose keys differ in `mask`, the one whose key has it where the
+    condition holds, else the other."""
     return {
         key: select(condition, words[key | mask], word)
         for key, word in words.items()
@@ -75,7 +76,7 @@ def _picked(words: Words, mask: int, condition: ir.Value) -> Words:
 
 
 def _shuffled(move: LaneMove, words: Words, state: Lowering) -> Words:
-    """All rounds: the bits that leave are in no word's mask any more, those that enter are."""
+    """Does all rounds: the bits that leave are in no word's mask any more, those that enter are."""
     steps = [(pair.leaving, pair.entering, 1 << pair.sender) for pair in move.exchanges]
     steps += [(0, mask, 1 << sender) for mask, sender in move.entering]
     every = sum(leaving for leaving, _, _ in steps)
@@ -92,7 +93,8 @@ def _shuffled(move: LaneMove, words: Words, state: Lowering) -> Words:
 
 
 def _sent(words: Registers, base: ir.Value | None, lanes: int, state: Lowering) -> Registers:
-    """One round: from the lane that differs from `base`, or from the own one, in bits `lanes`."""
+    """Does one round: each lane reads from the one that differs from `base`, or from itself, in
+    bits `lanes`."""
     mask = state.i32_constant(lanes)
     if base is None:
         return shuffle("bfly", words, mask, state)

@@ -28,7 +28,7 @@ from tilec.passes.lower_to_nvvm.state import Lowering
 
 
 def lower_cp_async(op: gpu_tile.CpAsyncOp, state: Lowering) -> None:
-    """One cp.async per vector, coalesced over the CTA."""
+    """Lowers to one cp.async per vector, coalesced over the CTA."""
     buffer = state.values[op.dst]
     sizes = buffer.type.shape
     width = op.bytes // buffer.type.element_bytes
@@ -109,10 +109,10 @@ class _Copies:
             copy_vector(self.op, to, where, source(first), self.guards[first])
 
     def whole(self, first: int) -> None:
-        """All of it."""
+        """Says that all of the vector is read."""
 
     def by_predicate(self, first: int) -> tuple[ir.Value, str] | None:
-        """All or nothing."""
+        """Says how much of the vector is read: all, or nothing where a predicate is false."""
         return whole_or_nothing(self.place.inside(first, self.mask), self.state)
 
     def by_size(self, first: int) -> tuple[ir.Value, str]:
@@ -128,7 +128,7 @@ def copy_vector(
     part: tuple[ir.Value, str] | None,
     guard: ir.Value | None,
 ) -> None:
-    """One cp.async to a shared pointer from a global one.
+    """Issues one cp.async to a shared pointer from a global one.
 
     `part`: an operand that says what of the vector is read, and its constraint; `guard`: whether
     the thread has that vector (i1). None: all of it; certainly.
@@ -158,7 +158,7 @@ def whole_or_nothing(inside: ir.Value | None, state: Lowering) -> tuple[ir.Value
 def _source_bytes(
     place: Rectangle, register: int, inside: ir.Value | None, bytes_: int, state: Lowering
 ) -> ir.Value:
-    """How many bytes of a vector that may straddle the array's edge are to be read."""
+    """The number of bytes to be read of a vector that may straddle the array's edge."""
     if place.contiguous is None:
         full = state.i32_constant(bytes_)
         return full if inside is None else select(inside, full, state.i32_constant(0))
@@ -174,7 +174,7 @@ def _source_bytes(
 
 
 def lower_cp_async_gather(op: gpu_tile.CpAsyncGatherOp, state: Lowering) -> None:
-    """One cp.async per vector that a thread holds of the index tiles."""
+    """Lowers to one cp.async per vector that a thread holds of the index tiles."""
     buffer, layout = state.values[op.dst], layout_of(op.elements)
     width = op.bytes // buffer.type.element_bytes
     elements = Elements(state, state.values[op.src], op.elements, op.indices)
@@ -186,12 +186,12 @@ def lower_cp_async_gather(op: gpu_tile.CpAsyncGatherOp, state: Lowering) -> None
 
 
 def lower_commit(op: gpu_tile.CpAsyncCommitOp, state: Lowering) -> None:
-    """cp.async.commit_group."""
+    """Lowers to cp.async.commit_group."""
     ir.Operation.create("nvvm.cp.async.commit.group")
 
 
 def lower_wait(op: gpu_tile.CpAsyncWaitOp, state: Lowering) -> None:
-    """cp.async.wait_group."""
+    """Lowers to cp.async.wait_group."""
     i32 = ir.IntegerType.get_signless(32)
     ir.Operation.create(
         "nvvm.cp.async.wait.group", attributes={"n": ir.IntegerAttr.get(i32, op.pending)}

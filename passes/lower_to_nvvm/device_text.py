@@ -21,7 +21,7 @@ def enclosing(op: ir.Operation, name: str) -> ir.Operation:
 
 
 def text_pointer(op: ir.Operation, text: str) -> ir.Value:
-    """Generic pointer to `text`, kept once per module as a zero-terminated constant."""
+    """Makes a generic pointer to `text`, kept once per module as a zero-terminated constant."""
     module = enclosing(op, "builtin.module").regions[0].blocks[0]
     value = ir.StringAttr.get(text + "\0")
     texts = [each.operation for each in module.operations if each.operation.name == _GLOBAL]

@@ -11,7 +11,8 @@ from tilec.passes.lower_to_nvvm.state import Lowering
 
 
 def lower_elementwise(op: ir.Operation, state: Lowering) -> None:
-    """Any op whose result element depends on the operands' elements at the same coordinates."""
+    """Lowers any op whose result element depends on the operands' elements at the same
+    coordinates."""
     attributes = dict(op.attributes.items())
     columns = [state.registers(operand) for operand in op.operands]
     scalar = [element(r) if is_tile(r) else r.type for r in op.results]
@@ -41,7 +42,7 @@ def lower_constant(op: ir.Operation, state: Lowering) -> None:
 
 
 def lower_truncf(op: ir.Operation, state: Lowering) -> None:
-    """f32 to f16 or bf16 by pairs: the hardware rounds two at a time (PTX ISA 9.0, "cvt",
+    """Rounds f32 to f16 or bf16 by pairs, as the hardware rounds two at a time (PTX ISA 9.0, "cvt",
     .f16x2)."""
     source, result = op.operands[0], op.results[0]
     narrow = element(result) if is_tile(result) else result.type
@@ -69,7 +70,8 @@ def lower_truncf(op: ir.Operation, state: Lowering) -> None:
 
 
 def lower_index_cast(op: ir.Operation, state: Lowering) -> None:
-    """index <-> integer: with a fixed index width it is an extension, a truncation or nothing."""
+    """Casts between index and integers: with a fixed index width, an extension, a truncation or
+    nothing."""
     source, result = op.operands[0], op.results[0]
     from_type = state.scalar_type(element(source) if is_tile(source) else source.type)
     to_type = state.scalar_type(element(result) if is_tile(result) else result.type)

@@ -35,7 +35,7 @@ from tilec.passes.lower_to_nvvm.values import Array
 
 @dataclass(frozen=True)
 class Elements:
-    """Array elements named by index tiles, one a register."""
+    """The array elements that index tiles name, one a register."""
 
     state: Lowering
     array: Array
@@ -48,22 +48,22 @@ class Elements:
         return storage_bits(self.array.element, self.state)
 
     def places(self, *, writes: bool, width: int = 1) -> Iterator[tuple[ir.Value, ir.Value | None]]:
-        """Per `width` registers the first's pointer, and whether they may be touched (i1; None:
-        certainly)."""
+        """Gives, for each `width` registers, the first's pointer, and whether they may be touched
+        (i1; None: certainly)."""
         for indices, mask, own in self._runs(width, writes=writes):
             yield self._place(indices, both(own, mask))
 
     def sources(self, width: int) -> Iterator[tuple[ir.Value, ir.Value | None, ir.Value | None]]:
-        """Per `width` registers the first's pointer, whether they may be read there, and whether
-        they are this thread's to fill in (i1; None: certainly)."""
+        """Gives, for each `width` registers, the first's pointer, whether they may be read there,
+        and whether they are this thread's to fill in (i1; None: certainly)."""
         for indices, mask, own in self._runs(width, writes=True):
             yield (*self._place(indices, mask), own)
 
     def _runs(
         self, width: int, *, writes: bool
     ) -> Iterator[tuple[list[ir.Value], ir.Value, ir.Value | None]]:
-        """Per `width` registers the first's indices and mask, and whether it holds an element of
-        the tile; of what `writes`, one that no other thread has before."""
+        """Gives, for each `width` registers, the first's indices and mask, and whether it holds an
+        element of the tile; with `writes`, one that no other thread has before."""
         state, layout = self.state, layout_of(self.mask)
         valid = state.valid(layout, shape(self.mask))
         mine = state.first_copy(layout) if writes else None
@@ -153,7 +153,8 @@ def _report(op: tile.GatherOp | tile.ScatterOp, bytes_: int, state: Lowering) ->
 
 
 def lower_gather(op: tile.GatherOp, state: Lowering) -> None:
-    """tile.gather: a guarded load a run; a copy loads for itself."""
+    """Lowers tile.gather to a guarded load for each run; every copy of an element loads for
+    itself."""
     elements, width = Elements(state, state.values[op.src], op.mask, op.indices), _width(op)
     kind, hint = element(op.result), op.options.get("cache")
     word, count = word_bits(elements.bits, width)
@@ -168,7 +169,7 @@ def lower_gather(op: tile.GatherOp, state: Lowering) -> None:
 
 
 def lower_scatter(op: tile.ScatterOp, state: Lowering) -> None:
-    """tile.scatter: a guarded store a run."""
+    """Lowers tile.scatter to a guarded store for each run."""
     elements, width = Elements(state, state.values[op.dst], op.mask, op.indices), _width(op)
     kind, hint = element(op.value), op.options.get("cache")
     values = state.registers(op.value)

@@ -23,7 +23,7 @@ _WIDTH = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
 
 
 def lower_inline_ptx(op: tile.InlinePtxOp, state: Lowering) -> None:
-    """tile.inline_ptx."""
+    """Lowers tile.inline_ptx."""
     letters = [c.strip().lstrip("=&") for c in op.constraints.split(",") if c.strip()]
     columns = [state.registers(value) for value in op.inputs]
     guards = _guards(op, state)
@@ -37,7 +37,7 @@ def lower_inline_ptx(op: tile.InlinePtxOp, state: Lowering) -> None:
 
 
 def _guards(op: tile.InlinePtxOp, state: Lowering) -> list[ir.Value | None]:
-    """Per run of the text, under which condition it happens (None: always)."""
+    """Gives, for each run of the text, the condition under which it happens (None: always)."""
     tiled = next((v for v in [*op.outputs, *op.inputs] if is_tile(v)), None)
     if tiled is None:
         return [None]

@@ -32,7 +32,7 @@ MOST_ARGUMENTS = 32
 
 
 def lower_print(op: tile.PrintOp, state: Lowering) -> None:
-    """tile.print: a vprintf per register, by the first copy of each element."""
+    """Lowers tile.print to a vprintf per register, by the first copy of each element."""
     tiled = next((value for value in op.values if is_tile(value)), None)
     sizes = () if tiled is None else shape(tiled)
     count = 3 + len(sizes) + len(op.values)
@@ -59,7 +59,8 @@ def lower_print(op: tile.PrintOp, state: Lowering) -> None:
 def _elements(
     value: ir.Value, state: Lowering
 ) -> tuple[list[ir.Value | None], list[list[ir.Value]]]:
-    """Per register of a tile: whether this thread speaks for it, and its coordinates (i32)."""
+    """Says, for each register of a tile, whether this thread speaks for it, and its coordinates
+    (i32)."""
     layout, sizes = layout_of(value), shape(value)
     mine = state.first_copy(layout)
     guards = [both(mine, valid) for valid in state.valid(layout, sizes)]
@@ -154,7 +155,8 @@ def _as_argument(op: tile.PrintOp, value: ir.Value, *, unsigned: bool) -> ir.Val
 
 
 def lower_assert(op: tile.AssertOp, state: Lowering) -> None:
-    """tile.assert: one test a thread; the driver prints the first failure and ends the launch."""
+    """Lowers tile.assert to one test a thread; the driver prints the first failure and ends the
+    launch."""
     failed = _failed(op, state)
     operation = op.operation
     function = ir.StringAttr(enclosing(operation, "func.func").attributes["sym_name"]).value

@@ -161,8 +161,8 @@ def _cluster_attributes(cluster: tuple[int, int, int]) -> dict[str, ir.Attribute
 def _stripes_attributes(
     function: ir.Operation, context: PassContext, threads: int
 ) -> dict[str, ir.Attribute]:
-    """Where stripes of programs wait for each other and are short enough for two on a
-    multiprocessor, each thread gets few enough registers for both: one loads while the other
+    """Gives each thread so few registers that two stripes have room on a multiprocessor, where
+    stripes of programs wait for each other and are short enough: one loads while the other
     waits."""
     meet = stripes_of(function) > 1 and find_ops(function, ClusterSyncOp)
     if not meet or 2 * threads > context.target.max_threads or _longest(function) > BEST_STRIPE:

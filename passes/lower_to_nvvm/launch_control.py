@@ -38,7 +38,7 @@ _READ = (
 
 
 def lower_next_program(op: gpu_tile.NextProgramOp, state: Lowering) -> None:
-    """try_cancel by one thread; in a cluster the answer comes to every CTA of it."""
+    """Lowers to try_cancel by one thread; in a cluster the answer comes to every CTA of it."""
     if not state.dynamic:
         wanted = 'the kernel must be launched with all its CTAs: tile.persistent = "dynamic"'
         raise error_at(op.operation, f"'{op.operation.name}': {wanted}")
@@ -54,7 +54,7 @@ def lower_next_program(op: gpu_tile.NextProgramOp, state: Lowering) -> None:
 
 
 def lower_read(op: gpu_tile.NextProgramReadOp, state: Lowering) -> None:
-    """query_cancel; its place is asked for only where there is one."""
+    """Lowers to query_cancel; the program's place is asked for only where there is a program."""
     pointer = _pointer(op.answer, state)
     i32 = state.i32
     there, x, y, z = inline_asm(_READ, ["=r", "=r", "=r", "=r", "r"], [pointer], [i32] * 4)

@@ -39,20 +39,21 @@ class Running:
 
 @dataclass(frozen=True)
 class Scan:
-    """One direction of scanning with one combination."""
+    """Scans in one direction with one combination."""
 
     combination: Combination
     reverse: bool
     state: Lowering
 
     def chain(self, before: Item | None, after: Item) -> Item:
-        """`before` and `after` combined, in the order in which the scan walks."""
+        """Combines `before` and `after`, in the order in which the scan walks."""
         return after if before is None else self.combination.combine(before, after)
 
     def run(
         self, blocks: Blocks, levels: Sequence[Level], *, with_totals: bool
     ) -> tuple[Blocks, Blocks]:
-        """Running totals of `blocks` along nested levels, and their rows' totals (if asked for)."""
+        """Gives running totals of `blocks` along nested levels, and their rows' totals (if asked
+        for)."""
         if not levels:
             return blocks, blocks
         steps: list[Running] = []
@@ -71,7 +72,7 @@ class Scan:
         return scanned, totals
 
     def _carry_down(self, carries: Blocks, step: Running, level: Level) -> Blocks:
-        """What lies before each block, given what lies before each row of blocks."""
+        """Gives what lies before each block, from what lies before each row of blocks."""
         down: Blocks = {}
         for block in step.inclusive:
             carry, inner = carries.get(_row(block, level)), step.before.get(block)
@@ -105,7 +106,8 @@ class Scan:
         return Running(inclusive, before, totals)
 
     def _double(self, blocks: Blocks, level: Level) -> Blocks:
-        """Inclusive scan over lanes: after step s each lane holds the last 2s blocks."""
+        """Scans over lanes, each lane's own block included: after step s each lane holds the last
+        2s blocks."""
         items = list(blocks.values())
         step = 1
         while step < level.size:

@@ -39,7 +39,7 @@ from tilec.passes.lower_to_nvvm.wrapped_row import load_wrapped, store_wrapped
 
 
 def lower_load(op: tile.LoadOp, state: Lowering) -> None:
-    """tile.load."""
+    """Lowers tile.load."""
     place = _rectangle(op, op.src, op.result, op.offsets, state)
     hint = op.options.get("cache")
     bits = storage_bits(place.array.element, state)
@@ -86,7 +86,7 @@ def lower_load(op: tile.LoadOp, state: Lowering) -> None:
 
 
 def lower_store(op: tile.StoreOp, state: Lowering) -> None:
-    """tile.store: of several copies of an element only the first is written."""
+    """Lowers tile.store; of several copies of an element only the first is written."""
     place = _rectangle(op, op.dst, op.value, op.offsets, state)
     hint = op.options.get("cache")
     registers = state.registers(op.value)

@@ -34,7 +34,7 @@ def check_origin(op: ir.Operation, value: ir.Value, buffer: Buffer, state: Lower
 
 
 def _divisor(value: ir.Value, dim: int, state: Lowering) -> int:
-    """What a run-time origin is surely a multiple of (0: it is 0)."""
+    """A number that a run-time origin is surely a multiple of (0: it is 0)."""
     known = 0
     while not isinstance(value.owner, (gpu_tile.AllocOp, gpu_tile.SlotOp)):
         view = value.owner

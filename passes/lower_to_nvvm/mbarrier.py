@@ -30,7 +30,7 @@ RELAXED = FORMS["mbarrier.try_wait"]["relaxed"]
 
 
 def lower_init(op: gpu_tile.BarrierInitOp, state: Lowering) -> None:
-    """mbarrier.init of every slot."""
+    """Lowers to an mbarrier.init of every slot."""
     barriers = Barriers(state.i32_constant(op.options["offset"]), op.slots)
     state.values[op.result] = barriers
     for slot in range(op.slots):
@@ -39,13 +39,14 @@ def lower_init(op: gpu_tile.BarrierInitOp, state: Lowering) -> None:
 
 
 def lower_expect(op: gpu_tile.BarrierExpectOp, state: Lowering) -> None:
-    """mbarrier.arrive.expect_tx by one thread."""
+    """Lowers to mbarrier.arrive.expect_tx by one thread."""
     text = f"mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {op.bytes};"
     _issue(text, [barrier_pointer(op, state)], state.single_thread())
 
 
 def lower_arrive(op: gpu_tile.BarrierArriveOp, state: Lowering) -> None:
-    """mbarrier.arrive by every thread, by the first of each warp or warpgroup, or for a role.
+    """Lowers to mbarrier.arrive by every thread, by the first of each warp or warpgroup, or by one
+    for a role.
 
     A warp's lanes meet first: its arrival stands for what all of them did. A warpgroup's is for
     instructions that it waited for together.
@@ -67,7 +68,7 @@ def _require_one_warp(op: gpu_tile.BarrierArriveOp | RemoteArriveOp, state: Lowe
 
 
 def lower_remote_arrive(op: RemoteArriveOp, state: Lowering) -> None:
-    """mbarrier.arrive at the same place in other CTAs, each by a thread of its own.
+    """Lowers to mbarrier.arrive at the same place in other CTAs, each by a thread of its own.
 
     Of a warp or warpgroup thread r arrives in the CTA of rank r, where the mask has it; one thread
     after the other would arrive for all of them otherwise. What threads did is released in the
@@ -119,7 +120,7 @@ def _arrive_at(rank: ir.Value, pointer: ir.Value, guard: ir.Value, order: str) -
 
 
 def lower_wait(op: gpu_tile.BarrierWaitOp, state: Lowering) -> None:
-    """mbarrier.try_wait.parity until it succeeds; it suspends the thread by itself.
+    """Repeats mbarrier.try_wait.parity until it succeeds; it suspends the thread by itself.
 
     Where threads of other CTAs release, it acquires in the cluster's scope.
     """
@@ -138,7 +139,8 @@ def lower_wait(op: gpu_tile.BarrierWaitOp, state: Lowering) -> None:
 
 
 def lower_cp_async_arrive(op: gpu_tile.CpAsyncArriveOp, state: Lowering) -> None:
-    """cp.async.mbarrier.arrive.noinc: the barrier counts these arrivals from the start."""
+    """Lowers to cp.async.mbarrier.arrive.noinc: the barrier counts these arrivals from the
+    start."""
     text = "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];"
     inline_asm(text, ["r"], [barrier_pointer(op, state)], [])
 

@@ -25,8 +25,8 @@ from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 
 
 def lower_mma(op: gpu_tile.MmaOp, state: Lowering) -> None:
-    """All instruction tiles, k outermost so that neighbouring instructions are independent, each in
-    the neighbourhood of the one before."""
+    """Issues all instruction tiles, k outermost so that neighbouring instructions are independent,
+    each in the neighbourhood of the one before."""
     row = find_instruction(op.instruction)
     scales = _Scales(op, row, state) if isinstance(op, gpu_tile.MmaScaledOp) else None
     rank = len(shape(op.acc))
@@ -49,9 +49,9 @@ def lower_mma(op: gpu_tile.MmaOp, state: Lowering) -> None:
 
 
 def _serpentine(tiles: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Down one column of the accumulator and up the next, so that each instruction shares an
-    operand with the one before: the reuse cache then saves a read of the register file, whose
-    banks hardly feed the units (a bf16 product gains 5 % on an H200)."""
+    """Goes down one column of the accumulator and up the next, so that each instruction shares an
+    operand with the one before: the reuse cache then saves a read of the register file, whose banks
+    hardly feed the units (a bf16 product gains 5 % on an H200)."""
     columns: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for at in sorted(tiles):
         columns.setdefault((*at[:-2], at[-1]), []).append(at)
@@ -111,7 +111,8 @@ def _multiply(
     scales: Sequence[ir.Value],
     state: Lowering,
 ) -> Registers:
-    """`fragments`: of both operands; `scales`: what `_Scales.of` gives, or nothing."""
+    """Issues one instruction. `fragments`: of both operands; `scales`: what `_Scales.of` gives, or
+    nothing."""
     if not row.intrinsic:
         contract = ir.Attribute.parse("#arith.fastmath<contract>")
         return [create("math.fma", [*fragments, acc[0]], acc[0].type, fastmath=contract)]
@@ -136,8 +137,8 @@ class _Scales:
         self._words: dict[tuple[int, ...], ir.Value] = {}
 
     def of(self, at: Sequence[int], k: int) -> list[ir.Value]:
-        """What the instruction at `at` of the accumulator and element `k` is given for them: of
-        each side a register, which byte of it is the first, and which lanes' it is."""
+        """Gives the scales for the instruction at `at` of the accumulator and element `k`: of each
+        side a register, which byte of it is the first, and which lanes' it is."""
         return [*self._given(0, at, k), *self._given(1, at, k)]
 
     def _given(self, axis: int, at: Sequence[int], k: int) -> list[ir.Value]:
@@ -154,7 +155,7 @@ class _Scales:
         return [self._words[key], *numbers]
 
     def _word(self, members: Registers, kind: ir.Type) -> ir.Value:
-        """Up to four scales as a register's bytes; nobody reads those that are missing."""
+        """Packs up to four scales into a register's bytes; nobody reads those that are missing."""
         missing = [members[-1]] * (WORD_SCALES - len(members))
         return pack([*members, *missing], kind, self._state)[0]
 

@@ -28,7 +28,8 @@ def _special_register(name: str, axis: int, state: Lowering) -> ir.Value:
 
 
 def lower_program_id(op: tile.ProgramIdOp, state: Lowering) -> None:
-    """%ctaid. CompileError in a launch of one dimension, where that is no program's number."""
+    """Lowers to %ctaid. CompileError in a launch of one dimension, where that is no program's
+    number."""
     if state.grid is not None:
         raise error_at(
             op.operation,
@@ -39,7 +40,7 @@ def lower_program_id(op: tile.ProgramIdOp, state: Lowering) -> None:
 
 
 def lower_num_programs(op: tile.NumProgramsOp, state: Lowering) -> None:
-    """%nctaid, or what the launcher says where the launch has fewer CTAs than programs."""
+    """Lowers to %nctaid, or to a parameter where the launch has fewer CTAs than programs."""
     if state.grid is not None:
         state.values[op.result] = state.to_index(state.grid[op.axis])
         return
@@ -47,29 +48,29 @@ def lower_num_programs(op: tile.NumProgramsOp, state: Lowering) -> None:
 
 
 def lower_cta_id(op: gpu_tile.CtaIdOp, state: Lowering) -> None:
-    """%ctaid.x: a persistent launch has one dimension."""
+    """Lowers to %ctaid.x: a persistent launch has one dimension."""
     state.values[op.result] = create("nvvm.read.ptx.sreg.ctaid.x", [], state.i32)
 
 
 def lower_num_ctas(op: gpu_tile.NumCtasOp, state: Lowering) -> None:
-    """%nctaid.x."""
+    """Lowers to %nctaid.x."""
     state.values[op.result] = create("nvvm.read.ptx.sreg.nctaid.x", [], state.i32)
 
 
 def lower_program_in_cta(op: gpu_tile.ProgramInCtaOp, state: Lowering) -> None:
-    """The number of this warp."""
+    """Lowers to the number of this warp."""
     state.values[op.result] = state.program_in_cta()
 
 
 def lower_programs_in_cta(op: gpu_tile.NumProgramsInCtaOp, state: Lowering) -> None:
-    """%ntid.x in programs."""
+    """Lowers to %ntid.x in programs."""
     threads = create("nvvm.read.ptx.sreg.ntid.x", [], state.i32)
     shift = state.i32_constant(state.total_threads.bit_length() - 1)
     state.values[op.result] = create("arith.shrui", [threads, shift], state.i32)
 
 
 def lower_dim(op: ir.Operation, state: Lowering) -> None:
-    """memref.dim of an argument: its size parameter."""
+    """Lowers memref.dim of an argument to its size parameter."""
     axis = constant_of(op.operands[1])
     if axis is None:
         raise InternalError("memref.dim of a run-time dimension reached the lowering")
@@ -81,15 +82,15 @@ def lower_assume(op: tile.AssumeOp, state: Lowering) -> None:
 
 
 def lower_fence(op: tile.FenceOp, state: Lowering) -> None:
-    """PTX `fence`: LLVM drops the scope of its own, so it is text."""
+    """Writes PTX's `fence` as text, since LLVM drops the scope of its own."""
     check_scope(op, state)
     order = {"acq_rel": "acq_rel", "seq_cst": "sc"}[op.order]
     inline_asm(f"fence.{order}.{op.scope};", [], [], [])
 
 
 def lower_sync(op: gpu_tile.SyncOp, state: Lowering) -> None:
-    """Barrier 0 of the whole CTA is `bar.sync 0`; others name their threads. One of several
-    programs in a CTA is a warp, which meets alone."""
+    """Lowers to `bar.sync 0` for barrier 0 of the whole CTA; other barriers name their threads. One
+    of several programs in a CTA is a warp, which meets alone."""
     threads = op.warps * state.context.target.warp_size
     if state.programs_per_cta > 1:
         inline_asm("bar.warp.sync 0xffffffff;", [], [], [])
@@ -110,12 +111,13 @@ _PROXY_FENCES = {
 
 
 def lower_proxy_fence(op: gpu_tile.FenceOp, state: Lowering) -> None:
-    """fence.proxy.async, fence.mbarrier_init, or one of tcgen05."""
+    """Lowers to fence.proxy.async, fence.mbarrier_init, or one of tcgen05."""
     inline_asm(_PROXY_FENCES[op.kind], [], [], [])
 
 
 def lower_griddepcontrol(op: gpu_tile.GriddepcontrolOp, state: Lowering) -> None:
-    """griddepcontrol; what stands behind a wait stays there: it counts as a write to memory."""
+    """Lowers to griddepcontrol. What stands behind a wait stays there: it counts as a write to
+    memory."""
     inline_asm(f"griddepcontrol.{op.kind};", [], [], [])
 
 

@@ -23,7 +23,7 @@ remainder (ptxas 13.5)."""
 
 @dataclass
 class Rectangle:
-    """Where a tile lies in an array: addresses and bounds, per register.
+    """The place of a tile in an array: addresses and bounds, per register.
 
     `never_negative`: per array dimension, whether its offset is known to be 0 or more.
     """
@@ -41,12 +41,12 @@ class Rectangle:
 
     @cached_property
     def coordinates(self) -> tuple[tuple[int, ...], ...]:
-        """Per register, the tile coordinates it adds to its thread's."""
+        """The tile coordinates that each register adds to its thread's."""
         return self.layout.value_coordinates(len(self.shape))
 
     @cached_property
     def starts(self) -> list[ir.Value]:
-        """Array index (index width) of this thread's register 0, per array dimension."""
+        """The array index (index width) of this thread's register 0, per array dimension."""
         starts = list(self.offsets)
         at = self.state.thread_coordinates(self.layout, len(self.shape))
         for d, axis in enumerate(self.dims):
@@ -75,8 +75,9 @@ class Rectangle:
         )
 
     def _row(self, row: tuple[int, ...]) -> ir.Value:
-        """Pointer to a row, one addition from an earlier one (`_parents`): of n distances that a
-        loop keeps in registers log2(n) remain, and as many additions are the longest chain."""
+        """Makes a pointer to a row, one addition from an earlier one (`_parents`): of n distances
+        that a loop keeps in registers log2(n) remain, and as many additions are the longest
+        chain."""
         if not any(row):
             return self.base
         if row not in self._rows:

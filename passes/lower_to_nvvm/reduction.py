@@ -31,7 +31,7 @@ Rows = dict[tuple[int, ...], Item]
 
 
 def lower_reduce(op: tile.ReduceOp, state: Lowering) -> None:
-    """tile.reduce within warps."""
+    """Lowers tile.reduce within warps."""
     if is_spread_over_warps(common_layout(op, op.inputs), op.axis):
         raise InternalError(
             f"{show_location(op.operation)}: tile.reduce across warps was not split"
@@ -84,7 +84,8 @@ def axis_items(
     *,
     mask: bool = True,
 ) -> dict[tuple[int, ...], Item]:
-    """Per value coordinates the inputs' elements there, phantoms along the axis marked if `mask`.
+    """Gives, for each value coordinates, the inputs' elements there, phantoms along the axis marked
+    if `mask`.
 
     Phantoms off the axis only ever meet phantoms. Registers that are phantoms in every thread are
     left out.
@@ -166,7 +167,7 @@ def _redux(item: Item, combination: Combination, state: Lowering) -> Item:
 
 
 def _combine_lanes(rows: Rows, mask: int, combination: Combination, state: Lowering) -> Rows:
-    """Each item with that of the lane whose number differs in `mask`.
+    """Combines each item with that of the lane whose number differs in `mask`.
 
     Both lanes must get the same result, or copies would differ: the lower lane's item stands first
     unless the region is known to be commutative.

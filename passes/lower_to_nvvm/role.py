@@ -94,7 +94,7 @@ def _where(condition: ir.Value | None) -> Iterator[None]:
 
 
 def lower_end(op: ir.Operation, state: Lowering) -> None:
-    """gpu.yield of a role: it has no results."""
+    """Lowers the gpu.yield of a role, which has no results."""
 
 
 RULES = {gpu_tile.RoleOp: lower_role, "gpu.yield": lower_end}

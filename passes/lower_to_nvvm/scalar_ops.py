@@ -16,7 +16,8 @@ def create(name: str, operands: Sequence[ir.Value], result: ir.Type, **attribute
 
 
 def constant(type_: ir.Type, value: Any) -> ir.Value:
-    """`arith.constant` of a Python number or an attribute (retyped to an integer `type_`)."""
+    """Makes an `arith.constant` of a Python number or an attribute (retyped to an integer
+    `type_`)."""
     if isinstance(value, ir.IntegerAttr):
         value = value.value
     if isinstance(value, ir.Attribute):
@@ -32,13 +33,13 @@ _PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 
 
 
 def compare(predicate: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """`arith.cmpi`."""
+    """Makes an `arith.cmpi`."""
     code = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), _PREDICATES[predicate])
     return create("arith.cmpi", [lhs, rhs], ir.IntegerType.get_signless(1), predicate=code)
 
 
 def both(first: ir.Value | None, second: ir.Value | None) -> ir.Value | None:
-    """Conjunction of two conditions, None meaning "certain"."""
+    """Makes the conjunction of two conditions; None means "certain"."""
     if first is None or second is None:
         return second if first is None else first
     if first == second:
@@ -47,14 +48,14 @@ def both(first: ir.Value | None, second: ir.Value | None) -> ir.Value | None:
 
 
 def select(condition: ir.Value | None, if_true: ir.Value, if_false: ir.Value) -> ir.Value:
-    """`arith.select`; a certain condition (None) picks the first."""
+    """Makes an `arith.select`; a certain condition (None) picks the first."""
     if condition is None:
         return if_true
     return create("arith.select", [condition, if_true, if_false], if_true.type)
 
 
 def branch(condition: ir.Value | None, results: Sequence[ir.Type]) -> ir.Operation:
-    """`scf.if` with two empty blocks; a certain condition (None) takes the first."""
+    """Makes an `scf.if` with two empty blocks; a certain condition (None) takes the first."""
     if condition is None:
         condition = constant(ir.IntegerType.get_signless(1), 1)
     op = ir.Operation.create("scf.if", results=list(results), operands=[condition], regions=2)
@@ -68,7 +69,7 @@ def either(
     then: Callable[[], Sequence[ir.Value]],
     otherwise: Callable[[], Sequence[ir.Value]],
 ) -> list[ir.Value]:
-    """`scf.if` with what two functions create at its insertion points and give."""
+    """Makes an `scf.if` of what two functions create at its insertion points and give."""
     # Nobody knows the types of results before the ops that give them exist.
     blocks = branch(condition, [])
     given = []

@@ -35,7 +35,7 @@ ScanLike = tile.ScanOp | gpu_tile.WarpScanOp | gpu_tile.ScanCarryOp
 
 
 def lower_scan(op: tile.ScanOp, state: Lowering) -> None:
-    """tile.scan within warps."""
+    """Lowers tile.scan within warps."""
     layout = common_layout(op, op.inputs)
     if is_spread_over_warps(layout, op.axis):
         raise InternalError(f"{show_location(op.operation)}: tile.scan across warps was not split")
@@ -45,7 +45,8 @@ def lower_scan(op: tile.ScanOp, state: Lowering) -> None:
 
 
 def lower_warp_scan(op: gpu_tile.WarpScanOp, state: Lowering) -> None:
-    """gpu_tile.warp_scan: the levels below the warps', and what each of their blocks adds up to."""
+    """Lowers gpu_tile.warp_scan to the levels below the warps', and what each of their blocks adds
+    up to."""
     layout = common_layout(op, op.inputs)
     levels, _ = split_levels(layout, op.axis)
     scan = _scan(op, state)
@@ -60,7 +61,8 @@ def lower_warp_scan(op: gpu_tile.WarpScanOp, state: Lowering) -> None:
 
 
 def lower_scan_carry(op: gpu_tile.ScanCarryOp, state: Lowering) -> None:
-    """gpu_tile.scan_carry: each block's carry, picked by where the thread lies, then combined."""
+    """Lowers gpu_tile.scan_carry: picks each block's carry by where the thread lies, then
+    combines."""
     inputs, axis = op.inputs, op.axis
     layout, rank = common_layout(op, inputs), len(shape(inputs[0]))
     inner, outer = split_levels(layout, axis)
@@ -114,7 +116,8 @@ def _bind_scanned(
 def _before_blocks(
     op: gpu_tile.ScanCarryOp, scan: Scan
 ) -> dict[tuple[int, ...], list[Item | None]]:
-    """Per coordinates off the axis: what lies before each block; None before the first."""
+    """Gives, for each coordinates off the axis, what lies before each block; None before the
+    first."""
     totals = op.totals
     layout, size = common_layout(op, totals), shape(totals[0])[op.axis]
     columns = [scan.state.registers(value) for value in totals]

@@ -22,7 +22,7 @@ from tilec.passes.lower_to_nvvm.state import Lowering
 
 
 def lower_iota(op: tile.IotaOp, state: Lowering) -> None:
-    """Each register's coordinate along the axis."""
+    """Gives each register its coordinate along the axis."""
     layout, rank = layout_of(op.result), len(shape(op.result))
     base = state.thread_coordinates(layout, rank)[op.axis]
     scalar = state.scalar_type(element(op.result))
@@ -45,8 +45,8 @@ def _register_at(layout: Layout, rank: int) -> dict[tuple[int, ...], int]:
 
 
 def lower_broadcast(op: tile.BroadcastOp, state: Lowering) -> None:
-    """Result register at c is the source register at c's kept dimensions (0 where the source is
-    1)."""
+    """Takes, for the result register at c, the source register at c's kept dimensions (0 where the
+    source is 1)."""
     source, result = layout_of(op.src), layout_of(op.result)
     sizes = shape(op.src)
     held = _register_at(source, len(sizes))
@@ -58,7 +58,7 @@ def lower_broadcast(op: tile.BroadcastOp, state: Lowering) -> None:
 
 
 def lower_transpose(op: tile.TransposeOp, state: Lowering) -> None:
-    """Result register at c is the source register at the permuted c."""
+    """Takes, for the result register at c, the source register at the permuted c."""
     rank = len(op.permutation)
     held = _register_at(layout_of(op.src), rank)
     registers = state.registers(op.src)
@@ -83,7 +83,7 @@ def lower_reshape(op: tile.ReshapeOp, state: Lowering) -> None:
 
 
 def lower_join(op: tile.JoinOp, state: Lowering) -> None:
-    """Each result register comes from the input whose span along the axis holds it."""
+    """Takes each result register from the input whose span along the axis holds it."""
     chosen = _join_map(op.inputs, op.result, op.axis)
     parts = [state.registers(v) for v in op.inputs]
     state.values[op.result] = [parts[number][register] for number, register in chosen]

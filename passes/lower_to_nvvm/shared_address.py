@@ -141,8 +141,8 @@ class Access:
         return known and not any(self._step(at) % period & taken for at in self.coordinates)
 
     def _adds_up(self, layout: Layout) -> bool:
-        """Whether no sum of a thread's and a register's coordinates carries from one place in a
-        panel, whose sizes are powers of two, to another."""
+        """Whether no sum of a thread's and a register's coordinates carries over from one place in
+        a panel, whose sizes are powers of two, to another."""
         shared = self.buffer.type.layout
         taken = [0] * len(shared.dims)
         for mode in layout.threads:
@@ -204,7 +204,7 @@ def _bits(mode: Mode) -> list[int]:
 
 
 def buffer_address(buffer: Buffer, at: Sequence[ir.Value], state: Lowering) -> ir.Value:
-    """Byte offset (i32) into the shared memory of the element at coordinates `at` (i32)."""
+    """The byte offset (i32) into the shared memory of the element at coordinates `at` (i32)."""
     swizzle = buffer.type.layout.swizzle
     address = plain_address(buffer, at, state)
     return address if swizzle is None else _swizzled(address, swizzle, state)
@@ -277,7 +277,8 @@ def known_slot(op: ir.Operation, index: ir.Value, slots: int) -> int | None:
 
 
 def slot_note(step: int, slots: int) -> str:
-    """PTX that copies $1, a slot's number times `step`, to $0, with a comment for the emulator."""
+    """Writes PTX that copies $1, a slot's number times `step`, to $0, with a comment for the
+    emulator."""
     return f"mov.b32 $0, $1;\n\t//@emulator slot.u32 $0, {step}, {slots};"
 
 

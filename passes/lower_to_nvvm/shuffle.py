@@ -22,7 +22,7 @@ _CLAMP = {"bfly": 31, "down": 31, "idx": 31, "up": 0}
 
 
 def shuffle_items(kind: str, items: Sequence[Item], lane: ir.Value, state: Lowering) -> list[Item]:
-    """Each item as another lane holds it, its flag included."""
+    """Gives each item as another lane holds it, its flag included."""
     flat = [value for item in items for value in item.values]
     flags = [item.counts for item in items if item.counts is not None]
     moved = iter(shuffle(kind, flat, lane, state))
@@ -37,7 +37,7 @@ def shuffle_items(kind: str, items: Sequence[Item], lane: ir.Value, state: Lower
 
 
 def shuffle(kind: str, values: Sequence[ir.Value], lane: ir.Value, state: Lowering) -> Registers:
-    """`values` as another lane holds them.
+    """Gives `values` as another lane holds them.
 
     `lane` (i32) is a lane number for "idx", a distance for "up" (from a lower lane) and "down", a
     mask for "bfly".

@@ -132,7 +132,8 @@ class Lowering:
                 at += 1
 
     def note_whole(self, members: Sequence[ir.Value], whole: ir.Value) -> None:
-        """These values are a word or a vector taken apart: its elements, the lowest bits first."""
+        """Notes that these values are a word or a vector taken apart: its elements, the lowest bits
+        first."""
         self._wholes[tuple(members)] = whole
 
     def whole(self, members: Sequence[ir.Value]) -> ir.Value | None:
@@ -171,8 +172,8 @@ class Lowering:
     def part(
         self, marker: ir.Operation, first_thread: int, num_threads: int, *, alone: bool
     ) -> Iterator[None]:
-        """What is lowered inside belongs to a role: those threads run it, counted from 0, and what
-        they have in common goes before `marker`."""
+        """Lowers what is inside for a role: its threads, counted from 0, run it, and what they have
+        in common goes before `marker`."""
         outer = {name: getattr(self, name) for name in _PARTS}
         self.prologue = ir.InsertionPoint(marker)
         self._constants = dict(self._constants)
@@ -228,7 +229,8 @@ class Lowering:
         return self._number("warpgroup", lambda: self._group(self.thread(), WARPGROUP_THREADS))
 
     def _group(self, thread: ir.Value, threads: int) -> ir.Value:
-        """Which group of so many threads this is, read from lane 0: all lanes run this together."""
+        """The number of this group of so many threads, read from lane 0: all lanes run this
+        together."""
         shift = self.i32_constant(threads.bit_length() - 1)
         number = create("arith.shrui", [thread, shift], self.i32)
         operands = [self.i32_constant(-1), number, self.i32_constant(0), self.i32_constant(31)]
@@ -290,7 +292,7 @@ class Lowering:
         return tuple(self.i32_constant(0) if s is None else s for s in sums)
 
     def _digit(self, digit: ir.Value, below: int, size: int) -> ir.Value:
-        """(digit / below) % size; both are powers of two, but for the size of the slowest."""
+        """Gives (digit / below) % size; both are powers of two, but for the size of the slowest."""
         if below > 1:
             shift = self.i32_constant(below.bit_length() - 1)
             digit = create("arith.shrui", [digit, shift], self.i32)
@@ -322,7 +324,8 @@ class Lowering:
         return compare("eq", masked, self.i32_constant(0))
 
     def valid(self, layout: Layout, tile_shape: Sequence[int]) -> list[ir.Value | None]:
-        """Per register, whether it lies inside the tile (i1); None where that is certain."""
+        """Says of each register whether it lies inside the tile (i1); None where that is
+        certain."""
         rank = len(tile_shape)
         extents = layout.extents(rank)
         ragged = [d for d in range(rank) if extents[d] > tile_shape[d]]

@@ -43,7 +43,7 @@ from tilec.passes.rewriting.locations import error_at
 
 
 def lower_mma(op: Tcgen05MmaOp, state: Lowering) -> None:
-    """tcgen05.mma of every block of the accumulator, along k."""
+    """Issues a tcgen05.mma for every block of the accumulator, along k."""
     row = find_instruction(op.instruction)
     (m, k), n = state.values[op.lhs].type.shape, state.values[op.rhs].type.shape[1]
     lhs, rhs = _factors(op, row, state)
@@ -103,7 +103,7 @@ def lower_mma_scaled(op: Tcgen05MmaScaledOp, state: Lowering) -> None:
 def _factors(
     op: Tcgen05MmaOp | Tcgen05MmaScaledOp, row: MmaInstruction, state: Lowering
 ) -> tuple[_Matrix | _Rows, _Matrix]:
-    """A, in tensor or in shared memory, and B."""
+    """Gives A, in tensor or in shared memory, and B."""
     rhs = _Matrix(op, op.rhs, row, 0, state)
     if is_tensor_buffer(op.lhs):
         return _Rows(op, row, state), rhs
@@ -187,7 +187,7 @@ class _Start:
 
 
 def lower_copy(op: Tcgen05CopyOp, state: Lowering) -> None:
-    """tcgen05.cp of as many columns as a piece has, until the buffer is full."""
+    """Issues a tcgen05.cp of as many columns as a piece has, until the buffer is full."""
     source: Buffer = state.values[op.src]
     found = source.type
     bits = bit_width(found.element)
@@ -207,7 +207,7 @@ def lower_copy(op: Tcgen05CopyOp, state: Lowering) -> None:
 
 
 def lower_commit(op: Tcgen05CommitOp, state: Lowering) -> None:
-    """tcgen05.commit by the thread that issued the products."""
+    """Lowers to tcgen05.commit by the thread that issued the products."""
     pointer = barrier_pointer(op, state)
     group = f"cta_group::{state.tensor_ctas}"
     text = f"tcgen05.commit.{group}.mbarrier::arrive::one.shared::cluster.b64 [$0];"

@@ -37,7 +37,7 @@ from tilec.passes.rewriting.walk import alloc_of
 
 
 def lower_reserve(op: ReserveTensorMemoryOp, state: Lowering) -> None:
-    """tcgen05.alloc by the first warp, the address to shared memory."""
+    """Lowers to tcgen05.alloc by the first warp, which writes the address to shared memory."""
     offset = state.i32_constant(op.options["offset"])
     pointer = byte_pointer(shared_base(state), offset)
     state.tensor_ctas = _ctas(op.operation, state)
@@ -52,7 +52,8 @@ def lower_reserve(op: ReserveTensorMemoryOp, state: Lowering) -> None:
 
 
 def _ctas(op: ir.Operation, state: Lowering) -> int:
-    """2 in a kernel that has a product of a pair. CompileError where its clusters have none."""
+    """The number of CTAs that allocate together: 2 in a kernel that has a product of a pair.
+    CompileError where its clusters have none."""
     found: list[ir.Operation] = []
 
     def visit(inner: ir.Operation) -> ir.WalkResult:
@@ -68,7 +69,7 @@ def _ctas(op: ir.Operation, state: Lowering) -> int:
 
 
 def lower_release(op: ReleaseTensorMemoryOp, state: Lowering) -> None:
-    """tcgen05.dealloc by the warp that allocated."""
+    """Lowers to tcgen05.dealloc by the warp that allocated."""
     group = f"cta_group::{state.tensor_ctas}"
     text = f"tcgen05.dealloc.{group}.sync.aligned.b32 $0, {op.columns};"
     _by_first_warp(text, [_base(op.operation, state)], state)
@@ -91,7 +92,7 @@ def _base(op: ir.Operation, state: Lowering) -> ir.Value:
 
 
 def lower_alloc(op: gpu_tile.AllocOp, state: Lowering) -> None:
-    """Some columns of what the CTA has."""
+    """Gives the buffer its columns of what the CTA has."""
     parsed = tensor_buffer_of(op.result)
     address = _plus(_base(op.operation, state), op.options["offset"], state)
     zero = state.i32_constant(0)
@@ -132,7 +133,7 @@ def element_address(
 def _moved(
     op: ir.Operation, value: ir.Value, dim: int, address: ir.Value, state: Lowering
 ) -> ir.Value:
-    """`address` moved to a view's origin along `dim`, which is known at run time only."""
+    """Moves `address` to a view's origin along `dim`, which is known at run time only."""
     buffer: TensorMemory = state.values[value]
     layout = buffer.type.layout
     *inner, last = layout.dims[dim]
@@ -157,7 +158,7 @@ def _moved(
 
 
 def _divisor(value: ir.Value, dim: int, state: Lowering) -> int:
-    """What a run-time origin is surely a multiple of."""
+    """A number that a run-time origin is surely a multiple of."""
     known = 0
     while isinstance(value.owner, (gpu_tile.ViewOp, gpu_tile.TransposeViewOp)):
         view = value.owner
@@ -170,7 +171,7 @@ def _divisor(value: ir.Value, dim: int, state: Lowering) -> int:
 
 
 def lower_load(op: gpu_tile.BufferLoadOp, state: Lowering) -> None:
-    """tcgen05.ld, and one wait for all of them."""
+    """Lowers to tcgen05.ld, and one wait for all of them."""
     buffer, layout = state.values[op.src].type, layout_of(op.result)
     plan = plan_access(layout, buffer.layout, buffer.shape, buffer.bits)
     start = _warp_start(op.operation, op.src, plan, state)
@@ -209,7 +210,7 @@ def _waited(words: Registers, state: Lowering) -> Registers:
 
 
 def lower_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:
-    """tcgen05.st, and one wait for all of them, and for the stores next to this one."""
+    """Lowers to tcgen05.st, and one wait for all of them, and for the stores next to this one."""
     buffer, layout = state.values[op.dst].type, layout_of(op.value)
     plan = plan_access(layout, buffer.layout, buffer.shape, buffer.bits)
     start = _warp_start(op.operation, op.dst, plan, state)
@@ -229,8 +230,8 @@ def lower_store(op: gpu_tile.BufferStoreOp, state: Lowering) -> None:
 
 
 def _goes_on(store: gpu_tile.BufferStoreOp) -> bool:
-    """Whether another store follows, whose wait serves this one, too: nothing but arithmetic and
-    loads from other buffers between (those that are alive together share no columns)."""
+    """Whether another store follows whose wait serves this one, too: only arithmetic and loads from
+    other buffers stand between (those that are alive together share no columns)."""
     views = list(store.operation.block.operations)
     numbers = [view.operation for view in views]
     for view in views[numbers.index(store.operation) + 1 :]:

@@ -39,8 +39,8 @@ def _along_the_curve(
     side: int,
     state: Lowering,
 ) -> tuple[ir.Value, ir.Value]:
-    """Row and column of tile `inside` of a group of rows: in squares along Hilbert's curve, which
-    ends beside the next square's begin; `otherwise` where no whole square is left."""
+    """Gives row and column of tile `inside` of a group of rows: in squares along Hilbert's curve,
+    which ends beside the next square's begin; `otherwise` where no whole square is left."""
     i32, constant = state.i32, state.i32_constant
     bits = 2 * (side.bit_length() - 1)
     height, columns = sizes
@@ -58,7 +58,7 @@ def _along_the_curve(
 
 
 def _hilbert(place: ir.Value, side: int, state: Lowering) -> tuple[ir.Value, ir.Value]:
-    """(x, y) of a place on the curve from (0, 0) to (side - 1, 0): two bits a level, from the
+    """Gives (x, y) of a place on the curve from (0, 0) to (side - 1, 0): two bits a level, from the
     smallest squares up (Warren, "Hacker's Delight", chapter 16)."""
     i32, constant = state.i32, state.i32_constant
     x, y, size = constant(0), constant(0), 1
@@ -81,5 +81,5 @@ def _hilbert(place: ir.Value, side: int, state: Lowering) -> tuple[ir.Value, ir.
 
 
 def _predicate(number: int) -> ir.Attribute:
-    """Of arith.cmpi: 0 eq, 7 ule."""
+    """Compares by the predicate of this number of arith.cmpi: 0 eq, 7 ule."""
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)

@@ -58,8 +58,8 @@ def lower_make_tensor_map(op: MakeTensorMapOp, state: Lowering) -> None:
 
 
 def lower_tma_load(op: gpu_tile.TensorMapLoad, state: Lowering) -> None:
-    """cp.async.bulk.tensor into shared memory, this CTA's or that of several, its bytes counted by
-    the mbarrier there, or in the even CTA of the pair."""
+    """Lowers to cp.async.bulk.tensor into shared memory, this CTA's or that of several. The
+    mbarrier there, or in the even CTA of the pair, counts its bytes."""
     barrier, mask, group = barrier_pointer(op, state), None, ""
     if op.mask is not None:
         mask = create("arith.trunci", [state.values[op.mask]], ir.IntegerType.get_signless(16))
@@ -99,7 +99,8 @@ def _even_barrier(barrier: ir.Value, state: Lowering) -> ir.Value:
 
 
 def lower_tma_store(op: gpu_tile.TmaStoreOp, state: Lowering) -> None:
-    """cp.async.bulk.tensor to global memory, or cp.reduce where it is combined with what is there.
+    """Lowers to cp.async.bulk.tensor to global memory, or to cp.reduce where it is combined with
+    what is there.
 
     CompileError where the hardware does not combine elements of this type so.
     """
@@ -170,12 +171,13 @@ def _sum(first: ir.Value, second: ir.Value, state: Lowering) -> ir.Value:
 
 
 def lower_tma_commit(op: gpu_tile.TmaCommitOp, state: Lowering) -> None:
-    """cp.async.bulk.commit_group; in the threads that stored nothing the group would be empty."""
+    """Lowers to cp.async.bulk.commit_group; in the threads that stored nothing the group would be
+    empty."""
     _issue("cp.async.bulk.commit_group;", [], [], state)
 
 
 def lower_tma_wait(op: gpu_tile.TmaWaitOp, state: Lowering) -> None:
-    """cp.async.bulk.wait_group, in every thread: any may have issued stores."""
+    """Lowers to cp.async.bulk.wait_group, in every thread: any may have issued stores."""
     read = ".read" if op.read else ""
     inline_asm(f"cp.async.bulk.wait_group{read} {op.pending};", [], [], [])
 
@@ -206,7 +208,8 @@ def _boxes(
     value: ir.Value,
     state: Lowering,
 ) -> Iterator[tuple[ir.Value, list[ir.Value]]]:
-    """Per box of a buffer its shared pointer and its corner in the array, innermost first.
+    """Gives, for each box of a buffer, its shared pointer and its corner in the array, innermost
+    first.
 
     CompileError for a buffer that is not made of the map's boxes.
     """
@@ -229,7 +232,7 @@ def _boxes(
 
 
 def _pointer(buffer: Buffer, corner: Sequence[int], state: Lowering) -> ir.Value:
-    """Where a box starts, before the swizzle, which is the copy engine's."""
+    """The place where a box starts, before the swizzle, which is the copy engine's."""
     origin = [constant_of(o) for o in buffer.origin]
     if None not in origin:
         at = [(o or 0) + c for o, c in zip(origin, corner, strict=True)]
@@ -240,7 +243,7 @@ def _pointer(buffer: Buffer, corner: Sequence[int], state: Lowering) -> ir.Value
 
 
 def _why_no_origin(value: ir.Value, made: MakeTensorMapOp, state: Lowering) -> str | None:
-    """Why a view does not start at a box of its buffer, or None."""
+    """Says why a view does not start at a box of its buffer, or None."""
     while isinstance(value.owner, gpu_tile.ViewOp):
         view = value.owner
         for box, offset in zip(made.box, view.offsets, strict=True):

@@ -46,7 +46,7 @@ def lower_fence(op: WgmmaFenceOp, state: Lowering) -> None:
 
 
 def lower_wait(op: WgmmaWaitOp, state: Lowering) -> None:
-    """wgmma.wait_group; a tile that is there afterwards is read only after it."""
+    """Lowers to wgmma.wait_group; a tile that is there afterwards is read only after it."""
     words = state.registers(op.acc)
     text = f"wgmma.wait_group.sync.aligned {op.pending};"
     if is_pending(op.result):
@@ -60,7 +60,7 @@ def lower_wait(op: WgmmaWaitOp, state: Lowering) -> None:
 
 
 def _is_finished(pending: ir.Value) -> bool:
-    """Whether what waits for a multiplication, and for all before it, stands right behind it."""
+    """Whether the op right behind a multiplication waits for it, and for all before it."""
     if isinstance(pending.owner, ir.Block) or not isinstance(pending.owner, WgmmaOp):
         return False
     views = list(pending.owner.operation.block.operations)
@@ -71,8 +71,8 @@ def _is_finished(pending: ir.Value) -> bool:
 
 
 def lower_meanwhile(op: WgmmaMeanwhileOp, state: Lowering) -> None:
-    """pmevent, an event for performance monitors: an issue slot, which ptxas schedules nothing
-    across. A branch or a store would do the same."""
+    """Lowers to pmevent, an event for performance monitors: an issue slot, across which ptxas
+    schedules nothing. A branch or a store would do the same."""
     inline_asm("pmevent 0;", [], [], [])
 
 
@@ -86,7 +86,7 @@ def _letter(word: ir.Value) -> str:
 
 
 def _tied(text: str, words: Registers) -> Registers:
-    """`text` with words in and out of it, the same registers."""
+    """Writes `text` with words in and out of it, the same registers."""
     constraints = ["=" + _letter(w) for w in words] + [str(i) for i in range(len(words))]
     return inline_asm(text, constraints, words, [w.type for w in words])
 
@@ -102,7 +102,8 @@ def _is_untouched(acc: ir.Value) -> bool:
 
 
 def lower_wgmma(op: WgmmaOp, state: Lowering) -> None:
-    """Fence, every instruction, commit; k outermost, so that neighbours are independent."""
+    """Writes the fence, every instruction, and the commit; k outermost, so that neighbours are
+    independent."""
     row = find_instruction(op.instruction)
     parts = op.parts(row)
     text = _Text(state.registers(op.acc), overwrites=_is_untouched(op.acc))
@@ -132,7 +133,7 @@ class _Text:
         self._lines = ["wgmma.fence.sync.aligned;"]
 
     def input(self, value: ir.Value, letter: str) -> str:
-        """`$n` of an operand that is read."""
+        """Spells `$n` of an operand that is read."""
         if value not in self._numbers:
             self._numbers[value] = len(self._words) + len(self._inputs)
             self._inputs.append(value)
@@ -148,7 +149,8 @@ class _Text:
         first: bool,
         major: tuple[int | None, int | None],
     ) -> None:
-        """One instruction. `major`: per operand 1 for MN-major, None where that cannot be said."""
+        """Writes one instruction. `major`: per operand 1 for MN-major, None where that cannot be
+        said."""
         halves = row.acc == "f16"
         words = [n // 2 for n in numbers[::2]] if halves else numbers
         types = ["tf32"] * 2 if row.tf32 else [_PTX_TYPES.get(t, t) for t in (row.lhs, row.rhs)]

@@ -41,7 +41,7 @@ _NOWHERE = -(1 << 30)
 
 
 def lower_misalignment(op: tile.MisalignmentOp, state: Lowering) -> None:
-    """tile.misalignment."""
+    """Lowers tile.misalignment."""
     array = state.values[op.src]
     indices = [state.values[offset] for offset in op.offsets]
     state.values[op.result] = _past(array, indices, op.bytes, state)
@@ -83,7 +83,7 @@ class _Row:
 
     @cached_property
     def bits(self) -> int:
-        """Of an element in memory."""
+        """The bits of an element in memory."""
         return storage_bits(self.place.array.element, self.state)
 
     @cached_property
@@ -106,7 +106,8 @@ class _Row:
 
     @cached_property
     def vectors(self) -> list[tuple[int, int]]:
-        """(first register, columns that it adds to its thread's) of each vector."""
+        """Gives, for each vector, its first register and the columns that it adds to its
+        thread's."""
         firsts = range(0, self.place.layout.num_values, self.place.width)
         return [(first, self.place.coordinates[first][self.dim]) for first in firsts]
 
@@ -150,8 +151,8 @@ class _Row:
         return flags
 
     def elements(self, columns: int) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """Pointer to each element of a vector `columns` further on than this thread's first, and
-        whether it lies in the row (i1)."""
+        """Gives a pointer to each element of a vector `columns` further on than this thread's
+        first, and whether it lies in the row (i1)."""
         state, none = self.state, self.state.index_constant(0)
         for number in range(columns, columns + self.place.width):
             column, step = self._column(number), state.index_constant(number)
@@ -164,8 +165,9 @@ class _Row:
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Inside a block that few threads run: what LLVM finds computed in the blocks of other
-        accesses, too, it would compute once in front of all, a register an element."""
+        """Hides the row's begin and base from LLVM in a block that few threads run. It would
+        compute what it finds in the blocks of other accesses, too, once in front of all, a register
+        an element."""
         known = self.begin, self.place.base
         self.begin, self.place.base = map(_opaque, known)
         yield

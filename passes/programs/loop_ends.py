@@ -31,7 +31,7 @@ class Counter:
 
 @dataclass
 class Bound:
-    """What a counter stays below; `alone`: whether nothing else ends the loop."""
+    """The value that a counter stays below. `alone`: whether nothing else ends the loop."""
 
     high: ir.Value
     alone: bool
@@ -43,7 +43,7 @@ def condition_of(loop: ir.Operation) -> ir.Value:
 
 
 def passed_on(loop: ir.Operation) -> list[ir.Value]:
-    """What the condition of an scf.while passes on to the body, and behind the loop."""
+    """The values that the condition of an scf.while passes on to the body, and behind the loop."""
     return list(terminator(loop.regions[0].blocks[0]).operands)[1:]
 
 
@@ -83,8 +83,8 @@ def _is_positive(step: ir.Value, loop: ir.Operation) -> bool:
 
 
 def find_bound(loop: ir.Operation, counter: Counter) -> Bound | None:
-    """What the condition of an scf.while, or a part of it that must hold, compares its counter
-    with."""
+    """Finds what a counter is compared with by the condition of an scf.while, or by a part of it
+    that must hold."""
     return _bound(condition_of(loop), counter, loop)
 
 
@@ -182,8 +182,8 @@ def _ends(condition: ir.Value, flag: ir.Value) -> bool:
 
 
 def _is_all(branch: ir.Operation, body: ir.Block) -> bool:
-    """Whether everything else in a loop's body are scalars that may be computed once more than
-    they were, and no load among them reads what the kernel writes."""
+    """Whether a loop's body is, but for `branch`, scalars that may be computed once more than they
+    were, and no load among them reads what the kernel writes."""
     *others, _ = [view.operation for view in body.operations if view.operation != branch]
     arrays = [op.opview.src for op in others if op.name == "tile.load"]
     free = all((is_scalar(op) and is_total(op)) or is_one_element(op) for op in others)
@@ -191,7 +191,7 @@ def _is_all(branch: ir.Operation, body: ir.Block) -> bool:
 
 
 def _leaves_alone(branch: ir.Operation, loop: ir.Operation) -> bool:
-    """Whether what anybody reads behind the loop is the same without the iteration that leaves, in
+    """Whether the results that are used behind a loop are the same without its last iteration, in
     which `branch` takes its first block."""
     before, body = (region.blocks[0] for region in loop.regions)
     first = branch.regions[0].blocks[0]

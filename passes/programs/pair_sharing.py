@@ -42,7 +42,7 @@ class Sharing:
 
     @property
     def parts(self) -> int:
-        """How many CTAs need the same tile, each of which loads one part of it."""
+        """The number of CTAs that need the same tile, each of which loads one part of it."""
         return len(self.ranks(0))
 
     def mask(self, parity: ir.Value) -> ir.Value:

@@ -15,7 +15,8 @@ from tilec.terms.demands import ORDER
 
 @dataclass(frozen=True)
 class ProgramOrder:
-    """`name` as `gpu_tile.tile_order` takes it, and its group; `demanded` by the author."""
+    """The order of a kernel's programs: its `name` and group as `gpu_tile.tile_order` takes them.
+    `demanded`: by the author."""
 
     name: str
     group: int
@@ -23,7 +24,7 @@ class ProgramOrder:
 
     @property
     def text(self) -> str:
-        """As a report says it."""
+        """The order as a report names it."""
         if self.name == "hilbert":
             return f"Hilbert's curve in squares of {self.group}"
         return f"groups of {self.group} rows" if self.name == "grouped" else "row by row"

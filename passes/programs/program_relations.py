@@ -57,8 +57,8 @@ def read_their_length(function: ir.Operation) -> bool:
 
 
 def leave_some_out(function: ir.Operation) -> bool:
-    """Whether a loop runs in programs that a guard lets in, and has no counterpart in the others,
-    or ends at 0 there."""
+    """Whether some programs skip a loop: a guard lets only others in, with no loop on its other
+    side, or the loop's end is 0 there."""
     conditions: list[ir.Value] = []
     for loop in find_loops(function):
         guards = [branch for branch in _branches(loop) if not _runs_in_both(branch)]

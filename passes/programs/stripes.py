@@ -47,8 +47,8 @@ _EFFECTS = (
 
 
 def count_stripes(function: ir.Operation, target: Target, num_warps: int) -> tuple[int, str]:
-    """How many CTAs of `num_warps` run a program: 1 where its row is not too long, or cannot be
-    spread; and why."""
+    """Decides how many CTAs of `num_warps` run a program, and why: 1 where its row is not too long,
+    or cannot be spread."""
     rows = find_rows(function)
     if rows is None or STRIPES in function.attributes:
         return stripes_of(function), "no row that could be spread"
@@ -100,7 +100,7 @@ def _why_alone(function: ir.Operation, rows: RowKernel, stripes: int, target: Ta
 
 
 def _why_seen(function: ir.Operation) -> str | None:
-    """What other stripes, or the host, would see of a stripe."""
+    """Says what other stripes, or the host, would notice of a stripe; None if nothing."""
     effects = find_ops(function, *_EFFECTS)
     if effects:
         return f"each stripe would run '{effects[0].name}'"
@@ -114,7 +114,8 @@ def _why_seen(function: ir.Operation) -> str | None:
 
 
 def _is_alike(store: tile.StoreOp, other: tile.LoadOp | tile.GatherOp | tile.StoreOp) -> bool:
-    """Whether an access to the array of a store is to the same row, or stores a result, too."""
+    """Whether an access to the array of a store is to the same row of it, or stores a result,
+    too."""
     if isinstance(other, tile.GatherOp) or is_row(other.tile) != is_row(store.value):
         return False
     if not is_row(store.value):

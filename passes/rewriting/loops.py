@@ -13,7 +13,7 @@ from tilec.passes.rewriting.scalars import binary, constant
 
 
 def find_loops(module: ir.Module | ir.Operation) -> list[ir.Operation]:
-    """Every scf.for of a module or a function, inner before outer."""
+    """Lists every scf.for of a module or a function, inner before outer."""
     loops: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -94,7 +94,7 @@ def in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
 def with_iteration_arguments(
     loop: ir.Operation, inits: Sequence[ir.Value]
 ) -> tuple[ir.Operation, list[ir.Value]]:
-    """`loop` (scf.for) rebuilt with further loop-carried values that start as `inits`.
+    """Rebuilds `loop` (scf.for) with further loop-carried values that start as `inits`.
 
     The new loop has the old one's body, attributes and results; its new block arguments come back
     with it. They are yielded unchanged: the caller replaces the last operands of the terminator.
@@ -129,7 +129,7 @@ def with_iteration_arguments(
 
 
 def without_iteration_argument(loop: ir.Operation, number: int) -> ir.Operation:
-    """`loop` (scf.for) rebuilt in front of itself without one loop-carried value; the old shell
+    """Rebuilds `loop` (scf.for) in front of itself without one loop-carried value; the old shell
     stays, empty, for the caller to replace its results and erase it. Nothing but the body's yield
     may use the value by then."""
     old = loop.regions[0].blocks[0]
@@ -159,7 +159,7 @@ def without_iteration_argument(loop: ir.Operation, number: int) -> ir.Operation:
 
 
 def all_but(values: Sequence[ir.Value], number: int) -> list[ir.Value]:
-    """`values` without the one at `number`."""
+    """Lists `values` without the one at `number`."""
     return [*values[:number], *values[number + 1 :]]
 
 
@@ -192,7 +192,7 @@ def terminator(block: ir.Block) -> ir.Operation:
 
 
 def replace_yield(old: ir.Operation, values: Sequence[ir.Value]) -> None:
-    """Yields `values` instead."""
+    """Makes a terminator yield `values` instead of what it did."""
     ir.Operation.create(
         old.name, operands=list(values), ip=ir.InsertionPoint(old), loc=old.location
     )
@@ -200,7 +200,7 @@ def replace_yield(old: ir.Operation, values: Sequence[ir.Value]) -> None:
 
 
 def with_results(branch: ir.Operation, yielded: Sequence[ir.Value]) -> ir.Operation:
-    """`branch` (scf.if) rebuilt with further results, for which both its blocks yield `yielded`,
+    """Rebuilds `branch` (scf.if) with further results, for which both its blocks yield `yielded`,
     values from outside: the caller replaces the last operands of a terminator."""
     types = [*(result.type for result in branch.results), *(value.type for value in yielded)]
     new = ir.Operation.create(
@@ -229,7 +229,7 @@ def with_results(branch: ir.Operation, yielded: Sequence[ir.Value]) -> ir.Operat
 
 
 def with_while_argument(loop: ir.Operation, init: ir.Value) -> tuple[ir.Operation, ir.Value]:
-    """`loop` (scf.while) rebuilt with one more value that starts as `init`, goes through its
+    """Rebuilds `loop` (scf.while) with one more value that starts as `init`, goes through its
     condition, and is yielded unchanged; the argument of its body comes back with it."""
     new = ir.Operation.create(
         "scf.while",
@@ -261,7 +261,8 @@ COUNTED = ("scf.for", "scf.if", "scf.while")
 
 
 def why_no_counter(op: ir.Operation) -> str | None:
-    """Why no count of the turns of an op's block can run on through what is around it, or None."""
+    """Says why no count of how often an op's block runs can be carried through what is around it;
+    None if it can."""
     inner = op
     for outer in enclosing_ops(op):
         if outer.name not in COUNTED:

@@ -33,7 +33,7 @@ _CAPSULE = b"mlir.ir.Operation._CAPIPtr"
 
 
 def address(op: Op) -> int:
-    """Where an op lies: one number for its Operation and its OpView, until it is erased."""
+    """The address of an op: one number for its Operation and its OpView, until it is erased."""
     return _pointer_in(op._CAPIPtr, _CAPSULE)
 
 
@@ -58,7 +58,7 @@ class OpMap(MutableMapping[Op, Said]):
         return address(op) in self._items
 
     def get(self, op: Op, default: Any = None) -> Any:
-        """What was said of an op, else the default: without an exception, unlike a `Mapping`'s."""
+        """Gives what was said of an op, else the default. Raises nothing, unlike a `Mapping`'s."""
         found = self._items.get(address(op))
         return default if found is None else found[1]
 
@@ -89,7 +89,7 @@ class OpSet(MutableSet[Op]):
         self._ops.setdefault(address(op), op)
 
     def update(self, ops: Iterable[Op]) -> None:
-        """Puts several in."""
+        """Adds several ops."""
         for op in ops:
             self.add(op)
 

@@ -40,7 +40,7 @@ def i32_constant(value: int) -> ir.Value:
 
 
 def i1_constant(value: bool) -> ir.Value:
-    """A truth value."""
+    """A constant truth value, an i1."""
     return constant(ir.IntegerType.get_signless(1), value)
 
 
@@ -50,17 +50,17 @@ def negated(flag: ir.Value) -> ir.Value:
 
 
 def less(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """lhs < rhs, signed."""
+    """Compares: lhs < rhs, signed."""
     return _compare(2, lhs, rhs)
 
 
 def equal(lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """lhs == rhs."""
+    """Compares: lhs == rhs."""
     return _compare(0, lhs, rhs)
 
 
 def _compare(number: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
-    """`number`: of the predicate, see `arith.cmpi`. Tiles are compared element by element."""
+    """Compares by the predicate of this number (see `arith.cmpi`); tiles element by element."""
     predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
     i1 = ir.IntegerType.get_signless(1)
     return ir.Operation.create(
@@ -72,7 +72,7 @@ def _compare(number: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
 
 
 def truth_of(value: ir.Value) -> bool | None:
-    """What a truth value is known to be, or None."""
+    """The constant that a truth value is known to be, else None."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
         return None

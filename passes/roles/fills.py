@@ -70,7 +70,8 @@ from tilec.passes.roles.program_slice import Slice
 
 @dataclass
 class _RoleFill:
-    """One buffer to fill; `load`, `dims`: of a copy of `bytes` each, None for loads and stores."""
+    """A buffer that a role fills. `load`, `dims`: of a copy of `bytes` each, None where threads
+    load and store."""
 
     store: BufferStoreOp
     load: Read | None = None
@@ -101,9 +102,9 @@ def worthwhile_fills(
     facts: Divisibility,
     context: PassContext,
 ) -> list[BufferStoreOp]:
-    """What a load role had better fill beside the tensor copies of a loop that replace the stores
-    `taken`: all that is left, if all of it can be copied by cp.async or comes from vectors by
-    elementwise work, else nothing.
+    """Lists the stores that a load role had better take over, beside the tensor copies of a loop
+    that replace the stores `taken`: all that is left, if all of it can be copied by cp.async or
+    comes from vectors by elementwise work, else none.
 
     On an H200, products of 4096^3 without a demand: with elementwise work 1.08 to 1.33 times as
     fast as with that work among the products, tf32 with one operand transposed by cp.async 1.0 to
@@ -145,7 +146,7 @@ def _is_loaded(value: ir.Value) -> bool:
 
 
 def _width(op: Read, facts: Divisibility) -> int:
-    """How many elements one access of a load or gather may move."""
+    """The number of elements that one access of a load or gather may move."""
     if isinstance(op, tile.GatherOp):
         return index_run(op, facts)[1]
     return provable_width(facts, op.src, op.offsets, op.dims)[0]
@@ -186,7 +187,7 @@ def loads_for(function: ir.Operation, store: BufferStoreOp) -> list[Read]:
 def _fill(
     function: ir.Operation, store: BufferStoreOp, facts: Divisibility, context: PassContext
 ) -> _RoleFill | str:
-    """How a load role fills a buffer, or why it cannot."""
+    """Plans how a load role fills a buffer, or says why it cannot."""
     reason = Slice(function, [store.operation], tiles=True).refusal
     reason = reason or _hazard(function, store.operation, loads_for(function, store))
     return reason if reason is not None else _planned(store, facts, context)
@@ -278,7 +279,8 @@ def _count(store: ir.Operation) -> ir.Value:
 
 
 def refused_fills(context: PassContext) -> list[str]:
-    """Why buffers are not filled by a load role, as reported: notes for an error."""
+    """Makes notes for an error of the reasons, as reported, for which a load role does not fill
+    buffers."""
     return [
         f"the buffer filled at {entry['at']} stays with its readers: {entry['why']}"
         for entry in context.report.decisions
@@ -287,8 +289,8 @@ def refused_fills(context: PassContext) -> list[str]:
 
 
 def arrivals(copies: bool, stores: bool, warps: int, warp_size: int) -> int:
-    """How often `warps` that fill one slot publish it: every thread its copies, and every warp once
-    its stores."""
+    """The number of times that `warps` publish a slot which they fill together: every thread once
+    for its copies, and every warp once for its stores."""
     return warps * (warp_size * copies + stores)
 
 

@@ -136,8 +136,8 @@ def _loaded(
     body: ir.Block,
     otherwise: Sequence[ir.Value],
 ) -> list[ir.Value]:
-    """What the iteration at `at` loads. If there is none nobody vouches for its addresses, and it
-    is `otherwise`."""
+    """Loads what the iteration at `at` needs. Where there is no such iteration, nobody vouches for
+    its addresses: the values are `otherwise` then."""
     types = [load.results[0].type for load in found.loads]
     branch = ir.Operation.create("scf.if", results=types, operands=[less(at, upper)], regions=2)
     there, nowhere = (region.blocks.append() for region in branch.regions)

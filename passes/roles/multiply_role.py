@@ -117,8 +117,8 @@ def _waits_for(view: ir.OpView, commit: RingPublishOp) -> bool:
 
 
 def _is_simple(view: ir.OpView) -> bool:
-    """Scalars, single elements of arrays, what makes the numbers that copies need, branches of
-    these, copies and waits."""
+    """Whether a multiply role can do an op beside its products: scalars, single elements of arrays,
+    the numbers that copies need, branches of these, copies and waits."""
     op, known = view.operation, (AllocOp, TmaLoadOp, ThreadCopy, RingAnnounceOp, RingWaitOp)
     if op.name == "scf.if":
         blocks = (block for region in op.regions for block in region.blocks)
@@ -235,7 +235,8 @@ class _Rewrite:
                     user.operands[use.operand_number] = one
 
     def _release_operands(self, read: list[tuple[ir.Value, ir.Value]]) -> list[ir.Operation]:
-        """Behind the last instruction: the slots are free when all are done."""
+        """Releases the slots of operands behind the last instruction: they are free when all
+        products are done."""
         last = self._products.commits[-1].operation
         with ir.InsertionPoint(last), last.location:
             released = [RingReleaseOp.build(ring, slot, by=PRODUCTS) for ring, slot in read]

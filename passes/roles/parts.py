@@ -26,8 +26,8 @@ stay where the instruction has them. Attention with heads of 256 spills at 212 o
 
 @dataclass(frozen=True)
 class Part:
-    """What some of a kernel's threads run: `registers` each has; `beside`: those that it takes
-    beside what is counted."""
+    """What some of a kernel's threads run, with `registers` each; `beside` of them are taken by
+    what is not counted, as addresses."""
 
     name: str
     block: ir.Block

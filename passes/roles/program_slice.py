@@ -17,7 +17,7 @@ from tilec.passes.rewriting.op_tables import OpMap, OpSet
 
 
 class Slice:
-    """What `roots` need inside `function`. `refusal`: why it cannot stand alone, or None.
+    """The ops that `roots` need inside `function`. `refusal`: why they cannot stand alone, or None.
 
     `tiles`: whether tiles may be loaded and computed, element by element, in there, too. `within`:
     an op outside of which all values are given. `what`: that scalars are for, in refusals.
@@ -43,7 +43,7 @@ class Slice:
 
     @property
     def ops(self) -> list[ir.Operation]:
-        """Everything that belongs to it, loops included, in no order of the program's."""
+        """Lists everything that belongs to it, loops included, not in the program's order."""
         return list(self._kept)
 
     def _keep(self, op: ir.Operation) -> None:

@@ -90,7 +90,8 @@ def plan_roles(
 
 
 def _shares(target: Target, warps: int, load_least: int, live: int) -> tuple[int, int]:
-    """(registers a thread of the load role keeps, a thread of the others gets); 0, 0: no change."""
+    """Gives (registers that a thread of the load role keeps, those that a thread of the others
+    gets); 0, 0: no change."""
     lanes = target.warp_size
     threads = (warps + WARPGROUP_WARPS) * lanes
     share = entry_registers(target, threads)
@@ -112,8 +113,8 @@ def _shares(target: Target, warps: int, load_least: int, live: int) -> tuple[int
 
 
 def why_too_large(function: ir.Operation, context: PassContext, teams: int) -> str | None:
-    """Why a kernel's tiles fit no thread of roles that were asked for, or None: of several sets of
-    warps each has the registers for a tile of its own, or nothing is gained."""
+    """Says why a kernel's tiles fit no thread of roles that were asked for, or None. Of several
+    teams each has the registers for a tile of its own, or nothing is gained."""
     live = most_live_registers(function.regions[0].blocks[0])
     most = context.target.registers_per_thread
     if teams > 1:
@@ -125,7 +126,7 @@ def why_too_large(function: ir.Operation, context: PassContext, teams: int) -> s
 
 
 def why_not_in_turn(function: ir.Operation, rings: list[Ring], *, multiply: bool) -> str | None:
-    """Why no two sets of warps can take the programs of a kernel in turn, or None.
+    """Says why no two teams can take the programs of a kernel in turn, or None.
 
     `rings`: what its load role fills. `multiply`: whether its products get a role of their own.
     """

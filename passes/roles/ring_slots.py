@@ -37,8 +37,8 @@ def staged_loop(ring: Ring) -> ir.Operation | None:
 
 
 def is_outer(ring: Ring, rings: Sequence[Ring]) -> bool:
-    """Whether a loop inside a ring's own has a ring: the outer one turns once while that one turns
-    many times."""
+    """Whether a loop inside the loop of a ring has a ring of its own: the outer ring has one turn
+    where the inner one has many."""
     return any(ring.loop in enclosing_ops(other.loop) for other in rings)
 
 

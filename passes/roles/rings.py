@@ -33,8 +33,8 @@ Copy = TmaLoadOp | ThreadCopy | BufferStoreOp
 
 @dataclass
 class Ring:
-    """One turn of a ring in a loop: its slot in front of all, the copies that fill it, what
-    publishes them, and the wait for it."""
+    """A ring as one loop uses it, one turn an iteration: the op that names the turn, in front of
+    all, the copies that fill its slot, what publishes them, and the wait for it."""
 
     made: MakeRingOp
     turn: RingSlotOp
@@ -51,7 +51,7 @@ class Ring:
 
     @property
     def block(self) -> ir.Block:
-        """That loop's body."""
+        """The body of that loop."""
         return self.turn.operation.block
 
     @property
@@ -92,7 +92,7 @@ def _ring(made: MakeRingOp) -> Ring | None:
 
 
 def _copies(ring: Ring) -> list[Copy]:
-    """What fills buffers between a turn's slot and the wait for it."""
+    """Lists the copies that fill buffers between the op that names a turn and the wait for it."""
     ops = list(ring.block.operations)
     numbers = order_of(ops)
     first, last = (numbers.get(op, 0) for op in (ring.turn, ring.wait))
@@ -121,13 +121,13 @@ def _last_in(block: ir.Block, ops: Sequence[ir.Operation]) -> ir.Operation:
 
 
 def released_by(ring: Ring) -> str:
-    """Who releases slots of a ring: rule 3 of specialize-warps."""
+    """Names who releases slots of a ring, by rule 3 of specialize-warps."""
     readers = _known_readers(ring)
     return "warpgroup" if all(isinstance(r.opview, WgmmaWaitOp) for r in readers) else "warp"
 
 
 def why_no_ring(ring: Ring) -> str | None:
-    """What keeps a ring from being filled ahead of its readers, or None."""
+    """Says what keeps a ring from being filled ahead of its readers; None if nothing does."""
     for copy in ring.copies:
         if sum(is_fill(use.owner.opview) for use in copy.dst.uses) > 1:
             return "a buffer is filled more than once"
@@ -210,7 +210,8 @@ def _sequence(loop: ir.Operation) -> ir.Block:
 
 
 def _count_number(rings: list[Ring]) -> int | None:
-    """Which of a loop's carried values counts the uses of all its rings."""
+    """The number of the one loop-carried value that counts the turns of all these rings, None
+    without one."""
     counts = {ring.turn.count for ring in rings}
     if len(counts) != 1:
         return None
