@@ -12,7 +12,7 @@ from mlir import ir
 
 @dataclass(frozen=True)
 class AttributeKind:
-    """`write` makes the attribute from a Python value, `read` is its inverse.
+    """A kind of attribute: `write` makes one from a Python value, `read` is its inverse.
 
     `check` says what is wrong with an attribute found in the IR ("must be ..."), or None.
     """

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Constraint:
-    """`irdl`: the IRDL expression; `description`: the words of the documentation."""
+    """What an operand or result may be: `irdl`, the IRDL expression; `description`, the words of
+    the documentation."""
 
     irdl: str
     description: str

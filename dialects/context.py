@@ -19,7 +19,7 @@ what they need besides."""
 
 
 def dialects_irdl() -> str:
-    """Both dialects as IRDL text."""
+    """Writes both dialects as IRDL text."""
     tile_ops = "\n".join(op.irdl() for op in tile.Op.ALL)
     gpu_tile_ops = "\n".join(op.irdl() for op in gpu_tile.Op.ALL)
     return (

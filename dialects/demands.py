@@ -29,7 +29,7 @@ parameter."""
 
 
 def attribute_of(value: Any) -> ir.Attribute:
-    """What IR has for a value: a bool, an int (i32), a string, or a tuple of these."""
+    """Writes a demand's value as IR has it: a bool, an int (i32), a string, or a tuple of these."""
     if isinstance(value, bool):
         return ir.BoolAttr.get(value)
     if isinstance(value, int):
@@ -53,7 +53,8 @@ def value_of(attribute: ir.Attribute) -> Any:
 
 
 def demanded(op: ir.Operation, row: Demand) -> Any:
-    """What is demanded of a kernel's function or of a loop; the row's default where nothing is."""
+    """The value that is demanded of a kernel's function or of a loop; the row's default where
+    nothing is."""
     written = op.attributes.get(row.attribute)
     return row.default if written is None else value_of(written)
 
@@ -65,7 +66,8 @@ def is_demanded(op: ir.Operation, row: Demand) -> bool:
 
 
 def wrong_demand(row: Demand, written: ir.Attribute) -> str | None:
-    """What is wrong with the attribute of a demand of a kernel's function or a loop."""
+    """Says what is wrong with the attribute of a demand of a kernel's function or a loop; None if
+    nothing is."""
     if row.allows(value_of(written)):
         return None
     return f"{row.attribute} must be {row.takes}, found {written}"

@@ -31,7 +31,8 @@ def read_late_by(view: object) -> list[ir.Value]:
 
 
 def until(view: object) -> Until | None:
-    """Until when an op goes on reading and writing memory; None for one that does so at once."""
+    """The event until which an op goes on reading and writing memory; None for one that does so at
+    once."""
     return view.UNTIL if isinstance(view, TileOp) else None
 
 
@@ -46,7 +47,8 @@ def is_fill(view: object) -> bool:
 
 
 def ends(view: object) -> Until | None:
-    """What an op waits for the end of, `pending` groups of which may go on; None for other ops."""
+    """The event whose coming an op waits for, `pending` groups of which may still go on; None for
+    other ops."""
     return view.ENDS if isinstance(view, TileOp) else None
 
 

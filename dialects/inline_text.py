@@ -16,8 +16,8 @@ _CLOBBER = re.compile(r"~\{[\w.$]+\}")
 
 
 def wrong_text(text: str, operands: int) -> str | None:
-    """Why LLVM takes no text of so many operands, or None. `$0` and `${0}` are operands, `$$` is a
-    dollar."""
+    """Says why LLVM takes no text of so many operands, or None. `$0` and `${0}` are operands, `$$`
+    is a dollar."""
     if "\0" in text:
         return "the text holds a NUL character"
     at = text.find("$")
@@ -34,8 +34,8 @@ def wrong_text(text: str, operands: int) -> str | None:
 
 
 def wrong_constraints(constraints: str, outputs: int, inputs: Sequence[str]) -> str | None:
-    """Why LLVM takes no such constraints for so many results and inputs of these types, or None:
-    results first, one a value, what is clobbered last."""
+    """Says why LLVM takes no such constraints for so many results and inputs of these types, or
+    None: results come first, one a value, what is clobbered last."""
     parts = constraints.split(",") if constraints else []
     while parts and _CLOBBER.fullmatch(parts[-1]):
         parts.pop()

@@ -193,7 +193,7 @@ class TileOp(OpTraits):
         return any(field.constraint is constraint for field in cls.OPERANDS)
 
     def check(self) -> str | None:
-        """What is wrong with this op beyond its structure, or None."""
+        """Says what is wrong with this op beyond its structure, or None."""
         return None
 
     def check_attributes(self) -> str | None:
@@ -284,7 +284,7 @@ class TileOp(OpTraits):
 
 
 def _fields(cls: type[TileOp]) -> list[_Field]:
-    """Those of the bases first; of these a class has its own, since positions differ."""
+    """Lists the fields of a class: those of its bases first, as its own, since positions differ."""
     found: dict[str, _Field] = {}
     for base in reversed(cls.__mro__):
         found |= {n: copy(f) for n, f in vars(base).items() if isinstance(f, _Field)}

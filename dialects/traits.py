@@ -15,7 +15,7 @@ Place = tuple[ir.Value, str]
 
 
 class Until(Enum):
-    """What ends what an op does to memory after it was issued."""
+    """The event that ends what an op does to memory after it was issued."""
 
     COPIES_WAITED = auto()
     """A `cp_async_wait`."""
@@ -83,7 +83,8 @@ class OpTraits(ir.OpView):
             setattr(cls, trait.upper(), said)
 
     def feature(self) -> Feature | None:
-        """What the op takes of the hardware: its class's `needs`, where no attribute decides."""
+        """The feature that the op needs of the hardware: its class's `needs`, where no attribute
+        decides."""
         return self.NEEDS
 
     def by_one_thread(self) -> bool:
@@ -91,13 +92,14 @@ class OpTraits(ir.OpView):
         return self.ONE_THREAD
 
     def reaches_others(self) -> bool:
-        """Whether the op does something to other CTAs of its cluster."""
+        """Whether the op touches other CTAs of its cluster: their memory, or their barriers."""
         return self.REACHES
 
     def waits_at(self) -> Place | None:
-        """Where the op waits for others, None if it does not."""
+        """The place at which the op waits for others, None if it does not."""
         return None
 
     def arrives_at(self) -> tuple[Place, str] | None:
-        """Where the op makes something arrive, and what (`gpu_tile/mbarrier.py`); None if nothing."""
+        """The place at which the op makes something arrive, and what (`gpu_tile/mbarrier.py`); None
+        if nothing."""
         return None

@@ -9,12 +9,12 @@ from mlir import ir
 
 
 def shape(value: Any) -> tuple[int, ...]:
-    """Static shape of a tile or array value (or of its type)."""
+    """The static shape of a tile or array value (or of its type)."""
     return tuple(_type(value).shape)
 
 
 def element(value: Any) -> ir.Type:
-    """Element type of a tile or array value (or of its type)."""
+    """The element type of a tile or array value (or of its type)."""
     return _type(value).element_type
 
 
@@ -36,7 +36,7 @@ def is_array(value: Any) -> bool:
 def tile(
     shape: Sequence[int], element: ir.Type, encoding: ir.Attribute | None = None
 ) -> ir.RankedTensorType:
-    """`tensor<shape x element, encoding>`."""
+    """The type `tensor<shape x element, encoding>`."""
     return ir.RankedTensorType.get(list(shape), element, encoding, loc=ir.Location.current)
 
 

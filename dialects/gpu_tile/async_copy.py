@@ -15,7 +15,8 @@ from tilec.hardware.target import Feature
 
 
 class ThreadCopy(Op, needs=Feature.CP_ASYNC, until=Until.COPIES_WAITED):
-    """What copies from an array into a buffer, each thread vectors of `bytes`: 4, 8 or 16.
+    """An op by which each thread copies from an array into a buffer, vectors of `bytes`: 4, 8 or
+    16.
 
     Where `mask` is false nothing is read and the buffer gets zeros. `cache` "cg" bypasses L1 and
     needs 16 bytes. The data is there after `cp_async_wait` in the thread that copied, and after a
@@ -38,7 +39,7 @@ class ThreadCopy(Op, needs=Feature.CP_ASYNC, until=Until.COPIES_WAITED):
         return self.wrong_place(buffer) or self._wrong_size(buffer)
 
     def wrong_place(self, buffer: BufferType) -> str | None:
-        """What is wrong with where it copies from, or None."""
+        """Says what is wrong with the place that it copies from, or None."""
         raise NotImplementedError
 
     def _wrong_size(self, buffer: BufferType) -> str | None:

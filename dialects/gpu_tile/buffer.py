@@ -79,7 +79,7 @@ class AllocOp(Op, name="alloc", in_cta=True, common=True, placed="buffer"):
 
 
 class BufferView(Op, pure=True, one_thread=True, in_cta=True):
-    """What gives a buffer or a part of it another type: no memory of its own."""
+    """An op that gives a buffer or a part of it another type, without memory of its own."""
 
     src = Operand(BUFFER)
     result = Result(BUFFER)

@@ -47,7 +47,7 @@ def ctas_alike(shape: tuple[int, ...], axes: tuple[int, ...]) -> list[int]:
 
 
 def at(shape: tuple[int, ...], rank: int) -> list[int]:
-    """Where a rank is in its cluster, along each axis."""
+    """The place of a rank in its cluster, along each axis."""
     found = []
     for size in shape:
         found.append(rank % size)
@@ -56,7 +56,7 @@ def at(shape: tuple[int, ...], rank: int) -> list[int]:
 
 
 class _AboutTheCluster(Op, pure=True, needs=Feature.CLUSTERS, one_thread=True, in_cta=True):
-    """What a CTA asks of its cluster."""
+    """An op that asks where in its cluster a CTA is, or what that is like."""
 
     result = Result(I32)
 
@@ -74,7 +74,7 @@ class ClusterIdOp(LaunchCount, name="cluster_id", needs=Feature.CLUSTERS, least=
 
 
 class NumClustersOp(LaunchCount, name="num_clusters", needs=Feature.CLUSTERS, least=1):
-    """How many clusters the launch of a persistent kernel has.
+    """Gives how many clusters the launch of a persistent kernel has.
 
     Example:
         %step = "gpu_tile.num_clusters"() : () -> i32
@@ -82,7 +82,7 @@ class NumClustersOp(LaunchCount, name="num_clusters", needs=Feature.CLUSTERS, le
 
 
 class ClusterPositionOp(_AboutTheCluster, name="cluster_position", least=0):
-    """Where this CTA's program is in the box of its cluster, along one axis of the grid.
+    """Gives where this CTA's program is in the box of its cluster, along one axis of the grid.
 
     Example:
         %x = "gpu_tile.cluster_position"() {axis = 0 : i32} : () -> i32

@@ -12,7 +12,7 @@ from tilec.dialects.op import TileOp
 
 @_cext.register_dialect
 class GpuTileDialect(ir.Dialect):
-    """How it is computed: layouts, buffers, barriers, instructions."""
+    """Says how it is computed: layouts, buffers, barriers, instructions."""
 
     DIALECT_NAMESPACE = "gpu_tile"
 

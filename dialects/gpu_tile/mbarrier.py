@@ -24,14 +24,15 @@ COPIES, PRODUCTS, BY_THREADS = "copies", "products", "threads"
 
 
 def wrong_bytes(count: int) -> str | None:
-    """Why nobody can announce so many bytes, or None."""
+    """Says why nobody can announce so many bytes, or None."""
     if not 1 <= count <= MOST_ARRIVALS:
         return f"bytes must be 1 to {MOST_ARRIVALS}, found {count}"
     return None
 
 
 class CountedCopy(Op, one_thread=True, until=Until.BYTES_COUNTED):
-    """What brings bytes that `barrier[slot]` counts, mbarriers or a ring, whose slot they make full.
+    """A copy whose bytes `barrier[slot]` counts, of mbarriers or of a ring: they make that slot
+    full.
 
     `mask`: the CTAs of the cluster that get them, if not this one alone.
     """
@@ -64,7 +65,7 @@ class BarrierInitOp(Op, name="barrier_init", needs=Feature.MBARRIER, in_cta=True
 
     @property
     def bytes(self) -> int:
-        """Shared memory that they take."""
+        """The bytes of shared memory that the barriers take."""
         return self.slots * BARRIER_BYTES
 
     def check(self) -> str | None:

@@ -37,7 +37,7 @@ THREADS = ("thread", "warp", "warpgroup", "once")
 
 
 class RingOp(Op, lowered=False):
-    """What speaks of rings; mbarriers by the lowering (expand-rings)."""
+    """An op that speaks of a ring; by the lowering mbarriers speak in its place (expand-rings)."""
 
 
 class MakeRingOp(RingOp, name="make_ring", in_cta=True, common=True, placed="ring"):
@@ -65,7 +65,8 @@ class MakeRingOp(RingOp, name="make_ring", in_cta=True, common=True, placed="rin
 
     @property
     def bytes(self) -> int:
-        """Shared memory that its mbarriers take: of full slots, then of free ones."""
+        """The shared memory that its mbarriers take: those of full slots, then those of free
+        ones."""
         return (bool(self.fills) + bool(self.releases)) * self.slots * BARRIER_BYTES
 
     def feature(self) -> Feature | None:
@@ -85,7 +86,7 @@ class MakeRingOp(RingOp, name="make_ring", in_cta=True, common=True, placed="rin
 
 
 class RingTurn(RingOp, one_thread=True, in_cta=True, least=0):
-    """What names a turn of a ring and gives its slot."""
+    """An op that names a turn of a ring and gives its slot."""
 
     ring = Operand(RING)
     count = Operand(I32)
@@ -97,7 +98,7 @@ class RingTurn(RingOp, one_thread=True, in_cta=True, least=0):
 
     @property
     def slots(self) -> int:
-        """How many slots the ring has."""
+        """The number of the ring's slots."""
         return self.ring.owner.slots
 
     @property
@@ -154,7 +155,7 @@ class RingWaitOp(RingTurn, name="ring_wait"):
 
 
 class RingArrival(RingOp):
-    """What a slot's being full, or free, counts."""
+    """An op that is counted until a slot is full, or free."""
 
     ring = Operand(RING)
     slot = Operand(I32)
@@ -174,7 +175,8 @@ class RingAnnounceOp(RingArrival, name="ring_announce", one_thread=True, in_cta=
 
 
 class RingHandover(RingArrival):
-    """What passes a slot on to the ring's other side; `by` and `mask` as `ring_publish` says."""
+    """An op that passes a slot on to the ring's other side; `by` and `mask` as `ring_publish`
+    says."""
 
     mask = Operand(I32, optional=True)
     by: ClassVar[Attribute]
@@ -200,7 +202,7 @@ class RingHandover(RingArrival):
 
 
 class RingPublishOp(RingHandover, name="ring_publish", alone=True):
-    """What these threads did before, whoever waits for the slot sees.
+    """Publishes a slot: whoever waits for it sees what these threads did before.
 
     `by`: once a thread, warp, warpgroup or role; or when each thread's copies ("copies") or this
     thread's products ("products") so far are done. With `mask` in every CTA of the cluster that it
@@ -219,7 +221,7 @@ class RingPublishOp(RingHandover, name="ring_publish", alone=True):
 
 
 class RingReleaseOp(RingHandover, name="ring_release", alone=True):
-    """These threads, or products, have read the slot: it may be filled again.
+    """Releases a slot, which these threads, or products, have read: it may be filled again.
 
     `by`, `mask`: as in `ring_publish`.
 

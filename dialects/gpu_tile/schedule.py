@@ -66,7 +66,7 @@ class CtaIdOp(LaunchCount, name="cta_id", least=0):
 
 
 class NumCtasOp(LaunchCount, name="num_ctas", least=1):
-    """How many CTAs the launch of a persistent kernel has, at most what runs side by side.
+    """Gives how many CTAs the launch of a persistent kernel has, at most what runs side by side.
 
     Example:
         %step = "gpu_tile.num_ctas"() : () -> i32

@@ -74,7 +74,7 @@ class Tcgen05MmaScaledOp(Tcgen05MmaOp, name="tcgen05_mma_scaled"):
 
 
 def _check_product(op: Tcgen05MmaOp, *, scaled: bool) -> str | None:
-    """What is wrong with a product, or None."""
+    """Says what is wrong with a product, or None."""
     try:
         row = find_instruction(op.instruction)
         lhs, rhs, acc = any_buffer_of(op.lhs), buffer_of(op.rhs), tensor_buffer_of(op.acc)
@@ -217,7 +217,7 @@ class ReserveTensorMemoryOp(
 
     @property
     def bytes(self) -> int:
-        """Shared memory that the address takes."""
+        """The bytes of shared memory that the address takes."""
         return ADDRESS_BYTES
 
     def check(self) -> str | None:

@@ -76,7 +76,7 @@ class MakeTensorMapOp(
 
 
 def check_map(tensor_map: ir.Value, buffer: ir.Value, coordinates: int) -> str | None:
-    """What keeps a buffer from being filled (or read) through a map, or None."""
+    """Says what keeps a buffer from being filled (or read) through a map, or None."""
     try:
         slot = buffer_of(buffer)
     except ValueError as error:
@@ -98,7 +98,7 @@ def check_map(tensor_map: ir.Value, buffer: ir.Value, coordinates: int) -> str |
 
 
 class TensorMapLoad(CountedCopy, fills="tensor copies"):
-    """What fills a buffer through a tensor map; `coordinates` stand last."""
+    """An op that fills a buffer through a tensor map; `coordinates` stand last."""
 
     PAIRED: ClassVar[bool] = False
     """Whether the bytes arrive in the even CTA of the pair."""
@@ -171,7 +171,7 @@ class TmaPairMulticastOp(
 
 
 class TensorMapStore(Op, needs=Feature.TMA):
-    """What writes an array through a tensor map."""
+    """An op that writes an array through a tensor map."""
 
 
 class TmaStoreOp(

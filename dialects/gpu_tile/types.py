@@ -81,7 +81,8 @@ def is_ring(value: ir.Value) -> bool:
 
 
 def wrong_counter(value: ir.Value) -> str | None:
-    """Why a value cannot count what arrives in slots: it is neither mbarriers nor a ring."""
+    """Says why a value cannot count what arrives in slots, as it is neither mbarriers nor a ring;
+    None if it can."""
     counts = str(value.type) in ("!gpu_tile.barrier", "!gpu_tile.ring")
     return None if counts else f"'barrier' must be mbarriers or a ring, found {value.type}"
 

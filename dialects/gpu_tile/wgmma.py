@@ -97,7 +97,7 @@ class WgmmaOp(Op, name="wgmma", product=True, until=Until.PRODUCTS_WAITED):
         return self._check_parts(instruction)
 
     def _check_parts(self, instruction: MmaInstruction) -> str | None:
-        """What keeps the operands from being made of whole instructions, or None."""
+        """Says what keeps the operands from being made of whole instructions, or None."""
         acc = tile_of(self.acc)
         if not layout_of(acc).is_exact(shape(acc)):
             return f"the accumulator's layout does not fit {show(shape(acc))} exactly"
@@ -122,7 +122,7 @@ class WgmmaOp(Op, name="wgmma", product=True, until=Until.PRODUCTS_WAITED):
         return None
 
     def parts(self, instruction: MmaInstruction) -> WarpgroupTiles:
-        """How the warpgroups share the accumulator. ValueError if it is not made of fragments."""
+        """Deals the accumulator out among warpgroups. ValueError if it is not made of fragments."""
         layout = layout_of(tile_of(self.acc))
         parts = warpgroup_tiles(layout, instruction.acc_layout)
         words = [n[i : i + 2] for n in parts.registers.values() for i in range(0, len(n), 2)]
@@ -131,7 +131,8 @@ class WgmmaOp(Op, name="wgmma", product=True, until=Until.PRODUCTS_WAITED):
         return parts
 
     def shared(self, side: str, instruction: MmaInstruction) -> SharedOperand:
-        """How the instruction reads the buffer `side` ("lhs" or "rhs"). ValueError if it cannot."""
+        """Says how the instruction reads the buffer `side` ("lhs" or "rhs"). ValueError if it
+        cannot."""
         buffer = buffer_of(self.lhs if side == "lhs" else self.rhs)
         return shared_operand(
             instruction,
@@ -154,7 +155,8 @@ def _operand(value: ir.Value) -> tuple[tuple[int, ...], ir.Type]:
 
 
 class WgmmaMeanwhileOp(Op, name="wgmma_meanwhile", needs=Feature.WGMMA):
-    """What stands in front of this is done beside the tensor cores, in front of the next wait.
+    """Marks a point: what stands in front of it is done beside the tensor cores, in front of the
+    next wait.
 
     ptxas takes a wait for a cheap instruction and would move it up, in front of that work.
 

@@ -12,7 +12,7 @@ from tilec.dialects.op import TileOp
 
 @_cext.register_dialect
 class TileDialect(ir.Dialect):
-    """What is computed: no threads, no memory spaces, no layouts."""
+    """Says what is computed: no threads, no memory spaces, no layouts."""
 
     DIALECT_NAMESPACE = "tile"
 

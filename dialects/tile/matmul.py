@@ -52,7 +52,7 @@ class DotOp(Op, name="dot", pure=True, lowered=False):
         return [acc.type]
 
     def feature(self) -> Feature | None:
-        """That of the instruction, once one is chosen."""
+        """The feature that the instruction needs, once one is chosen."""
         named = self.options.get("instruction")
         return None if named is None else find_instruction(named).feature
 
@@ -88,7 +88,7 @@ class DotOp(Op, name="dot", pure=True, lowered=False):
         return None
 
     def _check_instruction(self) -> str | None:
-        """What keeps the op from being done by the instruction it names, if it names one."""
+        """Says what keeps the op from being done by the instruction it names, if it names one."""
         if "instruction" not in self.options:
             return None
         try:
@@ -116,7 +116,8 @@ class DotOp(Op, name="dot", pure=True, lowered=False):
 
 @dataclass(frozen=True)
 class Format:
-    """What the elements of an operand with scales are: their type, and numbers in each."""
+    """The format of an operand with scales: the type of its elements, and how many numbers each
+    holds."""
 
     element: str
     pack: int = 1
@@ -164,7 +165,7 @@ class DotScaledOp(DotOp, name="dot_scaled"):
 
     @property
     def depth(self) -> int:
-        """Numbers along k."""
+        """The number of elements along k."""
         return shape(self.lhs)[1] * FORMATS[self.lhs_format].pack
 
     def check(self) -> str | None:

@@ -48,11 +48,12 @@ def _check_rectangle(
 
 
 class ArrayOp(Op):
-    """What touches elements of one array: it reads them (`is_load`), writes them, or updates them."""
+    """An op that touches elements of one array: it reads them (`is_load`), writes them, or updates
+    them."""
 
     @property
     def is_load(self) -> bool:
-        """Whether it only reads the array."""
+        """Whether the op does nothing but read the array."""
         return not self.WRITES
 
     @property
@@ -62,7 +63,7 @@ class ArrayOp(Op):
 
     @property
     def tile(self) -> ir.Value:
-        """What it reads of the array, or writes there."""
+        """The tile that it reads of the array, or writes there."""
         return self.result if self.is_load else self.value
 
 
@@ -110,7 +111,8 @@ class StoreOp(ArrayOp, name="store"):
 
 
 class MisalignmentOp(Op, name="misalignment", pure=True, least=0):
-    """How many elements the one at `offsets` lies behind the last multiple of `bytes` in memory.
+    """Gives how many elements the one at `offsets` lies behind the last multiple of `bytes` in
+    memory.
 
     `bytes` is a power of two, and a multiple of an element's.
 
@@ -137,18 +139,18 @@ class MisalignmentOp(Op, name="misalignment", pure=True, least=0):
 
 
 class Indexed(ArrayOp, one_layout=True):
-    """What touches an array element per index tuple, where its mask is true."""
+    """An op that touches an array element per index tuple, where its mask is true."""
 
 
 class Atomic(Indexed):
-    """What updates each element at once, as seen by threads of `scope`."""
+    """An op that updates each element at once, as seen by threads of `scope`."""
 
     order = Attribute(one_of(*ORDERS))
     scope = Attribute(one_of(*SCOPES))
 
 
 def check_indexed(array: ir.Value, tiles: list[ir.Value], indices: list[ir.Value]) -> str | None:
-    """What is wrong with index tiles of an array beside the `tiles` of an op, or None."""
+    """Says what is wrong with index tiles of an array beside the `tiles` of an op, or None."""
     if len(indices) != len(shape(array)):
         rank = len(shape(array))
         return f"expected one index tile per array dimension ({rank}), found {len(indices)}"
@@ -162,7 +164,7 @@ def check_indexed(array: ir.Value, tiles: list[ir.Value], indices: list[ir.Value
 
 
 def check_mask(mask: ir.Value) -> str | None:
-    """What keeps a tile from being a mask, or None."""
+    """Says what keeps a tile from being a mask, or None."""
     return None if str(element(mask)) == "i1" else f"mask must hold i1, found {element(mask)}"
 
 

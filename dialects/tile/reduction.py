@@ -43,7 +43,7 @@ def check_counted(values: ir.Value, mask: ir.Value) -> str | None:
 
 
 class Combining(Op, pure=True):
-    """What combines elements along an axis as a region says."""
+    """An op that combines elements along an axis as its region says."""
 
     inputs = Operand(TILE, variadic=True, mixed=True)
     outputs = Result(TILE, variadic=True, mixed=True)
@@ -109,7 +109,7 @@ class ScanOp(Combining, name="scan", one_layout=True):
 
 
 class HistogramOp(Op, name="histogram", pure=True, lowered=False):
-    """How many of `values` are j, for each j of the result's [0, bins).
+    """Counts how many of `values` are j, for each j of the result's [0, bins).
 
     What is masked off, negative or not below the number of bins is not counted.
 

@@ -14,7 +14,7 @@ from tilec.dialects.types import element, shape, show
 
 
 class StripeIdOp(Op, name="stripe_id", pure=True, least=0):
-    """Which stripe of its program this CTA runs: 0 to `tile.stripes` - 1.
+    """Gives which stripe of its program this CTA runs: 0 to `tile.stripes` - 1.
 
     Example:
         %stripe = "tile.stripe_id"() : () -> index
@@ -28,7 +28,7 @@ class StripeIdOp(Op, name="stripe_id", pure=True, least=0):
 
 
 class GatherStripesOp(Op, name="gather_stripes", lowered=False):
-    """What each stripe of the program has for `value`, by its number, in all stripes.
+    """Gives all stripes what each stripe of the program has for `value`, by its number.
 
     Example:
         %all = "tile.gather_stripes"(%mine) : (tensor<f32>) -> tensor<8xf32>
