@@ -113,7 +113,8 @@ class _Parts:
 
 @dataclass
 class _Roles:
-    """What the probes showed: per constant its dot role, or the tiles it is a dimension of."""
+    """The findings of the probes: for each constant the role that it has in dots, or the tiles that
+    it is a dimension of."""
 
     dots: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     """name -> (m | n | k, element type, precision)"""
@@ -338,7 +339,8 @@ def _number(value: ir.Value) -> int:
 
 
 def _leaves_three_warpgroups_room(roles: _Roles, target: Target) -> bool:
-    """Whether all dots are of warpgroups, in twos or more, and narrow together."""
+    """Whether warpgroups multiply all dots, each has a second one with the same rows, and these are
+    narrow together."""
     narrow = all(len(ns) > 1 and sum(ns) <= THREE_WARPGROUPS for ns in roles.columns.values())
     exact = any(dtype in ("f32", "f64") for _, dtype, _ in roles.dots.values())
     return target.supports(Feature.WGMMA) and narrow and not exact
@@ -360,7 +362,7 @@ def _is_on_fma(dtype: str, precision: str) -> bool:
 
 
 def _is_on_registers(dtype: str, precision: str) -> bool:
-    """Whether a dot runs on FMA units, or has sums of 8 bytes: one size fits."""
+    """Whether a dot runs on FMA units, or has sums of 8 bytes, so that one size fits."""
     return _is_on_fma(dtype, precision) or BY_MLIR[dtype].bits == 64
 
 

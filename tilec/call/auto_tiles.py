@@ -83,7 +83,7 @@ class AutoTiles:
         return order[number] if number < len(order) else None
 
     def order(self, call: CallClass | None) -> list[Tiles]:
-        """All candidates, the one to take first in front."""
+        """Lists all candidates, the one to take first in front."""
         if self._last is None or self._last[0] != call:
             self._last = (call, self._ordered(call))
         return self._last[1]
@@ -107,7 +107,7 @@ class AutoTiles:
         return [Tiles(first, why), *others, *halved]
 
     def _predicted(self, call: CallClass) -> dict[Constants, Prediction]:
-        """Of every candidate that can run, the fastest first."""
+        """Predicts the time of every candidate that can run; lists them, the fastest first."""
         found: dict[Constants, Prediction] = {}
         if not self._has_grid:  # only the call knows how many programs there are
             return found

@@ -31,8 +31,8 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class CallClass:
-    """`sizes`: of each parameter, an array's shape, a whole number's value or None of any other;
-    `machine`: where it runs."""
+    """The class of a call, which decides its tiles. `sizes`: of each parameter, an array's shape, a
+    whole number's value, or None of any other; `machine`: where it runs."""
 
     sizes: tuple[Sizes | int | None, ...]
     machine: Machine

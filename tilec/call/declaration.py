@@ -29,7 +29,7 @@ class DeclaredParameter:
     python: type[int] | type[float] | None = None
 
     def launch_argument(self, kind: str) -> LaunchArgument:
-        """As the launcher wants it, an "any" parameter resolved to `kind`."""
+        """The parameter as the launcher wants it, "any" resolved to `kind`."""
         return LaunchArgument(self.name, kind if self.kind == "any" else self.kind, self.default)
 
 

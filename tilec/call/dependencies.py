@@ -55,9 +55,9 @@ def compiler_digest() -> str:
 
 
 def _file_states(folder: str, inside: int | None = None) -> Iterator[str]:
-    """Name, size and time of each Python file in a folder and those below it, whose names come
-    before theirs. `inside`: the descriptor of the folder that `folder` is in: looking 300 files up
-    by their whole paths takes longer than all else here."""
+    """Lists name, size and time of each Python file in a folder and in those below it, whose names
+    come before theirs. `inside`: the descriptor of the folder that `folder` is in: looking 300
+    files up by their whole paths takes longer than all else here."""
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY, dir_fd=inside)
     try:
         for name in sorted(os.listdir(here)):
@@ -76,15 +76,16 @@ def _file_states(folder: str, inside: int | None = None) -> Iterator[str]:
 
 
 def _archive_state(folder: str) -> Iterator[str]:
-    """Name, size and time of the archive that a folder is in. OSError if it is in none."""
+    """Gives name, size and time of the archive that a folder is in. OSError if it is in none."""
     archive = next((path for path in Path(folder).parents if path.is_file()), Path(folder))
     status = archive.stat()
     yield f"{archive.name} {status.st_size} {status.st_mtime_ns}"
 
 
 def outside_values(fn: Callable[..., Any], *others: Any) -> tuple[Outside, ...]:
-    """What a kernel function and `others` (its grid rule) read from outside themselves, through the
-    functions they call: what `source_digest` digests. Code of tilec's own does not change."""
+    """Finds what a kernel function and `others` (its grid rule) read from outside themselves,
+    through the functions they call: what `source_digest` digests. Code of tilec's own does not
+    change."""
     found: dict[tuple[str, int, str], Outside] = {}
     roots = [fn, *others]
     pending = list(roots)
@@ -104,7 +105,7 @@ def outside_values(fn: Callable[..., Any], *others: Any) -> tuple[Outside, ...]:
 
 
 def _read_by(fn: FunctionType) -> Iterator[Outside]:
-    """What one function reads from outside."""
+    """Finds what one function reads from outside."""
     yield Outside("code", fn, "", fn.__code__)
     names = set(_names(fn.__code__))
     for name in sorted(names & fn.__globals__.keys()):
@@ -127,7 +128,7 @@ def _read_by(fn: FunctionType) -> Iterator[Outside]:
 
 
 def _is_read(value: Any) -> bool:
-    """Whether code can depend on a value of this kind, and it can be another one."""
+    """Whether code can depend on a value of this kind, and the value may be another one later."""
     if isinstance(value, (Function, FunctionType)):
         return not (value.__module__ or "").startswith(_OWN)
     kinds = (bool, int, float, str, tuple, list, type(None), DType, *LAYOUTS)
@@ -220,7 +221,8 @@ def _content(file: str, names: dict[str, Any]) -> bytes:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Every name the byte code of a function and of the functions in it may look up outside."""
+    """Lists every name that the byte code of a function, and of the functions in it, may look up
+    outside."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -104,7 +104,7 @@ class Kernel(Launcher, Generic[P]):
         return f"<kernel {self.name}>"
 
     def _launch(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
-        """As `Launcher`, but an argument without annotation may also be a number."""
+        """Launches as `Launcher` does, but an argument without annotation may also be a number."""
         launcher = self.launcher_of(values)
         if launcher is self:
             super()._launch(values, grid, stream)
@@ -158,7 +158,7 @@ class Kernel(Launcher, Generic[P]):
     def _placed(
         self, arguments: Sequence[Any], named: Mapping[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
-        """Where a call of these arguments runs, and they as `described`."""
+        """Says where a call of these arguments runs; gives them as `described`, too."""
         given = {name: value for name, value in named.items() if name not in RESERVED}
         try:
             call = inspect.signature(self.fn).bind(*arguments, **given)
@@ -220,8 +220,8 @@ class Kernel(Launcher, Generic[P]):
         target: str | None = None,
         index_bits: int = 32,
     ) -> Any:
-        """As `source_module`, which has the compiler's first choice of `tl.auto` constants, with
-        the choice of that number; None past the last."""
+        """Builds the module with the compiler's choice of that number of `tl.auto` constants, where
+        `source_module` has the first; None past the last."""
         found = find_target(target) if target else next(iter(TARGETS.values()))
         wanted = self._for(specs, constants, index_bits, found)
         return self._programs.module(wanted, found, number)
@@ -315,7 +315,7 @@ class Kernel(Launcher, Generic[P]):
             launcher.forget()
 
     def _load(self, wanted: Specialization, target: Target, version: int | None) -> CompiledKernel:
-        """From the disk cache, or compiled and put there."""
+        """Takes a compiled kernel from the disk cache, or compiles it and puts it there."""
         cache = default_cache()
         if cache is None:
             return self._shared(wanted, target, version)
@@ -329,7 +329,7 @@ class Kernel(Launcher, Generic[P]):
     def _shared(
         self, wanted: Specialization, target: Target, version: int | None
     ) -> CompiledKernel:
-        """Compiled, unless another class of sizes has the same tiles."""
+        """Compiles a kernel, unless another class of sizes has the same tiles."""
         compiled = functools.partial(self._compile, wanted, target, version)
         if wanted.call is None or os.environ.get(DUMP):
             return compiled()
@@ -341,7 +341,7 @@ class Kernel(Launcher, Generic[P]):
     def _disk_key(
         self, wanted: Specialization, target: Target, version: int | None
     ) -> dict[str, Any]:
-        """Everything the compiled code depends on."""
+        """Lists everything that the compiled code depends on."""
         values = [value for _, value in wanted.constants]
         return {
             "compiler": compiler_digest(),
@@ -398,7 +398,7 @@ def _announced(kernel: CompiledKernel) -> CompiledKernel:
 
 
 def _kind(value: Any) -> str:
-    """What an argument without annotation is."""
+    """Says what an argument without annotation is."""
     return "typed" if isinstance(value, numbers.Number) else "array"
 
 

@@ -131,7 +131,7 @@ def add_promises(kernel: CompiledKernel) -> None:
 
 
 def _is_open(access: Mapping[str, Any], parameter: Parameter) -> bool:
-    """Whether nothing but a stride that a spec may promise makes an access narrow."""
+    """Whether an access would be wide, if a spec promised more of a stride."""
     match = _NARROW.fullmatch(access["why"])
     if match is None or access["bytes"] >= _SLOW_BYTES:
         return False

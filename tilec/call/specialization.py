@@ -43,7 +43,8 @@ class Specialization:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Equal where one compiled kernel serves both (1, 1.0 and True are different constants)."""
+        """A key that is equal where one compiled kernel serves both (1, 1.0 and True are different
+        constants)."""
         constants = tuple((name, _typed(value)) for name, value in self.constants)
         return (self.parameters, constants, self.index_bits, self.call)
 

@@ -158,7 +158,7 @@ def _prepared(
 def _late_findings(
     program: Program, entry: str, values: list[Any], arguments: argparse.Namespace
 ) -> list[Finding]:
-    """What differs when asynchronous work is done as late as the kernel's waits allow."""
+    """Says what differs when asynchronous work is done as late as the kernel's waits allow."""
     launch, late = _prepared(program, entry, "late", arguments)
     try:
         program.execute(launch, progress=sys.stderr.isatty())

@@ -44,7 +44,8 @@ def run_in_child(run: Callable[[], int]) -> int:
 
 
 def _be_child(run: Callable[[], int], parent: int, log: IO[bytes]) -> None:
-    """The child: ends the process, without tearing MLIR down, which would only take time."""
+    """Runs the command in the child, then ends the process without tearing MLIR down, which would
+    only take time."""
     code = BUG
     try:
         end_with_parent(parent)
@@ -57,7 +58,8 @@ def _be_child(run: Callable[[], int], parent: int, log: IO[bytes]) -> None:
 
 
 def _keep_back(log: IO[bytes]) -> None:
-    """Python goes on writing to standard error, everybody else writes to the log."""
+    """Sends all that is written to standard error to the log, but for what Python writes, which
+    goes on to standard error."""
     kept = os.dup(2)
     os.dup2(log.fileno(), 2)
     before = sys.stderr
@@ -75,8 +77,8 @@ def _wait(child: int) -> int:
 
 
 def _show_death(number: signal.Signals, words: str) -> int:
-    """Text can be anything, and what MLIR does not survive is refused; a kernel of the frontend's
-    can not: there it is a bug."""
+    """Prints the error for a child that died. Text can be anything, and what MLIR does not survive
+    is refused; a kernel of the frontend's can not: there it is a bug."""
     begun = progress.last()
     notes = [f"it says: {' '.join(said[0].split())}" for said in _SAID.finditer(words)][:2]
     if begun is None or begun.place is None or not begun.is_text:

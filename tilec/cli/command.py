@@ -74,7 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _without_command(words: list[str]) -> int:
-    """`--help`, which no word at all means, too, `--version`, or a usage error."""
+    """Handles a line without a subcommand: `--help`, which no word at all means, too, `--version`,
+    or a usage error."""
     parser = Parser(
         prog="tilec",
         description="Compiles tile programs to PTX.",

@@ -148,7 +148,8 @@ def _whole_text(source: Input) -> Iterator[None]:
 
 
 def _implied(arguments: argparse.Namespace, targets: int) -> str:
-    """What to emit where nobody said it. A usage error for an output's name that says nothing."""
+    """Decides what to emit where nobody said it. A usage error for an output's name that says
+    nothing."""
     output = arguments.output
     suffix = "" if output is None else Path(output).suffix
     if not suffix:
@@ -171,7 +172,7 @@ def _read(arguments: argparse.Namespace) -> Input:
 def _emitted(
     source: Input, target: Target, emit: str, arguments: argparse.Namespace
 ) -> str | bytes:
-    """What to write for one target."""
+    """Gives what to write for one target."""
     module = source.module(target)
     if is_llvm_level(module):
         return _from_llvm(module, target, emit, arguments)
@@ -210,7 +211,7 @@ def _machine_code(ptx: str, target: Target, emit: str) -> str | bytes:
 def _from_llvm(
     module: ir.Module, target: Target, emit: str, arguments: argparse.Namespace
 ) -> str | bytes:
-    """What to write of a program that is already in the llvm dialect."""
+    """Gives what to write of a program that is already in the llvm dialect."""
     if emit in STAGES:
         return lower_llvm(module, target, emit, arguments.ptx_version)
     if emit in ("cubin", "sass"):
@@ -263,7 +264,7 @@ def _write_artefact(source: Input, targets: list[Target], arguments: argparse.Na
 def _write(
     content: str | bytes, target: Target, several: bool, arguments: argparse.Namespace
 ) -> None:
-    """To the output; of several targets, each to its own file or under a heading."""
+    """Writes to the output; of several targets, each to its own file or under a heading."""
     if arguments.output is None:
         heading = f"// ----- {target.name}\n" if several else ""
         write_out(f"{heading}{content!s}")

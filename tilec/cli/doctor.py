@@ -71,7 +71,7 @@ _PACKAGES = (
 
 
 def findings() -> Iterator[Finding]:
-    """Everything there is to say, the toolchain first."""
+    """Lists everything there is to say, the toolchain first."""
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding("tilec", "ok", f"{tilec.__version__}, Python {version}, {platform.machine()}")
     for subject, package in _PACKAGES:
@@ -137,7 +137,7 @@ def _devices() -> Iterator[Finding]:
 
 
 def _driver(version: int, devices: int) -> Finding:
-    """What a driver takes of what tilec prints; `version` as 12040."""
+    """Says what a driver takes of what tilec prints; `version` as 12040."""
     newest = newest_of_driver(version)
     text = f"CUDA {version // 1000}.{version % 1000 // 10}, {devices} devices, "
     text += f"takes PTX ISA {shown(newest)}"

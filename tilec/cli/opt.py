@@ -184,7 +184,7 @@ def run_passes(module: ir.Module, steps: Steps, context: PassContext) -> None:
 
 
 def _broken_ring(module: ir.Module, context: PassContext) -> CompileError | None:
-    """What breaks the protocol of a ring, if anything does."""
+    """Finds what breaks the protocol of a ring, if anything does."""
     try:
         verify_rings(module, context, share=SHARE)
     except CompileError as error:

@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _measured(arguments: argparse.Namespace) -> tuple[list[Run], list[str], dict[str, str]]:
-    """What was timed, what was wrong, and with which versions."""
+    """Measures: gives what was timed, what was wrong, and with which versions."""
     device = find_device(arguments.device)
     if device.kind != CUDA:
         raise DeviceError(f"{device.name} has no speed to be measured: name a GPU, or --record")

@@ -39,7 +39,8 @@ class Assembly:
 
 
 def assemble(ptx: str, target: Target) -> Assembly:
-    """Machine code for `target`. CompileError without ptxas, InternalError if it refuses."""
+    """Assembles machine code for `target`. CompileError without ptxas, InternalError if it
+    refuses."""
     tool = find_tool("ptxas")
     with tempfile.TemporaryDirectory(prefix="tilec-") as directory:
         source, cubin = Path(directory, "kernel.ptx"), Path(directory, "kernel.cubin")
@@ -53,7 +54,7 @@ def assemble(ptx: str, target: Target) -> Assembly:
 
 
 def disassemble(cubin: bytes) -> str:
-    """SASS text of a cubin. CompileError without nvdisasm."""
+    """Gives the SASS text of a cubin. CompileError without nvdisasm."""
     tool = find_tool("nvdisasm")
     with tempfile.NamedTemporaryFile(prefix="tilec-", suffix=".cubin") as file:
         file.write(cubin)
@@ -69,7 +70,8 @@ _WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
 
 
 def find_tool(name: str) -> str:
-    """Path of a CUDA tool. CompileError says where it was looked for and how to get it."""
+    """Finds the path of a CUDA tool. CompileError says where it was looked for and how to get
+    it."""
     found = locate_tool(name)
     if found is None:
         raise CompileError(
@@ -81,7 +83,7 @@ def find_tool(name: str) -> str:
 
 
 def locate_tool(name: str) -> str | None:
-    """Path of a CUDA tool, None if there is none.
+    """Finds the path of a CUDA tool, None if there is none.
 
     A tool named in the environment comes first, then the one beside this installation, because its
     version fits what tilec was tested with.
@@ -141,7 +143,8 @@ def _numbers(pattern: str, log: str) -> Iterator[tuple[str, ...]]:
 
 
 def _messages(log: str) -> Iterator[str]:
-    """Warnings, and the advice that carries a number (C7510: wgmma serialised, and the like)."""
+    """Lists warnings, and the advice that carries a number (C7510: wgmma serialised, and the
+    like)."""
     for line in log.splitlines():
         kind, _, text = line.partition(":")
         if "warning" in kind or ("info" in kind and re.search(r"\bC\d{4}\b", text)):

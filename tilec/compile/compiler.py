@@ -133,7 +133,7 @@ def compile_module(
 
 
 def compiled_kernel(job: Compilation) -> CompiledKernel:
-    """What a launch needs of a compilation that went as far as PTX."""
+    """Gives what a launch needs of a compilation that went as far as PTX."""
     milliseconds = {stage: round(1000 * s, 2) for stage, s in job.seconds.items()}
     return CompiledKernel(
         name=job.name,

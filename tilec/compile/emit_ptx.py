@@ -30,7 +30,7 @@ from tilec.messages.diagnostics import InternalError
 
 
 class LLVMError(InternalError):
-    """LLVM refuses a module, dies of it, or does not come to an end."""
+    """Raised where LLVM refuses a module, dies of it, or does not come to an end."""
 
 
 def emit_ptx(
@@ -72,7 +72,7 @@ def start_worker() -> None:
 
 
 class _Worker:
-    """One process running `llvm_worker`."""
+    """A process that runs `llvm_worker`."""
 
     def __init__(self) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
@@ -112,7 +112,8 @@ class _Worker:
         return answer
 
     def _new_words(self) -> str:
-        """What the process wrote on standard error since the last call, without a stack dump."""
+        """Gives what the process wrote on standard error since the last call, without a stack
+        dump."""
         self._log.seek(self._read_to)
         text = self._log.read().decode(errors="replace")
         self._read_to = self._log.tell()
@@ -125,8 +126,9 @@ class _Worker:
         self._process.wait()
 
     def abandon(self) -> None:
-        """In a forked child: the number of the pipe stays taken, in case somebody of the parent's
-        was about to use it, but this process no longer keeps the asker's end of it open."""
+        """Gives the process up in a forked child. The number of the pipe stays taken, in case
+        somebody of the parent's was about to use it, but this process no longer keeps the asker's
+        end of it open."""
         assert self._process.stdin is not None
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._process.stdin.fileno())
@@ -174,7 +176,8 @@ class _Workers:
         worker.stop()
 
     def after_fork(self) -> None:
-        """In a forked child: the workers are the parent's, two askers would mix their answers."""
+        """Forgets, in a forked child, the workers, which are the parent's: two askers would mix
+        their answers."""
         for worker in self._idle:
             worker.forget()
         for worker in self._busy:
@@ -194,7 +197,7 @@ os.register_at_fork(after_in_child=_workers.after_fork)
 
 
 def _worker_program() -> list[str]:
-    """How Python is told what to run: the file, or its text where it lies in an archive."""
+    """Tells Python what to run: the file, or its text where it lies in an archive."""
     if os.path.isfile(llvm_worker.__file__):
         return [llvm_worker.__file__]
     return ["-c", inspect.getsource(llvm_worker)]

@@ -28,7 +28,8 @@ def split_input(text: str) -> list[str]:
 
 
 def check_expectations(text: str, name: str, errors: Sequence[CompileError]) -> list[CompileError]:
-    """What differs between the `// expected-error` comments of a text and the errors it gave."""
+    """Lists what differs between the `// expected-error` comments of a text and the errors it
+    gave."""
     try:
         expected = _find(text, name)
     except CompileError as error:
@@ -48,7 +49,7 @@ class Expectation:
     at: Location
 
     def fits(self, kind: str, line: int | None, message: str) -> bool:
-        """Whether it announces that diagnostic."""
+        """Whether the comment announces that diagnostic."""
         return kind == self.kind and line == self.line and bool(self.pattern.search(message))
 
 
@@ -92,7 +93,8 @@ _OFFSETS = {"above": -1, "below": 1}
 
 
 def _unmet(expected: list[Expectation], errors: list[CompileError]) -> list[CompileError]:
-    """What differs between announced and found: every error must be announced, notes may be."""
+    """Lists what differs between announced and found: every error must be announced, notes may
+    be."""
     missing = list(expected)
     wrong = []
     for error in errors:

@@ -37,7 +37,7 @@ def less(allowance: Allowance, error: DoesNotFit) -> Allowance | None:
 
 
 def show(allowance: Allowance) -> str:
-    """What an allowance keeps the compiler from, for the report."""
+    """Says, for the report, what an allowance keeps the compiler from."""
     kept = []
     if not allowance.copies:
         kept.append("no buffers ahead of their use")
@@ -63,7 +63,7 @@ class Unsound(Exception):
 
 
 def check_sound(constants: Mapping[str, Any], report: Report) -> None:
-    """Unsound where the report of a lowered kernel says so."""
+    """Raises Unsound where the report of a lowered kernel says so."""
     spills = [e for e in report.decisions if e["about"] == SUBJECT]
     excess = max((e.get("live", 0) - e.get("registers", 0) for e in spills), default=0)
     starved = [e for e in report.decisions if e["chosen"] == "no" and e.get("stages") == 1]

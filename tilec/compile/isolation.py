@@ -32,7 +32,7 @@ _prctl = ctypes.CDLL(None).prctl
 
 @dataclass(frozen=True)
 class Death:
-    """How a child ended: `reason` ("died of SIGSEGV"), and its last `words` on standard error.
+    """The end of a child: `reason` ("died of SIGSEGV"), and its last `words` on standard error.
 
     `is_late`: it took longer than it was given.
     """
@@ -43,7 +43,8 @@ class Death:
 
 
 def death_of(action: Callable[[], object], timeout_s: float) -> Death | None:
-    """How `action` kills the process, None if it ends by itself. What it raises does not count.
+    """Says how `action` kills the process, None if it ends by itself. What it raises does not
+    count.
 
     The child has nothing but this thread: `action` must not wait for another one.
     """
@@ -74,7 +75,7 @@ def death_of(action: Callable[[], object], timeout_s: float) -> Death | None:
 
 
 def end_with_parent(parent: int) -> None:
-    """In a child: Linux ends it as soon as the thread that forked it, of the process `parent`,
+    """Lets Linux end this child as soon as the thread that forked it, of the process `parent`,
     ends, by whatever. It must be a thread that waits for the child."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended in between
@@ -82,7 +83,7 @@ def end_with_parent(parent: int) -> None:
 
 
 def run_program(command: Sequence[str | Path], timeout_s: float) -> CompletedProcess[str]:
-    """`subprocess.run` of a program that ends with this process, however that ends.
+    """Runs a program as `subprocess.run` does, one that ends with this process, however that ends.
 
     OSError where it cannot be started, TimeoutExpired where it takes longer.
     """
@@ -101,7 +102,7 @@ def run_program(command: Sequence[str | Path], timeout_s: float) -> CompletedPro
 
 
 def _act(action: Callable[[], object], log: int, parent: int) -> None:
-    """The child: ends the process, whatever happens."""
+    """Runs the child's action, then ends the process, whatever happens."""
     try:
         end_with_parent(parent)
         faulthandler.disable()  # a death that is expected is no report to the author
@@ -116,7 +117,7 @@ def _act(action: Callable[[], object], log: int, parent: int) -> None:
 
 
 def read_until_closed(descriptor: int, timeout_s: float) -> str | None:
-    """Everything written until the other end closes, None if that takes too long."""
+    """Reads everything written until the other end closes, None if that takes too long."""
     deadline = time.monotonic() + timeout_s
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)

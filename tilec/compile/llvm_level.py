@@ -60,7 +60,7 @@ def lower_llvm(
 
 
 def _first_function(module: ir.Module) -> Location | None:
-    """Where the text has its code."""
+    """Finds where the text has its code."""
     ops = [op.operation for op in module.body.operations]
     found = next((op for op in ops if op.name == "llvm.func"), module.operation)
     return source_location(found.location)

@@ -19,8 +19,8 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C while MLIR calls Python code (a walk) is a KeyboardInterrupt again: MLIR's bindings
-    make a RuntimeError with a traceback as its text of whatever is raised there."""
+    """Makes Ctrl-C, while MLIR calls Python code (a walk), a KeyboardInterrupt again: MLIR's
+    bindings make a RuntimeError with a traceback as its text of whatever is raised there."""
     try:
         yield
     except RuntimeError as error:
@@ -30,7 +30,7 @@ def interruptible() -> Iterator[None]:
 
 
 def compile_error(error: ir.MLIRError, names: Mapping[str, str] = _NOTHING) -> CompileError:
-    """Every diagnostic of an MLIRError, files renamed by `names`.
+    """Gathers every diagnostic of an MLIRError, files renamed by `names`.
 
     Notes that only print the op again are left out: the source line stands above.
     """

@@ -161,7 +161,8 @@ def passes_from(level: Level, *, explicit: bool = False) -> tuple[TilePass, ...]
 
 
 def check_order(passes: Sequence[TilePass]) -> None:
-    """ValueError with the reason where one of several passes has to run behind a later one."""
+    """Raises ValueError, with the reason, where one of several passes has to run behind a later
+    one."""
     for number, early in enumerate(passes):
         later = {tile_pass.name for tile_pass in passes[number + 1 :]}
         for name, reasons in _in_front_of(early).items():

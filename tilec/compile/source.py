@@ -47,12 +47,12 @@ def read_source(path: str) -> str:
 
 
 def source_name(path: str) -> str:
-    """How diagnostics call a file."""
+    """Names a file as diagnostics do."""
     return "<stdin>" if path == "-" else path
 
 
 def decode_source(content: bytes, name: str) -> str:
-    """UTF-8 bytes as text. CompileError points to the first byte that is none."""
+    """Decodes UTF-8 bytes. CompileError points to the first byte that is none."""
     wrong = None
     try:
         text = content.decode()
@@ -240,12 +240,12 @@ _SHORT_FORM = re.compile(
 
 
 def _short_forms(text: str) -> Iterator[re.Match[str]]:
-    """Where ops of ours stand without quotes, in the order of the text."""
+    """Finds where ops of ours stand without quotes, in the order of the text."""
     return (match for match in _SHORT_FORM.finditer(text) if match["name"])
 
 
 def _example(op_name: str) -> str:
-    """First line of an op's documented example, "" for a name that is no op."""
+    """The first line of an op's documented example, "" for a name that is no op."""
     for op in (*tile.Op.ALL, *gpu_tile.Op.ALL):
         if op_name == op.OPERATION_NAME:
             return (op.__doc__ or "").partition("Example:\n")[2].strip().split("\n")[0]
