@@ -10,7 +10,8 @@ from tilec.terms.dtypes import index
 
 
 def array_size(builder: Builder, array: Array, axis: int) -> int | Scalar:
-    """One size of an array: a constant where the specialisation fixes it, else an index scalar."""
+    """Gives one size of an array: a constant where the specialisation fixes it, else an index
+    scalar."""
     axis = check_axis(axis, array.rank, "index")
     known = array.sizes[axis]
     if known is not None:

@@ -49,7 +49,7 @@ _OF_A_DTYPE = ("name", "bits", "is_float", "is_integer", "is_unsigned", "is_bool
 
 
 def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
-    """`x.shape`, `tl.f32`, ..."""
+    """Evaluates `x.shape`, `tl.f32`, ..."""
     owner = frame.evaluate(node.value)
     name = node.attr
     if isinstance(owner, ModuleType):

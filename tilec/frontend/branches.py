@@ -34,7 +34,7 @@ def condition(frame: Frame, node: ast.expr) -> bool | Scalar:
 
 
 def as_condition(frame: Frame, value: Any, note: str = CHOOSE) -> bool | Scalar:
-    """A value's truth. Mistake for arrays, and with `note` for tiles."""
+    """Gives a value's truth. Mistake for arrays, and with `note` for tiles."""
     if is_runtime(value):
         return truth(frame.builder, value, note)
     if value is None or isinstance(value, (bool, int, float, str, tuple)):
@@ -66,7 +66,8 @@ def execute_if(frame: Frame, node: ast.If, rest: list[ast.stmt], live: Names) ->
 
 
 def _end_of_list(frame: Frame, completion: Completion) -> Completion:
-    """What reaching the end of the statements means: the next iteration, or the function's end."""
+    """Says what reaching the end of the statements means: the next iteration, or the function's
+    end."""
     if completion is not NORMAL:
         return completion
     return Completion("continue") if frame.loop_kinds else Completion("return")
@@ -225,7 +226,7 @@ class Branches:
 
 
 def evaluate_if_expression(frame: Frame, node: ast.IfExp) -> Any:
-    """`x if condition else y`; only the chosen side runs."""
+    """Evaluates `x if condition else y`, of which only the chosen side runs."""
     test = condition(frame, node.test)
     if isinstance(test, bool):
         return frame.evaluate(node.body if test else node.orelse)

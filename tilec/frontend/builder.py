@@ -25,7 +25,7 @@ ELEMENTWISE = ("arith.", "math.")
 
 
 class Builder:
-    """Op creation for one kernel; `entry` is the function's entry block.
+    """Creates the ops of one kernel; `entry` is the function's entry block.
 
     It knows nothing of layouts; `LayoutBuilder` (`tile_layouts.py`), which kernels are built with,
     does.
@@ -163,7 +163,7 @@ class Builder:
 
     @contextmanager
     def combining(self) -> Iterator[None]:
-        """Inside the region of a reduction or scan."""
+        """Builds inside the region of a reduction or scan."""
         before, self.in_combine = self.in_combine, True
         try:
             yield

@@ -132,7 +132,7 @@ def _argument_node(node: ast.Call, function: Any, name: str | None) -> ast.AST:
 def _call_method(
     frame: Frame, node: ast.Call, method: Method, arguments: list[Any], keywords: dict[str, Any]
 ) -> Any:
-    """`x.f(...)` is `tl.f(x, ...)`, of buffers and barriers the `gpu` function.
+    """Calls `x.f(...)`, which is `tl.f(x, ...)`; of buffers and barriers the `gpu` function.
 
     Sizes may be given one by one to reshape and permute.
     """

@@ -99,7 +99,8 @@ class Loop:
             return self.frame.execute(self.statements, self.head)
 
     def widened(self) -> bool:
-        """Whether the body gave a carried number a wider dtype than assumed; adopts it if so."""
+        """Adopts a wider dtype for a carried number, if the body gave it one; says whether it
+        did."""
         found = {}
         for name in self.carried:
             value = self.frame.names.get(name, Undefined(f"'{name}' may be undefined"))

@@ -42,7 +42,7 @@ def code_number(value: Any, dtype: DType) -> int:
 
 
 def refuse_narrowing(dtype: DType) -> None:
-    """Mistake: nothing is rounded to these formats here."""
+    """Raises the Mistake that nothing is rounded to these formats here."""
     raise Mistake(
         f"nothing converts to {dtype}",
         "help: quantise in front of the kernel; tl.bitcast(x, ...) makes one of bytes (i8)",

@@ -58,7 +58,8 @@ def as_runtime(builder: Builder, value: Any) -> Scalar | Tile:
 
 
 def common_shape(values: Sequence[Any]) -> tuple[int, ...] | None:
-    """What the values broadcast to by NumPy's rule; None where all are scalars (or rank 0)."""
+    """The shape that the values broadcast to by NumPy's rule; None where all are scalars (or rank
+    0)."""
     result: tuple[int, ...] = ()
     for value in values:
         shape = shape_of(value)
@@ -75,7 +76,7 @@ def common_shape(values: Sequence[Any]) -> tuple[int, ...] | None:
 
 
 def broadcast(builder: Builder, tile: Tile, shape: tuple[int, ...]) -> Tile:
-    """`tile` repeated to `shape`, aligned from the right. Mistake if it does not fit."""
+    """Repeats `tile` to `shape`, aligned from the right. Mistake if it does not fit."""
     if tile.shape == shape:
         return tile
     missing = len(shape) - len(tile.shape)
@@ -154,7 +155,8 @@ def _convert(
 def _convert_integer(
     builder: Builder, value: ir.Value, source: DType, target: DType, shape: tuple[int, ...] | None
 ) -> ir.Value:
-    """To fewer bits the highest go, to more the source's sign decides, as in C."""
+    """Converts an integer as C does: to fewer bits it loses the highest, to more its sign decides,
+    if it has one."""
     kind = builder.type(target, shape)
     if target == index and source.is_unsigned:
         # In 32 bits an index has not all of u32: as i64 it is known to need more.
@@ -206,7 +208,7 @@ def compare_values(
     dtype: DType,
     shape: tuple[int, ...] | None,
 ) -> ir.Value:
-    """`arith.cmpf` or `arith.cmpi` of two values of one type."""
+    """Makes an `arith.cmpf` or `arith.cmpi` of two values of one type."""
     if dtype.is_float:
         name, code = "arith.cmpf", _FLOAT_PREDICATES[symbol]
     elif dtype.is_bool or dtype.is_unsigned:

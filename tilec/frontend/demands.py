@@ -59,7 +59,8 @@ def parameter_attributes(
 
 
 def checked_loop_demands(demands: Mapping[str, Any]) -> dict[str, Any]:
-    """What is demanded of a loop, by name. Mistake for a value that a demand does not take."""
+    """Gives what is demanded of a loop, by name. Mistake for a value that a demand does not
+    take."""
     found = {}
     for name, demanded in demands.items():
         row = LOOP_DEMANDS[name]

@@ -51,7 +51,7 @@ _COMPARISONS: Mapping[type[ast.cmpop], str] = {
 
 
 def evaluate_constant(frame: Frame, node: ast.Constant) -> Any:
-    """A literal."""
+    """Evaluates a literal."""
     value = node.value
     if value is None or value is Ellipsis or isinstance(value, (bool, int, float, str)):
         return value
@@ -69,7 +69,7 @@ def evaluate_tuple(frame: Frame, node: ast.Tuple | ast.List) -> tuple[Any, ...]:
 
 
 def evaluate_binary(frame: Frame, node: ast.BinOp) -> Any:
-    """`x + y` and the like."""
+    """Evaluates `x + y` and the like."""
     lhs, rhs = frame.evaluate(node.left), frame.evaluate(node.right)
     return apply_binary(frame, node.op, lhs, rhs)
 
@@ -89,7 +89,7 @@ def apply_binary(frame: Frame, op: ast.operator, lhs: Any, rhs: Any) -> Any:
 
 
 def evaluate_unary(frame: Frame, node: ast.UnaryOp) -> Any:
-    """`-x`, `+x`, `~x`, `not x`."""
+    """Evaluates `-x`, `+x`, `~x`, `not x`."""
     value = frame.evaluate(node.operand)
     if isinstance(node.op, ast.Not):
         return _negated(frame, as_condition(frame, value, TILES_NEGATED))
@@ -110,7 +110,7 @@ def _negated(frame: Frame, condition: bool | Scalar) -> bool | Scalar:
 
 
 def evaluate_compare(frame: Frame, node: ast.Compare) -> Any:
-    """Comparisons; `a < b < c` for scalars is `a < b and b < c`."""
+    """Evaluates comparisons; `a < b < c` of scalars is `a < b and b < c`."""
     lhs = frame.evaluate(node.left)
     results = []
     for op, comparator in zip(node.ops, node.comparators, strict=True):
@@ -154,7 +154,7 @@ def _compare_constants(symbol: str, lhs: Any, rhs: Any) -> bool:
 
 
 def evaluate_boolean(frame: Frame, node: ast.BoolOp) -> Any:
-    """`and`, `or`: constants short-circuit, run-time scalars are all evaluated."""
+    """Evaluates `and`, `or`: constants short-circuit, run-time scalars are all evaluated."""
     stops_at = isinstance(node.op, ast.Or)
     conditions: list[Any] = []
     for operand in node.values:
@@ -182,7 +182,7 @@ def _conjunction(frame: Frame, conditions: list[Any], op: ast.boolop) -> Any:
 
 
 def evaluate_text(frame: Frame, node: ast.JoinedStr) -> Any:
-    """An f-string: a string if all its parts are constants, else something to print."""
+    """Evaluates an f-string: a string if all its parts are constants, else something to print."""
     parts: list[Any] = []
     for part in node.values:
         if isinstance(part, ast.FormattedValue):

@@ -24,7 +24,7 @@ Names = frozenset[str]
 
 @dataclass(frozen=True)
 class Completion:
-    """How a list of statements ends.
+    """The way in which a list of statements ends.
 
     `kind`: "normal", "return", "break", "continue" or "leave". `value`: what `return` gives, and
     for "leave" (a loop body whose way out is decided at run time) the i1 scalar "it broke".
@@ -39,7 +39,7 @@ NORMAL = Completion("normal")
 
 @dataclass(frozen=True)
 class Rules:
-    """What compiles each kind of AST node, and each `tl` function."""
+    """The rules that compile each kind of AST node, and each `tl` function."""
 
     expressions: Mapping[type[ast.AST], Callable[[Frame, Any], Any]]
     statements: Mapping[type[ast.AST], Callable[[Frame, Any, list[ast.stmt], Names], Completion]]
@@ -70,12 +70,12 @@ class Frame:
 
     @property
     def depth(self) -> int:
-        """Number of calls around this one."""
+        """The number of calls around this one."""
         return 0 if self.caller is None else self.caller.depth + 1
 
     @property
     def current(self) -> ast.AST:
-        """What is being compiled; the function itself before its first statement."""
+        """The node that is being compiled; the function itself before its first statement."""
         return self.node or self.source.node
 
     def chain(self) -> Iterator[Frame]:

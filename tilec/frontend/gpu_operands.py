@@ -129,7 +129,8 @@ def _i32(frame: Frame, value: Any, name: str) -> ir.Value:
 
 
 def _coordinate(frame: Frame, value: Any, name: str) -> ir.Value:
-    """Of the copy engine: what 32 bits do not hold lies outside of any array."""
+    """Gives the copy engine's coordinate for an index: what 32 bits do not hold lies outside of any
+    array."""
     if isinstance(value, Scalar) and value.dtype in (index, i64):
         return as_copy_coordinate(to_index(frame.builder, value, name, name))
     if isinstance(value, int) and not isinstance(value, bool):

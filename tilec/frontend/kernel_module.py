@@ -94,7 +94,8 @@ def build_module(
 
 
 def _attributes(index_bits: int, auto: Mapping[str, str]) -> dict[str, ir.Attribute]:
-    """What every kernel says of itself, and why its automatic constants have their values."""
+    """The attributes of a kernel's function, among them why its automatic constants have their
+    values."""
     bits = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), index_bits)
     reasons = {name: ir.StringAttr.get(why) for name, why in auto.items()}
     always = {"tile.kernel": ir.UnitAttr.get(), "tile.index_bits": bits}

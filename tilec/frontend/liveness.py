@@ -75,7 +75,8 @@ def _assignment(targets: Sequence[ast.expr], live: Names) -> Names:
 
 
 def _loop(body: Sequence[ast.stmt], after: Names, killed: Names, test: Names) -> Names:
-    """Live before a loop: a second round sees what the first found at the loop's head."""
+    """Finds what is live before a loop, in two rounds: the second sees what the first found at the
+    loop's head."""
     head = after | test
     for _ in range(2):
         head |= (live_before(body, head, head) - killed) | test

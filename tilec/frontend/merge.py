@@ -64,7 +64,8 @@ Spec = Leaf | Held | Keep | tuple[Any, ...] | Undefined
 
 
 def spec_of(value: Any) -> Spec:
-    """How a value crosses when nothing else is known: numbers as scalars of their default dtype."""
+    """Says how a value crosses when nothing else is known: numbers as scalars of their default
+    dtype."""
     if isinstance(value, tuple):
         return tuple(spec_of(part) for part in value)
     if is_number(value):
@@ -86,7 +87,8 @@ def _leaf_layout(value: Scalar | Tile) -> ir.Attribute | None:
 
 
 def is_pending(value: Any) -> TypeGuard[Resource]:
-    """Whether this is a tile that the tensor cores still write: other resources never change."""
+    """Whether this is a tile that the tensor cores still write; of resources, none else ever
+    changes."""
     return isinstance(value, Resource) and value.kind == "pending"
 
 
@@ -143,7 +145,7 @@ def _number_leaf(a: Any, b: Any) -> Leaf:
 
 
 def _wider_integer(a: Spec, b: Spec) -> Leaf | None:
-    """Integer scalars of different widths meet in the wider: nothing is lost."""
+    """Gives the wider of two integer scalars' dtypes, in which they meet: nothing is lost."""
     for spec in (a, b):
         if not isinstance(spec, Leaf) or spec.shape is not None or not spec.dtype.is_integer:
             return None

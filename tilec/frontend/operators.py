@@ -32,7 +32,7 @@ Shape = tuple[int, ...] | None
 
 
 def binary(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
-    """`lhs symbol rhs` where at least one side is a run-time value."""
+    """Computes `lhs symbol rhs`, where at least one side is a run-time value."""
     if symbol in _PLAIN:
         return plain(builder, symbol, lhs, rhs)
     if symbol in _BITWISE:
@@ -47,7 +47,7 @@ def binary(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
 
 
 def plain(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
-    """`+ - *`: floating point may contract to fma."""
+    """Computes `+ - *`; floating point may contract to fma."""
     dtype = arithmetic_dtype([lhs, rhs], f"'{symbol}'")
     shape = common_shape([lhs, rhs])
     a, b = materialize(builder, lhs, dtype, shape), materialize(builder, rhs, dtype, shape)
@@ -65,7 +65,7 @@ def _plain_op(
 
 
 def divide(builder: Builder, lhs: Any, rhs: Any, rounding: str = "full") -> Any:
-    """True division; integers divide as f32.
+    """Divides; integers as f32.
 
     `rounding`: "full" (f32 within 2 ulp, all else exact), "exact" (correctly rounded) or "approx".
     """
@@ -79,7 +79,7 @@ def divide(builder: Builder, lhs: Any, rhs: Any, rounding: str = "full") -> Any:
 
 
 def _floor_division(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
-    """`//` and `%` with Python's rounding toward minus infinity."""
+    """Computes `//` and `%` with Python's rounding toward minus infinity."""
     dtype = arithmetic_dtype([lhs, rhs], f"'{symbol}'")
     shape = common_shape([lhs, rhs])
     if not dtype.is_float:
@@ -167,14 +167,15 @@ def _shift(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
 
 
 def _shift_op(symbol: str, dtype: DType) -> str:
-    """To the right of unsigned integers zeros follow, of others the sign."""
+    """Names the op that shifts; to the right, zeros follow in unsigned integers, the sign in
+    others."""
     if symbol == "<<":
         return "arith.shli"
     return "arith.shrui" if dtype.is_unsigned else "arith.shrsi"
 
 
 def power(builder: Builder, base: Any, exponent: Any, approx: bool = False) -> Any:
-    """`**`: a small constant whole exponent multiplies, all else is `math.powf`."""
+    """Computes `**`: a small constant whole exponent multiplies, all else is `math.powf`."""
     if isinstance(exponent, int) and abs(exponent) <= _LARGEST_UNROLLED_POWER:
         positive = _repeated_product(builder, base, abs(int(exponent)))
         return positive if exponent >= 0 else divide(builder, 1.0, positive)
@@ -212,7 +213,7 @@ def compare(builder: Builder, symbol: str, lhs: Any, rhs: Any) -> Any:
 
 
 def negate(builder: Builder, x: Any) -> Any:
-    """Unary minus."""
+    """Computes unary minus."""
     dtype = arithmetic_dtype([x], "unary '-'")
     shape = common_shape([x])
     a = materialize(builder, x, dtype, shape)
@@ -224,7 +225,7 @@ def negate(builder: Builder, x: Any) -> Any:
 
 
 def invert(builder: Builder, x: Any) -> Any:
-    """`~`: not of i1, all bits of integers."""
+    """Computes `~`: not of i1, all bits of integers."""
     dtype = promote([x])
     if dtype.is_float:
         raise Mistake(f"'~' is for integers and booleans, found {describe(x)}")
@@ -236,7 +237,8 @@ CHOOSE = "help: choose per element with tl.where(condition, x, y), or reduce wit
 
 
 def truth(builder: Builder, value: Any, note: str = CHOOSE) -> Any:
-    """`value` as a condition: an i1 scalar. Mistake with `note` for a tile of rank above 0."""
+    """Gives `value` as a condition, an i1 scalar. Mistake with `note` for a tile of rank above
+    0."""
     if common_shape([value]) is not None:
         raise Mistake(f"a condition must be a scalar, found {describe(value)}", note)
     dtype = promote([value])
@@ -267,7 +269,8 @@ _LONGEST = 65536
 
 
 def fold(symbol: str, lhs: Any, rhs: Any) -> Any:
-    """`lhs symbol rhs` of two compile-time constants, by Python. Mistake where Python raises."""
+    """Computes `lhs symbol rhs` of two compile-time constants, by Python. Mistake where Python
+    raises."""
     if symbol in ("**", "<<") and isinstance(rhs, int) and isinstance(lhs, int):
         size = abs(rhs) * max(abs(lhs).bit_length(), 1) if symbol == "**" else rhs
         if size > _MOST_BITS:

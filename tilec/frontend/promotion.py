@@ -43,7 +43,8 @@ def join(a: DType, b: DType) -> DType:
 
 
 def _signed_of(a: DType, b: DType) -> DType:
-    """Of a signed and an unsigned dtype the signed one, where it has all numbers of the other.
+    """Gives the signed one of a signed and an unsigned dtype, where it has all numbers of the
+    other.
 
     Where it has not, C and NumPy disagree on what to compute in (u32, i64 or f64), so that the
     author says it.
@@ -90,14 +91,14 @@ def refuse_fp8(dtype: DType, what: str) -> None:
 
 
 def arithmetic_dtype(values: Sequence[Any], what: str) -> DType:
-    """`promote` for + - * and the like: no fp8, and i1 counts as i32."""
+    """Promotes for + - * and the like: no fp8, and i1 counts as i32."""
     dtype = promote(values)
     refuse_fp8(dtype, what)
     return i32 if dtype == i1 else dtype
 
 
 def float_dtype(values: Sequence[Any], what: str) -> DType:
-    """`promote` for floating-point functions: integers become f32."""
+    """Promotes for floating-point functions: integers become f32."""
     dtype = promote(values)
     refuse_fp8(dtype, what)
     return dtype if dtype.is_float else f32

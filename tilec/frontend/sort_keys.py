@@ -77,8 +77,9 @@ class Order:
         return conversion.cast(frame.builder, x, self.key)
 
     def _ordered(self, frame: Frame, bits: Tile) -> Tile:
-        """Of floats, whose magnitude follows the sign: that of negative ones inverted. Of integers
-        without a sign: the highest bit is one. Its own inverse."""
+        """Changes bits so that, as signed integers, they have the order of the numbers; done twice
+        it changes nothing. Of negative floats the magnitude is inverted, of unsigned integers the
+        highest bit."""
         builder = frame.builder
         if self.dtype.is_unsigned:
             return binary(builder, "^", bits, -(1 << (self.dtype.bits - 1)))
@@ -131,5 +132,5 @@ def _integer(dtype: DType) -> DType:
 
 
 def places(frame: Frame, shape: tuple[int, ...], axis: int) -> Tile:
-    """Each element's coordinate along `axis`, i32."""
+    """Gives each element's coordinate along `axis`, i32."""
     return Tile(IotaOp.build(results=[frame.builder.type(i32, shape)], axis=axis), i32, shape)

@@ -23,7 +23,7 @@ with its partner's, and one of each is left for the next such round."""
 
 
 def exchanged(x: Tile, axis: int, mask: int) -> Tile:
-    """Element i along `axis` of the result is element `i ^ mask` of `x`."""
+    """Exchanges elements: element i along `axis` of the result is element `i ^ mask` of `x`."""
     return Tile(ExchangeOp.build(x.value, axis=axis, mask=mask), x.dtype, x.shape)
 
 
@@ -51,8 +51,8 @@ class Network:
         return keys
 
     def best_of_halves(self, keys: Keys, size: int) -> Keys:
-        """Half as many runs, numbered by the axis behind theirs: of two each what stands first in
-        both."""
+        """Halves the number of runs, which the axis behind theirs numbers: of two each what stands
+        first in both stays."""
         parts = [_halves(key, self.axis + 1) for key in keys]
         first, second = (tuple(part) for part in zip(*parts, strict=True))
         return self._best(first, second, size)
@@ -105,7 +105,7 @@ class Network:
         return self._merged(self._lower(keys, others), size)
 
     def _best(self, keys: Keys, others: Keys, size: int) -> Keys:
-        """Of two runs what stands first in both, in order."""
+        """Gives what stands first in two runs together, in order."""
         if size > 1:  # mirrored: then the best of each pair are the best of all
             others = tuple(exchanged(key, self.axis, size - 1) for key in others)
         return self._merged(self._lower(keys, others), size)
@@ -117,7 +117,7 @@ class Network:
         return tuple(self._chosen(is_less, a, b) for a, b in zip(keys, others, strict=True))
 
     def _compared(self, keys: Keys, mask: int) -> Keys:
-        """Each pair whose places differ in `mask` in order."""
+        """Puts each pair whose places differ in `mask` in order."""
         others = tuple(exchanged(key, self.axis, mask) for key in keys)
         builder, shape = self.frame.builder, keys[0].shape
         bit = 1 << (mask.bit_length() - 1)

@@ -22,7 +22,7 @@ def execute_expression(frame: Frame, node: ast.Expr, rest: Rest, live: Names) ->
 
 
 def execute_assign(frame: Frame, node: ast.Assign, rest: Rest, live: Names) -> Completion:
-    """`x = ...`, `x, y = ...`, `x = y = ...`."""
+    """Compiles `x = ...`, `x, y = ...`, `x = y = ...`."""
     value = frame.evaluate(node.value)
     for target in node.targets:
         frame.bind(target, value)
@@ -30,7 +30,7 @@ def execute_assign(frame: Frame, node: ast.Assign, rest: Rest, live: Names) -> C
 
 
 def execute_annotated(frame: Frame, node: ast.AnnAssign, rest: Rest, live: Names) -> Completion:
-    """`x: annotation = ...`; the annotation is not read."""
+    """Compiles `x: annotation = ...`; the annotation is not read."""
     if node.value is None:
         return NORMAL
     frame.bind(node.target, frame.evaluate(node.value))
@@ -38,7 +38,7 @@ def execute_annotated(frame: Frame, node: ast.AnnAssign, rest: Rest, live: Names
 
 
 def execute_augmented(frame: Frame, node: ast.AugAssign, rest: Rest, live: Names) -> Completion:
-    """`x += ...`."""
+    """Compiles `x += ...`."""
     if not isinstance(node.target, ast.Name):
         frame.bind(node.target, None)
         raise Mistake("cannot assign to this")
@@ -50,7 +50,7 @@ def execute_augmented(frame: Frame, node: ast.AugAssign, rest: Rest, live: Names
 
 
 def execute_return(frame: Frame, node: ast.Return, rest: Rest, live: Names) -> Completion:
-    """`return`, anywhere but inside a loop that runs on the GPU."""
+    """Compiles `return`, which may stand anywhere but inside a loop that runs on the GPU."""
     if "dynamic" in frame.loop_kinds:
         raise Mistake(
             "'return' inside a loop that runs on the GPU is not supported",
@@ -60,22 +60,22 @@ def execute_return(frame: Frame, node: ast.Return, rest: Rest, live: Names) -> C
 
 
 def execute_break(frame: Frame, node: ast.Break, rest: Rest, live: Names) -> Completion:
-    """`break`."""
+    """Compiles `break`."""
     return Completion("break")
 
 
 def execute_continue(frame: Frame, node: ast.Continue, rest: Rest, live: Names) -> Completion:
-    """`continue`."""
+    """Compiles `continue`."""
     return Completion("continue")
 
 
 def execute_pass(frame: Frame, node: ast.Pass, rest: Rest, live: Names) -> Completion:
-    """`pass`."""
+    """Compiles `pass`."""
     return NORMAL
 
 
 def execute_assert(frame: Frame, node: ast.Assert, rest: Rest, live: Names) -> Completion:
-    """`assert condition, "message"`: at compile time if known, else a check on the GPU."""
+    """Compiles `assert condition, "message"`: at compile time if known, else a check on the GPU."""
     condition = frame.evaluate(node.test)
     message: Any = "assertion failed" if node.msg is None else frame.evaluate(node.msg)
     if not isinstance(message, str):

@@ -13,7 +13,7 @@ from tilec.frontend.values import Array, ArrayShape, Mistake, Scalar, Tile, chec
 
 
 def evaluate_subscript(frame: Frame, node: ast.Subscript) -> Any:
-    """`shape[0]`, `tuple[1:]`, `tile[:, None]`."""
+    """Evaluates `shape[0]`, `tuple[1:]`, `tile[:, None]`."""
     owner = frame.evaluate(node.value)
     if isinstance(owner, (Tile, Scalar)):
         return _index_tile(frame, owner, node.slice)
@@ -53,7 +53,7 @@ def _slice_tuple(frame: Frame, owner: Any, node: ast.Slice) -> Any:
 
 
 def _index_tile(frame: Frame, tile: Tile | Scalar, node: ast.expr) -> Any:
-    """Only `:`, `...` and `None` (a new dimension of size 1)."""
+    """Indexes a tile by `:`, `...` and `None` (a new dimension of size 1), and by nothing else."""
     shape = tile.shape if isinstance(tile, Tile) else ()
     items = list(node.elts) if isinstance(node, ast.Tuple) else [node]
     kinds = [_index_kind(frame, item) for item in items]

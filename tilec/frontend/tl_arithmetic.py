@@ -36,7 +36,8 @@ def _floating(frame: Frame, op: str, name: str, values: list[Any], approx: bool)
 
 
 def _function(name: str, op: str, fold_with: Callable[[float], float] | None) -> Implementation:
-    """One-argument function with `approx`; constants are computed by Python where it can."""
+    """Makes the implementation of a one-argument function with `approx`; constants are computed by
+    Python where it can."""
 
     def implementation(frame: Frame, x: Any, approx: Any) -> Any:
         approximate = _approximate(approx)
@@ -51,7 +52,7 @@ def _function(name: str, op: str, fold_with: Callable[[float], float] | None) ->
 
 
 def _rounding(name: str, op: str, fold_with: Callable[[float], float]) -> Implementation:
-    """floor, ceil, round, trunc: integers stay as they are."""
+    """Makes the implementation of floor, ceil, round or trunc: integers stay as they are."""
 
     def implementation(frame: Frame, x: Any) -> Any:
         check_numeric(x, "x")
@@ -67,7 +68,7 @@ def _rounding(name: str, op: str, fold_with: Callable[[float], float]) -> Implem
 
 
 def _extremum(name: str, floating: str, integer: str, unsigned: str) -> Implementation:
-    """maximum, minimum: NaN wins; i1 compares as False < True."""
+    """Makes the implementation of maximum or minimum: NaN wins; i1 compares as False < True."""
 
     def implementation(frame: Frame, x: Any, y: Any) -> Any:
         check_numeric(x, "x")

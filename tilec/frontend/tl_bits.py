@@ -56,7 +56,8 @@ def _counting(name: str, op: str) -> Callable[..., Value]:
 
 
 def find_first_set(frame: Frame, x: Any) -> Value:
-    """`tl.ffs`: behind the zeros below it, where there is one."""
+    """Implements `tl.ffs`: the lowest bit that is set stands behind the zeros below it, where there
+    is one."""
     builder = frame.builder
     dtype, shape = _bits_dtype([x], "ffs"), common_shape([x])
     kind, bits = builder.type(dtype, shape), materialize(builder, x, dtype, shape)
@@ -92,7 +93,7 @@ def permute_bytes(frame: Frame, x: Any, y: Any, selector: Any) -> Value:
 
 
 def _instruction(frame: Frame, name: str, values: list[Any], dtype: DType) -> Value:
-    """One instruction of PTX on registers of one width."""
+    """Issues one instruction of PTX on registers of one width."""
     builder, shape = frame.builder, common_shape(values)
     operands, kinds = builder.agree(
         [materialize(builder, value, dtype, shape) for value in values],

@@ -98,7 +98,8 @@ def assume(frame: Frame, x: Any, multiple_of: Any, min: Any, max: Any) -> Any:
 
 
 def _check_unsigned_facts(dtype: DType, given: dict[str, int]) -> None:
-    """IR reads the bits as a signed number: the facts are true of it if that has no sign, too."""
+    """Refuses facts of an unsigned number that IR, which reads its bits as a signed one, could not
+    keep: they are true of it if that has no sign, too."""
     most = dtype.limits[1] >> 1
     if not 0 <= given.get("max", -1) <= most or given.get("min", 0) < 0:
         raise Mistake(
@@ -224,7 +225,7 @@ def _check_constraints(constraints: str, outputs: list[DType], values: list[Scal
 
 
 def length(frame: Frame, *values: Any) -> int:
-    """`len` of a tuple, a string, a shape, or a tile's first dimension."""
+    """Gives `len` of a tuple, a string, a shape, or a tile's first dimension."""
     if len(values) != 1:
         raise Mistake("len() takes one value")
     (value,) = values
@@ -271,7 +272,7 @@ def _converting(dtype: DType, convert: Callable[[Any], Any]) -> Callable[..., An
 
 
 def make_tuple(frame: Frame, *values: Any) -> tuple[Any, ...]:
-    """`tuple(...)` of a tuple or a shape."""
+    """Makes `tuple(...)` of a tuple or a shape."""
     parts = as_tuple(frame.builder, values[0]) if len(values) == 1 else None
     if parts is None:
         raise Mistake("tuple() needs a tuple or an array's shape")
@@ -279,12 +280,12 @@ def make_tuple(frame: Frame, *values: Any) -> tuple[Any, ...]:
 
 
 def enumerated(frame: Frame, *values: Any) -> tuple[Any, ...]:
-    """`enumerate` of a tuple."""
+    """Gives `enumerate` of a tuple."""
     return tuple(enumerate(make_tuple(frame, *values)))
 
 
 def zipped(frame: Frame, *values: Any) -> tuple[Any, ...]:
-    """`zip` of tuples of one length."""
+    """Gives `zip` of tuples of one length."""
     parts = [make_tuple(frame, value) for value in values]
     if len({len(part) for part in parts}) > 1:
         raise Mistake("zip() needs tuples of one length")

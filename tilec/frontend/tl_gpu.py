@@ -305,7 +305,8 @@ METHODS_OF: Mapping[str, Mapping[str, Any]] = {
 
 
 def properties_of(value: Resource) -> Mapping[str, Any]:
-    """`shape` and `dtype` of buffers and pending tiles, `slots` and `bytes` (of one) of buffers."""
+    """Gives `shape` and `dtype` of buffers and pending tiles, `slots` and `bytes` (of one) of
+    buffers."""
     if value.kind == "buffer":
         found = any_buffer_of(value.value)
         dtype = BY_MLIR[str(found.element)]

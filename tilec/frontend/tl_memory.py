@@ -213,7 +213,7 @@ def _offsets(frame: Frame, array: Array, offsets: Any) -> list[ir.Value]:
 
 
 def _dims(array: Array, dims: Any, rank: int) -> tuple[int, ...]:
-    """Which array dimension each tile dimension runs along; the last ones by default."""
+    """Says which array dimension each tile dimension runs along; the last ones by default."""
     if dims is None:
         if rank > array.rank:
             raise Mistake(

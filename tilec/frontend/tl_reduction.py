@@ -225,7 +225,8 @@ def _scanning(name: str, combine: Callable[[Frame], Combine]) -> Callable[..., T
 
 
 def _extreme(name: str, choose: Callable[..., Any]) -> Callable[..., Any]:
-    """max, min; with `return_indices` a pair, the position as `_position_of` has it."""
+    """Makes the implementation of max or min; with `return_indices` a pair, the position as
+    `_position_of` has it."""
     reduction = _reduction(name, _one(choose), _numeric_tile)
     position = _position_of(f"arg{name}", choose)
 
@@ -241,7 +242,8 @@ def _extreme(name: str, choose: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _position_of(name: str, choose: Callable[..., Any]) -> Callable[..., Tile]:
-    """argmax, argmin: the lowest position of those that hold the extreme, of NaNs where it is one.
+    """Makes the implementation of argmax or argmin: the lowest position of those that hold the
+    extreme, of NaNs where it is one.
 
     Two reductions by one instruction each, of which `max` or `min` of the same tile is the first:
     one of pairs would take a dozen instructions to combine two, and comparisons to tell equals.

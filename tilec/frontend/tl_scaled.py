@@ -76,7 +76,7 @@ def _operand(value: Any, argument: str) -> Tile:
 
 
 def _blocks(a_scale: Any, b_scale: Any, depth: int) -> int:
-    """Scales along k: those of a side that has some."""
+    """The number of scales along k of the side that has some."""
     if isinstance(a_scale, Tile) and len(a_scale.shape) == 2:
         return a_scale.shape[1]
     if isinstance(b_scale, Tile) and len(b_scale.shape) == 2:

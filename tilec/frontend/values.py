@@ -80,7 +80,7 @@ class Array:
 
     @property
     def rank(self) -> int:
-        """Number of dimensions."""
+        """The number of dimensions."""
         return len(self.sizes)
 
     def __str__(self) -> str:
@@ -89,7 +89,8 @@ class Array:
 
 @dataclass(frozen=True)
 class Resource:
-    """What only the explicit level has: a buffer, a ring of barriers, a tensor map, a pending tile.
+    """A value that only the explicit level has: a buffer, a ring of barriers, a tensor map, a
+    pending tile.
 
     `words`: what it is, in a message.
     """
@@ -135,7 +136,8 @@ class Method:
 
 @dataclass(frozen=True)
 class Range:
-    """What a `for` loop runs over. `static`: unrolled. `demands`: of the loop, by name."""
+    """The range that a `for` loop runs over. `static`: unrolled. `demands`: of the loop, by
+    name."""
 
     start: Any
     stop: Any
