@@ -22,7 +22,7 @@ shared memory once a warp that needs it."""
 
 @dataclass(frozen=True)
 class Memory:
-    """How a matrix lies in memory.
+    """The way in which a matrix lies in memory.
 
     `contiguous`: the axis of stride 1, None without. `alignment`: bytes that the address and all
     other strides are multiples of.
@@ -33,7 +33,7 @@ class Memory:
 
     @classmethod
     def of(cls, pointer: int, shape: Sequence[int], strides: Sequence[int], size: int) -> Memory:
-        """Of an array with elements of `size` bytes; the last two axes are the matrix's."""
+        """Describes an array with elements of `size` bytes; the last two axes are the matrix's."""
         by_use = sorted((-1, -2), key=lambda n: (strides[n] != 1, shape[n] == 1))
         axis = next((n for n in by_use if strides[n] == 1 or shape[n] == 1), None)
         contiguous = None if axis is None else axis + 2
@@ -45,7 +45,7 @@ class Memory:
 
 
 def unit_of(m: int, n: int, kind: str, target: Target) -> Unit:
-    """Who multiplies a dot of m x n; `kind` as in the model."""
+    """Says who multiplies a dot of m x n; `kind` as in the model."""
     if kind in ("fma", "f64"):
         return Unit.WARPS
     if target.supports(Feature.WGMMA) and m % WGMMA_M == 0 and n % 8 == 0:
@@ -65,12 +65,13 @@ def flops_of(m: int, n: int, k: int, unit: Unit) -> int:
 
 
 def columns_of(m: int, n: int, unit: Unit) -> int:
-    """Of tensor memory, for the sum of a dot of m x n: a row a lane."""
+    """The columns of tensor memory for the sum of a dot of m x n: a row a lane."""
     return -(-m // LANES) * n if unit is Unit.TENSOR_MEMORY else 0
 
 
 def way_of(operands: Sequence[tuple[Memory, int]], width: int, unit: Unit) -> Way:
-    """How a loop's operands come to shared memory: each with its axis of k; `width` of elements.
+    """Says how a loop's operands come to shared memory: each with its axis of k; `width` of
+    elements.
 
     All of them in the slowest of their ways, but for single warps: these copy by threads what the
     engine could bring.
@@ -81,7 +82,7 @@ def way_of(operands: Sequence[tuple[Memory, int]], width: int, unit: Unit) -> Wa
 
 
 def _ways_of(operands: Sequence[tuple[Memory, int]], width: int, unit: Unit) -> list[Way]:
-    """How each operand comes, if its way is not that of another.
+    """Says how each operand comes, if its way is not that of another.
 
     Only 2-byte elements may lie across k in shared memory (PTX ISA 9.0, "wgmma", "ldmatrix"):
     others are turned on the way. Not so an lhs of 4 bytes that warpgroups multiply: they read it
@@ -124,7 +125,8 @@ _READ_ONCE = {
 
 
 def line_bytes(nbytes: int, row_bytes: int, memory: Memory, way: Way, rates: Rates) -> int:
-    """What a tile of `nbytes` takes from L2 in whole lines; `row_bytes` of it are contiguous.
+    """The bytes that a tile of `nbytes` takes from L2 in whole lines; `row_bytes` of it are
+    contiguous.
 
     The copy engine moves rows of at most 128 bytes: the largest power of two in a row.
     """

@@ -54,7 +54,8 @@ PANEL_BYTES = 32 * 1024
 
 @dataclass(frozen=True)
 class KernelWork:
-    """`work` of a launch, its grid, and the names of the arrays it reads and writes."""
+    """A launch as the model sees it: its `work`, its grid, and the names of the arrays it reads and
+    writes."""
 
     work: Work
     grid: Grid
@@ -129,7 +130,7 @@ def _with_panels(loops: Sequence[LoopWork]) -> tuple[LoopWork, ...]:
 
 @dataclass
 class _Loop:
-    """What one loop body, or the code outside all loops, does each time."""
+    """The work of one loop body, or of the code outside all loops, each time that it runs."""
 
     trips: float
     stages: int | None = None
@@ -371,7 +372,7 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
 
 
 def _adds_to_a_dot(dot: tile.DotOp) -> bool:
-    """Whether its sums are those of another dot, in whose registers they stay."""
+    """Whether a dot adds to the sums of another one, in whose registers they stay."""
     owner = dot.acc.owner
     return not isinstance(owner, ir.Block) and isinstance(owner.opview, tile.DotOp)
 
@@ -407,7 +408,8 @@ def _add_operands(dot: tile.DotOp, unit: Unit, loop: _Loop, found: _Found) -> No
 
 
 def _memory(source: Source, found: _Found) -> Memory:
-    """How the array behind an operand lies in memory; the best where the load does not show."""
+    """Says how the array behind an operand lies in memory; the best where the load does not
+    show."""
     view, array = source.load, None
     if isinstance(view.src.owner, ir.Block):
         array = found.values[found.names[int(ir.BlockArgument(view.src).arg_number)]]
@@ -420,7 +422,7 @@ def _memory(source: Source, found: _Found) -> Memory:
 
 
 def _kind(dtype: str, precision: str) -> str:
-    """Which unit multiplies, see `model.TENSOR_SPEEDS`."""
+    """Says which unit multiplies, see `model.TENSOR_SPEEDS`."""
     if dtype == "f32":
         return "tf32" if precision == "tf32" else "fma"
     return dtype if dtype in ("f64", "f16", "bf16", "i8") else "f8"

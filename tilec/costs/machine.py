@@ -34,12 +34,13 @@ class Machine:
 
     @cached_property
     def rates(self) -> Rates:
-        """What its target reaches of these, and what else predictions count with."""
+        """The rates of its target: how much of these speeds it reaches, and what else predictions
+        count with."""
         return self.other_rates or rates_of(self.target)
 
     @property
     def figures(self) -> str:
-        """What predictions go by, in words."""
+        """Says in words what predictions go by."""
         text = (
             f"{self.multiprocessors} multiprocessors at {self.clock_mhz} MHz, DRAM of "
             f"{self.memory_gb_per_s} GB/s, {self.l2_bytes >> 20} MB of L2"
@@ -50,8 +51,8 @@ class Machine:
         return f"{text}, as {self.target.name}'s usual device has{what}"
 
     def clustered(self, size: int) -> int:
-        """CTAs that fill a multiprocessor each and run at once in clusters of `size`: those do not
-        span processor groups, whose multiprocessors are an even number."""
+        """The number of CTAs that fill a multiprocessor each and run at once in clusters of `size`:
+        those do not span processor groups, whose multiprocessors are an even number."""
         return (
             self.multiprocessors // size * size
             if size <= 2

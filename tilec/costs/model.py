@@ -34,7 +34,8 @@ FMA_FLOPS = 2
 
 @dataclass(frozen=True)
 class Prediction:
-    """`us`: microseconds of a launch. `occupancy`: programs a multiprocessor runs at once.
+    """The time of a launch. `us`: microseconds. `occupancy`: programs a multiprocessor runs at
+    once.
 
     `waves`: rounds that the whole device needs, in full devices. `impossible`: why this cannot run,
     else empty.
@@ -103,7 +104,7 @@ def _slots(loop: LoopWork, work: Work, panels: int, target: Target) -> tuple[int
 
 
 def _held_bytes(loop: LoopWork, stages: int) -> int:
-    """Shared memory of a loop: its slots, and what comes through registers once."""
+    """The shared memory of a loop: its slots, and what comes through registers once."""
     once = loop.global_bytes - loop.staged_bytes if loop.way is Way.REGISTERS else 0
     return stages * loop.staged_bytes + once
 
@@ -149,7 +150,7 @@ def stages_of(
 
 
 def _panels(work: Work) -> int:
-    """Shared memory that results leave through, beside rings."""
+    """The shared memory that results leave through, beside rings."""
     return work.teams * max((loop.leaving_bytes for loop in work.loops), default=0)
 
 
@@ -183,13 +184,14 @@ def _loaded(work: Work, machine: Machine) -> float:
 
 
 def _goes(work: Work, machine: Machine) -> float:
-    """In how many goes they come, where registers do not hold all at once."""
+    """The number of times, 1 at least, that loaded elements fill the registers which are left: so
+    many goes they come in."""
     room = machine.target.registers_per_thread - _held(work, machine)
     return max(1.0, _loaded(work, machine) / max(1, room))
 
 
 def _occupancy(work: Work, shared: int, registers: int, target: Target) -> tuple[int, str]:
-    """CTAs a multiprocessor holds, and what keeps it from holding more."""
+    """The number of CTAs that a multiprocessor holds, and what keeps it from holding more."""
     threads = work.teams * work.warps * target.warp_size
     loading = LOAD_WARPS * target.warp_size if work.has_engine else 0
     per_sm = target.shared_bytes + target.shared_bytes_per_cta

@@ -45,7 +45,8 @@ _COMPARISONS = (
 
 
 class ScalarValues:
-    """`evaluate(value)`: the number, or None where it is known only on the device.
+    """The scalars of a kernel for given arguments. `evaluate(value)`: the number, or None where it
+    is known only on the device.
 
     Where only the device knows which of two numbers is chosen it is the larger: a loop that some
     programs skip is as long as in those that do not. `skips`: whether the other one was 0.

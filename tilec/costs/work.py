@@ -16,7 +16,7 @@ TENSOR_SPEEDS: Mapping[str, float] = {"f16": 1, "bf16": 1, "f8": 2, "i8": 2, "tf
 
 
 class Unit(Enum):
-    """Who multiplies tiles."""
+    """The unit that multiplies tiles."""
 
     WARPS = auto()
     """Each warp by itself (`mma.sync`), or FMA units."""
@@ -27,7 +27,7 @@ class Unit(Enum):
 
 
 class Way(Enum):
-    """How operands of a loop come to shared memory."""
+    """The way in which operands of a loop come to shared memory."""
 
     ENGINE = auto()
     """Boxes by the copy engine, in a ring that warps of its own keep full."""
@@ -42,7 +42,7 @@ WAYS = (Way.ENGINE, Way.THREADS, Way.REGISTERS)
 
 
 class Stored(Enum):
-    """How results get to their array."""
+    """The way in which results get to their array."""
 
     ROWS = auto()
     """In rows as they are summed, 16 bytes and more at a time."""
@@ -135,7 +135,7 @@ class Work:
 
     @cached_property
     def columns(self) -> int:
-        """Of tensor memory, for one sum."""
+        """The columns of tensor memory for one sum."""
         return max((loop.columns for loop in self.loops), default=0)
 
     @property

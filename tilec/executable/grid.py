@@ -74,7 +74,7 @@ def compile_grid(expressions: Sequence[str], parameters: Sequence[Parameter]) ->
 
 @functools.lru_cache(maxsize=256)
 def _compiled(texts: tuple[str, ...], parameters: tuple[Parameter, ...]) -> GridRule:
-    """What a file's check and the first launch both need."""
+    """Compiles a rule, for a file's check as for the first launch."""
     if not 1 <= len(texts) <= 3:
         raise ValueError(f"a grid rule has one to three expressions, not {len(texts)}")
     texts += ("1",) * (3 - len(texts))
@@ -110,7 +110,7 @@ def _evaluator(
 
 
 def check_grid(grid: Any) -> Grid:
-    """`grid` (a number or one to three numbers) as (x, y, z).
+    """Gives `grid` (a number or one to three numbers) as (x, y, z).
 
     A size may be 0: nothing is launched. TypeError or ValueError says what is wrong.
     """

@@ -18,7 +18,8 @@ Grid = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Facts:
-    """What the compiler assumed of an array argument; the launcher checks it at every call.
+    """The facts that the compiler assumed of an array argument; the launcher checks them at every
+    call.
 
     `align`: the pointer is a multiple of this many bytes. `sizes`/`strides`: known divisor, in
     elements, of each size/stride (1 = nothing known). A violated fact is a launch error.
@@ -62,7 +63,7 @@ TENSOR_MAP_BYTES = 128
 
 
 def even_share(programs: int, resident: int) -> int:
-    """How many CTAs share `programs`, of at most `resident` that run side by side.
+    """The number of CTAs that take `programs` evenly, of at most `resident` that run side by side.
 
     As many rounds as with all of them, but they end together, and a round of 128 is 16 by 8 tiles:
     on an H200 with its 132 multiprocessors, products of 4096 cubed in 4 rounds, and of 8 times 2048
@@ -79,7 +80,8 @@ def even_share(programs: int, resident: int) -> int:
 
 @dataclass(frozen=True)
 class TensorMap:
-    """How the launcher describes an array to the copy engine: one hardware parameter.
+    """The description of an array that the launcher makes for the copy engine: one hardware
+    parameter.
 
     `parameter`: number of the array. `dims`: all its dimensions, innermost (stride 1) first.
     `box`: elements that one copy moves, per entry of `dims`. `swizzle`: bytes of the pattern in
@@ -216,7 +218,8 @@ class CompiledKernel:
         return tuple(slots)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the PTX and the cubin, as JSON-able values; `from_json` is the inverse."""
+        """Gives everything but the PTX and the cubin, as JSON-able values; `from_json` is the
+        inverse."""
         fields = asdict(self)
         del fields["ptx"], fields["cubin"]
         return fields

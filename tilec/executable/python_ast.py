@@ -10,7 +10,7 @@ _LOCK = threading.Lock()
 
 
 def parse_python(text: str, mode: str = "exec") -> Any:
-    """`ast.parse`, one at a time: before Python 3.11.6 two threads in it may end in a SystemError
-    ("AST constructor recursion depth mismatch", python/cpython issue 106905)."""
+    """Calls `ast.parse` one at a time: before Python 3.11.6 two threads in it may end in a
+    SystemError ("AST constructor recursion depth mismatch", python/cpython issue 106905)."""
     with _LOCK:
         return ast.parse(text, mode=mode)

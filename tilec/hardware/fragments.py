@@ -21,7 +21,7 @@ from tilec.hardware.tensor_memory import LANES
 
 @dataclass(frozen=True)
 class OperandLayouts:
-    """Register layouts of a dot's operands; lhs and rhs hold one k-step."""
+    """The register layouts of a dot's operands; lhs and rhs hold one k-step."""
 
     lhs: Layout
     rhs: Layout
@@ -63,7 +63,8 @@ def accumulator_layout(
 
 
 def warpgroup_grid(shape: Sequence[int], num_warps: int) -> tuple[int, int] | None:
-    """(warpgroups along m, along n) that share an accumulator of `shape`; None if they cannot.
+    """Gives (warpgroups along m, warpgroups along n) that share an accumulator of `shape`; None if
+    they cannot.
 
     Along m as far as it goes: an instruction reads its rhs from shared memory for 64 rows at a
     time, so wide ones read the least, and whole rows stay in one warpgroup.
@@ -206,8 +207,8 @@ def _operand(
 
 
 def instruction_repeats(acc: Layout, kept: int, own: int) -> int:
-    """Instruction tiles a thread has along `kept`; its modes may have been joined with the
-    fragment's."""
+    """The number of instruction tiles that a thread has along `kept`; its modes may have been
+    joined with the fragment's."""
     starts = {at[kept] for at in acc.value_coordinates(acc.rank) if at[kept] % own == 0}
     if starts != set(range(0, len(starts) * own, own)):
         raise ValueError(f"accumulator {acc} does not repeat every {own} elements")
@@ -230,8 +231,8 @@ Registers = dict[tuple[int, ...], tuple[int, ...]]
 
 
 def instruction_registers(layout: Layout, fragment: Layout | None, rank: int) -> Registers:
-    """Per instruction tile (its first element's coordinates) the registers of its fragment, in
-    order.
+    """Gives, for each instruction tile (its first element's coordinates), the registers of its
+    fragment, in order.
 
     ValueError if the layout's registers are not whole fragments.
     """
@@ -255,7 +256,7 @@ def instruction_registers(layout: Layout, fragment: Layout | None, rank: int) ->
 def fragment_mismatch(
     instruction: MmaInstruction, lhs: Layout, rhs: Layout, acc: Layout, rank: int
 ) -> str | None:
-    """What keeps three layouts from being this instruction's operands, or None."""
+    """Says what keeps three layouts from being this instruction's operands, or None."""
     threads = acc.num_threads
     if not threads == lhs.num_threads == rhs.num_threads:
         return (
@@ -289,7 +290,8 @@ def _wrong_lane(layout: Layout, fragment: Layout, rank: int) -> int | None:
 
 
 def _registers_meet(lhs: Registers, rhs: Registers, acc: Registers, batch: int) -> bool:
-    """Whether the fragments have the accumulator's rows, its columns, and one k."""
+    """Whether the fragments of lhs and rhs have the rows and columns of the accumulator, and one
+    k."""
     rows, columns = {at[:-1] for at in acc}, {(*at[:batch], at[-1]) for at in acc}
     return (
         {at[:-1] for at in lhs} == rows
@@ -301,7 +303,8 @@ def _registers_meet(lhs: Registers, rhs: Registers, acc: Registers, batch: int) 
 def _threads_mismatch(
     lhs: Layout, rhs: Layout, acc: Layout, rank: int, threads: Iterable[int]
 ) -> str | None:
-    """Likewise for where the elements of `threads`, one a warp, begin."""
+    """Says what keeps the elements at which `threads`, one a warp, begin from being one product's,
+    or None."""
     batch = rank - 2
     for thread in threads:
         left, right, out = (x.thread_coordinates(thread, rank) for x in (lhs, rhs, acc))

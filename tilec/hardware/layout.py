@@ -40,7 +40,8 @@ def copies(size: int) -> Mode:
 
 @dataclass(frozen=True)
 class Layout:
-    """`threads` and `values`: modes, fastest first.
+    """Which thread holds which element in which register. `threads` and `values`: modes, fastest
+    first.
 
     Thread modes are powers of two, so that a digit of the thread number is a few of its bits. Where
     three warpgroups share a tile the slowest one is three times a power of two.
@@ -69,7 +70,7 @@ class Layout:
 
     @cached_property
     def rank(self) -> int:
-        """One more than the highest tile dimension named."""
+        """The highest tile dimension named, plus one."""
         return 1 + max((mode.dim for mode in self.threads + self.values), default=-1)
 
     def extents(self, rank: int) -> tuple[int, ...]:
@@ -81,7 +82,7 @@ class Layout:
         return tuple(reach)
 
     def value_coordinates(self, rank: int) -> tuple[tuple[int, ...], ...]:
-        """Per register, the coordinates it adds to its thread's."""
+        """The coordinates that each register adds to its thread's."""
         return _value_coordinates(self, rank)
 
     def thread_coordinates(self, thread: int, rank: int) -> tuple[int, ...]:
@@ -116,7 +117,8 @@ class Layout:
         return result.permute([remaining.index(dim) for dim in dims])
 
     def is_exact(self, shape: Sequence[int]) -> bool:
-        """Whether it covers a tile of `shape` without phantoms, each element once per copy."""
+        """Whether the layout covers a tile of `shape` without phantoms, each element once per
+        copy."""
         held = self.num_values * prod(mode.size for mode in self.threads if mode.stride)
         return covers(self, tuple(shape)) and held == prod(shape)
 

@@ -6,7 +6,7 @@ import re
 
 
 def nested_groups(text: str, word: str) -> list[tuple[str, ...]] | None:
-    """`((16,4),64)` as [("16", "4"), ("64",)], None where it is malformed.
+    """Reads `((16,4),64)` as [("16", "4"), ("64",)], None where it is malformed.
 
     `word`: the pattern of what stands between parentheses and commas.
     """

@@ -37,7 +37,8 @@ ADDRESS_LIMIT = 1 << 18
 
 @dataclass(frozen=True)
 class MatrixDescriptor:
-    """`k_contiguous`: K- or MN-major. `leading`, `stride`: bytes. `mode`: the swizzle's number."""
+    """How an operand lies in shared memory, as warpgroup instructions are told. `k_contiguous`: K-
+    or MN-major. `leading`, `stride`: bytes. `mode`: the swizzle's number."""
 
     k_contiguous: bool
     leading: int
@@ -143,7 +144,7 @@ class _Plan:
     def check(
         self, descriptor: MatrixDescriptor, sizes: tuple[int, int], step: tuple[int, int]
     ) -> None:
-        """ValueError unless every block of the layout lies as the descriptor says."""
+        """Raises ValueError unless every block of the layout lies as the descriptor says."""
         r, k = self._formulas(descriptor)
         for along, formula, size, part in zip(
             (self.along_r, self.along_k), (r, k), sizes, step, strict=True

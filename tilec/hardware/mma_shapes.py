@@ -22,8 +22,8 @@ from tilec.hardware.target import Feature, Target
 
 
 def _fragments(registers: int) -> tuple[str, str, str]:
-    """lhs, rhs and acc of m16n8kK: a quad of lanes along k with `registers` elements per 32-bit
-    register.
+    """Lays out lhs, rhs and acc of m16n8kK: a quad of lanes along k with `registers` elements per
+    32-bit register.
 
     K is 8 registers wide: two groups of 4 lanes, each lane holding one register's elements.
     """
@@ -116,7 +116,8 @@ zeros, bit by bit: both have it in bits 2 to 5 of a byte."""
 def _scaled_row(
     family: str, kind: str, lhs: str, rhs: str, k: int, scale: str, block: int
 ) -> MmaInstruction:
-    """mma.sync with block scales: elements of the operands lie as those of 8 bits do."""
+    """Makes the row of an mma.sync with block scales: elements of the operands lie as those of 8
+    bits do."""
     lhs_layout, rhs_layout, acc_layout = (normalize(parse_layout(t)) for t in _fragments(4))
     types = f"f32.{lhs}.{rhs}.f32.{'ue8m0' if scale == SCALES_E8M0 else 'ue4m3'}"
     return MmaInstruction(
@@ -229,7 +230,7 @@ PAIR_MS = (256, 128)
 
 
 def tensor_ns(m: int, lhs: str, ctas: int = 1) -> Sequence[int]:
-    """How wide tcgen05.mma of `m` rows by one CTA, or a pair, may be.
+    """Lists how wide tcgen05.mma of `m` rows by one CTA, or a pair, may be.
 
     PTX ISA 9.0, "Matrix shape"; of pairs what CUTLASS takes (cute/arch/mma_sm100_umma.hpp).
     """
@@ -273,7 +274,7 @@ def tensor_instructions(m: int, n: int, ctas: int = 1) -> tuple[MmaInstruction, 
 
 
 def scaled_widths() -> Sequence[int]:
-    """How wide tcgen05.mma with block scales may be (PTX ISA 9.0, "Matrix shape")."""
+    """Lists how wide tcgen05.mma with block scales may be (PTX ISA 9.0, "Matrix shape")."""
     return range(16, 257, 16)
 
 
@@ -364,7 +365,8 @@ def select_scaled_instruction(
 def select_scaled_fragments(
     target: Target, lhs: str, rhs: str, scale: str, scale_block: int
 ) -> MmaInstruction | None:
-    """Likewise, of fragments."""
+    """The target's instruction with scales whose operands are fragments, for the same formats; None
+    without."""
     rows = SCALED_INSTRUCTIONS if target.supports(Feature.MMA_SYNC_BLOCK_SCALE) else ()
     return _with_scales(rows, (lhs, rhs), scale, scale_block)
 

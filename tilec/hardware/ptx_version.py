@@ -49,7 +49,7 @@ class Need:
 
 
 def needed(ptx: str, target: Target) -> Need:
-    """What of a text needs the highest version, which is at least the target's lowest."""
+    """Finds what of a text needs the highest version, which is at least the target's lowest."""
     found = {(name, "") for name in instructions(ptx)}
     found |= {(match[1], _given(*match.groups())) for match in _GIVEN.finditer(ptx)}
     needs = [Need(_version(*f, target.name), " with ".join(filter(None, f))) for f in found]
@@ -84,7 +84,7 @@ def release_with(version: int) -> str:
 
 
 def feature_of(instruction: str) -> Feature | None:
-    """What an instruction takes of the hardware that not every target has."""
+    """Finds the feature, which not every target has, that an instruction needs of the hardware."""
     words = instruction.split(".")
     for count in range(len(words), 0, -1):
         if (head := ".".join(words[:count])) in FEATURES:
@@ -109,7 +109,7 @@ def shown(version: int) -> str:
 
 
 def _given(name: str, operands: str) -> str:
-    """What of its operands makes an instruction another form."""
+    """Finds what of its operands makes an instruction another form."""
     if name.startswith("cp."):
         fourth = operands.split(",")[3:]
         if not fourth or "cache_hint" in name:

@@ -32,7 +32,7 @@ def ring_stages(slot_bytes: int, other_bytes: int, target: Target) -> int:
 
 
 def barrier_bytes(rings: int) -> int:
-    """Shared memory for the mbarriers of so many rings, whatever their slots: two for each."""
+    """The shared memory for the mbarriers of so many rings, whatever their slots: two for each."""
     return 2 * BARRIER_BYTES * MOST_STAGES * rings
 
 

@@ -47,8 +47,8 @@ def scale_layout(instruction: MmaInstruction, acc: Layout, blocks: int, axis: in
 
 @dataclass(frozen=True)
 class ScalePlace:
-    """Where an instruction's scales are: the registers that make up a word, fewer than four at the
-    end of k, and what the instruction is told: thread-id and byte-id."""
+    """The place of an instruction's scales: the registers that make up a word, fewer than four at
+    the end of k, and what the instruction is told: thread-id and byte-id."""
 
     registers: tuple[int, ...]
     thread: int

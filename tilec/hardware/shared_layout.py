@@ -23,7 +23,8 @@ Parts = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class SharedLayout:
-    """`dims`: one `Parts` per dimension, strides in elements. `swizzle`: (B, M, S) or None."""
+    """Where each element of a buffer lies in shared memory. `dims`: one `Parts` per dimension,
+    strides in elements. `swizzle`: (B, M, S) or None."""
 
     dims: tuple[Parts, ...]
     swizzle: tuple[int, int, int] | None = None
@@ -39,7 +40,7 @@ class SharedLayout:
         return 1 + sum((size - 1) * stride for parts in self.dims for size, stride in parts)
 
     def offset(self, coordinates: Sequence[int]) -> int:
-        """Element offset of `coordinates`, before the swizzle."""
+        """The element offset of `coordinates`, before the swizzle."""
         total = 0
         for at, parts in zip(coordinates, self.dims, strict=True):
             for size, stride in parts[:-1]:
@@ -49,7 +50,7 @@ class SharedLayout:
         return total
 
     def address(self, coordinates: Sequence[int], element_bytes: int, base: int = 0) -> int:
-        """Byte address of `coordinates` in a buffer at `base`."""
+        """The byte address of `coordinates` in a buffer at `base`."""
         address = base + self.offset(coordinates) * element_bytes
         return address if self.swizzle is None else swizzled(address, self.swizzle)
 
@@ -68,7 +69,7 @@ class SharedLayout:
 
 
 def swizzled(address: int, swizzle: tuple[int, int, int]) -> int:
-    """`address` with bits [M+S, M+S+B) XORed into bits [M, M+B)."""
+    """Gives `address` with bits [M+S, M+S+B) XORed into bits [M, M+B)."""
     bits, base, shift = swizzle
     return address ^ (((address >> (base + shift)) & ((1 << bits) - 1)) << base)
 

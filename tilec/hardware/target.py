@@ -195,7 +195,7 @@ def find_target(name: str) -> Target:
 
 
 def check_ptx_version(target: Target, version: int) -> None:
-    """ValueError unless LLVM can print `version` (PTX version times ten) for `target`."""
+    """Raises ValueError unless LLVM can print `version` (PTX version times ten) for `target`."""
     if version not in PTX_VERSIONS:
         known = ", ".join(str(v) for v in PTX_VERSIONS)
         raise ValueError(f"unknown PTX version {version}; known: {known}")
@@ -210,7 +210,7 @@ OLDEST_CAPABILITY = (8, 0)
 
 
 def refuse_older(name: str) -> None:
-    """ValueError that says why, where `name` is that of an architecture before Ampere."""
+    """Raises ValueError, with the reason, where `name` is that of an architecture before Ampere."""
     if re.fullmatch(r"(?:sm|compute)_[5-7]\d", name):
         raise ValueError(f"{name} is not supported: {BEFORE_AMPERE}")
 
@@ -254,7 +254,7 @@ def why_not_its_own(target: Target, compute_capability: tuple[int, int]) -> str 
 
 
 def why_no_target(compute_capability: tuple[int, int]) -> str:
-    """Why no target's code runs on a device."""
+    """Says why no target's code runs on a device."""
     if compute_capability < OLDEST_CAPABILITY:
         return BEFORE_AMPERE
     return f"no target's code runs there and fits its memory; known: {', '.join(TARGETS)}"

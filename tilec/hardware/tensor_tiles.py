@@ -121,7 +121,7 @@ def scales_image(rows: int, blocks: int) -> SharedLayout:
 
 @lru_cache(maxsize=64)
 def check_scales(layout: TensorMemoryLayout, shape: tuple[int, ...]) -> None:
-    """ValueError unless scales of `shape` (rows, blocks) lie as tcgen05.mma reads them."""
+    """Raises ValueError unless scales of `shape` (rows, blocks) lie as tcgen05.mma reads them."""
     rows, blocks = shape
     for row in range(rows):
         if layout.along(0, row) != (row % _SCALE_LANES, row // _SCALE_LANES * COLUMN_BITS):
@@ -141,7 +141,7 @@ def check_scales(layout: TensorMemoryLayout, shape: tuple[int, ...]) -> None:
 def tensor_operand(
     row: MmaInstruction, layout: SharedLayout, bits: int, sizes: tuple[int, ...], k_dim: int
 ) -> MatrixDescriptor:
-    """How `row` reads a shared buffer of `sizes` (k along `k_dim`: 1 the lhs, 0 the rhs).
+    """Says how `row` reads a shared buffer of `sizes` (k along `k_dim`: 1 the lhs, 0 the rhs).
 
     ValueError says why it cannot.
     """
@@ -159,8 +159,8 @@ def tensor_operand(
 def check_accumulator(
     row: MmaInstruction, layout: TensorMemoryLayout, shape: tuple[int, ...]
 ) -> None:
-    """ValueError unless an accumulator of `shape`, of a pair what one CTA has, is made of those of
-    `row`, each in its lanes."""
+    """Raises ValueError unless an accumulator of `shape`, of a pair what one CTA has, is made of
+    those of `row`, each in its lanes."""
     rows = row.m // row.ctas
     if shape[0] % rows or shape[1] % row.n:
         raise ValueError(f"{shape[0]}x{shape[1]} is not made of whole {rows}x{row.n}")
@@ -179,7 +179,7 @@ def check_accumulator(
 def check_lhs(
     row: MmaInstruction, layout: TensorMemoryLayout, shape: tuple[int, ...], bits: int
 ) -> None:
-    """ValueError unless `row` can read an lhs of `shape` from tensor memory."""
+    """Raises ValueError unless `row` can read an lhs of `shape` from tensor memory."""
     rows = row.m // row.ctas
     if _halves_below(row):
         raise ValueError(f"{row.name} reads its lhs from shared memory")
@@ -239,7 +239,8 @@ def _check_start(row: MmaInstruction, layout: TensorMemoryLayout, at: tuple[int,
 
 @dataclass(frozen=True)
 class CopyShape:
-    """`rows` of `bits`, the row r in the lane `lanes`(r) and, of several copies, others."""
+    """A shape of tcgen05.cp: `rows` of `bits`, row r in lane `lanes`(r) and, of several copies, in
+    others."""
 
     rows: int
     bits: int
@@ -280,7 +281,7 @@ def copy_image(
     shape: tuple[int, ...],
     bits: int,
 ) -> CopyImage:
-    """How tcgen05.cp by `name` fills a buffer of `shape` in tensor memory from one in shared
+    """Says how tcgen05.cp by `name` fills a buffer of `shape` in tensor memory from one in shared
     memory. ValueError says why it cannot."""
     form = COPY_SHAPES[name]
     rows: list[tuple[Part, tuple[int, int]]] = []
@@ -355,7 +356,7 @@ Operands = Sequence[SharedLayout | TensorMemoryLayout]
 def check_operands(
     row: MmaInstruction, sizes: Sequence[tuple[int, ...]], layouts: Operands, bits: Sequence[int]
 ) -> None:
-    """ValueError unless lhs, rhs and accumulator are made of whole operands of `row`."""
+    """Raises ValueError unless lhs, rhs and accumulator are made of whole operands of `row`."""
     lhs, rhs, acc = layouts
     for name, check in (
         ("acc", lambda: _check_acc(row, acc, sizes[2])),

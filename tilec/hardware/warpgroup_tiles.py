@@ -23,14 +23,15 @@ BOTH_MAJOR_BYTES = 2
 
 @dataclass(frozen=True)
 class WarpgroupTiles:
-    """`registers`: per instruction tile, by its first element's coordinates in the warpgroup's
-    part, the fragment's registers. `groups`: thread modes from warpgroup to warpgroup."""
+    """How warpgroups share a tile. `registers`: per instruction tile, by its first element's
+    coordinates in the warpgroup's part, the fragment's registers. `groups`: thread modes from
+    warpgroup to warpgroup."""
 
     registers: Registers
     groups: tuple[Mode, ...]
 
     def origins(self) -> Iterator[tuple[int, int]]:
-        """Where each warpgroup's part begins."""
+        """The place where each warpgroup's part begins."""
         for digits in product(*(range(mode.size) for mode in self.groups)):
             at = [0, 0]
             for digit, mode in zip(digits, self.groups, strict=True):
@@ -39,7 +40,7 @@ class WarpgroupTiles:
             yield at[0], at[1]
 
     def rows(self) -> list[set[int]]:
-        """Per warpgroup the first rows of its instruction tiles."""
+        """The first rows of the instruction tiles of each warpgroup."""
         return [{row + at[0] for at in self.registers} for row, _ in self.origins()]
 
     def columns(self) -> set[int]:
@@ -83,7 +84,8 @@ def shared_operand(
     sizes: tuple[int, ...],
     k_dim: int,
 ) -> SharedOperand:
-    """How the instruction `row` reads a buffer of `sizes` (k along `k_dim`: 1 the lhs, 0 the rhs).
+    """Says how the instruction `row` reads a buffer of `sizes` (k along `k_dim`: 1 the lhs, 0 the
+    rhs).
 
     ValueError says why it cannot.
     """

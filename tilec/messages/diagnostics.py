@@ -76,7 +76,8 @@ class CompileError(Exception):
 
     @classmethod
     def group(cls, errors: Iterable[CompileError]) -> CompileError:
-        """One error that carries several and prints them all. ValueError if there are none."""
+        """Makes one error that carries several and prints them all. ValueError if there are
+        none."""
         flat = [single for error in errors for single in error.errors]
         if not flat:
             raise ValueError("a group of errors needs at least one")
@@ -86,7 +87,7 @@ class CompileError(Exception):
 
     @property
     def errors(self) -> tuple[CompileError, ...]:
-        """Every error carried, in order."""
+        """Lists every error carried, in order."""
         if not self._others:
             return (self,)
         return (CompileError(self.message, self.location, self.notes), *self._others)
@@ -171,7 +172,7 @@ def _printable(character: str) -> str:
 
 
 def _columns(character: str) -> int:
-    """How many terminal columns a printable character takes (Unicode UAX #11)."""
+    """The number of terminal columns that a printable character takes (Unicode UAX #11)."""
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -31,8 +31,8 @@ FRAMEWORKS = ("torch", "numpy", "tilec")
 def operands_to_copy(
     plan: Plan, views: Mapping[str, ArrayView], unit: Unit, rates: Rates
 ) -> dict[str, int]:
-    """Which of a and b are worth a copy, and the axis that its rows run along: none of a batch, nor
-    where FMA units multiply. `unit`: who multiplies large tiles."""
+    """Lists which of a and b are worth a copy, and the axis that its rows run along: none of a
+    batch, nor where FMA units multiply. `unit`: who multiplies large tiles."""
     on_tensor_cores = plan.dtype.bits <= 16 or plan.constants["PRECISION"] == "tf32"
     if plan.lead or not on_tensor_cores or plan.m * plan.n * plan.k < rates.copied_product:
         return {}
@@ -55,8 +55,8 @@ def operands_to_copy(
 
 
 def _best_way(lies: Mapping[str, int], width: int, unit: Unit) -> Way:
-    """How aligned operands come to shared memory, contiguous along the axes `lies`: in the product
-    or in the transposed one."""
+    """Says how aligned operands come to shared memory, contiguous along the axes `lies`: in the
+    product or in the transposed one."""
     a, b = (Memory(lies[name], LINE_BYTES) for name in "ab")
     turned = [(Memory(1 - lies[name], LINE_BYTES), axis) for name, axis in (("b", 1), ("a", 0))]
     ways = [way_of(operands, width, unit) for operands in (((a, 1), (b, 0)), turned)]
@@ -71,7 +71,7 @@ def _is_aligned(found: ArrayView, view: View) -> bool:
 
 
 def copied_order(found: ArrayView, view: View, along: int) -> tuple[tuple[int, int], int]:
-    """How a copy in rows along an axis lies: their number and length, and their pitch."""
+    """Says how a copy in rows along an axis lies: their number and length, and their pitch."""
     columns = view.shape[along]
     unit = LINE_BYTES // found.element_bytes
     return (view.shape[1 - along], columns), -(-columns // unit) * unit
@@ -90,7 +90,7 @@ class AlignedCopy:
 
 
 def aligned_copy(name: str, memory: Any, found: ArrayView, view: View, along: int) -> AlignedCopy:
-    """How operand `name` is copied to `memory`, which has the rows of `copied_order`."""
+    """Plans how operand `name` is copied to `memory`, which has the rows of `copied_order`."""
     shape, pitch = copied_order(found, view, along)
     made = replace(located(describe(memory, name)), owner=memory)
     aligned = View(view.shape, (1, pitch) if along == 0 else (pitch, 1))

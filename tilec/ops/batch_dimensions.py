@@ -73,7 +73,7 @@ def merge(
 
 
 def with_dimensions(view: ArrayView, shape: Sequence[int], strides: Sequence[int]) -> ArrayView:
-    """Another view of the same memory, one that a launcher takes as it is.
+    """Makes another view of the same memory, one that a launcher takes as it is.
 
     Of JAX arrays the framework is kept: their launches wait.
     """

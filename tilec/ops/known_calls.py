@@ -31,7 +31,7 @@ Read = Callable[[Any], tuple[int, Any]]
 
 
 def look(values: Sequence[Any], asked: Any) -> tuple[Any, list[int]] | None:
-    """What tells calls with different plans apart, and the address of each array.
+    """Finds what tells calls with different plans apart, and the address of each array.
 
     `values`: the arrays of a call as in `ARRAYS`, None for those that are not there: their address
     is 0. `asked`: everything else that the plan depends on. None where an array must be described
@@ -60,7 +60,7 @@ _reads: dict[type, Read] = {}
 
 
 def _read_of(value: Any) -> Read:
-    """How to read arrays of the class of `value`; kept for those that may be read so."""
+    """Finds how to read arrays of the class of `value`; kept for those that may be read so."""
     reader = reader_of(value)
     if reader is None:
         raise TypeError(f"{type(value).__name__}: to be described at every call")

@@ -29,11 +29,11 @@ class Step:
 
     @property
     def values(self) -> list[Any]:
-        """The arguments alone."""
+        """Lists the arguments without their sources."""
         return [value for _, value in self.arguments]
 
     def launch(self, stream: int | None) -> None:
-        """`stream`: None where the launcher finds it by itself."""
+        """Launches the step. `stream`: None where the launcher finds it by itself."""
         self.kernel(*self.values, **self.constants, stream=stream)
 
 

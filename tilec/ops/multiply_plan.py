@@ -48,7 +48,7 @@ class Options:
 
 @dataclass(frozen=True)
 class View:
-    """How an argument is looked at: shape and strides, in elements."""
+    """How an argument is looked at: its shape and strides, in elements."""
 
     shape: tuple[int, ...]
     strides: Strides
@@ -75,12 +75,12 @@ class Plan:
 
     @property
     def batch(self) -> int:
-        """Number of matrices."""
+        """The number of matrices."""
         return prod(self.lead)
 
 
 def settled_names(given: Any) -> tuple[str, ...]:
-    """What a caller says of its operands, in the order of the alphabet.
+    """Lists the operands that a caller calls settled, in the order of the alphabet.
 
     ArgumentError for what is no operand.
     """
@@ -147,7 +147,7 @@ def _input_dtype(views: Mapping[str, ArrayView]) -> DType:
 
 
 def _matrix_of(view: ArrayView, axis: int) -> View:
-    """`view` with at least two dimensions; a vector is a row (0) or a column (1)."""
+    """Gives `view` at least two dimensions; a vector is a row (0) or a column (1)."""
     if len(view.shape) == 0:
         name = "ab"[axis]
         raise ArgumentError(f"argument {name!r}: expected a matrix or a vector, found a scalar")
@@ -160,7 +160,8 @@ def _matrix_of(view: ArrayView, axis: int) -> View:
 def _leading_sizes(
     views: Mapping[str, ArrayView], a: View, b: View, m: int, n: int
 ) -> tuple[int, ...]:
-    """Common leading sizes of a and b; checks the sizes of the optional vectors against them."""
+    """Finds the common leading sizes of a and b; checks the sizes of the optional vectors against
+    them."""
     sizes = broadcast_sizes({"a": a.shape[:-2], "b": b.shape[:-2]})
     for name, side in VECTORS.items():
         if name in views:
@@ -241,7 +242,8 @@ def _product_shaped(
     n: int,
     is_vector: tuple[bool, bool],
 ) -> View:
-    """`out` or `residual` as matrices: dimensions that a vector operand took away come back."""
+    """Gives `out` or `residual` as matrices: dimensions that a vector operand took away come
+    back."""
     shape, strides = list(view.shape), list(view.strides)
     if is_vector[1]:
         shape.append(1)
@@ -269,8 +271,8 @@ def _merged(
     matrices: Mapping[str, View],
     vectors: Mapping[str, View],
 ) -> tuple[int, tuple[int, ...], dict[str, View]]:
-    """Rows, leading sizes and views after merging; rows take leading dimensions in where b and
-    what runs along its columns are the same for all of them."""
+    """Merges leading dimensions into rows where b, and what runs along its columns, are the same
+    for all of them; gives the rows, the leading sizes and the views."""
     lead = len(sizes)
     by_rows = {name: v for name, v in {**matrices, **vectors}.items() if _runs_along_rows(name)}
     others = {name: v for name, v in {**matrices, **vectors}.items() if name not in by_rows}

@@ -26,7 +26,7 @@ def new_array(like: Any, view: ArrayView, shape: Sequence[int], dtype: DType) ->
 def array_maker(
     like: Any, view: ArrayView, shape: Sequence[int], dtype: DType
 ) -> Callable[[], Any]:
-    """What makes such an array at every call.
+    """Finds what makes such an array at every call.
 
     It keeps no memory: neither `like` nor an array of its own, which torch, where it records a CUDA
     graph, would find alive in the graph's pool.

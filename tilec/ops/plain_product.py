@@ -87,7 +87,8 @@ def _plan_of(views: Mapping[str, ArrayView], options: Options) -> Plan:
 
 
 def refuse_gradients(name: str, value: Any) -> None:
-    """ArgumentError where an argument is a tensor of torch's that records what is done to it."""
+    """Raises ArgumentError where an argument is a tensor of torch's that records what is done to
+    it."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor):
         return

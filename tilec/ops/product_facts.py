@@ -30,7 +30,7 @@ class Product:
     c: Memory = ROW_MAJOR
 
     def way(self, unit: Unit) -> Way:
-        """How the operands come to shared memory."""
+        """The way in which the operands come to shared memory."""
         return way_of(((self.a, 1), (self.b, 0)), self.width, unit)
 
     def reads_across_k(self, unit: Unit) -> bool:
@@ -43,7 +43,7 @@ class Product:
         return {"f8": 2, "i8": 4}.get(self.kind, self.width)
 
     def stored(self, splits: int) -> Stored:
-        """How the result, or with more than one split a partial sum, is stored."""
+        """The way in which the result, or with more than one split a partial sum, is stored."""
         c, width = self.c, self.stored_width
         if splits > 1:
             c, width = Memory.of(0, (self.m, self.n), (self.n, 1), 4), 4

@@ -65,8 +65,8 @@ class Launch:
     given: TileChoice | None = None
 
     def run(self, tune: bool) -> None:
-        """With `tl.auto`'s tiles, or the model's where those are too few; or with those that tuning
-        found, which it does at the first call."""
+        """Launches the product with `tl.auto`'s tiles, or the model's where those are too few; or
+        with those that tuning found, which it does at the first call."""
         if tune:
             kernel = tuned_product(self.plan.dtype.bits // 8, self.device, self.plan.settled)
             arguments = self.ordered(ORDER, turned=False)
@@ -102,7 +102,7 @@ class Launch:
         return self.choice is not None and self.choice.is_turned
 
     def view_of(self, name: str) -> View | None:
-        """How an argument is looked at, None where it is taken as it is."""
+        """Says how an argument is looked at, None where it is taken as it is."""
         wanted = self._wanted(name, self.is_turned)
         return None if self._fits(name, wanted) else wanted
 
@@ -225,7 +225,7 @@ class Launch:
         )
 
     def _named(self, names: Sequence[str]) -> list[tuple[str, Any]]:
-        """`ordered`, each with its source."""
+        """Gives `ordered`, each argument with its source."""
         return [
             (self._source(name), value)
             for name, value in zip(names, self.ordered(names), strict=True)
@@ -283,7 +283,7 @@ def combine_tile(n: int) -> dict[str, int]:
 
 
 def check_overlap(views: Mapping[str, ArrayView]) -> None:
-    """`out` is written while inputs are still read, so it must not be one of them.
+    """Refuses an `out` that is one of the inputs, which are still read while it is written.
 
     A residual may be `out` itself: each of its elements is read just before it is written.
     """

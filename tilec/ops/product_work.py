@@ -155,7 +155,7 @@ def _loop(
     unit: Unit,
     rates: Rates,
 ) -> LoopWork:
-    """One step along k."""
+    """The work of one step along k."""
     width, (rows, columns, depth) = product.width, tile
     # What a pair multiplies lies in one of its CTAs; what a cluster shares comes once for all.
     pair, shared = (cluster[0], ALONE) if unit is Unit.TENSOR_MEMORY else (1, cluster)

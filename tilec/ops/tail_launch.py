@@ -30,8 +30,9 @@ def step_with_tail(
     stream: int,
     workers: int,
 ) -> Step:
-    """`arguments`, `constants`: the plain kernel's. `own`: gets the array of partial sums and the
-    flags. `stream`: of the first launch. `workers`: multiprocessors."""
+    """Plans the launch of a product whose last tiles are summed in parts. `arguments`, `constants`:
+    the plain kernel's. `own`: gets the array of partial sums and the flags. `stream`: of the first
+    launch. `workers`: multiprocessors."""
     out = arguments[2][1]
     tiles = tl.cdiv(out.shape[-2], choice.rows) * tl.cdiv(out.shape[-1], choice.columns)
     for size in out.shape[:-2]:
@@ -51,7 +52,7 @@ def step_with_tail(
 
 
 def _flags_of(make: Callable[[], Any], count: int, device: Any, stream: int) -> Any:
-    """`count` flags that are down, enough for every launch.
+    """Gives `count` flags that are down, enough for every launch.
 
     Launches of one stream follow each other and each leaves the flags down, so a stream has one
     array for ever: in the driver's memory, as a framework's allocator may serve a graph's pool. A

@@ -118,13 +118,13 @@ class TileChoice:
 
     @property
     def constants(self) -> dict[str, int]:
-        """As the kernel takes them, but for `splits`."""
+        """The constants as the kernel takes them, but for `splits`."""
         stages = {} if self.stages is None else {"STAGES": self.stages}
         return {"BM": self.rows, "BN": self.columns, "BK": self.depth, **stages}
 
 
 def wide_unit(target: Target) -> Unit:
-    """Who multiplies large tiles."""
+    """The unit that multiplies large tiles."""
     return unit_of(USUAL_SIDE, USUAL_SIDE, "f16", target)
 
 
@@ -167,7 +167,7 @@ def tile_choices(
     most_ctas: int = MOST_CTAS,
     is_plain: bool = True,
 ) -> list[TileChoice]:
-    """All that is tried for a product, each with its predicted time; as `choose_tiles`."""
+    """Lists all that is tried for a product, each with its predicted time; as `choose_tiles`."""
     wide = wide_unit(machine.target)
     choices = list(_choices(product, False, most_splits, machine))
     is_regular = product.way(wide) is Way.ENGINE
@@ -225,7 +225,7 @@ def _preference(choice: TileChoice) -> tuple[float, ...]:
 
 
 def tile_space(element_bytes: int) -> list[dict[str, list[Any]]]:
-    """What tuning searches: large tiles, and those of products with few rows."""
+    """The space that tuning searches: large tiles, and those of products with few rows."""
     deep = [K_BYTES // 2 // element_bytes, K_BYTES // element_bytes]
     large = {"BM": [128, 256], "BN": [128, 256], "BK": deep[1:]}
     in_turn = {"consumers": ["pingpong"]}
@@ -242,7 +242,7 @@ def tile_space(element_bytes: int) -> list[dict[str, list[Any]]]:
 def _choices(
     product: Product, is_turned: bool, most_splits: int, machine: Machine
 ) -> Iterator[TileChoice]:
-    """Each size of a tile by itself, with k in parts, and shared by clusters."""
+    """Yields each size of a tile by itself, with k in parts, and shared by clusters."""
     least = K_BYTES // product.width
     shortest = alone = float("inf")
     depths = (least, 2 * least, 4 * least)
@@ -285,7 +285,7 @@ def _filling(choice: TileChoice, product: Product, machine: Machine) -> TileChoi
 
 
 def _tails(product: Product, machine: Machine) -> Iterator[TileChoice]:
-    """Large tiles by warpgroups, those of the last round in parts."""
+    """Yields large tiles by warpgroups, those of the last round in parts."""
     depth = K_BYTES // product.width
     steps = tl.cdiv(product.k, depth)
     for rows, columns in () if product.keeps_sums else _tiles(product, False, machine.target):
@@ -323,8 +323,8 @@ def _may_pair(product: Product, tile: tuple[int, int, int], target: Target) -> b
 
 
 def _may_be_deep(product: Product, rows: int, columns: int, depth: int, target: Target) -> bool:
-    """Whether k is long enough for such tiles, and they leave room for stages; what passes through
-    registers wants none."""
+    """Whether k is long enough for such tiles, and they leave room for several slots; what passes
+    through registers wants none."""
     unit = unit_of(rows, columns, product.kind, target)
     if (product.keeps_sums and depth > KEPT) or product.reads_across_k(unit):
         return False  # halves of such an lhs take registers
@@ -340,7 +340,8 @@ def _may_be_deep(product: Product, rows: int, columns: int, depth: int, target: 
 def _splits(
     product: Product, tile: tuple[int, int, int], most: int, machine: Machine
 ) -> Iterator[int]:
-    """In how many parts k can be summed: as long as there is room for them on the device."""
+    """The numbers of parts in which k can be summed: as long as there is room for them on the
+    device."""
     rows, columns, depth = tile
     programs = tl.cdiv(product.m, rows) * tl.cdiv(product.n, columns) * product.batch
     steps, splits = tl.cdiv(product.k, depth), 1

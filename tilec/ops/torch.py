@@ -158,7 +158,8 @@ def _keep_for_backward(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def _backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
-    """With y = f(z) + r and z = s (a @ b) + bias: products with tilec, the rest by torch."""
+    """Computes the gradients of y = f(z) + r with z = s (a @ b) + bias: products with tilec, the
+    rest by torch."""
     a, b, bias, scale, row_scale, column_scale = ctx.saved_tensors
     of_z = gradient.float() if gradient.dtype != torch.float64 else gradient
     if ctx.activation is not None:
@@ -183,7 +184,8 @@ def _backward(ctx: Any, gradient: Any) -> tuple[Any, ...]:
 
 
 def _product_gradient(gradient: Any, other: Any, like: Any, precision: str, side: int) -> Any:
-    """gradient @ b^T for a (side 0), a^T @ gradient for b (side 1), in the dtype of `like`."""
+    """Computes gradient @ b^T for a (side 0), a^T @ gradient for b (side 1), in the dtype of
+    `like`."""
     if like.dim() == 1 or other.dim() == 1:
         raise ArgumentError("gradients of matmul need matrices; give vectors a dimension of size 1")
     mine = gradient.to(other.dtype)

@@ -26,8 +26,8 @@ Job = tuple[DrawnProduct, Sequence[TileChoice]]
 def compile_all(
     jobs: Sequence[Job], device_name: str, until: float, step: Callable[[], object]
 ) -> dict[str, dict[str, str]]:
-    """For each product that was compiled before `until` (of `time.monotonic`), by name, the tiles
-    that failed, and why. `step` is called after each product."""
+    """Compiles products until `until` (of `time.monotonic`). Gives, by name, the tiles of each that
+    failed, and why. `step` is called after each product."""
     count = max(1, min(MOST_PROCESSES, os.cpu_count() or 1, len(jobs)))
     failures: dict[str, dict[str, str]] = {}
     pool = ProcessPoolExecutor(count, get_context("spawn"))

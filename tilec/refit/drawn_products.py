@@ -30,9 +30,9 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class Kind:
-    """Of operands: their dtype, that of the result, the largest error of a result relative to the
-    largest element (rounding of operands to the dtype of the instruction, and of the result), and
-    what the model calls them."""
+    """A kind of operands: their dtype, that of the result, the largest error of a result relative
+    to the largest element (rounding of operands to the dtype of the instruction, and of the
+    result), and what the model calls them."""
 
     dtype: DType
     out_dtype: DType
@@ -50,8 +50,9 @@ KINDS = {
 
 @dataclass(frozen=True)
 class DrawnProduct:
-    """c = a b of (m, k) and (k, n), c row-major. `kind`: of `KINDS`. `layout`: N row-major or T
-    column-major, of a and of b. `pads`: elements between the rows (columns) of a and of b."""
+    """A product c = a b of (m, k) and (k, n), c row-major. `kind`: of `KINDS`. `layout`: N
+    row-major or T column-major, of a and of b. `pads`: elements between the rows (columns) of a and
+    of b."""
 
     kind: str
     m: int
@@ -62,7 +63,8 @@ class DrawnProduct:
 
     @classmethod
     def named(cls, name: str) -> DrawnProduct:
-        """As in "bf16 300x7000x3000 NT" or "f16 64x64x64 NN pad 8,0". ValueError for others."""
+        """Reads a name as "bf16 300x7000x3000 NT" or "f16 64x64x64 NN pad 8,0". ValueError for
+        others."""
         found = _NAME.fullmatch(name)
         if found is None or found["kind"] not in KINDS:
             raise ValueError(
@@ -74,18 +76,18 @@ class DrawnProduct:
 
     @property
     def name(self) -> str:
-        """What `named` reads."""
+        """The name that `named` reads."""
         pad = f" pad {self.pads[0]},{self.pads[1]}" if any(self.pads) else ""
         return f"{self.kind} {self.m}x{self.n}x{self.k} {self.layout}{pad}"
 
     @property
     def shapes(self) -> dict[str, tuple[int, int]]:
-        """Of a, b and out."""
+        """The shapes of a, b and out."""
         return {"a": (self.m, self.k), "b": (self.k, self.n), "out": (self.m, self.n)}
 
     @property
     def strides(self) -> dict[str, tuple[int, int]]:
-        """Of a, b and out, in elements."""
+        """The strides of a, b and out, in elements."""
         sides = zip(("a", "b"), self.layout, self.pads, strict=True)
         found = {}
         for name, order, pad in sides:
@@ -94,19 +96,19 @@ class DrawnProduct:
         return {**found, "out": (self.n, 1)}
 
     def dtype_of(self, name: str) -> DType:
-        """Of a, b or out."""
+        """The dtype of a, b or out."""
         kind = KINDS[self.kind]
         return kind.out_dtype if name == "out" else kind.dtype
 
     def span_bytes(self, name: str) -> int:
-        """From the first to the end of the last element of a matrix."""
+        """The bytes from the first to the end of the last element of a matrix."""
         steps = zip(self.shapes[name], self.strides[name], strict=True)
         elements = 1 + sum((size - 1) * stride for size, stride in steps)
         return elements * self.dtype_of(name).bits // 8
 
     @property
     def facts(self) -> Product:
-        """As the choice of tiles sees it."""
+        """The product as the choice of tiles sees it."""
         a, b, c = (
             Memory.of(0, self.shapes[x], self.strides[x], self.dtype_of(x).bits // 8)
             for x in ("a", "b", "out")

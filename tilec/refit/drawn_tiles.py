@@ -43,7 +43,7 @@ def name_of(choice: TileChoice) -> str:
 
 
 def tile_named(name: str) -> TileChoice:
-    """What `name_of` names; its time is 0. ValueError for others."""
+    """Reads the name that `name_of` gives; the tile's time is 0. ValueError for others."""
     found = _NAME.fullmatch(name)
     if found is None:
         raise ValueError(f"no tile: {name!r}; expected e.g. '128x160x64/T/c41/1'")

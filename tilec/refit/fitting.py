@@ -50,13 +50,13 @@ Errors = Callable[[np.ndarray], np.ndarray]
 
 
 def names_of(rates: Rates) -> list[str]:
-    """Of what is fitted: fields of rates, and "shifted 16" and so on."""
+    """The names of what is fitted: fields of rates, and "shifted 16" and so on."""
     plain = [x.name for x in fields(rates) if x.name not in KEPT and x.name != SHIFTED]
     return [*plain, *(f"{SHIFTED} {alignment}" for alignment in rates.shifted)]
 
 
 def value_of(rates: Rates, name: str) -> float:
-    """One of the numbers that are fitted."""
+    """The value of one of the numbers that are fitted."""
     if name.startswith(f"{SHIFTED} "):
         return rates.shifted[int(name.split()[1])]
     return getattr(rates, name)
@@ -124,7 +124,7 @@ LARGEST_DAMPING = 1e6
 
 
 def _slopes(errors: Errors, logs: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Of each error along each rate."""
+    """The slope of each error along each rate."""
     columns = []
     for number in range(len(logs)):
         moved = logs.copy()
@@ -134,7 +134,8 @@ def _slopes(errors: Errors, logs: np.ndarray, found: np.ndarray) -> np.ndarray:
 
 
 def _cost(errors: np.ndarray, moved: np.ndarray) -> float:
-    """Half the sum of squares, of large errors of what is beyond `ROBUST` linearly."""
+    """The cost of errors: half the sum of squares, where large ones count linearly beyond
+    `ROBUST`."""
     sizes = np.abs(errors)
     huber = np.where(sizes <= ROBUST, 0.5 * sizes**2, ROBUST * (sizes - 0.5 * ROBUST))
     return float(huber.sum() + 0.5 * (NOISE / HELD) ** 2 * (moved**2).sum())

@@ -65,13 +65,13 @@ class Matrices:
             check(driver.cuCtxSynchronize(), "filling matrices")
 
     def sets(self, product: DrawnProduct) -> int:
-        """How many sets of a product's matrices are there: enough that none is in L2."""
+        """The number of sets of a product's matrices: so many that none is in L2."""
         operands, results = self._spans(product)
         fitting = min(self._room // operands, self._room // results)
         return max(1, min(MOST_SETS, fitting, ceil(self._wanted_bytes / (operands + results)) + 1))
 
     def addresses(self, product: DrawnProduct, number: int) -> dict[str, int]:
-        """Of a, b and out of a set."""
+        """The addresses of a, b and out of a set."""
         operands, results = self._spans(product)
         a = self._start + number * operands
         out = self._start + self._room + number * results
@@ -104,7 +104,7 @@ class Matrices:
     def _elements(
         self, product: DrawnProduct, name: str, rows: np.ndarray, columns: np.ndarray
     ) -> np.ndarray:
-        """Operand elements of the first set, from the pattern that they were filled with."""
+        """The operands' elements of the first set, from the pattern that they were filled with."""
         width = product.dtype_of(name).bits // 8
         first = (self.addresses(product, 0)[name] - self._start) // width
         strides = product.strides[name]
@@ -131,6 +131,6 @@ def _aligned(nbytes: int) -> int:
 
 
 def _drawn(size: int, rng: np.random.Generator) -> np.ndarray:
-    """Some of the first `size` numbers, the first and the last among them."""
+    """Draws some of the first `size` numbers, the first and the last among them."""
     inner = rng.choice(size, min(size, SAMPLED), replace=False)
     return np.unique(np.concatenate([inner, [0, size - 1]]))

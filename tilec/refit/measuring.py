@@ -30,8 +30,8 @@ MEASURING = 0.8
 
 @dataclass(frozen=True)
 class Draw:
-    """What is measured: `products` in all, two of three to fit to, drawn by `seed`, the others by
-    the next seed; in `tiles` each."""
+    """The products to be measured: `products` in all, two of three to fit to, drawn by `seed`, the
+    others by the next seed; in `tiles` each."""
 
     seed: int
     products: int

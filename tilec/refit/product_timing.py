@@ -105,7 +105,8 @@ class ProductTimer:
             step.launch(self._stream)
 
     def _graph(self, product: DrawnProduct, steps: Sequence[Step], sets: int, count: int) -> Graph:
-        """So many launches, over all sets of matrices by turns."""
+        """Records a graph of so many launches, which take all sets of matrices one after the
+        other."""
         first = self._matrices.addresses(product, 0)
         turns = []
         for number in range(sets):

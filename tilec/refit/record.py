@@ -94,7 +94,8 @@ def _tiles(name: str, found: Any) -> dict[str, float]:
 
 
 def check_runs(runs: Sequence[Run]) -> None:
-    """RecordError unless there are enough products of both uses, of one target, by other seeds."""
+    """Raises RecordError unless there are enough products of both uses, of one target, by other
+    seeds."""
     targets = {run.machine.target.name for run in runs}
     if len(targets) != 1:
         raise RecordError(f"timings of several targets: {', '.join(sorted(targets))}")

@@ -177,7 +177,7 @@ LOOP_DEMANDS: Mapping[str, Demand] = {
 
 
 def check_names(names: Iterable[str]) -> None:
-    """ValueError for a name that no demand of a kernel has."""
+    """Raises ValueError for a name that no demand of a kernel has."""
     for name in names:
         if name in KERNEL_DEMANDS:
             continue
@@ -192,6 +192,6 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def explained() -> str:
-    """What may be demanded of a kernel, for `help(tilec.kernel)`."""
+    """Explains what may be demanded of a kernel, for `help(tilec.kernel)`."""
     rows = (f"{', '.join(row.examples)}: {row.text}." for row in KERNEL_DEMANDS.values())
     return "\n".join(textwrap.fill(row, 80, subsequent_indent="    ") for row in rows)

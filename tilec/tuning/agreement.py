@@ -13,7 +13,8 @@ MOST_COMPARED = 1 << 22
 def difference(
     found: np.ndarray, expected: np.ndarray, dtype: str, tolerance: float | None = None
 ) -> str:
-    """What is wrong with `found`, in words; empty if it agrees. NaN and infinities must match."""
+    """Says in words what is wrong with `found`; empty if it agrees. NaN and infinities must
+    match."""
     step = found.size // MOST_COMPARED * 2 + 1
     one, two = found.reshape(-1)[::step], expected.reshape(-1)[::step]
     known = BY_MLIR[dtype]

@@ -18,7 +18,8 @@ Space = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True)
 class Candidate:
-    """`constants` of the kernel and `demands` of its decorator; what is not named stays as it is.
+    """A choice to try: `constants` of the kernel and `demands` of its decorator; what is not named
+    stays as it is.
 
     The one without either is the default.
     """
@@ -28,7 +29,7 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """As people read it: `BM=128 BN=256 num_warps=8`."""
+        """The candidate as people read it: `BM=128 BN=256 num_warps=8`."""
         pairs = {**self.constants, **self.demands}
         return " ".join(f"{name}={_show(value)}" for name, value in pairs.items()) or "default"
 

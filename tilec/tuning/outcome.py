@@ -26,7 +26,7 @@ class Trial:
     rejected: str = ""
 
     def predicted(self, prediction: Prediction) -> Trial:
-        """With a prediction, or rejected where that says it is impossible."""
+        """The trial with a prediction, or rejected where that says it is impossible."""
         if prediction.impossible:
             return replace(self, rejected=prediction.impossible)
         return replace(self, predicted_us=prediction.us, bound=prediction.bound)
@@ -34,7 +34,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a winner was chosen. `source`: "measured", "model", "file" or "default".
+    """The way in which a winner was chosen. `source`: "measured", "model", "file" or "default".
 
     `why`: in words. `seconds`: what the choice took.
     """

@@ -63,7 +63,7 @@ def rank(
 
 
 def _building_key(candidate: Candidate) -> Any:
-    """Equal where the program is: the number of warps is only an attribute of it."""
+    """A key that is equal where the program is: the number of warps is only an attribute of it."""
     pairs = candidate.fingerprint
     pairs.pop(NUM_WARPS.name, None)
     return tuple(sorted(pairs.items()))

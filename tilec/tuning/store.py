@@ -33,7 +33,8 @@ Key = Mapping[str, Any]
 
 
 def default_file() -> Path | None:
-    """TILEC_TUNING_FILE, else a file beside the compiled kernels; None with TILEC_CACHE=0."""
+    """The file named by TILEC_TUNING_FILE, else one beside the compiled kernels; None with
+    TILEC_CACHE=0."""
     named = os.environ.get("TILEC_TUNING_FILE")
     if named:
         return Path(named)

@@ -145,7 +145,7 @@ class TunedKernel(Generic[P]):
     def _choose(
         self, arguments: tuple[Any, ...], named: Mapping[str, Any], grid: Any, stream: Any
     ) -> _Choice:
-        """From the file, or by the model and the clock."""
+        """Chooses from the file, or by the model and the clock."""
         values, given = self._bind(arguments, named)
         bound = self.kernel.described(values)
         arrays = [(name, value) for name, value in bound.items() if isinstance(value, ArrayView)]
@@ -197,7 +197,7 @@ class TunedKernel(Generic[P]):
     def _bind(
         self, arguments: tuple[Any, ...], named: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """All arguments by name, defaults filled in; and the constants that the caller gave.
+        """Binds all arguments by name, defaults filled in; and the constants that the caller gave.
 
         A constant without default that candidates choose may be missing: it is None here.
         """
