@@ -70,7 +70,7 @@ class Allowance:
     """What of a CTA's memory the compiler's own choices may take. An author's demand is met or
     refused whatever this says.
 
-    `stages`: the most slots of a ring. `copies`: whether tiles may have buffers ahead of their use,
+    `stages`: the most that a loop has. `copies`: whether tiles may have buffers ahead of their use,
     by asynchronous copies, or to leave by. `tensor_memory`: whether sums may lie there.
     """
 

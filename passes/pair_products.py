@@ -274,9 +274,9 @@ class _Rewrite:
         if halved and not list(made.result.uses):
             made.operation.erase()
 
-    def _resize(self, alloc: AllocOp, slot: BufferType, stages: int) -> None:
-        """A buffer of `stages` slots, and its slots' types."""
-        type_ = BufferType((stages, *slot.shape), slot.element, slot.layout).type()
+    def _resize(self, alloc: AllocOp, slot: BufferType, slots: int) -> None:
+        """Gives a buffer that many slots, and the views of these their types."""
+        type_ = BufferType((slots, *slot.shape), slot.element, slot.layout).type()
         with ir.InsertionPoint(alloc.operation), alloc.operation.location:
             whole = AllocOp.build(results=[type_])
         for use in list(alloc.result.uses):

@@ -18,7 +18,7 @@ After:    for s in 0 .. stages-2:                                     (the prolo
 1. A loop qualifies if it holds copies whose addresses follow from its induction variable, values
    from outside and single elements of arrays (a table of pages), and nothing in it writes what they
    read. All of an iteration's copies become one group.
-2. The stages: `tile.stages` where the author demands them, else what fits into a CTA's share of
+2. The stages: `tile.stages` where the author demands them, else what fits into a CTA's part of
    the shared memory, at most `copied_stages` and what is allowed (`tilec.compile.fitting`).
 3. Buffers get a ring's slots in front of the loop; groups of copies order it, no barrier. A group
    is committed in every iteration, empty or not, so that the count of pending groups is right; a

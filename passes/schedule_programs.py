@@ -28,7 +28,7 @@ from the end (`mirror_rounds.py`).
    request-programs rewrites the loop later), else where matrix instructions that read shared
    memory multiply in a loop: the copies for the next program then run under this one's end. Not
    so programs that find in memory how long they take, or of which a guard leaves some without work:
-   equal numbers of them are unequal shares (groups of rows, searched, on an H200: 64 of 256 rows
+   equal numbers of them are unequal work (groups of rows, searched, on an H200: 64 of 256 rows
    258 us, persistent 329; half of a product of 4096^3 behind a guard: 88 us, persistent 126).
 3. All CTAs of a cluster run as often, so that they may wait for each other. One whose program is
    outside the grid repeats the cluster's first and stores nothing.

@@ -29,11 +29,11 @@ After:    %buffer = "gpu_tile.alloc"()
 2. The stages: `tile.stages` where the author demands them, else as many as fit beside the other
    buffers, fewer where a second CTA then fits beside this one (`ring_stages`); the same for every
    ring, but where only one fits so, one for rings around others (`roles.ring_slots`). Loops behind
-   each other share alike rings.
+   each other have alike rings in common.
 3. A slot is released behind its last reader: once per warpgroup where only its matrix
    instructions read it, by the end of products where only those in tensor memory do, else once per
    warp; where warps compute an operand from it (`computed_lhs`), behind the product's issue.
-4. Registers move from the load role to the others where the kernel could use more than its share.
+4. Registers move from the load role to the others where the kernel could use more than its part.
 
 A demand that cannot be met is an error with the reason; otherwise the report has it.
 Does not handle: a copy in a loop or a branch whose condition needs a tile.

@@ -29,28 +29,28 @@ from tilec.passes.rewriting.walk import find_ops, kernels
 MOST_SEEDS, STEPS = 12, 3000
 """Of made-up sizes at most, and how many ops of a CTA are played for each."""
 
-SHARE = 16
+ONE_IN = 16
 """One part of that in so many is played after each pass, which keeps it cheaper than the passes."""
 
 
-def verify_rings(module: ir.Module, context: PassContext, *, share: int = 1) -> None:
+def verify_rings(module: ir.Module, context: PassContext, *, one_in: int = 1) -> None:
     """CompileError at the first op that breaks the protocol of its ring.
 
-    More and more sizes are played, three at least, until every turn was one's. With a `share` above
+    More and more sizes are played, three at least, until every turn was one's. With `one_in` above
     1: one of them alone, and so many times fewer steps.
     """
     for function in kernels(module):
         views = function.regions[0].blocks[0].operations
         if any(isinstance(view, MakeRingOp) and view.bytes for view in views):
-            _play_all(function, context, share)
+            _play_all(function, context, one_in)
 
 
-def _play_all(function: ir.Operation, context: PassContext, share: int) -> None:
-    turns = find_ops(function, RingTurn) if share == 1 else []
+def _play_all(function: ir.Operation, context: PassContext, one_in: int) -> None:
+    turns = find_ops(function, RingTurn) if one_in == 1 else []
     for seed in range(1, MOST_SEEDS + 1):
-        played = _play(function, context, seed, STEPS // share)
+        played = _play(function, context, seed, STEPS // one_in)
         turns = [turn for turn in turns if turn not in played]
-        if share > 1 or (seed >= 3 and not turns):
+        if one_in > 1 or (seed >= 3 and not turns):
             return
 
 

@@ -1,6 +1,6 @@
 """What an author demands of a loop: attributes of its `scf.for`.
 
-tile.stages = 4 : i32                     buffers of that many slots
+tile.stages = 4 : i32                     as many iterations' tiles at once
 tile.warp_specialize = true               warps of their own load; false: none do
 
 (`any_order` is a permission: `programs/mirror_rounds.py`.)

@@ -1,7 +1,7 @@
 """What an op costs a warp that computes one element in each lane: the slots of its instructions.
 
 One unit for all that layout inference weighs: bytes of traffic to and from memory. While a
-multiprocessor's share of the memory moves `SLOT_BYTES`, its schedulers issue one instruction: 4 a
+multiprocessor's part of the memory moves `SLOT_BYTES`, its schedulers issue one instruction: 4 a
 clock, against 13 (A100) to 21 bytes (H200) of memory in the same clock
 (`tilec/hardware/target.py`, Speed).
 """

@@ -60,7 +60,7 @@ def _words(values: Iterable[ir.Value], state: Lowering) -> Registers:
 
 
 def _bind(values: Iterable[ir.Value], words: Registers, state: Lowering) -> None:
-    """The inverse of `_words`: gives each value its share."""
+    """The inverse of `_words`: gives each value its own words."""
     at = 0
     for value in values:
         count = len(_word_types(value, state))

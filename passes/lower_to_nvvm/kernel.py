@@ -187,7 +187,7 @@ def _longest(function: ir.Operation) -> int:
 def _register_attributes(
     function: ir.Operation, context: PassContext, threads: int
 ) -> dict[str, ir.Attribute]:
-    """A kernel whose roles move registers begins with its share of all of them: `setmaxnreg` needs
+    """A kernel whose roles move registers begins with its part of all of them: `setmaxnreg` needs
     to know it (PTX ISA 9.0). CompileError if the roles hold more than the CTA begins with."""
     roles: list[RoleOp] = []
 

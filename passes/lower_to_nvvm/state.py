@@ -120,7 +120,7 @@ class Lowering:
         return [register for value in values for register in self.registers(value)]
 
     def bind(self, values: Iterable[ir.Value], registers: Sequence[ir.Value]) -> None:
-        """The inverse of `flatten`: gives each value its share of `registers`."""
+        """The inverse of `flatten`: gives each value its own of `registers`."""
         at = 0
         for value in values:
             if is_tile(value) or is_pending(value):

@@ -43,16 +43,16 @@ class Part:
 def parts_of(function: ir.Operation, context: PassContext) -> list[Part]:
     """The parts of a kernel, without roles of one thread, which hold no tiles."""
     threads = total_warps(function, context.num_warps) * context.target.warp_size
-    share = entry_registers(context.target, threads)
+    entry = entry_registers(context.target, threads)
     body = function.regions[0].blocks[0]
     roles = [view for view in body.operations if isinstance(view, RoleOp)]
     roles = [role for role in roles if not runs_in_one_thread(role)]
     if roles:
         return [
-            Part(f"role '{role.name}'", role.body, role.registers or share, ROLE_ADDRESSES)
+            Part(f"role '{role.name}'", role.body, role.registers or entry, ROLE_ADDRESSES)
             for role in roles
         ]
     ops = find_ops(function, TileOp)
     products = [op.block for op in ops if is_product(op.opview) and until(op.opview)]
     beside = BETWEEN_PRODUCTS if len(products) > len(set(products)) else 0
-    return [Part("a thread", body, share, beside)]
+    return [Part("a thread", body, entry, beside)]

@@ -82,28 +82,28 @@ def plan_roles(
             "load": RoleShape(warps, loading, 0),
             "multiply": RoleShape(warps + loading, 1, 0),
         }
-    load, compute = _shares(target, teams * warps, load_least, live)
+    load, compute = _registers(target, teams * warps, load_least, live)
     return {
         "compute": RoleShape(0, warps, compute),
         "load": RoleShape(teams * warps, WARPGROUP_WARPS, load),
     }
 
 
-def _shares(target: Target, warps: int, load_least: int, live: int) -> tuple[int, int]:
+def _registers(target: Target, warps: int, load_least: int, live: int) -> tuple[int, int]:
     """Gives (registers that a thread of the load role keeps, those that a thread of the others
     gets); 0, 0: no change."""
     lanes = target.warp_size
     threads = (warps + WARPGROUP_WARPS) * lanes
-    share = entry_registers(target, threads)
-    if share >= MOST_REGISTERS:
+    entry = entry_registers(target, threads)
+    if entry >= MOST_REGISTERS:
         return 0, 0
 
     def left(load: int) -> int:
-        rest = share * threads - load * WARPGROUP_WARPS * lanes
+        rest = entry * threads - load * WARPGROUP_WARPS * lanes
         return min(MOST_REGISTERS, rest // (warps * lanes)) // 8 * 8
 
     load = -(-load_least // 8) * 8
-    while load > LOAD_REGISTERS and (load > share or left(load) < live + COMPUTE_REGISTERS):
+    while load > LOAD_REGISTERS and (load > entry or left(load) < live + COMPUTE_REGISTERS):
         load -= 8
     if load == LOAD_REGISTERS and left(TIGHT_REGISTERS) > left(load):
         load = TIGHT_REGISTERS

@@ -259,8 +259,8 @@ def test_the_llvm_level_takes_no_other_ops(tilec_command) -> None:
     assert "<stdin>:1:23: error: 'tensor.empty' was not lowered" in done.errors
 
 
-def test_the_stages_of_the_llvm_level_are_levels() -> None:
-    assert set(llvm_level.STAGES) < set(compile_command.EMITTED)
+def test_the_texts_of_the_llvm_level_are_levels() -> None:
+    assert set(llvm_level.TEXTS) < set(compile_command.EMITTED)
 
 
 def test_the_example_file_is_the_example_kernel(tilec_command) -> None:

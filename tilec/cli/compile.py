@@ -32,7 +32,7 @@ from tilec.cli.input import Input, read_tile
 from tilec.cli.streams import write_out
 from tilec.compile.assembler import assemble, disassemble
 from tilec.compile.compiler import compile_module, lower_to
-from tilec.compile.llvm_level import STAGES, is_llvm_level, lower_llvm
+from tilec.compile.llvm_level import TEXTS, is_llvm_level, lower_llvm
 from tilec.compile.resources import ask_ptxas
 from tilec.executable.kernel import CompiledKernel
 from tilec.hardware.target import TARGETS, Target, check_ptx_version
@@ -212,14 +212,14 @@ def _from_llvm(
     module: ir.Module, target: Target, emit: str, arguments: argparse.Namespace
 ) -> str | bytes:
     """Gives what to write of a program that is already in the llvm dialect."""
-    if emit in STAGES:
+    if emit in TEXTS:
         return lower_llvm(module, target, emit, arguments.ptx_version)
     if emit in ("cubin", "sass"):
         ptx = lower_llvm(module, target, "ptx", arguments.ptx_version)
         return _machine_code(ptx, target, emit)
     raise CompileError(
         f"cannot emit {emit} of a program at the llvm level: it no longer knows its tiles and "
-        f"arguments; expected one of {', '.join(STAGES)}, cubin, sass"
+        f"arguments; expected one of {', '.join(TEXTS)}, cubin, sass"
     )
 
 

@@ -28,7 +28,7 @@ from tilec.messages.diagnostics import CompileError
 from tilec.messages.names import did_you_mean
 from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.checks.verify_ops import verify_ops
-from tilec.passes.checks.verify_rings import SHARE, verify_rings
+from tilec.passes.checks.verify_rings import ONE_IN, verify_rings
 from tilec.passes.contract import Level, PassContext, TilePass
 from tilec.terms.demands import NUM_WARPS
 
@@ -186,7 +186,7 @@ def run_passes(module: ir.Module, steps: Steps, context: PassContext) -> None:
 def _broken_ring(module: ir.Module, context: PassContext) -> CompileError | None:
     """Finds what breaks the protocol of a ring, if anything does."""
     try:
-        verify_rings(module, context, share=SHARE)
+        verify_rings(module, context, one_in=ONE_IN)
     except CompileError as error:
         return error
     return None

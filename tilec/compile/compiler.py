@@ -1,6 +1,6 @@
 """From a module at any level to PTX and a `CompiledKernel`.
 
-The stages are those of the README's picture: `tile` -> `gpu_tile` -> `llvm` -> LLVM IR -> PTX. Each
+The levels are those of the README's picture: `tile` -> `gpu_tile` -> `llvm` -> LLVM IR -> PTX. Each
 prints (`dump_dir`), verifies, and parses back: a dumped file compiles from there on.
 """
 
@@ -33,7 +33,7 @@ from tilec.passes.analysis.placement import program_bytes
 from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.checks.program_check import ProgramCheck
 from tilec.passes.checks.verify_ops import verify_ops
-from tilec.passes.checks.verify_rings import SHARE, verify_rings
+from tilec.passes.checks.verify_rings import ONE_IN, verify_rings
 from tilec.passes.checks.verify_target import verify_target
 from tilec.passes.contract import Level, PassContext, Report, TilePass
 from tilec.passes.copies.tensor_map_recipes import tensor_maps
@@ -98,9 +98,9 @@ class Compilation:
         (self.dump_dir / f"{self._dumped:02}-{name}.{suffix}").write_text(text)
         self._dumped += 1
 
-    def timed(self, stage: str, start: float) -> None:
-        """Adds the time since `start` to a stage."""
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
+    def timed(self, level: str, start: float) -> None:
+        """Adds the time since `start` to what it takes to reach a level."""
+        self.seconds[level] = self.seconds.get(level, 0.0) + time.perf_counter() - start
 
 
 def compile_module(
@@ -134,7 +134,7 @@ def compile_module(
 
 def compiled_kernel(job: Compilation) -> CompiledKernel:
     """Gives what a launch needs of a compilation that went as far as PTX."""
-    milliseconds = {stage: round(1000 * s, 2) for stage, s in job.seconds.items()}
+    milliseconds = {level: round(1000 * s, 2) for level, s in job.seconds.items()}
     return CompiledKernel(
         name=job.name,
         target=job.target.name,
@@ -206,13 +206,13 @@ def _lower(
         for text in refused:
             job.context.report.add("tiles", find_kernel(module, job.name), "others", text)
         job.context.ptx_version = ptx_version or NEWEST
-        for stage, run in zip(LEVELS[1:], (_to_gpu_tile, _to_llvm, _to_llvmir), strict=False):
-            if LEVELS.index(level) < LEVELS.index(stage):
+        for reached, run in zip(LEVELS[1:], (_to_gpu_tile, _to_llvm, _to_llvmir), strict=False):
+            if LEVELS.index(level) < LEVELS.index(reached):
                 return job
             start = time.perf_counter()
             run(job)
-            job.timed(stage, start)
-            if is_strict and stage == "gpu_tile":
+            job.timed(reached, start)
+            if is_strict and reached == "gpu_tile":
                 check_sound(job.constants, job.context.report)
         if level == "ptx":
             start = time.perf_counter()
@@ -356,7 +356,7 @@ def run_pass(tile_pass: TilePass, job: Compilation) -> None:
     try:
         job.check(job.module, job.level)
         if tile_pass.rings:
-            verify_rings(job.module, job.context, share=SHARE)
+            verify_rings(job.module, job.context, one_in=ONE_IN)
     except (ir.MLIRError, CompileError) as error:
         raise InternalError(f"{tile_pass.name} left an invalid program:\n{error}") from error
 

@@ -17,7 +17,7 @@ from tilec.passes.checks.verify_target import verify_target
 from tilec.passes.contract import Level, PassContext
 from tilec.passes.rewriting.locations import source_location
 
-STAGES = ("llvm", "llvmir", "ptx")
+TEXTS = ("llvm", "llvmir", "ptx")
 """Where `lower_llvm` can stop."""
 
 
@@ -26,10 +26,8 @@ def is_llvm_level(module: ir.Module) -> bool:
     return entry_level(module) is Level.NVVM
 
 
-def lower_llvm(
-    module: ir.Module, target: Target, stage: str, ptx_version: int | None = None
-) -> str:
-    """The text of one of `STAGES`.
+def lower_llvm(module: ir.Module, target: Target, kind: str, ptx_version: int | None = None) -> str:
+    """The text of one of `TEXTS`.
 
     CompileError for ops that do not belong at this level, or that the target does not have, and for
     what LLVM cannot take.
@@ -48,10 +46,10 @@ def lower_llvm(
         except ir.MLIRError as error:
             raise compile_error(error) from None
         check_level(module, Level.NVVM)  # inline assembly that nvvm ops became
-        if stage == "llvm":
+        if kind == "llvm":
             return f"{module}\n"
         text = llvm.translate_module_to_llvmir(module.operation)
-    if stage == "llvmir":
+    if kind == "llvmir":
         return text
     try:
         return emit_ptx(text, target, ptx_version)

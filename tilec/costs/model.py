@@ -1,6 +1,6 @@
 """Predicts how long a launch takes: to rank candidates, not to replace a measurement.
 
-A multiprocessor runs its share of the programs in rounds of as many as fit at once. A round lasts
+A multiprocessor runs its part of the programs in rounds of as many as fit at once. A round lasts
 as long as the busiest unit (tensor cores or FMA units, load units, shared memory, the path to L2)
 needs for all of them, or as one program's chain of waits, whichever is longer; the launch lasts as
 long as the rounds of the multiprocessor with most programs (wave quantisation), or as DRAM needs
@@ -357,8 +357,8 @@ def _units(loop: LoopWork, machine: Machine, programs: int) -> dict[str, float]:
     flops = {kind: tensor * factor for kind, factor in TENSOR_SPEEDS.items()}
     flops |= {"fma": speed.fma_flops, "f64": speed.f64_flops}
     narrow = rates.narrow_load if loop.way is Way.REGISTERS else rates.narrow_copy
-    share = machine.multiprocessors / min(programs, machine.multiprocessors)
-    l2_bytes = min(rates.l2_bytes, rates.l2_bytes_for_all * share)
+    for_each = machine.multiprocessors / min(programs, machine.multiprocessors)
+    l2_bytes = min(rates.l2_bytes, rates.l2_bytes_for_all * for_each)
     copied = (max(loop.global_bytes, loop.line_bytes) + loop.stored_bytes) / l2_bytes
     return {
         "arithmetic": sum(count / flops[kind] for kind, count in loop.flops.items()),

@@ -60,7 +60,7 @@ class LoopWork:
 
     `flops` by kind of operand (see `TENSOR_SPEEDS`, and "fma", "f64"). `global_bytes`: loaded,
     `line_bytes`: in whole lines, where that is more. `staged_bytes`: what one slot of a pipeline
-    holds; `stages`: the slots demanded, None for the compiler's choice. `narrow_loads`: elements
+    holds; `stages`: those demanded, None for the compiler's choice. `narrow_loads`: elements
     that come one by one, `vector_copies`: 16 bytes that threads copy beside these. `unit`: who
     multiplies; `columns` of tensor memory that the sum takes. `zeroed_bytes`: filled in by the copy
     engine for what lies outside of arrays.

@@ -159,7 +159,7 @@ class CompiledKernel:
     def launched(self, programs: Grid, resident: int, multiprocessors: int = 1) -> Grid:
         """The CTAs to launch for a grid: of all programs, or of a persistent kernel as many as run
         side by side (`resident`, on so many `multiprocessors`), in whole clusters; of a dynamic one
-        all, in one dimension. Of a kernel with roles an even share (`even_share`): others may want
+        all, in one dimension. Of a kernel with roles an even number (`even_share`): others may want
         every multiprocessor for what it draws from memory.
 
         ValueError for more than one dimension holds.
@@ -184,8 +184,8 @@ class CompiledKernel:
             each = -(-clusters // (multiprocessors * self.programs_per_cta))
             return min(clusters, resident, multiprocessors * each), 1, 1
         most = max(1, resident // size)
-        share = even_share(clusters, most) if self.starts_early else min(clusters, most)
-        return share * size, 1, 1
+        ctas = even_share(clusters, most) if self.starts_early else min(clusters, most)
+        return ctas * size, 1, 1
 
     def threads_of(self, programs: Grid, launched: Grid) -> int:
         """The threads of each CTA of such a launch: with no more warps than there are programs."""

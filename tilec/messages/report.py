@@ -17,7 +17,7 @@ def show_report(report: Mapping[str, Any]) -> str:
             lines.append(f"    layout {entry['layout']}")
     times = report.get("milliseconds")
     if times:
-        spent = ", ".join(f"{stage} {value:.0f}" for stage, value in times.items())
+        spent = ", ".join(f"{level} {value:.0f}" for level, value in times.items())
         lines.append(f"compile time in ms: {spent}; {sum(times.values()):.0f} in all")
     return "\n".join(lines)
 

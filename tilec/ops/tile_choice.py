@@ -98,7 +98,7 @@ class TileChoice:
     multiplies together.
     `tail`: in how many parts k of the tiles of the last round is summed (`tail_kernel`).
     `in_turn`: two sets of warps take the programs of a CTA in turn (`alternate-programs`).
-    `stages`: slots of the ring, None for as many as there is room for.
+    `stages`: of the loop along k, None for as many as there is room for.
     `group`: how many rows of tiles programs go down before the next column, None for what the
     compiler takes.
     """

@@ -24,9 +24,9 @@ class Rates:
 
     Waiting, in clocks. `memory_latency`: from a request to its line; `loaded_latency`: the same
     where copy engines of all multiprocessors keep asking. `start`: a program. `step`: an iteration
-    that waits for a slot of a ring and gives it back, beside what it computes; sets of warps in
-    turn have a share each, under the other's products. `cluster_step`: how much more where slots
-    are given back to another CTA.
+    that waits for a slot of a ring and gives it back, beside what it computes; two teams take
+    half of that each, under the other's products. `cluster_step`: how much more where slots are
+    given back to another CTA.
 
     Elements one by one, in clocks for each: `narrow_load` through registers, `narrow_copy` by
     cp.async; `vector_copy`: for each 16 bytes that threads copy beside these. `narrow_store`, and
@@ -39,7 +39,7 @@ class Rates:
     DRAM. `dram_efficiency`: the part of its rate that reading arrays once reaches; `dram_threads`:
     what is left of that where threads ask instead of the engine. `short_pieces`: how much longer it
     takes in pieces of 128 bytes; half so in twice those. `dram_share`: what one multiprocessor can
-    draw, in shares of all. `torn`: what a byte of results costs whose rows begin anywhere.
+    draw, as parts of all. `torn`: what a byte of results costs whose rows begin anywhere.
     `uneven`: how much longer reading takes for each multiprocessor in two that has no CTA, where
     more than half of them have: presumably because they share their way to memory in pairs;
     clusters of `even_cluster` CTAs are dealt evenly. `unhidden`: the part of the shorter of
