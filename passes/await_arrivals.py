@@ -44,6 +44,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import (
     ClusterSyncOp,
     RingAcquireOp,
@@ -110,11 +111,9 @@ def _open_turns(role: ir.Operation) -> list[RingAcquireOp]:
 
 def _is_at_end(turn: RingAcquireOp) -> bool:
     """Whether a turn is one that this pass has made."""
-    count = turn.count.owner
-    if isinstance(count, ir.Block) or count.operation.name != "arith.addi":
-        return False
+    count = defining_op(turn.count, "arith.addi")
     arguments = list(turn.operation.block.arguments)
-    return bool(arguments) and count.operation.operands[1] == arguments[0]
+    return count is not None and bool(arguments) and count.operands[1] == arguments[0]
 
 
 def _last_meeting(function: ir.Operation) -> ir.Operation | None:
@@ -209,7 +208,7 @@ def _counted_by(turn: RingAcquireOp, op: ir.Operation) -> ir.Value | None:
     counts it; None if `op` is neither."""
     count = turn.count
     if op.name in _LOOPS:
-        carried = isinstance(count.owner, ir.Block) and count.owner.owner.operation == op
+        carried = defining_op(count) is None and count.owner.owner.operation == op
         number = ir.BlockArgument(count).arg_number if carried else 0
         return op.results[number - (op.name == "scf.for")] if carried else None
     below = turn.operation
@@ -220,10 +219,8 @@ def _counted_by(turn: RingAcquireOp, op: ir.Operation) -> ir.Value | None:
 
 
 def _is_next(value: ir.Value, count: ir.Value) -> bool:
-    owner = value.owner
-    return not isinstance(owner, ir.Block) and (
-        owner.name == "arith.addi" and owner.operands[0] == count
-    )
+    op = defining_op(value, "arith.addi")
+    return op is not None and op.operands[0] == count
 
 
 def _given(result: ir.Value, op: ir.Operation) -> ir.Value | None:

@@ -30,6 +30,7 @@ from collections.abc import Iterator, Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.hardware.target import Feature
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.math.float8 import (
@@ -127,10 +128,8 @@ def _common_place(first: Conversion, second: Conversion) -> ir.Operation | None:
 
 def _is_known_at(value: ir.Value, place: ir.Operation) -> bool:
     """Whether `value`, used in the block of `place`, is defined before `place`."""
-    if isinstance(value.owner, ir.Block):
-        return True
-    owner = value.owner.operation
-    return owner.block != place.block or owner.is_before_in_block(place)
+    op = defining_op(value)
+    return op is None or op.block != place.block or op.is_before_in_block(place)
 
 
 def _ancestor_beside(user: ir.OpView | ir.Operation, place: ir.Operation) -> ir.Operation:

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.integer_ops import has_integers_alone, is_division, is_integer_op
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -83,9 +84,9 @@ class _Block:
 
     def _hoist(self, value: ir.Value) -> int:
         """The place, by number, behind which a value is there: as early as can be."""
-        if isinstance(value.owner, ir.Block):
+        op = defining_op(value)
+        if op is None:
             return -1 if self._place(value.owner.owner) is None else len(self._ops)
-        op = value.owner.operation
         place = self._places.get(op)
         if place is None:
             place = self._places[op] = self._hoist_op(op)

@@ -28,6 +28,7 @@ from dataclasses import replace
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
@@ -177,7 +178,7 @@ def _plan_block(
     silent = replace(context, report=Report())
     some = _plan_each(loads, facts, silent)
     taken = OpSet(copy.store for copy in some)
-    gathers = [view for view in block.operations if isinstance(view, tile.GatherOp)]
+    gathers = of_kind(block.operations, tile.GatherOp)
     multiplies = context.target.supports(Feature.TCGEN05)  # in a role of its own, if others copy
     alone = multiplies and gathers and not forbids_roles(function)
     if alone or (some and (multiplies or context.target.supports(Feature.WGMMA))):

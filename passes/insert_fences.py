@@ -25,6 +25,7 @@ from collections.abc import Callable
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.effects import ends, read_by, read_late_by, until, written_by
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -118,8 +119,7 @@ def _root(buffer: ir.Value) -> ir.Operation:
 
 
 def _allocs(ops: list[ir.OpView]) -> list[ir.Operation]:
-    allocs = [op for op in ops if isinstance(op, AllocOp)]
-    return [op.operation for op in allocs if is_buffer(op.result)]
+    return [alloc.operation for alloc in of_kind(ops, AllocOp) if is_buffer(alloc.result)]
 
 
 def _overlap(one: ir.Operation, other: ir.Operation) -> bool:

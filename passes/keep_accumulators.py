@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.def_use import users
 from tilec.dialects.gpu_tile import BufferLoadOp, BufferStoreOp, Tcgen05MmaOp
 from tilec.dialects.types import is_tile
 from tilec.passes.contract import Level, PassContext, tile_pass
@@ -66,10 +67,8 @@ _SKIPPED = "some skip its products by 'if'; in a loop over a list of the others 
 def _is_skipped(multiply: Tcgen05MmaOp, loop: ir.Operation) -> bool:
     """Whether a product in a branch adds to what the loop carries."""
     body = loop.regions[0].blocks[0]
-    stored = [use.owner.opview for use in multiply.acc.uses]
-    values = [store.value for store in stored if isinstance(store, BufferStoreOp)]
-    carried = any(isinstance(v.owner, ir.Block) and v.owner == body for v in values)
-    return carried and multiply.operation.block != body
+    values = [store.value for store in users(multiply.acc, BufferStoreOp)]
+    return any(value.owner == body for value in values) and multiply.operation.block != body
 
 
 def _join(loop: ir.Operation) -> None:
@@ -90,8 +89,7 @@ def _join(loop: ir.Operation) -> None:
 
 
 def _accumulates(buffer: ir.Value) -> bool:
-    users = [use.owner.opview for use in buffer.uses]
-    return any(isinstance(user, Tcgen05MmaOp) and user.acc == buffer for user in users)
+    return any(multiply.acc == buffer for multiply in users(buffer, Tcgen05MmaOp))
 
 
 @dataclass
@@ -115,9 +113,8 @@ def _find(loop: ir.Operation) -> _Accumulator | None:
         load = last.operands[number].owner
         if not isinstance(load, BufferLoadOp) or load.src != store.dst:
             continue
-        users = [use.owner.opview for use in store.dst.uses]
-        multiplies = [user for user in users if isinstance(user, Tcgen05MmaOp)]
-        alone = len(users) == len(multiplies) + 2 and len(list(load.result.uses)) == 1
+        multiplies = users(store.dst, Tcgen05MmaOp)
+        alone = len(users(store.dst)) == len(multiplies) + 2 and len(list(load.result.uses)) == 1
         if multiplies and alone and all(m.operation.block == block for m in multiplies):
             return _Accumulator(number, store, multiplies, load)
     return None

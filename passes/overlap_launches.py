@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.gpu_tile import GriddepcontrolOp, RoleOp, TensorMapLoad, TmaWaitOp
 from tilec.dialects.op import TileOp
 from tilec.hardware.target import Feature
@@ -117,7 +118,7 @@ def _uses_only(role: ir.Operation, copies: list[ir.Operation]) -> bool:
 
 def _wait_before_copies(block: ir.Block) -> None:
     """Waits in front of a block's first copy; of a loop, in its first iteration."""
-    first = next(op for op in block.operations if isinstance(op, TensorMapLoad))
+    first, *_ = of_kind(block.operations, TensorMapLoad)
     loop = block.owner
     with ir.InsertionPoint(first.operation), first.operation.location:
         if loop.name != "scf.for":

@@ -41,6 +41,7 @@ from itertools import pairwise
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import (
     ConvertLayoutOp,
     RingReleaseOp,
@@ -144,8 +145,8 @@ def _passed_by(argument: ir.Value, number: int, body: ir.Block) -> tuple[ir.Bloc
     """The block of an scf.if in the body that computes a carried value anew, where the other passes
     it on as it is, and the number of the result; None without."""
     given = terminator(body).operands[number]
-    owner = None if isinstance(given.owner, ir.Block) else given.owner.operation
-    if owner is None or owner.name != "scf.if" or owner.block != body:
+    owner = defining_op(given, "scf.if")
+    if owner is None or owner.block != body:
         return None
     result = next(n for n, r in enumerate(owner.results) if r == given)
     blocks = [region.blocks[0] for region in owner.regions]
@@ -203,8 +204,7 @@ def _releases(
             for view in multiplies[0].operation.block.operations
             if isinstance(view, RingReleaseOp) and view.slot == turn.slot
         ]
-        counted = isinstance(turn.count.owner, ir.Block) and turn.count.owner == body
-        if len(releases) != 1 or not counted:
+        if len(releases) != 1 or turn.count.owner != body:
             return "an operand lies in no ring that is released"
         if turn.slots < 2:  # the next copy waits for a slot that is returned too late for it
             return "the ring it reads has one slot"
@@ -221,10 +221,11 @@ def _overwrites(multiplies: list[WgmmaOp], body: ir.Block) -> bool:
     if not is_tile(lhs) or not is_inside(lhs, body.owner):
         return False
     block = multiplies[0].operation.block
-    if isinstance(lhs.owner, ir.Block) or lhs.owner.operation.block != block:
+    made = defining_op(lhs)
+    if made is None or made.block != block:
         return True
     ops = [view.operation for view in block.operations]
-    return lhs.owner.operation in ops[: ops.index(multiplies[0].operation)]
+    return made in ops[: ops.index(multiplies[0].operation)]
 
 
 def _overlap(loop: ir.Operation, chain: _Chain) -> None:
@@ -260,7 +261,7 @@ def _has_run(loop: ir.Operation, count: ir.Value, chain: _Chain) -> ir.Value:
     """Whether the products of a loop have been issued before, where its ring's `count`, one of the
     loop's carried values or its results, has come to that."""
     lower, upper, _, *inits = loop.operands
-    inside = isinstance(count.owner, ir.Block)
+    inside = defining_op(count) is None
     if chain.branch is None:
         return less(lower, loop.regions[0].blocks[0].arguments[0] if inside else upper)
     values = list(loop.regions[0].blocks[0].arguments)[1:] if inside else list(loop.results)

@@ -32,6 +32,7 @@ from math import prod
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind, users
 from tilec.dialects.gpu_tile import (
     AllocOp,
     ClusterMaskOp,
@@ -63,7 +64,6 @@ from tilec.passes.copies.tensor_copies import box_of
 from tilec.passes.dots.operand_buffers import operand_layout, swizzle_bytes
 from tilec.passes.programs.cluster_alike import axes_of, meet
 from tilec.passes.programs.pair_sharing import PAIR, Sharing
-from tilec.passes.programs.reached_rings import users
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.rings import set_ring
@@ -153,11 +153,9 @@ def _source(operand: ir.Value) -> tuple[AllocOp, TmaLoadOp] | str:
     if not isinstance(slot, SlotOp) or not isinstance(slot.src.owner, AllocOp):
         return "an operand lies in no ring"
     ring = slot.src.owner
-    slots = [use.owner.opview for use in ring.result.uses]
-    users = [use.owner.opview for each in slots for use in each.result.uses]
-    loads = [user for user in users if isinstance(user, TmaLoadOp)]
-    others = [user for user in users if not isinstance(user, (TmaLoadOp, Tcgen05MmaOp))]
-    if len(loads) != 1 or others:
+    readers = [user for slot in users(ring.result) for user in users(slot.result)]
+    loads = of_kind(readers, TmaLoadOp)
+    if len(loads) != 1 or len(of_kind(readers, TmaLoadOp, Tcgen05MmaOp)) < len(readers):
         return "an operand is filled by more than one tensor copy"
     return ring, loads[0]
 

@@ -127,7 +127,7 @@ def _accumulators(loop: ir.Operation) -> int:
     carries from iteration to iteration, all together, or the largest."""
     body = loop.regions[0].blocks[0]
     sums = [view.acc for view in body.operations if isinstance(view, MmaOp)]
-    carried = [acc for acc in sums if isinstance(acc.owner, ir.Block) and acc.owner == body]
+    carried = [acc for acc in sums if acc.owner == body]
     return max([sum(map(_registers, carried)), *map(_registers, sums)], default=0)
 
 

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import (
     BufferLoadOp,
     CpAsyncCommitOp,
@@ -106,7 +107,7 @@ def _find(loop: ir.Operation) -> _Rotation | None:
         return None
     (turn,) = turns
     count = turn.opview.count
-    if not isinstance(count.owner, ir.Block) or count.owner != block:
+    if count.owner != block:
         return None
     if _reads_after(ops[products[-1] :], block):
         return None
@@ -132,10 +133,8 @@ def _slot_read(
     value: ir.Value, block: ir.Block
 ) -> tuple[ir.Operation, ir.Operation, ir.Operation] | None:
     """The read of a fragment from a constant place of a slot, its view and its slot."""
-    load = value.owner
-    if isinstance(load, ir.Block) or load.operation.block != block:
-        return None
-    if not isinstance(load.opview, BufferLoadOp):
+    load = defining_op(value)
+    if load is None or load.block != block or not isinstance(load.opview, BufferLoadOp):
         return None
     view = load.opview.src.owner
     if not isinstance(view.opview, ViewOp) or None in map(constant_of, view.opview.offsets):
@@ -143,10 +142,9 @@ def _slot_read(
     slot = view.opview.src.owner
     if not isinstance(slot.opview, SlotOp) or slot.operation.block != block:
         return None
-    turn = slot.opview.index.owner
-    if isinstance(turn, ir.Block) or not isinstance(turn.opview, RingSlotOp):
+    if not isinstance(slot.opview.index.owner, RingSlotOp):
         return None
-    return load.operation, view.operation, slot.operation
+    return load, view.operation, slot.operation
 
 
 def _reads_after(ops: list[ir.Operation], block: ir.Block) -> bool:

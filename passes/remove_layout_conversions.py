@@ -27,6 +27,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import ConvertLayoutOp
 from tilec.dialects.gpu_tile.types import layout_of
@@ -84,7 +85,7 @@ def _is_small(value: ir.Value, context: PassContext) -> bool:
 
 
 def _is_free(value: ir.Value) -> bool:
-    return not isinstance(value.owner, ir.Block) and value.owner.name in _FREE
+    return defining_op(value, *_FREE) is not None
 
 
 def _makers(value: ir.Value, wanted: ir.Value, function: ir.Operation) -> list[ir.Operation] | None:
@@ -97,9 +98,9 @@ def _makers(value: ir.Value, wanted: ir.Value, function: ir.Operation) -> list[i
         nonlocal steps
         if not is_tile(value):
             return True
-        if isinstance(value.owner, ir.Block):
+        op = defining_op(value)
+        if op is None:
             return False
-        op = value.owner.operation
         if op in found:
             return True
         if isinstance(op.opview, tile.LoadOp):
@@ -150,6 +151,5 @@ def _remade(makers: list[ir.Operation], value: ir.Value, layout: ir.Attribute) -
 
 
 def _of(operand: ir.Value, made: OpMap[ir.Value]) -> ir.Value:
-    if isinstance(operand.owner, ir.Block):
-        return operand
-    return made.get(operand.owner.operation, operand)
+    op = defining_op(operand)
+    return operand if op is None else made.get(op, operand)

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.def_use import users
 from tilec.dialects.gpu_tile import (
     ClusterMaskOp,
     ClusterPositionOp,
@@ -46,7 +47,6 @@ from tilec.passes.contract import Level, PassContext, show_location, tile_pass
 from tilec.passes.copies.shared_parts import Part, acquired_by, load_part, part_of
 from tilec.passes.copies.tensor_copies import refused_tensor_copies
 from tilec.passes.programs.cluster_alike import axes_of, meet
-from tilec.passes.programs.reached_rings import users
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.scalars import binary, i32_constant

@@ -18,9 +18,11 @@ from __future__ import annotations
 from mlir import ir
 from mlir.passmanager import PassManager
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import DotOp
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.scalars import is_zero
 from tilec.passes.rewriting.walk import find_ops, is_pure
 
@@ -102,15 +104,7 @@ def _hoist(loop: ir.Operation) -> None:
 
 
 def _is_outside(value: ir.Value, loop: ir.Operation) -> bool:
-    owner = value.owner
-    op = owner.owner if isinstance(owner, ir.Block) else owner.operation
-    if isinstance(owner, ir.Block) and op == loop:
-        return False
-    while op is not None:
-        if op == loop:
-            return isinstance(owner, ir.Block) is False and owner.operation == loop
-        op = op.parent
-    return True
+    return value in list(loop.results) or not is_inside(value, loop)
 
 
 def _add_into(dot: DotOp) -> None:
@@ -138,9 +132,9 @@ def _may_contract(op: ir.Operation) -> bool:
 
 def _is_carried(value: ir.Value, block: ir.Block) -> bool:
     """Whether a tile is what a loop's body `block` carries, a sum on from it, or a multiple."""
-    if isinstance(value.owner, ir.Block):
+    op = defining_op(value)
+    if op is None:
         return value.owner == block and block.owner.name in _LOOPS
-    op = value.owner.operation
     if op.block != block:
         return False
     if isinstance(op.opview, DotOp):

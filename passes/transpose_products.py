@@ -23,6 +23,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import constant_attribute
 from tilec.dialects.types import element, shape
 from tilec.hardware.fragments import warpgroup_widths
 from tilec.hardware.mma_instruction import MmaInstruction
@@ -137,14 +138,13 @@ def _carry_transposed(dot: tile.DotOp, transposed: tile.DotOp, number: int) -> N
 
 def _transposed(value: ir.Value) -> ir.Value:
     """The transpose of `value`; of a constant tile, which is full of one number, a constant."""
-    op = value.owner
+    known = constant_attribute(value)
     transposed = tile.TransposeOp.build(value, permutation=TRANSPOSED)
-    if isinstance(op, ir.Block) or op.name != "arith.constant":
+    if known is None:
         return transposed
     type_ = transposed.type
     transposed.owner.operation.erase()
-    splat = ir.DenseElementsAttr(op.operation.attributes["value"])
-    number = ir.DenseElementsAttr.get_splat(type_, splat.get_splat_value())
+    number = ir.DenseElementsAttr.get_splat(type_, known.get_splat_value())
     return ir.Operation.create(
         "arith.constant", results=[type_], attributes={"value": number}
     ).results[0]

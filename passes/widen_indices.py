@@ -34,6 +34,7 @@ from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.constraints import ANY, INDEX
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import Combining
 from tilec.dialects.types import element, is_tile, with_element
@@ -240,8 +241,7 @@ def _count(loop: ir.Operation) -> None:
 
 def _report(indices: _Indices, context: PassContext) -> None:
     values = [value for value, number in indices.program.values.items() if number in indices.wide]
-    owners = [value.owner for value in values]
-    places = [owner.owner if isinstance(owner, ir.Block) else owner.operation for owner in owners]
+    places = [defining_op(value) or value.owner.owner for value in values]
     for place in OpSet(place for place in places if place.name != "arith.constant"):
         context.report.add("index", place, "64 bits", "32 bits may not hold it")
 

@@ -34,6 +34,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.types import element, shape
 from tilec.passes.analysis.divisibility import Divisibility
 from tilec.passes.analysis.row_kernels import (
@@ -85,13 +86,13 @@ def _wrap(rows: RowKernel, context: PassContext) -> None:
 def _where_known(anchor: Access, rows: RowKernel) -> ir.InsertionPoint | None:
     """The point behind the ops that the anchor's row is computed from; None where something that
     needs the shift stands in front of it."""
-    owners = [offset.owner for offset in anchor.offsets]
-    blocks = [owner if isinstance(owner, ir.Block) else owner.operation.block for owner in owners]
+    makers = [op for offset in anchor.offsets if (op := defining_op(offset)) is not None]
+    given = [offset.owner for offset in anchor.offsets if defining_op(offset) is None]
+    blocks = [*(op.block for op in makers), *given]
     inner = max(blocks, key=_depth)
     ops = list(inner.operations)
     order = OpMap((op, number) for number, op in enumerate(ops))
-    defined = [order.get(owner, -1) for owner in owners if not isinstance(owner, ir.Block)]
-    last = max(defined, default=-1)
+    last = max((order.get(op, -1) for op in makers), default=-1)
     for op in rows.ops:
         around = [op, *enclosing_ops(op)]
         position = next((order[each] for each in around if each in order), -1)

@@ -267,9 +267,7 @@ def _slots_of(user: ir.OpView) -> int | None:
         except ValueError:  # which the op says itself
             return None
     barrier = getattr(user, "barrier", None)
-    if barrier is None or isinstance(barrier.owner, ir.Block):
-        return None
-    made = barrier.owner.opview
+    made = None if barrier is None else barrier.owner
     return made.slots if isinstance(made, BarrierInitOp) else None
 
 

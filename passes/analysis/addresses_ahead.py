@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import CpAsyncGatherOp, ThreadCopy
 from tilec.dialects.tile import GatherOp, LoadOp
 from tilec.passes.analysis.hazards import read_ahead_hazard
@@ -31,13 +32,12 @@ def address_ops(loop: ir.Operation, copies: list[ir.Operation]) -> list[ir.Opera
     pending = [value for copy in copies for value in _addresses(copy.opview)]
     while pending:
         value = pending.pop()
-        owner = value.owner
-        if isinstance(owner, ir.Block):
-            carried = owner == body and ir.BlockArgument(value).arg_number > 0
+        op = defining_op(value)
+        if op is None:
+            carried = value.owner == body and ir.BlockArgument(value).arg_number > 0
             if carried:
                 return "an address depends on a loop-carried value"
             continue
-        op = owner.operation
         if op.block != body or op in needed:
             continue
         inside = _ops_of(op)

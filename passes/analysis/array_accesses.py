@@ -19,6 +19,7 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind, users
 from tilec.dialects.effects import read_by, written_by
 from tilec.dialects.gpu_tile import CpAsyncGatherOp, CpAsyncOp
 from tilec.dialects.gpu_tile.types import buffer_of, layout_of
@@ -131,8 +132,7 @@ def _is_contended(array: ir.Value) -> bool:
 
     Atomics among themselves need no order: where nothing else touches the array the answer is no.
     """
-    views = [use.owner.opview for use in array.uses]
-    touching = [view for view in views if _array_of(view) is not None]
-    atomics = sum(isinstance(view, Atomic) for view in touching)
+    touching = [view for view in users(array) if _array_of(view) is not None]
+    atomics = len(of_kind(touching, Atomic))
     writes = any(array in written_by(v) and not isinstance(v, Atomic) for v in touching)
     return len(touching) > 1 and (writes or 0 < atomics < len(touching))

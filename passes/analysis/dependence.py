@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.passes.rewriting.loops import terminator
 from tilec.passes.rewriting.op_tables import OpSet
 
@@ -23,10 +24,10 @@ def ops_behind(
         if value in values_seen:
             continue
         values_seen.add(value)
-        if isinstance(value.owner, ir.Block):
+        op = defining_op(value)
+        if op is None:
             todo += _behind_argument(ir.BlockArgument(value))
             continue
-        op = value.owner.operation
         if op in ops_seen:
             continue
         ops_seen.add(op)

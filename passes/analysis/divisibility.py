@@ -15,6 +15,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import constant_attribute, defining_op
 from tilec.passes.rewriting.loops import terminator
 
 UNLIMITED = 1 << 30
@@ -61,9 +62,9 @@ class Divisibility:
         return self._arguments.get(array, {}).get("align", 1)
 
     def _derive(self, value: ir.Value) -> int:
-        if isinstance(value.owner, ir.Block):
+        op = defining_op(value)
+        if op is None:
             return self._of_argument(ir.BlockArgument(value))
-        op = value.owner
         name, operands = op.name, op.operands
         if name == "arith.constant":
             attribute = op.attributes["value"]
@@ -117,9 +118,7 @@ _BY_CONSTANT: dict[str, Callable[[int, int], int]] = {
 
 def constant_of(value: ir.Value) -> int | None:
     """The integer a scalar value is known to be, or None."""
-    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.constant":
-        return None
-    attribute = value.owner.attributes["value"]
+    attribute = constant_attribute(value)
     return int(attribute.value) if isinstance(attribute, ir.IntegerAttr) else None
 
 

@@ -18,6 +18,7 @@ from enum import Enum
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import constant_attribute, defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.tile import Atomic, Indexed
 from tilec.dialects.types import is_tile, shape
@@ -111,24 +112,24 @@ class _Group:
         """The pattern of tile `value` along its dimension `dim`; None where it has none that is
         known."""
         dim = self._dim if dim is None else dim
-        if isinstance(value.owner, ir.Block):
+        op = defining_op(value)
+        if op is None:
             return None
-        view = value.owner.opview
-        name, operands = view.operation.name, list(view.operation.operands)
+        view, name, operands = op.opview, op.name, list(op.operands)
         if name in ("arith.constant", "tensor.splat"):
             return Pattern.SAME
         if isinstance(view, tile.IotaOp):
             return Pattern.STEPS if view.axis == dim else Pattern.SAME
         if isinstance(view, tile.BroadcastOp):
             return self._broadcast(view, dim)
-        if not is_elementwise(view.operation):
+        if not is_elementwise(op):
             return None
         found = [self.pattern(operand, dim) for operand in operands]
         if all(pattern is Pattern.SAME for pattern in found):
             return Pattern.SAME
         if name in _CASTS:
             return found[0]
-        return self._computed(view.operation, found) if len(found) == 2 else None
+        return self._computed(op, found) if len(found) == 2 else None
 
     def _broadcast(self, op: tile.BroadcastOp, dim: int) -> Pattern | None:
         if dim not in op.dims or shape(op.src)[op.dims.index(dim)] == 1:
@@ -162,9 +163,9 @@ class _Group:
             return True
         if not is_tile(value):
             return self._facts.of(value) % self._width == 0
-        if isinstance(value.owner, ir.Block):
+        op = defining_op(value)
+        if op is None:
             return False
-        op = value.owner.operation
         number = _splat(value)
         if number is not None:
             return number % self._width == 0
@@ -176,7 +177,8 @@ class _Group:
 
 def _splat(value: ir.Value) -> int | None:
     """The integer that a constant tile holds everywhere."""
-    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.constant":
+    known = constant_attribute(value)
+    if known is None:
         return None
-    number = value.owner.attributes["value"].get_splat_value()
+    number = known.get_splat_value()
     return number.value if isinstance(number, ir.IntegerAttr) else None

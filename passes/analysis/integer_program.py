@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import LaunchCount
 from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.dialects.op import TileOp
@@ -214,7 +215,7 @@ _LONGEST = 500
 
 def _name(array: ir.Value) -> str | None:
     """A kernel parameter's name."""
-    if not isinstance(array.owner, ir.Block):
+    if defining_op(array) is not None:
         return None
     function, number = array.owner.owner, ir.BlockArgument(array).arg_number
     written = list(function.attributes.get("arg_attrs", []))
@@ -226,7 +227,8 @@ def _is_modulo(op: ir.Operation) -> bool:
     """Whether an addition is that of `x % y` as Python has it: a remainder and its divisor, chosen
     where the signs differ."""
     remainder, divisor = op.operands
-    if isinstance(remainder.owner, ir.Block) or remainder.owner.name != "arith.remsi":
+    modulo = defining_op(remainder, "arith.remsi")
+    if modulo is None:
         return False
     users = [use.owner.name for use in op.results[0].uses]
-    return remainder.owner.operands[1] == divisor and set(users) == {"arith.select"}
+    return modulo.operands[1] == divisor and set(users) == {"arith.select"}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import BufferView, RingSlotOp, RingWaitOp, SlotOp
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of
@@ -30,10 +31,10 @@ def constant_steps(loop: ir.Operation) -> dict[int, int]:
     body = loop.regions[0].blocks[0]
     found = {}
     for number, yielded in enumerate(terminator(body).operands):
-        owner = yielded.owner
-        if isinstance(owner, ir.Block) or owner.name != "arith.addi":
+        op = defining_op(yielded, "arith.addi")
+        if op is None:
             continue
-        base, step = owner.operands
+        base, step = op.operands
         if base == body.arguments[1 + number] and (known := constant_of(step)) is not None:
             found[number] = known
     return found
@@ -59,15 +60,15 @@ def needed_to_issue(
             return f"a product depends on '{op.name}' in its iteration"
         needed.add(op)
         for value in op.operands:
-            owner = value.owner
             if any(value == one for one in given):
                 continue
-            if isinstance(owner, ir.Block):
+            made = defining_op(value)
+            if made is None:
                 number = ir.BlockArgument(value).arg_number
-                if owner == body and number and number - 1 not in counters:
+                if value.owner == body and number and number - 1 not in counters:
                     return "a product depends on the iteration before"
-            elif owner.operation.block == body:
-                pending.append(owner.operation)
+            elif made.block == body:
+                pending.append(made)
     return [view.operation for view in body.operations if view.operation in needed]
 
 

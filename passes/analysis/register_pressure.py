@@ -16,6 +16,7 @@ from itertools import takewhile
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import BufferLoadOp, MmaOp
 from tilec.dialects.gpu_tile.types import is_pending, is_tensor_buffer, layout_of, tile_of
@@ -174,9 +175,10 @@ class _Pressure:
 
     def _find_holders(self, value: ir.Value) -> frozenset[ir.Value]:
         itself = frozenset([value])
-        if isinstance(value.owner, ir.Block):
+        op = defining_op(value)
+        if op is None:
             return itself
-        name, operands = value.owner.name, value.owner.operands
+        name, operands = op.name, op.operands
         if name in ("arith.constant", "tile.iota") or self._is_fragment(value):
             return frozenset()
         if self._is_stream(value):
@@ -212,13 +214,13 @@ class _Pressure:
         # and what none of its values comes from, no later one does by way of them.
         pending, seen = [value], {value}
         while pending:
-            owner = pending.pop().owner
-            if isinstance(owner, ir.Block):
+            op = defining_op(pending.pop())
+            if op is None:
                 continue
-            if isinstance(owner.opview, BufferLoadOp):
+            if isinstance(op.opview, BufferLoadOp):
                 return True
-            if owner.name in _CHEAP:
-                operands = [v for v in owner.operands if v not in seen and v not in self._elsewhere]
+            if op.name in _CHEAP:
+                operands = [v for v in op.operands if v not in seen and v not in self._elsewhere]
                 pending += operands
                 seen.update(operands)
         self._elsewhere |= seen
@@ -256,14 +258,14 @@ class _Pressure:
 
 def _is_loaded(value: ir.Value) -> bool:
     """Whether a tile comes from an array or a buffer, maybe converted or in another order."""
-    owner = value.owner
-    if isinstance(owner, ir.Block):
+    op = defining_op(value)
+    if op is None:
         return False
-    if _passes_on(owner):
-        return _is_loaded(owner.operands[0])
-    if isinstance(owner.opview, BufferLoadOp):
-        return not is_tensor_buffer(owner.opview.src)  # tcgen05.ld brings many registers at once
-    return isinstance(owner.opview, LoadOp) and is_tile(value)
+    if _passes_on(op):
+        return _is_loaded(op.operands[0])
+    if isinstance(op.opview, BufferLoadOp):
+        return not is_tensor_buffer(op.opview.src)  # tcgen05.ld brings many registers at once
+    return isinstance(op.opview, LoadOp) and is_tile(value)
 
 
 def _passes_on(op: ir.Operation) -> bool:

@@ -9,6 +9,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.vector_width import contiguous_dim
@@ -34,7 +35,7 @@ class RowKernel:
     @property
     def accesses(self) -> list[Access]:
         """Its loads and stores of rows, in program order."""
-        return [op.opview for op in self.ops if isinstance(op.opview, Access)]
+        return of_kind(self.ops, Access)
 
 
 def find_rows(function: ir.Operation) -> RowKernel | None:

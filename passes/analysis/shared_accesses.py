@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op, users
 from tilec.dialects.effects import read_by, written_by
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -149,19 +150,18 @@ def ring_counters(loop: ir.Operation) -> Counters:
 
 
 def _counts_a_ring(value: ir.Value) -> bool:
-    users = [use.owner.opview for use in value.uses]
     return any(
         isinstance(user, (RingPositionOp, RingTurn))
         or (user.operation.name == "arith.addi" and _counts_a_ring(user.operation.results[0]))
-        for user in users
+        for user in users(value)
     )
 
 
 def _split_sum(value: ir.Value) -> tuple[ir.Value, int]:
     """Splits a value into (base, sum of the constants that are added to it)."""
     total = 0
-    while not isinstance(value.owner, ir.Block) and value.owner.name == "arith.addi":
-        lhs, rhs = value.owner.operands
+    while (op := defining_op(value, "arith.addi")) is not None:
+        lhs, rhs = op.operands
         step = constant_of(rhs)
         if step is None:
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import users
 from tilec.dialects.gpu_tile.mbarrier import BY_THREADS, PRODUCTS
 from tilec.dialects.op import TileOp
 from tilec.dialects.traits import Place
@@ -35,7 +36,7 @@ def ends_products(wait: ir.OpView) -> bool:
     place = waits_at(wait)
     if place is None:
         return False
-    return any(products_arrive_at(use.owner.opview) == place for use in place[0].uses)
+    return any(products_arrive_at(user) == place for user in users(place[0]))
 
 
 def hears_of_threads_or_products(wait: ir.OpView) -> bool:
@@ -43,5 +44,4 @@ def hears_of_threads_or_products(wait: ir.OpView) -> bool:
     place = waits_at(wait)
     if place is None:
         return False
-    users = [use.owner.opview for use in place[0].uses]
-    return any(place in (products_arrive_at(u), threads_arrive_at(u)) for u in users)
+    return any(place in (products_arrive_at(u), threads_arrive_at(u)) for u in users(place[0]))

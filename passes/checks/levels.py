@@ -16,6 +16,7 @@ from mlir.dialects import llvm
 
 from tilec.dialects import gpu_tile, tile
 from tilec.dialects.constraints import COUNTED, RING
+from tilec.dialects.def_use import constant_attribute, defining_op
 from tilec.dialects.demands import OF_FUNCTIONS, OF_LOOPS, wrong_demand
 from tilec.dialects.elementwise import ELEMENTWISE
 from tilec.dialects.gpu_tile.types import is_ring, layout_of
@@ -148,11 +149,11 @@ def _single_block(op: ir.Operation) -> str | None:
 
 
 def _dynamic_dim(op: ir.Operation) -> str | None:
-    owner = op.operands[1].owner
-    constant = not isinstance(owner, ir.Block) and owner.name == "arith.constant"
-    if not constant or not isinstance(op.operands[0].owner, ir.Block):
+    source, dimension = op.operands
+    known = constant_attribute(dimension)
+    if known is None or defining_op(source) is not None:
         return "memref.dim needs a kernel argument and a constant dimension"
-    array, number = op.operands[0].type, owner.attributes["value"].value
+    array, number = source.type, known.value
     if not isinstance(array, ir.MemRefType) or not 0 <= number < array.rank:
         return f"memref.dim: {array} has no dimension {number}"
     return None

@@ -15,6 +15,7 @@ from typing import Any
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile.cluster import at, ctas_alike
 from tilec.dialects.op import TileOp
 from tilec.passes.rewriting.loops import terminator
@@ -98,15 +99,16 @@ def needed_scalars(roots: Iterable[ir.Value]) -> OpSet:
         if value in seen:
             continue
         seen.add(value)
-        owner = value.owner
-        if isinstance(owner, ir.Block):
-            pending += _carried(owner.owner, ir.BlockArgument(value).arg_number, owner)
-        elif owner.operation.regions:
-            number = next(n for n, result in enumerate(owner.operation.results) if result == value)
-            pending += _yielded(owner.operation, number)
-        elif owner.operation not in found:
-            found.add(owner.operation)
-            pending += owner.operation.operands
+        op = defining_op(value)
+        if op is None:
+            block = value.owner
+            pending += _carried(block.owner, ir.BlockArgument(value).arg_number, block)
+        elif op.regions:
+            number = next(n for n, result in enumerate(op.results) if result == value)
+            pending += _yielded(op, number)
+        elif op not in found:
+            found.add(op)
+            pending += op.operands
     return found
 
 

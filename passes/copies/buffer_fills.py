@@ -9,6 +9,7 @@ from math import gcd
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import constant_attribute
 from tilec.dialects.effects import is_fill, is_product
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import (
@@ -156,10 +157,10 @@ def _padding(load: Read) -> str | None:
     """The value of elements that lie outside of the array; None where that is zero."""
     if isinstance(load, tile.LoadOp):
         return None if _is_zero(load.padding) else str(load.padding)
-    made = load.other.owner
-    if isinstance(made, ir.Block) or made.name != "arith.constant":
+    known = constant_attribute(load.other)
+    if known is None:
         return "computed"
-    padding = made.attributes["value"].get_splat_value()
+    padding = known.get_splat_value()
     return None if _is_zero(padding) else str(padding)
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import BufferStoreOp, ViewOp
 from tilec.dialects.gpu_tile.types import buffer_of, is_tensor_buffer, layout_attr, layout_of
@@ -86,15 +87,15 @@ def _fills(block: ir.Block) -> list[Fill]:
 def _makers(store: BufferStoreOp) -> list[ir.Operation]:
     """The ops that make the tile of a store, in program order; none if one of them serves anything
     else or is neither a load nor elementwise."""
-    wanted, found = [store.value.owner], OpSet()
+    wanted, found = [store.value], OpSet()
     while wanted:
-        op = wanted.pop()
-        if isinstance(op, ir.Block) or op.operation.block != store.operation.block:
+        op = defining_op(wanted.pop())
+        if op is None or op.block != store.operation.block:
             return []
-        if not isinstance(op.opview, LoadOp) and not is_elementwise(op.operation):
+        if not isinstance(op.opview, LoadOp) and not is_elementwise(op):
             return []
-        found.add(op.operation)
-        wanted += [value.owner for value in op.operands if is_tile(value)]
+        found.add(op)
+        wanted += [value for value in op.operands if is_tile(value)]
     users = [use.owner.operation for op in found for result in op.results for use in result.uses]
     if any(user not in found and user != store.operation for user in users):
         return []

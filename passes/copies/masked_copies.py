@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.tile import LoadOp
 from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.copies.buffer_fills import Uses
@@ -72,7 +73,7 @@ def _needed(load: LoadOp, branches: list[ir.Operation]) -> list[ir.Operation] | 
         value = pending.pop()
         if not is_inside(value, outer):
             continue
-        op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+        op = defining_op(value)
         if op is None or op.regions or not (is_scalar(op) or is_one_element(op)):
             return None
         needed.add(op)

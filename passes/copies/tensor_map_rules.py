@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.types import bit_width, element, shape
 from tilec.hardware.sizes import MOST_BOX, MOST_RANK, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
@@ -48,7 +49,7 @@ def why_no_tensor_map(
     """
     if not target.supports(Feature.TMA):
         return f"{target.name} has no tensor memory accelerator"
-    if not isinstance(array.owner, ir.Block):
+    if defining_op(array) is not None:
         return "the array is no kernel argument"
     rank = len(shape(array))
     if not 1 <= rank <= MOST_RANK:
@@ -133,9 +134,9 @@ def _never_negative(value: ir.Value, open_: frozenset[ir.Value]) -> bool:
     open_ = open_ | {value}
     if any(_assumes_so(use.owner.opview) for use in value.uses):
         return True
-    if isinstance(value.owner, ir.Block):
+    op = defining_op(value)
+    if op is None:
         return _argument_never_negative(ir.BlockArgument(value), open_)
-    op = value.owner
     name, operands = op.name, list(op.operands)
     if name == "arith.constant":
         attribute = op.attributes["value"]

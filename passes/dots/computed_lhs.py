@@ -36,6 +36,7 @@ from math import prod
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.gpu_tile import (
     BufferLoadOp,
@@ -210,7 +211,7 @@ def memory_run(value: ir.Value) -> int | None:
     """The dimension along which a tile's elements neighbour each other in the array that it is
     loaded from, maybe transposed; None where it is not."""
     permutations = []
-    while not isinstance(value.owner, ir.Block) and isinstance(value.owner, TransposeOp):
+    while isinstance(value.owner, TransposeOp):
         permutations.append(value.owner.permutation)
         value = value.owner.src
     op = value.owner
@@ -243,13 +244,13 @@ class _Check:
             return None
         self._seen.add(key)
         block, op, sizes = self._dot.operation.block, value.owner, shape(value)
-        outside = not is_inside(value, block.owner)
+        made, outside = defining_op(value), not is_inside(value, block.owner)
         along_k = any(s > 1 for s, along in zip(sizes, in_parts, strict=True) if along)
         if outside and _is_thin(value) and not along_k:
             return None
-        if outside and (isinstance(op, (ir.Block, LoadOp))):
+        if outside and (made is None or isinstance(op, LoadOp)):
             return "a tile along k comes from outside the loop"
-        if isinstance(op, ir.Block) or not (outside or op.operation.block == block):
+        if made is None or not (outside or made.block == block):
             return "a tile of it comes from another block or iteration"
         if isinstance(op, LoadOp):
             return None if _is_thin(value) else self._why_no_copy(op)
@@ -277,10 +278,7 @@ class _Check:
 
 def _is_remade(value: ir.Value) -> bool:
     """Whether a tile costs nothing to make anew in any layout."""
-    op = value.owner
-    return not isinstance(op, ir.Block) and (
-        op.name in ("arith.constant", "tensor.splat") or isinstance(op, IotaOp)
-    )
+    return defining_op(value, "arith.constant", "tensor.splat", "tile.iota") is not None
 
 
 def _is_thin(value: ir.Value) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import users
 from tilec.dialects.gpu_tile import AllocOp, BufferStoreOp, TransposeViewOp
 from tilec.dialects.gpu_tile.types import BufferType, layout_of
 from tilec.dialects.types import bit_width, byte_width, element, shape
@@ -102,9 +103,8 @@ def _already_staged(value: ir.Value, wanted: BufferType, place: ir.Operation) ->
 def _stored(value: ir.Value, wanted: BufferType, place: ir.Operation) -> ir.Value | None:
     before = [view.operation for view in place.block.operations]
     before = before[: before.index(place)]
-    for use in value.uses:
-        store = use.owner.opview
-        if not isinstance(store, BufferStoreOp) or store.operation not in before:
+    for store in users(value, BufferStoreOp):
+        if store.operation not in before:
             continue
         # It may as well lie in tensor memory, where an accumulator begins.
         if store.dst.type == wanted.type() and store.dst.owner.operation.block == place.block:
@@ -114,8 +114,7 @@ def _stored(value: ir.Value, wanted: BufferType, place: ir.Operation) -> ir.Valu
 
 def _transposes(value: ir.Value) -> list[ir.Value]:
     """Lists the matrix that this one is the transpose of, if any, and its own transposes."""
-    found = [use.owner.opview for use in value.uses]
-    found = [view.result for view in found if isinstance(view, tile.TransposeOp)]
+    found = [transpose.result for transpose in users(value, tile.TransposeOp)]
     return [value.owner.src, *found] if isinstance(value.owner, tile.TransposeOp) else found
 
 

@@ -37,6 +37,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op, users
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
@@ -146,8 +147,7 @@ def _place_of_next(body: ir.Block, rotation: Rotation) -> ir.Operation:
 def _wait_late(turn: RingWaitOp, body: ir.Block) -> None:
     """Waits for a ring's slot in front of the first op that is or holds a reader of it; views of it
     stay behind the wait."""
-    slots = [use.owner.opview for use in turn.slot.uses]
-    buffers = [slot.result for slot in slots if isinstance(slot, SlotOp)]
+    buffers = [slot.result for slot in users(turn.slot, SlotOp)]
     readers = [in_block(user, body) for buffer in buffers for user in users_of(buffer)]
     order = [view.operation for view in body.operations]
     first = min(readers, key=order.index)
@@ -161,10 +161,10 @@ def _is_view_of(op: ir.Operation, slot: ir.Value) -> bool:
     while isinstance(op.opview, BufferView):
         if isinstance(op.opview, SlotOp) and op.opview.index == slot:
             return True
-        source = op.opview.src.owner
-        if isinstance(source, ir.Block):
+        source = defining_op(op.opview.src)
+        if source is None:
             return False
-        op = source.operation
+        op = source
     return False
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind, users
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
@@ -31,6 +32,7 @@ from tilec.passes.analysis.lifetimes import Allocation, find_tensor_allocations
 from tilec.passes.analysis.placement import shared_bytes
 from tilec.passes.contract import PassContext
 from tilec.passes.rewriting.loops import enclosing_ops, is_inside, terminator
+from tilec.passes.rewriting.scalars import truth_of
 from tilec.passes.rewriting.walk import alloc_of, kernel_of, users_of
 
 ISSUING_OPS = (RingWaitOp, RingHandover, Tcgen05MmaOp)
@@ -85,7 +87,7 @@ class Rotation:
 def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | str | None:
     """Finds what rotates in a loop, or why nothing does; None where no product could."""
     body = loop.regions[0].blocks[0]
-    multiplies = [view for view in body.operations if isinstance(view, Tcgen05MmaOp)]
+    multiplies = of_kind(body.operations, Tcgen05MmaOp)
     products = [_product(multiply, body) for multiply in multiplies]
     known = [product for product in products if product is not None]
     fresh = [product for product in known if _overwrites(product.multiply)]
@@ -110,10 +112,7 @@ def find_rotation(loop: ir.Operation, context: PassContext) -> Rotation | str | 
 
 
 def _overwrites(multiply: Tcgen05MmaOp) -> bool:
-    made = multiply.use_acc.owner
-    if isinstance(made, ir.Block) or made.operation.name != "arith.constant":
-        return False
-    return not ir.BoolAttr(made.attributes["value"]).value
+    return truth_of(multiply.use_acc) is False
 
 
 def _product(multiply: Tcgen05MmaOp, body: ir.Block) -> Product | None:
@@ -125,15 +124,15 @@ def _product(multiply: Tcgen05MmaOp, body: ir.Block) -> Product | None:
             break
         if isinstance(view, RingHandover) and view.by == PRODUCTS:
             told.append(view)
-    published = [view for view in told if isinstance(view, RingPublishOp)]
-    waits = {view.ring: view for view in behind_it if isinstance(view, RingWaitOp)}
+    published = of_kind(told, RingPublishOp)
+    waits = {wait.ring: wait for wait in of_kind(behind_it, RingWaitOp)}
     done = [publish for publish in published if publish.ring in waits]
     if len(done) != 1 or len(list(done[0].ring.uses)) != 3:
         return None
     turn = done[0].slot.owner
     if not isinstance(turn, RingSlotOp) or turn.operation.block != body:
         return None
-    releases = [view for view in told if isinstance(view, RingReleaseOp)]
+    releases = of_kind(told, RingReleaseOp)
     product = Product(multiply, done[0], waits[done[0].ring], turn, releases)
     for operand in (multiply.lhs, multiply.rhs):
         read = ring_turn(operand)
@@ -145,10 +144,9 @@ def _product(multiply: Tcgen05MmaOp, body: ir.Block) -> Product | None:
 def _refused_ahead(product: Product, body: ir.Block, loop: ir.Operation) -> str | None:
     """Says why a product cannot be issued an iteration ahead; None if it can."""
     acc = product.multiply.acc.owner
-    users = [use.owner.opview for use in product.multiply.acc.uses]
-    loads = [user for user in users if isinstance(user, BufferLoadOp)]
+    others = len(users(product.multiply.acc)) - len(users(product.multiply.acc, BufferLoadOp))
     whole = isinstance(acc, AllocOp) and acc.operation.block == body
-    if not whole or len(loads) + 1 != len(users):
+    if not whole or others != 1:
         return "its sum goes on elsewhere"
     given = [product.multiply.acc]
     needed = needed_to_issue(product.issued, body, constant_steps(loop), given, ISSUING_OPS)
@@ -159,8 +157,8 @@ def _is_read_late(release: RingReleaseOp, early: Sequence[Product]) -> bool:
     """Whether what stays in its iteration reads a slot, too: its release, behind all readers, must
     not go ahead with an early product."""
     ahead = [product.multiply.operation for product in early]
-    views = (use.owner for use in release.slot.uses if isinstance(use.owner.opview, SlotOp))
-    return any(user not in ahead for view in views for user in users_of(view.results[0]))
+    slots = users(release.slot, SlotOp)
+    return any(user not in ahead for slot in slots for user in users_of(slot.result))
 
 
 def _waits_for_only_slot(early: Sequence[Product]) -> bool:
@@ -240,5 +238,5 @@ def _given_back_behind(product: Product, body: ir.Block) -> bool:
     slots = [turn.slot for turn in product.turns]
     views = list(body.operations)
     behind = views[[view.operation for view in views].index(product.wait.operation) :]
-    releases = (view for view in behind if isinstance(view, RingReleaseOp))
+    releases = of_kind(behind, RingReleaseOp)
     return any(release.slot in slots and release.by != PRODUCTS for release in releases)

@@ -14,6 +14,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import byte_width, element, is_tile, shape
@@ -139,8 +140,7 @@ def is_apart(op: ir.Operation) -> bool:
     if not isinstance(op.opview, tile.ScatterOp):
         return False
     named = (op.opview.mask, *op.opview.indices)
-    owners = [value.owner for value in named]
-    return all(not isinstance(o, ir.Block) and o.name in MATERIALIZED for o in owners)
+    return all(defining_op(value, *MATERIALIZED) is not None for value in named)
 
 
 def _control_edges(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import bit_width, element, is_tile
 from tilec.hardware.sizes import WORD_BITS
@@ -102,9 +103,9 @@ def issue_slots(op: ir.Operation) -> int:
 def _numbers(value: ir.Value, steps: int = 4) -> bool:
     """Whether each of a tile's elements is a number of the thread plus an immediate, which the op
     that reads them adds: an iota is, and sums of few of those and scalars."""
-    if isinstance(value.owner, ir.Block) or steps == 0:
+    op = defining_op(value)
+    if op is None or steps == 0:
         return False
-    op = value.owner.operation
     if op.name in ("arith.addi", "arith.subi", "arith.index_cast", "tile.broadcast"):
         return all(_numbers(operand, steps - 1) for operand in op.operands)
     return op.name in ("tile.iota", "arith.constant", "tensor.splat")

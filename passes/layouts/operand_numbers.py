@@ -15,6 +15,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op, users
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_tile
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
@@ -33,21 +34,21 @@ def separate_operand_numbers(function: ir.Operation) -> None:
 def name_operand_rows(value: ir.Value) -> bool:
     """Whether a tile's elements, or what is computed from them, say which rows of operands are
     gathered, and serve nothing else."""
-    users = [use.owner for use in value.uses]
-    return bool(users) and all(
+    readers = [use.owner for use in value.uses]
+    return bool(readers) and all(
         _is_operand(user.results[0])
         if isinstance(user.opview, tile.GatherOp)
         else bool(user.results) and _is_made(user.results[0]) and name_operand_rows(user.results[0])
-        for user in users
+        for user in readers
     )
 
 
 def _is_operand(value: ir.Value) -> bool:
-    users = [use.owner.opview for use in value.uses]
-    return bool(users) and all(
+    readers = users(value)
+    return bool(readers) and all(
         isinstance(user, tile.DotOp)
         or (isinstance(user, tile.TransposeOp) and _is_operand(user.result))
-        for user in users
+        for user in readers
     )
 
 
@@ -55,8 +56,7 @@ def _separate(gather: ir.Operation) -> None:
     part = _numbers(gather)
     own, shared = OpSet((gather, *part)), OpSet()
     for op in reversed(part):
-        users = [use.owner for use in op.results[0].uses]
-        if any(user not in own or user in shared for user in users):
+        if any(user not in own or user in shared for user in users(op.results[0])):
             shared.add(op)
     copies = OpMap((op, op.clone(ir.InsertionPoint(op)).operation) for op in part if op in shared)
     for op in (gather, *part):
@@ -83,7 +83,7 @@ def _numbers(gather: ir.Operation) -> list[ir.Operation]:
 
 def _is_made(value: ir.Value) -> bool:
     """Whether a tile is computed, from others or from nothing."""
-    if isinstance(value.owner, ir.Block) or not is_tile(value):
+    op = defining_op(value)
+    if op is None or not is_tile(value):
         return False
-    op = value.owner.operation
     return isinstance(op.opview, _MADE) or op.name == "tensor.splat" or is_elementwise(op)

@@ -13,6 +13,7 @@ from math import gcd
 from mlir import ir
 
 from tilec.dialects import gpu_tile, tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile.types import layout_of
 from tilec.dialects.types import is_tile, shape
 from tilec.hardware.layout import Layout
@@ -69,9 +70,10 @@ def _run(op: ir.Operation, divisibility: Divisibility) -> tuple[int, int] | None
 def _coordinate(value: ir.Value, divisibility: Divisibility) -> tuple[int, int] | None:
     """Gives (d, n) if a tile's elements are their coordinates along dimension d plus a multiple of
     n."""
-    if isinstance(value.owner, ir.Block):
+    op = defining_op(value)
+    if op is None:
         return None
-    op, view = value.owner, value.owner.opview
+    view = op.opview
     if isinstance(view, tile.IotaOp):
         return view.axis, UNLIMITED
     if op.name in _CASTS or isinstance(view, gpu_tile.ConvertLayoutOp):
@@ -110,9 +112,9 @@ def _reshaped(op: tile.ReshapeOp, divisibility: Divisibility) -> tuple[int, int]
 
 def _of_splat(value: ir.Value, divisibility: Divisibility) -> int:
     """A divisor of every element of a tile that holds one number; 1 of any other."""
-    if isinstance(value.owner, ir.Block):
+    op = defining_op(value)
+    if op is None:
         return 1
-    op = value.owner
     if op.name in _CASTS:
         return _of_splat(op.operands[0], divisibility)
     if op.name == "tensor.splat":

@@ -14,6 +14,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import gpu_tile
+from tilec.dialects.def_use import users
 from tilec.dialects.gpu_tile.mbarrier import RemoteArriveOp
 from tilec.hardware.ptx_forms import FORMS
 from tilec.hardware.ptx_version import shown
@@ -124,8 +125,7 @@ def lower_wait(op: gpu_tile.BarrierWaitOp, state: Lowering) -> None:
 
     Where threads of other CTAs release, it acquires in the cluster's scope.
     """
-    users = [use.owner.opview for use in op.barrier.uses]
-    remote = {user.per == "warpgroup" for user in users if isinstance(user, RemoteArriveOp)}
+    remote = {arrive.per == "warpgroup" for arrive in users(op.barrier, RemoteArriveOp)}
     relaxed = all(remote) and _has_relaxed(op, state)
     order = "" if not remote else ".relaxed.cluster" if relaxed else ".acquire.cluster"
     parity = create("arith.extui", [state.values[op.parity]], state.i32)

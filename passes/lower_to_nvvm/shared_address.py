@@ -261,8 +261,8 @@ def slot_index(op: ir.Operation, index: ir.Value, slots: int, state: Lowering) -
     """
     value = state.values[index]
     known = known_slot(op, index, slots)
-    owner = None if isinstance(index.owner, ir.Block) else index.owner.opview
-    if known is not None or (isinstance(owner, RingPositionOp) and owner.slots <= slots):
+    made = index.owner
+    if known is not None or (isinstance(made, RingPositionOp) and made.slots <= slots):
         return value
     (value,) = inline_asm(slot_note(1, slots), ["=r", "r"], [value], [state.i32], pure=True)
     return value

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import constant_attribute
 from tilec.dialects.gpu_tile.types import buffer_of, is_buffer, is_pending, layout_of, tile_of
 from tilec.dialects.gpu_tile.wgmma import WgmmaFenceOp, WgmmaMeanwhileOp, WgmmaOp, WgmmaWaitOp
 from tilec.dialects.types import bit_width, element
@@ -61,7 +62,7 @@ def lower_wait(op: WgmmaWaitOp, state: Lowering) -> None:
 
 def _is_finished(pending: ir.Value) -> bool:
     """Whether the op right behind a multiplication waits for it, and for all before it."""
-    if isinstance(pending.owner, ir.Block) or not isinstance(pending.owner, WgmmaOp):
+    if not isinstance(pending.owner, WgmmaOp):
         return False
     views = list(pending.owner.operation.block.operations)
     at = next(i for i, view in enumerate(views) if view.operation == pending.owner.operation)
@@ -92,7 +93,7 @@ def _tied(text: str, words: Registers) -> Registers:
 
 
 def _is_constant(value: ir.Value) -> bool:
-    return not isinstance(value.owner, ir.Block) and value.owner.name == "arith.constant"
+    return constant_attribute(value) is not None
 
 
 def _is_untouched(acc: ir.Value) -> bool:

@@ -7,6 +7,7 @@ from math import prod
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import ClusterPositionOp, ClusterSyncOp
 from tilec.dialects.gpu_tile.cluster import at
 from tilec.dialects.gpu_tile.tma import TmaLoadOp
@@ -47,20 +48,20 @@ def runs_in(op: ir.Operation, shape: tuple[int, int, int]) -> list[int]:
 def _value(value: ir.Value, place: list[int]) -> int | None:
     """The integer that `value` is in the CTA at `place` of its cluster; None if the place does not
     decide it."""
-    owner = value.owner
-    if isinstance(owner, ir.Block):
+    op = defining_op(value)
+    if op is None:
         return None
-    if isinstance(owner, ClusterPositionOp):
-        return place[owner.axis]
+    if isinstance(op.opview, ClusterPositionOp):
+        return place[op.opview.axis]
     known = constant_of(value)
     if known is not None:
         return known
-    operands = [_value(operand, place) for operand in owner.operation.operands]
-    if None in operands or owner.operation.name not in _SCALARS:
+    operands = [_value(operand, place) for operand in op.operands]
+    if None in operands or op.name not in _SCALARS:
         return None
-    if owner.operation.name == "arith.cmpi" and owner.operation.attributes["predicate"].value:
+    if op.name == "arith.cmpi" and op.attributes["predicate"].value:
         return None  # only whether two are equal
-    return int(_SCALARS[owner.operation.name](*operands))
+    return int(_SCALARS[op.name](*operands))
 
 
 _SCALARS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
 
@@ -49,9 +50,10 @@ def _added(value: ir.Value, count: ir.Value) -> int | None:
     """The constant by which `value` is more than `count`, or None."""
     if value == count:
         return 0
-    if isinstance(value.owner, ir.Block) or value.owner.name != "arith.addi":
+    op = defining_op(value, "arith.addi")
+    if op is None:
         return None
-    step, rest = constant_of(value.owner.operands[1]), _added(value.owner.operands[0], count)
+    step, rest = constant_of(op.operands[1]), _added(op.operands[0], count)
     return None if step is None or rest is None else rest + step
 
 

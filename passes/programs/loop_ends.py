@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.tile import NumProgramsOp
 from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.hazards import read_ahead_hazard
@@ -51,12 +52,12 @@ def needed_inside(values: Iterable[ir.Value], block: ir.Block) -> list[ir.Operat
     """The ops of a block that values follow from, in order."""
     needed, pending = OpSet(), list(values)
     while pending:
-        owner = pending.pop().owner
-        if isinstance(owner, ir.Block) or owner.operation.block != block:
+        op = defining_op(pending.pop())
+        if op is None or op.block != block:
             continue
-        if owner.operation not in needed:
-            needed.add(owner.operation)
-            pending += owner.operation.operands
+        if op not in needed:
+            needed.add(op)
+            pending += op.operands
     return [view.operation for view in block.operations if view.operation in needed]
 
 
@@ -64,11 +65,11 @@ def find_counter(loop: ir.Operation) -> Counter | None:
     """The first value of an scf.while that grows by a step known to be positive, None without."""
     before, body = (region.blocks[0] for region in loop.regions)
     for number, value in enumerate(terminator(body).operands):
-        if isinstance(value.owner, ir.Block) or value.owner.name != "arith.addi":
+        op = defining_op(value, "arith.addi")
+        if op is None:
             continue
-        base, step = value.owner.operands
-        carried = isinstance(base.owner, ir.Block) and base.owner == body
-        if not carried or not _is_positive(step, loop):
+        base, step = op.operands
+        if base.owner != body or not _is_positive(step, loop):
             continue
         if passed_on(loop)[ir.BlockArgument(base).arg_number] == before.arguments[number]:
             return Counter(number, step)
@@ -89,9 +90,9 @@ def find_bound(loop: ir.Operation, counter: Counter) -> Bound | None:
 
 
 def _bound(condition: ir.Value, counter: Counter, loop: ir.Operation) -> Bound | None:
-    if isinstance(condition.owner, ir.Block):
+    op = defining_op(condition)
+    if op is None:
         return None
-    op = condition.owner.operation
     if op.name == "arith.cmpi":
         predicate, (left, right) = op.attributes["predicate"].value, op.operands
         if predicate == _GREATER:
@@ -107,10 +108,7 @@ def _bound(condition: ir.Value, counter: Counter, loop: ir.Operation) -> Bound |
 
 
 def _uncast(value: ir.Value) -> ir.Value:
-    while not isinstance(value.owner, ir.Block) and value.owner.name in (
-        "arith.index_cast",
-        "arith.extsi",
-    ):
+    while defining_op(value, "arith.index_cast", "arith.extsi") is not None:
         (value,) = value.owner.operands
     return value
 
@@ -157,7 +155,8 @@ def _find_break(loop: ir.Operation) -> tuple[ir.Value, ir.Operation] | None:
     and is all that the iteration does besides; None without."""
     before, body = (region.blocks[0] for region in loop.regions)
     for number, flag in enumerate(terminator(body).operands):
-        if isinstance(flag.owner, ir.Block) or flag.owner.operation.block != body:
+        op = defining_op(flag)
+        if op is None or op.block != body:
             continue
         users = [use.owner.operation for use in flag.uses]
         branch = next((op for op in users if op.name == "scf.if"), None)
@@ -171,9 +170,9 @@ def _find_break(loop: ir.Operation) -> tuple[ir.Value, ir.Operation] | None:
 
 def _ends(condition: ir.Value, flag: ir.Value) -> bool:
     """Whether a condition cannot hold where `flag` does."""
-    if isinstance(condition.owner, ir.Block):
+    op = defining_op(condition)
+    if op is None:
         return False
-    op = condition.owner.operation
     if op.name == "arith.xori":
         return op.operands[0] == flag and truth_of(op.operands[1]) is True
     if op.name == "scf.if" and op.operands[0] == flag:
@@ -202,7 +201,7 @@ def _leaves_alone(branch: ir.Operation, loop: ir.Operation) -> bool:
     for result, passed, argument in zip(loop.results, passed_on(loop), body.arguments, strict=True):
         if not list(result.uses):
             continue
-        if not isinstance(passed.owner, ir.Block) or passed.owner != before:
+        if passed.owner != before:
             return False
         value = yielded[ir.BlockArgument(passed).arg_number]
         if skipped.get(value, value) != argument:

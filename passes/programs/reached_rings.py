@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import users
 from tilec.dialects.gpu_tile import (
     RingAcquireOp,
     RingHandover,
@@ -61,9 +62,3 @@ def _is_read(ring: ir.Value) -> bool:
     """Whether all roles that release slots of a ring have waited for them."""
     readers = [role_of(wait.operation) for wait in users(ring, RingWaitOp)]
     return all(role_of(op.operation) in readers for op in users(ring, RingReleaseOp))
-
-
-def users(ring: ir.Value, *kinds: type) -> list[ir.OpView]:
-    """The ops of these classes that name a ring."""
-    found = (use.owner.opview for use in ring.uses)
-    return [view for view in found if isinstance(view, kinds)]

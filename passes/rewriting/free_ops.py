@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from mlir import ir
 
+from tilec.dialects.def_use import constant_attribute, defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import LoadOp
@@ -37,10 +38,7 @@ def is_total(op: ir.Operation) -> bool:
     0."""
     if not op.name.startswith("arith.") or not any(word in op.name for word in ("div", "rem")):
         return True
-    owner = op.operands[1].owner
-    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
-        return False
-    known = owner.operation.attributes["value"]
+    known = constant_attribute(op.operands[1])
     return isinstance(known, ir.IntegerAttr) and known.value != 0
 
 
@@ -66,9 +64,9 @@ def _unused(values: Iterable[ir.Value]) -> list[ir.Operation]:
     """The different ops of values, where they may go."""
     found: list[ir.Operation] = []
     for value in values:
-        if isinstance(value.owner, ir.Block) or value.owner.operation in found:
+        op = defining_op(value)
+        if op is None or op in found:
             continue
-        op = value.owner.operation
         used = any(list(result.uses) for result in op.results)
         free = is_scalar(op) or is_one_element(op) or stays_in_thread(op) or is_pure(op)
         if not used and free:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import LaunchCount
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
@@ -27,8 +28,7 @@ def find_loops(module: ir.Module | ir.Operation) -> list[ir.Operation]:
 
 def is_inside(value: ir.Value, op: ir.Operation) -> bool:
     """Whether `value` is defined inside the regions of `op`."""
-    owner = value.owner
-    at = owner.owner if isinstance(owner, ir.Block) else owner.operation
+    at = defining_op(value) or value.owner.owner
     while at is not None and at != op:
         at = at.parent
     return at is not None

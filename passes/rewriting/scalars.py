@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mlir import ir
 
+from tilec.dialects.def_use import constant_attribute
 from tilec.dialects.types import element, is_tile, with_element
 
 
@@ -73,10 +74,8 @@ def _compare(number: int, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
 
 def truth_of(value: ir.Value) -> bool | None:
     """The constant that a truth value is known to be, else None."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
-        return None
-    return bool(owner.operation.attributes["value"].value)
+    known = constant_attribute(value)
+    return None if known is None else bool(known.value)
 
 
 def is_zero(value: ir.Value) -> bool:

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op, of_kind, users
 from tilec.dialects.effects import is_product
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -91,7 +92,7 @@ def operand_fills(function: ir.Operation) -> list[BufferStoreOp]:
 
 
 def _operand_fills(block: ir.Block) -> list[BufferStoreOp]:
-    stores = (view for view in block.operations if isinstance(view, BufferStoreOp))
+    stores = of_kind(block.operations, BufferStoreOp)
     return [store for store in stores if _is_operand(store, block)]
 
 
@@ -181,7 +182,7 @@ def fill_by_roles(
 def loads_for(function: ir.Operation, store: BufferStoreOp) -> list[Read]:
     """What is loaded for a store."""
     part = Slice(function, [store.operation], tiles=True)
-    return [op.opview for op in part.ops if isinstance(op.opview, Read)]
+    return of_kind(part.ops, Read)
 
 
 def _fill(
@@ -211,8 +212,8 @@ def _planned(store: BufferStoreOp, facts: Divisibility, context: PassContext) ->
         value = value.owner.src
     load = value.owner
     if not isinstance(load, Read):
-        carried = isinstance(load, ir.Block)
-        what = "an iteration before" if carried else f"'{load.operation.name}'"
+        op = defining_op(value)
+        what = "an iteration before" if op is None else f"'{op.name}'"
         why = f"{what} stands between load and buffer"
         context.report.add("producer", store.operation, "loads and stores", why)
         return _RoleFill(store)
@@ -254,13 +255,11 @@ def _first(users: Iterable[ir.OpView], block: ir.Block) -> ir.Operation:
 def _wait_beside(reader: ir.Operation) -> RingWaitOp | None:
     """The wait for tensor copies that nothing reads before `reader` does; None where there are
     none."""
-    for view in reader.block.operations:
-        if isinstance(view, RingWaitOp):
-            users = [use.owner.opview for use in view.ring.uses]
-            brought = [user.dst for user in users if isinstance(user, TmaLoadOp)]
-            waiting = [r for dst in brought for r in readers(dst) if not isinstance(r, TmaLoadOp)]
-            if waiting and _first(waiting, reader.block) == reader:
-                return view
+    for wait in of_kind(reader.block.operations, RingWaitOp):
+        brought = [load.dst for load in users(wait.ring, TmaLoadOp)]
+        waiting = [r for dst in brought for r in readers(dst) if not isinstance(r, TmaLoadOp)]
+        if waiting and _first(waiting, reader.block) == reader:
+            return wait
     return None
 
 
@@ -272,10 +271,8 @@ def _in_block(op: ir.Operation, block: ir.Block) -> ir.Operation:
 
 def _count(store: ir.Operation) -> ir.Value:
     """The count of the turns of a store's block: that of its tensor copies, if it has some."""
-    for view in store.block.operations:
-        if isinstance(view, RingSlotOp):
-            return view.count
-    return add_counter(store)
+    turns = of_kind(store.block.operations, RingSlotOp)
+    return turns[0].count if turns else add_counter(store)
 
 
 def refused_fills(context: PassContext) -> list[str]:
@@ -306,7 +303,7 @@ def _new_ring(group: Sequence[_RoleFill], count: ir.Value) -> RingWaitOp:
 def _emit_group(group: Sequence[_RoleFill], wait: RingWaitOp, context: PassContext) -> None:
     """A turn's fills in front of the wait for it, which moves where the last store stands."""
     last, ring = group[-1].store.operation, wait.ring
-    turn = next(use.owner for use in ring.uses if isinstance(use.owner.opview, RingSlotOp))
+    turn = users(ring, RingSlotOp)[0].operation
     order = order_of(last.block.operations)
     if order[wait] < order[last]:
         wait.operation.move_before(behind(last))

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.gpu_tile import (
     AllocOp,
     BufferLoadOp,
@@ -94,13 +95,13 @@ def _products(loop: ir.Operation, copied: OpMap[ir.Operation]) -> Products | Non
     if any(map(is_tile, loop.results)):
         return None
     body = list(loop.regions[0].blocks[0].operations)
-    multiplies = [view for view in body if isinstance(view, Tcgen05MmaOp)]
-    commits = [view for view in body if isinstance(view, RingPublishOp) and view.by == PRODUCTS]
+    multiplies = of_kind(body, Tcgen05MmaOp)
+    commits = [publish for publish in of_kind(body, RingPublishOp) if publish.by == PRODUCTS]
     if not multiplies or not commits:
         return None
     # Every product is finished by a commit of its own; the last one waits for all of them.
     waits = [w for c in commits for w in body if _waits_for(w, c)]
-    copies = [view for view in body if isinstance(view, Tcgen05CopyOp)]
+    copies = of_kind(body, Tcgen05CopyOp)
     ours = OpSet((*multiplies, *commits, *copies))
     if not all(view in ours or _is_simple(view) for view in body[:-1]):
         return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.effects import is_product, until
 from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.role import entry_registers, total_warps
@@ -45,7 +46,7 @@ def parts_of(function: ir.Operation, context: PassContext) -> list[Part]:
     threads = total_warps(function, context.num_warps) * context.target.warp_size
     entry = entry_registers(context.target, threads)
     body = function.regions[0].blocks[0]
-    roles = [view for view in body.operations if isinstance(view, RoleOp)]
+    roles = of_kind(body.operations, RoleOp)
     roles = [role for role in roles if not runs_in_one_thread(role)]
     if roles:
         return [

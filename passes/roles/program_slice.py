@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import LoadOp
 from tilec.dialects.types import is_tile, shape
@@ -70,14 +71,13 @@ class Slice:
         self._keep(op)
 
     def _need(self, value: ir.Value) -> None:
-        owner = value.owner
         if self._within is not None and not is_inside(value, self._within):
             return
-        if isinstance(owner, ir.Block):
-            if owner.owner != self._function:
-                self._need_argument(owner, ir.BlockArgument(value).arg_number)
+        op = defining_op(value)
+        if op is None:
+            if value.owner.owner != self._function:
+                self._need_argument(value.owner, ir.BlockArgument(value).arg_number)
             return
-        op = owner.operation
         if op.name in COUNTED:
             self._shell(op)
             give = self._pass if op.name == "scf.while" else self._carry

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mlir import ir
 
+from tilec.dialects.def_use import of_kind, users
 from tilec.dialects.effects import is_fill
 from tilec.dialects.gpu_tile import (
     AllocOp,
@@ -79,13 +80,10 @@ def find_rings(function: ir.Operation) -> list[Ring]:
 
 
 def _ring(made: MakeRingOp) -> Ring | None:
-    views = [use.owner.opview for use in made.result.uses]
-    slots = [view for view in views if isinstance(view, RingSlotOp)]
-    waits = [view for view in views if isinstance(view, RingWaitOp)]
+    slots, waits = users(made.result, RingSlotOp), users(made.result, RingWaitOp)
     if len(slots) != 1 or len(waits) != 1:
         return None
-    kinds = (RingAnnounceOp, RingPublishOp)
-    arrivals = [v for v in slots[0].operation.block.operations if isinstance(v, kinds)]
+    arrivals = of_kind(slots[0].operation.block.operations, RingAnnounceOp, RingPublishOp)
     ring = Ring(made, slots[0], [v for v in arrivals if v.ring == made.result], waits[0])
     ring.copies = _copies(ring)
     return ring
@@ -157,10 +155,10 @@ def _readers(buffer: ir.Value) -> list[ir.Operation | None]:
 
 def _finished(pending: ir.Value) -> ir.Operation | None:
     """The wait that ends the group which wrote a pending tile, None without."""
-    users = [use.owner.opview for use in pending.uses]
-    if len(users) != 1 or not isinstance(users[0], (WgmmaOp, WgmmaWaitOp)):
+    found = users(pending)
+    if len(found) != 1 or not isinstance(found[0], (WgmmaOp, WgmmaWaitOp)):
         return None
-    return users[0].operation if isinstance(users[0], WgmmaWaitOp) else _finished(users[0].result)
+    return found[0].operation if isinstance(found[0], WgmmaWaitOp) else _finished(found[0].result)
 
 
 def last_reader(ring: Ring) -> ir.Operation:
@@ -216,7 +214,7 @@ def _count_number(rings: list[Ring]) -> int | None:
     if len(counts) != 1:
         return None
     (count,) = counts
-    if not isinstance(count.owner, ir.Block) or count.owner.owner != rings[0].loop:
+    if count.owner != rings[0].loop.regions[0].blocks[0]:
         return None
     return ir.BlockArgument(count).arg_number - 1
 

@@ -9,6 +9,7 @@ from math import prod
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import bit_width, element, is_tile, shape
 
@@ -47,15 +48,15 @@ def source_of(operand: ir.Value) -> Source | None:
     """The load of an operand, or of the one tile that it is computed from element by element; None
     where it comes from elsewhere."""
     value, is_turned = operand, False
-    while not isinstance(value.owner, ir.Block):
-        view = value.owner.opview
+    while (op := defining_op(value)) is not None:
+        view = op.opview
         if isinstance(view, tile.LoadOp):
             return Source(view, operand, is_turned)
-        tiles = [v for v in view.operation.operands if is_tile(v)]
-        varying = [v for v in tiles if isinstance(v.owner, ir.Block) or not _is_constant(v)]
+        tiles = [v for v in op.operands if is_tile(v)]
+        varying = [v for v in tiles if not _is_constant(v)]
         if isinstance(view, tile.TransposeOp):
             is_turned = not is_turned
-        elif not is_elementwise(view.operation) or len(varying) != 1:
+        elif not is_elementwise(op) or len(varying) != 1:
             return None
         else:
             tiles = varying
@@ -81,7 +82,7 @@ def _users(value: ir.Value) -> Iterator[ir.Operation]:
 
 
 def _is_constant(value: ir.Value) -> bool:
-    return value.owner.name in ("arith.constant", "tensor.splat")
+    return defining_op(value, "arith.constant", "tensor.splat") is not None
 
 
 def instructions_of(op: ir.Operation) -> tuple[int, int]:
@@ -135,11 +136,11 @@ def _is_computed(value: ir.Value, block: ir.Block) -> bool:
         if one in seen or not is_tile(one):
             continue
         seen.add(one)
-        if isinstance(one.owner, ir.Block):
+        op = defining_op(one)
+        if op is None:
             if one.owner == block:
                 return True
             continue
-        op = one.owner.operation if hasattr(one.owner, "operation") else one.owner
         if op.block != block:
             continue
         if isinstance(op.opview, tile.DotOp):

@@ -33,6 +33,7 @@ from tilec.costs.rates import rates_of
 from tilec.costs.scalar_values import ScalarValues
 from tilec.costs.work import WAYS, LoopWork, Unit, Way, Work
 from tilec.dialects import tile
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.demands import demanded
 from tilec.dialects.tile import ArrayOp, Atomic
 from tilec.dialects.tile.reduction import Combining
@@ -335,7 +336,7 @@ def _access(view: ArrayOp, loop: _Loop, found: _Found) -> None:
 
 def _touch(names: set[str], array: ir.Value, found: _Found) -> None:
     """Adds the argument that an array is; all arrays where it comes from elsewhere."""
-    if isinstance(array.owner, ir.Block):
+    if defining_op(array) is None:
         names.add(found.names[int(ir.BlockArgument(array).arg_number)])
     else:
         names.update(found.names)
@@ -373,8 +374,7 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
 
 def _adds_to_a_dot(dot: tile.DotOp) -> bool:
     """Whether a dot adds to the sums of another one, in whose registers they stay."""
-    owner = dot.acc.owner
-    return not isinstance(owner, ir.Block) and isinstance(owner.opview, tile.DotOp)
+    return isinstance(dot.acc.owner, tile.DotOp)
 
 
 def _add_operands(dot: tile.DotOp, unit: Unit, loop: _Loop, found: _Found) -> None:
@@ -411,7 +411,7 @@ def _memory(source: Source, found: _Found) -> Memory:
     """Says how the array behind an operand lies in memory; the best where the load does not
     show."""
     view, array = source.load, None
-    if isinstance(view.src.owner, ir.Block):
+    if defining_op(view.src) is None:
         array = found.values[found.names[int(ir.BlockArgument(view.src).arg_number)]]
     if not isinstance(array, ArrayView) or len(array.shape) < 2:
         return Memory(1, LINE_BYTES)

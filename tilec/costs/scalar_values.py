@@ -8,6 +8,7 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.tile import AssumeOp, NumProgramsOp, ProgramIdOp
 from tilec.executable.grid import Grid
 
@@ -74,9 +75,9 @@ class ScalarValues:
         self._known[value] = number
 
     def _evaluate(self, value: ir.Value) -> int | None:
-        if isinstance(value, ir.BlockArgument) or isinstance(value.owner, ir.Block):
+        op = defining_op(value)
+        if op is None:
             return self._argument(value)
-        op = value.owner
         view = op.opview
         if isinstance(view, ProgramIdOp):
             return self._program[view.axis]
@@ -108,7 +109,7 @@ class ScalarValues:
         return int(number) if is_whole else None
 
     def _size(self, array: ir.Value, axis: int | None) -> int | None:
-        if axis is None or not isinstance(array.owner, ir.Block):
+        if axis is None or defining_op(array) is not None:
             return None
         shape = self._arguments[ir.BlockArgument(array).arg_number]
         return int(shape[axis])

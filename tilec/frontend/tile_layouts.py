@@ -12,6 +12,7 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.types import layout_attr, layout_in, layout_of
 from tilec.dialects.tile import BroadcastOp, IotaOp
@@ -103,8 +104,7 @@ def lay_out(builder: Builder, value: ir.Value, layout: ir.Attribute) -> ir.Value
             f"the tile has the layout {layout_text(found)}, expected {layout_text(layout)}",
             _CONVERT,
         )
-    owner = value.owner
-    op = None if isinstance(owner, ir.Block) else owner.operation
+    op = defining_op(value)
     if op is not None:
         made = _made_again(builder, op, with_layout(value.type, layout))
         if made is not None:

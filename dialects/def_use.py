@@ -1,0 +1,37 @@
+"""What defines a value, and what uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import UnionType
+from typing import Any
+
+from mlir import ir
+
+
+def defining_op(value: ir.Value, *names: str) -> ir.Operation | None:
+    """The op that defines a value, if it has one of these names, where some are given. None for
+    another, and for a block's argument, which no op defines; MLIR compares no op with None."""
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return None
+    op = owner.operation
+    return op if not names or op.name in names else None
+
+
+def constant_attribute(value: ir.Value) -> Any:
+    """The attribute that an arith.constant gives as a value; None for what is no constant."""
+    op = defining_op(value, "arith.constant")
+    return None if op is None else op.attributes["value"]
+
+
+def users(value: ir.Value, *kinds: type | UnionType) -> list[Any]:
+    """The ops that use a value, each as often as it does, as views; those of these classes, where
+    some are given."""
+    views = [use.owner.opview for use in value.uses]
+    return of_kind(views, *kinds) if kinds else views
+
+
+def of_kind(ops: Iterable[Any], *kinds: type | UnionType) -> list[Any]:
+    """Those of `ops` that are of one of these classes, as views."""
+    return [view for view in (op.opview for op in ops) if isinstance(view, kinds)]
