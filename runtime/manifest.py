@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilec.executable.grid import compile_grid, compile_sizes
-from tilec.executable.kernel import CompiledKernel
+from tilec.executable.kernel import NOT_FINITE, CompiledKernel
 from tilec.hardware.sizes import WARP_SIZE
 from tilec.hardware.target import TARGETS
 from tilec.runtime.tensor_maps import wrong_recipe
@@ -130,6 +130,12 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
+def _is_constant(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return list(value) == ["float"] and value["float"] in NOT_FINITE
+    return isinstance(value, (bool, int, float, str))
+
+
 _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "name": (
         "a PTX name",
@@ -144,7 +150,10 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "threads": ("an integer", _is_integer),
     "shared_bytes": ("an integer", _is_integer),
     "index_bits": _one_of((32, 64)),
-    "constants": ("an object", _is_object),
+    "constants": (
+        "an object of numbers and texts",
+        lambda value: _is_object(value) and all(map(_is_constant, value.values())),
+    ),
     "report": ("an object", _is_object),
     "persistent": ("true or false", lambda value: isinstance(value, bool)),
     "dynamic": ("true or false", lambda value: isinstance(value, bool)),

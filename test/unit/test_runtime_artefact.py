@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import math
 import os
 import struct
 import subprocess
@@ -57,6 +58,15 @@ def test_what_was_saved_comes_back(tmp_path: Path):
     loaded = load(saved(tmp_path, *kernels))
     assert loaded.kernels == kernels
     assert loaded.name == "axpy"
+
+
+def test_constants_that_json_has_no_number_for_come_back(tmp_path: Path):
+    constants = {"LOW": -math.inf, "HIGH": math.inf, "NONE": math.nan, "BM": 64, "MODE": "inf"}
+    (kernel,) = load(saved(tmp_path, dataclasses.replace(axpy(), constants=constants))).kernels
+    assert repr(kernel.constants) == repr(constants)
+    with zipfile.ZipFile(tmp_path / "axpy.tilec") as file:
+        strict = {"parse_constant": lambda text: pytest.fail(f"{text} is no JSON")}
+        assert json.loads(file.read(MANIFEST), **strict)
 
 
 def test_the_same_kernels_give_the_same_bytes(tmp_path: Path):
@@ -320,6 +330,8 @@ def persistent_in_stripes(manifest: dict[str, Any]) -> None:
         (edit(*KERNEL, "grid", to=["x", "1", "1"]), "'x' is an array; expected an integer"),
         (edit(*KERNEL, "grid", to=["__import__('os')"] * 3), "grid rule .*unsupported expression"),
         (edit(*KERNEL, "constants", to=None), "kernel.constants: expected an object"),
+        (edit(*KERNEL, "constants", to={"LOW": None}), "an object of numbers and texts"),
+        (edit(*KERNEL, "constants", to={"LOW": {"float": "1"}}), "an object of numbers and texts"),
         (edit(*KERNEL, "cluster", to=[2, 1]), "kernel.cluster: expected three powers of two up to"),
         (edit(*KERNEL, "cluster", to=[3, 1, 1]), "kernel.cluster: expected three powers of two"),
         (

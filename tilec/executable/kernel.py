@@ -222,6 +222,7 @@ class CompiledKernel:
         inverse."""
         fields = asdict(self)
         del fields["ptx"], fields["cubin"]
+        fields["constants"] = {name: _written(value) for name, value in self.constants.items()}
         return fields
 
     @classmethod
@@ -265,7 +266,7 @@ class CompiledKernel:
             threads=fields["threads"],
             shared_bytes=fields["shared_bytes"],
             index_bits=fields["index_bits"],
-            constants=fields["constants"],
+            constants={name: _read(value) for name, value in fields["constants"].items()},
             report=fields["report"],
             cubin=cubin,
             tensor_maps=tensor_maps,
@@ -278,3 +279,17 @@ class CompiledKernel:
             stripes=fields["stripes"],
             programs_per_cta=fields["programs_per_cta"],
         )
+
+
+NOT_FINITE = ("inf", "-inf", "nan")
+"""The floats that JSON has no number for, as `{"float": "inf"}`."""
+
+
+def _written(value: Any) -> Any:
+    """A constant as JSON has it."""
+    return {"float": repr(value)} if repr(value) in NOT_FINITE else value
+
+
+def _read(value: Any) -> Any:
+    """The inverse."""
+    return float(value["float"]) if isinstance(value, Mapping) else value
