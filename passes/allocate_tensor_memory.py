@@ -43,7 +43,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import behind
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.walk import kernels
+from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
 
 
 @tile_pass(requires=Level.BUFFERS, ensures=None)
@@ -85,19 +85,9 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
 
 def _find(function: ir.Operation) -> tuple[list[AllocOp], bool]:
     """The allocs in tensor memory, in program order, and whether the kernel takes it already."""
-    allocs: list[AllocOp] = []
-    reserved = False
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal reserved
-        view = op.opview
-        if isinstance(view, AllocOp) and is_tensor_buffer(view.result):
-            allocs.append(view)
-        reserved = reserved or isinstance(view, ReserveTensorMemoryOp)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return allocs, reserved
+    allocs = [op.opview for op in find_ops(function, AllocOp)]
+    reserved = bool(find_ops(function, ReserveTensorMemoryOp))
+    return [alloc for alloc in allocs if is_tensor_buffer(alloc.result)], reserved
 
 
 def _take_and_return(
@@ -139,12 +129,4 @@ def _behind_sync(block: ir.Block, allocs: list[AllocOp]) -> ir.OpView | None:
 
 
 def _holds(op: ir.Operation, users: OpSet) -> bool:
-    found = False
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        nonlocal found
-        found = found or inner in users
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return found
+    return any(inner in users for inner in all_ops(op))

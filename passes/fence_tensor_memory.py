@@ -36,7 +36,7 @@ from tilec.dialects.gpu_tile.types import is_tensor_buffer
 from tilec.passes.analysis.async_readers import ends_with_products
 from tilec.passes.analysis.signals import hears_of_threads_or_products, threads_arrive_at
 from tilec.passes.contract import Level, PassContext, tile_pass
-from tilec.passes.rewriting.walk import kernels
+from tilec.passes.rewriting.walk import all_ops, kernels
 
 
 @tile_pass(
@@ -70,15 +70,7 @@ def _is_access(view: ir.OpView) -> bool:
 
 
 def _touches(op: ir.Operation) -> bool:
-    found = False
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        nonlocal found
-        found = found or _is_access(inner.opview)
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return found
+    return any(_is_access(inner.opview) for inner in all_ops(op))
 
 
 class _Walk:
@@ -127,15 +119,8 @@ class _Walk:
 
 
 def _hears(loop: ir.Operation) -> bool:
-    found = False
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal found
-        found = found or isinstance(op.opview, SyncOp) or hears_of_threads_or_products(op.opview)
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
-
-    loop.walk(visit)
-    return found
+    views = (op.opview for op in all_ops(loop))
+    return any(isinstance(view, SyncOp) or hears_of_threads_or_products(view) for view in views)
 
 
 def _fence(op: ir.Operation, kind: str) -> None:

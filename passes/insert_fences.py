@@ -46,7 +46,7 @@ from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.copies.buffer_fills import products_of
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
-from tilec.passes.rewriting.walk import kernels
+from tilec.passes.rewriting.walk import all_ops, kernels
 
 KIND = "async_shared"
 _MEETS = (ClusterSyncOp, SyncOp, TensorMapLoad)
@@ -60,13 +60,7 @@ def insert_fences(module: ir.Module, context: PassContext) -> None:
 
 
 def _fence(function: ir.Operation) -> None:
-    ops: list[ir.OpView] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        ops.append(op.opview)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit, ir.WalkOrder.PRE_ORDER)
+    ops = [op.opview for op in all_ops(function)]
     readers = [op for op in ops if read_late_by(op)]
     touched = OpSet(_root(buffer) for reader in readers for buffer in _shared(read_late_by(reader)))
     loads = _last_loads(ops)

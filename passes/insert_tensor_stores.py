@@ -52,7 +52,7 @@ from tilec.passes.layouts.candidates import access_cost, blocked_layout, store_r
 from tilec.passes.layouts.maps import part_layout
 from tilec.passes.rewriting.loops import are_alternatives, enclosing_ops, is_program_loop
 from tilec.passes.rewriting.scalars import i32_constant, scalar_op
-from tilec.passes.rewriting.walk import kernels
+from tilec.passes.rewriting.walk import find_ops, kernels
 
 SCATTERED = 1.5
 """Times the requests to L2 of whole rows from which on a store is worth the copy engine. The f32
@@ -72,16 +72,9 @@ def insert_tensor_stores(module: ir.Module, context: PassContext) -> None:
 
 def _rewrite(function: ir.Operation, context: PassContext) -> None:
     facts = Divisibility(function)
-    stores: list[tile.StoreOp] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, tile.StoreOp) and _scatters(op.opview, facts):
-            stores.append(op.opview)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
+    stores = [op.opview for op in find_ops(function, tile.StoreOp)]
     written = False
-    for store in stores:
+    for store in [store for store in stores if _scatters(store, facts)]:
         reason = _refusal(store, function, facts, context)
         chosen = "TMA" if reason is None else "no"
         why = reason or "whole rows without rearranging registers: no layout conversion"

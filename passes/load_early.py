@@ -60,7 +60,7 @@ from tilec.dialects.tile import ArrayOp
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.rings import set_ring
-from tilec.passes.rewriting.walk import alloc_of, find_ops, is_pure, kernels, role_of
+from tilec.passes.rewriting.walk import all_ops, alloc_of, find_ops, is_pure, kernels, role_of
 from tilec.terms.demands import SETTLED
 
 _SCALAR_OPS = ("memref.dim", "scf.for", "scf.yield", "gpu.yield", "gpu_tile.role")
@@ -177,21 +177,16 @@ def _find_loads(
 
 def _stranger(role: ir.Operation, known: tuple[ir.Operation, ...]) -> str | None:
     """An op of a role that is no scalar and not known, by name."""
-    found: list[str] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    for op in all_ops(role, inner_first=True):
         scalar = op.name.startswith("arith.") or op.name in _SCALAR_OPS or is_pure(op)
         if not (scalar or op in known or isinstance(op.opview, RingAcquireOp)):
-            found.append(op.name)
-        return ir.WalkResult.ADVANCE
-
-    role.walk(visit)
-    return found[0] if found else None
+            return op.name
+    return None
 
 
 def _split(role: RoleOp, found: _Loads) -> None:
     """A second role with the early copies, one warp behind the first role's first."""
-    old = _ops_inside(role.operation)
+    old = all_ops(role.operation)
     i32 = ir.IntegerType.get_signless(32)
     left_out = [old.index(op) for op in (found.wait, *found.others)]
     announced = old.index(found.announce.operation)
@@ -199,7 +194,7 @@ def _split(role: RoleOp, found: _Loads) -> None:
     all_bytes = found.announce.bytes
     with ir.InsertionPoint.after(role.operation), role.operation.location:
         copy = role.operation.clone().operation
-    new = _ops_inside(copy)
+    new = all_ops(copy)
     copy.attributes["name"] = ir.StringAttr.get(f"{role.name} settled")
     copy.attributes["first_warp"] = ir.IntegerAttr.get(i32, role.first_warp + 1)
     copy.attributes["warps"] = ir.IntegerAttr.get(i32, 1)
@@ -212,18 +207,6 @@ def _split(role: RoleOp, found: _Loads) -> None:
     set_ring(ring, fills=ring.fills + 1)
     for op in found.early:
         op.erase()
-
-
-def _ops_inside(role: ir.Operation) -> list[ir.Operation]:
-    """All ops in a role, in program order."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    role.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
 
 
 def _slot_bytes(copy: ir.Operation) -> int:

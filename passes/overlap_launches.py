@@ -39,7 +39,7 @@ from tilec.hardware.target import Feature
 from tilec.passes.analysis.placement import SHARED_BYTES
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.scalars import binary, less
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
 
 _ENDS = ("func.return", "gpu.yield", "scf.yield")
 
@@ -104,16 +104,11 @@ def _wait_in_role(role: RoleOp) -> None:
 
 def _uses_only(role: ir.Operation, copies: list[ir.Operation]) -> bool:
     """Whether a role uses global memory by these copies alone."""
-    fits = True
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal fits
-        is_branch = op.name in ("scf.for", "scf.if", "scf.while", "scf.condition")
-        fits = fits and (op in (role, *copies) or is_branch or _is_within_cta(op.opview))
-        return ir.WalkResult.ADVANCE
-
-    role.walk(visit)
-    return fits
+    branches = ("scf.for", "scf.if", "scf.while", "scf.condition")
+    return all(
+        op in (role, *copies) or op.name in branches or _is_within_cta(op.opview)
+        for op in all_ops(role)
+    )
 
 
 def _wait_before_copies(block: ir.Block) -> None:
@@ -133,15 +128,7 @@ def _wait_before_copies(block: ir.Block) -> None:
 
 
 def _kinds(function: ir.Operation) -> set[str]:
-    found: set[str] = set()
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, GriddepcontrolOp):
-            found.add(op.opview.kind)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
-    return found
+    return {op.opview.kind for op in find_ops(function, GriddepcontrolOp)}
 
 
 def _is_within_cta(view: ir.OpView) -> bool:

@@ -83,7 +83,7 @@ from tilec.passes.programs.program_relations import (
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.loops import innermost_loop
 from tilec.passes.rewriting.scalars import binary, i32_constant, less, scalar_op
-from tilec.passes.rewriting.walk import kernels
+from tilec.passes.rewriting.walk import all_ops, kernels
 from tilec.terms.demands import ORDER
 
 
@@ -261,7 +261,7 @@ def _report_cluster(
 def _look_at(function: ir.Operation) -> _Programs:
     found = _Programs()
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    for op in all_ops(function):
         view = op.opview
         if isinstance(view, ProgramIdOp):
             found.ids[view.axis].append(op)
@@ -276,9 +276,6 @@ def _look_at(function: ir.Operation) -> _Programs:
             found.multiplies = True
             name = view.instruction if isinstance(view, MmaOp) else view.options["instruction"]
             found.from_buffers |= find_instruction(name).reads_buffers
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
     return found
 
 

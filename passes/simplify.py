@@ -24,7 +24,7 @@ from tilec.dialects.tile import DotOp
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import is_inside
 from tilec.passes.rewriting.scalars import is_zero
-from tilec.passes.rewriting.walk import find_ops, is_pure
+from tilec.passes.rewriting.walk import all_ops, find_ops, is_pure
 
 _UPSTREAM = "builtin.module(func.func(canonicalize,cse,loop-invariant-code-motion))"
 _LOOPS = ("scf.for", "scf.while")
@@ -144,14 +144,6 @@ def _is_carried(value: ir.Value, block: ir.Block) -> bool:
 
 
 def _drop_unused(module: ir.Module) -> None:
-    pure: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if is_pure(op):
-            pure.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
-    for op in reversed(pure):
+    for op in reversed(list(filter(is_pure, all_ops(module.operation)))):
         if not any(True for result in op.results for _ in result.uses):
             op.erase()

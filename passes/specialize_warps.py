@@ -68,7 +68,7 @@ from tilec.passes.demands.kernels import PINGPONG, teams_of
 from tilec.passes.demands.loops import STAGES, WARP_SPECIALIZE
 from tilec.passes.rewriting.free_ops import erase_unused
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.loops import behind, enclosing_ops
+from tilec.passes.rewriting.loops import behind, enclosing_ops, find_loops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet, order_of
 from tilec.passes.rewriting.rings import set_ring
 from tilec.passes.rewriting.walk import kernels
@@ -155,12 +155,9 @@ def _demands(function: ir.Operation) -> tuple[ir.Operation | None, ir.Operation 
     """A loop that demands warp specialisation, and one that forbids it."""
     found: dict[bool, ir.Operation] = {}
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "scf.for" and WARP_SPECIALIZE in op.attributes:
-            found.setdefault(bool(op.attributes[WARP_SPECIALIZE].value), op)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
+    for loop in find_loops(function):
+        if WARP_SPECIALIZE in loop.attributes:
+            found.setdefault(bool(loop.attributes[WARP_SPECIALIZE].value), loop)
     return found.get(True), found.get(False)
 
 

@@ -20,21 +20,15 @@ from tilec.hardware.layout import Layout
 from tilec.hardware.shared_layout import strided
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.layouts.buffer_layouts import choose_shared_layout
+from tilec.passes.rewriting.walk import find_ops
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.LAYOUTS)
 def split_atomics(module: ir.Module, context: PassContext) -> None:
     """Sends the old values of atomics to the copies of their elements."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, tile.Atomic) and next(iter(op.results[0].uses), None) is not None:
-            found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for op in found:
-        if holds_copies(layout_of(op.results[0]), context.num_threads):
+    for op in find_ops(module.operation, tile.Atomic):
+        is_read = next(iter(op.results[0].uses), None) is not None
+        if is_read and holds_copies(layout_of(op.results[0]), context.num_threads):
             _spread(op, context)
 
 

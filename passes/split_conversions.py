@@ -54,20 +54,13 @@ from tilec.passes.layouts.maps import (
     whole_layout,
 )
 from tilec.passes.rewriting.scalars import i32_constant
-from tilec.passes.rewriting.walk import kernel_of
+from tilec.passes.rewriting.walk import all_ops, kernel_of
 
 
 @tile_pass(requires=Level.LAYOUTS, ensures=Level.BUFFERS)
 def split_conversions(module: ir.Module, context: PassContext) -> None:
     """Routes what moves between threads: shuffles, or shared memory."""
-    ops: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        ops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for op in ops:
+    for op in all_ops(module.operation):
         split = _RULES.get(op.name)
         if split is not None:
             with ir.InsertionPoint(op), op.location:

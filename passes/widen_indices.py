@@ -49,7 +49,7 @@ from tilec.passes.demands.kernels import PROGRAM_LIMIT, SIZE_LIMITS, has_narrow_
 from tilec.passes.rewriting.loops import behind, find_loops, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
-from tilec.passes.rewriting.walk import kernels
+from tilec.passes.rewriting.walk import all_ops, kernels
 
 ITERATIONS_AHEAD = 16
 """How far behind a loop's end its variable may be looked at, by copies that run ahead: more than
@@ -190,7 +190,7 @@ def _groups(function: ir.Operation) -> list[list[ir.Value]]:
     other."""
     found: list[list[ir.Value]] = []
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    for op in all_ops(function, inner_first=True):
         blocks = [block for region in op.regions for block in region.blocks]
         if op.name == "scf.for":
             columns = [list(op.results), list(blocks[0].arguments)[1:]]
@@ -202,11 +202,8 @@ def _groups(function: ir.Operation) -> list[list[ir.Value]]:
             columns = []
             found.append([value for value in mine if _is_index(value)])
         else:
-            return ir.WalkResult.ADVANCE
+            continue
         found.extend(map(list, zip(*columns, strict=True)))
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
     return found
 
 
@@ -258,14 +255,7 @@ class _Widening:
 
     def run(self, function: ir.Operation) -> None:
         """Rewrites the function."""
-        ops: list[ir.Operation] = []
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            ops.append(op)
-            return ir.WalkResult.ADVANCE
-
-        function.walk(visit)
-        touched = [op for op in ops if self._is_touched(op)]
+        touched = list(filter(self._is_touched, all_ops(function, inner_first=True)))
         for value in self.wide:
             value.set_type(self._wide_type(value))
         for op in touched:

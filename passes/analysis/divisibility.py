@@ -17,6 +17,7 @@ from mlir import ir
 from tilec.dialects import tile
 from tilec.dialects.def_use import constant_attribute, defining_op
 from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.walk import find_ops
 
 UNLIMITED = 1 << 30
 """Stands for "divisible by anything" (the value 0); a power of two so that gcd keeps its
@@ -30,14 +31,8 @@ class Divisibility:
         self._known: dict[ir.Value, int] = {}
         self._assumed: dict[ir.Value, int] = {}
         self._arguments = _argument_facts(function)
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if isinstance(op.opview, tile.AssumeOp):
-                fact = op.opview.facts.get("multiple_of", 1)
-                self._assumed[op.operands[0]] = fact
-            return ir.WalkResult.ADVANCE
-
-        function.walk(visit)
+        for op in find_ops(function, tile.AssumeOp):
+            self._assumed[op.operands[0]] = op.opview.facts.get("multiple_of", 1)
 
     def of(self, value: ir.Value) -> int:
         """A divisor of `value`, at least 1; large where the value is known to be 0."""

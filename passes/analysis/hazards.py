@@ -8,7 +8,7 @@ from mlir import ir
 
 from tilec.dialects.effects import written_by
 from tilec.dialects.tile import Atomic, FenceOp, InlinePtxOp
-from tilec.passes.rewriting.walk import kernel_of
+from tilec.passes.rewriting.walk import all_ops, kernel_of
 
 
 def orders_memory(view: ir.OpView) -> bool:
@@ -29,31 +29,19 @@ def read_ahead_hazard(op: ir.Operation, arrays: Collection[ir.Value], where: str
     stays as it is while the kernel runs, so that nothing orders reads of it, unless an order of
     scope "sys" speaks of what is outside the launch.
     """
-    found: list[str] = []
     is_written = _writes(op, arrays)
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
+    for inner in all_ops(op, inner_first=True):
         view = inner.opview
         if any(array in arrays for array in written_by(view)):
-            found.append(f"'{inner.name}' in {where} writes an array that a copy reads")
+            return f"'{inner.name}' in {where} writes an array that a copy reads"
         if orders_memory(view) and (is_written or view.scope == "sys"):
-            found.append(f"'{inner.name}' in {where} orders memory accesses")
+            return f"'{inner.name}' in {where} orders memory accesses"
         if may_write(view):
-            found.append(f"'{inner.name}' in {where} may write memory")
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return found[0] if found else None
+            return f"'{inner.name}' in {where} may write memory"
+    return None
 
 
 def _writes(op: ir.Operation, arrays: Collection[ir.Value]) -> bool:
     """Whether the kernel around `op` writes one of `arrays` anywhere."""
-    found: list[ir.Operation] = []
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        if any(array in arrays for array in written_by(inner.opview)):
-            found.append(inner)
-        return ir.WalkResult.ADVANCE
-
-    kernel_of(op).walk(visit)
-    return bool(found)
+    ops = all_ops(kernel_of(op))
+    return any(array in arrays for inner in ops for array in written_by(inner.opview))

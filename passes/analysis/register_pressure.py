@@ -28,7 +28,7 @@ from tilec.passes.analysis.index_runs import index_run
 from tilec.passes.analysis.vector_width import element_bytes, provable_width
 from tilec.passes.rewriting.free_ops import is_scalar, stays_in_thread
 from tilec.passes.rewriting.loops import is_inside
-from tilec.passes.rewriting.walk import kernel_of
+from tilec.passes.rewriting.walk import all_ops, kernel_of
 
 SUBJECT = "registers"
 """What reports of too many are about; `jit` warns of each."""
@@ -83,7 +83,7 @@ def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
     in less than a register, and what is computed from them."""
     facts, found = Divisibility(function), set()
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    for op in (op for view in block.operations for op in all_ops(view.operation)):
         if isinstance(op.opview, LoadOp) and is_tile(op.results[0]):
             load = op.opview
             wrapped = load.options.get("wrapped", False)
@@ -95,10 +95,6 @@ def tiles_apart(function: ir.Operation, block: ir.Block) -> set[ir.Value]:
                 found.add(op.results[0])
         elif any(operand in found for operand in op.operands):
             found.update(filter(is_tile, op.results))
-        return ir.WalkResult.ADVANCE
-
-    for view in block.operations:
-        view.operation.walk(visit)
     return found
 
 
@@ -293,12 +289,4 @@ def _is_quiet(op: ir.Operation) -> bool:
 
 
 def _read_inside(op: ir.Operation) -> list[ir.Value]:
-    found: list[ir.Value] = []
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        if inner != op:
-            found.extend(inner.operands)
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return found
+    return [value for inner in all_ops(op) if inner != op for value in inner.operands]

@@ -13,6 +13,7 @@ from tilec.dialects.def_use import of_kind
 from tilec.dialects.elementwise import is_elementwise
 from tilec.dialects.types import is_tile, shape
 from tilec.passes.analysis.vector_width import contiguous_dim
+from tilec.passes.rewriting.walk import all_ops
 
 Access = tile.LoadOp | tile.StoreOp
 _ALLOWED = (
@@ -40,14 +41,8 @@ class RowKernel:
 
 def find_rows(function: ir.Operation) -> RowKernel | None:
     """The rows of a kernel; None where it has other tiles, or does other things with them."""
-    ops: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if any(is_row(value) for value in [*op.operands, *op.results]):
-            ops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit, ir.WalkOrder.PRE_ORDER)
+    everything = all_ops(function)
+    ops = [op for op in everything if any(map(is_row, (*op.operands, *op.results)))]
     values = [value for op in ops for value in [*op.operands, *op.results] if is_row(value)]
     sizes = {size for value in values for size in shape(value) if size > 1}
     if len(sizes) != 1 or any(prod(shape(value)) not in sizes for value in values):

@@ -48,6 +48,7 @@ from tilec.passes.analysis.divisibility import constant_of
 from tilec.passes.analysis.hazards import orders_memory
 from tilec.passes.contract import PassContext
 from tilec.passes.layouts.matrix_load import plan_matrix_load, plan_matrix_store
+from tilec.passes.rewriting.walk import all_ops
 
 
 @dataclass(frozen=True)
@@ -171,14 +172,8 @@ def _split_sum(value: ir.Value) -> tuple[ir.Value, int]:
 
 def accesses_inside(op: ir.Operation, context: PassContext) -> list[Access | ArrayAccess]:
     """Lists every access of an op and of the ops inside it."""
-    found: list[Access | ArrayAccess] = []
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        found.extend(accesses_of(inner.opview, context))
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return found
+    ops = all_ops(op, inner_first=True)
+    return [access for inner in ops for access in accesses_of(inner.opview, context)]
 
 
 def accesses_of(view: object, context: PassContext) -> list[Access | ArrayAccess]:

@@ -11,6 +11,7 @@ from tilec.dialects import gpu_tile
 from tilec.dialects.gpu_tile import CountedCopy, RingOp
 from tilec.passes.checks.ring_scalars import Scalars, needed_scalars
 from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.walk import all_ops
 
 _CONTROL = ("scf.for", "scf.if", "scf.while")
 
@@ -53,7 +54,7 @@ def _deciding(function: ir.Operation) -> list[ir.Value]:
     """The values that decide what is played: bounds, conditions, and turns of rings."""
     found: list[ir.Value] = []
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    for op in all_ops(function):
         view = op.opview
         if op.name == "scf.for":
             found.extend(list(op.operands)[:3])
@@ -65,9 +66,6 @@ def _deciding(function: ir.Operation) -> list[ir.Value]:
             found.append(view.index)
         elif isinstance(view, CountedCopy):
             found.extend([view.slot] + ([] if view.mask is None else [view.mask]))
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
     return found
 
 

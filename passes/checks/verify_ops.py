@@ -14,6 +14,7 @@ from tilec.dialects.types import is_tile
 from tilec.messages.diagnostics import CompileError
 from tilec.passes.checks.rules import Rule, look_at_all
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.walk import all_ops
 from tilec.terms.tile_sizes import LARGEST_TILE
 
 
@@ -42,17 +43,14 @@ def verify_attributes(module: ir.Module) -> None:
     cannot read, such as `array<i128: 0>`: passes would fail on it."""
     errors = []
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        for name in op.attributes:
-            try:
-                _read(op.attributes, name)
-            except TypeError:
-                why = "an array or a tensor of elements that tilec cannot read"
-                errors.append(error_at(op, f"attribute '{name}' holds {why}"))
-        return ir.WalkResult.ADVANCE
-
     with module.context, ir.Location.unknown():
-        module.operation.walk(visit)
+        for op in all_ops(module.operation, inner_first=True):
+            for name in op.attributes:
+                try:
+                    _read(op.attributes, name)
+                except TypeError:
+                    why = "an array or a tensor of elements that tilec cannot read"
+                    errors.append(error_at(op, f"attribute '{name}' holds {why}"))
     if errors:
         raise CompileError.group(errors)
 

@@ -16,6 +16,7 @@ from tilec.hardware.ptx_version import feature_of, instructions
 from tilec.hardware.target import TARGETS, Feature, Target
 from tilec.messages.diagnostics import CompileError
 from tilec.passes.rewriting.locations import error_at
+from tilec.passes.rewriting.walk import all_ops
 
 _INLINE = "llvm.inline_asm"
 _CLUSTER = "nvvm.cluster_dim"
@@ -26,7 +27,7 @@ def verify_target(module: ir.Module, target: Target) -> None:
     """CompileError carrying one error per op that `target` cannot execute."""
     errors: list[CompileError] = []
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
+    for op in all_ops(module.operation):
         for feature, name in _needed(op):
             if not target.supports(feature):
                 able = [name for name, other in TARGETS.items() if other.supports(feature)]
@@ -38,9 +39,6 @@ def verify_target(module: ir.Module, target: Target) -> None:
                     )
                 )
                 break
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     if errors:
         raise CompileError.group(errors)
 

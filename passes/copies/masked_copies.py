@@ -21,6 +21,7 @@ from tilec.passes.rewriting.free_ops import is_one_element, is_scalar
 from tilec.passes.rewriting.loops import clone_mapped, enclosing_ops, is_inside
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, negated
+from tilec.passes.rewriting.walk import all_ops
 
 
 def move_in_front(load: LoadOp, uses: Uses) -> ir.Value | None:
@@ -81,15 +82,4 @@ def _needed(load: LoadOp, branches: list[ir.Operation]) -> list[ir.Operation] | 
     loaded = [op.opview.src for op in needed if isinstance(op.opview, LoadOp)]
     if read_ahead_hazard(outer, [load.src, *loaded], "the branch") is not None:
         return None
-    return [op for op in _in_order(outer) if op in needed]
-
-
-def _in_order(op: ir.Operation) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        found.append(inner)
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
+    return [op for op in all_ops(outer) if op in needed]

@@ -13,6 +13,7 @@ from tilec.dialects.types import element, shape, show
 from tilec.executable.kernel import TensorMap
 from tilec.hardware.shared_layout import Parts
 from tilec.passes.analysis.vector_width import contiguous_dim
+from tilec.passes.rewriting.walk import find_ops
 
 
 def tile_order(op: MakeTensorMapOp) -> tuple[int, ...]:
@@ -47,15 +48,8 @@ def _writes(op: ir.OpView) -> bool:
 
 def tensor_maps(function: ir.Operation) -> tuple[TensorMap, ...]:
     """The distinct recipes of a kernel, in program order: the order of their parameters."""
-    found: dict[TensorMap, None] = {}
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, MakeTensorMapOp):
-            found.setdefault(recipe_of(op.opview))
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return tuple(found)
+    recipes = (recipe_of(op.opview) for op in find_ops(function, MakeTensorMapOp))
+    return tuple(dict.fromkeys(recipes))
 
 
 def why_no_boxes(op: MakeTensorMapOp, buffer: BufferType) -> str | None:

@@ -39,7 +39,7 @@ from tilec.passes.lower_to_nvvm.state import Lowering
 from tilec.passes.lower_to_nvvm.values import Array
 from tilec.passes.programs.stripes import BEST_STRIPE
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import all_ops, find_ops
 
 
 def is_array(type_: ir.Type) -> bool:
@@ -172,16 +172,8 @@ def _stripes_attributes(
 
 def _longest(function: ir.Operation) -> int:
     """Words of the longest tile."""
-    longest = 0
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal longest
-        sizes = [prod(shape(value)) * words(value) for value in op.results if is_tile(value)]
-        longest = max([longest, *sizes])
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
-    return longest
+    tiles = [value for op in all_ops(function) for value in op.results if is_tile(value)]
+    return max((prod(shape(value)) * words(value) for value in tiles), default=0)
 
 
 def _register_attributes(
@@ -189,14 +181,7 @@ def _register_attributes(
 ) -> dict[str, ir.Attribute]:
     """A kernel whose roles move registers begins with its part of all of them: `setmaxnreg` needs
     to know it (PTX ISA 9.0). CompileError if the roles hold more than the CTA begins with."""
-    roles: list[RoleOp] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, RoleOp):
-            roles.append(op.opview)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
+    roles = [op.opview for op in find_ops(function, RoleOp)]
     if not any(role.registers for role in roles):
         return {}
     entry = entry_registers(context.target, threads)

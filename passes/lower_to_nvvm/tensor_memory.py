@@ -33,7 +33,7 @@ from tilec.passes.lower_to_nvvm.shared_address import byte_pointer, shared_base,
 from tilec.passes.lower_to_nvvm.state import Lowering, Registers
 from tilec.passes.lower_to_nvvm.values import TensorMemory
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.walk import alloc_of
+from tilec.passes.rewriting.walk import alloc_of, find_ops
 
 
 def lower_reserve(op: ReserveTensorMemoryOp, state: Lowering) -> None:
@@ -54,15 +54,8 @@ def lower_reserve(op: ReserveTensorMemoryOp, state: Lowering) -> None:
 def _ctas(op: ir.Operation, state: Lowering) -> int:
     """The number of CTAs that allocate together: 2 in a kernel that has a product of a pair.
     CompileError where its clusters have none."""
-    found: list[ir.Operation] = []
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        view = inner.opview
-        if isinstance(view, Tcgen05MmaOp) and find_instruction(view.instruction).ctas == 2:
-            found.append(inner)
-        return ir.WalkResult.ADVANCE
-
-    op.parent.walk(visit)
+    products = find_ops(op.parent, Tcgen05MmaOp)
+    found = [each for each in products if find_instruction(each.opview.instruction).ctas == 2]
     if found and prod(state.cluster) % 2:
         raise error_at(found[0], "a pair of CTAs is two neighbours of a cluster; this has none")
     return 2 if found else 1

@@ -9,14 +9,12 @@ from mlir import ir
 
 from tilec.passes.math.float8 import FLOAT8, Float8, code_of
 from tilec.passes.rewriting.locations import error_at
-from tilec.passes.rewriting.walk import ops_named
+from tilec.passes.rewriting.walk import all_ops, ops_named
 
 _NARROWING = frozenset({"arith.truncf", "arith.sitofp", "arith.uitofp"})
 _WIDENING = frozenset({"arith.extf", "arith.fptosi", "arith.fptoui"})
 _SOURCES = _NARROWING | {"arith.bitcast", "arith.constant"}
 """Ops that make 8-bit floats from other types."""
-
-_ADVANCE = ir.WalkResult.ADVANCE  # looked up once: it costs as much as a step of a walk
 
 
 @dataclass(frozen=True)
@@ -46,13 +44,7 @@ class Float8Types:
         """Retypes all values, constants and function types; the conversions in program order."""
         if not self._occurs_in(module):
             return []
-        operations: list[ir.Operation] = []
-
-        def collect(op: ir.Operation) -> ir.WalkResult:
-            operations.append(op)
-            return _ADVANCE
-
-        module.operation.walk(collect, ir.WalkOrder.PRE_ORDER)
+        operations = all_ops(module.operation)
         # All ops are judged before any type changes: the formats are gone afterwards.
         for op in operations:
             self._judge(op)
@@ -160,14 +152,7 @@ class Float8Types:
 
 def _types_inside(inside: ir.Operation) -> list[ir.Type]:
     """Types of all values that an op, or an op in it, makes."""
-    types: list[ir.Type] = []
-
-    def collect(op: ir.Operation) -> ir.WalkResult:
-        types.extend(_types_made(op))
-        return _ADVANCE
-
-    inside.walk(collect)
-    return types
+    return [kind for op in all_ops(inside) for kind in _types_made(op)]
 
 
 def _types_made(op: ir.Operation) -> Iterator[ir.Type]:

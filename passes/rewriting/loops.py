@@ -11,19 +11,13 @@ from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import LaunchCount
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant
+from tilec.passes.rewriting.walk import all_ops
 
 
 def find_loops(module: ir.Module | ir.Operation) -> list[ir.Operation]:
     """Lists every scf.for of a module or a function, inner before outer."""
-    loops: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "scf.for":
-            loops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    return loops
+    ops = all_ops(module.operation, inner_first=True)
+    return [op for op in ops if op.name == "scf.for"]
 
 
 def is_inside(value: ir.Value, op: ir.Operation) -> bool:
@@ -168,13 +162,10 @@ def clone_mapped(op: ir.Operation, mapped: dict[ir.Value, ir.Value]) -> ir.Opera
     the clone's results."""
     copy = op.clone(ir.InsertionPoint.current).operation
 
-    def replace(inner: ir.Operation) -> ir.WalkResult:
+    for inner in all_ops(copy):
         for number, operand in enumerate(inner.operands):
             if operand in mapped:
                 inner.operands[number] = mapped[operand]
-        return ir.WalkResult.ADVANCE
-
-    copy.walk(replace)
     mapped.update(zip(op.results, copy.results, strict=True))
     return copy
 

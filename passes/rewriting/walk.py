@@ -13,6 +13,8 @@ from tilec.dialects.op import TileOp
 
 MODULES = ("builtin.module", "gpu.module")
 """Ops that hold functions."""
+_ADVANCE = ir.WalkResult.ADVANCE
+"""Looked up once: that costs as much as a step of a walk."""
 
 
 def kernels(module: ir.Module) -> Iterator[ir.Operation]:
@@ -35,17 +37,22 @@ def is_pure(op: ir.Operation) -> bool:
     return isinstance(view, TileOp) and view.PURE
 
 
-def find_ops(inside: ir.Operation, *kinds: type) -> list[ir.Operation]:
-    """The ops of these classes inside an op (or that op), in program order."""
+def all_ops(inside: ir.Operation, *, inner_first: bool = False) -> list[ir.Operation]:
+    """An op and all ops inside it, in program order; with `inner_first` each behind those inside
+    it."""
     found: list[ir.Operation] = []
 
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if isinstance(op.opview, kinds):
-            found.append(op)
-        return ir.WalkResult.ADVANCE
+    def note(op: ir.Operation) -> ir.WalkResult:
+        found.append(op)
+        return _ADVANCE
 
-    inside.walk(visit, ir.WalkOrder.PRE_ORDER)
+    inside.walk(note, ir.WalkOrder.POST_ORDER if inner_first else ir.WalkOrder.PRE_ORDER)
     return found
+
+
+def find_ops(inside: ir.Operation, *kinds: type) -> list[ir.Operation]:
+    """The ops of these classes inside an op (or that op), in program order."""
+    return [op for op in all_ops(inside) if isinstance(op.opview, kinds)]
 
 
 def ops_named(inside: ir.Operation, names: Collection[str]) -> list[ir.Operation]:
@@ -57,14 +64,7 @@ def ops_named(inside: ir.Operation, names: Collection[str]) -> list[ir.Operation
     """
     found: list[ir.Operation] = []
     if _has_jumps(inside):  # MLIR passes over blocks that nothing jumps to
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if op.name in names:
-                found.append(op)
-            return ir.WalkResult.ADVANCE
-
-        inside.walk(visit)
-        return found
+        return [op for op in all_ops(inside, inner_first=True) if op.name in names]
 
     def note(op: ir.OpView, rewriter: Any) -> bool:
         found.append(op.operation)

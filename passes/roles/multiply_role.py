@@ -47,7 +47,7 @@ from tilec.dialects.types import is_tile
 from tilec.hardware.tensor_memory import COLUMNS
 from tilec.passes.analysis.dependence import is_read
 from tilec.passes.rewriting.free_ops import is_one_element, is_scalar, stays_in_thread
-from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops
+from tilec.passes.rewriting.loops import add_counter, behind, enclosing_ops, find_loops
 from tilec.passes.rewriting.op_tables import OpMap, OpSet
 from tilec.passes.rewriting.rings import make_ring
 from tilec.passes.rewriting.walk import alloc_of
@@ -79,16 +79,8 @@ class Products:
 
 def find_products(function: ir.Operation, copied: OpMap[ir.Operation]) -> list[Products]:
     """The loops that qualify. `copied`: the loop that fills each alloc by copies."""
-    found: list[Products] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        products = _products(op, copied) if op.name == "scf.for" else None
-        if products is not None:
-            found.append(products)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
-    return found
+    found = (_products(loop, copied) for loop in find_loops(function))
+    return [products for products in found if products is not None]
 
 
 def _products(loop: ir.Operation, copied: OpMap[ir.Operation]) -> Products | None:

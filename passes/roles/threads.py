@@ -9,24 +9,15 @@ from tilec.dialects.gpu_tile.types import is_pending
 from tilec.dialects.op import TileOp
 from tilec.dialects.types import is_tile
 from tilec.passes.rewriting.free_ops import is_one_element
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rewriting.walk import all_ops, find_ops
 
 _SCALAR_PREFIXES = ("arith.", "math.", "scf.", "memref.dim", "gpu.yield")
 
 
 def runs_in_one_thread(role: gpu_tile.RoleOp) -> bool:
     """Whether the body holds nothing but scalars and what one thread does for all."""
-    fits = True
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        nonlocal fits
-        fits = _is_for_one_thread(op) or is_one_element(op)
-        return ir.WalkResult.ADVANCE if fits else ir.WalkResult.INTERRUPT
-
-    for view in role.body.operations:
-        if fits:
-            view.operation.walk(visit)
-    return fits
+    ops = (op for view in role.body.operations for op in all_ops(view.operation))
+    return all(_is_for_one_thread(op) or is_one_element(op) for op in ops)
 
 
 def runs_in_one_warp(role: gpu_tile.RoleOp) -> bool:

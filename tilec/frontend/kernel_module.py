@@ -24,6 +24,7 @@ from tilec.frontend.values import Array, Mistake, Scalar, Undefined, describe
 from tilec.hardware.any_layout import LAYOUTS
 from tilec.messages.diagnostics import CompileError, InternalError, Location
 from tilec.passes.checks.verify_ops import verify_ops
+from tilec.passes.rewriting.walk import all_ops
 from tilec.terms.dtypes import BY_MLIR, DType
 
 if TYPE_CHECKING:
@@ -286,14 +287,7 @@ def _returned(frame: Frame, value: Any) -> CompileError:
 
 def _drop_unused(function: ir.Operation) -> None:
     """Removes pure ops without uses (broadcasts that were composed, sizes that were not needed)."""
-    found: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        found.append(op)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit, ir.WalkOrder.PRE_ORDER)
-    for op in reversed(found):
+    for op in reversed(all_ops(function)):
         if _is_pure(op) and not any(list(result.uses) for result in op.results):
             op.erase()
 
