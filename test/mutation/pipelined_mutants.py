@@ -266,7 +266,7 @@ def judge(subject: Subject, job: Compilation, mutation: Mutation) -> Verdict:
             subject.grid,
             job.context.num_threads,
             arguments,
-            shared_bytes=job.shared_bytes,
+            shared_bytes=job.launch["shared_bytes"],
             mode="check",
         )
     except EmulatorError as error:

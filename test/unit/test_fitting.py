@@ -27,7 +27,7 @@ def chosen(
         return kernel.other_module(specs, constants, number, target=target)
 
     job = lower_to(module, find_target(target), "gpu_tile", other=other)
-    assert job.shared_bytes <= find_target(target).shared_bytes
+    assert job.launch["shared_bytes"] <= find_target(target).shared_bytes
     return {
         entry["about"]: f"{entry['chosen']}: {entry['why']}"
         for entry in job.context.report.decisions

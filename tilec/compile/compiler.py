@@ -7,7 +7,7 @@ prints (`dump_dir`), verifies, and parses back: a dumped file compiles from ther
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from tilec.compile.pipeline import LLVM_PIPELINE, UPSTREAM_LOWERING, passes_from
 from tilec.compile.program_size import choose_num_warps
 from tilec.dialects.demands import attribute_of, is_demanded, value_of
 from tilec.dialects.gpu_tile.role import total_warps
-from tilec.executable.kernel import MOST_PROGRAMS, CompiledKernel, Facts, Parameter, TensorMap
+from tilec.executable.kernel import CompiledKernel, Facts, Parameter
 from tilec.hardware.ptx_version import NEWEST
 from tilec.hardware.target import Target, check_ptx_version
 from tilec.messages.diagnostics import CompileError, DoesNotFit, InternalError
@@ -61,7 +61,8 @@ Other = Callable[[int], "ir.Module | None"]
 
 @dataclass
 class Compilation:
-    """One kernel on its way: the module, and what was learned on the way."""
+    """One kernel on its way: the module, and what was learned on the way. `launch`: the fields of
+    CompiledKernel that the passes decide."""
 
     module: ir.Module
     target: Target
@@ -72,17 +73,7 @@ class Compilation:
     constants: dict[str, Any]
     level: Level
     dump_dir: Path | None = None
-    shared_bytes: int = 0
-    total_warps: int = 0
-    tensor_maps: tuple[TensorMap, ...] = ()
-    persistent: bool = False
-    dynamic: bool = False
-    starts_early: bool = False
-    cluster: tuple[int, int, int] = (1, 1, 1)
-    limits: tuple[tuple[str, int], ...] = ()
-    most_programs: int = MOST_PROGRAMS
-    stripes: int = 1
-    programs_per_cta: int = 1
+    launch: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     check: ProgramCheck = field(default_factory=ProgramCheck)
@@ -141,20 +132,10 @@ def compiled_kernel(job: Compilation) -> CompiledKernel:
         ptx=job.text,
         parameters=job.signature,
         grid=job.grid,
-        threads=job.total_warps * job.target.warp_size,
-        shared_bytes=job.shared_bytes,
         index_bits=job.context.index_bits,
         constants=job.constants,
         report={"decisions": job.context.report.decisions, "milliseconds": milliseconds},
-        tensor_maps=job.tensor_maps,
-        persistent=job.persistent,
-        dynamic=job.dynamic,
-        starts_early=job.starts_early,
-        cluster=job.cluster,
-        limits=job.limits,
-        most_programs=job.most_programs,
-        stripes=job.stripes,
-        programs_per_cta=job.programs_per_cta,
+        **job.launch,
     )
 
 
@@ -306,19 +287,21 @@ def _written_warps(function: ir.Operation, demanded: int | None, explicit: bool)
 def _to_gpu_tile(job: Compilation) -> None:
     _run_until_it_fits(job)
     function = find_kernel(job.module, job.name)
-    together = job.programs_per_cta = programs_per_cta(function)
-    job.shared_bytes = program_bytes(function) * together
-    job.total_warps = total_warps(function, job.context.num_warps) * together
-    job.tensor_maps = tuple(
-        replace(recipe, dtype=job.signature[recipe.parameter].dtype)
-        for recipe in tensor_maps(function)
-    )
-    job.persistent, job.dynamic = is_in_line(function), is_whole(function)
-    job.starts_early = starts_early(function)
-    job.cluster = checked_cluster(function, job.context)
-    job.limits = size_limits(function)
-    job.most_programs = most_programs(function)
-    job.stripes = stripes_of(function)
+    context, together = job.context, programs_per_cta(function)
+    maps = tensor_maps(function)
+    job.launch = {
+        "threads": total_warps(function, context.num_warps) * together * job.target.warp_size,
+        "shared_bytes": program_bytes(function) * together,
+        "tensor_maps": tuple(replace(m, dtype=job.signature[m.parameter].dtype) for m in maps),
+        "persistent": is_in_line(function),
+        "dynamic": is_whole(function),
+        "starts_early": starts_early(function),
+        "cluster": checked_cluster(function, context),
+        "limits": size_limits(function),
+        "most_programs": most_programs(function),
+        "stripes": stripes_of(function),
+        "programs_per_cta": together,
+    }
 
 
 def _run_until_it_fits(job: Compilation) -> None:
