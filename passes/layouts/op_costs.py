@@ -21,7 +21,13 @@ from tilec.hardware.sizes import WORD_BITS
 
 SLOT_BYTES = 4
 """Bytes of traffic that one instruction of a warp is worth: a multiprocessor issues four a clock,
-in which DRAM brings it 18 bytes (an H200's 4.8 TB/s over 132 at 1.98 GHz)."""
+in which DRAM brings it 18 bytes (an H200's 4.8 TB/s over 132 at 1.98 GHz).
+
+One for all targets, though by `Speed` it is 7 on a B200, 3 on an A100, 1 on an RTX 5090 and 0.8 on
+an RTX 4090: what is weighed differs by more. The PTX of the 16 kernels of
+`test/targets/example_defaults.py`, for sm_89 and sm_90a, and of the golden ones, for sm_89 and
+their own targets, is the same for 1, 2, 3, 4, 6 and 8; that of seven is another for 64. Not timed
+on devices other than an H200."""
 SHUFFLE_SLOTS = 4
 """A shuffle: 32 lanes a clock (CUDA C++ Programming Guide, "Arithmetic Instructions")."""
 
