@@ -34,7 +34,6 @@ from dataclasses import dataclass
 
 from mlir import ir
 
-from tilec.dialects.def_use import constant_attribute, of_kind
 from tilec.dialects.gpu_tile import (
     ConvertLayoutOp,
     WgmmaMeanwhileOp,

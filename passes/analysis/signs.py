@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.dialects.def_use import defining_op
 from tilec.dialects.op import TileOp
 from tilec.dialects.tile import IotaOp
 from tilec.dialects.types import element, is_tile, shape

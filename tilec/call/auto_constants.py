@@ -268,15 +268,14 @@ def _look(op: ir.Operation, primes: Mapping[str, int], roles: _Roles) -> None:
             if name := constant_of(size):
                 roles.dots.setdefault(name, (role, *about))
                 roles.uses.setdefault(name, set()).add((op.block, role))
-    for result in op.results:
-        if is_tile(result):
-            names = tuple(constant_of(size) for size in shape(result))
-            sizes = zip(names, shape(result), strict=True)
-            parts = _Parts(names, prod(size for name, size in sizes if not name))
-            for name in parts.chosen:
-                roles.tiles.setdefault(name, []).append(parts)
-            if isinstance(view, LoadOp):
-                roles.loaded = max(roles.loaded, (prod(shape(result)), bit_width(element(result))))
+    for result in filter(is_tile, op.results):
+        names = tuple(constant_of(size) for size in shape(result))
+        sizes = zip(names, shape(result), strict=True)
+        parts = _Parts(names, prod(size for name, size in sizes if not name))
+        for name in parts.chosen:
+            roles.tiles.setdefault(name, []).append(parts)
+        if isinstance(view, LoadOp):
+            roles.loaded = max(roles.loaded, (prod(shape(result)), bit_width(element(result))))
 
 
 def _goes_on(dot: DotOp) -> bool:

@@ -9,7 +9,7 @@
 // The demand is met, and gone.
 // CHECK-NOT: tile.consumers
 // CHECK-SAME: tile.total_warps = 12 : i32
-// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 6 : i32}
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 11 : i32}
 // One turn a program, released by the four warps that have it.
 // CHECK-NEXT: %[[ORDER:.*]] = "gpu_tile.make_ring"() {fills = 0 : i32, options = {}, releases = 4 : i32, slots = 1 : i32}
 // CHECK-NOT: "gpu_tile.ring_acquire"(%[[ORDER]]

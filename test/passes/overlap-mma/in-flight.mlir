@@ -6,7 +6,7 @@
 !c = tensor<64x64xf32>
 
 // CHECK-LABEL: @matmul
-// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 6 : i32}
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 12 : i32}
 // CHECK: name = "load"
 // CHECK: %[[START:.*]] = "gpu_tile.wgmma_fence"
 // CHECK: %[[LOOP:.*]]:2 = scf.for %[[K:.*]] = %[[LOWER:.*]] to %[[UPPER:.*]] step %{{.*}} iter_args(%[[ACC:.*]] = %[[START]], %[[N:.*]] = %{{.*}}) -> (!gpu_tile.pending<{{.*}}, i32)

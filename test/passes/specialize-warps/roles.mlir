@@ -8,9 +8,9 @@
 // CHECK-LABEL: @matmul
 // CHECK-SAME: tile.total_warps = 8 : i32
 // One warpgroup reads a slot.
-// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 6 : i32}
-// CHECK: %[[A:.*]] = "gpu_tile.alloc"() {{.*}} -> !gpu_tile.buffer<tensor<6x64x64xbf16>
-// CHECK: %[[B:.*]] = "gpu_tile.alloc"() {{.*}} -> !gpu_tile.buffer<tensor<6x64x64xbf16>
+// CHECK: %[[RING:.*]] = "gpu_tile.make_ring"() {fills = 1 : i32, options = {}, releases = 1 : i32, slots = 12 : i32}
+// CHECK: %[[A:.*]] = "gpu_tile.alloc"() {{.*}} -> !gpu_tile.buffer<tensor<12x64x64xbf16>
+// CHECK: %[[B:.*]] = "gpu_tile.alloc"() {{.*}} -> !gpu_tile.buffer<tensor<12x64x64xbf16>
 // CHECK: "gpu_tile.role"
 // The tiles are not carried here.
 // CHECK: scf.for %{{.*}} iter_args(%[[N:.*]] = %{{.*}}) -> (i32)
