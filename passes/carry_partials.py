@@ -74,6 +74,7 @@ IDEMPOTENT = (
 FACTORS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 """What a sum is scaled by."""
 LEAST_BITS = 32
+"""Of elements of a sum: narrower floats lose other bits where they are added in another order."""
 
 
 @tile_pass(

@@ -165,8 +165,9 @@ def _refusal(
     if isinstance(plan, str):
         return plan
     fills_sectors = _held(store) == store.value and _excess(store, facts).traffic <= SCATTERED
-    if fills_sectors and plan.bytes > most_store_bytes(context.target):
-        return f"{plan.bytes} bytes of shared memory are worth more to loads: sectors are full"
+    if plan.bytes > most_store_bytes(context.target, fills_sectors=fills_sectors):
+        why = ": sectors are full" if fills_sectors else ""
+        return f"{plan.bytes} bytes of shared memory are worth more to loads{why}"
     return why_no_tensor_map(
         store.dst,
         store.dims,

@@ -17,7 +17,7 @@ Loads stay behind what threads wait for: nothing would be under way while they e
 have reduced, nor while they store. On an H200 gradients of RMS norm (16384 rows of 1024, 264
 programs) take 42 us for 56, cross-entropy of 445 rows of 86848 67 for 73.
 
-A loop qualifies if in each iteration it reduces or scans tiles that several lanes hold, and
+A loop qualifies if in each iteration it reduces or scans tiles that several warps hold, and
 multiplies none; if its loads may all be issued early (`roles/loads_ahead.py`), since nothing in the
 loop writes the arrays or orders accesses to them; and if few registers hold what they load. Not
 where its author demands stages, or roles: those load ahead in their own way.

@@ -1,4 +1,4 @@
-"""Loops whose threads wait for each other in each iteration."""
+"""Loops whose warps wait for each other in each iteration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilec.passes.rewriting.walk import find_ops
 
 
 def threads_meet(loop: ir.Operation) -> bool:
-    """Whether threads exchange what they have reduced or scanned in each iteration of a loop that
+    """Whether warps exchange what they have reduced or scanned in each iteration of a loop that
     multiplies nothing, branches and inner loops left out. Tiles have layouts."""
     if find_ops(loop, tile.DotOp):
         return False
@@ -21,6 +21,6 @@ def threads_meet(loop: ir.Operation) -> bool:
 
 
 def _is_shared(view: Combining) -> bool:
-    """Whether several lanes hold elements that are combined."""
+    """Whether several warps hold elements that are combined: lanes of one need not wait."""
     levels = axis_levels(layout_of(view.inputs[0]), view.axis)
-    return any(level.place is not Place.VALUE for level in levels)
+    return any(level.place is Place.WARP for level in levels)

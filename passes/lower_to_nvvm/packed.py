@@ -34,6 +34,7 @@ _CONVERSIONS = ("arith.sitofp", "arith.uitofp")
 _FOUR = 0x01010101
 """Times which a byte is four of them."""
 _SIGN, _BYTE = 0x80, 0xFF
+"""Of a byte: its sign, and all of it."""
 _UPPER = {"f16": 0x64, "bf16": 0x43}
 """The upper byte of 1024 in f16, of 128 in bf16, whose lowest bit counts 1."""
 _HALVES = (0x5150, 0x5352)

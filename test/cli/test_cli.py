@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -128,7 +129,7 @@ def test_death_over_a_kernel_of_python_s_is_a_bug(tilec_command) -> None:
     done = tilec_command("compile", f"{file}:softmax", *words)
     assert done.code == BUG
     assert "tilec died of SIGABRT in 'fall-over', of the kernel at" in done.errors
-    assert "softmax.py:15:1; it says: Assertion `n > 0' failed" in done.errors
+    assert re.search(r"softmax\.py:\d+:1; it says: Assertion `n > 0' failed", done.errors)
 
 
 FAULTS = {

@@ -30,6 +30,7 @@ FOR_PASSES = {
     "reshape_view": "the halves of a reshape that crosses threads",
     "scan_carry": "the halves of a scan across warps",
     "tma_pair_multicast": "what pairs of a cluster load alike, where `cluster=` asks for several",
+    "thread_reduce": "what each thread has of a sum, before threads meet",
     "warp_reduce": "the halves of a reduction across warps",
     "warp_scan": "the halves of a scan across warps",
 }

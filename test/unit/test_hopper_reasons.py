@@ -114,8 +114,10 @@ def test_several_accumulators(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
     x = np.zeros((128, 128), BF16)
     compiled = gated.on("emulator").compiled(x, x, x, x)
-    reason = "finished in each iteration (several accumulators are in flight)"
-    assert decisions(compiled, "matrix instructions") == [reason]
+    assert decisions(compiled, "matrix instructions") == [
+        "finished in each iteration (several accumulators are in flight)",
+        "side by side (sums are waited for where they are read)",
+    ]
 
 
 ROWS = (((64, 64),), ((64, 1),))

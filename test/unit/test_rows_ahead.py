@@ -19,7 +19,7 @@ def loads_ahead(kernel: CompiledKernel) -> bool:
     return any((d["about"], d["chosen"]) == ("loads", "an iteration ahead") for d in decisions)
 
 
-@tilec.kernel(grid=2)
+@tilec.kernel(grid=2, num_warps=2)
 def normalise(x: tl.array, y: tl.array, N: tl.const):
     """y = x / max(|x|) of each row; two programs walk over the rows."""
     for row in tl.range(tl.program_id(0), x.shape[0], 2):
@@ -27,7 +27,7 @@ def normalise(x: tl.array, y: tl.array, N: tl.const):
         tl.store(y, (row, 0), v / tl.max(tl.abs(v)))
 
 
-@tilec.kernel(grid=1)
+@tilec.kernel(grid=1, num_warps=2)
 def descend(x: tl.array, N: tl.const):
     """Each row becomes half of the normalised row before it."""
     for row in tl.range(0, x.shape[0] - 1):

@@ -47,6 +47,7 @@ _PRIMES = (53, 59, 61, 67, 71, 73, 79, 83)
 """Large enough that a tile's fixed sizes (96 elements of a head) are hardly multiples of one.
 A size of a probed tile that one divides is that constant's; kernels have three."""
 _SMALL_PRIMES = (11, 13, 17, 19, 23, 29, 31, 37)
+"""For tiles that the others make too large: fixed sizes of powers of two are multiples of none."""
 _PROBES = ((16, _PRIMES), (1, _PRIMES), (1, _SMALL_PRIMES))
 """Sizes to probe with, so many times primes, the first that the kernel can have: dots take
 multiples of 16 (PTX ISA 9.0, mma shapes), and beside a long row most make a tile too large."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from tilec.costs.machine import Machine
 from tilec.costs.rates import Rates
 from tilec.costs.work import TENSOR_SPEEDS, LoopWork, Stored, Unit, Way, Work
-from tilec.hardware.ring_stages import WARPS, copied_stages, ring_stages
+from tilec.hardware.ring_stages import FEW_WARPS, copied_stages, ring_stages
 from tilec.hardware.sizes import LINE_BYTES, WARPGROUP_WARPS
 from tilec.hardware.target import Feature, Target
 from tilec.hardware.tensor_memory import COLUMNS, LEAST_COLUMNS, power_of_two
@@ -133,7 +133,11 @@ def _unevenness(work: Work, machine: Machine) -> float:
 
 
 def stages_of(
-    loop: LoopWork, target: Target, accumulators: int = 0, other_bytes: int = 0, warps: int = WARPS
+    loop: LoopWork,
+    target: Target,
+    accumulators: int = 0,
+    other_bytes: int = 0,
+    warps: int = FEW_WARPS,
 ) -> int:
     """The slots a loop's pipeline has: demanded, or as many as the compiler gives it, with so many
     `accumulators` of `warps`, and beside `other_bytes` of shared memory."""

@@ -42,7 +42,7 @@ CUTLASS's products for sm_80 (3 to 5 stages)."""
 CTAS = 2
 """CTAs for which such rings leave room on a multiprocessor, if its registers do: one multiplies
 while the other waits or stores."""
-WARPS = 8
+FEW_WARPS = 8
 """Warps for which they do where CTAs have few, if two slots remain: decoding from pages in 2 warps
 was as fast as any with 3 slots of 16 kB, 2 or 3 of 32 kB, 3 or 4 of 8 kB (an H200; 4 of 32 kB, one
 CTA a multiprocessor, took 1.3 times as long)."""
@@ -56,7 +56,7 @@ def copied_stages(slot_bytes: int, accumulators: int, warps: int, target: Target
     threads of a CTA of so many `warps`, that the sums of mma instructions take."""
     registers = REGISTERS_PER_ACCUMULATOR * accumulators
     fitting_ctas = max(1, target.registers_per_sm // max(1, registers))
-    many = target.shared_bytes // min(max(CTAS, WARPS // warps), fitting_ctas)
+    many = target.shared_bytes // min(max(CTAS, FEW_WARPS // warps), fitting_ctas)
     few = target.shared_bytes // min(CTAS, fitting_ctas)
     share = max(many, min(few, 2 * slot_bytes))
     return max(1, min(MOST_COPIED, share // max(1, slot_bytes)))
@@ -73,12 +73,12 @@ def store_slots(panels: int, panel_bytes: int) -> int:
     return next(fits, 1)
 
 
-STORES_SHARE = 6
+FILLING_PART, OTHER_PART = 6, 2
 """What of shared memory, a part of so many, buffers may take for stores that fill their sectors: 32
 KiB of an H200's 227, where that was measured, and not of 99, where rings would lose a slot or two
-of their few."""
+of their few. Other stores may take half: what they save is traffic."""
 
 
-def most_store_bytes(target: Target) -> int:
-    """Shared memory that buffers of such stores may take."""
-    return target.shared_bytes // STORES_SHARE
+def most_store_bytes(target: Target, *, fills_sectors: bool) -> int:
+    """The shared memory that buffers of stores may take."""
+    return target.shared_bytes // (FILLING_PART if fills_sectors else OTHER_PART)

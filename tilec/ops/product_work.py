@@ -142,7 +142,7 @@ def _leaving_bytes(
         return rows * columns * width if way is Way.ENGINE else 0
     panel = next((span for span in SWIZZLE_BITS if columns * width % span == 0), 0)
     found = rows * panel * store_slots(columns * width // panel, rows * panel) if panel else 0
-    if width == SUM_BYTES and (not stays or found > most_store_bytes(target)):
+    if width == SUM_BYTES and (not stays or found > most_store_bytes(target, fills_sectors=True)):
         return 0
     return found
 
