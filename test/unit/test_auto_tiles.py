@@ -13,13 +13,13 @@ import pytest
 
 import tilec
 import tilec.language as tl
-from tilec.call.auto_tiles import Tiles
+from tilec.call.auto_tiles import AutoTiles, Tiles
 from tilec.call.call_class import CallClass, any_class, class_of, size_class
 from tilec.call.jit import Kernel
 from tilec.call.shared_code import SharedCode
 from tilec.call.specialization import specialize
 from tilec.compile.fitting import MOST_UNSOUND, Unsound, first_sound
-from tilec.costs.kernel_work import work_of
+from tilec.costs.launch_work import work_of
 from tilec.costs.machine import usual_machine
 from tilec.costs.model import predict
 from tilec.costs.work import LoopWork, Unit, Way, Work
@@ -57,9 +57,13 @@ def product(m: int, n: int, k: int) -> dict[str, Any]:
 
 def taken(kernel: Kernel, values: Mapping[str, Any]) -> list[dict[str, int]]:
     """The choices of tiles for a call on an H200, the first in front."""
-    found = specialize(kernel.parameters, values)
-    call = class_of(found.parameters, values, H200)
-    return [dict(tiles.chosen) for tiles in kernel._programs.choices(found, HOPPER).order(call)]
+    call = class_of(specialize(kernel.parameters, values).parameters, values, H200)
+    return [dict(tiles.chosen) for tiles in choices(kernel, values).order(call)]
+
+
+def choices(kernel: Kernel, values: Mapping[str, Any]) -> AutoTiles:
+    """The choices of tiles for calls like this one, of any sizes."""
+    return kernel._programs.choices(specialize(kernel.parameters, values), HOPPER)
 
 
 def test_classes_of_sizes() -> None:
@@ -328,6 +332,18 @@ def test_products_that_a_loop_scales_and_adds_up_are_waited_for_and_held_twice()
     work = work_of(module, found.parameters, values, HOPPER).work
     assert work.accumulators == 2 * 128 * 64
     assert [(loop.trips, loop.turns, loop.groups) for loop in work.loops] == [(4, 1, 2), (1, 0, 1)]
+
+
+def test_a_kernel_is_read_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiles = choices(matmul, product(512, 512, 512))
+    first, second = (
+        class_of(tiles._parameters, product(*sizes), H200)
+        for sizes in ((512, 512, 512), (4096, 4096, 4096))
+    )
+    before = tiles.order(first)
+    monkeypatch.setattr(tiles, "_build", lambda *_: pytest.fail("built again"))
+    assert tiles.order(second)[0].chosen != before[0].chosen
+    assert tiles.order(first) == before
 
 
 def test_what_two_products_read_is_loaded_once() -> None:

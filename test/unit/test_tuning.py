@@ -21,7 +21,7 @@ from tilec.call.dependencies import source_digest
 from tilec.call.jit import Kernel
 from tilec.call.kernel_file import load_kernel
 from tilec.call.specialization import specialize
-from tilec.costs.kernel_work import KernelWork, work_of
+from tilec.costs.launch_work import KernelWork, work_of
 from tilec.costs.machine import Machine
 from tilec.costs.model import (
     predict,

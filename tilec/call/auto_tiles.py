@@ -26,10 +26,10 @@ from mlir import ir
 from tilec.call.auto_constants import AutoConstants
 from tilec.call.call_class import CallClass, any_class
 from tilec.call.specialization import Specialization
-from tilec.costs.kernel_work import work_of
+from tilec.costs.kernel_work import ProgramWork, read_program
+from tilec.costs.launch_work import launch_work
 from tilec.costs.machine import usual_machine
 from tilec.costs.model import Prediction, predict
-from tilec.dialects.context import make_context
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
 
@@ -71,8 +71,7 @@ class AutoTiles:
         self._build = build
         self._has_grid = has_grid
         self._target = target
-        self._context = make_context()
-        self._modules: dict[Constants, ir.Module | None] = {}
+        self._programs: dict[Constants, ProgramWork | None] = {}
         self._last: tuple[CallClass | None, list[Tiles]] | None = None
 
     def choice(self, call: CallClass | None, number: int) -> Tiles | None:
@@ -113,12 +112,10 @@ class AutoTiles:
             return found
         arguments = call.arguments(self._parameters)
         for tiles in self._candidates:
-            module = self._module(tiles)
-            if module is None:
+            program = self._program(tiles)
+            if program is None:
                 continue
-            values = {**self._usual.given, **arguments, **dict(tiles)}
-            work = work_of(module, self._parameters, values, self._target).work
-            prediction = predict(work, call.machine)
+            prediction = predict(launch_work(program, arguments).work, call.machine)
             if not prediction.impossible:
                 found[tiles] = prediction
         return dict(sorted(found.items(), key=lambda item: item[1].us))
@@ -138,22 +135,22 @@ class AutoTiles:
         points.sort(key=distance)
         return list(dict.fromkeys([tuple(usual.items()), *points]))[:MOST_TILES]
 
-    def _module(self, tiles: Constants) -> ir.Module | None:
-        """The program with these tiles; None where the kernel cannot have them. All are kept in
-        one context: each has a megabyte."""
-        if tiles not in self._modules:
+    def _program(self, tiles: Constants) -> ProgramWork | None:
+        """What a program with these tiles does; None where the kernel cannot have them."""
+        if tiles not in self._programs:
             try:
-                text = str(self._build(dict(tiles), {}))
-                self._modules[tiles] = ir.Module.parse(text, self._context)
+                module = self._build(dict(tiles), {})
             except CompileError:
                 if tiles == tuple(self._usual.values.items()) and not self._usual.is_limited:
                     raise  # the author's mistake, or none of any tile
-                self._modules[tiles] = None
-        return self._modules[tiles]
+                self._programs[tiles] = None
+            else:
+                self._programs[tiles] = read_program(module, self._parameters, self._target)
+        return self._programs[tiles]
 
     def _can_be(self, tiles: Constants) -> bool:
         """Whether no static assertion of the kernel fails with these tiles."""
-        return not self._usual.is_limited or self._module(tiles) is not None
+        return not self._usual.is_limited or self._program(tiles) is not None
 
     def _reasons(
         self, first: Constants, predicted: Mapping[Constants, Prediction]

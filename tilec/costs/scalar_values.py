@@ -1,9 +1,11 @@
-"""Evaluates the scalar integers of a kernel for given arguments: bounds of loops, mostly."""
+"""The scalar integers of a kernel that sizes decide, bounds of loops mostly: read once from its IR,
+evaluated for any sizes."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -45,93 +47,168 @@ _COMPARISONS = (
 """By the number of arith.cmpi's predicate; the unsigned ones behind them do not occur."""
 
 
-class ScalarValues:
-    """The scalars of a kernel for given arguments. `evaluate(value)`: the number, or None where it
-    is known only on the device.
+@dataclass(frozen=True)
+class Point:
+    """What the integers depend on. `arguments`: a shape or a number for each argument of the
+    kernel. `program`: of `grid`, because loops may be longer in some than in others."""
+
+    arguments: Sequence[Any]
+    grid: Grid
+    program: Grid
+
+
+Numbers = Sequence[int | None]
+"""Of the integers read so far, at one point; None for what is known only on the device."""
+_Rule = Callable[[Point, Numbers], int | None]
+
+
+@dataclass(frozen=True)
+class Scalars:
+    """Integers in the order in which they were read, so that each finds its operands before it.
 
     Where only the device knows which of two numbers is chosen it is the larger: a loop that some
-    programs skip is as long as in those that do not. `skips`: whether the other one was 0.
-
-    `arguments`: a shape or a number for each argument of the kernel. `program`: of `grid`, because
-    loops may be longer in some than in others.
+    programs skip is as long as in those that do not. `choices`: places of the condition and of the
+    two numbers.
     """
 
-    def __init__(self, arguments: Sequence[Any], grid: Grid, program: Grid) -> None:
-        self._arguments = arguments
-        self._grid = grid
-        self._program = program
-        self._known: dict[ir.Value, int | None] = {}
-        self.skips = False
+    rules: tuple[_Rule, ...]
+    choices: tuple[tuple[int, int, int], ...]
 
-    def evaluate(self, value: ir.Value) -> int | None:
-        """The integer of an SSA value."""
-        if value not in self._known:
-            self._known[value] = None  # a loop's own value is no constant of it
-            self._known[value] = self._evaluate(value)
-        return self._known[value]
+    def numbers(self, point: Point) -> Numbers:
+        """Lists all of them, at a point."""
+        found: list[int | None] = []
+        for rule in self.rules:
+            found.append(rule(point, found))
+        return found
 
-    def bind(self, value: ir.Value, number: int | None) -> None:
+    def skips(self, numbers: Numbers) -> bool:
+        """Whether one of two numbers between which only the device chooses is 0."""
+        for condition, *two in self.choices:
+            known = [number for place in two if (number := numbers[place]) is not None]
+            if numbers[condition] is None and len(known) == 2 and min(known) == 0:
+                return True
+        return False
+
+
+class ScalarReader:
+    """Reads integers of one kernel, each once."""
+
+    def __init__(self) -> None:
+        self._rules: list[_Rule] = []
+        self._places: dict[ir.Value, int] = {}
+        self._choices: list[tuple[int, int, int]] = []
+
+    def found(self) -> Scalars:
+        """All that were read."""
+        return Scalars(tuple(self._rules), tuple(self._choices))
+
+    def place(self, value: ir.Value) -> int:
+        """Where the number of an SSA value will be; reads what it depends on, too."""
+        if value not in self._places:
+            rule = self._rule(value)
+            self._rules.append(rule)
+            self._places[value] = len(self._rules) - 1
+        return self._places[value]
+
+    def bind(self, value: ir.Value, place: int) -> None:
         """Says what a value is, a loop's variable for one."""
-        self._known[value] = number
+        self._places[value] = place
 
-    def _evaluate(self, value: ir.Value) -> int | None:
+    def _rule(self, value: ir.Value) -> _Rule:
         op = defining_op(value)
         if op is None:
-            return self._argument(value)
+            return _argument(value)
         view = op.opview
         if isinstance(view, ProgramIdOp):
-            return self._program[view.axis]
+            return lambda point, _, axis=view.axis: point.program[axis]
         if isinstance(view, NumProgramsOp):
-            return self._grid[view.axis]
+            return lambda point, _, axis=view.axis: point.grid[axis]
         if op.name == "arith.constant":
             attribute = op.attributes["value"]
-            return attribute.value if isinstance(attribute, ir.IntegerAttr) else None
-        numbers = [self.evaluate(operand) for operand in _scalars(op)]
+            number = attribute.value if isinstance(attribute, ir.IntegerAttr) else None
+            return lambda _, __: number
+        places = [self.place(operand) for operand in _scalars(op)]
         if op.name == "memref.dim":
-            return self._size(op.operands[0], numbers[-1])
-        if op.name == "arith.select" and len(numbers) == 3 and numbers[0] is None:
-            first, second = numbers[1:]
-            if first is None or second is None:
-                return None
-            self.skips = self.skips or min(first, second) == 0
+            return _size(op.operands[0], places[-1])
+        if op.name == "arith.select" and len(places) == 3:
+            self._choices.append((places[0], places[1], places[2]))
+            return _chosen(*places)
+        return _computed(_function(op), places)
+
+
+def _unknown(_: Point, __: Numbers) -> None:
+    """What only the device knows, a value that a loop carries among others."""
+
+
+def _argument(value: ir.Value) -> _Rule:
+    """A scalar argument of the kernel."""
+    block = ir.BlockArgument(value)
+    if block.owner.owner.operation.name != "func.func":
+        return _unknown
+    number = int(block.arg_number)
+
+    def rule(point: Point, _: Numbers) -> int | None:
+        given = point.arguments[number]
+        return int(given) if isinstance(given, int) and not isinstance(given, bool) else None
+
+    return rule
+
+
+def _size(array: ir.Value, place: int) -> _Rule:
+    """The size of an argument along the axis at `place`."""
+    if defining_op(array) is not None:
+        return _unknown
+    number = int(ir.BlockArgument(array).arg_number)
+
+    def rule(point: Point, numbers: Numbers) -> int | None:
+        axis = numbers[place]
+        return None if axis is None else int(point.arguments[number][axis])
+
+    return rule
+
+
+def _computed(function: Callable[..., int] | None, places: Sequence[int]) -> _Rule:
+    """What an op makes of the numbers at `places`."""
+    if function is None:
+        return _unknown
+
+    def rule(_: Point, numbers: Numbers) -> int | None:
+        given = [numbers[place] for place in places]
+        if None in given:
+            return None
+        try:
+            return function(*given)
+        except (ZeroDivisionError, ValueError):
+            return None
+
+    return rule
+
+
+def _chosen(condition: int, yes: int, no: int) -> _Rule:
+    """The number that a condition chooses, the larger one where only the device knows it."""
+
+    def rule(_: Point, numbers: Numbers) -> int | None:
+        first, second = numbers[yes], numbers[no]
+        if first is None or second is None:
+            return None
+        if numbers[condition] is None:
             return max(first, second)
-        if None in numbers:
-            return None
-        return _apply(op, [int(number) for number in numbers if number is not None])
+        return first if numbers[condition] else second
 
-    def _argument(self, value: ir.Value) -> int | None:
-        block = ir.BlockArgument(value)
-        parent = block.owner.owner.operation
-        if parent.name != "func.func":
-            return None
-        number = self._arguments[block.arg_number]
-        is_whole = isinstance(number, int) and not isinstance(number, bool)
-        return int(number) if is_whole else None
-
-    def _size(self, array: ir.Value, axis: int | None) -> int | None:
-        if axis is None or defining_op(array) is not None:
-            return None
-        shape = self._arguments[ir.BlockArgument(array).arg_number]
-        return int(shape[axis])
+    return rule
 
 
 def _scalars(op: ir.Operation) -> list[ir.Value]:
     return [v for v in op.operands if isinstance(v.type, (ir.IntegerType, ir.IndexType))]
 
 
-def _apply(op: ir.Operation, numbers: list[int]) -> int | None:
+def _function(op: ir.Operation) -> Callable[..., int] | None:
+    """What an op does to its scalars, None where nobody told us."""
+    count = len(_scalars(op))
     if op.name in _CASTS or isinstance(op.opview, AssumeOp):
-        return numbers[0]
+        return lambda first, *_: first
     if op.name == "arith.cmpi":
         predicate = op.attributes["predicate"].value
         if predicate < len(_COMPARISONS):
-            return int(_COMPARISONS[predicate](*numbers))
-    if op.name == "arith.select" and len(numbers) == 3:
-        return numbers[1] if numbers[0] else numbers[2]
-    rule = _BINARY.get(op.name)
-    if rule is None or len(numbers) != 2:
-        return None
-    try:
-        return rule(*numbers)
-    except (ZeroDivisionError, ValueError):
-        return None
+            return lambda x, y, compare=_COMPARISONS[predicate]: int(compare(x, y))
+    return _BINARY.get(op.name) if count == 2 else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilec.call.jit import Kernel
 from tilec.call.specialization import specialize
-from tilec.costs.kernel_work import KernelWork, work_of
+from tilec.costs.launch_work import KernelWork, work_of
 from tilec.costs.machine import Machine
 from tilec.costs.model import predict
 from tilec.messages.diagnostics import CompileError

@@ -1,0 +1,198 @@
+"""What a launch does, from what a kernel's programs do (`kernel_work`) and the sizes of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from mlir import ir
+
+from tilec.costs.dot_work import Memory
+from tilec.costs.kernel_work import ProgramWork, read_program
+from tilec.costs.operand_work import filled
+from tilec.costs.rates import rates_of
+from tilec.costs.scalar_values import Numbers, Point
+from tilec.costs.work import LoopWork, Way, Work
+from tilec.executable.grid import Grid, check_grid
+from tilec.executable.kernel import Parameter
+from tilec.hardware.target import Target
+from tilec.runtime.arrays import ArrayView
+
+
+@dataclass(frozen=True)
+class KernelWork:
+    """A launch as the model sees it: its `work`, its grid, and the names of the arrays it reads and
+    writes."""
+
+    work: Work
+    grid: Grid
+    reads: frozenset[str]
+    writes: frozenset[str]
+
+
+def work_of(
+    module: ir.Module,
+    parameters: Sequence[Parameter],
+    values: Mapping[str, Any],
+    target: Target,
+    grid: Any = None,
+) -> KernelWork:
+    """The work of launching the kernel of a `tile` module on described arguments.
+
+    `values`, `grid` and ValueError: as in `launch_work`.
+    """
+    return launch_work(read_program(module, parameters, target), values, grid)
+
+
+def _memories(values: Mapping[str, Any]) -> dict[str, Memory]:
+    """How the arrays among arguments lie in memory, those that have a matrix."""
+    return {
+        name: Memory.of(x.pointer, x.shape, x.strides, x.element_bytes)
+        for name, x in values.items()
+        if isinstance(x, ArrayView) and len(x.shape) > 1
+    }
+
+
+def launch_work(program: ProgramWork, values: Mapping[str, Any], grid: Any = None) -> KernelWork:
+    """The work of a launch on described arguments.
+
+    `values`: an ArrayView or a number a parameter, by name. `grid`: the caller's, if there is one.
+    ValueError where the kernel has no grid rule either.
+    """
+    arguments = [_plain(values[parameter.name]) for parameter in program.parameters]
+    sizes = _grid_of(program, arguments, grid)
+    points = [program.scalars.numbers(Point(arguments, sizes, one)) for one in _some_of(sizes)]
+    trips, lengths, guessed = _all_trips(program, points)
+    around = [prod(trips[number] for number in body.around) for body in program.bodies]
+    loops = _loops(program, around, _memories(values))
+    arrays = {name: v for name, v in values.items() if isinstance(v, ArrayView)}
+    used = program.reads | program.writes
+    touched = [v for name, v in arrays.items() if name in used]
+    twice = program.reads & program.writes - program.atomics
+    touched += [v for name, v in arrays.items() if name in twice]
+    held = sum(prod(v.shape) * v.element_bytes for v in (touched or arrays.values()))
+    each = sum(loop.trips * (loop.global_bytes + loop.stored_bytes) for loop in loops)
+    skips = any(program.scalars.skips(point) for point in points)
+    busy = _busy(program, prod(sizes), arrays) if skips else prod(sizes)
+    work = Work(
+        busy,
+        program.warps,
+        loops,
+        min(held, int(busy * each)),  # programs may leave some of an array out
+        program.accumulators,
+        program.elements,
+        tuple(guessed),
+        program.teams,
+        outer_bytes=program.outer_bytes,
+        longest=_longest(lengths),
+        again_bytes=_again(program, around),
+    )
+    return KernelWork(work, sizes, program.reads, program.writes)
+
+
+PANEL_BYTES = 32 * 1024
+"""Of shared memory that results leave through, at most, where rings are: two panels of 128 bytes by
+128 rows."""
+
+
+def _busy(program: ProgramWork, programs: int, arrays: Mapping[str, ArrayView]) -> int:
+    """How many of a grid's programs have work where only memory says which skip their loops, as
+    tiles behind the ends of groups do: of programs beyond those that the results fill there is one
+    a group, which has half a tile beyond them if it has many, and a tile if it has few rows."""
+    if not program.accumulators:
+        return programs
+    written = [prod(arrays[name].shape) for name in program.writes if name in arrays]
+    filled = max(written, default=0) // program.accumulators
+    beyond = max(0, programs - filled)
+    return max(programs - beyond // 2, beyond) if filled else programs
+
+
+def _loops(
+    program: ProgramWork, around: Sequence[float], memories: Mapping[str, Memory]
+) -> tuple[LoopWork, ...]:
+    """The loops of a program, each run so many times (`around`), with the shared memory that
+    results leave through beside rings."""
+    rates = rates_of(program.target)
+    loops = [
+        replace(filled(body.work, body.fills, memories, rates), trips=trips)
+        for body, trips in zip(program.bodies, around, strict=True)
+    ]
+    if not any(loop.way is Way.ENGINE for loop in loops):
+        return tuple(loops)
+    return tuple(replace(loop, leaving_bytes=min(loop.stored_bytes, PANEL_BYTES)) for loop in loops)
+
+
+def _grid_of(program: ProgramWork, arguments: Sequence[Any], grid: Any) -> Grid:
+    if grid is not None:
+        return check_grid(grid)
+    if program.rule is None:
+        raise ValueError("the kernel has no grid rule, and the call gives no grid")
+    return program.rule(arguments)
+
+
+def _plain(value: Any) -> Any:
+    return value.shape if isinstance(value, ArrayView) else value
+
+
+def _some_of(grid: Grid) -> list[Grid]:
+    """The first and the last program, and two between: what changes evenly has their mean."""
+    x, y, z = grid
+    of = [(n * (x - 1) // 3, n * (y - 1) // 3, n * (z - 1) // 3) for n in range(4)]
+    return of if prod(grid) else of[:0]
+
+
+def _all_trips(
+    program: ProgramWork, points: Sequence[Numbers]
+) -> tuple[list[float], list[list[int]], list[str]]:
+    """Iterations of each loop, the mean of some programs, one where bounds are unknown; those of
+    each program, of loops whose bounds are known; and what was guessed."""
+    means: list[float] = []
+    lengths: list[list[int]] = []
+    guessed: list[str] = []
+    for bounds in program.loops:
+        if bounds is None:
+            means.append(1)
+            guessed.append("a while loop counts as one iteration")
+            continue
+        low, high, step = bounds
+        found = [_trips(x[low], x[high], x[step]) for x in points]
+        known = [number for number in found if number is not None]
+        if len(known) == len(found):
+            means.append(_mean(known))
+            lengths.append(known)
+        else:
+            means.append(1)
+            guessed.append("a loop with bounds unknown before the run counts as one iteration")
+    return means, lengths, guessed
+
+
+def _trips(low: int | None, high: int | None, step: int | None) -> int | None:
+    if low is None or high is None or not step or step < 0:
+        return None
+    return max(0, -(-(high - low) // step))
+
+
+def _mean(numbers: Sequence[int]) -> float:
+    """Of some programs' iterations, whole where it is; 0 where the grid has none."""
+    mean = sum(numbers) / len(numbers) if numbers else 0.0
+    return int(mean) if mean.is_integer() else mean
+
+
+def _again(program: ProgramWork, around: Sequence[float]) -> float:
+    """Bytes that a program has loaded in another loop before; 0 where it multiplies, which loads
+    other parts of an array in other loops."""
+    if any(body.work.flops for body in program.bodies):
+        return 0.0
+    each: dict[str, list[float]] = {}
+    for body, trips in zip(program.bodies, around, strict=True):
+        for name, loaded in body.loaded.items():
+            each.setdefault(name, []).append(trips * loaded)
+    return sum(sum(loads) - max(loads) for loads in each.values())
+
+
+def _longest(lengths: Sequence[Sequence[int]]) -> float:
+    """How many times as long as the mean the longest program is, by its iterations."""
+    each = [sum(numbers) for numbers in zip(*lengths, strict=True)]
+    return max(each) * len(each) / sum(each) if sum(each) else 1.0

@@ -1,0 +1,78 @@
+"""How the operands that a loop's dots read come to shared memory, once it is known how their arrays
+lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from tilec.costs.dot_work import Memory, line_bytes, narrow_loads, way_of
+from tilec.costs.rates import Rates
+from tilec.costs.work import WAYS, LoopWork, Unit, Way
+from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A load of `nbytes` for one dot. `array`: its name, None where the load does not show it;
+    `tile`: the sizes that the dot reads, `axis` that of k among the last two; `is_turned`: whether
+    the tile is transposed on the way."""
+
+    array: str | None
+    nbytes: int
+    tile: tuple[int, ...]
+    axis: int
+    is_turned: bool
+
+    def memory(self, memories: Mapping[str, Memory]) -> Memory:
+        """Says how what the dot reads lies in memory; the best where that is unknown."""
+        found = None if self.array is None else memories.get(self.array)
+        if found is None:
+            return Memory(1, LINE_BYTES)
+        if self.is_turned and found.contiguous is not None:
+            return replace(found, contiguous=1 - found.contiguous)
+        return found
+
+
+@dataclass(frozen=True)
+class Fill:
+    """The operands of a dot that an iteration loads, of elements of `width` bytes. `is_used_twice`:
+    whether registers take one of them, too."""
+
+    operands: tuple[Operand, ...]
+    width: int
+    unit: Unit
+    is_used_twice: bool
+
+
+def filled(
+    loop: LoopWork, fills: Sequence[Fill], memories: Mapping[str, Memory], rates: Rates
+) -> LoopWork:
+    """Gives a loop with what its dots' operands take, `memories` by name of array."""
+    if not fills:
+        return loop
+    way, staged, wasted, narrow, vectors = loop.way, 0, 0, 0, 0
+    for fill in fills:
+        operands = [(one.memory(memories), one.axis) for one in fill.operands]
+        own = way_of(operands, fill.width, fill.unit)
+        if fill.is_used_twice:
+            own = max(own, Way.THREADS, key=WAYS.index)
+        way = max(way, own, key=WAYS.index) if staged else own
+        sizes = [prod(one.tile) for one in fill.operands]
+        elements, copies = narrow_loads(sizes, operands, fill.width, fill.unit)
+        narrow, vectors = narrow + elements, vectors + copies
+        for one, (memory, _) in zip(fill.operands, operands, strict=True):
+            row = one.tile[-1 if memory.contiguous == 1 else -2] * fill.width
+            wasted += line_bytes(one.nbytes, row, memory, own, rates) - one.nbytes
+            staged += 0 if own is Way.REGISTERS else one.nbytes
+        staged += copies * VECTOR_BYTES if own is Way.REGISTERS else 0
+    return replace(
+        loop,
+        way=way,
+        staged_bytes=staged,
+        line_bytes=loop.global_bytes + wasted,
+        narrow_loads=narrow,
+        vector_copies=vectors,
+        is_waited_for=any(fill.is_used_twice for fill in fills),
+    )
