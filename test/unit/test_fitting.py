@@ -83,15 +83,21 @@ def test_sums_that_tensor_memory_has_no_room_for_come_to_registers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "fit"), [("sm_89", "one stage"), ("sm_120a", "no buffers ahead of their use")]
+    ("target", "tile", "fit"),
+    [
+        ("sm_89", (128, 32), "one stage"),
+        ("sm_120a", (64, 64), "no buffers ahead of their use"),
+    ],
 )
-def test_what_takes_less_is_right(target: str, fit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_less_is_right(
+    target: str, tile: tuple[int, int], fit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TILEC_TARGET", target)
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((1, 1, 72, 256)).astype(np.float16) for _ in range(3))
     o = np.full_like(q, np.nan)
     kernel = attention.on("emulator:check")
-    constants = {"D": 256, "BM": 128, "BN": 32}
+    constants = {"D": 256, "BM": tile[0], "BN": tile[1]}
     assert f"fit: {fit}" in kernel.report(q, k, v, o, 1 / 16, **constants)
     kernel(q, k, v, o, 1 / 16, **constants)
     expected = reference(q, k, v, False, 1 / 16)
