@@ -82,7 +82,10 @@ def test_each_has_its_part_of_shared_memory(target: str, monkeypatch: pytest.Mon
         ["x:i32[?,128]", "y:i32[?,32]", "n:i32"], {"N": 128}, target=target
     )
     assert made.programs_per_cta == WARPS
-    assert made.shared_bytes == 0 or made.shared_bytes % (128 * WARPS) == 0
+    assert made.shared_bytes % (128 * WARPS) == 0
+    assert made.shared_bytes > 0
+    assert "bar.warp.sync" in made.ptx  # who has no program left meets nobody
+    assert "bar.sync" not in made.ptx
 
 
 def of_rows(index_bits: int = 32) -> CompiledKernel:

@@ -428,15 +428,15 @@ def test_ctas_of_several_programs_have_as_many_warps_as_these_need(fake: FakeDri
     grid of scalars without the whole way."""
     run, compiler = launcher(fake, LaunchArgument("n", "scalar"), grid=("n", "2", "1"))
     compiler.persistent, compiler.programs_per_cta = True, 2
-    for number in (1, 40, 40, 0, 1000, 3):
+    for number in (1, 40, 40, 0, 1000, 2, 3):
         run(FakeTensor(), FakeTensor(0x2000), number)
     assert compiler.asked == 1
     found = [(launch.grid[0], launch.block[0]) for launch in fake.launches]
-    assert found == [(2, 32), (40, 64), (40, 64), (128, 64), (4, 64)]
+    assert found == [(2, 32), (40, 64), (40, 64), (128, 64), (4, 32), (4, 64)]
     grids = [
         [int.from_bytes(a, "little") for a in launch.arguments[-3:]] for launch in fake.launches
     ]
-    assert grids == [[n, 2, 1] for n in (1, 40, 40, 1000, 3)]
+    assert grids == [[n, 2, 1] for n in (1, 40, 40, 1000, 2, 3)]
 
 
 def test_a_persistent_kernel_launched_on_a_grid_of_the_call(fake: FakeDriver):

@@ -84,3 +84,23 @@ func.func @long(%a: !v, %w: !v, %y: !v) attributes {tile.kernel} {
   "tile.store"(%z, %y, %row) {dims = array<i32: 0>, options = {}} : (!l, !v, index) -> ()
   return
 }
+
+// 16 are too many as well, though they have room.
+// CHECK-LABEL: @several
+// CHECK: "tile.reduce"
+// CHECK: "tile.load"
+!h = tensor<512xf32, #gpu_tile.layout<"T(32):(1@0) V(16):(32@0)">>
+func.func @several(%a: !v, %w: !v, %y: !v) attributes {tile.kernel} {
+  %row = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %x = "tile.load"(%a, %row) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (!v, index) -> !h
+  %sum = "tile.reduce"(%x) ({
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.addf %p, %q : f32
+    gpu.yield %r : f32
+  }) {axis = 0 : i32} : (!h) -> !s
+  "tile.store"(%sum, %y, %row) {dims = array<i32>, options = {}} : (!s, !v, index) -> ()
+  %v = "tile.load"(%w, %row) {dims = array<i32: 0>, padding = 0.0 : f32, options = {}} : (!v, index) -> !h
+  %z = arith.mulf %x, %v : !h
+  "tile.store"(%z, %y, %row) {dims = array<i32: 0>, options = {}} : (!h, !v, index) -> ()
+  return
+}
