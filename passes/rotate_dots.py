@@ -42,7 +42,7 @@ from tilec.dialects.gpu_tile import (
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.issue_order import (
     constant_steps,
-    is_free,
+    ops_beside,
 )
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.dots.issued_products import (
@@ -53,7 +53,7 @@ from tilec.passes.dots.issued_products import (
 )
 from tilec.passes.dots.rotate_sums import rotate_sums
 from tilec.passes.dots.rotate_tensor_dots import rotate_tensor_dots
-from tilec.passes.rewriting.loops import clone_mapped, find_loops, in_block, is_inside, terminator
+from tilec.passes.rewriting.loops import clone_mapped, find_loops, is_inside, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, less
 from tilec.passes.rewriting.walk import is_pure
@@ -149,23 +149,11 @@ class _Rewrite:
         # What the second product takes in registers: carried to where it is issued.
         taken = [second.fence.acc, second.multiply.lhs]
         self._taken = [v for v in taken if is_tile(v) and is_inside(v, loop)]
-        self._between = self._ops_between(
+        self._between = ops_beside(
+            self._body,
             OpSet((*rotation.early, *rotation.late)),
             OpSet(op for p in (first, second) for op in (p.wait, *p.releases)),
         )
-
-    def _ops_between(self, issued: OpSet, moved: OpSet) -> list[ir.Operation]:
-        """The body without the products; slots and the like only where still needed."""
-        kept = OpSet()
-        *ops, last = [view.operation for view in self._body.operations]
-        for op in reversed(ops):
-            if op in moved or (op in issued and not is_free(op)):
-                continue
-            uses = [use.owner.operation for result in op.results for use in result.uses]
-            users = OpSet(in_block(user, self._body) for user in uses)
-            if op not in issued or last in users or users & kept:
-                kept.add(op)
-        return [op for op in ops if op in kept]
 
     def run(self) -> None:
         """A branch for at least one iteration: its start, the loop, the last product."""

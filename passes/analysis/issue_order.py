@@ -11,7 +11,7 @@ from tilec.dialects.def_use import defining_op
 from tilec.dialects.gpu_tile import BufferView, RingSlotOp, RingWaitOp, SlotOp
 from tilec.dialects.types import is_tile
 from tilec.passes.analysis.divisibility import constant_of
-from tilec.passes.rewriting.loops import terminator
+from tilec.passes.rewriting.loops import in_block, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 
 
@@ -77,3 +77,18 @@ def is_free(op: ir.Operation) -> bool:
     if isinstance(op.opview, (RingSlotOp, BufferView)) or op.name == "arith.constant":
         return True
     return op.name.startswith("arith.") and not any(is_tile(v) for v in op.results)
+
+
+def ops_beside(body: ir.Block, issued: OpSet, moved: OpSet) -> list[ir.Operation]:
+    """The ops of a loop's body beside products that go elsewhere, in order: none of `moved`, and of
+    those that issue products (`issued`) scalars and slots alone, where what stays needs them."""
+    kept = OpSet()
+    *ops, last = [view.operation for view in body.operations]
+    for op in reversed(ops):
+        if op in moved or (op in issued and not is_free(op)):
+            continue
+        uses = [use.owner.operation for result in op.results for use in result.uses]
+        users = OpSet(in_block(user, body) for user in uses)
+        if op not in issued or last in users or users & kept:
+            kept.add(op)
+    return [op for op in ops if op in kept]

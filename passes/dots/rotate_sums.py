@@ -37,11 +37,11 @@ from tilec.dialects.gpu_tile.role import entry_registers, total_warps
 from tilec.dialects.gpu_tile.types import is_buffer, layout_of
 from tilec.dialects.types import bit_width, element
 from tilec.hardware.sizes import WORD_BYTES
-from tilec.passes.analysis.issue_order import constant_steps, is_free
+from tilec.passes.analysis.issue_order import constant_steps, ops_beside
 from tilec.passes.analysis.register_pressure import most_live_registers
 from tilec.passes.contract import PassContext
 from tilec.passes.dots.issued_products import IssuedProduct, find_product, products_of
-from tilec.passes.rewriting.loops import clone_mapped, in_block, terminator
+from tilec.passes.rewriting.loops import clone_mapped, terminator
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.scalars import binary, constant, less
 from tilec.passes.rewriting.walk import kernel_of, role_of
@@ -110,22 +110,8 @@ class _Rewrite:
         self._body = loop.regions[0].blocks[0]
         self._arguments = list(self._body.arguments)
         self._yielded = list(terminator(self._body).operands)
-        self._rest = self._ops_behind()
-
-    def _ops_behind(self) -> list[ir.Operation]:
-        """The body without the product; what else of its issue is still needed, scalars alone."""
-        product, issued = self._product, OpSet(self._early)
         moved = OpSet((product.wait.operation, *(r.operation for r in product.releases)))
-        kept = OpSet()
-        *ops, last = [view.operation for view in self._body.operations]
-        for op in reversed(ops):
-            if op in moved or (op in issued and not is_free(op)):
-                continue
-            uses = [use.owner.operation for result in op.results for use in result.uses]
-            users = OpSet(in_block(user, self._body) for user in uses)
-            if op not in issued or last in users or users & kept:
-                kept.add(op)
-        return [op for op in ops if op in kept]
+        self._rest = ops_beside(self._body, OpSet(early), moved)
 
     def run(self) -> None:
         """A branch for at least one iteration: its start, the loop, what is left."""
