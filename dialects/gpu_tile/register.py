@@ -40,7 +40,21 @@ class ConvertLayoutOp(Op, name="convert_layout", pure=True, moves=True):
         return _check_layouts([self.src, self.result])
 
 
-class ThreadReduceOp(Op, name="thread_reduce", pure=True):
+class _PartOfReduction(Op, pure=True):
+    """Reduces along `axis` as far as some threads go."""
+
+    inputs = Operand(TILE, variadic=True, mixed=True)
+    outputs = Result(TILE, variadic=True, mixed=True)
+    axis = Attribute(INT)
+    body = Region()
+
+    def check(self) -> str | None:
+        return _check_layouts([*self.inputs, *self.outputs]) or check_combination(
+            self.inputs, self.axis, self.body
+        )
+
+
+class ThreadReduceOp(_PartOfReduction, name="thread_reduce"):
     """Reduces along `axis` inside each thread: the axis shrinks to the number of threads that share
     it.
 
@@ -55,18 +69,8 @@ class ThreadReduceOp(Op, name="thread_reduce", pure=True):
         }) {axis = 0 : i32} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>) -> tensor<64xf32, #gpu_tile.layout<"T(64):(1@0) V():()">>
     """
 
-    inputs = Operand(TILE, variadic=True, mixed=True)
-    outputs = Result(TILE, variadic=True, mixed=True)
-    axis = Attribute(INT)
-    body = Region()
 
-    def check(self) -> str | None:
-        return _check_layouts([*self.inputs, *self.outputs]) or check_combination(
-            self.inputs, self.axis, self.body
-        )
-
-
-class WarpReduceOp(Op, name="warp_reduce", pure=True):
+class WarpReduceOp(_PartOfReduction, name="warp_reduce"):
     """Reduces along `axis` inside each warp: the axis shrinks to the number of warps that share it.
 
     First half of a reduction across warps; the partial results meet in shared memory. Warps that
@@ -79,16 +83,6 @@ class WarpReduceOp(Op, name="warp_reduce", pure=True):
           gpu.yield %c : f32
         }) {axis = 0 : i32} : (tensor<256xf32, #gpu_tile.layout<"T(32,2):(4@0,128@0) V(4):(1@0)">>) -> tensor<2xf32, #gpu_tile.layout<"T(32,2):(0,1@0) V():()">>
     """
-
-    inputs = Operand(TILE, variadic=True, mixed=True)
-    outputs = Result(TILE, variadic=True, mixed=True)
-    axis = Attribute(INT)
-    body = Region()
-
-    def check(self) -> str | None:
-        return _check_layouts([*self.inputs, *self.outputs]) or check_combination(
-            self.inputs, self.axis, self.body
-        )
 
 
 class WarpScanOp(Op, name="warp_scan", pure=True):
