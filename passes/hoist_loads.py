@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from mlir import ir
 
+from tilec.dialects.def_use import defining_op
 from tilec.dialects.effects import written_by
 from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.tile import LoadOp
@@ -35,7 +36,7 @@ from tilec.passes.analysis.register_pressure import most_live_registers, registe
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.free_ops import is_scalar, is_total
 from tilec.passes.rewriting.op_tables import OpSet
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
 
 FEW = 8
 """Registers of a thread for all that is loaded early: with more, fewer CTAs run side by side."""
@@ -71,7 +72,7 @@ def hoist_loads(module: ir.Module, context: PassContext) -> None:
 def _place(load: ir.Operation, function: ir.Operation) -> ir.Operation | None:
     """The first op that threads wait in and that stands in front of a load, behind what its address
     needs; None if there is none, or the kernel writes the array."""
-    known = OpSet(v.owner.operation for v in _address(load)[1] if not isinstance(v.owner, ir.Block))
+    known = OpSet(op for v in _address(load)[1] if (op := defining_op(v)) is not None)
     place = None
     for view in load.block.operations:
         if view.operation == load:
@@ -91,7 +92,7 @@ def _address(load: ir.Operation) -> tuple[list[ir.Operation], list[ir.Value]]:
     needed, others, pending = OpSet([load]), [], list(load.operands)
     while pending:
         value = pending.pop()
-        op = None if isinstance(value.owner, ir.Block) else value.owner.operation
+        op = defining_op(value)
         if op is None or op.block != load.block or not (is_scalar(op) and is_total(op)):
             others.append(value)
         elif op not in needed:
@@ -103,12 +104,6 @@ def _address(load: ir.Operation) -> tuple[list[ir.Operation], list[ir.Value]]:
 
 def _waits(op: ir.Operation) -> bool:
     """Whether threads wait for each other in an op, or inside it, or it writes memory."""
-    found = False
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        nonlocal found
-        found |= isinstance(inner.opview, Combining) or bool(written_by(inner.opview))
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return found
+    return any(
+        isinstance(inner.opview, Combining) or written_by(inner.opview) for inner in all_ops(op)
+    )

@@ -57,7 +57,7 @@ from tilec.passes.demands.kernels import (
 )
 from tilec.passes.programs.program_relations import read_their_length
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
-from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
 
 WARPS = 8
 """Of a CTA: eight such fill a multiprocessor of 64 warps, and one whose threads hold 255 registers
@@ -97,14 +97,7 @@ def _why_not(function: ir.Operation, context: PassContext) -> str | None:
     buffers = sum(buffer_of(op.results[0]).size_bytes for op in find_ops(function, AllocOp))
     if not context.target.fits_twice(WARPS * buffers):
         return f"buffers of {buffers} bytes each"
-    waiting: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        waiting.extend([op] if orders_memory(op.opview) else [])
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
-    if waiting:
+    if any(orders_memory(op.opview) for op in all_ops(function)):
         return "one may wait for what others do"
     if read_their_length(function):
         return "memory says how long each takes"
