@@ -1,8 +1,8 @@
-"""load-ahead: a loop whose threads wait for each other loads what its next iteration needs first.
+"""load-ahead: a loop whose warps wait for each other loads what its next iteration needs first.
 
 Before:   scf.for %k = %lower to %upper step %s {
             %t = "tile.load"(%a, %row, %k) ...
-            %m = "tile.reduce"(%t) ...                         (every thread waits for others)
+            %m = "tile.reduce"(%t) ...                         (every warp waits for others)
             ...
           }
 After:    %first = scf.if (%lower < %upper) { "tile.load"(%a, %row, %lower) } else { zeros }
@@ -29,7 +29,7 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.passes.analysis.hazards import read_ahead_hazard
-from tilec.passes.analysis.meetings import threads_meet
+from tilec.passes.analysis.meetings import warps_meet
 from tilec.passes.analysis.register_pressure import tiles_apart
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.loops import demanded_stages, demands_roles
@@ -54,7 +54,7 @@ leave room for fewer CTAs, 0.71 to 1.18."""
 def load_ahead(module: ir.Module, context: PassContext) -> None:
     """Issues the loads of loops whose threads wait for each other an iteration ahead."""
     for function in kernels(module):
-        if demands_roles(function) or not any(map(threads_meet, find_loops(function))):
+        if demands_roles(function) or not any(map(warps_meet, find_loops(function))):
             continue
         apart = tiles_apart(function, function.regions[0].blocks[0])
         for found in find_ahead_loads(function, _room(function, context), apart):
@@ -77,7 +77,7 @@ def _room(function: ir.Operation, context: PassContext) -> int:
 
 
 def _qualifies(found: AheadLoads) -> bool:
-    if demanded_stages(found.loop) is not None or not threads_meet(found.loop):
+    if demanded_stages(found.loop) is not None or not warps_meet(found.loop):
         return False
     return _is_used(found) and not _hazards(found)
 

@@ -11,7 +11,7 @@ from tilec.passes.layouts.axis_levels import Place, axis_levels
 from tilec.passes.rewriting.walk import find_ops
 
 
-def threads_meet(loop: ir.Operation) -> bool:
+def warps_meet(loop: ir.Operation) -> bool:
     """Whether warps exchange what they have reduced or scanned in each iteration of a loop that
     multiplies nothing, branches and inner loops left out. Tiles have layouts."""
     if find_ops(loop, tile.DotOp):

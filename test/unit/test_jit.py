@@ -311,7 +311,7 @@ def test_an_error_while_probing_says_so() -> None:
     def odd(x: tl.array, B: tl.const = tl.auto):
         tl.store(x, 0, tl.load(x, 0, B + 0.5))
 
-    with pytest.raises(tilec.CompileError, match="") as caught:
+    with pytest.raises(tilec.CompileError, match="must be made of integers") as caught:
         odd.source_module(["x:f32[?]"])
     assert "found while trying B = 848 to see what the tl.auto constants are for" in str(
         caught.value
