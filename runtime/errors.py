@@ -6,6 +6,8 @@ from __future__ import annotations
 class ArgumentError(TypeError):
     """An argument of a launch does not fit the kernel; the message begins with its name."""
 
+    is_mistake = True
+
 
 class DeviceError(RuntimeError):
     """A device is not there, or it refused or failed a kernel."""

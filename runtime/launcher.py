@@ -29,6 +29,7 @@ from tilec.runtime.launch_argument import LaunchArgument, check_arguments
 from tilec.runtime.outside import Outside
 from tilec.runtime.scalars import check_scalar
 from tilec.runtime.streams import DEFAULT_STREAM, current_stream_of, stream_number
+from tilec.runtime.tracebacks import short_traceback
 
 Resolve = Callable[..., CompiledKernel]
 """(device, {name: ArrayView, scalar or constant}, [grid]) -> the kernel to launch. It is asked a
@@ -94,6 +95,7 @@ class Launcher:
         self._last = None
         self.__call__ = build_slow_call(self.name, self.arguments, self._launch)
 
+    @short_traceback
     def _launch(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
         """The whole way, for what the generated function has not seen: one value an argument."""
         number = common_stream(values) if stream is None else stream_number(stream)

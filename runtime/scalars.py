@@ -67,6 +67,8 @@ def check_scalar(name: str, dtype: str, value: Any) -> int | float | bool:
     try:
         if isinstance(value, (str, bytes)):
             raise TypeError("text is no number")
+        if dtype == i1.mlir and hasattr(value, "item"):
+            value = value.item()  # NumPy's truth values are no integers
         number = operator.index(value) if dtype in _LIMITS else float(value)
     except OverflowError:
         raise ArgumentError(f"argument {name!r}: {value!r} is too large for {dtype}") from None

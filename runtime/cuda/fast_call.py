@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tilec.executable.grid import Grid, check_grid
@@ -21,9 +22,12 @@ from tilec.runtime.cuda.context import current_device
 from tilec.runtime.cuda.driver import device_count
 from tilec.runtime.cuda.plan import Plan, place_programs, run_in_context
 from tilec.runtime.cuda.reader import Reader
-from tilec.runtime.launch_argument import REQUIRED, LaunchArgument
+from tilec.runtime.errors import ArgumentError
+from tilec.runtime.launch_argument import REQUIRED, RESERVED, LaunchArgument
 from tilec.runtime.outside import Outside, expression
 from tilec.runtime.streams import current_stream_in, stream_number
+from tilec.runtime.tracebacks import short_traceback
+from tilec.terms.demands import demand_help
 
 MAX_PLANS = 4096
 """Plans kept per thread; a program with ever new shapes starts over rather than growing."""
@@ -32,6 +36,8 @@ Launch = Callable[[tuple[Any, ...], Any, Any], None]
 
 _SLOW_CALL = """\
 def _tilec_call({signature}):
+    if _tilec_unknown:
+        _tilec_refuse_keyword(_tilec_unknown)
     _tilec_whole_way({values}, grid, stream)
 """
 
@@ -46,7 +52,9 @@ def _tilec_call({signature}):
         {refuse}
     except Exception:
         _tilec_plan = None
-    if _tilec_plan is None:
+    if _tilec_plan is None or _tilec_unknown:
+        if _tilec_unknown:
+            _tilec_refuse_keyword(_tilec_unknown)
         return _tilec_whole_way({values}, grid, stream)
     if grid is not None or _tilec_grid_of_scalars is not None:
         _tilec_grid = (_tilec_grid_of_scalars({scalars}) if grid is None
@@ -213,7 +221,7 @@ def _signature(arguments: Sequence[LaunchArgument]) -> str:
         argument.name if argument.default is REQUIRED else f"{argument.name}=_tilec_default{number}"
         for number, argument in enumerate(arguments)
     ]
-    return ", ".join([*positional, "*", "grid=None", "stream=None"])
+    return ", ".join([*positional, "*", "grid=None", "stream=None", "**_tilec_unknown"])
 
 
 def _compile(
@@ -221,11 +229,21 @@ def _compile(
 ) -> dict[str, Any]:
     """Runs `text`, which holds no foreign text but checked argument names; gives its functions."""
     namespace = {f"_tilec_{key}": value for key, value in names.items()}
+    known = ", ".join([*_names(arguments), *RESERVED])
+    namespace["_tilec_refuse_keyword"] = partial(_refuse_keyword, name, known)
     for number, argument in enumerate(arguments):
         namespace[f"_tilec_default{number}"] = argument.default
     exec(compile(text, f"<call of {name}>", "exec"), namespace)
     namespace["_tilec_call"].__name__ = namespace["_tilec_call"].__qualname__ = name
     return namespace
+
+
+@short_traceback
+def _refuse_keyword(kernel: str, known: str, unknown: Iterable[str]) -> None:
+    """ArgumentError for a keyword that a call does not take."""
+    name = next(iter(unknown))
+    text = f"{kernel}() got an unexpected keyword argument {name!r}; it takes {known}"
+    raise ArgumentError("\n".join(filter(None, (text, demand_help(name)))))
 
 
 def _names(arguments: Sequence[LaunchArgument], *kinds: str) -> list[str]:

@@ -28,6 +28,16 @@ class DeclaredParameter:
     default: Any = REQUIRED
     python: type[int] | type[float] | None = None
 
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether it takes None, which is then a constant."""
+        return self.is_open or (self.kind == "array" and self.default is None)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether arguments say what it is: an array, a number, a group of values, or None."""
+        return self.kind == "any"
+
     def launch_argument(self, kind: str) -> LaunchArgument:
         """The parameter as the launcher wants it, "any" resolved to `kind`."""
         return LaunchArgument(self.name, kind if self.kind == "any" else self.kind, self.default)

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilec.hardware.ptx_version import NEWEST, release_with, shown
 from tilec.hardware.target import TARGETS, Target, find_target, target_for_device, why_no_target
+from tilec.runtime.device import device as find_device
 from tilec.runtime.errors import DeviceError
 
 
@@ -40,3 +41,12 @@ def ptx_version_for(device: Any, target: Target) -> int | None:
             f"{release_with(target.lowest_ptx)} or later"
         )
     return newest
+
+
+def given_device(device: Any) -> Any:
+    """The device of a name; a device as it is, and None. TypeError for anything else."""
+    if device is None or hasattr(device, "launch"):
+        return device
+    if isinstance(device, str):
+        return find_device(device)
+    raise TypeError(f"device: expected a name such as 'cuda:1' or a device, found {device!r}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import numbers
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +16,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
 from tilec.call.call_class import class_of, class_of_specs
+from tilec.call.call_form import CallForm, Kind, kinds_of
 from tilec.call.declaration import declared_parameters
 from tilec.call.dependencies import compiler_digest, outside_values, source_digest
-from tilec.call.device_target import ptx_version_for, target_of
+from tilec.call.device_target import given_device, ptx_version_for, target_of
 from tilec.call.shared_code import SharedCode
 from tilec.call.signature import add_promises
 from tilec.call.specialization import Specialization, constant_text, specialize, specialize_for
@@ -33,13 +33,13 @@ from tilec.messages.diagnostics import PerformanceWarning
 from tilec.messages.report import show_report, slow
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cache import default_cache
-from tilec.runtime.device import device as find_device
 from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import reaches
 from tilec.runtime.launch_argument import RESERVED
 from tilec.runtime.launcher import Launcher, located
 from tilec.runtime.outside import Outside, is_same
+from tilec.runtime.tracebacks import short_traceback
 from tilec.terms.demands import NO_DEMANDS, Demands, check_names, explained
 
 if TYPE_CHECKING:
@@ -93,41 +93,50 @@ class Kernel(Launcher, Generic[P]):
         self._reports: dict[Any, Mapping[str, Any]] = {}
         self._code = SharedCode()
         self._programs = TilePrograms(fn, grid, self._demands)
-        self._open = [i for i, p in enumerate(self.parameters) if p.kind == "any"]
-        self._variants: dict[tuple[str, ...], Launcher] = {}
+        self._plain = tuple("array" if p.kind == "any" else p.kind for p in self.parameters)
+        self._variants: dict[tuple[Kind, ...], tuple[CallForm, Launcher]] = {}
         arguments = [parameter.launch_argument("array") for parameter in self.parameters]
-        where = _found(device)
+        where = given_device(device)
         super().__init__(fn.__name__, arguments, self.resolve, where)
         functools.update_wrapper(self, fn, updated=())
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
 
+    @short_traceback
     def _launch(self, values: tuple[Any, ...], grid: Any, stream: Any) -> None:
-        """Launches as `Launcher` does, but an argument without annotation may also be a number."""
-        launcher = self.launcher_of(values)
-        if launcher is self:
+        """Launches as `Launcher` does, but an argument that is an array's may also be None or a
+        group, and one without annotation a number."""
+        kinds = kinds_of(self.parameters, values)
+        if kinds == self._plain:
             super()._launch(values, grid, stream)
         else:
-            launcher(*values, grid=grid, stream=stream)
+            form, launcher = self._variant(kinds)
+            launcher(*form.flat(values), grid=grid, stream=stream)
 
     def launcher_of(self, values: Sequence[Any]) -> Launcher:
-        """What launches arguments like these, given in order: this kernel, or where some that
-        have no annotation are numbers, its launcher for that."""
-        kinds = tuple(_kind(values[i]) for i in self._open)
-        if "typed" not in kinds:
-            return self
-        variant = self._variants.get(kinds)
-        if variant is None:
-            chosen = iter(kinds)
-            arguments = [
-                p.launch_argument(next(chosen) if p.kind == "any" else p.kind)
-                for p in self.parameters
-            ]
-            variant = Launcher(self.name, arguments, self.resolve, self.device)
-            variant.outside = self.outside
-            self._variants[kinds] = variant
-        return variant
+        """What launches arguments like these, given in order: this kernel, or where some are
+        no arrays that could be, its launcher for that, which takes groups apart."""
+        kinds = kinds_of(self.parameters, values)
+        return self if kinds == self._plain else self._variant(kinds)[1]
+
+    def _variant(self, kinds: tuple[Kind, ...]) -> tuple[CallForm, Launcher]:
+        """How arguments of these kinds are taken apart, and what launches the parts."""
+        found = self._variants.get(kinds)
+        if found is None:
+            form = CallForm(self.parameters, kinds)
+            if kinds == self._plain:
+                return form, self
+
+            def resolve(
+                device: Any, bound: Mapping[str, Any], grid: Grid | None = None
+            ) -> CompiledKernel:
+                return self.resolve(device, {**form.given, **bound}, grid)
+
+            launcher = Launcher(self.name, form.arguments, resolve, self.device)
+            launcher.outside = self.outside
+            found = self._variants[kinds] = form, launcher
+        return found
 
     def on(self, device: Any) -> Kernel[P]:
         """The same kernel, to run on `device` ("emulator:check", "cuda:1", or a device)."""
@@ -144,6 +153,7 @@ class Kernel(Launcher, Generic[P]):
         """
         return Kernel(self.fn, self.grid, device=self.device, **{**self._demands, **demands})
 
+    @short_traceback
     def check(self, *arguments: Any, **named: Any) -> None:
         """Runs on the CPU emulator in its check mode, on host arrays.
 
@@ -151,6 +161,7 @@ class Kernel(Launcher, Generic[P]):
         """
         self.on("emulator:check")(*arguments, **named)
 
+    @short_traceback
     def compiled(self, *arguments: Any, **named: Any) -> CompiledKernel:
         """The compiled kernel these arguments would launch; compiles it if it is new."""
         return self.resolve(*self._placed(arguments, named))
@@ -170,19 +181,30 @@ class Kernel(Launcher, Generic[P]):
         return device_of(arrays, self.device), bound
 
     def described(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments by name, each array among them as an `ArrayView`."""
-        bound = dict(values)
-        for parameter in self.parameters:
-            value = bound[parameter.name]
-            if "array" in (parameter.kind, parameter.kind == "any" and _kind(value)):
-                bound[parameter.name] = located(describe(value, parameter.name))
+        """Arguments by name, each array among them as an `ArrayView`; a group and, beside it, its
+        parts."""
+        given = [values[parameter.name] for parameter in self.parameters]
+        form = CallForm(self.parameters, kinds_of(self.parameters, given))
+        bound: dict[str, Any] = dict(form.given)
+        for argument, value in zip(form.arguments, form.flat(given), strict=True):
+            is_array = argument.kind == "array"
+            bound[argument.name] = located(describe(value, argument.name)) if is_array else value
         return bound
+
+    def taken_apart(self, values: Mapping[str, Any]) -> tuple[Launcher, dict[str, Any]]:
+        """What launches arguments like these, and its own arguments by name, in order: groups as
+        their parts."""
+        given = [values[parameter.name] for parameter in self.parameters]
+        form, launcher = self._variant(kinds_of(self.parameters, given))
+        names = (argument.name for argument in form.arguments)
+        return launcher, dict(zip(names, form.flat(given), strict=True))
 
     def tile_module(self, device: Any, bound: Mapping[str, Any]) -> Any:
         """The tile-level `mlir.ir.Module` for described arguments on a device."""
         target = target_of(device)
         return self._programs.module(self._wanted(device, target, bound), target)
 
+    @short_traceback
     def report(self, *arguments: Any, **named: Any) -> str:
         """What the compiler decided for these arguments, and why, as text."""
         device, bound = self._placed(arguments, named)
@@ -196,6 +218,7 @@ class Kernel(Launcher, Generic[P]):
         heading = f"{device.name}: target: {kernel.target} ({word})\n" if word else ""
         return heading + show_report(told)
 
+    @short_traceback
     def source_module(
         self,
         specs: Sequence[ArgumentSpec],
@@ -241,6 +264,7 @@ class Kernel(Launcher, Generic[P]):
         call = class_of_specs(found.parameters, sizes or {}, usual_machine(target))
         return replace(found, call=call)
 
+    @short_traceback
     def compile(
         self,
         specs: Sequence[ArgumentSpec],
@@ -303,7 +327,7 @@ class Kernel(Launcher, Generic[P]):
 
     def _watch(self, outside: tuple[Outside, ...]) -> None:
         """Launches compare these from now on, before they use what was compiled."""
-        for launcher in (self, *self._variants.values()):
+        for launcher in (self, *(found[1] for found in self._variants.values())):
             launcher.outside = outside
 
     def _forget(self) -> None:
@@ -311,7 +335,7 @@ class Kernel(Launcher, Generic[P]):
         self._compiled, self._reports, self._code = {}, {}, SharedCode()
         self._programs = TilePrograms(self.fn, self.grid, self._demands)
         self._watch(())
-        for launcher in (self, *self._variants.values()):
+        for launcher in (self, *(found[1] for found in self._variants.values())):
             launcher.forget()
 
     def _load(self, wanted: Specialization, target: Target, version: int | None) -> CompiledKernel:
@@ -374,15 +398,6 @@ class Kernel(Launcher, Generic[P]):
         )
 
 
-def _found(device: Any) -> Any:
-    """The device of a name; a device as it is, and None. TypeError for anything else."""
-    if device is None or hasattr(device, "launch"):
-        return device
-    if isinstance(device, str):
-        return find_device(device)
-    raise TypeError(f"device: expected a name such as 'cuda:1' or a device, found {device!r}")
-
-
 _ANNOUNCED: dict[Any, Any] = {}
 """What `warnings` has shown, so that it shows it once."""
 
@@ -395,11 +410,6 @@ def _announced(kernel: CompiledKernel) -> CompiledKernel:
             f"{at}: {text}", PerformanceWarning, path, int(line), registry=_ANNOUNCED
         )
     return kernel
-
-
-def _kind(value: Any) -> str:
-    """Says what an argument without annotation is."""
-    return "typed" if isinstance(value, numbers.Number) else "array"
 
 
 @overload
@@ -425,6 +435,7 @@ def kernel(
     """
     check_names(demands)
 
+    @short_traceback
     def decorate(found: Callable[..., Any]) -> Kernel[...]:
         return Kernel(found, grid, device, **demands)
 

@@ -1,6 +1,7 @@
 """Argument specs: what a kernel is compiled for when there are no arrays to look at.
 
-    spec    := name ':' type
+    spec    := name part* ':' type
+    part    := '[' number ']' | '.' name              of a tuple, of an object with fields
     type    := dtype                                  a scalar
              | dtype '[' sizes [';' strides] ']' ['@' alignment]   an array
     sizes   := size (',' size)*               size: '?', '?:d' (a multiple of d), or a number
@@ -34,7 +35,7 @@ MOST_DIMENSIONS = 8
 show."""
 
 _SPEC = re.compile(
-    r"(?P<name>[A-Za-z_]\w*)\s*:\s*(?P<dtype>\w+)\s*"
+    r"(?P<name>[A-Za-z_]\w*(?:\[\d+\]|\.[A-Za-z_]\w*)*)\s*:\s*(?P<dtype>\w+)\s*"
     r"(?:\[(?P<sizes>[^\];]*)(?:;(?P<strides>[^\]]*))?\]\s*(?:@\s*(?P<align>\d+))?)?"
 )
 _DIMENSION = re.compile(r"\?(?:\s*:\s*(?P<divisor>\d+))?|(?P<number>\d+)")

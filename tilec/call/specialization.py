@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from tilec.call.call_class import CallClass
 from tilec.call.declaration import DeclaredParameter
 from tilec.call.signature import parse_spec
+from tilec.call.spec_groups import bind_specs
 from tilec.executable.kernel import Parameter
 from tilec.language.parameters import auto
 from tilec.runtime.arrays import ArrayView
@@ -17,6 +19,7 @@ from tilec.runtime.errors import ArgumentError
 from tilec.runtime.facts import index_bits, observe_parameter
 from tilec.runtime.launch_argument import REQUIRED
 from tilec.terms.dtypes import DTYPES, DType, f32, i1
+from tilec.terms.groups import Group
 
 _KINDS: Mapping[type, str] = {int: "int", float: "float", bool: "bool"}
 _DTYPES_OF: Mapping[type | None, tuple[str, ...]] = {
@@ -67,13 +70,34 @@ def specialize(declared: Sequence[DeclaredParameter], bound: Mapping[str, Any]) 
     for parameter in declared:
         value = bound[parameter.name]
         if parameter.kind == "const":
+            constants.append((parameter.name, plain_number(value)))
+        elif isinstance(value, Group):
             constants.append((parameter.name, value))
-        elif isinstance(value, ArrayView):
-            parameters.append(observe_parameter(parameter.name, value))
+            for leaf in value.leaves():
+                if leaf.is_constant:
+                    constants.append((leaf.name, plain_number(bound[leaf.name])))
+                else:
+                    part = DeclaredParameter(leaf.name, "any")
+                    parameters.append(_observed(part, bound[leaf.name]))
+        elif value is None and parameter.may_be_missing:
+            constants.append((parameter.name, None))
         else:
-            parameters.append(_scalar(parameter, value))
+            parameters.append(_observed(parameter, value))
     arrays = [value for value in bound.values() if isinstance(value, ArrayView)]
     return Specialization(tuple(parameters), tuple(constants), index_bits(arrays))
+
+
+def _observed(declared: DeclaredParameter, value: Any) -> Parameter:
+    """The parameter for an argument that is an array or a number."""
+    if isinstance(value, ArrayView):
+        return observe_parameter(declared.name, value)
+    return _scalar(declared, value)
+
+
+def plain_number(value: Any) -> Any:
+    """A constant as kernels know it: a scalar of NumPy's as Python's."""
+    is_numpy = type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0
+    return value.item() if is_numpy else value
 
 
 def _scalar(declared: DeclaredParameter, value: Any) -> Parameter:
@@ -82,7 +106,7 @@ def _scalar(declared: DeclaredParameter, value: Any) -> Parameter:
         dtype = declared.dtype.mlir
     elif declared.python in _USUAL:
         dtype = _USUAL[declared.python].mlir
-    elif declared.python is None and isinstance(value, bool):
+    elif declared.python is None and isinstance(plain_number(value), bool):
         dtype = i1.mlir
     else:
         dtype = _dtype_of_number(declared, value)
@@ -123,22 +147,25 @@ def specialize_for(
         if parameter.name in given:
             raise ValueError(f"argument {parameter.name!r} is given twice")
         given[parameter.name] = parameter
-    values = dict(constants)
+    form, parts = bind_specs(declared, {**given, **constants})
+    by_name = {parameter.name: parameter for parameter in declared}
     parameters = []
-    chosen = []
-    for parameter in declared:
-        name = parameter.name
-        if parameter.kind == "const":
-            value = values.pop(name, parameter.default)
+    chosen: list[tuple[str, Any]] = list(form.given.items())
+    for argument in form.arguments:
+        name = argument.name
+        if argument.kind == "const":
+            value = parts.get(name, argument.default)
             if value is REQUIRED:
                 raise ValueError(f"constant {name!r} has no value")
             chosen.append((name, value))
         else:
-            parameters.append(_declared_spec(parameter, given.pop(name, None)))
-    for name in [*given, *values]:
-        known = ", ".join(p.name for p in declared)
-        what = "argument" if name in given else "constant"
-        raise ValueError(f"the kernel has no {what} {name!r}; its parameters: {known}")
+            own = by_name.get(name, DeclaredParameter(name, "any"))
+            parameters.append(_declared_spec(own, parts.get(name)))
+    for name in [*given, *constants]:
+        if re.split(r"[.\[]", name)[0] not in by_name:
+            known = ", ".join(by_name)
+            what = "argument" if name in given else "constant"
+            raise ValueError(f"the kernel has no {what} {name!r}; its parameters: {known}")
     return Specialization(tuple(parameters), tuple(chosen), bits)
 
 
@@ -150,6 +177,8 @@ def _declared_spec(declared: DeclaredParameter, spec: Parameter | None) -> Param
                 f"argument {declared.name!r} has no spec; expected e.g. {declared.name}:bf16[?,?]"
             )
         return Parameter(declared.name, "scalar", dtype.mlir)
+    if not isinstance(spec, Parameter):
+        raise ValueError(f"argument {declared.name!r} is no constant; describe it with a spec")
     expected = {"array": "array", "scalar": "scalar", "typed": "scalar"}.get(declared.kind)
     if expected is not None and spec.kind != expected:
         raise ValueError(f"argument {declared.name!r} is an {spec.kind}; expected an {expected}")
@@ -158,11 +187,13 @@ def _declared_spec(declared: DeclaredParameter, spec: Parameter | None) -> Param
     if declared.python is not None and spec.dtype not in _DTYPES_OF[declared.python]:
         known = ", ".join(_DTYPES_OF[declared.python])
         raise ValueError(f"argument {declared.name!r} is {spec.dtype}; expected one of {known}")
-    return spec
+    return replace(spec, name=declared.name)
 
 
 def constant_text(value: Any) -> str:
     """A constant's type and value, the same in every process; functions by name."""
+    if isinstance(value, Group):
+        return f"group {value}"
     if isinstance(value, tuple):
         parts = cast("tuple[Any, ...]", value)
         return f"({', '.join(map(constant_text, parts))})"

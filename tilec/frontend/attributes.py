@@ -24,6 +24,7 @@ from tilec.frontend.values import (
 )
 from tilec.messages.names import did_you_mean
 from tilec.terms.dtypes import DType
+from tilec.terms.groups import Record
 
 METHODS = (
     "to",
@@ -63,6 +64,10 @@ def evaluate_attribute(frame: Frame, node: ast.Attribute) -> Any:
         return _tile_attribute(frame, owner, name)
     if isinstance(owner, Resource):
         return _resource_attribute(owner, name)
+    if isinstance(owner, Record) and owner.fields:
+        if name not in owner.fields:
+            raise Mistake(f"the object has no '{name}'", *did_you_mean(name, owner.fields))
+        return getattr(owner, name)
     if isinstance(owner, DType) and name in _OF_A_DTYPE:
         return getattr(owner, name)
     notes = (NO_LISTS,) if isinstance(owner, tuple) else ()

@@ -10,7 +10,7 @@ from mlir import ir
 from tilec.dialects.tile import BroadcastOp
 from tilec.frontend.builder import Builder, constant_dtype
 from tilec.frontend.code_floats import code_to_bf16, refuse_narrowing
-from tilec.frontend.habits import READ_AN_ARRAY
+from tilec.frontend.habits import READ_AN_ARRAY, number_help
 from tilec.frontend.tile_layouts import expanded_layout
 from tilec.frontend.values import (
     Array,
@@ -43,6 +43,8 @@ def check_numeric(value: Any, argument: str | None = None) -> None:
         raise Mistake(value.message, *value.notes, argument=argument)
     if not is_number(value) and not is_runtime(value):
         notes = (READ_AN_ARRAY,) if isinstance(value, Array) else ()
+        if isinstance(value, Array) and value.rank == 0:
+            notes = (number_help(value.name),)
         raise Mistake(
             f"expected a number or a tile, found {describe(value)}", *notes, argument=argument
         )

@@ -17,6 +17,7 @@ from tilec.executable.grid import compile_grid
 from tilec.executable.kernel import Parameter
 from tilec.messages.diagnostics import CompileError, Location
 from tilec.terms.dtypes import BY_MLIR
+from tilec.terms.groups import Group
 
 Grid = tuple[str, str, str]
 
@@ -155,6 +156,8 @@ def _call(
     for parameter in parameters:
         array = parameter.kind == "array"
         known[parameter.name] = _Array(parameter) if array else _Scalar(parameter.name)
+    groups = {name: value for name, value in constants.items() if isinstance(value, Group)}
+    known |= {name: group.filled(known) for name, group in groups.items()}
     try:
         names = list(inspect.signature(rule).parameters)
     except (TypeError, ValueError):
@@ -169,9 +172,9 @@ def _call(
     try:
         return _symbolic(rule)(*(known[name] for name in names))
     except Exception as error:  # the author's code: whatever it raises is the author's mistake
-        raise CompileError(
-            f"the grid rule failed: {type(error).__name__}: {error}", location
-        ) from None
+        missing = [f"'{name}' is None in this call" for name in names if known[name] is None]
+        text = f"the grid rule failed: {type(error).__name__}: {error}"
+        raise CompileError(text, location, missing) from None
 
 
 def _symbolic(rule: Any) -> Callable[..., Any]:

@@ -37,6 +37,15 @@ READ_AN_ARRAY = (
 )
 """For an array where a value is wanted."""
 
+
+def number_help(name: str) -> str:
+    """For an array of no dimensions where a number is wanted."""
+    return (
+        f"help: annotate the parameter to pass it as a number ({name}: float), or read it: "
+        f"tl.load({name}, (), ())"
+    )
+
+
 NO_LISTS = (
     "help: a list is a tuple in a kernel, which does not change: write it with all its parts, as a "
     "comprehension, or put two together with +"

@@ -26,6 +26,7 @@ from tilec.messages.diagnostics import CompileError, InternalError, Location
 from tilec.passes.checks.verify_ops import verify_ops
 from tilec.passes.rewriting.walk import all_ops
 from tilec.terms.dtypes import BY_MLIR, DType
+from tilec.terms.groups import Group
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -71,7 +72,7 @@ def build_module(
             module = ir.Module.create()
             arrays = [parameter.name for parameter in parameters if parameter.kind == "array"]
             demanded = parameter_attributes(demands, arrays, location)
-            entry = _function(module, source, parameters, demanded)
+            entry = _function(module, source, parameters, demanded, _groups_of(constants))
             function = entry.owner
             attributes = {
                 **_attributes(index_bits, auto or {}),
@@ -131,11 +132,18 @@ def _check_parameters(
                 source.location(argument),
                 ["help: give an argument, or a constant if it is a tl.const"],
             )
+    known = {argument.arg for argument in declared}.union(_groups_of(constants))
     for name in given:
-        if name not in {argument.arg for argument in declared}:
+        if name not in known:
             raise CompileError(
                 f"the kernel has no parameter '{name}'", source.location(source.node)
             )
+
+
+def _groups_of(constants: Mapping[str, Any]) -> dict[str, str]:
+    """By name of a part of a group, the parameter of the kernel's that the group is."""
+    groups = {name: value for name, value in constants.items() if isinstance(value, Group)}
+    return {leaf.name: name for name, group in groups.items() for leaf in group.leaves()}
 
 
 def _function(
@@ -143,10 +151,11 @@ def _function(
     source: FunctionSource,
     parameters: Sequence[Parameter],
     demanded: Mapping[str, Attributes],
+    groups: Mapping[str, str],
 ) -> ir.Block:
     """An empty `func.func` with the kernel's arguments; gives its entry block.
 
-    `demanded`: attributes of arrays, by their name.
+    `demanded`: attributes of arrays, by their name. `groups`: see `_groups_of`.
     """
     types = [_parameter_type(parameter) for parameter in parameters]
     kind = ir.FunctionType.get(types, [])
@@ -166,7 +175,7 @@ def _function(
     nodes = {a.arg: a for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
     places = []
     for parameter in parameters:
-        at = source.location(nodes[parameter.name])
+        at = source.location(nodes[groups.get(parameter.name, parameter.name)])
         places.append(ir.Location.file(at.file, at.line, at.column))
     return function.regions[0].blocks.append(*types, arg_locs=places)
 
@@ -220,7 +229,7 @@ def _constant_attribute(source: FunctionSource, name: str, value: Any) -> ir.Att
         return ir.FloatAttr.get(ir.F64Type.get(), value)
     if isinstance(value, str):
         return ir.StringAttr.get(value)
-    if value is None or isinstance(value, (DType, *LAYOUTS)):
+    if value is None or isinstance(value, (DType, Group, *LAYOUTS)):
         return ir.StringAttr.get(str(value))
     if isinstance(value, tuple):
         return ir.ArrayAttr.get([_constant_attribute(source, name, part) for part in value])
@@ -245,16 +254,7 @@ def _body(
     frame = Frame(source, LayoutBuilder(entry, num_warps), RULES)
     frame.builder.probes = probes
     try:
-        for name, value in constants.items():
-            frame.names[name] = constant_from_python(value, name)
-        for parameter, argument in zip(parameters, entry.arguments, strict=True):
-            dtype = BY_MLIR[parameter.dtype]
-            scalar = parameter.kind == "scalar"
-            frame.names[parameter.name] = (
-                Scalar(argument, dtype)
-                if scalar
-                else Array(argument, parameter.name, dtype, parameter.sizes)
-            )
+        frame.names.update(_values(entry, parameters, constants))
         with ir.InsertionPoint(entry):
             completion = frame.execute(source.node.body, frozenset())
             if completion.value is not None:
@@ -271,6 +271,26 @@ def _body(
         place = source.location(source.node)
         text = f"{type(error).__name__} in the frontend, kernel at {place}: {error}"
         raise InternalError(text) from error
+
+
+def _values(
+    entry: ir.Block, parameters: Sequence[Parameter], constants: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the names of the kernel's parameters stand for. Mistake for what is no constant."""
+    found: dict[str, Any] = {}
+    for parameter, argument in zip(parameters, entry.arguments, strict=True):
+        dtype = BY_MLIR[parameter.dtype]
+        found[parameter.name] = (
+            Scalar(argument, dtype)
+            if parameter.kind == "scalar"
+            else Array(argument, parameter.name, dtype, parameter.sizes)
+        )
+    groups = {name: value for name, value in constants.items() if isinstance(value, Group)}
+    for name in constants.keys() - groups.keys():
+        found[name] = constant_from_python(constants[name], name)
+    filled = {name: group.filled(found) for name, group in groups.items()}
+    parts = _groups_of(constants)
+    return {name: value for name, value in found.items() if name not in parts} | filled
 
 
 def _returned(frame: Frame, value: Any) -> CompileError:

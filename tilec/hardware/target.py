@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 
+from tilec.messages.names import did_you_mean
+
 
 class Feature(Enum):
     """What an architecture can do, named after the PTX instruction or facility."""
@@ -191,7 +193,8 @@ def find_target(name: str) -> Target:
     try:
         return TARGETS[name]
     except KeyError:
-        raise ValueError(f"unknown target {name!r}; known: {', '.join(TARGETS)}") from None
+        text = f"unknown target {name!r}; known: {', '.join(TARGETS)}"
+        raise ValueError("\n".join([text, *did_you_mean(name, TARGETS)])) from None
 
 
 def check_ptx_version(target: Target, version: int) -> None:

@@ -65,6 +65,8 @@ class CompileError(Exception):
     were found together (see `group`), else this one alone.
     """
 
+    is_mistake = True
+
     def __init__(
         self, message: str, location: Location | None = None, notes: Sequence[Note] = ()
     ) -> None:

@@ -176,17 +176,27 @@ LOOP_DEMANDS: Mapping[str, Demand] = {
 """What may be demanded of a loop, by name: keywords of `tl.range`."""
 
 
+def demand_help(name: str) -> str | None:
+    """Says where a demand of that name is made, for who gives it to a call; None if there is
+    none."""
+    if name in KERNEL_DEMANDS:
+        return f"help: a demand of the kernel: @tilec.kernel({name}=...), or .demanding({name}=...)"
+    return _loop_help(name)
+
+
+def _loop_help(name: str) -> str | None:
+    # Triton's num_stages, too.
+    of_loop = LOOP_DEMANDS.get(name) or LOOP_DEMANDS.get(name.removeprefix("num_"))
+    return None if of_loop is None else f"help: of a loop: tl.range(..., {of_loop.examples[0]})"
+
+
 def check_names(names: Iterable[str]) -> None:
     """Raises ValueError for a name that no demand of a kernel has."""
     for name in names:
         if name in KERNEL_DEMANDS:
             continue
-        # Triton's num_stages, too.
-        of_loop = LOOP_DEMANDS.get(name) or LOOP_DEMANDS.get(name.removeprefix("num_"))
-        if of_loop is None:
-            notes = did_you_mean(name, KERNEL_DEMANDS)
-        else:
-            notes = (f"help: of a loop: tl.range(..., {of_loop.examples[0]})",)
+        of_loop = _loop_help(name)
+        notes = did_you_mean(name, KERNEL_DEMANDS) if of_loop is None else (of_loop,)
         text = f"unknown demand {name!r}; a kernel takes {', '.join(KERNEL_DEMANDS)}"
         raise ValueError("\n".join([text, *notes]))
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import tilec
 from tilec.call.call_class import EXACT_SIZES
+from tilec.call.call_form import parts_of
 from tilec.call.dependencies import source_digest
 from tilec.call.jit import Kernel
 from tilec.costs.machine import Machine
 from tilec.runtime.arrays import ArrayView
 from tilec.runtime.facts import index_bits, observe_parameter
+from tilec.terms.groups import Group
 from tilec.tuning.candidates import Candidate
 
 
@@ -39,13 +41,19 @@ def tuning_key(
         "demands": {name: repr(value) for name, value in kernel.demands().items()},
         "constants": Candidate(given).fingerprint,
         "arguments": {
-            p.name: argument_class(p.name, bound[p.name])
+            name: argument_class(name, bound[name])
             for p in kernel.parameters
             if p.kind != "const"
+            for name in (p.name, *_parts(bound[p.name]))
         },
         "index_bits": index_bits(arrays),
         "grid": None if grid is None else str(grid),
     }
+
+
+def _parts(value: Any) -> list[str]:
+    """The names of the parts of a group; none of other values."""
+    return [leaf.name for leaf in value.leaves()] if isinstance(value, Group) else []
 
 
 def argument_class(name: str, value: Any) -> str:
@@ -63,6 +71,8 @@ def argument_class(name: str, value: Any) -> str:
             f"{seen.dtype}[{sizes}; {strides}] align {facts.align} "
             f"sizes {list(facts.sizes)} strides {list(facts.strides)}"
         )
+    if isinstance(value, (str, Group)):
+        return str(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return f"int {size_class(abs(value)) * (1 if value >= 0 else -1)}"
     return type(value).__name__
@@ -98,6 +108,9 @@ def _scalar_key(value: Any) -> Any:
         return (int, value)
     if isinstance(value, float):
         return float
+    parts = parts_of(value)
+    if parts is not None:
+        return (type(value), *map(quick_key, parts))
     try:
         hash(value)
     except TypeError:

@@ -78,15 +78,12 @@ def measure(
         if isinstance(bound[name], ArrayView)
     }
     updated = [scratch[name] for name in scratch if name in updates]
-    arguments = {**values, **{name: copy.array for name, copy in scratch.items()}}
-    runners = {
-        number: _Runner(
-            functools.partial(
-                kernel, **{**arguments, **candidate.constants}, grid=grid, stream=stream
-            )
-        )
-        for number, (kernel, candidate) in variants.items()
-    }
+    copies = {name: copy.array for name, copy in scratch.items()}
+    runners = {}
+    for number, (kernel, candidate) in variants.items():
+        launcher, parts = kernel.taken_apart({**values, **candidate.constants})
+        arguments = {**parts, **copies}.values()
+        runners[number] = _Runner(functools.partial(launcher, *arguments, grid=grid, stream=stream))
     wrong = _compare(runners, list(scratch.values()), device, tolerance, step)
     right = {number: runner for number, runner in runners.items() if number not in wrong}
     flush_bytes = 2 * device_properties(device.index).l2_bytes

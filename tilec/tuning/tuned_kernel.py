@@ -24,6 +24,7 @@ from tilec.runtime.device import device_of
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launch_argument import RESERVED
 from tilec.runtime.streams import DEFAULT_STREAM, current_stream_of, stream_number
+from tilec.runtime.tracebacks import short_traceback
 from tilec.tuning.call_key import quick_key, tuning_key
 from tilec.tuning.candidates import DEFAULT, Candidate, Space, Values, candidates_of
 from tilec.tuning.outcome import Outcome
@@ -126,6 +127,7 @@ class TunedKernel(Generic[P]):
         choice = self._choice(arguments, given, named.get("grid"), named.get("stream"))
         return choice.kernel.report(*arguments, **{**given, **choice.constants})
 
+    @short_traceback
     def _choice(
         self, arguments: tuple[Any, ...], named: Mapping[str, Any], grid: Any, stream: Any
     ) -> _Choice:

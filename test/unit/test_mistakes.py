@@ -1,0 +1,95 @@
+"""What an author sees of a mistake: the message, and of the traceback what is the author's."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilec
+import tilec.language as tl
+from tilec.hardware.target import find_target
+
+
+@tilec.kernel(grid=1, device="emulator")
+def scaled(x, y, s, B: tl.const = 32):
+    tl.store(y, 0, tl.load(x, 0, B) * s)
+
+
+@tilec.kernel(grid=1, device="emulator")
+def misspelt(x):
+    tl.loda(x, 0, 32)
+
+
+@tilec.autotune(search={"B": [32, 64]})
+@tilec.kernel(grid=1, device="emulator")
+def tuned(x, B: tl.const):
+    tl.loda(x, 0, B)
+
+
+def declared_wrongly() -> None:
+    @tilec.kernel
+    def wrong(*arrays):
+        pass
+
+
+X = np.ones(32, np.float32)
+MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
+    "a misspelt function": (lambda: misspelt(X), "did you mean 'load'?"),
+    "the same, compiled": (lambda: misspelt.compiled(X), "did you mean 'load'?"),
+    "the same, in a report": (lambda: misspelt.report(X), "did you mean 'load'?"),
+    "the same, checked": (lambda: misspelt.check(X), "did you mean 'load'?"),
+    "the same, ahead of time": (
+        lambda: misspelt.compile(["x:f32[?]"], target="sm_90a"), "did you mean 'load'?"
+    ),
+    "the same, with tuned constants": (lambda: tuned(X), "did you mean 'load'?"),
+    "no array": (lambda: scaled("x", X, 1.0), "argument 'x': expected an array, found str"),
+    "a demand": (lambda: scaled(X, X, 1.0, num_warps=8), r"@tilec.kernel\(num_warps=...\)"),
+    "a demand of a loop": (lambda: scaled(X, X, 1.0, num_stages=3), r"tl.range\(..., stages=4\)"),
+    "no argument": (lambda: scaled(X, X, 1.0, C=8), "'C'; it takes x, y, s, B, grid, stream$"),
+    "an array for a number": (lambda: scaled(X, X, np.array(2.0)), r"\(s: float\), or read it"),
+    "parameters": (declared_wrongly, r"'\*arrays' parameters"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_the_traceback_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    call, message = MISTAKES[name]
+    with pytest.raises((tilec.CompileError, TypeError), match=message) as caught:
+        call()
+    # pytest's frame and `call()` of here are as many as a script's own line.
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert len(frames) <= 5, "\n".join(map(str, frames))
+    assert caught.value.__suppress_context__
+    monkeypatch.setenv("TILEC_TRACEBACK", "full")
+    with pytest.raises((tilec.CompileError, TypeError), match=message) as caught:
+        call()
+    assert len(traceback.extract_tb(caught.value.__traceback__)) > len(frames)
+
+
+def test_what_is_no_mistake_keeps_its_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("ours")
+
+    kernel = scaled.on("emulator")
+    monkeypatch.setattr(type(kernel), "_compile", fail)
+    monkeypatch.setenv("TILEC_CACHE", "0")
+    with pytest.raises(RuntimeError, match="ours") as caught:
+        kernel(X, X, 1.0)
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "fail"
+
+
+def test_a_target_without_its_letter() -> None:
+    with pytest.raises(ValueError, match="help: did you mean 'sm_90a'"):
+        find_target("sm_90")
+
+
+def test_numbers_of_numpy_are_constants_and_arguments() -> None:
+    y = np.zeros(64, np.float32)
+    scaled(np.ones(64, np.float32), y, np.float16(2), np.int64(64))
+    assert y.tolist() == [2.0] * 64
+    scaled(X, y, np.bool_(False), B=np.int32(32))
+    assert y[:32].tolist() == [0.0] * 32
