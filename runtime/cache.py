@@ -14,16 +14,19 @@ import hashlib
 import importlib
 import json
 import os
+import re
 import struct
 import time
 import warnings
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tilec.executable.kernel import CompiledKernel
 from tilec.runtime.atomic_file import write_atomically
+from tilec.runtime.file_lock import locked
 from tilec.runtime.foreign_files import (
     make_own_folder,
     parse_json,
@@ -43,6 +46,9 @@ _SUFFIX = ".kernel"
 _TOUCH_AFTER_SECONDS = 60
 """An entry whose time of use is younger is not written to again: what was used within a minute is
 not what is thrown out."""
+_NAME = re.compile(rf"([0-9a-f]{{2}})/([0-9a-f]{{62}}){re.escape(_SUFFIX)}")
+_LONGEST_WAIT_SECONDS = 120.0
+"""For another process that compiles the same kernel, in a second or so: then it hangs."""
 _ABANDONED_AFTER_SECONDS = 3600
 """A temporary file so old has no writer any more: entries are written in milliseconds."""
 
@@ -67,6 +73,17 @@ def default_cache() -> DiskCache | None:
 def _cache_in(directory: Path) -> DiskCache:
     """One cache a directory: it knows what this process has put there."""
     return DiskCache(directory)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kernel in a cache: its file, the file's size in bytes, and when it was used last, in
+    seconds since 1970."""
+
+    path: Path
+    size: int
+    used: float
+    kernel: CompiledKernel
 
 
 class DiskCache:
@@ -111,6 +128,48 @@ class DiskCache:
             self._evict_when_full(len(entry))
         except OSError as error:
             warnings.warn(f"tilec: cannot keep a compiled kernel: {error}", stacklevel=2)
+
+    @contextmanager
+    def making(self, key: Mapping[str, Any]) -> Iterator[None]:
+        """Lets one process at a time make the kernel of `key`: who waited finds it made.
+
+        Where locks cannot be had, or a maker hangs, everybody makes it.
+        """
+        with ExitStack() as stack:
+            if _is_ours(self.directory):
+                path = self._path(key_digest(key))
+                with suppress(OSError):
+                    make_own_folder(self.directory)
+                    make_own_folder(path.parent)
+                    stack.enter_context(locked(path, _LONGEST_WAIT_SECONDS))
+            yield
+
+    def entries(self) -> Iterator[Entry]:
+        """All kernels that can be read, in no order."""
+        for path in self.directory.glob(f"??/*{_SUFFIX}") if _is_ours(self.directory) else ():
+            with suppress(OSError, ValueError):
+                status = path.stat()
+                found = _read_entry(path, bytes.fromhex(path.parent.name + path.stem), mark=False)
+                if found is not None:
+                    yield Entry(path, status.st_size, status.st_mtime, _decode(found))
+
+    def add(self, name: str, entry: bytes) -> bool:
+        """Takes a file of another cache, `name` within its folder; whether it is a kernel of this
+        format and whole. OSError where the disk refuses it."""
+        match = _NAME.fullmatch(name)
+        if match is None or not _is_ours(self.directory):
+            return False
+        payload = _payload_of(entry, bytes.fromhex(match[1] + match[2]))
+        try:
+            if payload is None or not _decode(payload):
+                return False
+        except ValueError:
+            return False
+        path = self.directory / name
+        make_own_folder(self.directory)
+        make_own_folder(path.parent)
+        write_atomically(path, entry)
+        return True
 
     def _path(self, digest: bytes) -> Path:
         name = digest.hex()
@@ -166,8 +225,8 @@ def _is_ours(directory: Path) -> bool:
     return False
 
 
-def _read_entry(path: Path, digest: bytes) -> bytes | None:
-    """The checked payload of an entry, marked as used; None if missing or not to be trusted."""
+def _read_entry(path: Path, digest: bytes, *, mark: bool = True) -> bytes | None:
+    """The checked payload of an entry, None if missing or not to be trusted; `mark`: as used."""
     try:
         entry, status = read_regular(path)
         if who_may_write(status) or who_may_write(path.parent.stat()):
@@ -178,17 +237,23 @@ def _read_entry(path: Path, digest: bytes) -> bytes | None:
         _remove(path)
         return None
     age = time.time() - status.st_mtime
+    payload = _payload_of(entry, digest)
+    if payload is None:
+        _remove(path)
+    elif mark and age > _TOUCH_AFTER_SECONDS:
+        with suppress(OSError):
+            os.utime(path)
+    return payload
+
+
+def _payload_of(entry: bytes, digest: bytes) -> bytes | None:
+    """What an entry's file holds for the key of that digest; None if it is not whole."""
+    if len(entry) < _HEADER.size:
+        return None
     payload = entry[_HEADER.size :]
-    if len(entry) >= _HEADER.size:
-        magic, checksum, length = _HEADER.unpack_from(entry)
-        trusted = magic == _MAGIC and length == len(payload)
-        if trusted and checksum == hashlib.sha256(digest + payload).digest():
-            if age > _TOUCH_AFTER_SECONDS:
-                with suppress(OSError):
-                    os.utime(path)
-            return payload
-    _remove(path)
-    return None
+    magic, checksum, length = _HEADER.unpack_from(entry)
+    whole = magic == _MAGIC and length == len(payload)
+    return payload if whole and checksum == hashlib.sha256(digest + payload).digest() else None
 
 
 def _encode(kernel: CompiledKernel) -> bytes:

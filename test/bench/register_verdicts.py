@@ -90,7 +90,7 @@ def _watched(path: Path) -> Iterator[list[Any]]:
     with (
         mock.patch.object(compiler, "compile_module", compile_module),
         mock.patch.object(TilePass, "__call__", noted),
-        mock.patch.object(jit, "_announced", side_effect=lambda kernel: kernel),
+        mock.patch.object(jit, "announce"),
         mock.patch("variant_compiler.locate_tool", return_value=None),
     ):
         yield found

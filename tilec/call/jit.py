@@ -10,7 +10,6 @@ import functools
 import importlib
 import inspect
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
@@ -29,8 +28,7 @@ from tilec.costs.machine import machine_of, usual_machine
 from tilec.executable.kernel import CompiledKernel, Grid, Parameter
 from tilec.hardware.target import TARGETS, Target, find_target, why_not_its_own
 from tilec.language.builtin import function
-from tilec.messages.diagnostics import PerformanceWarning
-from tilec.messages.report import show_report, slow
+from tilec.messages.report import announce, show_report
 from tilec.runtime.arrays import ArrayView, describe
 from tilec.runtime.cache import default_cache
 from tilec.runtime.device import device_of
@@ -287,7 +285,8 @@ class Kernel(Launcher, Generic[P]):
         wanted = self._for(specs, constants, index_bits, found, sizes)
         kernel = self._compile(wanted, found, ptx_version, dump_dir)
         add_promises(kernel)
-        return _announced(kernel)
+        announce(kernel.report)
+        return kernel
 
     def resolve(
         self, device: Any, bound: Mapping[str, Any], grid: Grid | None = None
@@ -320,7 +319,8 @@ class Kernel(Launcher, Generic[P]):
         found = self._compiled.get(key)
         if found is None:
             self._watch(outside_values(self.fn, self.grid))
-            loaded = _announced(self._load(wanted, target, version))
+            loaded = self._load(wanted, target, version)
+            announce(loaded.report)
             found = self._compiled[key] = self._code.one_of(loaded)
             self._reports[key] = loaded.report
         return found
@@ -345,9 +345,13 @@ class Kernel(Launcher, Generic[P]):
             return self._shared(wanted, target, version)
         key = self._disk_key(wanted, target, version)
         found = None if os.environ.get(DUMP) else cache.get(key)
-        if found is None:
-            found = self._shared(wanted, target, version)
-            cache.put(key, found)
+        if found is not None:
+            return found
+        with cache.making(key):
+            found = None if os.environ.get(DUMP) else cache.get(key)
+            if found is None:
+                found = self._shared(wanted, target, version)
+                cache.put(key, found)
         return found
 
     def _shared(
@@ -396,20 +400,6 @@ class Kernel(Launcher, Generic[P]):
             ptx_version=ptx_version,
             dump_dir=dump_dir or next_dump(f"{self.name}.{target.name}"),
         )
-
-
-_ANNOUNCED: dict[Any, Any] = {}
-"""What `warnings` has shown, so that it shows it once."""
-
-
-def _announced(kernel: CompiledKernel) -> CompiledKernel:
-    """The same, with a PerformanceWarning for each thing that surely makes it slow."""
-    for at, text in slow(kernel.report):
-        path, line, _ = at.rsplit(":", 2)
-        warnings.warn_explicit(
-            f"{at}: {text}", PerformanceWarning, path, int(line), registry=_ANNOUNCED
-        )
-    return kernel
 
 
 @overload

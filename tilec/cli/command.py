@@ -55,6 +55,7 @@ COMMANDS = {
     "refit": Command(
         "tilec.cli.refit", "time products on this GPU, and fit what predictions go by"
     ),
+    "cache": Command("tilec.cli.cache", "show, empty or carry along what is kept on disk"),
     "doctor": Command(
         "tilec.cli.doctor", "show versions, devices and targets, and what is missing"
     ),

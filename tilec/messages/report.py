@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from tilec.messages.diagnostics import PerformanceWarning
 
 
 def show_report(report: Mapping[str, Any]) -> str:
@@ -31,6 +34,19 @@ def slow(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for entry in report["decisions"]:
         if entry["about"] in WARNED:
             yield entry["at"], f"{entry['about']}: {entry['chosen']} ({entry['why']})"
+
+
+_ANNOUNCED: dict[Any, Any] = {}
+"""What `warnings` has shown, so that it shows it once."""
+
+
+def announce(report: Mapping[str, Any]) -> None:
+    """A PerformanceWarning for each thing that surely makes a kernel slow."""
+    for at, text in slow(report):
+        path, line, _ = at.rsplit(":", 2)
+        warnings.warn_explicit(
+            f"{at}: {text}", PerformanceWarning, path, int(line), registry=_ANNOUNCED
+        )
 
 
 def _from_here(place: str) -> str:

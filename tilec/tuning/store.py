@@ -8,8 +8,6 @@ Files are replaced as a whole, so readers need no lock; writers that add to one 
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import json
 import os
 import warnings
@@ -19,6 +17,7 @@ from typing import Any
 
 from tilec.runtime.atomic_file import write_atomically
 from tilec.runtime.cache import default_cache, key_digest
+from tilec.runtime.file_lock import locked
 from tilec.runtime.foreign_files import parse_json, read_regular
 from tilec.tuning.candidates import Candidate
 from tilec.tuning.outcome import Outcome, Trial
@@ -62,13 +61,31 @@ class WinnerFile:
         """Adds or replaces the entry of `key`; warns and goes on where the disk refuses it."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with _lock(self.path):
+            with locked(self.path, _LOCK_TIMEOUT_S):
                 entries = self._entries()
                 entries[key_digest(key).hex()] = _entry(key, outcome)
-                text = json.dumps({"format": FORMAT, "entries": entries}, indent=1)
-                write_atomically(self.path, text.encode())
+                self._write(entries)
         except OSError as error:
             warnings.warn(f"tilec: cannot keep what tuning found: {error}", stacklevel=2)
+
+    def add(self, text: bytes) -> int:
+        """Adds the entries of another such file's text that are missing here; how many they are.
+
+        ValueError for other text, OSError where the disk refuses it.
+        """
+        content = parse_json(text)
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError(f"no {FORMAT!r} file")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(self.path, _LOCK_TIMEOUT_S):
+            known = self._entries()
+            merged = {**content.get("entries", {}), **known}
+            self._write(merged)
+        return len(merged) - len(known)
+
+    def _write(self, entries: Mapping[str, Any]) -> None:
+        text = json.dumps({"format": FORMAT, "entries": entries}, indent=1)
+        write_atomically(self.path, text.encode())
 
     def _entries(self) -> dict[str, Any]:
         try:
@@ -85,32 +102,6 @@ class WinnerFile:
             return {}
         entries = content.get("entries")
         return entries if isinstance(entries, dict) else {}
-
-
-def _lock(path: Path) -> Any:
-    """Keeps other writers out while an entry is added, where `filelock` is installed."""
-    try:
-        filelock = importlib.import_module("filelock")
-    except ImportError:
-        return contextlib.nullcontext()
-    return _TimedLock(filelock, path)
-
-
-class _TimedLock:
-    """A lock whose timeout is an OSError like every other trouble with the file."""
-
-    def __init__(self, filelock: Any, path: Path) -> None:
-        self._timeout = filelock.Timeout
-        self._lock = filelock.FileLock(f"{path}.lock", timeout=_LOCK_TIMEOUT_S)
-
-    def __enter__(self) -> None:
-        try:
-            self._lock.acquire()
-        except self._timeout as error:
-            raise OSError(f"{error}") from None
-
-    def __exit__(self, *_: Any) -> None:
-        self._lock.release()
 
 
 def _entry(key: Key, outcome: Outcome) -> dict[str, Any]:
