@@ -37,6 +37,8 @@ class EmulatedKernel:
 class FindingsError(DeviceError):
     """The emulator found races or missing waits: `findings` has all, warnings too."""
 
+    is_mistake = True
+
     def __init__(self, name: str, findings: Sequence[emulator.Finding]) -> None:
         lines = texts_of(findings)
         what = "1 finding" if len(lines) == 1 else f"{len(lines)} findings"

@@ -4,6 +4,7 @@ use."""
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,10 @@ def _loaded(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(_PACKAGES[name])
     if name not in _LAZY:
-        raise AttributeError(f"module 'tilec' has no attribute {name!r}")
+        text = f"module 'tilec' has no attribute {name!r}"
+        raise AttributeError(
+            text, name=name, obj=sys.modules[__name__]
+        )  # Python guesses from these
     module, attribute = _LAZY[name]
     value = getattr(importlib.import_module(module), attribute)
     globals()[name] = value

@@ -234,7 +234,9 @@ def _compile(
     for number, argument in enumerate(arguments):
         namespace[f"_tilec_default{number}"] = argument.default
     exec(compile(text, f"<call of {name}>", "exec"), namespace)
-    namespace["_tilec_call"].__name__ = namespace["_tilec_call"].__qualname__ = name
+    call = namespace["_tilec_call"]
+    call.__name__ = call.__qualname__ = name
+    call.__code__ = call.__code__.replace(co_name=name)  # which tracebacks show
     return namespace
 
 

@@ -82,6 +82,8 @@ MENDS = {
 class EmulatorError(RuntimeError):
     """The running kernel did something a GPU would not survive, or an assertion of it failed."""
 
+    is_mistake = True
+
     def __init__(self, message: str, place: Place | None = None, kind: str = "error") -> None:
         super().__init__(f"{message}, at {place}" if place else message)
         self.message = message

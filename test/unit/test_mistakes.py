@@ -24,6 +24,16 @@ def misspelt(x):
     tl.loda(x, 0, 32)
 
 
+@tilec.kernel(grid=2, device="emulator")
+def races(x, y):
+    tl.store(y, 0, tl.load(x, 0, 32) + tl.program_id(0))
+
+
+@tilec.kernel(grid=1, device="emulator")
+def asserts(x):
+    tl.device_assert(tl.load(x, 0, 32) > 1.0, "too small")
+
+
 @tilec.autotune(search={"B": [32, 64]})
 @tilec.kernel(grid=1, device="emulator")
 def tuned(x, B: tl.const):
@@ -37,6 +47,7 @@ def declared_wrongly() -> None:
 
 
 X = np.ones(32, np.float32)
+ERRORS = (tilec.CompileError, TypeError, RuntimeError)
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "a misspelt function": (lambda: misspelt(X), "did you mean 'load'?"),
     "the same, compiled": (lambda: misspelt.compiled(X), "did you mean 'load'?"),
@@ -51,6 +62,8 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "a demand of a loop": (lambda: scaled(X, X, 1.0, num_stages=3), r"tl.range\(..., stages=4\)"),
     "no argument": (lambda: scaled(X, X, 1.0, C=8), "'C'; it takes x, y, s, B, grid, stream$"),
     "an array for a number": (lambda: scaled(X, X, np.array(2.0)), r"\(s: float\), or read it"),
+    "a race": (lambda: races.check(X, X.copy()), "race on global memory"),
+    "an assertion": (lambda: asserts(X), "too small"),
     "parameters": (declared_wrongly, r"'\*arrays' parameters"),
 }  # fmt: skip
 
@@ -58,14 +71,14 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_the_traceback_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     call, message = MISTAKES[name]
-    with pytest.raises((tilec.CompileError, TypeError), match=message) as caught:
+    with pytest.raises(ERRORS, match=message) as caught:
         call()
     # pytest's frame and `call()` of here are as many as a script's own line.
     frames = traceback.extract_tb(caught.value.__traceback__)
     assert len(frames) <= 5, "\n".join(map(str, frames))
     assert caught.value.__suppress_context__
     monkeypatch.setenv("TILEC_TRACEBACK", "full")
-    with pytest.raises((tilec.CompileError, TypeError), match=message) as caught:
+    with pytest.raises(ERRORS, match=message) as caught:
         call()
     assert len(traceback.extract_tb(caught.value.__traceback__)) > len(frames)
 
