@@ -410,6 +410,7 @@ def kernel(
 def kernel(
     *, grid: GridRule = None, device: Any = None, **demands: Unpack[Demands]
 ) -> Callable[[Callable[P, Any]], Kernel[P]]: ...
+@short_traceback
 def kernel(
     fn: Callable[..., Any] | None = None,
     *,

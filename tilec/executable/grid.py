@@ -19,6 +19,7 @@ from typing import Any
 
 from tilec.executable.kernel import MOST_PROGRAMS, Grid, Parameter
 from tilec.executable.python_ast import parse_python
+from tilec.messages.mistakes import mistake
 from tilec.terms.dtypes import BY_MLIR
 
 MAX_LENGTH = 4096
@@ -118,16 +119,19 @@ def check_grid(grid: Any) -> Grid:
         return grid, 1, 1
     sizes = grid if isinstance(grid, (tuple, list)) else (grid,)
     if not 1 <= len(sizes) <= 3:
-        raise ValueError(f"a grid has one to three sizes, not {len(sizes)}: {grid!r}")
+        raise mistake(ValueError(f"a grid has one to three sizes, not {len(sizes)}: {grid!r}"))
     try:
         x, y, z = (*map(operator.index, sizes), 1, 1)[:3]
     except TypeError:
-        raise TypeError(f"a grid is an integer or a tuple of one to three, not {grid!r}") from None
+        text = f"a grid is an integer or a tuple of one to three, not {grid!r}"
+        if any(isinstance(size, (tuple, list)) for size in sizes):
+            text += "; how many threads a program has, the compiler chooses (demand: num_warps)"
+        raise mistake(TypeError(text)) from None
     most_x, most_y, most_z = GRID_LIMITS
     if not (0 <= x <= most_x and 0 <= y <= most_y and 0 <= z <= most_z):
         for axis, size, limit in zip("xyz", (x, y, z), GRID_LIMITS, strict=True):
             if not 0 <= size <= limit:
-                raise ValueError(f"grid size {size} on axis {axis} is not in 0..{limit}")
+                raise mistake(ValueError(f"grid size {size} on axis {axis} is not in 0..{limit}"))
     return x, y, z
 
 

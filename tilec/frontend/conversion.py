@@ -10,7 +10,7 @@ from mlir import ir
 from tilec.dialects.tile import BroadcastOp
 from tilec.frontend.builder import Builder, constant_dtype
 from tilec.frontend.code_floats import code_to_bf16, refuse_narrowing
-from tilec.frontend.habits import READ_AN_ARRAY, number_help
+from tilec.frontend.habits import LEFT_OUT, READ_AN_ARRAY, WHOLE, number_help
 from tilec.frontend.tile_layouts import expanded_layout
 from tilec.frontend.values import (
     Array,
@@ -45,6 +45,8 @@ def check_numeric(value: Any, argument: str | None = None) -> None:
         notes = (READ_AN_ARRAY,) if isinstance(value, Array) else ()
         if isinstance(value, Array) and value.rank == 0:
             notes = (number_help(value.name),)
+        if value is None:
+            notes = (LEFT_OUT,)
         raise Mistake(
             f"expected a number or a tile, found {describe(value)}", *notes, argument=argument
         )
@@ -269,7 +271,10 @@ def to_index(builder: Builder, value: Any, what: str, argument: str | None = Non
     integer = isinstance(value, int) and not isinstance(value, bool)
     dtype = dtype_of(value)
     if not integer and (dtype is None or not dtype.is_integer or shape_of(value)):
+        is_float = isinstance(value, float) or (dtype is not None and dtype.is_float)
         raise Mistake(
-            f"{what} must be an integer scalar, found {describe(value)}", argument=argument
+            f"{what} must be an integer scalar, found {describe(value)}",
+            *((WHOLE,) if is_float and not shape_of(value) else ()),
+            argument=argument,
         )
     return materialize(builder, value, index, None)

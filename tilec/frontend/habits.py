@@ -21,6 +21,12 @@ _MEMBERS = {
 
 _IN_BOUNDS = "accesses outside an array load `padding` and store nothing, so no mask is needed"
 
+_MISSING = {
+    "shape": "its elements are of one rectangle; tl.gather(array, indices) reads those at any tile "
+    "of indices",
+}
+"""Arguments of functions that have no such argument elsewhere."""
+
 _KEYWORDS = {
     "mask": _IN_BOUNDS,
     "boundary_check": _IN_BOUNDS,
@@ -53,6 +59,12 @@ NO_LISTS = (
 """For methods of lists."""
 
 
+WHOLE = "help: `/` gives a float; `//` divides whole numbers, .to(tl.i32) rounds toward zero"
+"""For a float where a whole number is wanted."""
+
+LEFT_OUT = "help: what a call leaves out is None: ask before using it, if x is not None: ..."
+"""For None where a value is wanted."""
+
 UNROLL = "help: the variable of a loop over tl.static_range(n), which is unrolled, is a constant"
 """For a run-time index into a tuple."""
 
@@ -84,7 +96,9 @@ def member_help(name: str) -> tuple[str, ...]:
 
 
 def keyword_help(text: str) -> tuple[str, ...]:
-    """A note for an unexpected keyword, from Python's text about it; else nothing."""
+    """A note for an unexpected or a missing argument, from Python's text about it; else nothing."""
+    if "missing" in text:
+        return tuple(f"help: {said}" for word, said in _MISSING.items() if f"'{word}'" in text)
     return tuple(f"help: {said}" for word, said in _KEYWORDS.items() if f"'{word}'" in text)
 
 

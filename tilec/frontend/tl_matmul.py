@@ -73,9 +73,15 @@ def _result_shape(lhs: Tile, rhs: Tile) -> tuple[int, ...]:
     if len(lhs.shape) != len(rhs.shape) or lhs.shape[:-2] != rhs.shape[:-2]:
         raise Mistake(f"batch dimensions differ: {show_shape(lhs.shape)} @ {show_shape(rhs.shape)}")
     if lhs.shape[-1] != rhs.shape[-2]:
+        turned = (
+            ("the second", lhs.shape[-1], rhs.shape[-1]),
+            ("the first", lhs.shape[-2], rhs.shape[-2]),
+        )
+        fits = [which for which, left, right in turned if left == right]
         raise Mistake(
             f"contraction sizes differ: {show_shape(lhs.shape)} @ {show_shape(rhs.shape)}, "
-            f"{lhs.shape[-1]} is not {rhs.shape[-2]}"
+            f"{lhs.shape[-1]} is not {rhs.shape[-2]}",
+            *([f"help: {fits[0]} transposed fits: x.T"] if fits else []),
         )
     return check_shape((*lhs.shape[:-1], rhs.shape[-1]), argument=None)
 

@@ -13,6 +13,7 @@ from tilec.frontend.carried import Loop, refuse_else
 from tilec.frontend.conversion import compare_values
 from tilec.frontend.frame import NORMAL, Completion, Frame, Names
 from tilec.frontend.liveness import has_break, live_before, live_in_loop, read_names
+from tilec.frontend.values import Mistake
 from tilec.terms.dtypes import i1, index
 
 Bind = Callable[[ir.Value], None]
@@ -26,6 +27,9 @@ def execute_while(frame: Frame, node: ast.While, rest: list[ast.stmt], live: Nam
     head = live_in_loop(node.body, after, frozenset(), read_names(node.test))
     loop = Loop(frame, node, node.body, head, after, frozenset())
     breaks = has_break(node.body)
+    returns = any(isinstance(inner, ast.Return) for inner in ast.walk(node))
+    if isinstance(node.test, ast.Constant) and node.test.value and not breaks and not returns:
+        raise Mistake("this loop never ends: its condition is true, and nothing leaves it")
     op = loop.repeat(lambda: _while(loop, node, breaks))
     loop.leave(list(op.results)[breaks:])
     return NORMAL

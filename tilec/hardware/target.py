@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
 
+from tilec.messages.mistakes import mistake
 from tilec.messages.names import did_you_mean
 
 
@@ -194,7 +195,7 @@ def find_target(name: str) -> Target:
         return TARGETS[name]
     except KeyError:
         text = f"unknown target {name!r}; known: {', '.join(TARGETS)}"
-        raise ValueError("\n".join([text, *did_you_mean(name, TARGETS)])) from None
+        raise mistake(ValueError("\n".join([text, *did_you_mean(name, TARGETS)]))) from None
 
 
 def check_ptx_version(target: Target, version: int) -> None:

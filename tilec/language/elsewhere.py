@@ -20,7 +20,20 @@ INSTEAD = {
     "make_tensor_descriptor": "tl.load(array, offsets, shape), a TMA copy where it can be",
     "multiple_of": "tl.assume(x, multiple_of=n)",
     "randint": "tl.philox",
-    "debug_barrier": "nothing: the compiler places barriers",
+    **dict.fromkeys(
+        ("debug_barrier", "syncthreads", "sync_threads", "barrier", "__syncthreads"),
+        "nothing: the compiler places barriers (by hand: tilec.language.gpu)",
+    ),
+    **dict.fromkeys(
+        ("thread_id", "thread_idx", "threadIdx", "blockDim", "lane_id", "warp_id"),
+        "operations on whole tiles: which thread computes what, the compiler chooses",
+    ),
+    **dict.fromkeys(("blockIdx", "block_idx", "block_id", "pid"), "tl.program_id(axis)"),
+    **dict.fromkeys(("gridDim", "grid_dim"), "tl.num_programs(axis)"),
+    **dict.fromkeys(
+        ("shared", "shared_memory", "smem", "alloc_shared"),
+        "nothing: the compiler places tiles in shared memory (by hand: tilec.language.gpu)",
+    ),
 }
 """What to write for a name of theirs."""
 

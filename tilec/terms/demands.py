@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict, cast, get_type_hints
 
+from tilec.messages.mistakes import mistake
 from tilec.messages.names import did_you_mean
 
 
@@ -198,7 +199,7 @@ def check_names(names: Iterable[str]) -> None:
         of_loop = _loop_help(name)
         notes = did_you_mean(name, KERNEL_DEMANDS) if of_loop is None else (of_loop,)
         text = f"unknown demand {name!r}; a kernel takes {', '.join(KERNEL_DEMANDS)}"
-        raise ValueError("\n".join([text, *notes]))
+        raise mistake(ValueError("\n".join([text, *notes])))
 
 
 def explained() -> str:

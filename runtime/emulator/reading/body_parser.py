@@ -232,7 +232,9 @@ class BodyParser:
                 for _ in range(3):
                     self.stream.integer()
 
-    def _location(self, file: int, line: int, column: int) -> SourceLocation:
+    def _location(self, file: int, line: int, column: int) -> SourceLocation | None:
+        if line == 0:  # DWARF's "of no line": what stands before it says more
+            return self.location
         return SourceLocation(self.files.get(file, f"<file {file}>"), line, column)
 
     def _registers(self, line: int) -> None:
