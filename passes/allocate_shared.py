@@ -52,8 +52,8 @@ def _allocate(function: ir.Operation, context: PassContext) -> None:
             function,
             f"the kernel needs {total} bytes of shared memory, "
             f"{context.target.name} has {context.target.shared_bytes}",
-            *map(str, found),
-            "help: smaller tiles need less",
+            *(str(each) for each in found if each.size),
+            "help: smaller tiles, and fewer stages of loops, need less",
             kind=DoesNotFit,
         )
     if found:
