@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tilec.compile.emit_ptx import start_worker
+from tilec.messages.diagnostics import CompileError
+
+_PACKAGES = {"mlir": "xtc-mlir-python-bindings", "llvmlite": "llvmlite"}
+"""What compiling imports, and which package brings it."""
 
 
 def start_compiler() -> None:
-    """Starts LLVM's process, and loads MLIR while that one loads. For a process of our own."""
+    """Starts LLVM's process, and loads MLIR while that one loads. For a process of our own.
+
+    CompileError where they are not installed.
+    """
+    check_installed()
     start_worker()
     load_mlir()
 
@@ -20,9 +29,25 @@ def start_compiler() -> None:
 def start_inside() -> None:
     """The same for the process of an author, who may use NumPy and MLIR for other things."""
     if "mlir.ir" not in sys.modules:
+        check_installed()
         start_worker()
         with _lazy_functions():
             importlib.import_module("mlir.ir")
+
+
+def check_installed() -> None:
+    """CompileError, naming what is missing, where only what runs kernels is installed."""
+    missing = [
+        package for module, package in _PACKAGES.items() if importlib.util.find_spec(module) is None
+    ]
+    if missing:
+        raise CompileError(
+            f"the compiler is not installed here: {', '.join(missing)}",
+            notes=[
+                "help: pip install tilec brings it; without it run artefacts (tilec.load), the "
+                "emulator on them, and tilec check"
+            ],
+        )
 
 
 def load_mlir() -> None:
@@ -33,6 +58,7 @@ def load_mlir() -> None:
     the llvm dialect's ops, which MLIR would import for the dialect's first type: passes make those
     ops by name, and of `mlir.dialects.llvm` only what its C++ half has is used.
     """
+    check_installed()
     if "numpy" in sys.modules or "mlir.ir" in sys.modules:
         return
     sys.modules["numpy"] = None  # type: ignore[assignment] # makes `import numpy` an ImportError

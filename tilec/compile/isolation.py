@@ -26,8 +26,8 @@ TIMEOUT_S = 600.0
 kernel takes, and a build does not stand still for ever."""
 _PR_SET_PDEATHSIG = 1
 """Of prctl (Linux, sys/prctl.h)."""
-_prctl = ctypes.CDLL(None).prctl
-"""Looked up here: a forked child takes no locks of the loader's."""
+_prctl = getattr(ctypes.CDLL(None), "prctl", None)
+"""Looked up here: a forked child takes no locks of the loader's. None on macOS."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,12 @@ def death_of(action: Callable[[], object], timeout_s: float) -> Death | None:
 
 def end_with_parent(parent: int) -> None:
     """Lets Linux end this child as soon as the thread that forked it, of the process `parent`,
-    ends, by whatever. It must be a thread that waits for the child."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ends, by whatever. It must be a thread that waits for the child.
+
+    Other systems cannot: there a child outlives a process that is killed, until it is done.
+    """
+    if _prctl is not None:
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended in between
         os._exit(1)
 
