@@ -189,6 +189,29 @@ def test_a_python_kernel(tilec_command) -> None:
     assert "tensor<64x32xf32>" in done.output
 
 
+def test_parts_of_groups_and_what_is_left_out(tilec_command, tmp_path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(
+        "import tilec, tilec.language as tl\n"
+        "@tilec.kernel\n"
+        "def k(xs, p, bias=None):\n"
+        "    tile = tl.load(xs[1], 0, p.B) * p.scale\n"
+        "    if bias is not None:\n"
+        "        tile += tl.load(bias, 0, p.B)\n"
+        "    tl.store(xs[0], 0, tile)\n"
+    )
+    words = ["--arg", "xs[0]:f32[?]", "--arg", "xs[1]:f32[?]", "--arg", "p.scale:f32"]
+    words = [*words, "--const", "p.B=64", "--emit", "tile"]
+    done = tilec_command("compile", str(path), *words)
+    assert (done.code, done.errors) == (0, "")
+    assert [f'tile.name = "{n}"' in done.output for n in ("xs_0", "xs_1", "p_scale", "bias")] == [
+        True, True, True, False]  # fmt: skip
+    for more in (["--const", "bias=None"], ["--arg", "bias:f32[?]"]):
+        again = tilec_command("compile", str(path), *words, *more)
+        assert again.code == 0
+        assert ('tile.name = "bias"' in again.output) == (more[0] == "--arg")
+
+
 def test_the_only_kernel_of_a_file_needs_no_name(tilec_command) -> None:
     done = tilec_command("compile", MATMUL_PY, *SPECS)
     assert ".entry matmul(" in done.output

@@ -34,8 +34,10 @@ MOST_DIMENSIONS = 8
 """Of an array in a spec: more than any framework's layers have, few enough for a message to
 show."""
 
+NAME = re.compile(r"[A-Za-z_]\w*(?:\[\d+\]|\.[A-Za-z_]\w*)*")
+"""Of a parameter, or of a part of one: `x`, `xs[0]`, `p.weight`."""
 _SPEC = re.compile(
-    r"(?P<name>[A-Za-z_]\w*(?:\[\d+\]|\.[A-Za-z_]\w*)*)\s*:\s*(?P<dtype>\w+)\s*"
+    rf"(?P<name>{NAME.pattern})\s*:\s*(?P<dtype>\w+)\s*"
     r"(?:\[(?P<sizes>[^\];]*)(?:;(?P<strides>[^\]]*))?\]\s*(?:@\s*(?P<align>\d+))?)?"
 )
 _DIMENSION = re.compile(r"\?(?:\s*:\s*(?P<divisor>\d+))?|(?P<number>\d+)")

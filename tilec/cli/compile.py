@@ -26,7 +26,7 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.call.signature import add_promises, parse_constant, parse_spec
+from tilec.call.signature import NAME, add_promises, parse_constant, parse_spec
 from tilec.cli.arguments import add_demand, add_target, split_name, usage
 from tilec.cli.input import Input, read_tile
 from tilec.cli.streams import write_out
@@ -109,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _constant(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
+    if not equals or not NAME.fullmatch(name):
         raise ValueError(f"expected NAME=VALUE, found {text!r}")
     return name, parse_constant(value)
 
