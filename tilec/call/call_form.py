@@ -6,9 +6,10 @@ Calls of one form share a launcher, whose arguments are the parts of groups one 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import numbers
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,13 +39,14 @@ a field declared as `tl.const`), None for None, or a group's."""
 
 def kinds_of(declared: Sequence[DeclaredParameter], values: Sequence[Any]) -> tuple[Kind, ...]:
     """The kind of each argument of a call: its parameter's, where an annotation says it."""
-    return tuple(map(_kind_for, declared, values))
-
-
-def _kind_for(parameter: DeclaredParameter, value: Any) -> Kind:
-    if parameter.is_open:
-        return kind_of(value)
-    return None if value is None and parameter.may_be_missing else parameter.kind
+    return tuple(
+        kind_of(value)
+        if parameter.is_open
+        else None
+        if value is None and parameter.may_be_missing
+        else parameter.kind
+        for parameter, value in zip(declared, values, strict=True)
+    )
 
 
 def kind_of(value: Any, depth: int = 0) -> Kind:
@@ -52,53 +54,44 @@ def kind_of(value: Any, depth: int = 0) -> Kind:
 
     ArgumentError for groups nested too deeply.
     """
-    if value is None:
-        return None
-    if is_number(value):
-        return "typed"
-    fields = _fields(value)
-    if fields is None and not isinstance(value, (tuple, list)):
-        return "const" if depth and isinstance(value, (str, DType)) else "array"
+    made_of, fields, constants = _type_of(type(value))
+    if made_of != "group":
+        return "array" if made_of == "const" and not depth else made_of
     if depth == DEEPEST_GROUP:
         raise ArgumentError(f"an argument has more than {DEEPEST_GROUP} tuples within each other")
-    parts = [
-        "const" if is_constant else kind_of(part, depth + 1)
-        for part, is_constant in _parts(value, fields)
-    ]
-    return GroupKind(tuple(parts), fields)
+    parts = value if fields is None else [getattr(value, name) for name in fields]
+    kinds = [kind_of(part, depth + 1) for part in parts]
+    for position in constants:
+        kinds[position] = "const"
+    return GroupKind(tuple(kinds), fields)
 
 
-def is_number(value: Any) -> bool:
-    """Whether this is one of Python's numbers, or a scalar of NumPy's."""
-    if isinstance(value, numbers.Number):
-        return True
+@functools.lru_cache(maxsize=1024)
+def _type_of(kind: type) -> tuple[str | None, tuple[str, ...] | None, tuple[int, ...]]:
+    """What objects of a class are: a `Kind`, or "group"; the names of a group's parts, if it is an
+    object; and which of these are declared as constants."""
     numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(value, numpy.generic)
+    if kind is type(None):
+        return None, None, ()
+    if issubclass(kind, numbers.Number) or (numpy is not None and issubclass(kind, numpy.generic)):
+        return "typed", None, ()
+    if dataclasses.is_dataclass(kind):
+        fields = tuple(field.name for field in dataclasses.fields(kind))
+    elif issubclass(kind, (tuple, list)):
+        fields = getattr(kind, "_fields", None)
+    else:
+        return ("const" if issubclass(kind, (str, DType)) else "array"), None, ()
+    annotations = getattr(kind, "__annotations__", {})
+    declared = [annotations.get(name) in (const, "tl.const") for name in fields or ()]
+    return "group", fields, tuple(i for i, is_constant in enumerate(declared) if is_constant)
 
 
-def _fields(value: Any) -> tuple[str, ...] | None:
-    """The names of the parts of a dataclass's object or of a named tuple; None for other values."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return tuple(field.name for field in dataclasses.fields(value))
-    return getattr(value, "_fields", None) if isinstance(value, tuple) else None
-
-
-def parts_of(value: Any) -> list[Any] | None:
+def parts_of(value: Any) -> Sequence[Any] | None:
     """The parts of a group in order; None where a value is none."""
-    fields = _fields(value)
-    if fields is None and not isinstance(value, (tuple, list)):
+    made_of, fields, _ = _type_of(type(value))
+    if made_of != "group":
         return None
-    return [part for part, _ in _parts(value, fields)]
-
-
-def _parts(value: Any, fields: tuple[str, ...] | None) -> Iterator[tuple[Any, bool]]:
-    """The parts of a group, each with whether it is declared as a constant."""
-    if fields is None:
-        yield from ((part, False) for part in value)
-        return
-    annotations = getattr(type(value), "__annotations__", {})
-    for name in fields:
-        yield getattr(value, name), annotations.get(name) in (const, "tl.const")
+    return value if fields is None else [getattr(value, name) for name in fields]
 
 
 class CallForm:
@@ -148,5 +141,8 @@ def _flatten(value: Any, kind: Kind, found: list[Any]) -> None:
     if isinstance(kind, str):
         found.append(value)
     elif kind is not None:
-        for (part, _), inner in zip(_parts(value, kind.fields), kind.parts, strict=True):
+        parts = value
+        if kind.fields is not None:
+            parts = [getattr(value, name) for name in kind.fields]
+        for part, inner in zip(parts, kind.parts, strict=True):
             _flatten(part, inner, found)
