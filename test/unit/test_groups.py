@@ -253,3 +253,12 @@ def test_names_of_parts_are_new() -> None:
     form = CallForm(k.parameters, [kind_of((x,)), "array", "array"])
     assert [argument.name for argument in form.arguments] == ["xs_0_", "xs_0", "y"]
     assert describe(x).shape == (SIZE,)
+
+
+def test_the_launcher_of_a_call_is_found_without_its_constants() -> None:
+    """As `tilec.ops` asks for it, which passes constants by name."""
+    x, y = vectors(2)
+    shifted(x, y, x, 2.0, None, B=64)
+    found = shifted.launcher_of((x, y, x, 2.0, None))
+    assert found is shifted.launcher_of((x, y, x, 2.0, None, 64)) is not shifted
+    assert shifted.launcher_of((x, y, x, x, x)) is shifted

@@ -113,9 +113,11 @@ class Kernel(Launcher, Generic[P]):
             launcher(*form.flat(values), grid=grid, stream=stream)
 
     def launcher_of(self, values: Sequence[Any]) -> Launcher:
-        """What launches arguments like these, given in order: this kernel, or where some are
-        no arrays that could be, its launcher for that, which takes groups apart."""
-        kinds = kinds_of(self.parameters, values)
+        """What launches arguments like these, given in order, constants behind them or not: this
+        kernel, or where some are no arrays that could be, its launcher for that, which takes
+        groups apart."""
+        kinds = kinds_of(self.parameters[: len(values)], values)
+        kinds += tuple(parameter.kind for parameter in self.parameters[len(values) :])
         return self if kinds == self._plain else self._variant(kinds)[1]
 
     def _variant(self, kinds: tuple[Kind, ...]) -> tuple[CallForm, Launcher]:
