@@ -262,3 +262,27 @@ def test_the_launcher_of_a_call_is_found_without_its_constants() -> None:
     found = shifted.launcher_of((x, y, x, 2.0, None))
     assert found is shifted.launcher_of((x, y, x, 2.0, None, 64)) is not shifted
     assert shifted.launcher_of((x, y, x, x, x)) is shifted
+
+
+def test_an_array_of_ours_is_no_group() -> None:
+    x, bias = vectors(2)
+    y = np.full_like(x, np.nan)
+    shifted(describe(x), describe(y), describe(bias))
+    np.testing.assert_array_equal(y, x + bias)
+
+
+def test_what_has_a_protocol_of_arrays_is_no_group() -> None:
+    @dataclasses.dataclass
+    class Wrapped:
+        data: Any
+
+        def __dlpack__(self, **named: Any) -> Any:
+            return self.data.__dlpack__(**named)
+
+        def __dlpack_device__(self) -> Any:
+            return self.data.__dlpack_device__()
+
+    x, bias = vectors(2)
+    y = np.full_like(x, np.nan)
+    shifted(x, y, Wrapped(bias))
+    np.testing.assert_array_equal(y, x + bias)

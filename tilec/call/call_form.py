@@ -15,6 +15,7 @@ from typing import Any
 
 from tilec.call.declaration import DeclaredParameter
 from tilec.language.parameters import const
+from tilec.runtime.arrays import ArrayView
 from tilec.runtime.errors import ArgumentError
 from tilec.runtime.launch_argument import LaunchArgument
 from tilec.terms.dtypes import DType
@@ -75,6 +76,8 @@ def _type_of(kind: type) -> tuple[str | None, tuple[str, ...] | None, tuple[int,
         return None, None, ()
     if issubclass(kind, numbers.Number) or (numpy is not None and issubclass(kind, numpy.generic)):
         return "typed", None, ()
+    if any(hasattr(kind, protocol) for protocol in _OF_ARRAYS) or issubclass(kind, ArrayView):
+        return "array", None, ()
     if dataclasses.is_dataclass(kind):
         fields = tuple(field.name for field in dataclasses.fields(kind))
     elif issubclass(kind, (tuple, list)):
@@ -92,6 +95,10 @@ def parts_of(value: Any) -> Sequence[Any] | None:
     if made_of != "group":
         return None
     return value if fields is None else [getattr(value, name) for name in fields]
+
+
+_OF_ARRAYS = ("__dlpack__", "__cuda_array_interface__")
+"""What classes of arrays have, which may be dataclasses or tuples besides."""
 
 
 class CallForm:

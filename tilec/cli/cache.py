@@ -24,6 +24,7 @@ from tilec.runtime.cache import DiskCache, Entry, default_cache
 from tilec.tuning.store import FILE_NAME, WinnerFile, default_file
 
 _DAY = 24 * 3600
+"""Seconds: what people count unused kernels in."""
 _LARGEST_ENTRY = 1 << 28
 """Bytes of a file in an archive: kernels have some 100 KB, and no archive fills the memory."""
 
