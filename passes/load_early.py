@@ -45,18 +45,15 @@ from math import prod
 
 from mlir import ir
 
-from tilec.dialects.effects import written_by
 from tilec.dialects.gpu_tile import (
     GriddepcontrolOp,
-    MakeTensorMapOp,
     RingAcquireOp,
     RingAnnounceOp,
     RoleOp,
     TensorMapLoad,
-    TensorMapStore,
 )
 from tilec.dialects.gpu_tile.types import buffer_of
-from tilec.dialects.tile import ArrayOp
+from tilec.passes.analysis.written_arrays import array_of, written_arrays
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.rings import set_ring
@@ -80,7 +77,7 @@ def load_early(module: ir.Module, context: PassContext) -> None:
         settled = _settled_arrays(function)
         if not settled:
             continue
-        for array in _written_arrays(function):
+        for array in written_arrays(function):
             if array in settled:
                 raise error_at(function, f"settled: the kernel writes '{settled[array]}'")
         roles = find_ops(function, RoleOp)
@@ -105,17 +102,6 @@ def _settled_arrays(function: ir.Operation) -> dict[ir.Value, str]:
     return found
 
 
-def _written_arrays(function: ir.Operation) -> list[ir.Value | None]:
-    plain = [array for op in find_ops(function, ArrayOp) for array in written_by(op.opview)]
-    copied = find_ops(function, TensorMapStore)
-    return plain + [_array_of(op.opview.map) for op in copied]
-
-
-def _array_of(tensor_map: ir.Value) -> ir.Value | None:
-    made = tensor_map.owner
-    return made.array if isinstance(made, MakeTensorMapOp) else None
-
-
 @dataclass(frozen=True)
 class _Loads:
     """The ops by which a role fills its ring. `early`: copies of settled arrays. `announce`: tells
@@ -133,7 +119,7 @@ def _load_early(
     """Lets copies of settled arrays run early. Says why none of a role's does, "" where it has
     none; None where they do."""
     copies = find_ops(role, TensorMapLoad)
-    early = [op for op in copies if _array_of(op.opview.map) in settled]
+    early = [op for op in copies if array_of(op.opview.map) in settled]
     if not early:
         return ""
     others = [op for op in copies if op not in early]

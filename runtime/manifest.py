@@ -39,9 +39,7 @@ def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> Compile
     _check_programs(fields)
     for number, parameter in enumerate(fields["parameters"]):
         _check_parameter(parameter, f"kernel.parameters[{number}]")
-    names = [parameter["name"] for parameter in fields["parameters"]]
-    if len(set(names)) < len(names):
-        raise ValueError("kernel.parameters: two have the same name")
+    _check_names(fields)
     for number, recipe in enumerate(fields["tensor_maps"]):
         _check(recipe, _TENSOR_MAP, f"kernel.tensor_maps[{number}]")
     kernel = CompiledKernel.from_json(fields, ptx, cubin)
@@ -52,6 +50,16 @@ def checked_kernel(fields: Any, ptx: str, cubin: bytes | None = None) -> Compile
         compile_grid(kernel.grid, kernel.parameters)
     compile_sizes(tuple(text for text, _ in kernel.limits), kernel.parameters)
     return kernel
+
+
+def _check_names(fields: Mapping[str, Any]) -> None:
+    names = [parameter["name"] for parameter in fields["parameters"]]
+    if len(set(names)) < len(names):
+        raise ValueError("kernel.parameters: two have the same name")
+    arrays = [entry["name"] for entry in fields["parameters"] if entry["kind"] == "array"]
+    for name in fields["writes"] or ():
+        if name not in arrays:
+            raise ValueError(f"kernel.writes: {name!r} is no array of the kernel")
 
 
 def _check_programs(fields: Mapping[str, Any]) -> None:
@@ -175,6 +183,10 @@ _KERNEL: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "most_programs": ("a positive integer", _is_divisor),
     "stripes": ("a positive integer", _is_divisor),
     "programs_per_cta": ("a positive integer", _is_divisor),
+    "writes": (
+        "a list of names, or null",
+        lambda value: value is None or _is_list(value, _is_name, _MAX_PARAMETERS),
+    ),
 }
 _PARAMETER: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "name": ("a Python name", _is_name),

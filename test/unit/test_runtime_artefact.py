@@ -309,7 +309,7 @@ def persistent_in_stripes(manifest: dict[str, Any]) -> None:
     ("change", "message"),
     [
         (lambda m: [], "the manifest has no format number"),
-        (edit("format", to=1), "format 1; this version of tilec reads 4"),
+        (edit("format", to=1), "format 1; this version of tilec reads 5"),
         (edit("format", to=True), "the manifest has no format number"),
         (edit("name", to=3), "the manifest has no name"),
         (edit("kernels", to={}), "no list of kernels"),
@@ -342,6 +342,8 @@ def persistent_in_stripes(manifest: dict[str, Any]) -> None:
         (persistent_in_stripes, "kernel.stripes: a persistent kernel's programs have none"),
         (edit(*KERNEL, "dynamic", to=1), "kernel.dynamic: expected true or false, found 1"),
         (edit(*KERNEL, "dynamic", to=True), "kernel.dynamic: only persistent kernels are"),
+        (edit(*KERNEL, "writes", to="x"), "kernel.writes: expected a list of names, or null"),
+        (edit(*KERNEL, "writes", to=["nobody"]), "kernel.writes: 'nobody' is no array of the"),
         (edit(*KERNEL, "more", to=1), "kernel: unknown field 'more'"),
         (edit(*KERNEL, "parameters", to=5), "kernel.parameters: expected a list of objects"),
         (edit(*FIRST, to=[]), r"kernel.parameters\[0\]: expected an object"),

@@ -30,6 +30,7 @@ from tilec.hardware.target import Target, check_ptx_version
 from tilec.messages.diagnostics import CompileError, DoesNotFit, InternalError
 from tilec.passes.analysis.divisibility import static_sizes, static_strides
 from tilec.passes.analysis.placement import program_bytes
+from tilec.passes.analysis.written_arrays import numbers_of_written
 from tilec.passes.checks.levels import check_level, entry_level
 from tilec.passes.checks.program_check import ProgramCheck
 from tilec.passes.checks.verify_ops import verify_ops
@@ -301,6 +302,7 @@ def _to_gpu_tile(job: Compilation) -> None:
         "most_programs": most_programs(function),
         "stripes": stripes_of(function),
         "programs_per_cta": together,
+        "writes": tuple(job.signature[n].name for n in numbers_of_written(function)),
     }
 
 

@@ -126,7 +126,8 @@ class CompiledKernel:
     `tensor_maps`: in the order of their parameters. `limits`: of 32-bit indices, expressions over
     shapes in the language of `tilec.executable.grid` and the largest value, or most negative, of
     each, and `most_programs`: the largest `counts` of a grid; the launcher takes a kernel of 64-bit
-    indices where one does not hold. `cubin`: the PTX assembled for exactly this target, where
+    indices where one does not hold. `writes`: names of the arrays that it writes, or may; None
+    where nobody looked. `cubin`: the PTX assembled for exactly this target, where
     somebody asked for it.
     """
 
@@ -150,6 +151,12 @@ class CompiledKernel:
     most_programs: int = MOST_PROGRAMS
     stripes: int = 1
     programs_per_cta: int = 1
+    writes: tuple[str, ...] | None = None
+
+    def written(self) -> tuple[str, ...]:
+        """The names of the arrays that a launch may change: all, where nobody looked."""
+        arrays = tuple(p.name for p in self.parameters if p.kind == "array")
+        return arrays if self.writes is None else self.writes
 
     def counts(self, programs: Grid) -> int:
         """What `most_programs` limits of a grid: the programs along x, or all where CTAs share
@@ -278,6 +285,7 @@ class CompiledKernel:
             most_programs=fields["most_programs"],
             stripes=fields["stripes"],
             programs_per_cta=fields["programs_per_cta"],
+            writes=None if fields["writes"] is None else tuple(fields["writes"]),
         )
 
 
