@@ -14,9 +14,9 @@ Tiles for which a static assertion of the kernel fails are no candidates.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Any
@@ -30,6 +30,7 @@ from tilec.costs.kernel_work import ProgramWork, read_program
 from tilec.costs.launch_work import launch_work
 from tilec.costs.machine import usual_machine
 from tilec.costs.model import Prediction, predict
+from tilec.dialects.context import make_context
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
 
@@ -38,7 +39,9 @@ MOST_TILES = 24
 SHOWN = 6
 """Predictions that the report shows."""
 
-Build = Callable[[Mapping[str, Any], Mapping[str, str]], ir.Module]
+Build = Callable[[Mapping[str, Any], Mapping[str, str], ir.Context], ir.Module]
+Context = Callable[[], ir.Context]
+"""Makes MLIR's context where something is built: it takes as long as a small kernel."""
 Constants = tuple[tuple[str, int], ...]
 
 
@@ -53,8 +56,9 @@ class Tiles:
 class AutoTiles:
     """The candidates of one kernel, specialised but for the class of sizes.
 
-    `build(values, reasons)`: its tile-level module with these values of the constants. `has_grid`:
-    whether it has a rule for the grid; without one the usual tiles come first, then halved ones.
+    `build(values, reasons, context)`: its tile-level module with these values of the constants.
+    `has_grid`: whether it has a rule for the grid; without one the usual tiles come first, then
+    halved ones.
     """
 
     def __init__(
@@ -89,30 +93,32 @@ class AutoTiles:
 
     def _ordered(self, call: CallClass | None) -> list[Tiles]:
         machine = usual_machine(self._target)
-        predicted = self._predicted(call or any_class(self._parameters, machine))
+        context = functools.cache(make_context)  # one for all that are built here
+        predicted = self._predicted(call or any_class(self._parameters, machine), context)
         usual = tuple(self._usual.values.items())
         # The usual tiles are known to be good: others must promise more than the model errs.
         gain = machine.rates.gain if call is not None else float("inf")
         cost = {tiles: found.us for tiles, found in predicted.items()}
         unable = float("inf") if predicted and call is not None else 0.0
-        if self._can_be(usual):
+        if self._can_be(usual, context):
             cost[usual] = cost.get(usual, unable) / gain
-        halved = [t for t in self._halved() if t.chosen not in cost and self._can_be(t.chosen)]
+        others = (tiles for tiles in self._halved() if tiles.chosen not in cost)
+        halved = [tiles for tiles in others if self._can_be(tiles.chosen, context)]
         if not cost:
             return halved or [Tiles(usual, self._usual.reasons)]  # which says what it cannot be
         first, *rest = sorted(cost, key=lambda tiles: cost[tiles])
         why = self._reasons(first, predicted if call is not None else {})
-        others = [Tiles(tiles, self._others_reasons(tiles, first)) for tiles in rest]
-        return [Tiles(first, why), *others, *halved]
+        behind = [Tiles(tiles, self._others_reasons(tiles, first)) for tiles in rest]
+        return [Tiles(first, why), *behind, *halved]
 
-    def _predicted(self, call: CallClass) -> dict[Constants, Prediction]:
+    def _predicted(self, call: CallClass, context: Context) -> dict[Constants, Prediction]:
         """Predicts the time of every candidate that can run; lists them, the fastest first."""
         found: dict[Constants, Prediction] = {}
         if not self._has_grid:  # only the call knows how many programs there are
             return found
         arguments = call.arguments(self._parameters)
         for tiles in self._candidates:
-            program = self._program(tiles)
+            program = self._program(tiles, context)
             if program is None:
                 continue
             prediction = predict(launch_work(program, arguments).work, call.machine)
@@ -120,7 +126,7 @@ class AutoTiles:
                 found[tiles] = prediction
         return dict(sorted(found.items(), key=lambda item: item[1].us))
 
-    @cached_property
+    @functools.cached_property
     def _candidates(self) -> list[Constants]:
         """The usual tiles, and those nearest to as many elements."""
         usual = self._usual.values
@@ -135,11 +141,11 @@ class AutoTiles:
         points.sort(key=distance)
         return list(dict.fromkeys([tuple(usual.items()), *points]))[:MOST_TILES]
 
-    def _program(self, tiles: Constants) -> ProgramWork | None:
+    def _program(self, tiles: Constants, context: Context) -> ProgramWork | None:
         """What a program with these tiles does; None where the kernel cannot have them."""
         if tiles not in self._programs:
             try:
-                module = self._build(dict(tiles), {})
+                module = self._build(dict(tiles), {}, context())
             except CompileError:
                 if tiles == tuple(self._usual.values.items()) and not self._usual.is_limited:
                     raise  # the author's mistake, or none of any tile
@@ -148,9 +154,9 @@ class AutoTiles:
                 self._programs[tiles] = read_program(module, self._parameters, self._target)
         return self._programs[tiles]
 
-    def _can_be(self, tiles: Constants) -> bool:
+    def _can_be(self, tiles: Constants, context: Context) -> bool:
         """Whether no static assertion of the kernel fails with these tiles."""
-        return not self._usual.is_limited or self._program(tiles) is not None
+        return not self._usual.is_limited or self._program(tiles, context) is not None
 
     def _reasons(
         self, first: Constants, predicted: Mapping[Constants, Prediction]

@@ -45,9 +45,14 @@ class TilePrograms:
         return self._known[key]
 
     def _build(
-        self, wanted: Specialization, chosen: Mapping[str, Any], reasons: Mapping[str, str]
+        self,
+        wanted: Specialization,
+        chosen: Mapping[str, Any],
+        reasons: Mapping[str, str],
+        context: Any = None,
     ) -> Any:
-        """The program with constants chosen for those that are left open."""
+        """The program with constants chosen for those that are left open. `context`: MLIR's, else
+        one of its own."""
         return importlib.import_module("tilec.frontend").build_module(
             self._fn,
             wanted.parameters,
@@ -56,4 +61,5 @@ class TilePrograms:
             index_bits=wanted.index_bits,
             **self._demands,
             auto=reasons,
+            context=context,
         )
