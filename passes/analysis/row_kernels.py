@@ -41,15 +41,19 @@ class RowKernel:
 
 def find_rows(function: ir.Operation) -> RowKernel | None:
     """The rows of a kernel; None where it has other tiles, or does other things with them."""
-    everything = all_ops(function)
-    ops = [op for op in everything if any(map(is_row, (*op.operands, *op.results)))]
-    values = [value for op in ops for value in [*op.operands, *op.results] if is_row(value)]
-    sizes = {size for value in values for size in shape(value) if size > 1}
-    if len(sizes) != 1 or any(prod(shape(value)) not in sizes for value in values):
-        return None
-    if not all(_is_allowed(op) for op in ops):
-        return None
-    return RowKernel(sizes.pop(), ops)
+    ops: list[ir.Operation] = []
+    sizes: set[int] = set()
+    for op in all_ops(function):
+        rows = [value for value in (*op.operands, *op.results) if is_row(value)]
+        if not rows:
+            continue
+        sizes.update(size for row in rows for size in shape(row) if size > 1)
+        if len(sizes) > 1 or any(prod(shape(row)) not in sizes for row in rows):
+            return None
+        if not _is_allowed(op):
+            return None
+        ops.append(op)
+    return RowKernel(sizes.pop(), ops) if ops else None
 
 
 def is_row(value: ir.Value) -> bool:

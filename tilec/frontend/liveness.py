@@ -7,24 +7,30 @@ another purpose (another shape, another dtype) is then no conflict.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterable, Sequence
 
 Names = frozenset[str]
 _NONE: Names = frozenset()
+_KEPT = 1 << 14
+"""Nodes whose names are kept: a kernel is built for many tiles, and its text stays the same."""
 
 
 def assigned_names(nodes: Iterable[ast.AST]) -> Names:
     """Names that the statements may assign (not those local to a comprehension or lambda)."""
-    found: set[str] = set()
-    for node in nodes:
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Store):
-                found.add(node.id)
-        elif not isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.Lambda)):
-            found |= assigned_names(ast.iter_child_nodes(node))
-    return frozenset(found)
+    return _NONE.union(*map(_assigned, nodes))
 
 
+@functools.lru_cache(_KEPT)
+def _assigned(node: ast.AST) -> Names:
+    if isinstance(node, ast.Name):
+        return frozenset([node.id]) if isinstance(node.ctx, ast.Store) else _NONE
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.Lambda)):
+        return _NONE
+    return assigned_names(ast.iter_child_nodes(node))
+
+
+@functools.lru_cache(_KEPT)
 def read_names(node: ast.AST | None) -> Names:
     """Names that an expression may read."""
     if node is None:
