@@ -23,7 +23,7 @@ from tilec.dialects.gpu_tile.types import is_ring, layout_of
 from tilec.dialects.inline_text import wrong_constraints, wrong_text
 from tilec.dialects.op import NAMESPACES
 from tilec.dialects.types import encoding, is_tile, shape
-from tilec.passes.checks.rules import Rule, look_at_all
+from tilec.passes.checks.rules import Rule, RulesOf, look_at_all
 from tilec.passes.contract import Level
 from tilec.passes.layouts.lane_moves import LaneMove, lane_move
 from tilec.passes.layouts.maps import register_permutation
@@ -70,28 +70,16 @@ _LOWERED_DIALECTS = ("llvm.", "nvvm.", "arith.", "math.", "scf.", "builtin.")
 
 def check_level(module: ir.Module, level: Level) -> None:
     """CompileError naming every op that does not belong at `level`."""
-    look_at_all(module, level_rule(level))
+    look_at_all(module, level_rules(level))
 
 
-def level_rule(level: Level) -> Rule:
-    """Makes the rule that says what keeps an op from belonging at `level`, for one walk over a
+def level_rules(level: Level) -> RulesOf:
+    """The rules that say what keeps an op from belonging at `level`, for one walk over a
     program."""
     general = _GENERAL[level]
     if level in _WITH_LAYOUTS:
         general = (*general, partial(_has_layout, sound=set()))
-    rules: dict[str, tuple[Rule, ...]] = {}  # few names, many ops
-
-    def look(op: ir.Operation) -> str | None:
-        name = op.name
-        if name not in rules:
-            rules[name] = _rules_for(name, level, general)
-        for rule in rules[name]:
-            wrong = rule(op)
-            if wrong:
-                return wrong
-        return None
-
-    return look
+    return partial(_rules_for, level=level, general=general)
 
 
 def _rules_for(name: str, level: Level, general: tuple[Rule, ...]) -> tuple[Rule, ...]:

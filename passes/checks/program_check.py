@@ -10,16 +10,17 @@ import io
 
 from mlir import ir
 
-from tilec.passes.checks.levels import level_rule
+from tilec.passes.checks.levels import level_rules
 from tilec.passes.checks.rules import look_at_all
-from tilec.passes.checks.verify_ops import op_rule
+from tilec.passes.checks.verify_ops import op_rules
 from tilec.passes.contract import Level
 
 
 class ProgramCheck:
-    """Checks one program from pass to pass."""
+    """Checks one program from pass to pass. `changes`: how often it was another one."""
 
     def __init__(self) -> None:
+        self.changes = 0
         self._bytes = b""
         self._level: Level | None = None
 
@@ -31,10 +32,11 @@ class ProgramCheck:
         changed = written.getbuffer() != self._bytes
         rules = []
         if changed:
+            self.changes += 1
             module.operation.verify()
-            rules.append(op_rule())
+            rules.append(op_rules())
         if level is not None and (changed or level is not self._level):
-            rules.append(level_rule(level))
+            rules.append(level_rules(level))
         if rules:
             look_at_all(module, *rules)
         self._bytes, self._level = written.getvalue(), level

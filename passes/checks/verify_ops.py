@@ -12,7 +12,7 @@ from mlir import ir
 from tilec.dialects.op import NAMESPACES
 from tilec.dialects.types import is_tile
 from tilec.messages.diagnostics import CompileError
-from tilec.passes.checks.rules import Rule, look_at_all
+from tilec.passes.checks.rules import RulesOf, look_at_all
 from tilec.passes.rewriting.locations import error_at
 from tilec.passes.rewriting.walk import all_ops
 from tilec.terms.tile_sizes import LARGEST_TILE
@@ -20,22 +20,19 @@ from tilec.terms.tile_sizes import LARGEST_TILE
 
 def verify_ops(module: ir.Module) -> None:
     """CompileError carrying one error per op that breaks its rules."""
-    look_at_all(module, op_rule())
+    look_at_all(module, op_rules())
 
 
-def op_rule() -> Rule:
-    """Makes the rule that asks each op what is wrong with itself, for one walk over a program."""
+def op_rules() -> RulesOf:
+    """The rule that asks each of our ops what is wrong with itself, for one walk over a program."""
     sound: set[ir.Type] = set()  # few types, many values
 
     def look(op: ir.Operation) -> str | None:
-        name = op.name
-        if not name.startswith(NAMESPACES):
-            return None
         view = op.opview
         wrong = view.check_attributes() or _check_tiles(op, sound) or view.check()
-        return f"'{name}' op {wrong}" if wrong else None
+        return f"'{op.name}' op {wrong}" if wrong else None
 
-    return look
+    return lambda name: (look,) if name.startswith(NAMESPACES) else ()
 
 
 def verify_attributes(module: ir.Module) -> None:
