@@ -36,6 +36,9 @@ test: install ## everything that needs no GPU: pytest's and lit's, whatever the 
 	echo "pytest: $$([ $$unit = 0 ] && echo passed || echo FAILED), lit: $$([ $$lit = 0 ] && echo passed || echo FAILED)"; \
 	[ $$unit = 0 ] && exit $$lit; exit $$unit
 
+# Python keeps what it has compiled, whatever the environment says: tests start it many times.
+test-unit test-mutants test-lit: export PYTHONDONTWRITEBYTECODE =
+
 test-unit: install ## the part of them that is pytest's
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
