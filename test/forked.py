@@ -21,7 +21,17 @@ from pathlib import Path
 
 from tilec.compile.isolation import read_until_closed
 
-PRELOADED = ("tilec.cli", "tilec.cli.opt", "tilec.cli.compile", "filecheck.main", "op_rules")
+PRELOADED = (
+    "tilec.cli",
+    "tilec.cli.opt",
+    "tilec.cli.compile",
+    "tilec.cli.python_input",
+    "tilec.call.auto_tiles",
+    "tilec.call.jit",
+    "tilec.frontend",
+    "filecheck.main",
+    "op_rules",
+)
 """Imported before any fork; with the last what tests ask of tables of ops."""
 
 TIMEOUT_S = 60.0
