@@ -115,6 +115,40 @@ def test_divergent_loops_meet_again() -> None:
     same(neighbour, want.reshape(-1, 2)[:, ::-1].reshape(-1).copy())
 
 
+def test_lanes_with_masks_of_their_own_meet_alone() -> None:
+    """Eight lanes each: as many rounds as they say, in each of which they exchange, four later."""
+    rounds = np.repeat(np.random.default_rng(3).integers(0, 6, 32), 8).astype(np.uint32)
+    body = """
+    and.b32 %r10, %r52, 24; mov.b32 %r11, 255; shl.b32 %r11, %r11, %r10; and.b32 {o0}, %r52, 7;
+    mov.u32 %r12, {0}; setp.eq.u32 %p1, %r12, 0; @%p1 bra END;
+LOOP:
+    and.b32 %r14, %r52, 4; and.b32 %r15, %r12, %r14; setp.ne.u32 %p3, %r15, 0; @%p3 bra LATER;
+MEET:
+    shfl.sync.idx.b32 %r13, {o0}, 3, 0x181f, %r11; add.u32 {o0}, {o0}, %r13;
+    sub.u32 %r12, %r12, 1; setp.ne.u32 %p2, %r12, 0; @%p2 bra LOOP;
+    bra END;
+LATER:
+    bra MEET;
+END:
+    bar.warp.sync %r11;
+"""
+    # Lane 3 doubles what it has, 3 at first, and all add that.
+    want = np.arange(256, dtype=np.uint32) % 8 + 3 * ((1 << rounds) - 1)
+    same(evaluate(body, rounds, out="uint32", block=128), want.astype(np.uint32))
+
+
+def test_lanes_with_different_masks_wait_for_ever() -> None:
+    """Lane 9 names half of those that name it, or leaves itself out."""
+    body = (
+        "setp.lt.u32 %p1, %r1, 16; @!%p1 exit; setp.eq.u32 %p2, %r1, 9; selp.b32 %r2, {},"
+        " 0xffff, %p2; bar.warp.sync %r2;"
+    )
+    kernel(body.format("0xffff")).run("k", 1, 32, [np.zeros(1, np.uint32)])
+    for other in ("0xff00", "0xfdff"):
+        with pytest.raises(EmulatorError, match="divergent"):
+            kernel(body.format(other)).run("k", 1, 32, [np.zeros(1, np.uint32)])
+
+
 def test_indexed_branch() -> None:
     a = np.arange(96, dtype=np.uint32) % 3
     body = (

@@ -10,13 +10,13 @@ from tilec.runtime.emulator.errors import EmulatorError
 from tilec.runtime.emulator.execution.blocks import Block, BlockCompiler, BoundBlocks
 from tilec.runtime.emulator.execution.hangs import Parked, stuck_place, stuck_warps
 from tilec.runtime.emulator.execution.machine import Machine
+from tilec.runtime.emulator.execution.meetings import complete_lanes
 from tilec.runtime.emulator.execution.pieces import Piece, pieces
 from tilec.runtime.emulator.execution.polling import Polling
 from tilec.runtime.emulator.instructions.barrier import CtaBarriers
 from tilec.runtime.emulator.instructions.cluster import ClusterBarriers
 from tilec.runtime.emulator.instructions.control import (
     is_cluster_barrier,
-    member_mask,
     needs_whole_warp,
 )
 from tilec.runtime.emulator.reading.instruction import Instruction, Register, Symbol
@@ -251,7 +251,8 @@ class Scheduler:
         present = self.ready.get(pc)
         self.ready[pc] = mask if present is None else present | mask
 
-    def _run_piece(self, pc: int, piece: Piece) -> None:
+    def _run_piece(self, pc: int, piece: Piece, *, met: bool = False) -> None:
+        """Runs a piece from `pc` on for a while; `met`: its lanes have met there."""
         machine, ready = self.machine, self.ready
         statistics = machine.launch.statistics
         ran = False
@@ -262,8 +263,10 @@ class Scheduler:
             rectangle = piece.rectangle
             if rectangle is None:
                 instruction = machine.entry.instructions[pc]
-                if needs_whole_warp(instruction) and not self._converged(pc, piece, instruction):
+                waits = needs_whole_warp(instruction) and not met
+                if waits and not self._converged(pc, piece, instruction):
                     return
+            met = False
             function, block = self.blocks.get(pc, rectangle)
             values = function() if rectangle is not None else function(piece.lanes)
             warps = (
@@ -291,18 +294,15 @@ class Scheduler:
         held = self.held.pop(pc, None)  # lanes that came earlier may complete these
         mask = piece.mask(self.machine.shape)
         mask = mask if held is None else mask | held
-        members = (np.uint32(member_mask(instruction)) >> np.arange(32, dtype=np.uint32)) & 1
-        wanted = members.astype(bool) & ~self.machine.exited
-        complete = ~(wanted & ~mask).any(2) & mask.any(2)
-        if held is None and complete[mask.any(2)].all():
+        ready = complete_lanes(mask, instruction, self.machine)
+        if held is None and np.array_equal(ready, mask):
             return True
-        late = mask & ~complete[:, :, None]
+        late = mask & ~ready
         if late.any():
             self.held[pc] = late
-        ready = mask & complete[:, :, None]
         if ready.any():
             for part in pieces(ready):
-                self._run_piece(pc, part)
+                self._run_piece(pc, part, met=True)
         return False
 
     # -- control instructions ------------------------------------------------------------------

@@ -7,10 +7,12 @@ which the instruction happens, the others go on behind it.
 from __future__ import annotations
 
 from tilec.runtime.emulator.numbers.scalar_types import TYPES
-from tilec.runtime.emulator.reading.instruction import Immediate, Instruction, Symbol
+from tilec.runtime.emulator.reading.instruction import Immediate, Instruction, Register, Symbol
 from tilec.runtime.emulator.writing.writer import U32, Writer
 
 PRED = TYPES["pred"]
+ALL_LANES = 0xFFFFFFFF
+"""The member mask of a whole warp."""
 
 
 def returns(instruction: Instruction, writer: Writer, *values: str) -> None:
@@ -139,13 +141,11 @@ def needs_whole_warp(instruction: Instruction) -> bool:
     return False
 
 
-def member_mask(instruction: Instruction) -> int:
-    """The member mask if it is a literal, else all lanes."""
+def member_mask(instruction: Instruction) -> Immediate | Register:
+    """The member mask, a literal or a register; all lanes where the instruction names none."""
     position = member_mask_operand(instruction)
-    if position is None:
-        return 0xFFFFFFFF
-    operand = instruction.operands[position]
-    return int(operand.value) & 0xFFFFFFFF if isinstance(operand, Immediate) else 0xFFFFFFFF
+    operand = None if position is None else instruction.operands[position]
+    return operand if isinstance(operand, (Immediate, Register)) else Immediate(ALL_LANES)
 
 
 RULES = {
