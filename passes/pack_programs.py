@@ -18,8 +18,8 @@ many programs as there are, one behind the other.
    of shared memory (`allocate-shared` says how much a program takes).
 2. The launch says how many CTAs there are, and how many warps each has: for few programs one on
    each multiprocessor (`CompiledKernel.launched`).
-3. Programs that wait for lower ones stay: these could be behind them in the same warp. So do
-   programs that find in memory how long they take: the launch gives the next to whoever is done.
+3. Programs that wait for lower ones stay: these could be behind them in the same warp. Where some
+   take longer, as memory says, a warp does not wait for those beside it; its own add up.
 
 Does not handle: programs of several warps, and those with rings, roles or tensor copies.
 """
@@ -55,7 +55,6 @@ from tilec.passes.demands.kernels import (
     programs_per_cta,
     stripes_of,
 )
-from tilec.passes.programs.program_relations import read_their_length
 from tilec.passes.rewriting.scalars import binary, constant, scalar_op
 from tilec.passes.rewriting.walk import all_ops, find_ops, kernels
 
@@ -99,8 +98,6 @@ def _why_not(function: ir.Operation, context: PassContext) -> str | None:
         return f"buffers of {buffers} bytes each"
     if any(orders_memory(op.opview) for op in all_ops(function)):
         return "one may wait for what others do"
-    if read_their_length(function):
-        return "memory says how long each takes"
     return None
 
 

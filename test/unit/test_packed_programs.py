@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,22 @@ def counts_of_rows(x: tl.array, y: tl.array, n: tl.i32, N: tl.const = 128):
     """Counts of the values of a row, through shared memory, of so many rows."""
     row = tl.program_id(0)
     tl.store(y, (row, 0), tl.histogram(tl.load(x, (row, 0), N), 32))
+
+
+@tilec.kernel(grid=lambda y: y.shape[0])
+def products_of_rows(
+    starts: tl.array, columns: tl.array, values: tl.array, x: tl.array, y: tl.array,
+    B: tl.const = 32,
+):  # fmt: skip
+    """y = a x of a sparse matrix a, whose row i is from starts[i] to starts[i + 1]."""
+    row = tl.program_id(0)
+    first, end = tl.load(starts, row, ()), tl.load(starts, row + 1, ())
+    acc = tl.zeros((B,), tl.f32)
+    for at in tl.range(first, end, B):
+        there = at + tl.arange(B) < end
+        column = tl.load(columns, at, B)
+        acc += tl.where(there, tl.load(values, at, B) * tl.gather(x, column, mask=there), 0.0)
+    tl.store(y, row, tl.sum(acc))
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -86,6 +104,23 @@ def test_each_has_its_part_of_shared_memory(target: str, monkeypatch: pytest.Mon
     assert made.shared_bytes > 0
     assert "bar.warp.sync" in made.ptx  # who has no program left meets nobody
     assert "bar.sync" not in made.ptx
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_memory_says_how_long_each_takes(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of a sparse matrix, of none to three tiles: warps of a CTA take as long as they do."""
+    monkeypatch.setenv("TILEC_TARGET", target)
+    rng = np.random.default_rng(11)
+    counts = rng.integers(0, 90, THREE_ROUNDS)
+    starts = np.concatenate([[0], counts.cumsum()]).astype(np.int32)
+    columns = rng.integers(0, 77, starts[-1], dtype=np.int32)
+    values, x = (rng.standard_normal(n, dtype=np.float32) for n in (starts[-1], 77))
+    y = poisoned((len(counts),), np.float32)
+    assert products_of_rows.compiled(starts, columns, values, x, y).programs_per_cta == WARPS
+    products_of_rows.check(starts, columns, values, x, y)
+    terms = np.concatenate([values.astype(np.float64) * x[columns], [0]])
+    expected = [terms[a:b].sum() for a, b in pairwise(starts)]
+    np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-4)
 
 
 def of_rows(index_bits: int = 32) -> CompiledKernel:

@@ -28,22 +28,6 @@ func.func @alone(%a: !v) attributes {tile.kernel, tile.persistent = false} {
   return
 }
 
-// Memory says how long each takes.
-// CHECK-LABEL: @lengths
-// CHECK-NOT: programs_per_cta
-func.func @lengths(%a: !v, %b: memref<?xindex, strided<[1]>>) attributes {tile.kernel} {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
-  %n = "tile.load"(%b, %i) {dims = array<i32>, padding = 0 : index, options = {}} : (memref<?xindex, strided<[1]>>, index) -> tensor<index, #gpu_tile.layout<"T():() V():()">>
-  %end = tensor.extract %n[] : tensor<index, #gpu_tile.layout<"T():() V():()">>
-  %x = arith.constant dense<1> : !t
-  scf.for %k = %c0 to %end step %c1 {
-    "tile.store"(%x, %a, %k) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
-  }
-  return
-}
-
 // A cluster's programs run side by side.
 // CHECK-LABEL: @cluster
 // CHECK-NOT: programs_per_cta

@@ -54,3 +54,25 @@ func.func @planes(%a: !v) attributes {tile.kernel} {
   "tile.store"(%x, %a, %n) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
   return
 }
+
+// Memory says how long each takes: all of it is in the loop.
+// CHECK-LABEL: @lengths
+// CHECK-SAME: tile.programs_per_cta = 8 : i32
+// CHECK: scf.for
+// CHECK: scf.for %[[P:.*]] = %{{.*}} to %{{.*}} step
+// CHECK: %[[N:.*]] = "tile.load"(%{{.*}}, %[[P]])
+// CHECK: %[[END:.*]] = tensor.extract %[[N]]
+// CHECK: scf.for %[[K:.*]] = %{{.*}} to %[[END]]
+// CHECK: "tile.store"(%{{.*}}, %{{.*}}, %[[K]])
+func.func @lengths(%a: !v, %b: memref<?xindex, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %i = "tile.program_id"() {axis = 0 : i32} : () -> index
+  %n = "tile.load"(%b, %i) {dims = array<i32>, padding = 0 : index, options = {}} : (memref<?xindex, strided<[1]>>, index) -> tensor<index, #gpu_tile.layout<"T():() V():()">>
+  %end = tensor.extract %n[] : tensor<index, #gpu_tile.layout<"T():() V():()">>
+  %x = arith.constant dense<1> : !t
+  scf.for %k = %c0 to %end step %c1 {
+    "tile.store"(%x, %a, %k) {dims = array<i32: 0>, options = {}} : (!t, !v, index) -> ()
+  }
+  return
+}
