@@ -50,7 +50,7 @@ def stencil(
 @tilec.kernel(grid=lambda y: y.shape[0])
 def multiply_sparse_rows(
     starts: tl.array, columns: tl.array, values: tl.array, x: tl.array, y: tl.array,
-    B: tl.const = 256,
+    B: tl.const = tl.auto,
 ):  # fmt: skip
     """y = a x, of a the elements that are there, row by row: `starts` (rows + 1)."""
     row = tl.program_id(0)

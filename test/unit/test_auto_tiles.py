@@ -195,6 +195,59 @@ def test_loops_along_rows_take_tiles_by_their_length() -> None:
     assert first(64, 250000) == first(2, 250000) == 16384
 
 
+def test_short_rows_take_a_tile_that_holds_them() -> None:
+    """Up to five eighths of the smallest tile of long rows, in eight sizes an octave."""
+
+    def first(columns: int) -> int:
+        values = {"x": array(99, columns, dtype="f16"), "y": array(99, columns, dtype="f16")}
+        return taken(soften, {**values, "B": tl.auto})[0]["B"]
+
+    found = {columns: first(columns) for columns in (1, 33, 145, 160, 530, 640)}
+    assert found == {1: 32, 33: 64, 145: 160, 160: 160, 530: 576, 640: 640}
+    assert first(641) >= 1024
+
+
+@tilec.kernel(grid=lambda y: y.shape[0])
+def segment_sums(starts: tl.array, values: tl.array, y: tl.array, B: tl.const = tl.auto):
+    """Sums of runs of values, each of which ends where the next begins."""
+    row = tl.program_id(0)
+    first, end = tl.load(starts, row, ()), tl.load(starts, row + 1, ())
+    acc = tl.zeros((B,), tl.f32)
+    for at in tl.range(first, end, B):
+        acc += tl.where(at + tl.arange(B) < end, tl.load(values, at, B), 0.0)
+    tl.store(y, row, tl.sum(acc))
+
+
+@pytest.mark.parametrize(
+    ("rows", "elements", "tile"), [(94403, 94403 * 21, 64), (99, 0, 32), (1, 300, 640)]
+)
+def test_rows_that_memory_begins_take_twice_their_mean(rows: int, elements: int, tile: int) -> None:
+    values = {
+        "starts": array(rows + 1, dtype="i32"),
+        "values": array(elements, dtype="f32"),
+        "y": array(rows, dtype="f32"),
+    }
+    assert taken(segment_sums, {**values, "B": tl.auto})[0] == {"B": tile}
+    longer = {**values, "values": array(rows * 400, dtype="f32")}
+    assert taken(segment_sums, {**longer, "B": tl.auto})[0]["B"] >= 1024
+
+
+def test_results_of_short_rows_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of none to many tiles, more of them than programs run at once."""
+    monkeypatch.setenv("TILEC_TARGET", "sm_90a")
+    rng = np.random.default_rng()
+    counts = rng.integers(0, 50, 200)
+    counts[77] = 300
+    starts = np.concatenate([[0], counts.cumsum()]).astype(np.int32)
+    values, y = rng.standard_normal(starts[-1], dtype=np.float32), np.full(200, np.nan, np.float32)
+    there = segment_sums.on("emulator:check")
+    there(starts, values, y)
+    assert there.compiled(starts, values, y).constants["B"] == 64
+    padded = np.concatenate([values, [0]]).astype(np.float64)
+    expected = np.add.reduceat(padded, starts[:-1]) * (counts > 0)
+    np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-4)
+
+
 def test_loops_down_columns_take_tiles_of_64_columns() -> None:
     @tilec.kernel(grid=lambda y, BN: tl.cdiv(y.shape[0], BN))
     def add_rows(x: tl.array, y: tl.array, BM: tl.const = tl.auto, BN: tl.const = tl.auto):

@@ -30,7 +30,10 @@ from typing import Any
 
 from mlir import ir
 
+from tilec.call.call_class import CallClass
+from tilec.call.short_rows import short_tile
 from tilec.compile.compiler import find_kernel
+from tilec.compile.row_walks import Walk, walk_of
 from tilec.dialects.tile import DotOp, LoadOp
 from tilec.dialects.types import bit_width, element, is_tile, shape
 from tilec.executable.kernel import Parameter
@@ -124,8 +127,8 @@ class _Roles:
     tiles: dict[str, list[_Parts]] = field(default_factory=dict)
     """name -> the tiles that it is a dimension of"""
     dot_count: int = 0
-    steps: set[str] = field(default_factory=set)
-    """Those that loops walk on by"""
+    steps: dict[str, list[Walk | None]] = field(default_factory=dict)
+    """Those that loops walk on by -> what each of these loops walks along"""
     columns: dict[ir.Block, list[int]] = field(default_factory=dict)
     """n of the dots of each block with sums of their own, those to be chosen as USUAL_SIDE."""
     loaded: tuple[int, int] = (0, 0)
@@ -189,6 +192,17 @@ class AutoConstants:
         many = any(len(columns) > 1 for columns in self._roles.columns.values())
         rows, columns = (ROWS_OF_MANY, COLUMNS_OF_MANY) if many else (ROWS, COLUMNS)
         return tuple(dict.fromkeys((usual, *(rows if role == "m" else columns))))
+
+    def short_row(self, call: CallClass) -> tuple[dict[str, int], dict[str, str]] | None:
+        """The values, and the reasons, where loops walk along rows that one tile holds for calls of
+        a class; None where they do not."""
+        if len(self.values) != 1:
+            return None
+        (name,) = self.values
+        if not _is_streamed_row(name, self._roles) or _largest(name, self._roles).fixed > 1:
+            return None
+        size = short_tile(self._roles.steps[name], call)
+        return None if size is None else ({name: size}, {name: f"{size}: holds a whole row"})
 
     def halved(self, times: int) -> tuple[dict[str, int], dict[str, str]] | None:
         """The values where the largest is halved so many times, and the reasons; None where no one
@@ -256,7 +270,7 @@ def _look(op: ir.Operation, primes: Mapping[str, int], roles: _Roles) -> None:
 
     view = op.opview
     if op.name == "scf.for" and (step := constant_of(_number(op.operands[2]))):
-        roles.steps.add(step)
+        roles.steps.setdefault(step, []).append(walk_of(op))
     if isinstance(view, DotOp):
         m, k = shape(view.lhs)[-2:]
         n = shape(view.rhs)[-1]

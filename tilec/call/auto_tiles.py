@@ -8,6 +8,8 @@ predicted to be faster by more than the model is trusted with, `Rates.gain`. Beh
 all others, the fastest first, for where lowering shows that it spills or starves
 (`tilec/compile/fitting.py`); last, the usual tiles halved until they fit.
 
+Loops along rows that one tile holds get that tile (`short_rows.py`), in front of all others.
+
 Where sizes are unknown the usual tiles come first; unknown sizes count as `UNKNOWN_SIZE` then.
 Tiles for which a static assertion of the kernel fails are no candidates.
 """
@@ -109,7 +111,17 @@ class AutoTiles:
         first, *rest = sorted(cost, key=lambda tiles: cost[tiles])
         why = self._reasons(first, predicted if call is not None else {})
         behind = [Tiles(tiles, self._others_reasons(tiles, first)) for tiles in rest]
-        return [Tiles(first, why), *behind, *halved]
+        ranked = [Tiles(first, why), *behind, *halved]
+        short = None if call is None else self._short(call, context)
+        return ranked if short is None else [short, *ranked]
+
+    def _short(self, call: CallClass, context: Context) -> Tiles | None:
+        """The tile that holds a whole row, where rows are short and the kernel can have it."""
+        found = self._usual.short_row(call) if self._has_grid else None
+        if found is None:
+            return None
+        tiles = Tiles(tuple(found[0].items()), found[1])
+        return tiles if self._can_be(tiles.chosen, context) else None
 
     def _predicted(self, call: CallClass, context: Context) -> dict[Constants, Prediction]:
         """Predicts the time of every candidate that can run; lists them, the fastest first."""
