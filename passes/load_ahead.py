@@ -18,8 +18,8 @@ have reduced, nor while they store. On an H200 gradients of RMS norm (16384 rows
 programs) take 42 us for 56, cross-entropy of 445 rows of 86848 67 for 73.
 
 A loop qualifies if in each iteration it reduces or scans tiles that several warps hold, and
-multiplies none; if its loads may all be issued early (`roles/loads_ahead.py`), since nothing in the
-loop writes the arrays or orders accesses to them; and if few registers hold what they load. Not
+multiplies none; if its loads may all be issued early (`copies/loads_ahead.py`), since nothing in
+the loop writes the arrays or orders accesses to them; and if few registers hold what they load. Not
 where its author demands stages, or roles: those load ahead in their own way.
 Does not handle: loads in branches; loops that only add up, which ptxas unrolls.
 """
@@ -28,14 +28,13 @@ from __future__ import annotations
 
 from mlir import ir
 
-from tilec.passes.analysis.hazards import read_ahead_hazard
 from tilec.passes.analysis.meetings import warps_meet
 from tilec.passes.analysis.register_pressure import tiles_apart
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.copies.loads_ahead import AheadLoads, find_ahead_loads, issue_ahead
 from tilec.passes.demands.loops import demanded_stages, demands_roles
 from tilec.passes.rewriting.loops import find_loops, terminator
 from tilec.passes.rewriting.walk import kernels
-from tilec.passes.roles.loads_ahead import AheadLoads, find_ahead_loads, issue_ahead
 from tilec.passes.roles.parts import parts_of
 
 FEW_REGISTERS, MORE_REGISTERS = 12, 24
@@ -79,7 +78,7 @@ def _room(function: ir.Operation, context: PassContext) -> int:
 def _qualifies(found: AheadLoads) -> bool:
     if demanded_stages(found.loop) is not None or not warps_meet(found.loop):
         return False
-    return _is_used(found) and not _hazards(found)
+    return _is_used(found) and found.is_safe
 
 
 def _is_used(found: AheadLoads) -> bool:
@@ -87,8 +86,3 @@ def _is_used(found: AheadLoads) -> bool:
     last = terminator(found.loop.regions[0].blocks[0])
     users = [[use.owner.operation for use in load.results[0].uses] for load in found.loads]
     return all(any(user != last for user in each) for each in users)
-
-
-def _hazards(found: AheadLoads) -> bool:
-    arrays = {load.opview.array for load in found.loads}
-    return read_ahead_hazard(found.loop, arrays, "the loop") is not None

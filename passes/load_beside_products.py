@@ -28,14 +28,11 @@ from mlir import ir
 
 from tilec.dialects.gpu_tile import RingWaitOp, RoleOp
 from tilec.dialects.tile import LoadOp
-from tilec.passes.analysis.addresses_ahead import address_ops
-from tilec.passes.analysis.hazards import read_ahead_hazard
-from tilec.passes.analysis.register_pressure import registers_of
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.copies.loads_ahead import AheadLoads, ahead_loads, issue_behind
 from tilec.passes.rewriting.loops import find_loops
 from tilec.passes.rewriting.op_tables import OpSet
 from tilec.passes.rewriting.walk import find_ops
-from tilec.passes.roles.loads_ahead import AheadLoads, issue_at_end
 
 MOST_REGISTERS = 8
 """Of a thread, for what is under way: the rest of them holds sums."""
@@ -60,7 +57,7 @@ def load_beside_products(module: ir.Module, context: PassContext) -> None:
             if found is not None:
                 why = f"{found.registers} registers a thread hold what is under way"
                 context.report.add("loads", loop, "an iteration ahead", why)
-                issue_at_end(found)
+                issue_behind(found)
 
 
 def _find(loop: ir.Operation) -> AheadLoads | None:
@@ -71,21 +68,16 @@ def _find(loop: ir.Operation) -> AheadLoads | None:
     for view in body:
         if not isinstance(view, LoadOp) or not _is_needed(view.result):
             continue
-        taken = registers_of(view.result)
-        if registers + taken <= MOST_REGISTERS and _may_be_ahead(loop, view):
+        found = ahead_loads(loop, [view.operation])
+        if found is not None and registers + found.registers <= MOST_REGISTERS and _is_near(found):
             loads.append(view.operation)
-            registers += taken
-    addresses = address_ops(loop, loads)
-    if not loads or isinstance(addresses, str):
-        return None
-    return AheadLoads(loop, tuple(loads), registers, tuple(addresses))
+            registers += found.registers
+    return ahead_loads(loop, loads)
 
 
-def _may_be_ahead(loop: ir.Operation, load: LoadOp) -> bool:
-    addresses = address_ops(loop, [load.operation])
-    if isinstance(addresses, str) or any(isinstance(op.opview, LoadOp) for op in addresses):
-        return False
-    return read_ahead_hazard(loop, {load.src}, "the loop") is None
+def _is_near(found: AheadLoads) -> bool:
+    """Whether loads may come ahead, and wait for none of their addresses."""
+    return found.is_safe and not any(isinstance(op.opview, LoadOp) for op in found.addresses)
 
 
 def _is_needed(value: ir.Value) -> bool:

@@ -17,7 +17,7 @@ ptxas moves no load across a store, and unrolls few loops. Copies into buffers w
 an iteration. On an H200 a selective scan (8 x 1024 steps of 1024 channels) takes 230 us for 884.
 
 1. Of the tiles that a loop loads itself those qualify whose addresses follow from its counter, if
-   nothing in it writes what they read (`address_ops`, `read_ahead_hazard`).
+   nothing in it writes what they read (`copies/loads_ahead.py`).
 2. A loop in which no warp waits for another is unrolled, as often as `WORDS_AHEAD` registers hold
    what it loads, if that is little: the loads for the next time stand behind the last use of those
    before, in whose registers they come.
@@ -33,33 +33,26 @@ loops that end where memory says, maybe soon (rows of sparse matrices: 0.60 to 1
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from tilec.dialects.effects import is_product
 from tilec.dialects.gpu_tile import RoleOp
 from tilec.dialects.gpu_tile.types import is_buffer, layout_of
 from tilec.dialects.op import TileOp
-from tilec.dialects.tile import ArrayOp
-from tilec.dialects.types import is_tile, shape
-from tilec.passes.analysis.addresses_ahead import address_ops
-from tilec.passes.analysis.hazards import read_ahead_hazard
-from tilec.passes.analysis.register_pressure import registers_of, tiles_apart
+from tilec.dialects.types import is_tile
+from tilec.messages.diagnostics import InternalError
+from tilec.passes.analysis.register_pressure import tiles_apart
 from tilec.passes.contract import Level, PassContext, tile_pass
+from tilec.passes.copies.loads_ahead import (
+    AheadLoads,
+    ahead_loads,
+    are_apart,
+    issue_behind,
+    tile_loads,
+)
 from tilec.passes.layouts.components import tile_bytes
 from tilec.passes.programs.program_relations import read_their_length
-from tilec.passes.rewriting.loops import (
-    behind,
-    clone_mapped,
-    find_loops,
-    in_block,
-    is_program_loop,
-    replace_yield,
-    terminator,
-    with_iteration_arguments,
-)
-from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
+from tilec.passes.rewriting.loops import behind, find_loops, in_block, is_program_loop
 from tilec.passes.rewriting.unrolling import unroll
 from tilec.passes.rewriting.walk import find_ops, kernels
 from tilec.passes.roles.parts import Part, parts_of
@@ -78,16 +71,6 @@ MOST_INSTRUCTIONS = 512
 """Of a thread in an unrolled loop's body, about: an element of a tile each."""
 
 
-@dataclass(frozen=True)
-class _Loads:
-    """What a loop loads that may come ahead. `words`: registers of a thread that they take;
-    `times`: iterations that the body gets."""
-
-    loop: ir.Operation
-    words: int
-    times: int
-
-
 @tile_pass(
     requires=Level.BUFFERS,
     ensures=Level.BUFFERS,
@@ -103,36 +86,39 @@ def prefetch_loads(module: ir.Module, context: PassContext) -> None:
             continue
         (part,) = parts_of(function, context)
         for loop in find_loops(function):
-            found = _find(function, part, loop)
-            if found is not None:
-                _prefetch(found, context)
+            found = _find(loop)
+            times = 0 if found is None else _times(function, part, found)
+            if found is not None and times:
+                _prefetch(found, times, context)
 
 
-def _find(function: ir.Operation, part: Part, loop: ir.Operation) -> _Loads | None:
-    loads = _loads_of(loop)
-    if not loads or is_program_loop(loop) or AHEAD in loop.attributes:
+def _find(loop: ir.Operation) -> AheadLoads | None:
+    """What of a loop's loads may come ahead."""
+    if is_program_loop(loop) or AHEAD in loop.attributes:
         return None
-    if read_ahead_hazard(loop, {load.opview.array for load in loads}, "the loop") is not None:
-        return None
-    apart = tiles_apart(function, part.block)
-    if any(load.results[0] in apart for load in loads):
-        return None
-    words = sum(registers_of(load.results[0]) for load in loads)
+    found = ahead_loads(loop, _known_ahead(loop))
+    return found if found is not None and found.is_safe else None
+
+
+def _known_ahead(loop: ir.Operation) -> list[ir.Operation]:
+    return [load for load in tile_loads(loop) if ahead_loads(loop, [load]) is not None]
+
+
+def _times(function: ir.Operation, part: Part, found: AheadLoads) -> int:
+    """How many iterations ahead loads come, and the body gets; 0 where it is not worthwhile."""
+    loop, words = found.loop, found.registers
     room = part.registers - part.peak(function).registers
-    multiplies = any(is_product(op.opview) for op in find_ops(loop, TileOp))
-    times = 1 if multiplies or read_their_length(function) else MOST_TIMES
+    if words > room or are_apart(found.loads, tiles_apart(function, part.block)):
+        return 0
+    if any(is_product(op.opview) for op in find_ops(loop, TileOp)):
+        return 1
+    small = sum(tile_bytes(load.results[0]) for load in found.loads) <= LITTLE_BYTES
+    if not small or read_their_length(function) or not _is_alone(loop):
+        return 0
+    times = MOST_TIMES
     while times > 1 and not _fits(loop, words, times, room):
         times //= 2
-    small = sum(tile_bytes(load.results[0]) for load in loads) <= LITTLE_BYTES
-    worthwhile = multiplies or (times > 1 and small and _is_alone(loop))
-    return _Loads(loop, words, times) if worthwhile and words <= room else None
-
-
-def _loads_of(loop: ir.Operation) -> list[ir.Operation]:
-    """The loads and gathers of tiles in a loop's own body whose addresses are known ahead."""
-    views = loop.regions[0].blocks[0].operations
-    loads = [v.operation for v in views if isinstance(v, ArrayOp) and v.is_load and shape(v.tile)]
-    return [load for load in loads if not isinstance(address_ops(loop, [load]), str)]
+    return times if times > 1 else 0
 
 
 def _is_alone(loop: ir.Operation) -> bool:
@@ -157,68 +143,23 @@ def _fits(loop: ir.Operation, words: int, times: int, room: int) -> bool:
     return times * words <= min(room, WORDS_AHEAD) and times * work <= MOST_INSTRUCTIONS
 
 
-def _prefetch(found: _Loads, context: PassContext) -> None:
-    many = found.times > 1
+def _prefetch(found: AheadLoads, times: int, context: PassContext) -> None:
+    many = times > 1
     context.report.add(
         "loads",
         found.loop,
-        f"{found.times} iterations ahead" if many else "an iteration ahead",
-        f"{found.times * found.words} registers a thread hold what is under way",
+        f"{times} iterations ahead" if many else "an iteration ahead",
+        f"{times * found.registers} registers a thread hold what is under way",
     )
     found.loop.attributes[AHEAD] = ir.UnitAttr.get(found.loop.context)
-    loop = unroll(found.loop, found.times) if many else found.loop
-    loads = _loads_of(loop)
-    lower, upper, step = list(loop.operands)[:3]
-    with ir.InsertionPoint(loop), loop.location:
-        first = _first(loop, loads, lower, upper)
-    loop, carried = with_iteration_arguments(loop, first)
-    body = loop.regions[0].blocks[0]
-    at = body.arguments[0]
-    with ir.InsertionPoint.at_block_begin(body), loop.location:
-        ahead = binary("arith.addi", at, step)
-        # Past the end the tiles of this time again: nobody vouches for other addresses.
-        ahead = scalar_op("arith.select", [less(ahead, upper), ahead, at], at.type)
-    mapped = {at: ahead}
-    places = [_behind_uses(load) if many else load for load in loads]
-    for number in sorted(range(len(loads)), key=lambda number: _order(places[number])):
-        load = loads[number]
-        with ir.InsertionPoint(places[number]), load.location:
-            for op in _addresses(loop, load):
-                if op.results[0] not in mapped:
-                    clone_mapped(op, mapped)
-            clone_mapped(load, mapped)
-    following = [mapped[load.results[0]] for load in loads]
-    for load, tile in zip(loads, carried, strict=True):
-        load.results[0].replace_all_uses_with(tile)
-        load.erase()
-    last = terminator(body)
-    replace_yield(last, [*list(last.operands)[: -len(carried)], *following])
-
-
-def _first(
-    loop: ir.Operation, loads: list[ir.Operation], lower: ir.Value, upper: ir.Value
-) -> list[ir.Value]:
-    """What the first iteration needs; zeros, which nobody uses, if there is none."""
-    types = [load.results[0].type for load in loads]
-    branch = ir.Operation.create("scf.if", [*types], [less(lower, upper)], regions=2)
-    there, nowhere = (region.blocks.append() for region in branch.regions)
-    mapped = {loop.regions[0].blocks[0].arguments[0]: lower}
-    with ir.InsertionPoint(there):
-        for load in loads:
-            for op in _addresses(loop, load):
-                if op.results[0] not in mapped:
-                    clone_mapped(op, mapped)
-            clone_mapped(load, mapped)
-        ir.Operation.create("scf.yield", operands=[mapped[load.results[0]] for load in loads])
-    with ir.InsertionPoint(nowhere):
-        ir.Operation.create("scf.yield", operands=[constant(type_, 0) for type_ in types])
-    return list(branch.results)
-
-
-def _addresses(loop: ir.Operation, load: ir.Operation) -> list[ir.Operation]:
-    found = address_ops(loop, [load])
-    assert not isinstance(found, str)  # else the loop does not qualify
-    return found
+    if not many:
+        issue_behind(found, lambda load: load)
+        return
+    loop = unroll(found.loop, times)
+    unrolled = ahead_loads(loop, _known_ahead(loop))
+    if unrolled is None:
+        raise InternalError("an unrolled loop has none of its loads")
+    issue_behind(unrolled, _behind_uses)
 
 
 def _behind_uses(load: ir.Operation) -> ir.Operation:

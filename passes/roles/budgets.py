@@ -27,7 +27,7 @@ from tilec.passes.analysis.register_pressure import (
 )
 from tilec.passes.contract import PassContext
 from tilec.passes.copies.fill_pieces import fill_in_pieces
-from tilec.passes.roles.loads_ahead import find_ahead_loads, issue_ahead
+from tilec.passes.copies.loads_ahead import find_ahead_loads, issue_ahead
 from tilec.passes.roles.registers import FILL_REGISTERS, MOST_REGISTERS, RoleShape
 from tilec.passes.roles.threads import runs_in_one_thread
 from tilec.passes.roles.tiles import fold_threads, sink_tiles
