@@ -15,7 +15,7 @@ After:    (tile.stripes = 8 : i32 of the kernel: each program is run by so many 
 The row is read from memory once, and stays in the registers of the cluster; what its stripes have
 reduced goes through their shared memory (`split-reductions`, distributed shared memory).
 
-1. The kernel holds tiles of one row alone, longer than a CTA can hold (`programs/stripes.py`: how
+1. The kernel holds tiles of one row alone, longer than a CTA can hold (`rows/stripes.py`: how
    many CTAs, and what forbids it), and does nothing with them but load, store, compute, repeat one
    element, and reduce.
 2. Every tile of the row becomes one of a stripe; accesses and iotas begin at its first column.
@@ -31,21 +31,17 @@ from __future__ import annotations
 from mlir import ir
 
 from tilec.dialects import tile
+from tilec.dialects.def_use import of_kind
 from tilec.dialects.types import element, shape, with_shape
 from tilec.dialects.types import tile as tile_type
 from tilec.messages.diagnostics import InternalError
-from tilec.passes.analysis.row_kernels import (
-    Access,
-    RowKernel,
-    find_rows,
-    is_row,
-    row_axis,
-)
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.demands.kernels import STRIPES, stripes_of
-from tilec.passes.programs.stripes import count_stripes
-from tilec.passes.rewriting.scalars import binary, constant, equal, scalar_op
+from tilec.passes.rewriting.scalars import binary, constant, equal
 from tilec.passes.rewriting.walk import find_ops, kernels
+from tilec.passes.rows.row_edits import begin_at, move_columns
+from tilec.passes.rows.row_kernels import RowKernel, find_rows, is_row, row_axis
+from tilec.passes.rows.stripes import count_stripes
 
 
 @tile_pass(requires=Level.TILE, ensures=Level.TILE)
@@ -75,14 +71,13 @@ def _spread(function: ir.Operation, rows: RowKernel, stripes: int) -> None:
         axis = row_axis(access, rows.size)
         if axis is None:
             raise InternalError("a row that is spread has neighbours in memory")
-        _begin_at(access, axis, first)
+        with ir.InsertionPoint(access.operation), access.operation.location:
+            begin_at(access, axis, binary("arith.addi", access.offsets[axis], first))
     for op in rows.ops:
         _cut(op, rows.size, size)
-    for op in rows.ops:
-        if isinstance(op.opview, tile.IotaOp) and shape(op.opview.result)[op.opview.axis] == size:
-            _count_from(op.opview, first)
-        elif isinstance(op.opview, tile.ReduceOp):
-            _reduce_stripes(op.opview, stripes)
+    move_columns(rows.ops, size, first, lambda columns, by: binary("arith.addi", columns, by))
+    for view in of_kind(rows.ops, tile.ReduceOp):
+        _reduce_stripes(view, stripes)
     for op in results:
         _only_if(is_first, op)
 
@@ -95,25 +90,6 @@ def _cut(op: ir.Operation, whole: int, size: int) -> None:
         if op.name == "arith.constant":
             number = op.attributes["value"].get_splat_value()
             op.attributes["value"] = ir.DenseElementsAttr.get_splat(result.type, number)
-
-
-def _begin_at(access: Access, axis: int, first: ir.Value) -> None:
-    """Lets an access begin at a stripe's first column."""
-    operands = access.operation.operands
-    number = len(operands) - len(shape(access.array)) + axis
-    with ir.InsertionPoint(access.operation), access.operation.location:
-        operands[number] = binary("arith.addi", operands[number], first)
-
-
-def _count_from(iota: tile.IotaOp, first: ir.Value) -> None:
-    type_ = iota.result.type
-    for use in list(iota.result.uses):
-        with ir.InsertionPoint(use.owner), use.owner.location:
-            by = first
-            if element(type_) != first.type:
-                by = scalar_op("arith.index_cast", [first], element(type_))
-            column = binary("arith.addi", iota.result, scalar_op("tensor.splat", [by], type_))
-            use.owner.operation.operands[use.operand_number] = column
 
 
 def _reduce_stripes(op: tile.ReduceOp, stripes: int) -> None:

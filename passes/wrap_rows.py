@@ -31,26 +31,22 @@ only behind the first access.
 
 from __future__ import annotations
 
+from functools import partial
+
 from mlir import ir
 
 from tilec.dialects import tile
 from tilec.dialects.def_use import defining_op
-from tilec.dialects.types import element, shape
 from tilec.passes.analysis.divisibility import Divisibility
-from tilec.passes.analysis.row_kernels import (
-    Access,
-    RowKernel,
-    find_rows,
-    is_row,
-    row_axis,
-)
 from tilec.passes.analysis.vector_width import element_bytes
-from tilec.passes.analysis.wrapped_rows import longest_shift, may_wrap
 from tilec.passes.contract import Level, PassContext, tile_pass
 from tilec.passes.rewriting.loops import enclosing_ops
 from tilec.passes.rewriting.op_tables import OpMap
 from tilec.passes.rewriting.scalars import binary, constant, less, scalar_op
 from tilec.passes.rewriting.walk import kernels
+from tilec.passes.rows.row_edits import begin_at, move_columns
+from tilec.passes.rows.row_kernels import Access, RowKernel, find_rows, is_row, row_axis
+from tilec.passes.rows.wrapped_rows import longest_shift, may_wrap
 
 
 @tile_pass(requires=Level.TILE, ensures=Level.TILE)
@@ -74,11 +70,11 @@ def _wrap(rows: RowKernel, context: PassContext) -> None:
     with place, anchor.operation.location:
         shift = tile.MisalignmentOp.build(array, anchor.offsets, bytes=bytes_)
         begin = binary("arith.subi", constant(shift.type, 0), shift)
-    for op in rows.ops:
-        if isinstance(op.opview, tile.IotaOp) and shape(op.results[0])[op.opview.axis] > 1:
-            _wrap_iota(op.opview, shift, rows.size)
+    move_columns(rows.ops, rows.size, shift, partial(_wrapped, rows.size))
     for access in accesses:
-        _begin_at(access, rows.size, begin)
+        begin_at(access, row_axis(access, rows.size) or 0, begin)
+        written = type(access).options.kind.write({**access.options, "wrapped": True})
+        access.operation.attributes["options"] = written
     why = "their strides are no known multiples"
     context.report.add("rows", anchor.operation, "wrapped, so that vectors are aligned", why)
 
@@ -116,24 +112,9 @@ def _is_free(op: ir.Operation) -> bool:
     return op.name in ("arith.constant", "tensor.splat") or isinstance(op.opview, tile.IotaOp)
 
 
-def _wrap_iota(iota: tile.IotaOp, shift: ir.Value, size: int) -> None:
-    """Gives each user of an iota along the row the columns of wrapped elements, made where it
-    stands: kept from the first on, they would take a register each."""
-    type_ = iota.result.type
-    for use in list(iota.result.uses):
-        with ir.InsertionPoint(use.owner), use.owner.location:
-            by = shift
-            if element(type_) != shift.type:
-                by = scalar_op("arith.index_cast", [shift], element(type_))
-            column = binary("arith.subi", iota.result, scalar_op("tensor.splat", [by], type_))
-            around = binary("arith.addi", column, constant(type_, size))
-            is_front = less(column, constant(type_, 0))
-            wrapped = scalar_op("arith.select", [is_front, around, column], type_)
-            use.owner.operation.operands[use.operand_number] = wrapped
-
-
-def _begin_at(access: Access, size: int, begin: ir.Value) -> None:
-    array, axis = access.array, row_axis(access, size)
-    operands, options = access.operation.operands, type(access).options.kind
-    operands[len(operands) - len(shape(array)) + (axis or 0)] = begin
-    access.operation.attributes["options"] = options.write({**access.options, "wrapped": True})
+def _wrapped(size: int, columns: ir.Value, by: ir.Value) -> ir.Value:
+    """The columns of wrapped elements."""
+    column = binary("arith.subi", columns, by)
+    around = binary("arith.addi", column, constant(column.type, size))
+    is_front = less(column, constant(column.type, 0))
+    return scalar_op("arith.select", [is_front, around, column], column.type)

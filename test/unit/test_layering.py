@@ -36,6 +36,7 @@ PASS_FOLDERS = (
     "analysis",
     "checks",
     "programs",
+    "rows",
     "copies",
     "roles",
     "dots",

@@ -10,7 +10,7 @@ import tilec.language as tl
 from tilec.examples.running import poisoned
 from tilec.examples.vector_add import vector_add
 from tilec.executable.kernel import CompiledKernel
-from tilec.passes.programs.stripes import LEAST_WARPS
+from tilec.passes.rows.stripes import LEAST_WARPS
 
 VECTOR = ["x:f32[?:4]", "y:f32[?:4]", "z:f32[?:4]"]
 

@@ -20,7 +20,7 @@ from tilec.hardware.target import Feature, Target
 from tilec.passes.contract import Report
 from tilec.passes.layouts.components import depth_factor
 from tilec.passes.layouts.op_costs import issue_slots
-from tilec.passes.programs.stripes import count_stripes
+from tilec.passes.rows.stripes import count_stripes
 
 ACCUMULATORS_PER_THREAD = 128
 """Of the largest accumulator on tensor cores: half of a thread's registers, since a larger part of

@@ -8,8 +8,8 @@ from tilec.dialects import tile
 from tilec.dialects.types import bit_width, element, shape
 from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES, WORD_BITS
 from tilec.passes.analysis.divisibility import Divisibility, constant_of
-from tilec.passes.analysis.row_kernels import Access, RowKernel, row_axis
 from tilec.passes.analysis.vector_width import element_bytes
+from tilec.passes.rows.row_kernels import Access, RowKernel, row_axis
 
 
 def longest_shift(rows: RowKernel) -> int:

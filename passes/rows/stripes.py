@@ -15,17 +15,17 @@ from tilec.dialects.gpu_tile.cluster import MOST_CTAS
 from tilec.hardware.sizes import SECTOR_BYTES, VECTOR_BYTES
 from tilec.hardware.target import Feature, Target
 from tilec.passes.analysis.divisibility import Divisibility
-from tilec.passes.analysis.row_kernels import (
+from tilec.passes.analysis.vector_width import element_bytes
+from tilec.passes.demands.kernels import MOST_STRIPES, STRIPES, is_in_line, stripes_of
+from tilec.passes.layouts.op_costs import words
+from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rows.row_kernels import (
     RowKernel,
     find_rows,
     is_row,
     row_axis,
 )
-from tilec.passes.analysis.vector_width import element_bytes
-from tilec.passes.analysis.wrapped_rows import may_wrap
-from tilec.passes.demands.kernels import MOST_STRIPES, STRIPES, is_in_line, stripes_of
-from tilec.passes.layouts.op_costs import words
-from tilec.passes.rewriting.walk import find_ops
+from tilec.passes.rows.wrapped_rows import may_wrap
 
 LONGEST_ROW = 32768
 """Words of a row that one CTA holds: 32 of the 64 that each of 1024 threads has."""

@@ -1,0 +1,1 @@
+"""Kernels of one row alone: which CTA, and which thread, holds which of its elements."""
