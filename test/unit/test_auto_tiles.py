@@ -24,6 +24,7 @@ from tilec.costs.machine import usual_machine
 from tilec.costs.model import predict
 from tilec.costs.work import LoopWork, Unit, Way, Work
 from tilec.examples.attention import attention
+from tilec.examples.grouped_gemm import grouped_gemm
 from tilec.examples.matmul import matmul
 from tilec.examples.tile_scales import tile_scaled_matmul
 from tilec.executable.kernel import CompiledKernel
@@ -523,3 +524,18 @@ def test_results_of_chosen_tiles_are_right(monkeypatch: pytest.MonkeyPatch) -> N
         assert abs(c - expected).max() <= 2e-3 * abs(expected).max()
         tiles.add(there.compiled(a, b, c).constants["BM"])
     assert len(tiles) == 2
+
+
+def test_tiles_of_groups_that_have_rows_are_counted_by_whole_columns() -> None:
+    """27 groups of 7134 rows in all, 448 columns in two tiles of 256 of which one is not full: of
+    the programs beyond the 222 tiles that the rows fill, half have some of them."""
+    rows, groups, columns = 7134, 27, 448
+    arrays = {"a": array(rows, 352), "b": array(groups, 352, columns), "c": array(rows, columns)}
+    values = {**arrays, "ends": array(groups, dtype="i32")}
+    tiles = {"BM": 64, "BN": 256, "BK": 64}
+    wanted = specialize(grouped_gemm.parameters, {**values, **tiles})
+    module = grouped_gemm._programs.module(wanted, HOPPER)
+    found = work_of(module, wanted.parameters, values, HOPPER)
+    assert found.grid == (112 + 27 - 1, 2, 1)
+    filled = 2 * rows // 64
+    assert found.work.programs == 276 - (276 - filled) // 2

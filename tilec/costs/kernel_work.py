@@ -57,7 +57,8 @@ class ProgramWork:
     """What a program of a kernel does. `bodies`: innermost ones first. `loops`: the bounds of each
     among `scalars`, None for a while loop, which has none. `rule`: for the grid, None where the
     kernel has none. `accumulators` to `outer_bytes`: as in `Work`. `reads`, `writes`: names of
-    arrays; `atomics`: of those that are read and written at once."""
+    arrays; `atomics`: of those that are read and written at once. `stored`: of arrays, the sides of
+    the largest tile that a program stores there, one a dimension."""
 
     parameters: tuple[Parameter, ...]
     target: Target
@@ -73,6 +74,7 @@ class ProgramWork:
     reads: frozenset[str]
     writes: frozenset[str]
     atomics: frozenset[str]
+    stored: Mapping[str, tuple[int, ...]]
 
 
 def read_program(
@@ -100,6 +102,7 @@ def read_program(
             frozenset(found.reads),
             frozenset(found.writes),
             frozenset(found.atomics),
+            found.stored,
         )
 
 
@@ -163,6 +166,7 @@ class _Found:
     outer_bytes: int = 0
     loads: list[ir.Operation] = field(default_factory=list)
     atomics: set[str] = field(default_factory=set)
+    stored: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def is_new(self, load: tile.LoadOp) -> bool:
         """Whether a load is met for the first time: what several dots read comes once."""
@@ -242,6 +246,15 @@ def _access(view: ArrayOp, loop: _Loop, found: _Found) -> None:
     else:
         loop.stored_bytes += _bytes(view.tile)
         found.writes |= names
+        if isinstance(view, tile.StoreOp):
+            found.stored.update((name, _sides(view, found.stored.get(name))) for name in names)
+
+
+def _sides(store: tile.StoreOp, known: tuple[int, ...] | None) -> tuple[int, ...]:
+    """The sides of what a program stores to an array, one a dimension: of two tiles the larger."""
+    of_tile = dict(zip(store.dims, shape(store.value), strict=True))
+    sides = tuple(of_tile.get(axis, 1) for axis in range(len(shape(store.dst))))
+    return sides if known is None or prod(sides) > prod(known) else known
 
 
 def _touch(names: set[str], array: ir.Value, found: _Found) -> None:

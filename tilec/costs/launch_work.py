@@ -100,13 +100,22 @@ PANEL_BYTES = 32 * 1024
 def _busy(program: ProgramWork, programs: int, arrays: Mapping[str, ArrayView]) -> int:
     """How many of a grid's programs have work where only memory says which skip their loops, as
     tiles behind the ends of groups do: of programs beyond those that the results fill there is one
-    a group, which has half a tile beyond them if it has many, and a tile if it has few rows."""
+    a group, which has half a tile beyond them if it has many, and a tile if it has few rows. Rows,
+    the first dimension, are in groups; tiles of others begin where those before end."""
     if not program.accumulators:
         return programs
-    written = [prod(arrays[name].shape) for name in program.writes if name in arrays]
-    filled = max(written, default=0) // program.accumulators
+    written = [
+        arrays[name].shape[0] * prod(map(_tiles, arrays[name].shape[1:], sides[1:])) // sides[0]
+        for name, sides in program.stored.items()
+        if name in arrays
+    ]
+    filled = max(written, default=0)
     beyond = max(0, programs - filled)
     return max(programs - beyond // 2, beyond) if filled else programs
+
+
+def _tiles(size: int, side: int) -> int:
+    return -(-size // side)
 
 
 def _loops(
