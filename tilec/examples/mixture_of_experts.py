@@ -25,8 +25,8 @@ def multiply_by_experts(
     products: tl.array,
     TOP: tl.const,
     BM: tl.const = 64,
-    BN: tl.const = 256,
-    BK: tl.const = 64,
+    BN: tl.const = tl.auto,
+    BK: tl.const = tl.auto,
 ):
     """products[s] = weights[s] * tokens[s // TOP] @ matrices[e], for the slots s of expert e.
 
@@ -74,7 +74,7 @@ def main() -> None:
     matrices = rng.standard_normal((4, k, n)).astype(dtype)
     weights = rng.random(45 * top, np.float32)
     products, out = poisoned((45 * top, n), np.float32), poisoned((45, n), dtype)
-    tiles = {"TOP": top, "BM": 64, "BN": 64}
+    tiles = {"TOP": top, "BM": 64}
     arranged = arrange(choice, 4, tiles["BM"])
     launch(multiply_by_experts, tokens, matrices, *arranged, weights, products, **tiles)
     launch(add_slots, products, out, TOP=top)
