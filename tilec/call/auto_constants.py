@@ -83,6 +83,10 @@ COLUMNS_OF_MANY = (32, 64, 80, 96, 128, 192)
 for some attention or recurrence."""
 WARP_SIDES = (32, 64, 128)
 """Of tiles that single warps multiply, and of what is rows here and summed over there."""
+NARROW_SIDES = (16, 32)
+"""Below the least of these: rows of an instruction of single warps (PTX ISA 9.0, "mma": m16n8)."""
+NARROW_STEPS = (1, 2, 4)
+"""Times the usual k of a tile with such a side, which leaves room for longer steps."""
 MANY_DOTS = 2
 """More dots than so many in one loop have several sums of scores alive at once (attention has
 two)."""
@@ -203,6 +207,23 @@ class AutoConstants:
             return None
         size = short_tile(self._roles.steps[name], call)
         return None if size is None else ({name: size}, {name: f"{size}: holds a whole row"})
+
+    def may_be_narrow(self, name: str) -> bool:
+        """Whether a constant is nothing but rows, or columns, of the only dot of its loop."""
+        if name not in self._roles.dots or _is_on_registers(*self._roles.dots[name][1:]):
+            return False
+        is_only = all(len(columns) == 1 for columns in self._roles.columns.values())
+        return is_only and {role for _, role in self._roles.uses[name]} in ({"m"}, {"n"})
+
+    def narrow_sides(self, name: str, few: Mapping[str, int]) -> tuple[int, ...]:
+        """Sizes of a constant in tiles of single warps: `few` has those of short sides, with which
+        k comes in longer steps."""
+        if name not in self._roles.dots:
+            return (self.values[name],)
+        if name in few:
+            return (few[name],)
+        factors = NARROW_STEPS if self._roles.dots[name][0] == "k" else ()
+        return tuple(factor * self.values[name] for factor in factors) or WARP_SIDES
 
     def halved(self, times: int) -> tuple[dict[str, int], dict[str, str]] | None:
         """The values where the largest is halved so many times, and the reasons; None where no one

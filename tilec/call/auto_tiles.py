@@ -10,6 +10,10 @@ all others, the fastest first, for where lowering shows that it spills or starve
 
 Loops along rows that one tile holds get that tile (`short_rows.py`), in front of all others.
 
+Where the least of these sides is longer than what it covers (a batch of 8 tokens, weights for 16
+outputs), those of single warps are candidates, too: 16 or 32 rows in place of 64 load and multiply
+less for nothing.
+
 Where sizes are unknown the usual tiles come first; unknown sizes count as `UNKNOWN_SIZE` then.
 Tiles for which a static assertion of the kernel fails are no candidates.
 """
@@ -17,7 +21,7 @@ Tiles for which a static assertion of the kernel fails are no candidates.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -25,13 +29,14 @@ from typing import Any
 
 from mlir import ir
 
-from tilec.call.auto_constants import AutoConstants
+from tilec.call.auto_constants import NARROW_SIDES, AutoConstants
 from tilec.call.call_class import CallClass, any_class
 from tilec.call.specialization import Specialization
 from tilec.costs.kernel_work import ProgramWork, read_program
 from tilec.costs.launch_work import launch_work
 from tilec.costs.machine import usual_machine
 from tilec.costs.model import Prediction, predict
+from tilec.costs.work import Work
 from tilec.dialects.context import make_context
 from tilec.hardware.target import Target
 from tilec.messages.diagnostics import CompileError
@@ -128,15 +133,63 @@ class AutoTiles:
         found: dict[Constants, Prediction] = {}
         if not self._has_grid:  # only the call knows how many programs there are
             return found
-        arguments = call.arguments(self._parameters)
-        for tiles in self._candidates:
-            program = self._program(tiles, context)
-            if program is None:
-                continue
-            prediction = predict(launch_work(program, arguments).work, call.machine)
+        works = self._works(self._candidates, call, context)
+        works |= self._works(self._narrow(works, call, context), call, context)
+        for tiles, work in works.items():
+            prediction = predict(work, call.machine)
             if not prediction.impossible:
                 found[tiles] = prediction
         return dict(sorted(found.items(), key=lambda item: item[1].us))
+
+    def _works(
+        self, candidates: Sequence[Constants], call: CallClass, context: Context
+    ) -> dict[Constants, Work]:
+        """The work of a launch with each of the candidates that the kernel can have."""
+        arguments = call.arguments(self._parameters)
+        programs = {tiles: self._program(tiles, context) for tiles in candidates}
+        return {
+            tiles: launch_work(program, arguments).work
+            for tiles, program in programs.items()
+            if program is not None
+        }
+
+    def _narrow(
+        self, works: Mapping[Constants, Work], call: CallClass, context: Context
+    ) -> list[Constants]:
+        """The candidates with a shorter side than those in `works`, where that is all it covers, by
+        rates that were fitted to tiles of single warps, too."""
+        usual = self._usual.values if call.machine.rates.record else {}
+        few = {
+            name: self._narrow_side(name, tiles, works, call, context)
+            for name in filter(self._usual.may_be_narrow, usual)
+            if (tiles := self._covering(name, works)) is not None
+        }
+        sides = [self._usual.narrow_sides(name, few) for name in usual] if few else []
+        return [tuple(zip(usual, point, strict=True)) for point in product(*sides)] if few else []
+
+    def _covering(self, name: str, works: Mapping[Constants, Work]) -> Constants | None:
+        """Tiles with the least side of a constant, if one twice as long leaves no fewer programs:
+        both cover all there is."""
+        least = min(self._usual.sides(name))
+        pairs = ((t, _with(t, name, 2 * least)) for t in works if dict(t)[name] == least)
+        short, long = next((pair for pair in pairs if pair[1] in works), (None, None))
+        if short is None or long is None or works[short].programs != works[long].programs:
+            return None
+        return short
+
+    def _narrow_side(
+        self,
+        name: str,
+        tiles: Constants,
+        works: Mapping[Constants, Work],
+        call: CallClass,
+        context: Context,
+    ) -> int:
+        """The shorter of two sides where that covers as much as `tiles` do, else the longer."""
+        short, long = NARROW_SIDES
+        found = self._works([_with(tiles, name, short)], call, context)
+        covers = any(work.programs == works[tiles].programs for work in found.values())
+        return short if covers else long
 
     @functools.cached_property
     def _candidates(self) -> list[Constants]:
@@ -194,6 +247,11 @@ class AutoTiles:
             values, reasons = found
             yield Tiles(tuple(values.items()), reasons)
             times += 1
+
+
+def _with(tiles: Constants, name: str, value: int) -> Constants:
+    """The same but for one constant."""
+    return tuple({**dict(tiles), name: value}.items())
 
 
 def _label(tiles: Constants) -> str:
