@@ -135,12 +135,12 @@ def tilec_call(entry: Mapping[str, Any], folder: Path) -> Callable[[Tensors], An
     def call(t: Tensors) -> None:
         operands = {name: t[name] for name in "ab"}
         for name, (copier, pitch) in copies.items():
-            turned = t[name].stride(-1) != 1
-            rows = t[name].T if turned else t[name]
+            transposed = t[name].stride(-1) != 1
+            rows = t[name].T if transposed else t[name]
             made = torch.empty((rows.shape[0], pitch), dtype=rows.dtype, device=rows.device)
             made = made[:, : rows.shape[1]]
             copier(rows, made)
-            operands[name] = made.T if turned else made
+            operands[name] = made.T if transposed else made
         launcher(operands["a"], operands["b"], t["c"])
 
     return call

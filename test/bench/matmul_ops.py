@@ -86,13 +86,13 @@ def operands(case: Product) -> tuple[Any, Any, Any]:
     dtype = TORCH[case.dtype]
     lead = (case.batch,) if case.batch > 1 else ()
 
-    def draw(rows: int, columns: int, turned: bool) -> Any:
-        shape = (*lead, columns, rows) if turned else (*lead, rows, columns)
+    def draw(rows: int, columns: int, transposed: bool) -> Any:
+        shape = (*lead, columns, rows) if transposed else (*lead, rows, columns)
         if dtype == torch.int8:
             values = torch.randint(-128, 128, shape, device="cuda", dtype=dtype)
         else:
             values = torch.randn(shape, device="cuda").to(dtype)
-        return values.mT if turned else values
+        return values.mT if transposed else values
 
     out_dtype = {"fp8": torch.bfloat16, "s8": torch.int32}.get(case.dtype, dtype)
     out = torch.zeros((*lead, case.m, case.n), device="cuda", dtype=out_dtype)

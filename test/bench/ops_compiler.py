@@ -45,7 +45,7 @@ def compile_ops(
     launch.plan = replace(launch.plan, settled=settled)
     choice = launch.choice
     a, b, c, *_ = launch.ordered(ORDER)
-    taken = {"turned": launch.is_turned, "copies": _copies(case, operands, target, path)}
+    taken = {"transposed": launch.is_transposed, "copies": _copies(case, operands, target, path)}
     if choice is not None and choice.tail > 1:
         return _with_tail(launch, (a, b, c), case, target, path, taken)
     if choice is None or choice.splits == 1:

@@ -63,12 +63,12 @@ class ProductCase:
         return f"{kind} {batch}{size} {self.layout}{tail}"
 
     @property
-    def turned_a(self) -> bool:
+    def transposed_a(self) -> bool:
         """Whether `a` is column-major."""
         return self.layout[1] == "T"
 
     @property
-    def turned_b(self) -> bool:
+    def transposed_b(self) -> bool:
         """Whether `b` is."""
         return self.layout[0] == "T"
 
@@ -90,8 +90,8 @@ class ProductCase:
         lead = (self.batch,) if self.batch else ()
         a, b = row_major("a", self.dtype, (*lead, m, k)), row_major("b", self.dtype, (*lead, k, n))
         return (
-            transposed_matrices(a) if self.turned_a else a,
-            transposed_matrices(b) if self.turned_b else b,
+            transposed_matrices(a) if self.transposed_a else a,
+            transposed_matrices(b) if self.transposed_b else b,
             row_major("c", self.output, (*lead, m, n)),
         )
 

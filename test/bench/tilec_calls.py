@@ -79,7 +79,7 @@ def _ops_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Ten
 
     def arrays(t: Tensors) -> tuple[Any, Any, Any]:
         a, b = (aligned[name](t[name]) if name in aligned else t[name] for name in "ab")
-        return (b.mT, a.mT, t["c"].mT) if entry["turned"] else (a, b, t["c"])
+        return (b.mT, a.mT, t["c"].mT) if entry["transposed"] else (a, b, t["c"])
 
     if "tail" in entry:
         partial = torch.empty(entry["sums_shape"], dtype=DTYPES[entry["sums"]], device=device)
@@ -88,7 +88,7 @@ def _ops_call(case: Any, entry: Mapping[str, Any], device: str) -> Callable[[Ten
     if "combine" not in entry:
         return lambda t: launcher(*arrays(t), *NO_EPILOGUE)
     *lead, m, n = case.arrays[-1].shape
-    shape = (entry["splits"], *lead, *((n, m) if entry["turned"] else (m, n)))
+    shape = (entry["splits"], *lead, *((n, m) if entry["transposed"] else (m, n)))
     sums = torch.empty(shape, dtype=DTYPES[entry["sums"]], device=device)
     combine = load(entry["combine"])
 
@@ -105,10 +105,10 @@ def _copier(copy: Mapping[str, Any], dtype: Any, device: str) -> Callable[[Any],
     launcher = load(copy["file"])
     rows, columns = copy["shape"]
     made = torch.empty((rows, copy["pitch"]), dtype=dtype, device=device)[:, :columns]
-    turned = copy["along"] == 0
+    transposed = copy["along"] == 0
 
     def call(matrix: torch.Tensor) -> torch.Tensor:
-        launcher(matrix.T if turned else matrix, made)
-        return made.T if turned else made
+        launcher(matrix.T if transposed else matrix, made)
+        return made.T if transposed else made
 
     return call

@@ -27,15 +27,15 @@ def _add_keys(dkey, dvalue, key, value, q, do, logs, delta, low, high, n, scale,
     columns = tl.arange(0, D)
     for m in range(low, high, BM):
         rows = m + tl.arange(0, BM)
-        turned = tl.load(q + rows[None, :] * D + columns[:, None])
-        weight = tl.math.exp2(tl.dot(key, turned) * scale - tl.load(logs + rows)[None, :])
+        transposed = tl.load(q + rows[None, :] * D + columns[:, None])
+        weight = tl.math.exp2(tl.dot(key, transposed) * scale - tl.load(logs + rows)[None, :])
         if MASKED:
             seen = n + tl.arange(0, BN)[:, None] <= rows[None, :]
             weight = tl.where(seen, weight, 0.0)
         grad = tl.load(do + rows[:, None] * D + columns[None, :])
         dvalue = tl.dot(weight.to(grad.dtype), grad, dvalue)
         slope = tl.dot(value, tl.trans(grad)) - tl.load(delta + rows)[None, :]
-        dkey = tl.dot((weight * slope).to(grad.dtype), tl.trans(turned), dkey)
+        dkey = tl.dot((weight * slope).to(grad.dtype), tl.trans(transposed), dkey)
     return dkey, dvalue
 
 
@@ -75,13 +75,13 @@ def _add_queries(dquery, query, grad, log, off, k, v, low, high, m, scale, D: tl
     columns = tl.arange(0, D)
     for n in range(low, high, BN):
         at = (n + tl.arange(0, BN))[None, :] * D + columns[:, None]
-        turned, value = tl.load(k + at), tl.load(v + at)
-        weight = tl.math.exp2(tl.dot(query, turned) * scale - log)
+        transposed, value = tl.load(k + at), tl.load(v + at)
+        weight = tl.math.exp2(tl.dot(query, transposed) * scale - log)
         if MASKED:
             seen = n + tl.arange(0, BN)[None, :] <= m + tl.arange(0, BM)[:, None]
             weight = tl.where(seen, weight, 0.0)
         slope = weight * (tl.dot(grad, value) - off)
-        dquery = tl.dot(slope.to(turned.dtype), tl.trans(turned), dquery)
+        dquery = tl.dot(slope.to(transposed.dtype), tl.trans(transposed), dquery)
     return dquery
 
 

@@ -68,7 +68,7 @@ def _candidates(case: ProductCase) -> list[tuple[Any, ...]]:
             found = _wide(k)
         if case.dtype in GLUON_TYPES and not case.batch:
             found.append(("gluon", 128, 256, k, 3))
-    if case.turned_a:
+    if case.transposed_a:
         found += [("tiles", 128, 256, k, 3, 8), ("tiles", 128, 128, k, 4, 4)] if m > 1024 else []
         return [numbers for numbers in found if numbers[0] in ("pointer", "tiles")]
     return [numbers for numbers in found if not case.batch or _batched(case, *numbers[:4])]
@@ -135,8 +135,8 @@ def _describable(case: ProductCase) -> bool:
     """Whether all rows are multiples of 16 bytes, as descriptors demand."""
     m, n, k = case.shape
     rows = (
-        (m if case.turned_a else k, case.dtype),
-        (k if case.turned_b else n, case.dtype),
+        (m if case.transposed_a else k, case.dtype),
+        (k if case.transposed_b else n, case.dtype),
         (n, case.output),
     )
     sizes = {"f16": 2, "bf16": 2, "f32": 4, "i32": 4}
@@ -147,14 +147,14 @@ def _flat(case: ProductCase) -> dict[str, tuple[int, int]]:
     """The matrices as they lie in memory, those of a batch below each other."""
     m, n, k = case.shape
     batch = max(case.batch, 1)
-    a = (batch * k, m) if case.turned_a else (batch * m, k)
-    b = (batch * n, k) if case.turned_b else (batch * k, n)
+    a = (batch * k, m) if case.transposed_a else (batch * m, k)
+    b = (batch * n, k) if case.transposed_b else (batch * k, n)
     return {"a": a, "b": b, "c": (batch * m, n)}
 
 
 def _constants(case: ProductCase, bm: int, bn: int, bk: int) -> dict[str, Any]:
     return {
-        **{"BM": bm, "BN": bn, "BK": bk, "GROUP": GROUP, "TRANSPOSED": case.turned_b},
+        **{"BM": bm, "BN": bn, "BK": bk, "GROUP": GROUP, "TRANSPOSED": case.transposed_b},
         "ACC": tl.int32 if case.dtype == "i8" else tl.float32,
         "OUT": TRITON_TYPES[case.output],
         "PRECISION": "tf32" if case.dtype == "f32" else None,
@@ -181,8 +181,8 @@ def _described(case: ProductCase, boxes: dict[str, list[int]]) -> Any:
 
 
 def _boxes(case: ProductCase, bm: int, bn: int, bk: int, columns: int) -> dict[str, list[int]]:
-    a = [bk, bm] if case.turned_a else [bm, bk]
-    b = [bn, bk] if case.turned_b else [bk, bn]
+    a = [bk, bm] if case.transposed_a else [bm, bk]
+    b = [bn, bk] if case.transposed_b else [bk, bn]
     return {"a": a, "b": b, "c": [bm, columns]}
 
 
@@ -193,7 +193,7 @@ def _tiles(case: ProductCase, bm: int, bn: int, bk: int, stages: int, warps: int
         (_count(case, bm, bn),),
         _described(case, _boxes(case, bm, bn, bk, bn)),
         {
-            **{**_constants(case, bm, bn, bk), "ACROSS": case.turned_a},
+            **{**_constants(case, bm, bn, bk), "ACROSS": case.transposed_a},
             **{"num_stages": stages, "num_warps": warps},
         },
     )
@@ -227,7 +227,11 @@ def _specialized(
 
 def _pointer(case: ProductCase, bm: int, bn: int, bk: int, stages: int, warps: int) -> TritonLaunch:
     m, n, k = case.shape
-    strides = *((1, m) if case.turned_a else (k, 1)), *((1, k) if case.turned_b else (n, 1)), n
+    strides = (
+        *((1, m) if case.transposed_a else (k, 1)),
+        *((1, k) if case.transposed_b else (n, 1)),
+        n,
+    )
     options = {**_constants(case, bm, bn, bk), "EVEN": k % bk == 0}
     del options["TRANSPOSED"], options["OUT"]
     batch = max(case.batch, 1)
@@ -260,7 +264,7 @@ def _gluon(case: ProductCase, bm: int, bn: int, bk: int, stages: int) -> TritonL
         ]
         return (*found, *case.shape)
 
-    constants = {"GROUP": GROUP, "STAGES": stages, "TRANSPOSED": case.turned_b}
+    constants = {"GROUP": GROUP, "STAGES": stages, "TRANSPOSED": case.transposed_b}
     return TritonLaunch(
         f"gluon {bm}x{bn}x{bk} s{stages} w4+4+1",
         gluon_products.product,

@@ -197,8 +197,8 @@ def test_stmatrix_is_the_inverse_of_ldmatrix_and_movmatrix_transposes(trans: str
     load(copy_kernel(body)).run("k", 1, 32, [a, out])
     np.testing.assert_array_equal(out[0], a)
     plain = out[1, :, :2].reshape(8, 8)
-    turned = out[1, :, 2:4].reshape(8, 8)
-    np.testing.assert_array_equal(plain.T, turned)
+    transposed = out[1, :, 2:4].reshape(8, 8)
+    np.testing.assert_array_equal(plain.T, transposed)
 
 
 @pytest.mark.parametrize("mode", ["eager", "late"])

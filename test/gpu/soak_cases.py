@@ -88,7 +88,7 @@ def _plans(rng: random.Random, most: int) -> tuple[list[ProductCase], int]:
 def _plan(choice: Any) -> Any:
     """What of a choice makes other code, or meets other kernels in another way."""
     return (
-        *(choice.rows, choice.columns, choice.cluster, choice.in_turn, choice.is_turned),
+        *(choice.rows, choice.columns, choice.cluster, choice.in_turn, choice.is_transposed),
         *(choice.is_single, choice.splits > 1, choice.tail > 1, choice.stages),
     )
 

@@ -157,10 +157,10 @@ def test_every_dtype_and_layout() -> None:
     for name, tolerance in INPUTS.items():
         dtype = getattr(torch, name)
         for m, n, k in ((1, 4096, 4096), (17, 257, 1031), (512, 512, 512), (1000, 1000, 1000)):
-            for turned_a in (False, True):
-                for turned_b in (False, True):
-                    a = random(k, m, dtype=dtype).t() if turned_a else random(m, k, dtype=dtype)
-                    b = random(n, k, dtype=dtype).t() if turned_b else random(k, n, dtype=dtype)
+            for transposed_a in (False, True):
+                for transposed_b in (False, True):
+                    a = random(k, m, dtype=dtype).t() if transposed_a else random(m, k, dtype=dtype)
+                    b = random(n, k, dtype=dtype).t() if transposed_b else random(k, n, dtype=dtype)
                     found = tilec.ops.matmul(a, b)
                     check(found, a.double() @ b.double(), tolerance)
 

@@ -65,7 +65,7 @@ def wide(array: np.ndarray) -> np.ndarray:
 def product(
     kernel: Kernel[...] | TunedKernel[...],
     *,
-    turned: bool = False,
+    transposed: bool = False,
     dtypes: tuple[Any, Any] = (BF16, BF16),
     fortran: bool = False,
     starts: bool = False,
@@ -81,10 +81,10 @@ def product(
         rows, columns, depth = (tile if isinstance(tile, int) else 64 for tile in tiles)
         m, n, k = plan.across(rows, 2), columns + LEFT_OVER, plan.along(depth)
         a = draw(m, k, dtype=dtypes[0])
-        b = draw(*((n, k) if turned else (k, n)), dtype=dtypes[0], seed=1)
+        b = draw(*((n, k) if transposed else (k, n)), dtype=dtypes[0], seed=1)
         if fortran:
             a, b = np.asfortranarray(a), np.asfortranarray(b)
-        expected = wide(a) @ (wide(b).T if turned else wide(b))
+        expected = wide(a) @ (wide(b).T if transposed else wide(b))
         c: Any = np.zeros((m, n), dtypes[1]) if starts else dtypes[1]
         return Call(kernel, [a, b, c], {2: expected}, constants=constants)
 
@@ -95,9 +95,9 @@ for _dtype, _precision in matmul.PRECISIONS.items():
     _kinds = (_precision.inputs, _precision.output)
     add(f"matmul {_dtype}", product(matmul.matmul, dtypes=_kinds, PRECISION=_precision.dot))
 for _tiles in (ampere_gemm.HAND_WRITTEN, ampere_gemm.WIDE):
-    _case = product(ampere_gemm.ampere_gemm, turned=True, dtypes=(BF16, np.float32), **_tiles)
+    _case = product(ampere_gemm.ampere_gemm, transposed=True, dtypes=(BF16, np.float32), **_tiles)
     add(f"ampere_gemm {_tiles['BM']}", _case)
-_as_rows = {"turned": True, "dtypes": (BF16, np.float32)}
+_as_rows = {"transposed": True, "dtypes": (BF16, np.float32)}
 add("explicit gemm", product(explicit_ampere_gemm.gemm, **_as_rows))
 add("explicit gemm_ahead", product(explicit_ampere_gemm.gemm_ahead, **_as_rows, BK=32))
 add("explicit hopper_gemm", product(explicit_hopper_gemm.hopper_gemm), ("sm_90a",))
@@ -126,7 +126,7 @@ for _kernel, _constants in (
     (pipelines.double_buffered, {}),
     (pipelines.double_buffered, {"STAGES": 4}),
 ):
-    _case = product(_kernel, turned=True, dtypes=(np.float32, np.float32), fortran=True,
+    _case = product(_kernel, transposed=True, dtypes=(np.float32, np.float32), fortran=True,
                     **_constants)  # fmt: skip
     add(f"{_kernel.name} {_constants.get('STAGES', '')}".strip(), _case)
 for _step in sgemm_steps.STEPS:

@@ -77,14 +77,14 @@ def multiply(
     def case(plan: RingPlan) -> Call:
         m, n, k = _sizes(plan, rows)
         a, b = (
-            draw(*batch, *shape[:: -1 if turned == "T" else 1], dtype=kind, seed=seed)
-            for seed, (shape, turned, kind) in enumerate(
+            draw(*batch, *shape[:: -1 if transposed == "T" else 1], dtype=kind, seed=seed)
+            for seed, (shape, transposed, kind) in enumerate(
                 zip(((m, k), (k, n)), layout, kinds, strict=False)
             )
         )
         a, b = (
-            np.swapaxes(x, -1, -2) if turned == "T" else x
-            for x, turned in zip((a, b), layout, strict=True)
+            np.swapaxes(x, -1, -2) if transposed == "T" else x
+            for x, transposed in zip((a, b), layout, strict=True)
         )
         vectors = {"bias": n, "row_scale": m, "column_scale": n}
         arrays = {name: draw(size, dtype=np.float32, seed=9) for name, size in vectors.items()}

@@ -53,10 +53,10 @@ def moved(operand: int, by: int) -> Callable[[ir.Operation, int], None]:
             later = ir.Operation.create(
                 "arith.addi", results=[slot.type], operands=[slot, _i32(by % slots)]
             )
-            turned = ir.Operation.create(
+            transposed = ir.Operation.create(
                 "arith.remui", results=[slot.type], operands=[later.results[0], _i32(slots)]
             )
-            op.operands[operand] = turned.results[0]
+            op.operands[operand] = transposed.results[0]
 
     return mutate
 

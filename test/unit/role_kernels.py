@@ -222,14 +222,14 @@ def turn_text(first_warps: int, second_warps: int) -> str:
     bodies = []
     for warps, source, place in ((first_warps, "%x", "%u"), (second_warps, "%y", "%v")):
         read = tile_type(rows, "f32", blocked_layout(rows, 1, 4, 32 * warps))
-        turned = tile_type(columns, "f32", blocked_layout(columns, 1, 1, 32 * warps))
+        transposed = tile_type(columns, "f32", blocked_layout(columns, 1, 1, 32 * warps))
         back = tile_type(rows, "f32", blocked_layout(columns, 1, 1, 32 * warps).permute((1, 0)))
         bodies.append(f"""    {load("%t", source, read, array, "f32")}
     %b = "gpu_tile.alloc"() {{options = {{}}}} : () -> {put}
     "gpu_tile.buffer_store"(%t, %b) : ({read}, {put}) -> ()
     %r = "gpu_tile.buffer_load"(%b) : ({put}) -> {back}
-    %s = "tile.transpose"(%r) {{permutation = array<i32: 1, 0>}} : ({back}) -> {turned}
-    {store("%s", place, turned, array)}""")
+    %s = "tile.transpose"(%r) {{permutation = array<i32: 1, 0>}} : ({back}) -> {transposed}
+    {store("%s", place, transposed, array)}""")
     total = first_warps + second_warps
     return f"""
 func.func @k(%x: {array}, %y: {array}, %u: {array}, %v: {array}) attributes {{tile.kernel, tile.total_warps = {total} : i32}} {{

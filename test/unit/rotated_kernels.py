@@ -88,7 +88,7 @@ def squares(x: tl.array, up: tl.array, y: tl.array, D: tl.const, BM: tl.const, B
 @tilec.kernel(grid=by_rows)
 def tied(x: tl.array, w: tl.array, y: tl.array, D: tl.const, BM: tl.const, BN: tl.const):
     """y = relu(x w^T) w, as attention whose keys are values: both products read one tile, the first
-    of them turned."""
+    of them transposed."""
     m = tl.program_id(0) * BM
     tx = tl.load(x, (m, 0), (BM, D))
     acc = tl.zeros((BM, D), tl.f32)

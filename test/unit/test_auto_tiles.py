@@ -366,11 +366,11 @@ def test_what_attention_does_between_its_products() -> None:
     assert (whole.trips, masked.trips) == (4, 1)
     assert whole.staged_bytes == whole.global_bytes == 2 * 2 * 96 * 64
     assert work.outer_bytes == 2 * 128 * 64
-    assert (whole.turns, whole.way) == (1, Way.ENGINE)
+    assert (whole.waiting_products, whole.way) == (1, Way.ENGINE)
     assert whole.functions == 128 * 96 + 128  # a weight each, and a row's factor
     assert masked.computed > whole.computed > 4 * 128 * 96
     assert work.accumulators == 128 * (96 + 64) + 128 * 96 // 2  # sums, and weights in bf16
-    assert (outside.turns, outside.functions) == (0, 128 * 64)  # the quotient
+    assert (outside.waiting_products, outside.functions) == (0, 128 * 64)  # the quotient
 
 
 def test_products_that_a_loop_scales_and_adds_up_are_waited_for_and_held_twice() -> None:
@@ -385,7 +385,10 @@ def test_products_that_a_loop_scales_and_adds_up_are_waited_for_and_held_twice()
     )
     work = work_of(module, found.parameters, values, HOPPER).work
     assert work.accumulators == 2 * 128 * 64
-    assert [(loop.trips, loop.turns, loop.groups) for loop in work.loops] == [(4, 1, 2), (1, 0, 1)]
+    assert [(loop.trips, loop.waiting_products, loop.groups) for loop in work.loops] == [
+        (4, 1, 2),
+        (1, 0, 1),
+    ]
 
 
 def test_a_kernel_is_read_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,7 +419,7 @@ def test_what_two_products_read_is_loaded_once() -> None:
     module = two.source_module(found.parameters, dict(found.constants), target="sm_90a")
     loop = work_of(module, found.parameters, values, HOPPER).work.loops[0]
     assert loop.staged_bytes == 2 * 2 * 64 * 32
-    assert loop.turns == 0
+    assert loop.waiting_products == 0
     assert loop.computed == 64 * 32 // 2
 
 
@@ -427,10 +430,12 @@ def test_products_and_computing_lie_under_each_other_the_more_the_more_warps() -
         loop = LoopWork(100, {"f16": 1 << 23}, functions=1 << 14, unit=Unit.WARPGROUPS, **own)
         return predict(Work(132, warps, (loop,), 0, 128 * 100), H200).us
 
-    in_turns = [us(4 * groups, turns=1, groups=groups) for groups in (1, 2, 3)]
+    in_turns = [us(4 * groups, waiting_products=1, groups=groups) for groups in (1, 2, 3)]
     assert in_turns == sorted(in_turns, reverse=True)
     assert in_turns[0] > 1.15 * in_turns[2]
-    assert us(12, turns=1, groups=1) == pytest.approx(in_turns[0])  # the same rows, in more warps
+    assert us(12, waiting_products=1, groups=1) == pytest.approx(
+        in_turns[0]
+    )  # the same rows, in more warps
     assert us(4) == us(12) < in_turns[2]
 
 

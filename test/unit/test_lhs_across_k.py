@@ -31,13 +31,13 @@ def on_hopper(monkeypatch: pytest.MonkeyPatch) -> None:
 def product(
     a: tl.array, b: tl.array, c: tl.array,
     BM: tl.const = 64, BN: tl.const = 64, BK: tl.const = 32,
-    STAGES: tl.const = None, TURNED: tl.const = False,
+    STAGES: tl.const = None, TRANSPOSED: tl.const = False,
 ):  # fmt: skip
     """c = a @ b, or a^T @ b."""
     m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
     acc = tl.zeros((BM, BN), tl.f32)
     for k in tl.range(0, b.shape[0], BK, stages=STAGES):
-        x = tl.load(a, (k, m), (BK, BM)).T if TURNED else tl.load(a, (m, k), (BM, BK))
+        x = tl.load(a, (k, m), (BK, BM)).T if TRANSPOSED else tl.load(a, (m, k), (BM, BK))
         acc = tl.dot(x, tl.load(b, (k, n), (BK, BN)), acc, "tf32")
     tl.store(c, (m, n), acc.to(c.dtype))
 
@@ -96,10 +96,10 @@ def test_results_of_either_order(rows_first: bool, demands: dict[str, object]) -
         assert decisions(kernel, "tensor store")[0].startswith("TMA")
 
 
-def test_a_tile_that_is_turned_back() -> None:
+def test_a_tile_that_is_transposed_back() -> None:
     """A transposed tile of rows along m lies across k, too."""
     a, b = operands(140, 72, 100)
-    kernel = run(product, [a.T, b], exact(a) @ exact(b), np.float32, TOLERANCE, TURNED=True)
+    kernel = run(product, [a.T, b], exact(a) @ exact(b), np.float32, TOLERANCE, TRANSPOSED=True)
     assert is_paired(kernel)
     assert_computed(kernel)
 
@@ -198,7 +198,7 @@ def test_two_sums_of_one_loop() -> None:
 @pytest.mark.parametrize("splits", [1, 3])
 def test_the_product_of_rows_by_rows(splits: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """`tilec.ops.matmul` of row-major arrays computes the transposed product, epilogue included."""
-    choice = TileChoice(64, 64, 32, splits, 1.0, is_turned=True)
+    choice = TileChoice(64, 64, 32, splits, 1.0, is_transposed=True)
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
     a, b = normal(72, 132, dtype=np.float32), normal(132, 140, seed=1, dtype=np.float32)
     bias, rows = normal(140, dtype=np.float32), normal(72, dtype=np.float32)

@@ -49,7 +49,7 @@ def compared(device_name: str, seed: int) -> Iterator[list[tuple[float, float]]]
 def is_stored_anew(product: Product, tile: TileChoice) -> bool:
     """Whether results of 4 bytes, or sums of parts of k in rows of no whole 16 bytes, may leave
     through shared memory."""
-    product = product.turned() if tile.is_turned else product
+    product = product.transposed() if tile.is_transposed else product
     if tile.splits > 1:
         return product.stored(tile.splits) is Stored.ELEMENTS
     return product.stored_width == 4
@@ -88,7 +88,7 @@ def test_rows_shifted_against_lines_are_shared_by_clusters_in_rounds() -> None:
 def test_sides_between_tiles_are_covered_by_those_of_the_transposed_product() -> None:
     """300 rows by two tiles of 160 columns: 23 us for 30 by three of 128 rows, cuBLAS 21.6."""
     found = chosen(product_of("bf16 300x7000x3000 NT"))
-    assert found.is_turned
+    assert found.is_transposed
     assert -(-300 // found.columns) * found.columns <= 320
 
 

@@ -124,13 +124,15 @@ def test_each_thread_knows_its_own_calls() -> None:
 
 
 PARTS = TileChoice(16, 32, 32, 3, 1.0)
-TURNED_PARTS = TileChoice(16, 32, 32, 2, 1.0, is_turned=True)
+TRANSPOSED_PARTS = TileChoice(16, 32, 32, 2, 1.0, is_transposed=True)
 TAIL = TileChoice(16, 16, 32, 1, 1.0, tail=2)
 
 
 @pytest.mark.parametrize("copied", [False, True], ids=["", "copied"])
 @pytest.mark.parametrize(
-    "choice", [None, PARTS, TURNED_PARTS, TAIL], ids=["one", "parts", "turned parts", "tail"]
+    "choice",
+    [None, PARTS, TRANSPOSED_PARTS, TAIL],
+    ids=["one", "parts", "transposed parts", "tail"],
 )
 def test_several_launches(
     choice: TileChoice | None, copied: bool, gpu: SimulatedGpu, monkeypatch: pytest.MonkeyPatch
@@ -153,7 +155,7 @@ def test_several_launches(
         check(found, factor * (a.astype(float) @ b.astype(float)) + bias)
     clears = choice is TAIL  # the flags, once
     assert launched == [launched[1] + clears, launched[1], launched[1]]
-    assert launched[1] == 1 + 2 * copied + (choice in (PARTS, TURNED_PARTS))
+    assert launched[1] == 1 + 2 * copied + (choice in (PARTS, TRANSPOSED_PARTS))
     assert len(plain_product._known.calls) == 1
     kept = 1 + clears  # the result of the last call, and the flags
     del on_a, on_b, on_bias

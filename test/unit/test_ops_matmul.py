@@ -317,7 +317,7 @@ def test_which_operands_are_copied(
         (np.float16, "sm_90a", 2),
     ],
 )
-def test_operands_that_lie_across_k_are_turned_where_that_pays(
+def test_operands_that_lie_across_k_are_transposed_where_that_pays(
     dtype: Any, target: str, kept: int, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once in front, not for every tile; past both ends of the copying kernel's tiles. `kept`: how
@@ -368,7 +368,7 @@ def test_the_transposed_product_is_the_same(
 ) -> None:
     """With everything that an epilogue has, batched and not, by wide instructions."""
     monkeypatch.setenv("TILEC_TARGET", target)
-    choice = TileChoice(64, 16, 64, splits, 1.0, is_turned=True, is_single=splits == 1)
+    choice = TileChoice(64, 16, 64, splits, 1.0, is_transposed=True, is_single=splits == 1)
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
     rng = np.random.default_rng(12)
     for lead, m, n, k in (((), 5, 72, 136), ((2,), 17, 40, 200), ((), 1, 65, 33)):
@@ -379,8 +379,8 @@ def test_the_transposed_product_is_the_same(
         found = tilec.ops.matmul(a, b, **named, activation="relu", scale=0.5)
         scaled = 0.5 * (wide(a) @ wide(b)) * wide(rows)[..., None] * columns
         check(found, np.maximum(scaled + bias, 0) + wide(residual), np.float16)
-        turned_b = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
-        check(tilec.ops.matmul(a, turned_b), wide(a) @ wide(b), np.float16)
+        transposed_b = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
+        check(tilec.ops.matmul(a, transposed_b), wide(a) @ wide(b), np.float16)
 
 
 @pytest.mark.parametrize("m", [130, 300])
@@ -401,13 +401,13 @@ def test_pairs_multiply_together(m: int, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_clusters_share_operands(
     cluster: tuple[int, int], is_single: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a residual that is the result, past the end of the grid, turned and not; each program by
-    CTAs of its own, or in rounds."""
+    """With a residual that is the result, past the end of the grid, transposed and not; each
+    program by CTAs of its own, or in rounds."""
     monkeypatch.setenv("TILEC_TARGET", "sm_90a")
     rng = np.random.default_rng(16)
     a, b = draw(rng, (72, 136), np.float16), draw(rng, (136, 200), np.float16)
-    for is_turned in (False, True):
-        choice = TileChoice(64, 64, 64, 1, 1.0, is_turned, is_single, cluster)
+    for is_transposed in (False, True):
+        choice = TileChoice(64, 64, 64, 1, 1.0, is_transposed, is_single, cluster)
         monkeypatch.setattr(product_launch, "choose_tiles", lambda *_, found=choice: found)
         c = draw(rng, (72, 200), np.float16)
         expected = wide(a) @ wide(b) + wide(c)

@@ -29,7 +29,7 @@ def wide(array: np.ndarray) -> np.ndarray:
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize(
-    ("dtype", "out", "is_turned", "error"),
+    ("dtype", "out", "is_transposed", "error"),
     [
         (BF16, BF16, False, 4e-3),
         (np.float16, np.float32, True, 1e-6),
@@ -40,7 +40,7 @@ def wide(array: np.ndarray) -> np.ndarray:
     ],
 )
 def test_products_in_turn(
-    dtype: Any, out: Any, is_turned: bool, error: float, monkeypatch: pytest.MonkeyPatch
+    dtype: Any, out: Any, is_transposed: bool, error: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The widest tile, in which a warpgroup has most registers, past both ends; b along k or n."""
     monkeypatch.setenv("TILEC_DEVICE", "emulator")
@@ -59,12 +59,12 @@ def test_products_in_turn(
     monkeypatch.setattr(product_launch, "kernel_on", kernel_on)
     rng = np.random.default_rng(1)
     k = 2 * depth + 16
-    shapes = (150, k), ((k, 208) if not is_turned else (208, k))
+    shapes = (150, k), ((k, 208) if not is_transposed else (208, k))
     if dtype is np.int8:
         a, b = (rng.integers(-128, 128, shape, dtype=dtype) for shape in shapes)
     else:
         a, b = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
-    b = b.T if is_turned else b
+    b = b.T if is_transposed else b
     precision = {"precision": "tf32"} if dtype is np.float32 else {}
     found = tilec.ops.matmul(a, b, out_dtype=out, **precision)
     expected = wide(a) @ wide(b)

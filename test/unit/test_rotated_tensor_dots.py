@@ -67,7 +67,7 @@ def test_any_number_of_blocks(kernel: Kernel, hidden: int) -> None:
 
 @pytest.mark.parametrize("hidden", [40, 456])
 def test_one_tile_for_two_products(hidden: int) -> None:
-    """Straight and turned: the slot is free when both have read it, however late that is."""
+    """Straight and transposed: the slot is free when both have read it, however late that is."""
     compiled = run(tied, [draw(72, 56), draw(hidden, 56, seed=1)], SMALL)
     (how,) = decisions(compiled, "matrix instructions")
     assert "1 awaited" in how

@@ -68,7 +68,7 @@ def check(
     device: str = "emulator:check",
     **demands: Any,
 ) -> Any:
-    """Random operands and scales against float64; `how`: "", "turned" scales, or "arranged"."""
+    """Random operands and scales against float64; `how`: "", "transposed" scales, or "arranged"."""
     (left, right), scale, block, instruction = KINDS[kind]
     rng, (m, n, k), (bm, bn, bk) = np.random.default_rng(sum(sizes)), sizes, tile
     a, a_scale, x = operand(rng, m, k, left, scale, block)
@@ -76,7 +76,7 @@ def check(
     c, empty = np.full((m, n), np.nan, np.float32), (0, 0, 0, 0, 1.0, 0)
     if how == "arranged":
         a_scale, b_scale = arranged(a_scale), arranged(b_scale)
-    elif how == "turned":
+    elif how == "transposed":
         a_scale, b_scale = np.asfortranarray(a_scale), np.asfortranarray(b_scale).T
     else:
         b_scale = b_scale.T
@@ -106,9 +106,9 @@ def test_every_kind(kind: str) -> None:
     ("kind", "tile", "how", "num_warps"),
     [
         ("e4m3", (48, 24, 128), "", 2),
-        ("mx e2m1", (16, 96, 64), "turned", 4),
+        ("mx e2m1", (16, 96, 64), "transposed", 4),
         ("nv e2m1", (80, 16, 192), "", 1),
-        ("e3m2 e2m1", (24, 40, 96), "turned", 4),
+        ("e3m2 e2m1", (24, 40, 96), "transposed", 4),
     ],
 )
 def test_tiles_of_any_shape(

@@ -165,16 +165,18 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
     return kernels
 
 
-@pytest.mark.parametrize(("is_turned", "splits"), [(False, 1), (True, 1), (True, 2)])
+@pytest.mark.parametrize(("is_transposed", "splits"), [(False, 1), (True, 1), (True, 2)])
 def test_weights_of_a_product(
-    is_turned: bool, splits: int, launched: list[Kernel], monkeypatch: pytest.MonkeyPatch
+    is_transposed: bool, splits: int, launched: list[Kernel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A transposed product has b as its left operand."""
-    choice = TileChoice(64, 8, 64, splits, 1.0, is_turned, True)
+    choice = TileChoice(64, 8, 64, splits, 1.0, is_transposed, True)
     monkeypatch.setattr(product_launch, "choose_tiles", lambda *_: choice)
     a, b = draw(8, 520), draw(520, 72)
     close(tilec.ops.matmul(a, b, settled="b"), a, b)
-    assert {kernel.demands()["settled"] for kernel in launched} == {("a",) if is_turned else ("b",)}
+    assert {kernel.demands()["settled"] for kernel in launched} == {
+        ("a",) if is_transposed else ("b",)
+    }
 
 
 def test_a_copy_is_as_new_as_can_be(

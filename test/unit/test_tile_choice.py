@@ -46,7 +46,7 @@ def tiles(m: int, n: int, k: int, batch: int = 1, **changes: object) -> TileChoi
 
 
 def programs_of(choice: TileChoice, m: int, n: int, batch: int = 1) -> int:
-    m, n = (n, m) if choice.is_turned else (m, n)
+    m, n = (n, m) if choice.is_transposed else (m, n)
     return -(-m // choice.rows) * -(-n // choice.columns) * batch * choice.splits
 
 
@@ -76,13 +76,13 @@ def test_a_choice_fits_the_hardware(
     assert 1 <= found.splits <= splits
     assert found.splits == 1 or -(-k // found.depth) >= 4 * found.splits
     across_k = dtype == tl.f32 and machine is HOPPER and memories[1].contiguous == 1
-    assert not found.is_turned or (m <= 256 and memories is not UNALIGNED) or across_k
+    assert not found.is_transposed or (m <= 256 and memories is not UNALIGNED) or across_k
     if found.is_single:
         assert found.us < float("inf")
         assert programs_of(found, m, n, batch) <= 4 * machine.multiprocessors
     if found.cluster != ALONE and machine is BLACKWELL:
         assert (found.cluster, found.rows, found.splits) == ((2, 1), 128, 1)
-        assert (n if found.is_turned else m) > 128
+        assert (n if found.is_transposed else m) > 128
     elif found.cluster != ALONE:
         assert found.splits == 1
         assert found.is_single
@@ -109,14 +109,14 @@ def test_of_tf32_operands_one_may_lie_across_k(size: int) -> None:
     """As the left one: warpgroups read it into registers, so tiles are no deeper than 128 bytes,
     and no set of warps has room for taking turns."""
     rows, columns = Memory(1, 128), Memory(0, 128)
-    for a, b, is_turned in ((rows, rows, True), (columns, columns, False)):
+    for a, b, is_transposed in ((rows, rows, True), (columns, columns, False)):
         found = tiles(size, size, size, dtype=tl.f32, memories=(a, b), is_plain=True)
-        assert (found.is_turned, found.depth, found.in_turn) == (is_turned, 32, False)
+        assert (found.is_transposed, found.depth, found.in_turn) == (is_transposed, 32, False)
         assert found.constants.get("STAGES") == (None if size == 1024 else 3)
     found = tiles(size, size, size, dtype=tl.f32, memories=(rows, columns), is_plain=True)
     assert "STAGES" not in found.constants
     assert found.in_turn == (size == 8192)
-    assert not tiles(size, size, size, dtype=tl.f32, memories=(columns, rows)).is_turned
+    assert not tiles(size, size, size, dtype=tl.f32, memories=(columns, rows)).is_transposed
 
 
 @pytest.mark.parametrize("dtype", [tl.bf16, tl.f8e4m3, tl.i8])
@@ -141,7 +141,7 @@ def test_odd_sizes_find_widths_between_powers_of_two(shape: tuple[int, int, int]
 def test_few_rows_of_row_major_operands_turn(m: int) -> None:
     """Few rows become the columns of an instruction of 64 or 128 lanes."""
     found = tiles(m, 4096, 4096, memories=(Memory(1, 128),) * 2, machine=BLACKWELL)
-    assert found.is_turned
+    assert found.is_transposed
     assert m <= found.columns < m + 16
     assert 2 * programs_of(found, m, 4096) >= BLACKWELL.multiprocessors * 2 // 3
 
@@ -165,7 +165,7 @@ def test_a_short_launch_leaves_room_for_the_next() -> None:
 def test_few_rows_read_the_other_operand_once(m: int, n: int, k: int) -> None:
     """One tile covers all of few rows, and there are programs for half of the multiprocessors."""
     found = tiles(m, n, k)
-    across = found.columns if found.is_turned else found.rows
+    across = found.columns if found.is_transposed else found.rows
     if m <= 64:
         assert across >= m
     assert 2 * programs_of(found, m, n) >= HOPPER.multiprocessors * 2 // 3
@@ -191,8 +191,8 @@ def test_clusters_share_what_is_read_twice() -> None:
 def test_a_box_that_lies_outside_costs_time() -> None:
     """What the copy engine fills with zeros: few rows are columns of an instruction instead."""
     for n, k in ((4096, 4096), (14336, 4096)):
-        assert tiles(1, n, k).is_turned
-        assert tiles(16, n, k).is_turned
+        assert tiles(1, n, k).is_transposed
+        assert tiles(16, n, k).is_transposed
 
 
 def test_a_long_k_over_few_tiles_is_split() -> None:
@@ -224,7 +224,7 @@ def test_tl_auto_serves_other_units_and_large_products_of_single_warps() -> None
     small = choose_tiles(512, 512, 512, 1, tl.f16, "ieee", ampere)
     assert small is not None
     assert -(-512 // small.rows) * -(-512 // small.columns) > 16  # more than 128 x 128 gives
-    assert not small.is_turned
+    assert not small.is_transposed
     assert choose_tiles(0, 8, 8, 1, tl.f16, "ieee", HOPPER) is None
 
 
@@ -246,7 +246,7 @@ def test_how_operands_travel() -> None:
     ways = [Way.REGISTERS, Way.ENGINE, Way.THREADS]
     assert [way_of(across, width, Unit.TENSOR_MEMORY) for width in (1, 2, 4)] == ways
     assert way_of(((a, 1), (UNALIGNED[1], 0)), 2, Unit.WARPGROUPS) is Way.REGISTERS
-    # Of 4 bytes, elements are copied one by one, also across k; the other is not turned then.
+    # Of 4 bytes, elements are copied one by one, also across k; the other is not transposed then.
     shifted = Memory(1, 4)
     assert way_of(((shifted, 1), (b, 0)), 4, Unit.WARPGROUPS) is Way.THREADS
     assert way_of(((Memory(0, 128), 1), (b, 0)), 4, Unit.WARPGROUPS) is Way.ENGINE
@@ -260,7 +260,7 @@ def test_what_comes_element_by_element() -> None:
     assert both == (sum(tiles), 0)
     assert narrow_loads(tiles, ((a, 1), (UNALIGNED[1], 0)), 2, Unit.WARPGROUPS) == (4096, 256)
     assert narrow_loads(tiles, ((a, 1), (b, 0)), 2, Unit.WARPGROUPS) == (0, 0)
-    # Read across k beside what the engine brings; else turned on its way, too.
+    # Read across k beside what the engine brings; else transposed on its way, too.
     across, beside = (Memory(0, 128), 1), (Memory(0, 4), 0)
     assert narrow_loads(tiles, (across, (b, 0)), 4, Unit.WARPGROUPS) == (0, 0)
     assert narrow_loads(tiles, (across, beside), 4, Unit.WARPGROUPS) == (sum(tiles), 0)

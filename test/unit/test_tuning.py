@@ -308,7 +308,7 @@ def test_results_whose_rows_begin_anywhere_take_longer() -> None:
         way: predict(replace(COMPUTE, loops=(loop, replace(store, stored=way))), HOPPER).us
         for way in Stored
     }
-    assert us[Stored.ROWS] < us[Stored.TURNED] < us[Stored.ELEMENTS] < us[Stored.SCATTERED]
+    assert us[Stored.ROWS] < us[Stored.TRANSPOSED] < us[Stored.ELEMENTS] < us[Stored.SCATTERED]
     torn = replace(COMPUTE, array_bytes=10**9, torn_bytes=10**9)
     whole = replace(torn, torn_bytes=0)
     assert predict(torn, HOPPER).us > predict(whole, HOPPER).us

@@ -373,7 +373,7 @@ def test_attention(width: int, dtype: Any, causal: bool) -> None:
 
 
 @tilec.kernel(grid=1, num_warps=4)
-def turned(a: tl.array, b: tl.array, c: tl.array, highest: tl.array):
+def transposed(a: tl.array, b: tl.array, c: tl.array, highest: tl.array):
     """c.T += a @ b, whose negative sums below -100 are cut off in each step."""
     acc = tl.zeros((64, 128), tl.f32)
     total = tl.zeros((64,), tl.f32)
@@ -391,6 +391,6 @@ def test_no_register_moves_between_a_product_and_the_wait_behind_it() -> None:
     """LLVM moved all 64 sums to other registers there."""
     a, b = normal(127, 168, dtype=FP8)[:, :160], normal(160, 256, dtype=FP8)
     c, highest = np.zeros((64, 128), np.float32).T, np.zeros(128, np.float32)
-    turned.check(a, b, c, highest)
-    made = turned.on("emulator").compiled(a, b, c, highest)
+    transposed.check(a, b, c, highest)
+    made = transposed.on("emulator").compiled(a, b, c, highest)
     assert not [line for line in assemble(made.ptx, TARGET).messages if "C75" in line]

@@ -37,25 +37,25 @@ _SCAN = 4
 @dataclass(frozen=True)
 class Source:
     """Where the operand `tile` of a dot comes from: `load`, whose result is transposed on the way
-    where it `is_turned`."""
+    where it `is_transposed`."""
 
     load: tile.LoadOp
     tile: ir.Value
-    is_turned: bool
+    is_transposed: bool
 
 
 def source_of(operand: ir.Value) -> Source | None:
     """The load of an operand, or of the one tile that it is computed from element by element; None
     where it comes from elsewhere."""
-    value, is_turned = operand, False
+    value, is_transposed = operand, False
     while (op := defining_op(value)) is not None:
         view = op.opview
         if isinstance(view, tile.LoadOp):
-            return Source(view, operand, is_turned)
+            return Source(view, operand, is_transposed)
         tiles = [v for v in op.operands if is_tile(v)]
         varying = [v for v in tiles if not _is_constant(v)]
         if isinstance(view, tile.TransposeOp):
-            is_turned = not is_turned
+            is_transposed = not is_transposed
         elif not is_elementwise(op) or len(varying) != 1:
             return None
         else:

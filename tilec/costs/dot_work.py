@@ -85,21 +85,21 @@ def _ways_of(operands: Sequence[tuple[Memory, int]], width: int, unit: Unit) -> 
     """Says how each operand comes, if its way is not that of another.
 
     Only 2-byte elements may lie across k in shared memory (PTX ISA 9.0, "wgmma", "ldmatrix"):
-    others are turned on the way. Not so an lhs of 4 bytes that warpgroups multiply: they read it
-    into registers, where the other one comes by the engine. Elements of 4 bytes may be copied
+    others are transposed on the way. Not so an lhs of 4 bytes that warpgroups multiply: they read
+    it into registers, where the other one comes by the engine. Elements of 4 bytes may be copied
     asynchronously one by one, smaller ones may not.
     """
     slow = Way.THREADS if width == 4 else Way.REGISTERS
     ways: list[Way] = []
     for one, axis in operands:
         is_whole = one.contiguous is not None and one.alignment >= VECTOR_BYTES
-        is_turned = one.contiguous != axis and width != 2
-        if is_turned and is_whole and is_read_across_k(one, axis, width, unit):
-            is_turned = False
-        ways.append(slow if is_turned or not is_whole else Way.ENGINE)
+        is_transposed = one.contiguous != axis and width != 2
+        if is_transposed and is_whole and is_read_across_k(one, axis, width, unit):
+            is_transposed = False
+        ways.append(slow if is_transposed or not is_whole else Way.ENGINE)
     if Way.THREADS in ways:
         across = [one.contiguous != axis and width != 2 for one, axis in operands]
-        ways = [slow if turned else way for way, turned in zip(ways, across, strict=True)]
+        ways = [slow if transposed else way for way, transposed in zip(ways, across, strict=True)]
     return ways
 
 

@@ -114,42 +114,19 @@ def _rule_of(function: ir.Operation, parameters: Sequence[Parameter]) -> GridRul
 
 @dataclass
 class _Loop:
-    """The work of one loop body, or of the code outside all loops, each time that it runs."""
+    """A loop body, or the code outside all loops, as far as it is read: its `work` but for what
+    `Body` has beside it, and the registers of the sums that it holds at once."""
 
-    stages: int | None = None
-    flops: dict[str, int] = field(default_factory=dict)
-    global_bytes: int = 0
-    shared_bytes: int = 0
-    stored_bytes: int = 0
-    unit: Unit = Unit.WARPS
-    columns: int = 0
-    computed: int = 0
-    functions: int = 0
-    turns: int = 0
-    groups: int = 0
-    handed_on: int = 0
+    work: LoopWork
     sums: int = 0
-    exchanges: int = 0
     loaded: dict[str, int] = field(default_factory=dict)
     fills: list[Fill] = field(default_factory=list)
 
-    def frozen(self) -> LoopWork:
-        return LoopWork(
-            flops=self.flops,
-            global_bytes=self.global_bytes,
-            shared_bytes=self.shared_bytes,
-            stages=self.stages,
-            stored_bytes=self.stored_bytes,
-            line_bytes=self.global_bytes,
-            unit=self.unit,
-            columns=self.columns,
-            computed=self.computed,
-            functions=self.functions,
-            turns=self.turns,
-            groups=max(1, self.groups),
-            handed_on=self.handed_on,
-            exchanges=0 if self.flops else self.exchanges,
-        )
+    def add_waiting(self, rows: int) -> None:
+        """Notes that a product of so many rows waits for what is computed from another one's."""
+        groups = -(-rows // WGMMA_M)
+        self.work.groups = min(self.work.groups, groups) if self.work.waiting_products else groups
+        self.work.waiting_products += 1
 
 
 @dataclass
@@ -179,7 +156,7 @@ def _visit(
     block: ir.Block, around: tuple[int, ...], found: _Found, stages: int | None = None
 ) -> None:
     """Adds what a block does, and its inner loops, each as a loop of its own."""
-    loop = _Loop(stages)
+    loop = _Loop(LoopWork(stages=stages))
     for view in block.operations:
         op = view.operation
         if op.name == "scf.for":
@@ -194,8 +171,11 @@ def _visit(
         else:
             _look(op, loop, found)
     found.accumulators = max(found.accumulators, loop.sums)
-    if loop.flops or loop.global_bytes or loop.stored_bytes or loop.computed:
-        found.bodies.append(Body(loop.frozen(), tuple(loop.fills), loop.loaded, around))
+    work = loop.work
+    work.line_bytes = work.global_bytes
+    work.exchanges = 0 if work.flops else work.exchanges
+    if work.flops or work.global_bytes or work.stored_bytes or work.computed:
+        found.bodies.append(Body(work, tuple(loop.fills), loop.loaded, around))
 
 
 def _enter(op: ir.Operation, found: _Found) -> int:
@@ -210,8 +190,8 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
     """Notes what one op does."""
     view = op.opview
     computed, functions = instructions_of(op)
-    loop.computed += computed
-    loop.functions += functions
+    loop.work.computed += computed
+    loop.work.functions += functions
     for result in op.results:
         if is_tile(result):
             # An index mostly fits a word (`widen-indices`).
@@ -223,7 +203,7 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
     elif isinstance(view, ArrayOp) and not isinstance(view, Atomic):
         _access(view, loop, found)
     elif isinstance(view, Combining):
-        loop.exchanges += is_needed(op)
+        loop.work.exchanges += is_needed(op)
     elif op.name != "memref.dim":
         # Atomics read and write; of an op nobody told us about the same is assumed.
         for operand in op.operands:
@@ -232,7 +212,7 @@ def _look(op: ir.Operation, loop: _Loop, found: _Found) -> None:
                 _touch(found.writes, operand, found)
                 _touch(found.atomics, operand, found)
         if isinstance(view, Atomic):
-            loop.global_bytes += 2 * _bytes(view.tile)
+            loop.work.global_bytes += 2 * _bytes(view.tile)
 
 
 def _access(view: ArrayOp, loop: _Loop, found: _Found) -> None:
@@ -240,11 +220,11 @@ def _access(view: ArrayOp, loop: _Loop, found: _Found) -> None:
     names: set[str] = set()
     _touch(names, view.array, found)
     if view.is_load:
-        loop.global_bytes += _bytes(view.tile)
+        loop.work.global_bytes += _bytes(view.tile)
         found.reads |= names
         loop.loaded |= {name: loop.loaded.get(name, 0) + _bytes(view.tile) for name in names}
     else:
-        loop.stored_bytes += _bytes(view.tile)
+        loop.work.stored_bytes += _bytes(view.tile)
         found.writes |= names
         if isinstance(view, tile.StoreOp):
             found.stored.update((name, _sides(view, found.stored.get(name))) for name in names)
@@ -274,22 +254,22 @@ def _add_dot(dot: tile.DotOp, loop: _Loop, found: _Found) -> None:
     n = shape(dot.rhs)[-1]
     kind = _kind(str(element(dot.lhs)), dot.options.get("precision", ""))
     unit = unit_of(m, n, kind, found.target)
-    loop.flops[kind] = loop.flops.get(kind, 0) + prod(batch) * flops_of(m, n, k, unit)
-    loop.unit = unit if loop.unit is Unit.WARPS else loop.unit
-    loop.columns += columns_of(m, n, unit)
-    loop.shared_bytes += shared_traffic(m, n, _bytes(dot.lhs), _bytes(dot.rhs), unit)
+    work = loop.work
+    flops = work.flops.get(kind, 0) + prod(batch) * flops_of(m, n, k, unit)
+    work.flops = {**work.flops, kind: flops}
+    work.unit = unit if work.unit is Unit.WARPS else work.unit
+    work.columns += columns_of(m, n, unit)
+    work.shared_bytes += shared_traffic(m, n, _bytes(dot.lhs), _bytes(dot.rhs), unit)
     if dot.operation.parent.name == "scf.for":
         _add_operands(dot, unit, loop, found)
     if waits_for_product(dot.operation):
-        loop.turns += 1
+        loop.add_waiting(m)
         if unit is Unit.WARPGROUPS and source_of(dot.lhs) is None:  # which registers hold, too
             loop.sums += prod(shape(dot.lhs)) * bit_width(element(dot.lhs)) // 32
-        loop.groups = min(loop.groups or m, -(-m // WGMMA_M))
-        loop.handed_on += prod(shape(dot.lhs))
+        work.handed_on += prod(shape(dot.lhs))
     sums = prod(shape(dot.acc)) * max(32, bit_width(element(dot.acc))) // 32
     if is_added_up(dot):  # to what the loop carries beside it
-        loop.turns += 1
-        loop.groups = min(loop.groups or m, -(-m // WGMMA_M))
+        loop.add_waiting(m)
         loop.sums += sums
     if not _adds_to_a_dot(dot):
         loop.sums += sums
@@ -321,7 +301,7 @@ def _operand(source: Source, axis: int, found: _Found) -> Operand:
     name = None
     if defining_op(array) is None:
         name = found.names[int(ir.BlockArgument(array).arg_number)]
-    return Operand(name, _bytes(source.load.result), shape(source.tile), axis, source.is_turned)
+    return Operand(name, _bytes(source.load.result), shape(source.tile), axis, source.is_transposed)
 
 
 def _kind(dtype: str, precision: str) -> str:

@@ -257,7 +257,7 @@ def _clocks(work: Work, stages: list[int], occupancy: int, machine: Machine) -> 
         chain += loop.trips * iteration
         # What waits for its own products gains nothing from programs beside it (64 x 32 tiles of
         # attention, two CTAs a multiprocessor of an H200).
-        together += loop.trips * iteration if loop.turns else 0.0
+        together += loop.trips * iteration if loop.waiting_products else 0.0
         stores = _stores(loop, rates)
         end += stores
         if loop.stored in (Stored.ELEMENTS, Stored.SCATTERED):  # by the units that load
@@ -310,17 +310,17 @@ def _pipelined(
 
 def _in_order(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rates) -> float:
     """Clocks of an iteration of one program."""
-    turns = loop.turns * rates.turn
-    if loop.turns and loop.groups < work.warps // WARPGROUP_WARPS:  # which share rows
-        turns += loop.handed_on * rates.handed_on
-    return max(_together(units, rates), _in_turns(loop, units, work, rates)) + turns
+    between = loop.waiting_products * rates.between_products
+    if loop.waiting_products and loop.groups < work.warps // WARPGROUP_WARPS:  # which share rows
+        between += loop.handed_on * rates.handed_on
+    return max(_together(units, rates), _in_turns(loop, units, work, rates)) + between
 
 
 def _in_turns(loop: LoopWork, units: Mapping[str, float], work: Work, rates: Rates) -> float:
     """Clocks to multiply and to compute in an iteration where products wait for what is computed of
     others: one group of warps multiplies while others compute. The more there are, the nearer the
     sum of both comes to the longer of them (a norm, between that of sums and that of maxima)."""
-    if not loop.turns:
+    if not loop.waiting_products:
         return 0.0
     groups = min(max(1, work.warps // WARPGROUP_WARPS), loop.groups) * work.teams
     power = 1 + rates.overlap * (groups - 1)

@@ -16,21 +16,21 @@ from tilec.hardware.sizes import LINE_BYTES, VECTOR_BYTES
 @dataclass(frozen=True)
 class Operand:
     """A load of `nbytes` for one dot. `array`: its name, None where the load does not show it;
-    `tile`: the sizes that the dot reads, `axis` that of k among the last two; `is_turned`: whether
-    the tile is transposed on the way."""
+    `tile`: the sizes that the dot reads, `axis` that of k among the last two; `is_transposed`:
+    whether the tile is transposed on the way."""
 
     array: str | None
     nbytes: int
     tile: tuple[int, ...]
     axis: int
-    is_turned: bool
+    is_transposed: bool
 
     def memory(self, memories: Mapping[str, Memory]) -> Memory:
         """Says how what the dot reads lies in memory; the best where that is unknown."""
         found = None if self.array is None else memories.get(self.array)
         if found is None:
             return Memory(1, LINE_BYTES)
-        if self.is_turned and found.contiguous is not None:
+        if self.is_transposed and found.contiguous is not None:
             return replace(found, contiguous=1 - found.contiguous)
         return found
 

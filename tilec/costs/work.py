@@ -46,7 +46,7 @@ class Stored(Enum):
 
     ROWS = auto()
     """In rows as they are summed, 16 bytes and more at a time."""
-    TURNED = auto()
+    TRANSPOSED = auto()
     """16 bytes at a time, but across those rows: rearranged in shared memory first."""
     ELEMENTS = auto()
     """One by one, neighbours together: their rows begin anywhere."""
@@ -54,9 +54,10 @@ class Stored(Enum):
     """One by one as threads hold them: in parts of sectors."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class LoopWork:
-    """One iteration of a loop, run `trips` times a program; straight-line code is run once.
+    """One iteration of a loop, run `trips` times a program; straight-line code is run once. Whoever
+    reads a kernel adds to it; from then on others are made of it (`dataclasses.replace`).
 
     `flops` by kind of operand (see `TENSOR_SPEEDS`, and "fma", "f64"). `global_bytes`: loaded,
     `line_bytes`: in whole lines, where that is more. `staged_bytes`: what one slot of a pipeline
@@ -72,7 +73,7 @@ class LoopWork:
     they leave through beside a ring: `leaving_bytes`.
 
     `computed`: instructions of one element each beside products, `functions` of them special ones;
-    `turns`: how many products wait for what is computed from another one's result, which `groups`
+    `waiting_products`: how many wait for what is computed from another one's result, which `groups`
     of warps with rows of their own do by themselves; `handed_on`: elements of those products' left
     operands; `exchanges`: reductions whose results an iteration without products waits for.
     """
@@ -97,7 +98,7 @@ class LoopWork:
     leaving_bytes: int = 0
     computed: int = 0
     functions: int = 0
-    turns: int = 0
+    waiting_products: int = 0
     groups: int = 1
     is_waited_for: bool = False
     handed_on: int = 0

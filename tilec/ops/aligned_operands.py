@@ -3,10 +3,10 @@
 Asynchronous copies and tensor maps move 16 bytes from multiples of 16. From other rows, those of a
 contiguous matrix with an odd number of columns, a product loads element by element, and reads each
 again for every tile of the other operand. And tensor cores want operands of 1 byte, those of
-warpgroups of 4 bytes too, in rows along k: others are turned on their way, for every tile again.
-(With 4 bytes one of the two may lie across k: it becomes the left one, of the transposed product
-where it is b.) A copy costs as much as reading and writing the operand once (23 us for 4097x4097 of
-2 bytes on an H200), which large products win back several times.
+warpgroups of 4 bytes too, in rows along k: others are transposed on their way, for every tile
+again. (With 4 bytes one of the two may lie across k: it becomes the left one, of the transposed
+product where it is b.) A copy costs as much as reading and writing the operand once (23 us for
+4097x4097 of 2 bytes on an H200), which large products win back several times.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def _best_way(lies: Mapping[str, int], width: int, unit: Unit) -> Way:
     """Says how aligned operands come to shared memory, contiguous along the axes `lies`: in the
     product or in the transposed one."""
     a, b = (Memory(lies[name], LINE_BYTES) for name in "ab")
-    turned = [(Memory(1 - lies[name], LINE_BYTES), axis) for name, axis in (("b", 1), ("a", 0))]
-    ways = [way_of(operands, width, unit) for operands in (((a, 1), (b, 0)), turned)]
+    transposed = [(Memory(1 - lies[name], LINE_BYTES), axis) for name, axis in (("b", 1), ("a", 0))]
+    ways = [way_of(operands, width, unit) for operands in (((a, 1), (b, 0)), transposed)]
     return Way.ENGINE if Way.ENGINE in ways else ways[0]
 
 

@@ -51,12 +51,12 @@ class Product:
         # are rearranged.
         if c.alignment < VECTOR_BYTES:
             return Stored.SCATTERED if c.contiguous != 1 else Stored.ELEMENTS
-        return Stored.ROWS if c.contiguous == 1 or width == 4 else Stored.TURNED
+        return Stored.ROWS if c.contiguous == 1 or width == 4 else Stored.TRANSPOSED
 
-    def turned(self) -> Product:
+    def transposed(self) -> Product:
         """The transposed product."""
-        turned = (Memory(_other(x.contiguous), x.alignment) for x in (self.b, self.a, self.c))
-        a, b, c = turned
+        transposed = (Memory(_other(x.contiguous), x.alignment) for x in (self.b, self.a, self.c))
+        a, b, c = transposed
         return replace(self, m=self.n, n=self.m, a=a, b=b, c=c)
 
 

@@ -37,9 +37,9 @@ from tilec.tuning.tuned_kernel import TunedKernel, autotune
 
 ORDER = ("a", "b", "out", "bias", "row_scale", "column_scale", "scale", FACTOR, "residual")
 """The kernel's arguments."""
-TURNED = {"a": "b", "b": "a", "row_scale": "column_scale", "column_scale": "row_scale"}
+TRANSPOSED = {"a": "b", "b": "a", "row_scale": "column_scale", "column_scale": "row_scale"}
 """The caller's argument that the kernel gets in place of another, for the transposed product."""
-TURNED_PARTS = {"bias": "row_bias", "row_scale": "column_scale", "column_scale": "row_scale"}
+TRANSPOSED_PARTS = {"bias": "row_bias", "row_scale": "column_scale", "column_scale": "row_scale"}
 MATRICES = ("a", "b", "out", "residual")
 COMBINED, COMBINED_COLUMNS = 1024, 256
 """Elements of a tile whose partial sums are added, and its columns at most: 16 bytes a thread of
@@ -69,7 +69,7 @@ class Launch:
         with those that tuning found, which it does at the first call."""
         if tune:
             kernel = tuned_product(self.plan.dtype.bits // 8, self.device, self.plan.settled)
-            arguments = self.ordered(ORDER, turned=False)
+            arguments = self.ordered(ORDER, transposed=False)
             kernel(*arguments, **self.plan.constants, stream=self._stream())
             return
         for step in self.steps:
@@ -94,16 +94,16 @@ class Launch:
     @property
     def order(self) -> tuple[str, ...]:
         """The caller's arguments, in the kernel's order."""
-        return tuple(TURNED.get(name, name) for name in ORDER) if self.is_turned else ORDER
+        return tuple(TRANSPOSED.get(name, name) for name in ORDER) if self.is_transposed else ORDER
 
     @property
-    def is_turned(self) -> bool:
+    def is_transposed(self) -> bool:
         """Whether the kernel computes the transposed product."""
-        return self.choice is not None and self.choice.is_turned
+        return self.choice is not None and self.choice.is_transposed
 
     def view_of(self, name: str) -> View | None:
         """Says how an argument is looked at, None where it is taken as it is."""
-        wanted = self._wanted(name, self.is_turned)
+        wanted = self._wanted(name, self.is_transposed)
         return None if self._fits(name, wanted) else wanted
 
     @property
@@ -113,8 +113,8 @@ class Launch:
         if choice is None:
             return kernel_on("product", self.device, settled=settled)
         ways = choice.is_single, choice.cluster, choice.in_turn
-        if choice.is_turned:
-            settled = tuple(TURNED[name] for name in settled)
+        if choice.is_transposed:
+            settled = tuple(TRANSPOSED[name] for name in settled)
         return kernel_on("product", self.device, *ways, settled, choice.group)
 
     @property
@@ -126,8 +126,8 @@ class Launch:
     @property
     def _plan_constants(self) -> dict[str, Any]:
         constants = dict(self.plan.constants)
-        if self.is_turned:
-            constants["PARTS"] = tuple(TURNED_PARTS.get(x, x) for x in constants["PARTS"])
+        if self.is_transposed:
+            constants["PARTS"] = tuple(TRANSPOSED_PARTS.get(x, x) for x in constants["PARTS"])
         return constants
 
     @cached_property
@@ -198,7 +198,7 @@ class Launch:
         plan, choice = self.plan, self.choice
         assert choice is not None
         dtype = plan.constants["ACC"] or matmul_kernel.accumulator_of(plan.dtype)
-        m, n = (plan.n, plan.m) if choice.is_turned else (plan.m, plan.n)
+        m, n = (plan.n, plan.m) if choice.is_transposed else (plan.m, plan.n)
         sums = SUMS, self.own.new(SUMS, (choice.splits, *plan.lead, m, n), dtype)
         kept = {name: plan.constants[name] for name in ("ACC", "PRECISION", "KEPT")}
         rest = {name: self._plan_constants[name] for name in ("PARTS", "ACTIVATION")}
@@ -232,26 +232,26 @@ class Launch:
         ]
 
     def _source(self, name: str) -> str:
-        name = TURNED.get(name, name) if self.is_turned else name
+        name = TRANSPOSED.get(name, name) if self.is_transposed else name
         if name != FACTOR and name not in self.views:
             return ""
         return self.sources.get(name, name)
 
-    def ordered(self, names: Sequence[str], *, turned: bool | None = None) -> list[Any]:
-        """The kernel's arguments `names`, 0 for what is not there. `turned`: None for what the
+    def ordered(self, names: Sequence[str], *, transposed: bool | None = None) -> list[Any]:
+        """The kernel's arguments `names`, 0 for what is not there. `transposed`: None for what the
         choice says."""
-        is_turned = self.is_turned if turned is None else turned
-        return [self._argument(name, is_turned) for name in names]
+        is_transposed = self.is_transposed if transposed is None else transposed
+        return [self._argument(name, is_transposed) for name in names]
 
-    def _argument(self, name: str, is_turned: bool) -> Any:
+    def _argument(self, name: str, is_transposed: bool) -> Any:
         """A kernel's argument as it wants it: as it is where it fits, because launches of
         frameworks' own arrays are the fastest."""
-        name = TURNED.get(name, name) if is_turned else name
+        name = TRANSPOSED.get(name, name) if is_transposed else name
         if name == FACTOR:
             return self.factor
         if name not in self.views:
             return 0
-        view = self._wanted(name, is_turned)
+        view = self._wanted(name, is_transposed)
         if self._fits(name, view):
             return self.values[name]
         return with_dimensions(self.views[name], view.shape, view.strides)
@@ -260,11 +260,11 @@ class Launch:
         found = self.views[name]
         return (found.shape, found.strides) == (view.shape, view.strides)
 
-    def _wanted(self, name: str, is_turned: bool) -> View:
+    def _wanted(self, name: str, is_transposed: bool) -> View:
         if name == "scale":
             return View((1,), (1,))
         view = self.plan.views[name]
-        if not is_turned or name not in MATRICES:
+        if not is_transposed or name not in MATRICES:
             return view
         return View(*((*x[:-2], x[-1], x[-2]) for x in (view.shape, view.strides)))
 

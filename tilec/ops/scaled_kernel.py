@@ -73,11 +73,11 @@ def arranged_tile(scale: Any, number: Any, step: Any, rows: int, blocks: int) ->
 
 
 @tilec.kernel(grid=lambda y: (y.shape[0], y.shape[1]))
-def arrange(x: tl.array, y: tl.array, TURNED: tl.const = False):
-    """y, (rows / 128, blocks / 4, 2, 256): the scales x, (rows, blocks) or, TURNED, (blocks, rows),
-    as `tl.block_scales` has them; 0 past their end."""
+def arrange(x: tl.array, y: tl.array, TRANSPOSED: tl.const = False):
+    """y, (rows / 128, blocks / 4, 2, 256): the scales x, (rows, blocks) or, TRANSPOSED, (blocks,
+    rows), as `tl.block_scales` has them; 0 past their end."""
     piece, group = tl.program_id(0), tl.program_id(1)
-    if TURNED:
+    if TRANSPOSED:
         tile = tl.load(x, (group * 4, piece * 128), (4, 128)).T
     else:
         tile = tl.load(x, (piece * 128, group * 4), (128, 4))

@@ -102,13 +102,15 @@ def arrange_scales(scales: Any, *, columns: bool = False, device: Any = None) ->
     return _arranged(scales, view, columns, found, None)
 
 
-def _arranged(scales: Any, view: ArrayView, turned: bool, device: Any, stream: int | None) -> Any:
-    rows, blocks = reversed(view.shape) if turned else view.shape
+def _arranged(
+    scales: Any, view: ArrayView, transposed: bool, device: Any, stream: int | None
+) -> Any:
+    rows, blocks = reversed(view.shape) if transposed else view.shape
     shape = (-(-rows // PIECE[0]), -(-blocks // PIECE[1]), 2, 256)
     made = new_array(scales, view, shape, BY_MLIR[view.dtype])
     if 0 not in shape:
         kernel = _kernel_on(scaled_kernel.arrange, device)
-        kernel(scales, made, TURNED=turned, stream=stream)
+        kernel(scales, made, TRANSPOSED=transposed, stream=stream)
     return made
 
 

@@ -55,7 +55,7 @@ each product."""
 MOST_KEPT_ELEMENTS = 128 * 192
 """Of a tile with two accumulators, where sums are kept in f32, or whose operands threads bring with
 registers of their own: 96 each of 248 registers."""
-MOST_TURNED_ROWS = 256
+MOST_TRANSPOSED_ROWS = 256
 """Rows of a product of which the transpose is always tried: few rows become an instruction's
 columns."""
 CLUSTERS = ((2, 1), (1, 2), (4, 1), (1, 4))
@@ -93,8 +93,8 @@ registers."""
 class TileChoice:
     """Sizes of a tile, and in how many parts k is summed; `us`: what the model predicts.
 
-    `is_turned`: they are for the transposed product, b^T a^T. `is_single`: every program runs at
-    once, so that no CTA needs to stay for a second one. `cluster`: of `CLUSTERS`, or a pair that
+    `is_transposed`: they are for the transposed product, b^T a^T. `is_single`: every program runs
+    at once, so that no CTA needs to stay for a second one. `cluster`: of `CLUSTERS`, or a pair that
     multiplies together.
     `tail`: in how many parts k of the tiles of the last round is summed (`tail_kernel`).
     `in_turn`: two sets of warps take the programs of a CTA in turn (`alternate-programs`).
@@ -108,7 +108,7 @@ class TileChoice:
     depth: int
     splits: int
     us: float
-    is_turned: bool = False
+    is_transposed: bool = False
     is_single: bool = False
     cluster: tuple[int, int] = ALONE
     tail: int = 1
@@ -171,12 +171,12 @@ def tile_choices(
     wide = wide_unit(machine.target)
     choices = list(_choices(product, False, most_splits, machine))
     is_regular = product.way(wide) is Way.ENGINE
-    is_better_turned = _is_better_turned(product, wide)
-    if is_better_turned:  # the rhs lies across k; as the lhs it may
+    is_better_transposed = _is_better_transposed(product, wide)
+    if is_better_transposed:  # the rhs lies across k; as the lhs it may
         choices = [one for one in choices if one.rows < WIDE_ROWS[0]]
-    is_rotatable = product.m <= MOST_TURNED_ROWS or (is_plain and wide is Unit.WARPGROUPS)
-    if is_better_turned or (is_rotatable and is_regular):
-        choices += _choices(product.turned(), True, most_splits, machine)
+    is_rotatable = product.m <= MOST_TRANSPOSED_ROWS or (is_plain and wide is Unit.WARPGROUPS)
+    if is_better_transposed or (is_rotatable and is_regular):
+        choices += _choices(product.transposed(), True, most_splits, machine)
     is_regular &= not product.reads_across_k(wide)
     if most_splits > 1 and is_regular:
         choices += _tails(product, machine)
@@ -185,10 +185,10 @@ def tile_choices(
     return [one for one in choices if prod(one.cluster) <= most_ctas]
 
 
-def _is_better_turned(product: Product, wide: Unit) -> bool:
+def _is_better_transposed(product: Product, wide: Unit) -> bool:
     """Whether the copy engine brings the operands of the transposed product alone."""
     is_regular = product.way(wide) is Way.ENGINE
-    return not is_regular and product.turned().way(wide) is Way.ENGINE
+    return not is_regular and product.transposed().way(wide) is Way.ENGINE
 
 
 def completed(
@@ -196,7 +196,7 @@ def completed(
 ) -> TileChoice:
     """A choice with what follows from it: slots, and the order of programs."""
     wide = wide_unit(machine.target)
-    across_k = _is_better_turned(product, wide) or product.reads_across_k(wide)
+    across_k = _is_better_transposed(product, wide) or product.reads_across_k(wide)
     is_large = choice.rows * choice.columns == MOST_ELEMENTS and not choice.is_single
     if across_k and is_large and is_plain:
         choice = replace(choice, stages=ACROSS_K_STAGES)
@@ -209,7 +209,7 @@ def _group(choice: TileChoice, product: Product, machine: Machine) -> int | None
     are at two rounds of them at a time, and were no faster so."""
     is_alone = choice.cluster == ALONE and choice.tail * choice.splits == 1 and not choice.in_turn
     unit = unit_of(choice.rows, choice.columns, product.kind, machine.target)
-    if not is_alone or choice.is_turned or choice.is_single or unit is not Unit.WARPGROUPS:
+    if not is_alone or choice.is_transposed or choice.is_single or unit is not Unit.WARPGROUPS:
         return None
     tiles = tl.cdiv(product.m, choice.rows) * tl.cdiv(product.n, choice.columns) * product.batch
     return rows_of_round(choice.rows, choice.columns, tiles, machine.multiprocessors)
@@ -221,7 +221,7 @@ def _preference(choice: TileChoice) -> tuple[float, ...]:
     cluster, smaller tiles, deeper ones, fewer rows."""
     is_shared = choice.cluster != ALONE
     size = choice.rows * choice.columns
-    return choice.us, choice.is_turned, is_shared, size, -choice.depth, choice.rows
+    return choice.us, choice.is_transposed, is_shared, size, -choice.depth, choice.rows
 
 
 def tile_space(element_bytes: int) -> list[dict[str, list[Any]]]:
@@ -240,32 +240,32 @@ def tile_space(element_bytes: int) -> list[dict[str, list[Any]]]:
 
 
 def _choices(
-    product: Product, is_turned: bool, most_splits: int, machine: Machine
+    product: Product, is_transposed: bool, most_splits: int, machine: Machine
 ) -> Iterator[TileChoice]:
     """Yields each size of a tile by itself, with k in parts, and shared by clusters."""
     least = K_BYTES // product.width
     shortest = alone = float("inf")
     depths = (least, 2 * least, 4 * least)
-    if is_turned and product.n > MOST_TURNED_ROWS:  # of these the sizes alone are of use
+    if is_transposed and product.n > MOST_TRANSPOSED_ROWS:  # of these the sizes alone are of use
         depths, most_splits = depths[:1], 1
-    for rows, columns in _tiles(product, is_turned, machine.target):
+    for rows, columns in _tiles(product, is_transposed, machine.target):
         for depth in depths:
             if depth > least and not _may_be_deep(product, rows, columns, depth, machine.target):
                 continue
             tile = rows, columns, depth
             for splits in _splits(product, tile, most_splits, machine):
                 us, is_single = predicted(product, tile, splits, ALONE, machine)
-                yield TileChoice(*tile, splits, us, is_turned, is_single)
+                yield TileChoice(*tile, splits, us, is_transposed, is_single)
                 alone = us if splits == 1 else alone
             shortest = min(shortest, alone)
             if _may_pair(product, tile, machine.target):
                 us, is_single = predicted(product, tile, 1, (PAIR, 1), machine)
-                yield TileChoice(*tile, 1, us, is_turned, is_single, (PAIR, 1))
+                yield TileChoice(*tile, 1, us, is_transposed, is_single, (PAIR, 1))
             for cluster in CLUSTERS if alone < MOST_SHARED * shortest else ():
                 single = _may_share(product, tile, cluster, machine)
                 if single is not None:
                     us, _ = predicted(product, tile, 1, cluster, machine)
-                    yield TileChoice(*tile, 1, us, is_turned, single, cluster)
+                    yield TileChoice(*tile, 1, us, is_transposed, single, cluster)
 
 
 def _filling(choice: TileChoice, product: Product, machine: Machine) -> TileChoice:
@@ -275,7 +275,7 @@ def _filling(choice: TileChoice, product: Product, machine: Machine) -> TileChoi
     if choice.splits * choice.tail > 1 or choice.cluster != ALONE or not choice.is_single:
         return choice
     tile = choice.rows, choice.columns, choice.depth
-    product = product.turned() if choice.is_turned else product
+    product = product.transposed() if choice.is_transposed else product
     work = work_of(product, tile, 1, ALONE, machine)
     stages = filling_stages(work, machine)
     if stages is None or work.loops[0].unit is not Unit.WARPGROUPS:
@@ -379,13 +379,13 @@ def _may_share(
     return True if size == 2 or (is_small and 2 * ctas > machine.multiprocessors) else None
 
 
-def _tiles(product: Product, is_turned: bool, target: Target) -> Iterator[tuple[int, int]]:
+def _tiles(product: Product, is_transposed: bool, target: Target) -> Iterator[tuple[int, int]]:
     """Rows and columns to try."""
     wide = wide_unit(target)
     if wide is not Unit.WARPS:
         widths = _sides(product.n, WIDE_COLUMNS)
         for rows in _sides(product.m, WIDE_ROWS):
-            for columns in widths[-1:] if is_turned and product.n <= WIDE_ROWS[0] else widths:
+            for columns in widths[-1:] if is_transposed and product.n <= WIDE_ROWS[0] else widths:
                 is_small = product.keeps_sums or product.way(wide) is Way.THREADS
                 most = MOST_KEPT_ELEMENTS if is_small else MOST_ELEMENTS
                 fits = unit_of(rows, columns, product.kind, target) is wide
@@ -396,7 +396,7 @@ def _tiles(product: Product, is_turned: bool, target: Target) -> Iterator[tuple[
         narrow = [s for s in _sides(product.m, SIDES) if s < WIDE_ROWS[0] and is_short]
     else:
         narrow = _sides(product.m, SIDES)
-    for rows in () if is_turned else narrow:
+    for rows in () if is_transposed else narrow:
         for columns in _sides(product.n, SIDES):
             yield rows, columns
 

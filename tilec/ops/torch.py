@@ -192,8 +192,8 @@ def _product_gradient(gradient: Any, other: Any, like: Any, precision: str, side
     if side == 1 and like.dim() == 2:
         # One product over all rows instead of one a matrix, and their sum.
         mine, other = mine.flatten(0, -2), other.flatten(0, -2)
-    turned = other.mT
-    pair = (mine, turned) if side == 0 else (turned, mine)
+    transposed = other.mT
+    pair = (mine, transposed) if side == 0 else (transposed, mine)
     return _summed(matmul(*pair, out_dtype=like.dtype, precision=precision), like.shape, like.dtype)
 
 

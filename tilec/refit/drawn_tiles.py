@@ -30,7 +30,7 @@ def name_of(choice: TileChoice) -> str:
     ring of 4 slots; 1, no CTA stays for a second program."""
     down, across = choice.cluster
     words = (
-        (choice.is_turned, "T"),
+        (choice.is_transposed, "T"),
         (choice.cluster != ALONE, f"c{down}{across}"),
         (choice.splits > 1, f"s{choice.splits}"),
         (choice.tail > 1, f"t{choice.tail}"),
@@ -54,7 +54,7 @@ def tile_named(name: str) -> TileChoice:
         *(int(found[1]), int(found[2]), int(found[3])),
         splits=numbers.get("s", 1),
         us=0.0,
-        is_turned="T" in words,
+        is_transposed="T" in words,
         is_single="1" in words,
         cluster=(down, across),
         tail=numbers.get("t", 1),
@@ -66,7 +66,7 @@ def tile_named(name: str) -> TileChoice:
 def prediction(product: Product, choice: TileChoice, machine: Machine) -> float:
     """Microseconds of a tile; infinite for what the model takes for impossible."""
     tile = choice.rows, choice.columns, choice.depth
-    product = product.turned() if choice.is_turned else product
+    product = product.transposed() if choice.is_transposed else product
     if choice.tail > 1:
         work = work_of(product, tile, 1, choice.cluster, machine)
         return predict_with_tail(work, [choice.tail], machine).get(choice.tail, inf)

@@ -66,16 +66,16 @@ class Rates:
     that clusters of more than two can be on.
 
     Computing beside products. `functions`: special ones (2^x, 1/x) a multiprocessor computes in a
-    clock. `turn`: clocks from the last product to the first instruction that reads its sums, and
-    from the last of those to the next product. `overlap`: how much each further group of four
-    warps brings products and computing to lie under each other, 0 for not at all. `handed_on`:
-    clocks for each element that warps compute for others, which multiply it, too. `straggling`:
-    rounds of programs after which it no longer matters that these differ in length.
+    clock. `between_products`: clocks from the last product to the first instruction that reads its
+    sums, and from the last of those to the next product. `overlap`: how much each further group of
+    four warps brings products and computing to lie under each other, 0 for not at all.
+    `handed_on`: clocks for each element that warps compute for others, which multiply it, too.
+    `straggling`: rounds of programs after which it no longer matters that these differ in length.
 
     `gain`: how many times as fast as the usual tile another must be predicted to be taken for it.
 
     Registers of compiled code. `other_registers`: a thread's, beside accumulators and loaded
-    elements; `loaded_registers`: for each element that waits for its turn. `spilled`: time for each
+    elements; `loaded_registers`: for each element that waits. `spilled`: time for each
     whole register file of a thread that is needed beyond its own.
     """
 
@@ -123,7 +123,7 @@ class Rates:
     lockstep_rounds: float
     clustered: float
     functions: float
-    turn: float
+    between_products: float
     overlap: float
     handed_on: float
     straggling: float

@@ -9,12 +9,13 @@ What shifted lines cost was read off directly: 64 x 64 tiles of 2048 cubed, whic
 40.2 us with rows at multiples of 128 bytes, 49.4 of 64, 54.2 of 32 and 78.8 of 16.
 `dram_efficiency`, `even_cluster` and `clustered` are from earlier records (`decode-h200-*.json`,
 `tile-choices-h200-*.json`); copies pay about where a product takes 20 us without them (a copy of
-4097 x 4097 elements of 2 bytes takes 23). `turn`, `overlap`, `handed_on` and `straggling` were
-fitted to 356 timings of 24 launches of attention and recurrences (`auto-tiles-h200-*.json`),
-`functions` is the rate that the CUDA C++ Programming Guide states. `exchange` and `kept` fit 108
-timings of cross-entropy, softmax and RMS norm, 2 to 2048 rows of 6528 to 250112 elements in
-tiles of 2048 to 16384 (`row-tiles-h200-*.json`): the tile that is first by prediction takes 1.02
-times as long as the fastest one, in the geometric mean, and 1.26 times at most.
+4097 x 4097 elements of 2 bytes takes 23). `between_products`, `overlap`, `handed_on` and
+`straggling` were fitted to 356 timings of 24 launches of attention and recurrences
+(`auto-tiles-h200-*.json`), `functions` is the rate that the CUDA C++ Programming Guide states.
+`exchange` and `kept` fit 108 timings of cross-entropy, softmax and RMS norm, 2 to 2048 rows of 6528
+to 250112 elements in tiles of 2048 to 16384 (`row-tiles-h200-*.json`): the tile that is first by
+prediction takes 1.02 times as long as the fastest one, in the geometric mean, and 1.26 times at
+most.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ RATES = Rates(
     lockstep_rounds=15,
     clustered=0.91,
     functions=16,
-    turn=171,
+    between_products=171,
     overlap=0.34,
     handed_on=0.2,
     straggling=1.9,
