@@ -1,6 +1,7 @@
 """The code of Blackwell kernels, tilec's beside Triton's of the same tiles, as a table.
 
-    python test/bench/blackwell_code.py        # needs ptxas, no GPU
+    python test/bench/blackwell_code.py              # needs ptxas, no GPU
+    python test/bench/blackwell_code.py --machine    # and nvdisasm: instructions of a step
 
 Triton's PTX is that of test/emulator/fixtures (Triton 3.6.0). What a main loop does is counted in
 the loops of the PTX (`ptx_loops`): the innermost ones that multiply or that copy tiles in. Of loops
@@ -12,17 +13,19 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tarfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from machine_loops import machine_loops
 from ptx_loops import Loop, count, find_loops, instructions
 
-from tilec.compile.assembler import Assembly, assemble
+from tilec.compile.assembler import Assembly, assemble, disassemble
 from tilec.examples.attention import attention
 from tilec.examples.matmul import matmul
 from tilec.executable.kernel import CompiledKernel
@@ -311,5 +314,51 @@ def table() -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+BY_MACHINE: Mapping[str, str] = {
+    "instructions a step": "",
+    "UMOV": "UMOV",
+    "addresses": "ULEA|UIADD3|UIMAD|USHF|ULOP3|USGXT|USEL",
+    "elections": "VOTEU|ELECT",
+    "waits": "SYNCS",
+    "syncs": "BAR",
+}
+"""Of a step in machine code: all instructions, moves of constants, mostly upper halves of
+descriptors, what computes addresses and slots, what picks a thread, waits, and syncs of the CTA."""
+
+
+def machine_rows(only: str = "") -> list[list[str]]:
+    """What is counted in a step of each kernel, of the warp that multiplies and, where that is in
+    another loop, of the one that copies. `only`: the name of a case, else all."""
+    found = []
+    for case in CASES:
+        if only not in ("", case.name):
+            continue
+        codes = {"tilec": tilec_code(case)}
+        codes |= {label: triton_code(case, name) for label, name in case.fixtures}
+        for by, code in codes.items():
+            loops = machine_loops(disassemble(code.assembly.cubin))
+            steps = [_step(loops, kind) for kind in ("UTC.*MMA", "UTMALDG|LDGSTS")]
+            apart = [step for step in dict.fromkeys(steps) if step is not None]
+            shown = [
+                " + ".join(str(step.count(pattern)) for step in apart)
+                for pattern in BY_MACHINE.values()
+            ]
+            found.append([case.name if by == "tilec" else "", by, *shown])
+    return found
+
+
+def _step(loops: Sequence[Loop], kind: str) -> Loop | None:
+    """The smallest loop with an instruction of a kind."""
+    fitting = [loop for loop in loops if loop.count(kind)]
+    return min(fitting, key=lambda loop: len(loop.instructions), default=None)
+
+
+def machine_table() -> str:
+    """Markdown, a row a kernel."""
+    heads = ["f16", "", *BY_MACHINE]
+    lines = [heads, ["---"] * len(heads), *machine_rows()]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 if __name__ == "__main__":
-    print(table(), end="")
+    print(machine_table() if "--machine" in sys.argv else table(), end="")

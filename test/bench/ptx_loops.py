@@ -54,7 +54,11 @@ def instructions(ptx: str) -> list[str]:
 
 def find_loops(ptx: str) -> list[Loop]:
     """The loops of a module with one kernel, outer before inner, else in the PTX's order."""
-    blocks = _blocks(ptx)
+    return loops_of(_blocks(ptx))
+
+
+def loops_of(blocks: list[Block]) -> list[Loop]:
+    """The loops of blocks, outer before inner, else in their order."""
     successors = _successors(blocks)
     dominators = _dominators(blocks[0].name, successors)
     successors = {name: successors[name] for name in dominators}

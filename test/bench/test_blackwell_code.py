@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from blackwell_code import (
     ASSEMBLED,
+    BY_MACHINE,
     CASES,
     PRODUCT,
     SHOWN,
@@ -18,10 +19,14 @@ from blackwell_code import (
     TENSOR_COPY,
     Case,
     loaded,
+    machine_rows,
     rows,
     tilec_code,
 )
+from machine_loops import machine_loops
 from ptx_loops import find_loops
+
+from tilec.compile.assembler import locate_tool
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "passes" / "BLACKWELL.md"
 KERNEL = """
@@ -138,3 +143,43 @@ def test_the_page_has_the_table() -> None:
     expected = rows(columns)
     begin = cells.index(head) + 2
     assert [[row[i] for i in shown] for row in cells[begin : begin + len(expected)]] == expected
+
+
+MACHINE = """
+.text.k:
+        /*0000*/                   BRX R2 -0x20   (*"BRANCH_TARGETS .L_x_1,.L_x_4"*);
+.L_x_1:
+        /*0010*/                   UMOV UR4, 0x1 ;
+.L_x_2:
+        /*0020*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR4], R2 ;
+        /*0030*/              @!P0 BRA `(.L_x_3) ;
+.L_x_5:
+        /*0040*/                   NOP ;
+        /*0050*/                   UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8], UP1 ;
+        /*0060*/                   BRA.U !UP1, `(.L_x_1) ;
+        /*0070*/                   EXIT ;
+.L_x_4:
+        /*0080*/              @!P1 BRA `(.L_x_4) ;
+        /*0090*/                   EXIT ;
+.L_x_3:
+        /*00a0*/                   SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR4], R2 ;
+        /*00b0*/              @!P0 BRA `(.L_x_3) ;
+        /*00c0*/                   BRA `(.L_x_5) ;
+"""
+
+
+def test_loops_of_machine_code_are_counted_without_what_is_tried_again() -> None:
+    main, other = machine_loops(MACHINE)
+    assert [line.split()[0] for line in main.instructions] == [
+        *("UMOV", "SYNCS.PHASECHK.TRANS64.TRYWAIT", "@!P0", "UTCHMMA", "BRA.U"),
+    ]
+    assert main.innermost
+    assert other.instructions == ("@!P1 BRA `(.L_x_4)",)
+
+
+@pytest.mark.skipif(locate_tool("nvdisasm") is None, reason="no nvdisasm, which prints SASS")
+def test_a_step_of_a_product_is_no_longer_than_triton_s() -> None:
+    tilec, *tritons = machine_rows("128x128x64 nt")
+    steps = [int(row[2].split(" + ")[0]) for row in (tilec, *tritons)]
+    assert steps[0] <= min(steps[1:])
+    assert tilec[2 + list(BY_MACHINE).index("elections")] == "0 + 0"
